@@ -13,27 +13,27 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// invoke calls an action over the provider's protocol, as a CLI of 1.14 or newer does. It
+// invokeAction calls an action over the provider's protocol, as a CLI of 1.14 or newer does. It
 // returns the progress, and the errors in one text.
-func (x *target) invoke(t *testing.T, action string, config map[string]any) (progress []string, failure string) {
+func (x *target) invokeAction(t *testing.T, action string, config map[string]any) (progress []string, failure string) {
 	t.Helper()
-	return invokeWith(t, x.providerSettings(t), action, config)
+	return invokeActionWith(t, x.providerSettings(t), action, config)
 }
 
-// invokeWith is invoke with these settings of the provider. Warnings are among the progress.
-func invokeWith(t *testing.T, settings map[string]any, action string, config map[string]any) (progress []string, failure string) {
+// invokeActionWith is invoke with these settings of the provider. Warnings are among the progress.
+func invokeActionWith(t *testing.T, settings map[string]any, action string, config map[string]any) (progress []string, failure string) {
 	t.Helper()
-	server, schemas := configured(t, settings)
+	server, schemas := configureProvider(t, settings)
 	actions, ok := server.(tfprotov6.ActionServer)
 	if !ok {
 		t.Fatal("the provider serves no actions")
 	}
-	whole := wholeConfig(t, schemas.ActionSchemas[action].Schema, config)
+	whole := fullConfig(t, schemas.ActionSchemas[action].Schema, config)
 	valid, err := actions.ValidateActionConfig(t.Context(), &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: whole})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failure := texts(valid.Diagnostics); failure != "" {
+	if failure := diagnosticTexts(valid.Diagnostics); failure != "" {
 		return nil, failure
 	}
 	stream, err := actions.InvokeAction(t.Context(), &tfprotov6.InvokeActionRequest{ActionType: action, Config: whole})
@@ -51,7 +51,7 @@ func invokeWith(t *testing.T, settings map[string]any, action string, config map
 					progress = append(progress, d.Summary+"\n"+d.Detail)
 				}
 			}
-			failure = texts(slices.DeleteFunc(e.Diagnostics, isWarning))
+			failure = diagnosticTexts(slices.DeleteFunc(e.Diagnostics, isWarning))
 		}
 	}
 	return progress, failure
@@ -60,28 +60,28 @@ func invokeWith(t *testing.T, settings map[string]any, action string, config map
 // providerSettings are the provider block for the target.
 func (x *target) providerSettings(t *testing.T) map[string]any {
 	t.Helper()
-	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.interval(), "ledger": "memory", "owner": "tf-acc"}
-	if onLXD() {
+	settings := map[string]any{"api_url": x.url, "api_key": x.key, "poll_interval": x.pollInterval(), "ledger": "memory", "owner": "tf-acc"}
+	if isLXDColumn() {
 		key, err := fleetKey()
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings["lxd_client_cert"], settings["lxd_client_key"] = key.Certificate, key.Credentials.Key
-		if x.pair != nil { // that which the hosts of the test trust
-			settings["lxd_client_cert"], settings["lxd_client_key"] = x.pair().Certificate, x.pair().Key
+		if x.hostKeyPair != nil { // that which the hosts of the test trust
+			settings["lxd_client_cert"], settings["lxd_client_key"] = x.hostKeyPair().Certificate, x.hostKeyPair().Key
 		}
 	}
 	return settings
 }
 
-// served is the provider, configured for the target, with its schemas.
-func (x *target) served(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
+// configuredProvider is the provider, configured for the target, with its schemas.
+func (x *target) configuredProvider(t *testing.T) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
-	return configured(t, x.providerSettings(t))
+	return configureProvider(t, x.providerSettings(t))
 }
 
-// configured is the provider with these settings, and its schemas.
-func configured(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
+// configureProvider is the provider with these settings, and its schemas.
+func configureProvider(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
 	server, err := providers["maaslxd"]()
 	if err != nil {
@@ -92,7 +92,7 @@ func configured(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer
 		t.Fatal(err)
 	}
 	answer, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
-		TerraformVersion: "1.16.0", Config: wholeConfig(t, schemas.Provider, settings),
+		TerraformVersion: "1.16.0", Config: fullConfig(t, schemas.Provider, settings),
 	})
 	if err != nil || len(answer.Diagnostics) > 0 {
 		t.Fatalf("%v %v", err, answer)
@@ -100,8 +100,8 @@ func configured(t *testing.T, settings map[string]any) (tfprotov6.ProviderServer
 	return server, schemas
 }
 
-// wholeConfig is a configuration in which what is not said is null.
-func wholeConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tfprotov6.DynamicValue {
+// fullConfig is a configuration in which what is not said is null.
+func fullConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *tfprotov6.DynamicValue {
 	t.Helper()
 	object, isObject := schema.ValueType().(tftypes.Object)
 	if !isObject {
@@ -118,8 +118,8 @@ func wholeConfig(t *testing.T, schema *tfprotov6.Schema, said map[string]any) *t
 	return &tfprotov6.DynamicValue{JSON: raw}
 }
 
-// texts are all diagnostics, one after the other.
-func texts(all []*tfprotov6.Diagnostic) string {
+// diagnosticTexts are all diagnostics, one after the other.
+func diagnosticTexts(all []*tfprotov6.Diagnostic) string {
 	var lines []string
 	for _, d := range all {
 		lines = append(lines, d.Summary, d.Detail)
@@ -136,65 +136,65 @@ func TestAccActionPower(t *testing.T) {
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name, x.deploy())))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	machine := x.machine(t, name)
+	machine := x.findMachine(t, name)
 	for _, step := range []struct{ by, power, after string }{
-		{x.called(t, name), "off", "off"}, {machine.SystemID, "on", "on"}, {machine.SystemID, "cycle", "on"}, {x.called(t, name), "on", "on"},
+		{x.siteNameOf(t, name), "off", "off"}, {machine.SystemID, "on", "on"}, {machine.SystemID, "cycle", "on"}, {x.siteNameOf(t, name), "on", "on"},
 	} {
-		progress, failure := x.invoke(t, "maaslxd_power", map[string]any{"machine": step.by, "power": step.power})
+		progress, failure := x.invokeAction(t, "maaslxd_power", map[string]any{"machine": step.by, "power": step.power})
 		if failure != "" || len(progress) == 0 || !strings.Contains(progress[0], machine.SystemID) {
 			t.Fatalf("power %s: %q, and says %q", step.power, failure, progress)
 		}
-		x.until(t, name+" is "+step.after, func() bool { return x.machine(t, name).PowerState == step.after })
-		if all := x.instances(); x.lxdsSeen() && (len(all) != 1 || all[0].Running != (step.after == "on")) {
+		x.waitUntil(t, name+" is "+step.after, func() bool { return x.findMachine(t, name).PowerState == step.after })
+		if all := x.instances(); x.canInspectLXDs() && (len(all) != 1 || all[0].Running != (step.after == "on")) {
 			t.Errorf("after power %s: %+v", step.power, all)
 		}
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
 // TestAccActionCommission commissions a machine anew, and refuses one that is deployed.
 func TestAccActionCommission(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, slow)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t, slowTransitions)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	var progress []string
 	commission := func() (failure string) {
-		progress, failure = x.invoke(t, "maaslxd_commission", map[string]any{"machine": x.called(t, "node1")})
+		progress, failure = x.invokeAction(t, "maaslxd_commission", map[string]any{"machine": x.siteNameOf(t, "node1")})
 		return failure
 	}
 	if failure := commission(); failure != "" {
 		t.Fatal(failure)
 	}
-	if said := strings.Join(progress, "\n"); !words(`commissioning (` + x.machine(t, "node1").SystemID + `): Commissioning left`).MatchString(said) {
+	if said := strings.Join(progress, "\n"); !wordsPattern(`commissioning (` + x.findMachine(t, "node1").SystemID + `): Commissioning left`).MatchString(said) {
 		t.Errorf("want the phases and the time left, got %q", progress)
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {
 		t.Errorf("it is %s", m.StatusName)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if failure := commission(); !words(`Cannot commission machine is Deployed, and is not commissioned while admin has it Release the machine first`).MatchString(failure) {
+	if failure := commission(); !wordsPattern(`Cannot commission machine is Deployed, and is not commissioned while admin has it Release the machine first`).MatchString(failure) {
 		t.Errorf("want a refusal, got %q", failure)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
 // TestAccActionRescue leads a machine into rescue mode and out of it, each twice.
 func TestAccActionRescue(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for _, step := range []struct{ rescue, after string }{{"enter", "Rescue mode"}, {"enter", "Rescue mode"}, {"exit", "Deployed"}, {"exit", "Deployed"}} {
-		if _, failure := x.invoke(t, "maaslxd_rescue", map[string]any{"machine": x.called(t, "node1"), "rescue": step.rescue}); failure != "" {
+		if _, failure := x.invokeAction(t, "maaslxd_rescue", map[string]any{"machine": x.siteNameOf(t, "node1"), "rescue": step.rescue}); failure != "" {
 			t.Fatalf("%s: %s", step.rescue, failure)
 		}
-		if m := x.machine(t, "node1"); m.StatusName != step.after {
+		if m := x.findMachine(t, "node1"); m.StatusName != step.after {
 			t.Errorf("after %s it is %s", step.rescue, m.StatusName)
 		}
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -207,35 +207,35 @@ func TestAccActionRedeploy(t *testing.T) {
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name, x.deploy(), `annotations = { team = "blue" }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, name)
+	made := x.findMachine(t, name)
 	redeploy := func(config map[string]any) string {
-		config["machine"] = x.called(t, name)
-		_, failure := x.invoke(t, "maaslxd_redeploy", config)
+		config["machine"] = x.siteNameOf(t, name)
+		_, failure := x.invokeAction(t, "maaslxd_redeploy", config)
 		return failure
 	}
 	if failure := redeploy(map[string]any{"user_data": "#cloud-config\npackages: [caddy]\n"}); failure != "" {
 		t.Fatal(failure)
 	}
-	x.ranUserData(t, name, "caddy")
-	w.settled(t)
-	now := x.machine(t, name)
+	x.wantUserData(t, name, "caddy")
+	w.wantEmptyPlan(t)
+	now := x.findMachine(t, name)
 	if now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.OwnerData["team"] != "blue" {
 		t.Errorf("it is %s, %s, with the annotations %v", now.SystemID, now.StatusName, now.OwnerData)
 	}
-	if failure := redeploy(map[string]any{"image": "ubuntu/mars"}); !words(`Cannot redeploy VM image ubuntu/mars`).MatchString(failure) {
+	if failure := redeploy(map[string]any{"image": "ubuntu/mars"}); !wordsPattern(`Cannot redeploy VM image ubuntu/mars`).MatchString(failure) {
 		t.Errorf("want a refusal of the image, got %q", failure)
 	}
 	if got := x.statusOf(name); got != "Deployed" {
 		t.Errorf("a redeployment that was refused left it %s", got)
 	}
-	w.settled(t)
-	x.post(t, "machines/"+made.SystemID+"/?op=release", nil)
-	x.until(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
-	if failure := redeploy(map[string]any{}); !words(`is Ready, and only what is deployed is redeployed`).MatchString(failure) {
+	w.wantEmptyPlan(t)
+	x.postForm(t, "machines/"+made.SystemID+"/?op=release", nil)
+	x.waitUntil(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
+	if failure := redeploy(map[string]any{}); !wordsPattern(`is Ready, and only what is deployed is redeployed`).MatchString(failure) {
 		t.Errorf("want a refusal of what somebody released, got %q", failure)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -243,10 +243,10 @@ func TestAccActionRedeploy(t *testing.T) {
 // the machine of the instance leaves MAAS.
 func TestAccActionRefresh(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
-	if onLXD() {
-		_, failure := x.invoke(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"})
-		if !words(`MAAS keeps no record of what is on VM host lxd1 nothing to refresh`).MatchString(failure) {
+	x := newSimulatedTarget(t)
+	if isLXDColumn() {
+		_, failure := x.invokeAction(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"})
+		if !wordsPattern(`MAAS keeps no record of what is on VM host lxd1 nothing to refresh`).MatchString(failure) {
 			t.Errorf("want a refusal, got %q", failure)
 		}
 		return
@@ -257,13 +257,13 @@ func TestAccActionRefresh(t *testing.T) {
 	for _, i := range x.instances() {
 		x.removeInstance(t, i)
 	}
-	if _, failure := x.invoke(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"}); failure != "" {
+	if _, failure := x.invokeAction(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"}); failure != "" {
 		t.Fatal(failure)
 	}
-	if err := x.checkEmpty(name)(nil); err != nil {
+	if err := x.checkVMGone(name)(nil); err != nil {
 		t.Error(err)
 	}
-	if got := joined(w.actions(t)); got != "create" {
+	if got := joinActions(w.planActions(t)); got != "create" {
 		t.Errorf("the plan wants %s", got)
 	}
 }
@@ -292,13 +292,13 @@ func TestAccActionBadInput(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, bareMetal, func(m *sim.Model) { m.Latency = sim.Latency{} })
+			x := newSimulatedTarget(t, addBareMetal, func(m *sim.Model) { m.Latency = sim.Latency{} })
 			x.sim.ResetJournal()
-			_, failure := x.invoke(t, tc.action, tc.config)
-			if !words(tc.want).MatchString(failure) {
+			_, failure := x.invokeAction(t, tc.action, tc.config)
+			if !wordsPattern(tc.want).MatchString(failure) {
 				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, failure)
 			}
-			for route, n := range changes(x.sim.Journal()) {
+			for route, n := range countChanges(x.sim.Journal()) {
 				if !strings.HasSuffix(route, "power_on") {
 					t.Errorf("%s was called %d times", route, n)
 				}
@@ -315,19 +315,19 @@ func TestAccActionCLI(t *testing.T) {
 	name := x.name()
 	vm := x.vm(name, x.deploy())
 	w := newWorkspace(t, x.config(vm))
-	w.needs114(t)
+	w.needsCLI114(t)
 	w.configure(t, x.config(vm+fmt.Sprintf("action \"maaslxd_power\" \"off\" {\n  config {\n    machine = %s.id\n    power   = \"off\"\n  }\n}\n", vmAddress)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_power.off")
-	x.until(t, name+" is off", func() bool { return x.machine(t, name).PowerState == "off" })
-	w.settled(t)
+	x.waitUntil(t, name+" is off", func() bool { return x.findMachine(t, name).PowerState == "off" })
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// needs114 skips a test whose CLI has neither actions nor queries.
-func (w workspace) needs114(t *testing.T) {
+// needsCLI114 skips a test whose CLI has neither actions nor queries.
+func (w workspace) needsCLI114(t *testing.T) {
 	t.Helper()
-	if w.cli.IsTofu() || w.cli.Before(1, 14) {
+	if w.cli.IsTofu() || w.cli.IsOlderThan(1, 14) {
 		t.Skip("actions and queries came with Terraform 1.14, and this is " + w.cli.String())
 	}
 }
@@ -335,12 +335,12 @@ func (w workspace) needs114(t *testing.T) {
 // TestAccExampleActions has the CLI check the examples of the actions, where it knows any.
 func TestAccExampleActions(t *testing.T) {
 	t.Parallel()
-	for _, name := range list(t, "../examples/actions") {
+	for _, name := range fileNames(t, "../examples/actions") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t, "")
-			w.needs114(t)
-			w.take(t, "examples/actions/"+name+"/action.tf")
+			w.needsCLI114(t)
+			w.copyRepositoryFiles(t, "examples/actions/"+name+"/action.tf")
 			w.run(t, "validate", "-no-color")
 		})
 	}

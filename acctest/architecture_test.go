@@ -28,8 +28,8 @@ var (
 	frontEndModules   = slices.Concat(terraformModules, kubernetesModules)
 )
 
-// arrow says what the packages of one folder may depend on, directly or not.
-type arrow struct {
+// dependencyRule says what the packages of one folder may depend on, directly or not.
+type dependencyRule struct {
 	reason string
 	ours   []string // our folders that it may use; "engine/..." means all below it too
 	never  []string // prefixes of foreign import paths
@@ -41,16 +41,16 @@ var sharedByControllers = []string{
 	"capi-bridge/controller/outbox", "capi-bridge/controller/ownership", "capi-bridge/controller/problem", "capi-bridge/controller/requeue",
 }
 
-// controllerOf is what the controller of a kind may use.
-func controllerOf(kind string) []string {
+// controllerImports is what the controller of a kind may use.
+func controllerImports(kind string) []string {
 	return slices.Concat(sharedByControllers, []string{
 		"capi-bridge/controller/" + kind, "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
 	})
 }
 
-// arrows are the tree's dependencies, by folder. The longest folder that fits
+// dependencyRules are the tree's dependencies, by folder. The longest folder that fits
 // a package counts.
-var arrows = map[string]arrow{
+var dependencyRules = map[string]dependencyRule{
 	"engine": {
 		reason: "The engine knows neither Terraform nor Kubernetes nor its adapters.",
 		ours:   []string{"engine", "engine/internal/...", "engine/placement", "cloudinit/..."},
@@ -63,42 +63,42 @@ var arrows = map[string]arrow{
 	},
 	"engine/compose": {
 		reason: "Who makes VMs knows neither adapters nor kinds.",
-		ours:   kindOfTheEngine("engine/compose"),
+		ours:   engineKindImports("engine/compose"),
 		never:  frontEndModules,
 	},
 	"engine/settle": {
 		reason: "What kinds change alike in place knows no kind.",
-		ours:   kindOfTheEngine("engine/settle"),
+		ours:   engineKindImports("engine/settle"),
 		never:  frontEndModules,
 	},
 	"engine/vm": {
 		reason: "Kinds do not know each other.",
-		ours:   kindOfTheEngine("engine/compose", "engine/settle", "engine/vm"),
+		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm"),
 		never:  frontEndModules,
 	},
 	"engine/machine": {
 		reason: "Kinds do not know each other.",
-		ours:   kindOfTheEngine("engine/settle", "engine/machine"),
+		ours:   engineKindImports("engine/settle", "engine/machine"),
 		never:  frontEndModules,
 	},
 	"engine/host": {
 		reason: "A host is a machine first, and knows no other kind.",
-		ours:   kindOfTheEngine("engine/settle", "engine/machine", "engine/host"),
+		ours:   engineKindImports("engine/settle", "engine/machine", "engine/host"),
 		never:  frontEndModules,
 	},
 	"engine/fleet": {
 		reason: "Who reads the whole makes nothing.",
-		ours:   kindOfTheEngine("engine/fleet"),
+		ours:   engineKindImports("engine/fleet"),
 		never:  frontEndModules,
 	},
 	"engine/operate": {
 		reason: "Who acts once by hand knows no kind.",
-		ours:   kindOfTheEngine("engine/operate"),
+		ours:   engineKindImports("engine/operate"),
 		never:  frontEndModules,
 	},
 	"engine/assembly": {
 		reason: "The kinds are put together without any adapter.",
-		ours:   kindOfTheEngine("engine/compose", "engine/settle", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
+		ours:   engineKindImports("engine/compose", "engine/settle", "engine/vm", "engine/machine", "engine/host", "engine/fleet", "engine/assembly"),
 		never:  frontEndModules,
 	},
 	"engine/placement": {
@@ -196,77 +196,77 @@ var arrows = map[string]arrow{
 	},
 	"acctest/maassim/sim/versions": {
 		reason: "What versions differ in is known without any state.",
-		ours:   roomsOfTheSimulator("versions"),
+		ours:   simulatorPackages("versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/surface": {
 		reason: "Which operations there are does not hang on who serves them.",
-		ours:   roomsOfTheSimulator("surface", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("surface", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/rest": {
 		reason: "How MAAS answers does not hang on what about.",
-		ours:   roomsOfTheSimulator("rest"),
+		ours:   simulatorPackages("rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/boot": {
 		reason: "A first boot knows the machine that it runs on, and no MAAS.",
-		ours:   roomsOfTheSimulator("boot", "lxd/daemon"),
+		ours:   simulatorPackages("boot", "lxd/daemon"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world": {
 		reason: "The state does not know who changes it.",
-		ours:   roomsOfTheSimulator("world/...", "boot", "lxd/daemon", "rest"),
+		ours:   simulatorPackages("world/...", "boot", "lxd/daemon", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/lxd": {
 		reason: "LXD's API knows nothing of MAAS's.",
-		ours:   roomsOfTheSimulator("lxd", "lxd/daemon", "boot", "world/...", "rest"),
+		ours:   simulatorPackages("lxd", "lxd/daemon", "boot", "world/...", "rest"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world/site": {
 		reason: "What an operator makes beside machines knows no machine.",
-		ours:   roomsOfTheSimulator("world/site"),
+		ours:   simulatorPackages("world/site"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/world/storage": {
 		reason: "Disks do not know what else a machine is.",
-		ours:   roomsOfTheSimulator("world/storage"),
+		ours:   simulatorPackages("world/storage"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/disks": {
 		reason: "What lies on disks does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("disks", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("disks", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/upkeep": {
 		reason: "What an operator keeps up does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("upkeep", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("upkeep", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/settings": {
 		reason: "Settings know no operations but their own.",
-		ours:   roomsOfTheSimulator("settings", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("settings", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/accounts": {
 		reason: "Users and their keys do not know machines' own operations.",
-		ours:   roomsOfTheSimulator("accounts", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("accounts", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/catalog": {
 		reason: "What machines are sorted into does not know machines' own operations.",
-		ours:   roomsOfTheSimulator("catalog", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("catalog", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/network": {
 		reason: "Networks are linked to machines without knowing their own operations.",
-		ours:   roomsOfTheSimulator("network", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("network", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	"acctest/maassim/sim/hosts": {
 		reason: "A VM host makes machines; who allocates one uses it, not the other way round.",
-		ours:   roomsOfTheSimulator("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
+		ours:   simulatorPackages("hosts", "lifecycle", "driver", "request", "view", "world/...", "boot", "lxd/daemon", "rest", "versions"),
 		never:  frontEndModules,
 	},
 	// The provider block, and the list of what there is; its objects are below.
@@ -275,9 +275,9 @@ var arrows = map[string]arrow{
 		ours:   []string{"terraform-provider-maaslxd/...", "engine/...", "cloudinit/..."},
 		never:  kubernetesModules,
 	},
-	"terraform-provider-maaslxd/provider/fleet": {
+	"terraform-provider-maaslxd/provider/datasources": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   objectOfTheProvider("fleet"),
+		ours:   providerObjectImports("fleet"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/functions": {
@@ -287,42 +287,42 @@ var arrows = map[string]arrow{
 	},
 	"terraform-provider-maaslxd/provider/actions": {
 		reason: "Actions use no object's helpers.",
-		ours:   objectOfTheProvider("actions"),
+		ours:   providerObjectImports("actions"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/ephemerals": {
 		reason: "Ephemeral resources use no object's helpers.",
-		ours:   objectOfTheProvider("ephemerals"),
+		ours:   providerObjectImports("ephemerals"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/vm": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   append(objectOfTheProvider("vm"), "terraform-provider-maaslxd/provider/moved", "terraform-provider-maaslxd/provider/vm/instance"),
+		ours:   append(providerObjectImports("vm"), "terraform-provider-maaslxd/provider/moved", "terraform-provider-maaslxd/provider/vm/instance"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/vm/instance": {
 		reason: "An attribute does not know its resource.",
-		ours:   objectOfTheProvider("vm/instance"),
+		ours:   providerObjectImports("vm/instance"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/moved": {
 		reason: "What finds the VMs of other providers does not know the objects.",
-		ours:   objectOfTheProvider("moved"),
+		ours:   providerObjectImports("moved"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/host": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   append(objectOfTheProvider("host"), "terraform-provider-maaslxd/provider/host/network"),
+		ours:   append(providerObjectImports("host"), "terraform-provider-maaslxd/provider/host/network"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/host/network": {
 		reason: "An attribute does not know its resource.",
-		ours:   objectOfTheProvider("host/network"),
+		ours:   providerObjectImports("host/network"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/machine": {
 		reason: "Objects do not use each other's helpers.",
-		ours:   objectOfTheProvider("machine"),
+		ours:   providerObjectImports("machine"),
 		never:  kubernetesModules,
 	},
 	"terraform-provider-maaslxd/provider/client": {
@@ -365,24 +365,24 @@ var arrows = map[string]arrow{
 	},
 	"capi-bridge/controller/cluster": {
 		reason: "Controllers meet in the objects, and do not use each other's insides.",
-		ours:   controllerOf("cluster"),
+		ours:   controllerImports("cluster"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/machine": {
 		reason: "Controllers meet in the objects, and do not use each other's insides.",
-		ours:   controllerOf("machine"),
+		ours:   controllerImports("machine"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/template": {
 		reason: "Controllers meet in the objects, and do not use each other's insides.",
-		ours:   controllerOf("template"),
+		ours:   controllerImports("template"),
 		never:  terraformModules,
 	},
 	"capi-bridge/controller/controllertest": {
 		reason: "What tests of several controllers share knows no controller.",
 		ours: []string{
 			"capi-bridge/controller/controllertest", "capi-bridge/api/...", "engine/providerid", "engine", "engine/internal/...", "engine/fleet", "engine/placement", "cloudinit/...",
-			"acctest/mortal", "acctest/maassim/...",
+			"acctest/crash", "acctest/maassim/...",
 		},
 		never: terraformModules,
 	},
@@ -398,23 +398,23 @@ var arrows = map[string]arrow{
 	},
 }
 
-// kindOfTheEngine is what a kind, or what kinds share, may import: the contract, what is
+// engineKindImports is what a kind, or what kinds share, may import: the contract, what is
 // under way in the process, placement, and these.
-func kindOfTheEngine(beside ...string) []string {
+func engineKindImports(beside ...string) []string {
 	return append([]string{"engine", "engine/internal/...", "engine/region", "engine/placement", "cloudinit/..."}, beside...)
 }
 
-// roomsOfTheSimulator are packages below its face.
-func roomsOfTheSimulator(names ...string) []string {
+// simulatorPackages are packages below its face.
+func simulatorPackages(names ...string) []string {
 	for i := range names {
 		names[i] = "acctest/maassim/sim/" + names[i]
 	}
 	return names
 }
 
-// objectOfTheProvider lists what the package of an object of the provider may use: what
+// providerObjectImports lists what the package of an object of the provider may use: what
 // objects share, the engine, and no other object.
-func objectOfTheProvider(name string) []string {
+func providerObjectImports(name string) []string {
 	const provider = "terraform-provider-maaslxd/provider/"
 	return []string{provider + name, provider + "client", provider + "diagnostics", provider + "values/...", "engine/...", "cloudinit/..."}
 }
@@ -425,23 +425,23 @@ func TestArrows(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
 	for _, p := range ourPackages(t) {
-		folder, rule, ok := arrowOf(p.folder())
+		folder, rule, ok := findDependencyRule(p.folder())
 		if !ok {
 			continue // acctest and the examples may use everything
 		}
 		checked[folder]++
 		// The simulator's tests, too: they must not lean on our client.
 		deps := p.Deps
-		if within(folder, "acctest/maassim/...") {
+		if isWithinFolder(folder, "acctest/maassim/...") {
 			deps = slices.Concat(deps, p.TestImports, p.XTestImports)
 		}
 		for _, dep := range deps {
-			if why := rule.refuses(dep); why != "" {
+			if why := rule.refusalReason(dep); why != "" {
 				t.Errorf("%s depends on %s: %s %s", p.folder(), dep, why, rule.reason)
 			}
 		}
 	}
-	for folder := range arrows {
+	for folder := range dependencyRules {
 		t.Logf("%s: %d packages checked", folder, checked[folder])
 		_, err := os.Stat(filepath.Join(repositoryRoot(t), folder))
 		if err == nil && checked[folder] == 0 {
@@ -453,23 +453,23 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// arrowOf finds the rule for a folder.
-func arrowOf(folder string) (string, arrow, bool) {
+// findDependencyRule finds the rule for a folder.
+func findDependencyRule(folder string) (string, dependencyRule, bool) {
 	for name := folder; name != ""; {
-		if rule, ok := arrows[name]; ok {
+		if rule, ok := dependencyRules[name]; ok {
 			return name, rule, true
 		}
 		cut := strings.LastIndex(name, "/")
 		name = name[:max(cut, 0)]
 	}
-	return "", arrow{}, false
+	return "", dependencyRule{}, false
 }
 
-// refuses says why the import path may not be depended on, or nothing.
-func (a arrow) refuses(importPath string) string {
+// refusalReason says why the import path may not be depended on, or nothing.
+func (a dependencyRule) refusalReason(importPath string) string {
 	folder, ours := strings.CutPrefix(importPath, modulePath+"/")
 	if ours {
-		if slices.ContainsFunc(a.ours, func(pattern string) bool { return within(folder, pattern) }) {
+		if slices.ContainsFunc(a.ours, func(pattern string) bool { return isWithinFolder(folder, pattern) }) {
 			return ""
 		}
 		return "it may use only " + strings.Join(a.ours, ", ") + " of ours."
@@ -482,9 +482,9 @@ func (a arrow) refuses(importPath string) string {
 	return ""
 }
 
-// within tells whether the folder is the pattern, or below one that ends in
+// isWithinFolder tells whether the folder is the pattern, or below one that ends in
 // "/...".
-func within(folder, pattern string) bool {
+func isWithinFolder(folder, pattern string) bool {
 	base, deep := strings.CutSuffix(pattern, "/...")
 	return folder == base || deep && strings.HasPrefix(folder, base+"/")
 }
@@ -523,7 +523,7 @@ func TestArrowsRefuse(t *testing.T) {
 		"ProviderKubernetes":   {"The provider does not know Kubernetes.", "terraform-provider-maaslxd", "k8s.io/client-go/rest", true},
 		"ObjectShared":         {"Objects share the client.", "terraform-provider-maaslxd/provider/vm", modulePath + "/terraform-provider-maaslxd/provider/client", false},
 		"ObjectObject":         {"No object uses another one's helpers.", "terraform-provider-maaslxd/provider/vm", modulePath + "/terraform-provider-maaslxd/provider/host", true},
-		"SharedObject":         {"What is shared knows no object.", "terraform-provider-maaslxd/provider/client", modulePath + "/terraform-provider-maaslxd/provider/fleet", true},
+		"SharedObject":         {"What is shared knows no object.", "terraform-provider-maaslxd/provider/client", modulePath + "/terraform-provider-maaslxd/provider/datasources", true},
 		"NamePrefixIsNoBelow":  {"A folder whose name only begins alike is another one.", "cloudinit", modulePath + "/cloudinitx", true},
 		"SimulatorRooms":       {"Resources stand on the state.", "acctest/maassim/sim/hosts", modulePath + "/acctest/maassim/sim/world", false},
 		"SimulatorState":       {"The state does not know its resources.", "acctest/maassim/sim/world", modulePath + "/acctest/maassim/sim/hosts", true},
@@ -533,11 +533,11 @@ func TestArrowsRefuse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, rule, ok := arrowOf(tc.folder)
+			_, rule, ok := findDependencyRule(tc.folder)
 			if !ok {
 				t.Fatalf("no rule for %s", tc.folder)
 			}
-			if got := rule.refuses(tc.dep); (got != "") != tc.refuse {
+			if got := rule.refusalReason(tc.dep); (got != "") != tc.refuse {
 				t.Errorf("%s\n%s on %s: refused %t (%s), want %t", tc.reason, tc.folder, tc.dep, got != "", got, tc.refuse)
 			}
 		})
@@ -558,7 +558,7 @@ func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 		for _, imported := range p.Imports {
 			folder := strings.TrimPrefix(imported, modulePath+"/")
 			for guarded, owner := range owners {
-				if within(folder, guarded) && !within(p.folder(), owner) && !within(p.folder(), "acctest/...") {
+				if isWithinFolder(folder, guarded) && !isWithinFolder(p.folder(), owner) && !isWithinFolder(p.folder(), "acctest/...") {
 					t.Errorf("%s imports %s, which only %s and acctest/... may", p.folder(), folder, owner)
 				}
 			}
@@ -567,8 +567,8 @@ func TestProviderIsImportedByItsMainAlone(t *testing.T) {
 	t.Logf("%d packages checked", len(packages))
 }
 
-// listed is what go list says of a package.
-type listed struct {
+// goPackage is what go list says of a package.
+type goPackage struct {
 	TestImports, XTestImports []string // of its tests, direct ones only
 	ImportPath                string
 	Name                      string
@@ -579,13 +579,13 @@ type listed struct {
 }
 
 // folder is the package's path below the module.
-func (p listed) folder() string {
+func (p goPackage) folder() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, modulePath), "/")
 }
 
 // ourPackages lists every package of the module, and fails the test where
 // there is none.
-func ourPackages(t *testing.T) []listed {
+func ourPackages(t *testing.T) []goPackage {
 	t.Helper()
 	packages, err := allPackages()
 	if err != nil {
@@ -595,7 +595,7 @@ func ourPackages(t *testing.T) []listed {
 }
 
 // allPackages asks go list once for all tests.
-var allPackages = sync.OnceValues(func() ([]listed, error) {
+var allPackages = sync.OnceValues(func() ([]goPackage, error) {
 	ctx := context.Background() // no test's own: the first one must not end it for all
 	root, err := cli.Root(ctx)
 	if err != nil {
@@ -609,9 +609,9 @@ var allPackages = sync.OnceValues(func() ([]listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.Bytes())
 	}
-	var packages []listed
+	var packages []goPackage
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
+		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {

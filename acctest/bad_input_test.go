@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// words matches a text that has all the words in this order, however the CLI
+// wordsPattern matches a text that has all the words in this order, however the CLI
 // wraps its lines and whatever the case.
-func words(text string) *regexp.Regexp {
+func wordsPattern(text string) *regexp.Regexp {
 	parts := strings.Fields(text)
 	for i, p := range parts {
-		parts[i] = orNamed(regexp.QuoteMeta(p))
+		parts[i] = orSiteName(regexp.QuoteMeta(p))
 	}
 	return regexp.MustCompile(`(?is)` + strings.Join(parts, `.*?`))
 }
@@ -48,7 +48,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"AddressTaken": {
 			reason: "Found before anything is composed, with who has it.", attributes: []string{`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`},
 			before: func(t *testing.T, x *target) {
-				x.post(t, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.42"}})
+				x.postForm(t, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.42"}})
 			},
 			want: `ip 10.77.0.42 in use by the DNS name www.maas 10.77.0.43 is free`,
 		},
@@ -73,7 +73,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"HostNeverReached": {
 			reason: "MAAS lists hosts that it never spoke to.", host: "dead",
 			before: func(t *testing.T, x *target) {
-				x.post(t, "vm-hosts/", url.Values{"type": {"lxd"}, "name": {"dead"}, "power_address": {"10.255.255.1:8443"}})
+				x.postForm(t, "vm-hosts/", url.Values{"type": {"lxd"}, "name": {"dead"}, "power_address": {"10.255.255.1:8443"}})
 			},
 			want: `HostUnavailable dead`,
 		},
@@ -112,14 +112,14 @@ func TestAccVMBadInput(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, x)
 			}
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.vm(name, tc.attributes...)),
-					ExpectError: words(tc.want),
+					ExpectError: wordsPattern(tc.want),
 				}},
 			})
-			if err := x.checkEmpty(name)(nil); err != nil {
+			if err := x.checkVMGone(name)(nil); err != nil {
 				t.Errorf("%s\nsomething was made: %v", tc.reason, err)
 			}
 		})
@@ -139,7 +139,7 @@ func TestAccProviderBadInput(t *testing.T) {
 	}{
 		"MalformedKey": {reason: "A key has three parts.", key: func(*target) string { return "abc" }, want: `an API key has three parts`},
 		"WrongKey":     {reason: "MAAS refuses it; nothing of it is echoed.", key: func(*target) string { return "aaaa:bbbb:cccc" }, want: `MAAS refused the API key`},
-		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.inside().UserAPIKey() }, want: `may not compose VMs administrators`},
+		"NotAnAdmin":   {reason: "Composing is for administrators.", key: func(x *target) string { return x.simulatorOrSkip().UserAPIKey() }, want: `may not compose VMs administrators`},
 		"NoScheme":     {reason: "A URL without a scheme.", url: func(*target) string { return "maas.example:5240" }, want: `api_url: the URL must begin with http`},
 		"NotAURL":      {reason: "Spaces.", url: func(*target) string { return "http://not a url" }, want: `api_url: this is no URL`},
 		"HTTPSAsked":   {reason: "https where MAAS speaks http.", url: func(x *target) string { return strings.Replace(x.url, "http:", "https:", 1) }, want: `does not speak HTTPS api_url begin with http://`},
@@ -163,7 +163,7 @@ func TestAccProviderBadInput(t *testing.T) {
 				key = tc.key(x)
 			}
 			t.Log(tc.reason)
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				ErrorCheck: func(err error) error {
 					if _, secret, ok := strings.Cut(key, ":"); ok && strings.Contains(err.Error(), secret) {
@@ -174,10 +174,10 @@ func TestAccProviderBadInput(t *testing.T) {
 				Steps: []resource.TestStep{{
 					Config: fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  %s\n}\n", url, key, tc.more) +
 						x.vm(name),
-					ExpectError: words(tc.want),
+					ExpectError: wordsPattern(tc.want),
 				}},
 			})
-			if err := x.checkEmpty(name)(nil); err != nil {
+			if err := x.checkVMGone(name)(nil); err != nil {
 				t.Errorf("%s\nsomething was made: %v", tc.reason, err)
 			}
 		})
@@ -193,9 +193,9 @@ func TestAccProviderURLForms(t *testing.T) {
 			x := newTarget(t)
 			x.url = strings.TrimSuffix(x.url, "/MAAS") + form
 			name := x.name()
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps:                    []resource.TestStep{{Config: x.config(x.vm(name))}},
 			})
 		})
@@ -219,17 +219,17 @@ func TestAccVMNameTaken(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, func(m *sim.Model) { m.Machines = append(m.Machines, tc.machine) })
-			before := x.machine(t, "tf-acc-taken")
+			x := newSimulatedTarget(t, func(m *sim.Model) { m.Machines = append(m.Machines, tc.machine) })
+			before := x.findMachine(t, "tf-acc-taken")
 			t.Log(tc.reason)
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
 					Config:      x.config(x.vm("tf-acc-taken")),
-					ExpectError: words(before.SystemID + ` import`),
+					ExpectError: wordsPattern(before.SystemID + ` import`),
 				}},
 			})
-			if after := x.machine(t, "tf-acc-taken"); after.Description != before.Description || after.StatusName != before.StatusName {
+			if after := x.findMachine(t, "tf-acc-taken"); after.Description != before.Description || after.StatusName != before.StatusName {
 				t.Errorf("the foreign machine was touched: %+v, before %+v", after, before)
 			}
 			if n := len(x.instances()); n != 0 {
@@ -239,8 +239,8 @@ func TestAccVMNameTaken(t *testing.T) {
 	}
 }
 
-// late is a configuration whose plans do not know a name yet.
-func late(name, config string) string {
+// withUnknownName is a configuration whose plans do not know a name yet.
+func withUnknownName(name, config string) string {
 	return fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %q\n}\n", name) +
 		strings.ReplaceAll(config, fmt.Sprintf("%q", name), "terraform_data.late.output")
 }
@@ -251,15 +251,15 @@ func TestAccVMNameTwice(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{{
-			Config:      x.config(late(name, x.vm(name)+strings.Replace(x.vm(name), `"test"`, `"twin"`, 1))),
-			ExpectError: words(`name another resource ` + name),
+			Config:      x.config(withUnknownName(name, x.vm(name)+strings.Replace(x.vm(name), `"test"`, `"twin"`, 1))),
+			ExpectError: wordsPattern(`name another resource ` + name),
 		}},
 	})
-	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+	if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 		t.Errorf("there were %d composes, want 1", n)
 	}
 }

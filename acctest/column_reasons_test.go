@@ -11,70 +11,70 @@ import (
 
 // Reasons that several tests share.
 const (
-	noRecord   = "it looks at what MAAS keeps of a VM host, and this one keeps none"
-	noNumber   = "it calls a VM host by its number in MAAS, and there are none"
-	oneVersion = "a real LXD has the version that it has"
-	noMachine  = "a host is a machine of MAAS there, and this LXD runs on none"
-	elsewhere  = "the machines of the example are in a network that cannot be reached from here; the demo's can"
-	noMAAS     = "MAAS does not look at LXDs there"
-	composing  = "the providers that it moves VMs from have MAAS compose them on its VM hosts"
+	lxdNoHostRecord       = "it looks at what MAAS keeps of a VM host, and this one keeps none"
+	lxdNoHostNumber       = "it calls a VM host by its number in MAAS, and there are none"
+	lxdOneVersion         = "a real LXD has the version that it has"
+	lxdNoHostMachine      = "a host is a machine of MAAS there, and this LXD runs on none"
+	lxdUnreachableNetwork = "the machines of the example are in a network that cannot be reached from here; the demo's can"
+	lxdNoMAASRefresh      = "MAAS does not look at LXDs there"
+	lxdNoCompose          = "the providers that it moves VMs from have MAAS compose them on its VM hosts"
 
-	otherNetwork = "the addresses of the network differ there"
+	lxdOtherNetwork = "the addresses of the network differ there"
 )
 
 // notOnLXD are the tests, or their cases, that say nothing where LXD makes the
 // VMs, and why.
 var notOnLXD = map[string]string{
 	"TestAccWorkflowRoomTogether":         "what a real LXD has room for depends on the machine that the tests run on",
-	"TestAccDataHosts":                    noNumber,
-	"TestAccDataBadInput/NoHostID":        noNumber,
-	"TestAccHostNamesSwapped":             noNumber,
-	"TestAccHostServerIsTold":             noNumber,
+	"TestAccDataHosts":                    lxdNoHostNumber,
+	"TestAccDataBadInput/NoHostID":        lxdNoHostNumber,
+	"TestAccHostNamesSwapped":             lxdNoHostNumber,
+	"TestAccHostServerIsTold":             lxdNoHostNumber,
 	"TestAccHostMoved":                    "the provider that it comes from calls a VM host by its number in MAAS",
-	"TestAccWorkflowMoveFleet":            composing,
-	"TestAccWorkflowMoveGuide":            composing,
-	"TestAccWorkflowMoveRefused":          composing,
-	"TestAccWorkflowMoveHosts":            composing,
-	"TestAccWorkflowMoveHostRefused":      composing,
-	"TestAccWorkflowMoveHostThenChange":   composing,
-	"TestAccWorkflowMoveThenChange":       composing,
-	"TestAccHostDrift/Zone":               noRecord,
-	"TestAccHostDrift/Ratio":              noRecord,
-	"TestAccHostDrift/Name":               noRecord,
-	"TestAccHostDrift/Tag":                noRecord,
-	"TestAccHostDrift/Forgotten":          noRecord,
-	"TestAccHostImportUnmarked":           noRecord,
-	"TestAccHostKilled/Unregistered":      noRecord,
-	"TestAccVMBadInput/HostNeverReached":  noRecord,
+	"TestAccWorkflowMoveFleet":            lxdNoCompose,
+	"TestAccWorkflowMoveGuide":            lxdNoCompose,
+	"TestAccWorkflowMoveRefused":          lxdNoCompose,
+	"TestAccWorkflowMoveHosts":            lxdNoCompose,
+	"TestAccWorkflowMoveHostRefused":      lxdNoCompose,
+	"TestAccWorkflowMoveHostThenChange":   lxdNoCompose,
+	"TestAccWorkflowMoveThenChange":       lxdNoCompose,
+	"TestAccHostDrift/Zone":               lxdNoHostRecord,
+	"TestAccHostDrift/Ratio":              lxdNoHostRecord,
+	"TestAccHostDrift/Name":               lxdNoHostRecord,
+	"TestAccHostDrift/Tag":                lxdNoHostRecord,
+	"TestAccHostDrift/Forgotten":          lxdNoHostRecord,
+	"TestAccHostImportUnmarked":           lxdNoHostRecord,
+	"TestAccHostKilled/Unregistered":      lxdNoHostRecord,
+	"TestAccVMBadInput/HostNeverReached":  lxdNoHostRecord,
 	"TestAccVMBadInput/NoVMHosts":         "it makes VMs there",
 	"TestAccHostBadInput/NoVMHosts":       "it makes hosts there",
-	"TestAccHostTooNew":                   oneVersion,
-	"TestAccVMOnLXDTooNew":                oneVersion,
-	"TestAccHostBadLXD/TooOld":            oneVersion,
-	"TestAccGoneTooOld":                   oneVersion,
-	"TestAccHostProjectInUse":             noMachine,
-	"TestAccWorkflowImportHostByAddress":  noMachine,
-	"TestAccHostWaysIn/ByAddress":         noMachine,
-	"TestAccHostServerDemanded":           noMachine,
-	"TestAccHostBadLXD/ProjectHoldsVMs":   noMachine,
-	"TestAccHostBadLXD/RegisteredAlready": noMachine,
-	"TestAccHostBadLXD/Untrusted":         noMachine,
-	"TestAccHostBadLXD/ProjectInUse":      noMAAS,
-	"TestAccExampleHosts":                 elsewhere,
-	"TestAccExampleMachines":              elsewhere,
-	"TestAccMachineAddress":               otherNetwork,
-	"TestAccMachineUnknown":               otherNetwork,
-	"TestAccWorkflowTypoMachine":          otherNetwork,
-	"TestAccWorkflowImportMachine":        otherNetwork,
+	"TestAccHostTooNew":                   lxdOneVersion,
+	"TestAccVMOnLXDTooNew":                lxdOneVersion,
+	"TestAccHostBadLXD/TooOld":            lxdOneVersion,
+	"TestAccGoneTooOld":                   lxdOneVersion,
+	"TestAccHostProjectInUse":             lxdNoHostMachine,
+	"TestAccWorkflowImportHostByAddress":  lxdNoHostMachine,
+	"TestAccHostWaysIn/ByAddress":         lxdNoHostMachine,
+	"TestAccHostServerDemanded":           lxdNoHostMachine,
+	"TestAccHostBadLXD/ProjectHoldsVMs":   lxdNoHostMachine,
+	"TestAccHostBadLXD/RegisteredAlready": lxdNoHostMachine,
+	"TestAccHostBadLXD/Untrusted":         lxdNoHostMachine,
+	"TestAccHostBadLXD/ProjectInUse":      lxdNoMAASRefresh,
+	"TestAccExampleHosts":                 lxdUnreachableNetwork,
+	"TestAccExampleMachines":              lxdUnreachableNetwork,
+	"TestAccMachineAddress":               lxdOtherNetwork,
+	"TestAccMachineUnknown":               lxdOtherNetwork,
+	"TestAccWorkflowTypoMachine":          lxdOtherNetwork,
+	"TestAccWorkflowImportMachine":        lxdOtherNetwork,
 	"TestAccMachineLife/VMHosts":          "MAAS has no VM hosts there: the other case is that",
-	"TestAccExampleFleet":                 elsewhere,
-	"TestAccExampleFleetTests":            elsewhere,
+	"TestAccExampleFleet":                 lxdUnreachableNetwork,
+	"TestAccExampleFleetTests":            lxdUnreachableNetwork,
 	"TestAccGoneBad/OtherServer":          "a real LXD keeps its certificate",
 	"TestAccProfileOnMAAS":                "a profile can be chosen there",
 	"TestAccInstanceOnMAAS":               "a VM can have options and devices there",
 	"TestAccHostServerChanged":            "a real LXD keeps its certificate",
-	"TestAccWorkflowTypoVM":               otherNetwork,
-	"TestAccWorkflowTypoAddresses":        otherNetwork,
+	"TestAccWorkflowTypoVM":               lxdOtherNetwork,
+	"TestAccWorkflowTypoAddresses":        lxdOtherNetwork,
 	"TestAccHostKeyExpires":               "without a key that serves nobody sees what is on a host: TestAccGoneKeyExpires",
 }
 

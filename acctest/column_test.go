@@ -33,42 +33,42 @@ const (
 	columnLXD  = "lxd"
 )
 
-// column is the one that runs.
-func column() string {
+// currentColumn is the one that runs.
+func currentColumn() string {
 	if name := os.Getenv(columnVariable); name != "" {
 		return name
 	}
 	return columnMAAS
 }
 
-// onLXD says that this is the column of real LXDs.
-func onLXD() bool { return column() == columnLXD }
+// isLXDColumn says that this is the column of real LXDs.
+func isLXDColumn() bool { return currentColumn() == columnLXD }
 
-// lender lends its LXDs to all tests.
-var lender = sync.OnceValue(func() *reallxd.Lender {
-	return reallxd.New(func(what string) { fmt.Println("real LXDs: " + what) })
+// lxdLender lends its LXDs to all tests.
+var lxdLender = sync.OnceValue(func() *reallxd.Lender {
+	return reallxd.NewLender(func(what string) { fmt.Println("real LXDs: " + what) })
 })
 
-// starter lends LXDs that start their VMs, from the same pool.
-var starter = sync.OnceValue(func() *reallxd.Lender { return lender().Starting() })
+// startingLXDLender lends LXDs that start their VMs, from the same pool.
+var startingLXDLender = sync.OnceValue(func() *reallxd.Lender { return lxdLender().WithVMStart() })
 
-// lenderOf lends to a test.
-func lenderOf(t *testing.T) *reallxd.Lender {
+// lxdLenderFor lends to a test.
+func lxdLenderFor(t *testing.T) *reallxd.Lender {
 	t.Helper()
 	if _, starts := startsVMs[t.Name()]; starts {
-		return starter()
+		return startingLXDLender()
 	}
-	return lender()
+	return lxdLender()
 }
 
 // needBoots skips a test that says nothing where the VMs of a world that it has
 // are taken as started.
 func needBoots(t *testing.T) {
 	t.Helper()
-	if !onLXD() || onSite() {
+	if !isLXDColumn() || isOnSite() {
 		return
 	}
-	if err := lenderOf(t).Boots(); err != nil {
+	if err := lxdLenderFor(t).VMStartError(); err != nil {
 		t.Skipf("not with real LXDs here: none of their VMs has to be stopped, as none is started: %v", err)
 	}
 }
@@ -83,11 +83,11 @@ var fleetKey = sync.OnceValues(func() (key fleetkey.Key, err error) {
 	return fleetkey.LoadOrCreate(filepath.Join(dir, "key.pem"), time.Now())
 })
 
-// inColumn skips a test that says nothing in this column, or nothing that the other
+// skipUnlessInColumn skips a test that says nothing in this column, or nothing that the other
 // one has not said, and where that is possible in none.
-func inColumn(t *testing.T) {
+func skipUnlessInColumn(t *testing.T) {
 	t.Helper()
-	if !onLXD() {
+	if !isLXDColumn() {
 		return
 	}
 	if reason := reasonFor(t.Name(), notOnLXD); reason != "" {
@@ -96,10 +96,10 @@ func inColumn(t *testing.T) {
 	if reason := reasonFor(t.Name(), alikeOnLXD); reason != "" && os.Getenv(alikeVariable) == "" {
 		t.Skip("in the column " + columnMAAS + " alone: " + reason)
 	}
-	if onSite() {
+	if isOnSite() {
 		return
 	}
-	if err := reallxd.Possible(); err != nil {
+	if err := reallxd.CheckAvailable(); err != nil {
 		t.Skip(err)
 	}
 }
@@ -115,12 +115,12 @@ func reasonFor(test string, table map[string]string) string {
 	return ""
 }
 
-// start serves a model: in the column of LXDs, as a fleet of ours is once MAAS
+// startSimulator serves a model: in the column of LXDs, as a fleet of ours is once MAAS
 // has removed its VM hosts.
-func start(t *testing.T, m sim.Model) *sim.Server {
+func startSimulator(t *testing.T, m sim.Model) *sim.Server {
 	t.Helper()
-	if !onLXD() {
-		return sim.Start(t, m)
+	if !isLXDColumn() {
+		return sim.StartServer(t, m)
 	}
 	key, err := fleetKey()
 	if err != nil {
@@ -132,17 +132,17 @@ func start(t *testing.T, m sim.Model) *sim.Server {
 			m.Hosts[n].TrustedCertificates = append(m.Hosts[n].TrustedCertificates, key.Certificate)
 		}
 	}
-	s := sim.Start(t, m, sim.WithLXDs(lenderOf(t)))
+	s := sim.StartServer(t, m, sim.WithLXDs(lxdLenderFor(t)))
 	for _, h := range m.Hosts {
 		if !h.Unregistered {
-			note(t, s, h)
+			markHostMachine(t, s, h)
 		}
 	}
 	return s
 }
 
-// note writes into a host's machine what a maaslxd_vm_host leaves there.
-func note(t *testing.T, s *sim.Server, h sim.HostModel) {
+// markHostMachine writes into a host's machine what a maaslxd_vm_host leaves there.
+func markHostMachine(t *testing.T, s *sim.Server, h sim.HostModel) {
 	t.Helper()
 	record := engine.HostRecord{
 		Name: h.Name, Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
@@ -172,13 +172,13 @@ const lxdComposer = "composer = \"lxd\"\n  "
 
 // keySettings are those of a provider that is to reach the hosts that are there.
 func (x *target) keySettings() string {
-	if !onLXD() {
+	if !isLXDColumn() {
 		return ""
 	}
-	if x.ownKey && x.sim == nil {
+	if x.makesOwnKey && x.sim == nil {
 		return lxdComposer
 	}
-	if x.ownKey {
+	if x.makesOwnKey {
 		return ""
 	}
 	if x.sim == nil {
@@ -192,20 +192,20 @@ func (x *target) keySettings() string {
 	return fmt.Sprintf("lxd_client_cert = %q\n  lxd_client_key = %q\n  ", key.Certificate, key.Credentials.Key)
 }
 
-// enlisted makes a VM in the LXD of the first host, and in MAAS, as an operator
+// enlistVM makes a VM in the LXD of the first host, and in MAAS, as an operator
 // would who knows nothing of us.
-func (x *target) enlisted(t *testing.T, name string, cores int) {
+func (x *target) enlistVM(t *testing.T, name string, cores int) {
 	t.Helper()
 	const mac = "00:16:3e:aa:aa:aa"
 	key, err := fleetKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := x.inside().LXDs()[0]
-	if err := x.inside().AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
+	host := x.simulatorOrSkip().LXDs()[0]
+	if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: host.Name, Name: name, Cores: cores, MemoryMiB: 2048, MACs: []string{mac}}); err != nil {
 		t.Fatal(err)
 	}
-	x.post(t, "machines/", url.Values{
+	x.postForm(t, "machines/", url.Values{
 		"hostname": {name}, "architecture": {"amd64/generic"}, "mac_addresses": {mac}, "power_type": {"lxd"},
 		"power_parameters_power_address": {host.Address}, "power_parameters_instance_name": {name},
 		"power_parameters_certificate": {key.Certificate}, "power_parameters_key": {key.Credentials.Key},
@@ -214,47 +214,47 @@ func (x *target) enlisted(t *testing.T, name string, cores int) {
 
 // lxdVersion is that of the LXDs.
 var lxdVersion = sync.OnceValue(func() string {
-	if !onLXD() {
+	if !isLXDColumn() {
 		return "5.21.3"
 	}
-	version, err := reallxd.Version()
+	version, err := reallxd.LXDVersion()
 	if err != nil {
 		return err.Error()
 	}
 	return version
 })
 
-// lxdVersionIs is a check of the version of a host's LXD.
-func lxdVersionIs() knownvalue.Check {
-	if onSite() {
+// checkLXDVersion is a check of the version of a host's LXD.
+func checkLXDVersion() knownvalue.Check {
+	if isOnSite() {
 		return knownvalue.StringRegexp(regexp.MustCompile(`^[0-9]+\.[0-9]+`))
 	}
-	return text(lxdVersion())
+	return exactText(lxdVersion())
 }
 
-// hostNumber is a check of the number that MAAS gives a VM host, where it has
+// checkHostNumber is a check of the number that MAAS gives a VM host, where it has
 // any.
-func hostNumber(c knownvalue.Check) knownvalue.Check {
-	if onLXD() {
+func checkHostNumber(c knownvalue.Check) knownvalue.Check {
+	if isLXDColumn() {
 		return knownvalue.Null()
 	}
 	return c
 }
 
-// resizes is the plan of a VM that is to have another size: LXD changes it, MAAS
+// expectResize is the plan of a VM that is to have another size: LXD changes it, MAAS
 // cannot.
-func resizes() resource.ConfigPlanChecks {
-	if onLXD() {
-		return inPlace
+func expectResize() resource.ConfigPlanChecks {
+	if isLXDColumn() {
+		return expectUpdate
 	}
-	return replaces
+	return expectReplace
 }
 
-// keyBeside puts the key of the fleet where a ledger has it, for a provider that
+// putKeyBesideLedger puts the key of the fleet where a ledger has it, for a provider that
 // is to reach the hosts which are there already.
-func (x *target) keyBeside(t *testing.T, ledger string) {
+func (x *target) putKeyBesideLedger(t *testing.T, ledger string) {
 	t.Helper()
-	if !onLXD() {
+	if !isLXDColumn() {
 		return
 	}
 	key, err := fleetKey()
@@ -267,10 +267,10 @@ func (x *target) keyBeside(t *testing.T, ledger string) {
 	}
 }
 
-// driver is that of a storage pool for which one was asked: real LXDs are lent
+// poolDriver is that of a storage pool for which one was asked: real LXDs are lent
 // with dir alone.
-func driver(asked string) string {
-	if onLXD() && !onSite() {
+func poolDriver(asked string) string {
+	if isLXDColumn() && !isOnSite() {
 		return "dir"
 	}
 	return asked

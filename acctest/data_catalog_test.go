@@ -44,23 +44,23 @@ data "maaslxd_machines" "metal" {
 		output("subnet", `length(data.maaslxd_subnets.dhcp.subnets) > 0 && alltrue([for s in data.maaslxd_subnets.dhcp.subnets : s.cidr != "" && s.fabric != null && s.dhcp])`))
 	const region, vm = "data.maaslxd_region.it", "data.maaslxd_machines.vm"
 	checks := []statecheck.StateCheck{
-		read(region, "version", knownvalue.NotNull()), read(region, "administrator", knownvalue.Bool(true)), read(region, "username", knownvalue.NotNull()),
-		read("data.maaslxd_images.none", "images", knownvalue.ListSizeExact(0)), read("data.maaslxd_images.none", "default", knownvalue.Null()),
-		read(vm, "machines", knownvalue.ListSizeExact(1)), read(vm, "machines.0.hostname", text(name)), read(vm, "machines.0.status", text("Deployed")),
-		read(vm, "machines.0.power_state", text("on")), read(vm, "machines.0.virtual", knownvalue.Bool(true)), read(vm, "machines.0.zone", text("az2")),
-		read("data.maaslxd_machines.metal", "machines", knownvalue.ListSizeExact(0)),
+		expectDataValue(region, "version", knownvalue.NotNull()), expectDataValue(region, "administrator", knownvalue.Bool(true)), expectDataValue(region, "username", knownvalue.NotNull()),
+		expectDataValue("data.maaslxd_images.none", "images", knownvalue.ListSizeExact(0)), expectDataValue("data.maaslxd_images.none", "default", knownvalue.Null()),
+		expectDataValue(vm, "machines", knownvalue.ListSizeExact(1)), expectDataValue(vm, "machines.0.hostname", exactText(name)), expectDataValue(vm, "machines.0.status", exactText("Deployed")),
+		expectDataValue(vm, "machines.0.power_state", exactText("on")), expectDataValue(vm, "machines.0.virtual", knownvalue.Bool(true)), expectDataValue(vm, "machines.0.zone", exactText("az2")),
+		expectDataValue("data.maaslxd_machines.metal", "machines", knownvalue.ListSizeExact(0)),
 	}
 	composer := "maas"
-	if onLXD() {
+	if isLXDColumn() {
 		composer = "lxd"
 	}
-	checks = append(checks, read(region, "composer", text(composer)))
+	checks = append(checks, expectDataValue(region, "composer", exactText(composer)))
 	for _, name := range []string{"image", "zone", "pool", "domain", "subnet"} {
 		checks = append(checks, statecheck.ExpectKnownOutputValue(name, knownvalue.Bool(true)))
 	}
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps:                    []resource.TestStep{{Config: config, ConfigStateChecks: checks}},
 	})
 }
@@ -68,7 +68,7 @@ data "maaslxd_machines" "metal" {
 // TestAccDataCapacity tells what fits before a VM is made, and after.
 func TestAccDataCapacity(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit = 2 })
+	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit = 2 })
 	name := x.name()
 	sources := func(depends string) string {
 		return fmt.Sprintf(`
@@ -86,21 +86,21 @@ data "maaslxd_capacity" "large" {
 `, depends)
 	}
 	const small, large = "data.maaslxd_capacity.small", "data.maaslxd_capacity.large"
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{
 				Config: x.config(sources("")),
 				ConfigStateChecks: []statecheck.StateCheck{
-					read(small, "vm_hosts.0.name", text("lxd1")), read(small, "vm_hosts.0.vms", number(4)), read(small, "vm_hosts.0.reason", knownvalue.Null()),
-					read(small, "vm_hosts.0.free_cores", number(16)), read(large, "vms", number(0)),
-					read(large, "vm_hosts.0.reason", knownvalue.StringRegexp(words("cores"))),
+					expectDataValue(small, "vm_hosts.0.name", exactText("lxd1")), expectDataValue(small, "vm_hosts.0.vms", exactNumber(4)), expectDataValue(small, "vm_hosts.0.reason", knownvalue.Null()),
+					expectDataValue(small, "vm_hosts.0.free_cores", exactNumber(16)), expectDataValue(large, "vms", exactNumber(0)),
+					expectDataValue(large, "vm_hosts.0.reason", knownvalue.StringRegexp(wordsPattern("cores"))),
 				},
 			},
 			{
 				Config:            x.config(x.vm(name, `cores = 5`) + sources("depends_on = [maaslxd_vm.test]")),
-				ConfigStateChecks: []statecheck.StateCheck{read(small, "vm_hosts.0.vms", number(2)), read(small, "vm_hosts.0.free_cores", number(11))},
+				ConfigStateChecks: []statecheck.StateCheck{expectDataValue(small, "vm_hosts.0.vms", exactNumber(2)), expectDataValue(small, "vm_hosts.0.free_cores", exactNumber(11))},
 			},
 		},
 	})
@@ -130,9 +130,9 @@ func TestAccDataCatalogBadInput(t *testing.T) {
 			t.Parallel()
 			x := newTarget(t)
 			t.Log(tc.reason)
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				Steps:                    []resource.TestStep{{Config: x.config(tc.config), ExpectError: words(tc.want)}},
+				Steps:                    []resource.TestStep{{Config: x.config(tc.config), ExpectError: wordsPattern(tc.want)}},
 			})
 		})
 	}
@@ -153,7 +153,7 @@ func TestAccDataCatalogSharesLists(t *testing.T) {
 	w := newWorkspace(t, x.config(config))
 	w.run(t, "plan", "-no-color")
 	for _, route := range []string{"GET zones/", "GET resourcepools/", "GET domains/", "GET subnets/", "GET boot-resources/"} {
-		if n, counted := x.calls(t, route); counted && n != 1 {
+		if n, counted := x.countCalls(t, route); counted && n != 1 {
 			t.Errorf("%s: %d calls for ten data sources, want 1", route, n)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// read expects a value at a path of a data source, whose steps have dots
+// expectDataValue expects a value at a path of a data source, whose steps have dots
 // between them.
-func read(address, at string, value knownvalue.Check) statecheck.StateCheck {
+func expectDataValue(address, at string, value knownvalue.Check) statecheck.StateCheck {
 	first, rest, nested := strings.Cut(at, ".")
 	path := tfjsonpath.New(first)
 	for part := range strings.SplitSeq(rest, ".") {
@@ -34,23 +34,23 @@ func read(address, at string, value knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(address, path, value)
 }
 
-func number(n int64) knownvalue.Check { return knownvalue.Int64Exact(n) }
+func exactNumber(n int64) knownvalue.Check { return knownvalue.Int64Exact(n) }
 
-// stranger has a VM made on the first host that nobody manages.
-func (x *target) stranger(t *testing.T, name string, cores int) {
+// makeUnmanagedVM has a VM made on the first host that nobody manages.
+func (x *target) makeUnmanagedVM(t *testing.T, name string, cores int) {
 	t.Helper()
-	if onLXD() {
-		x.enlisted(t, name, cores)
+	if isLXDColumn() {
+		x.enlistVM(t, name, cores)
 		return
 	}
-	x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.hostID(t)), url.Values{"hostname": {name}, "cores": {strconv.Itoa(cores)}, "memory": {"2048"}})
+	x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.vmHostNumber(t)), url.Values{"hostname": {name}, "cores": {strconv.Itoa(cores)}, "memory": {"2048"}})
 }
 
 // TestAccDataHosts reads hosts, one by one and filtered, before and after a VM
 // is made on one of them.
 func TestAccDataHosts(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit, m.Hosts[0].Pool = 2, "kvm" })
+	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].CPUOvercommit, m.Hosts[0].Pool = 2, "kvm" })
 	name := x.name()
 	sources := func(depends string) string {
 		return strings.NewReplacer("DEPENDS", depends).Replace(`
@@ -78,31 +78,31 @@ data "maaslxd_vm_hosts" "none" {
 `)
 	}
 	const host, all = "data.maaslxd_vm_host.name", "data.maaslxd_vm_hosts.all"
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{
 				Config: x.config(sources("")),
 				ConfigStateChecks: []statecheck.StateCheck{
-					read(host, "zone", text("az1")), read(host, "pool", text("kvm")), read(host, "vm_host_id", number(1)),
-					read(host, "cores.total", number(8)), read(host, "cores.used", number(0)), read(host, "cores.free", number(16)),
-					read(host, "memory_mib.free", number(16384)), read(host, "cpu_overcommit", knownvalue.Float64Exact(2)),
-					read(host, "storage_pools.default.default", knownvalue.Bool(true)), read(host, "storage_pools.fast.total_gb", number(50)),
-					read(host, "lxd_version", lxdVersionIs()), read(host, "vm_count", number(0)), read(host, "profiles", knownvalue.Null()),
-					read("data.maaslxd_vm_host.id", "name", text("lxd1")), read("data.maaslxd_vm_host.machine", "name", text("lxd1")),
-					read(all, "vm_hosts", knownvalue.ListSizeExact(2)), read(all, "vm_hosts.0.name", text("lxd1")),
-					read("data.maaslxd_vm_hosts.one", "vm_hosts", knownvalue.ListSizeExact(1)),
-					read("data.maaslxd_vm_hosts.none", "vm_hosts", knownvalue.ListSizeExact(0)),
+					expectDataValue(host, "zone", exactText("az1")), expectDataValue(host, "pool", exactText("kvm")), expectDataValue(host, "vm_host_id", exactNumber(1)),
+					expectDataValue(host, "cores.total", exactNumber(8)), expectDataValue(host, "cores.used", exactNumber(0)), expectDataValue(host, "cores.free", exactNumber(16)),
+					expectDataValue(host, "memory_mib.free", exactNumber(16384)), expectDataValue(host, "cpu_overcommit", knownvalue.Float64Exact(2)),
+					expectDataValue(host, "storage_pools.default.default", knownvalue.Bool(true)), expectDataValue(host, "storage_pools.fast.total_gb", exactNumber(50)),
+					expectDataValue(host, "lxd_version", checkLXDVersion()), expectDataValue(host, "vm_count", exactNumber(0)), expectDataValue(host, "profiles", knownvalue.Null()),
+					expectDataValue("data.maaslxd_vm_host.id", "name", exactText("lxd1")), expectDataValue("data.maaslxd_vm_host.machine", "name", exactText("lxd1")),
+					expectDataValue(all, "vm_hosts", knownvalue.ListSizeExact(2)), expectDataValue(all, "vm_hosts.0.name", exactText("lxd1")),
+					expectDataValue("data.maaslxd_vm_hosts.one", "vm_hosts", knownvalue.ListSizeExact(1)),
+					expectDataValue("data.maaslxd_vm_hosts.none", "vm_hosts", knownvalue.ListSizeExact(0)),
 				},
 			},
 			{
-				PreConfig: func() { x.stranger(t, "stranger", 2) },
+				PreConfig: func() { x.makeUnmanagedVM(t, "stranger", 2) },
 				Config:    x.config(x.vm(name, `cores = 3`) + sources("depends_on = [maaslxd_vm.test]")),
 				ConfigStateChecks: []statecheck.StateCheck{
-					read(host, "cores.used", number(5)), read(host, "cores.free", number(11)),
-					read(host, "vm_count", number(2)), read(host, "managed_vm_count", number(1)),
-					read("data.maaslxd_vm_hosts.one", "vm_hosts", knownvalue.ListSizeExact(0)),
+					expectDataValue(host, "cores.used", exactNumber(5)), expectDataValue(host, "cores.free", exactNumber(11)),
+					expectDataValue(host, "vm_count", exactNumber(2)), expectDataValue(host, "managed_vm_count", exactNumber(1)),
+					expectDataValue("data.maaslxd_vm_hosts.one", "vm_hosts", knownvalue.ListSizeExact(0)),
 				},
 			},
 			{Config: x.config(x.vm(name, `cores = 3`))},
@@ -115,9 +115,9 @@ func TestAccDataVMs(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	x.stranger(t, "stranger", 2)
+	x.makeUnmanagedVM(t, "stranger", 2)
 	other := "2" // its number in MAAS, where it has one
-	if onLXD() {
+	if isLXDColumn() {
 		other = "lxd2"
 	}
 	list := func(title, filter string) string {
@@ -135,28 +135,28 @@ data "maaslxd_vm" "id" {
 		list("ours", `{ managed = true }`) + list("others", `{ managed = false }`) + list("nobodys", `{ owner = "nobody" }`) +
 		list("filtered", `{ zone = "az2", pool = "kvm", tags = ["tf-acc-a"] }`) + list("elsewhere", `{ zone = "az2", tags = ["x"] }`))
 	checks := []statecheck.StateCheck{
-		read("data.maaslxd_vms.others", "vms.0.name", text("stranger")),
-		read("data.maaslxd_vms.others", "vms.0.managed", knownvalue.Bool(false)),
-		read("data.maaslxd_vms.others", "vms.0.owner", knownvalue.Null()),
-		read("data.maaslxd_vms.filtered", "vms.0.name", text(name)),
-		read("data.maaslxd_vm.id", "name", text(name)),
+		expectDataValue("data.maaslxd_vms.others", "vms.0.name", exactText("stranger")),
+		expectDataValue("data.maaslxd_vms.others", "vms.0.managed", knownvalue.Bool(false)),
+		expectDataValue("data.maaslxd_vms.others", "vms.0.owner", knownvalue.Null()),
+		expectDataValue("data.maaslxd_vms.filtered", "vms.0.name", exactText(name)),
+		expectDataValue("data.maaslxd_vm.id", "name", exactText(name)),
 	}
 	for title, n := range map[string]int{
 		"all": 2, "host": 2, "hostid": 0, "mine": 1, "ours": 1, "others": 1, "nobodys": 0, "filtered": 1, "elsewhere": 0,
 	} {
-		checks = append(checks, read("data.maaslxd_vms."+title, "vms", knownvalue.ListSizeExact(n)))
+		checks = append(checks, expectDataValue("data.maaslxd_vms."+title, "vms", knownvalue.ListSizeExact(n)))
 	}
 	for at, value := range map[string]knownvalue.Check{
-		"cores": number(2), "memory_mib": number(2048), "zone": text("az2"), "pool": text("kvm"), "status": text("Deployed"),
-		"vm_host_name": text("lxd1"), "vm_host_id": hostNumber(number(1)), "image": text("ubuntu/noble"), "power_state": text("on"),
-		"managed": knownvalue.Bool(true), "owner": text("tf-acc"), "ip_addresses": knownvalue.ListSizeExact(1),
-		"disks.0.size_gb": number(8), "interfaces": knownvalue.ListSizeExact(1), "architecture": text("amd64/generic"),
+		"cores": exactNumber(2), "memory_mib": exactNumber(2048), "zone": exactText("az2"), "pool": exactText("kvm"), "status": exactText("Deployed"),
+		"vm_host_name": exactText("lxd1"), "vm_host_id": checkHostNumber(exactNumber(1)), "image": exactText("ubuntu/noble"), "power_state": exactText("on"),
+		"managed": knownvalue.Bool(true), "owner": exactText("tf-acc"), "ip_addresses": knownvalue.ListSizeExact(1),
+		"disks.0.size_gb": exactNumber(8), "interfaces": knownvalue.ListSizeExact(1), "architecture": exactText("amd64/generic"),
 	} {
-		checks = append(checks, read("data.maaslxd_vm.name", at, value))
+		checks = append(checks, expectDataValue("data.maaslxd_vm.name", at, value))
 	}
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps:                    []resource.TestStep{{Config: config, ConfigStateChecks: checks}},
 	})
 }
@@ -197,9 +197,9 @@ func TestAccDataBadInput(t *testing.T) {
 			if x.sim == nil && tc.world != nil {
 				t.Skip("it needs a MAAS without VM hosts")
 			}
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				Steps:                    []resource.TestStep{{Config: x.config(tc.config), ExpectError: words(tc.want)}},
+				Steps:                    []resource.TestStep{{Config: x.config(tc.config), ExpectError: wordsPattern(tc.want)}},
 			})
 		})
 	}
@@ -212,7 +212,7 @@ func TestAccDataBadInput(t *testing.T) {
 func TestAccDataSharesLooks(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
-	x.stranger(t, "stranger", 2)
+	x.makeUnmanagedVM(t, "stranger", 2)
 	if x.sim == nil {
 		leaveOut(t, "slow MAAS down", "that would break it")
 	} else {
@@ -223,7 +223,7 @@ func TestAccDataSharesLooks(t *testing.T) {
 		x.sim.ResetJournal()
 	}
 	w.run(t, "plan", "-no-color")
-	if n, counted := x.calls(t, "GET machines/"); counted && (n < 2 || n > 12) {
+	if n, counted := x.countCalls(t, "GET machines/"); counted && (n < 2 || n > 12) {
 		t.Errorf("20 data sources listed the machines %d times, want 2 to 12", n)
 	} else {
 		t.Logf("20 data sources listed the machines %d times", n)

@@ -25,23 +25,23 @@ func TestAccVMDrift(t *testing.T) {
 		"Zone": {
 			reason: "A VM moved to another zone is moved back in place.",
 			drift: func(t *testing.T, x *target, name string) {
-				x.edit(t, name, sim.MachineEdit{Zone: ptr("az2")})
+				x.editMachine(t, name, sim.MachineEdit{Zone: ptr("az2")})
 			},
 			action: plancheck.ResourceActionUpdate,
-			check:  []statecheck.StateCheck{is("zone", text("az1"))},
+			check:  []statecheck.StateCheck{expectVMValue("zone", exactText("az1"))},
 		},
 		"Tag": {
 			reason: "A tag that was taken off is put back in place.",
 			drift: func(t *testing.T, x *target, name string) {
-				x.edit(t, name, sim.MachineEdit{Tags: &[]string{"virtual"}})
+				x.editMachine(t, name, sim.MachineEdit{Tags: &[]string{"virtual"}})
 			},
 			action: plancheck.ResourceActionUpdate,
-			check:  []statecheck.StateCheck{is("tags", knownvalue.SetExact([]knownvalue.Check{text("web")}))},
+			check:  []statecheck.StateCheck{expectVMValue("tags", knownvalue.SetExact([]knownvalue.Check{exactText("web")}))},
 		},
 		"Name": {
 			reason: "A VM renamed by hand is the same VM, and gets its name back.",
 			drift: func(t *testing.T, x *target, name string) {
-				x.edit(t, name, sim.MachineEdit{Hostname: ptr("renamed")})
+				x.editMachine(t, name, sim.MachineEdit{Hostname: ptr("renamed")})
 			},
 			action: plancheck.ResourceActionUpdate,
 		},
@@ -51,16 +51,16 @@ func TestAccVMDrift(t *testing.T) {
 				x.deleteMachine(t, name)
 			},
 			action: plancheck.ResourceActionCreate,
-			check:  []statecheck.StateCheck{is("status", text("Deployed"))},
+			check:  []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 		},
 		"Released": {
 			reason: "On a VM released by hand nothing runs any more: it is installed again in place.",
 			drift: func(t *testing.T, x *target, name string) {
-				x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=release", nil)
-				x.when(t, name, "Ready", func(sim.Machine) {})
+				x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=release", nil)
+				x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
 			},
 			action: plancheck.ResourceActionUpdate,
-			check:  []statecheck.StateCheck{is("status", text("Deployed"))},
+			check:  []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 		},
 	}
 	for title, tc := range cases {
@@ -69,9 +69,9 @@ func TestAccVMDrift(t *testing.T) {
 			x := newTarget(t)
 			name := x.name()
 			config := x.config(x.vm(name, `zone = "az1"`, `tags = ["web"]`, x.deploy()))
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{Config: config},
 					{
@@ -80,7 +80,7 @@ func TestAccVMDrift(t *testing.T) {
 						ConfigPlanChecks: resource.ConfigPlanChecks{
 							PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, tc.action)},
 						},
-						ConfigStateChecks: append(tc.check, is("name", text(name))),
+						ConfigStateChecks: append(tc.check, expectVMValue("name", exactText(name))),
 					},
 				},
 			})
@@ -118,27 +118,27 @@ func TestAccVMStalePlan(t *testing.T) {
 			if tc.plan != nil {
 				w.run(t, tc.plan...)
 			}
-			x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=release", nil)
-			x.when(t, name, "Ready", func(sim.Machine) {})
+			x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=release", nil)
+			x.actAtStatus(t, name, "Ready", func(sim.Machine) {})
 			out := w.run(t, tc.apply...)
-			if !words(name + ` is Ready Deployed was planned`).MatchString(out) {
+			if !wordsPattern(name + ` is Ready Deployed was planned`).MatchString(out) {
 				t.Errorf("%s\nwant a warning that it was found Ready, got:\n%s", tc.reason, out)
 			}
-			if n, counted := x.calls(t, deployRoute); counted && n != 1 {
+			if n, counted := x.countCalls(t, deployRoute); counted && n != 1 {
 				t.Errorf("%s\nwant it installed once, by the create, got %d deployments", tc.reason, n)
 			}
-			if m := x.machine(t, name); !slices.Contains(m.Tags, "b") || slices.Contains(m.Tags, "a") {
+			if m := x.findMachine(t, name); !slices.Contains(m.Tags, "b") || slices.Contains(m.Tags, "a") {
 				t.Errorf("%s\nwant the tags changed as planned, got %q", tc.reason, m.Tags)
 			}
 			if got := w.status(t); got != "Deployed" {
 				t.Errorf("%s\nthe state says %s, and the plan said Deployed", tc.reason, got)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			if m := x.machine(t, name); m.StatusName != "Deployed" {
+			if m := x.findMachine(t, name); m.StatusName != "Deployed" {
 				t.Errorf("%s\nafter another apply it is %s", tc.reason, m.StatusName)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -162,13 +162,13 @@ func TestAccVMHostRefreshed(t *testing.T) {
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, attributes...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			if !onLXD() { // nothing is refreshed there
+			if !isLXDColumn() { // nothing is refreshed there
 				x.refreshHost(t)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
 			w.run(t, "state", "rm", vmAddress)
 			w.run(t, "import", "-no-color", vmAddress, name)
-			if got := w.actions(t); !slices.Equal(got, []string{"no-op"}) && attributes == nil {
+			if got := w.planActions(t); !slices.Equal(got, []string{"no-op"}) && attributes == nil {
 				t.Errorf("a plan of the imported VM wants %q", got)
 			} else if slices.Contains(got, "delete") {
 				t.Errorf("a plan of the imported VM replaces it: %q", got)
@@ -190,9 +190,9 @@ func TestAccVMGoneBeforeDestroy(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name))},
 			{

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// needsEphemerals skips a test whose CLI has no ephemeral resources.
-func (w workspace) needsEphemerals(t *testing.T) {
+// needsEphemeralResources skips a test whose CLI has no ephemeral resources.
+func (w workspace) needsEphemeralResources(t *testing.T) {
 	t.Helper()
-	if w.cli.IsTofu() && w.cli.Before(1, 11) || w.cli.Before(1, 10) {
+	if w.cli.IsTofu() && w.cli.IsOlderThan(1, 11) || w.cli.IsOlderThan(1, 10) {
 		t.Skip("ephemeral resources came with Terraform 1.10 and OpenTofu 1.11, and this is " + w.cli.String())
 	}
 }
@@ -22,12 +22,12 @@ const lxdClientExample = "examples/ephemeral-resources/maaslxd_lxd_client/epheme
 // reach the LXD of a VM host. What the runs write holds no key.
 func TestAccWorkflowLXDClient(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.direct("direct", node1()))
-	w.needsEphemerals(t)
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1()))
+	w.needsEphemeralResources(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	beside := besideIncumbents(t).traced()
-	beside.take(t, lxdClientExample)
+	beside := newIncumbentWorkspace(t).withTrace()
+	beside.copyRepositoryFiles(t, lxdClientExample)
 	wants := `
 resource "lxd_instance" "vm" {}
 
@@ -50,13 +50,13 @@ ephemeral "maaslxd_lxd_client" "host" {
   }
 }
 `
-	beside.write(t, "main.tf", x.direct("direct", fmt.Sprintf(wants, x.machine(t, "node1").SystemID)))
+	beside.writeFile(t, "main.tf", x.configWithProbe("direct", fmt.Sprintf(wants, x.findMachine(t, "node1").SystemID)))
 	beside.run(t, "apply", "-auto-approve", "-no-color")
-	beside.checkNowhere(t, x.privateKey(t))
+	beside.checkSecretsNowhere(t, x.privateKey(t))
 	if got := beside.run(t, "state", "list"); strings.TrimSpace(got) != "lxd_instance.vm" {
 		t.Errorf("the state has %s", got)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -64,8 +64,8 @@ ephemeral "maaslxd_lxd_client" "host" {
 // reached, and nothing that was changed.
 func TestAccLXDClientBadInput(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	newWorkspace(t, x.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
+	x := newMetalTarget(t)
+	newWorkspace(t, x.config(hostOnNode1())).run(t, "apply", "-auto-approve", "-no-color")
 	client := func(host string) string {
 		return fmt.Sprintf("ephemeral \"maaslxd_lxd_client\" \"host\" {\n  vm_host = %q\n}\n", host)
 	}
@@ -79,8 +79,8 @@ func TestAccLXDClientBadInput(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t, tc.config)
-			w.needsEphemerals(t)
-			w.refusedPlan(t, tc.want)
+			w.needsEphemeralResources(t)
+			w.wantRefusedPlan(t, tc.want)
 			if _, err := os.Stat(w.dir + "/" + stateFile); err == nil {
 				t.Errorf("%s\nthere is a state", tc.reason)
 			}
@@ -92,12 +92,12 @@ func TestAccLXDClientBadInput(t *testing.T) {
 // operator may have let it trust this one since.
 func TestAccLXDClientOtherKey(t *testing.T) {
 	t.Parallel()
-	x, other := newMetal(t), newMetal(t)
-	newWorkspace(t, x.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
-	newWorkspace(t, other.config(node1())).run(t, "apply", "-auto-approve", "-no-color")
+	x, other := newMetalTarget(t), newMetalTarget(t)
+	newWorkspace(t, x.config(hostOnNode1())).run(t, "apply", "-auto-approve", "-no-color")
+	newWorkspace(t, other.config(hostOnNode1())).run(t, "apply", "-auto-approve", "-no-color")
 	w := newWorkspace(t, strings.Replace(x.config("ephemeral \"maaslxd_lxd_client\" \"host\" {\n  vm_host = \"kvm1\"\n}\n"), x.folder, other.folder, 1))
-	w.needsEphemerals(t)
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words("Warning: The VM host may not trust the key pair at hand").MatchString(out) {
+	w.needsEphemeralResources(t)
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The VM host may not trust the key pair at hand").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 }

@@ -98,7 +98,7 @@ func testNames(t *testing.T, folder string) map[string]bool {
 		folder = path.Join("..", folder)
 	}
 	names := map[string]bool{}
-	for _, file := range list(t, folder) {
+	for _, file := range fileNames(t, folder) {
 		if !strings.HasSuffix(file, "_test.go") {
 			continue
 		}

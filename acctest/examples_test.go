@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// exampleWorld has what the examples name.
-func exampleWorld(m *sim.Model) {
+// addExampleObjects has what the examples name.
+func addExampleObjects(m *sim.Model) {
 	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm", "web"}, []string{"example.com"}
 	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
 	m.Hosts = nil
@@ -31,21 +31,21 @@ const exampleFolder = "examples/resources/maaslxd_vm/"
 // TestAccExamples applies, re-plans, imports and destroys the examples.
 func TestAccExamples(t *testing.T) {
 	t.Parallel()
-	x := newTarget(t, exampleWorld)
-	x.standsFor(map[string]string{
+	x := newTarget(t, addExampleObjects)
+	x.useExampleWords(map[string]string{
 		"lxd-a": "lxd1", "10.0.0.0/24": "10.77.0.0/24", "example.com": "example.org", "pool:web": "kvm", "zone:az1": "az2",
 	})
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
+	w.copyRepositoryFiles(t, exampleFolder+"resource.tf", exampleFolder+"resource_wait.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	id := x.machine(t, "web-1").SystemID
+	id := x.findMachine(t, "web-1").SystemID
 	for _, command := range importCommands(t) {
 		w.run(t, "state", "rm", "maaslxd_vm.web")
 		w.run(t, strings.Fields(strings.ReplaceAll(command, exampleID, id))...)
 	}
 	w.run(t, "state", "rm", "maaslxd_vm.web")
-	w.take(t, exampleFolder+"import-by-string-id.tf")
+	w.copyRepositoryFiles(t, exampleFolder+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.importByIdentity(t, "maaslxd_vm.web", exampleFolder, id)
 	if n := len(x.instances()); n != 3 {
@@ -60,7 +60,7 @@ func TestAccExamples(t *testing.T) {
 // importByIdentity imports the example of a folder by its identity, where the CLI can.
 func (w workspace) importByIdentity(t *testing.T, address, folder, id string) {
 	t.Helper()
-	if w.cli.Before(1, 12) {
+	if w.cli.IsOlderThan(1, 12) {
 		leaveOut(t, "import by identity", w.cli.String()+" has none: that came with 1.12")
 		return
 	}
@@ -69,32 +69,32 @@ func (w workspace) importByIdentity(t *testing.T, address, folder, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
+	w.writeFile(t, "import-by-string-id.tf", strings.ReplaceAll(string(byIdentity), exampleID, id))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 }
 
 // exampleProvider is a provider block for the examples that have none.
 func (x *target) exampleProvider() string {
-	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = %q\n  %s}\n", x.url, x.key, x.interval(), x.keySettings())
+	return fmt.Sprintf("provider \"maaslxd\" {\n  api_url = %q\n  api_key = %q\n  poll_interval = %q\n  %s}\n", x.url, x.key, x.pollInterval(), x.keySettings())
 }
 
 // TestAccExampleDayTwo applies the example of a VM that is kept, and destroys it once it
 // is no longer protected.
 func TestAccExampleDayTwo(t *testing.T) {
 	t.Parallel()
-	x := newTarget(t, exampleWorld)
-	x.standsFor(map[string]string{"lxd-a": "lxd1"})
+	x := newTarget(t, addExampleObjects)
+	x.useExampleWords(map[string]string{"lxd-a": "lxd1"})
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource_day_two.tf")
+	w.copyRepositoryFiles(t, exampleFolder+"resource_day_two.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	w.refuses(t, `VM ledger-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, `VM ledger-1 is protected from deletion`, "destroy", "-auto-approve", "-no-color")
 	const file = "resource_day_two.tf"
 	text, err := os.ReadFile("../" + exampleFolder + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(t, file, strings.ReplaceAll(string(text), "deletion_protection = true", "deletion_protection = false"))
+	w.writeFile(t, file, strings.ReplaceAll(string(text), "deletion_protection = true", "deletion_protection = false"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
@@ -102,10 +102,10 @@ func TestAccExampleDayTwo(t *testing.T) {
 // TestAccExampleDevices applies the example of a VM with a GPU, on a VM host of that name.
 func TestAccExampleDevices(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	w := newWorkspace(t, x.reaching(vmHost("lxd-a", `machine = "node1"`, noble)))
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(vmHost("lxd-a", `machine = "node1"`, deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.take(t, exampleFolder+"resource_devices.tf")
+	w.copyRepositoryFiles(t, exampleFolder+"resource_devices.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.wantInstance(t, "render-1", map[string]string{"boot.autostart": "true", "user.team": "studio", "security.secureboot": "false"},
 		"card map[pci:0000:01:00.0 type:gpu]", "tpm0 map[type:tpm]")
@@ -117,10 +117,10 @@ func TestAccExampleDevices(t *testing.T) {
 // TestAccExampleNetworks applies the example of a VM with an IPv4 and an IPv6 address.
 func TestAccExampleNetworks(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, exampleWorld)
-	x.dualStack(t, "10.0.0.0/24", "dmz", "v6", "fd00:10::/64")
+	x := newSimulatedTarget(t, addExampleObjects)
+	x.addIPv6Subnet(t, "10.0.0.0/24", "dmz", "v6", "fd00:10::/64")
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource_networks.tf")
+	w.copyRepositoryFiles(t, exampleFolder+"resource_networks.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -130,9 +130,9 @@ func TestAccExampleNetworks(t *testing.T) {
 // zone, one on each host.
 func TestAccExamplePlacement(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, exampleWorld)
+	x := newSimulatedTarget(t, addExampleObjects)
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource_placement.tf")
+	w.copyRepositoryFiles(t, exampleFolder+"resource_placement.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	on := map[string]int{}
@@ -149,11 +149,11 @@ func TestAccExamplePlacement(t *testing.T) {
 // the VMs of the resource's examples and one that is not ours.
 func TestAccExampleDataSources(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, exampleWorld)
+	x := newSimulatedTarget(t, addExampleObjects)
 	w := newWorkspace(t, x.exampleProvider())
-	w.take(t, exampleFolder+"resource.tf", exampleFolder+"cloud-init.yaml")
+	w.copyRepositoryFiles(t, exampleFolder+"resource.tf", exampleFolder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.stranger(t, "stranger", 1)
+	x.makeUnmanagedVM(t, "stranger", 1)
 	wants := map[string]string{
 		"maaslxd_vm":       `web_1 host = "lxd-a" ip_addresses = "10.0.0.11" status = "Deployed"`,
 		"maaslxd_vm_host":  `left_on_lxd_a cores = 10 disk_gb "default" = 4\d\d "fast" = 400 memory_mib = \d+`,
@@ -168,11 +168,11 @@ func TestAccExampleDataSources(t *testing.T) {
 		"maaslxd_machines": `ready =`,
 		"maaslxd_capacity": `room = \{ "lxd-a" = \d+ "lxd-b" = \d+`,
 	}
-	for _, name := range list(t, "../examples/data-sources") {
+	for _, name := range fileNames(t, "../examples/data-sources") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t, x.exampleProvider())
-			w.take(t, "examples/data-sources/"+name+"/data-source.tf")
+			w.copyRepositoryFiles(t, "examples/data-sources/"+name+"/data-source.tf")
 			out := w.run(t, "apply", "-auto-approve", "-no-color")
 			want := regexp.MustCompile(`(?s)` + strings.Join(strings.Fields(wants[name]), `.*?`))
 			if wants[name] == "" || !want.MatchString(out) {
@@ -209,10 +209,10 @@ func importCommands(t *testing.T) []string {
 func TestAccExampleProvider(t *testing.T) {
 	t.Parallel()
 	const example = "examples/provider/provider.tf"
-	w := emptyWorkspace(t)
-	w.take(t, example)
+	w := newEmptyWorkspace(t)
+	w.copyRepositoryFiles(t, example)
 	w.run(t, "validate", "-no-color")
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	text, err := os.ReadFile("../" + example)
 	if err != nil {
 		t.Fatal(err)
@@ -221,16 +221,16 @@ func TestAccExampleProvider(t *testing.T) {
 		"https://maas.example.com:5443/MAAS", x.url, "/var/lib/maaslxd/ledger.db", w.dir+"/ledger.db",
 		`ca_cert = "/etc/ssl/certs/maas-ca.pem"`, "ca_cert = null",
 	).Replace(string(text))
-	w.write(t, "provider.tf", here+x.vm("web"))
-	x.keyBeside(t, w.dir+"/ledger.db")
+	w.writeFile(t, "provider.tf", here+x.vm("web"))
+	x.putKeyBesideLedger(t, w.dir+"/ledger.db")
 	w.env = append(w.env, "TF_VAR_maas_api_key="+x.key)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if m := x.machine(t, "web"); !strings.HasSuffix(m.Description, " team-a/web") {
+	if m := x.findMachine(t, "web"); !strings.HasSuffix(m.Description, " team-a/web") {
 		t.Errorf("want it marked as team-a's, got %q", m.Description)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkEmpty("web")(nil); err != nil {
+	if err := x.checkVMGone("web")(nil); err != nil {
 		t.Error(err)
 	}
 }

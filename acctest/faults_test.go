@@ -26,38 +26,38 @@ func TestAccVMFaults(t *testing.T) {
 	}{
 		"ComposeUnavailable": {
 			reason:   "A 503 before anything happened is tried again after a look.",
-			fault:    composeFault(sim.Fault{When: sim.Before, Kind: sim.FaultStatus, Status: 503}),
+			fault:    composeFault(sim.Fault{When: sim.FaultBeforeEffect, Kind: sim.FaultStatus, Status: 503}),
 			composes: 2,
 		},
 		"ComposeLostReply": {
 			reason: "The connection broke after the effect.",
-			fault:  composeFault(sim.Fault{When: sim.After, Kind: sim.FaultLostReply}),
+			fault:  composeFault(sim.Fault{When: sim.FaultAfterEffect, Kind: sim.FaultLostReply}),
 		},
 		"DeployHangs": {
 			reason: "The reply never comes; the deployment was begun.",
-			fault:  sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.After, Kind: sim.FaultHang},
+			fault:  sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.FaultAfterEffect, Kind: sim.FaultHang},
 		},
 		"ReadReset": {
 			reason: "A broken read is read again.",
-			fault:  sim.Fault{Method: http.MethodGet, Path: "machines/", When: sim.Before, Kind: sim.FaultReset},
+			fault:  sim.Fault{Method: http.MethodGet, Path: "machines/", When: sim.FaultBeforeEffect, Kind: sim.FaultReset},
 		},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newSimulatedTarget(t)
 			name := x.name()
 			tc.fault.Nth = 1
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{{
-					PreConfig:         func() { t.Log(tc.reason); x.inside().AddFault(tc.fault) },
+					PreConfig:         func() { t.Log(tc.reason); x.simulatorOrSkip().AddFault(tc.fault) },
 					Config:            x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy())),
-					ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+					ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 				}},
 			})
-			if n, counted := x.calls(t, composeRoute()); counted && n != max(tc.composes, 1) {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != max(tc.composes, 1) {
 				t.Errorf("%s\nthere were %d composes, want %d", tc.reason, n, max(tc.composes, 1))
 			}
 		})
@@ -79,32 +79,32 @@ func TestAccVMFailedTransitions(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newTarget(t, slow)
-			x.needDrive(t)
-			x.holds()
+			x := newTarget(t, slowTransitions)
+			x.skipUnlessDriven(t)
+			x.holdAllMachines()
 			name := x.name()
 			config := x.config(x.vm(name, x.deploy()))
 			t.Log(tc.reason)
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
 							go func() {
 								if tc.during == "Deploying" && x.sim == nil {
-									x.finish(t, name, "Commissioning")
+									x.finishTransitions(t, name, "Commissioning")
 								}
-								x.when(t, name, tc.during, func(m sim.Machine) { x.end(t, m, false) })
+								x.actAtStatus(t, name, tc.during, func(m sim.Machine) { x.endTransition(t, m, false) })
 							}()
 						},
-						Config: config, ExpectError: words(x.burning(tc.during, tc.want)),
+						Config: config, ExpectError: wordsPattern(x.failureText(tc.during, tc.want)),
 					},
 					{
-						PreConfig:         func() { x.goesOn(name) },
+						PreConfig:         func() { x.resumeMachines(name) },
 						Config:            config,
-						ConfigPlanChecks:  replaces,
-						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+						ConfigPlanChecks:  expectReplace,
+						ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 					},
 				},
 			})
@@ -112,8 +112,8 @@ func TestAccVMFailedTransitions(t *testing.T) {
 	}
 }
 
-// enough is time for a create to come to what never ends, on a busy machine too.
-const enough = `timeouts = { create = "15s" }`
+// createWithin15s is time for a create to come to what never ends, on a busy machine too.
+const createWithin15s = `timeouts = { create = "15s" }`
 
 // TestAccVMTimeoutIsResumed cuts a create with its own timeout and wants the
 // next apply to go on waiting, for the same VM.
@@ -122,42 +122,42 @@ func TestAccVMTimeoutIsResumed(t *testing.T) {
 	for _, during := range []string{"Commissioning", "Deploying"} {
 		t.Run(during, func(t *testing.T) {
 			t.Parallel()
-			x := newTarget(t, endless)
-			x.holds()
+			x := newTarget(t, endlessTransitions)
+			x.holdAllMachines()
 			name := x.name()
 			var id string
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
 							if during == "Deploying" {
-								go x.finish(t, name, "Commissioning")
+								go x.finishTransitions(t, name, "Commissioning")
 							}
 						},
-						Config:             x.config(x.vm(name, x.deploy(), enough)),
+						Config:             x.config(x.vm(name, x.deploy(), createWithin15s)),
 						ExpectNonEmptyPlan: true,
-						ConfigStateChecks:  []statecheck.StateCheck{is("status", text(during))},
+						ConfigStateChecks:  []statecheck.StateCheck{expectVMValue("status", exactText(during))},
 					},
 					{
 						PreConfig: func() {
-							id = x.machine(t, name).SystemID
+							id = x.findMachine(t, name).SystemID
 							if during == "Commissioning" {
-								go x.finish(t, name, "Commissioning", "Deploying")
+								go x.finishTransitions(t, name, "Commissioning", "Deploying")
 							} else {
-								go x.finish(t, name, "Deploying")
+								go x.finishTransitions(t, name, "Deploying")
 							}
 						},
-						Config: x.config(x.vm(name, x.deploy(), enough)),
+						Config: x.config(x.vm(name, x.deploy(), createWithin15s)),
 						ConfigPlanChecks: resource.ConfigPlanChecks{
 							PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionUpdate)},
 						},
-						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+						ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 					},
 				},
 			})
-			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("the VM %s was composed %d times", id, n)
 			}
 		})
@@ -171,53 +171,53 @@ func TestAccVMTimeoutThenFailed(t *testing.T) {
 	for _, during := range []string{"Commissioning", "Deploying"} {
 		t.Run(during, func(t *testing.T) {
 			t.Parallel()
-			x := newTarget(t, endless)
-			x.needDrive(t)
-			x.holds()
+			x := newTarget(t, endlessTransitions)
+			x.skipUnlessDriven(t)
+			x.holdAllMachines()
 			name := x.name()
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
 							if during == "Deploying" {
-								go x.finish(t, name, "Commissioning")
+								go x.finishTransitions(t, name, "Commissioning")
 							}
 						},
-						Config:             x.config(x.vm(name, x.deploy(), enough)),
+						Config:             x.config(x.vm(name, x.deploy(), createWithin15s)),
 						ExpectNonEmptyPlan: true,
-						ConfigStateChecks:  []statecheck.StateCheck{is("status", text(during))},
+						ConfigStateChecks:  []statecheck.StateCheck{expectVMValue("status", exactText(during))},
 					},
 					{
 						PreConfig: func() {
-							x.end(t, x.machine(t, name), false)
-							go x.finish(t, name, "Commissioning", "Deploying")
+							x.endTransition(t, x.findMachine(t, name), false)
+							go x.finishTransitions(t, name, "Commissioning", "Deploying")
 						},
 						Config:            x.config(x.vm(name, x.deploy())),
-						ConfigPlanChecks:  replaces,
-						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+						ConfigPlanChecks:  expectReplace,
+						ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 					},
 				},
 			})
-			if n, counted := x.calls(t, composeRoute()); counted && n != 2 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 2 {
 				t.Errorf("want it made twice, got %d composes", n)
 			}
 		})
 	}
 }
 
-// endless makes transitions last until they are finished or failed by hand.
-func endless(m *sim.Model) {
+// endlessTransitions makes transitions last until they are finished or failed by hand.
+func endlessTransitions(m *sim.Model) {
 	m.Latency.Commission, m.Latency.Deploy = time.Hour, time.Hour
 }
 
-// finish ends transitions of the machine of a name, one after the other.
-func (x *target) finish(t *testing.T, name string, statuses ...string) {
+// finishTransitions ends transitions of the machine of a name, one after the other.
+func (x *target) finishTransitions(t *testing.T, name string, statuses ...string) {
 	t.Helper()
 	for _, status := range statuses {
-		x.when(t, name, status, func(m sim.Machine) {
-			x.end(t, m, true)
+		x.actAtStatus(t, name, status, func(m sim.Machine) {
+			x.endTransition(t, m, true)
 		})
 	}
 }
@@ -240,34 +240,34 @@ func TestAccVMErrorsThatSayNothingOfIt(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newSimulatedTarget(t)
 			name := x.name()
 			config := x.config(x.vm(name, x.deploy()))
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{
 						PreConfig: func() {
 							t.Log(tc.reason)
-							x.inside().AddFault(sim.Fault{
+							x.simulatorOrSkip().AddFault(sim.Fault{
 								Method: http.MethodPost, Path: machinePath, Op: "deploy", Nth: 1,
-								Kind: sim.FaultStatus, Status: tc.answer, When: sim.Before,
+								Kind: sim.FaultStatus, Status: tc.answer, When: sim.FaultBeforeEffect,
 							})
 						},
 						Config: config, ExpectNonEmptyPlan: tc.then != plancheck.ResourceActionNoop,
-						ConfigStateChecks: []statecheck.StateCheck{is("status", text(tc.status))},
+						ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText(tc.status))},
 					},
 					{
 						Config: config,
 						ConfigPlanChecks: resource.ConfigPlanChecks{
 							PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, tc.then)},
 						},
-						ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+						ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 					},
 				},
 			})
-			if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 				t.Errorf("%s\nwant it composed once, got %d", tc.reason, n)
 			}
 		})
@@ -284,27 +284,27 @@ func TestAccVMDeleteFaults(t *testing.T) {
 	}{
 		"ReleaseUnavailable": {
 			"Nothing happened; it is tried again.",
-			sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "release", When: sim.Before, Kind: sim.FaultStatus, Status: 503},
+			sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "release", When: sim.FaultBeforeEffect, Kind: sim.FaultStatus, Status: 503},
 		},
 		"DeleteLostReply": {
 			"It was done, and nobody heard of it.",
-			sim.Fault{Method: http.MethodDelete, Path: machinePath, When: sim.After, Kind: sim.FaultLostReply},
+			sim.Fault{Method: http.MethodDelete, Path: machinePath, When: sim.FaultAfterEffect, Kind: sim.FaultLostReply},
 		},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newSimulatedTarget(t)
 			name := x.name()
 			tc.fault.Nth = 1
 			config := x.configWith("poll_interval = \"50ms\"\n  request_timeout = \"5s\"", x.vm(name, x.deploy()))
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
-				CheckDestroy:             x.checkEmpty(name),
+				CheckDestroy:             x.checkVMGone(name),
 				Steps: []resource.TestStep{
 					{Config: config},
 					{
-						PreConfig: func() { t.Log(tc.reason); x.inside().AddFault(tc.fault) },
+						PreConfig: func() { t.Log(tc.reason); x.simulatorOrSkip().AddFault(tc.fault) },
 						Config:    config, Destroy: true,
 					},
 				},
@@ -317,30 +317,30 @@ func TestAccVMDeleteFaults(t *testing.T) {
 // would answer with success and leave the instance behind.
 func TestAccVMHostUnreachable(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	name := x.name()
 	config := x.config(x.vm(name, x.deploy(), `timeouts = { delete = "15s" }`))
 	lxd := func(c sim.Condition) {
-		if err := x.inside().SetLXD("lxd1", c); err != nil {
+		if err := x.simulatorOrSkip().SetLXDCondition("lxd1", c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{Config: config},
 			{
-				PreConfig: func() { lxd(sim.Unreachable) },
-				Config:    config, Destroy: true, ExpectError: words(`lxd1`),
+				PreConfig: func() { lxd(sim.ConditionUnreachable) },
+				Config:    config, Destroy: true, ExpectError: wordsPattern(`lxd1`),
 			},
 			{
 				PreConfig: func() {
 					if n := len(x.instances()); n != 1 {
 						t.Errorf("want the instance kept, got %d", n)
 					}
-					x.machine(t, name)
-					lxd(sim.OK)
+					x.findMachine(t, name)
+					lxd(sim.ConditionOK)
 				},
 				Config: config, Destroy: true,
 			},

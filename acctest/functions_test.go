@@ -17,12 +17,12 @@ func TestAccFunctions(t *testing.T) {
 		"provider_id":      `provider_id = "maas-lxd://az1/4y3h7n"`,
 		"lxd_cloud_config": `(?s)user_data = <<-?EOT.*MIME-Version: 1.0.*#cloud-config.*source: /dev/disk/by-id/nvme-1.*BEGIN CERTIFICATE`,
 	}
-	for _, name := range list(t, "../examples/functions") {
+	for _, name := range fileNames(t, "../examples/functions") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t, "")
-			w.write(t, "fleet.crt", key.Certificate)
-			w.take(t, "examples/functions/"+name+"/function.tf")
+			w.writeFile(t, "fleet.crt", key.Certificate)
+			w.copyRepositoryFiles(t, "examples/functions/"+name+"/function.tf")
 			out := w.run(t, "apply", "-auto-approve", "-no-color")
 			if wants[name] == "" || !regexp.MustCompile(wants[name]).MatchString(out) {
 				t.Errorf("want %q in:\n%s", wants[name], out)
@@ -56,7 +56,7 @@ func TestAccFunctionsBadInput(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t, "output \"x\" {\n  value = provider::maaslxd::"+tc.call+"\n}\n")
 			cmd, out := w.command(t.Context(), "plan", "-no-color")
-			if err := cmd.Run(); err == nil || !words(tc.want).MatchString(unwrapped(out.String())) {
+			if err := cmd.Run(); err == nil || !wordsPattern(tc.want).MatchString(unwrapMessage(out.String())) {
 				t.Errorf("%s\nwant an error with %q, got %v:\n%s", tc.reason, tc.want, err, out)
 			}
 		})

@@ -30,10 +30,10 @@ type badHost struct {
 // strayAddress stands for an address that is known once the simulator runs.
 const strayAddress = "STRAY"
 
-// refuseHosts applies each of them, and wants one error that names the
+// testRefusedHosts applies each of them, and wants one error that names the
 // attribute and a way out, MAAS and its LXDs as they were, and a plan that is
 // none the worse for it.
-func refuseHosts(t *testing.T, cases map[string]badHost) {
+func testRefusedHosts(t *testing.T, cases map[string]badHost) {
 	t.Helper()
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -42,7 +42,7 @@ func refuseHosts(t *testing.T, cases map[string]badHost) {
 			if tc.world != nil {
 				changes = append(changes, tc.world)
 			}
-			x := newMetal(t, changes...)
+			x := newMetalTarget(t, changes...)
 			t.Log(tc.reason)
 			if x.sim == nil && (tc.world != nil || strings.Contains(tc.body, strayAddress)) {
 				t.Skip("the machine or the LXD that it needs is in the simulated world alone")
@@ -54,34 +54,34 @@ func refuseHosts(t *testing.T, cases map[string]badHost) {
 			if tc.settings != nil {
 				config = func(body string, _ ...string) string { return x.configOnly(body, tc.settings(t, x)...) }
 			}
-			text := config(strings.ReplaceAll(tc.body, strayAddress, x.stray()))
+			text := config(strings.ReplaceAll(tc.body, strayAddress, x.strayLXDAddress()))
 			if tc.probe != "" {
 				text = strings.Replace(text, `probe = "maas"`, fmt.Sprintf("probe = %q", tc.probe), 1)
 			}
-			newWorkspace(t, text).refused(t, x, tc.at, tc.want)
+			newWorkspace(t, text).wantRefusedCreate(t, x, tc.at, tc.want)
 		})
 	}
 }
 
-// refused applies what is in the folder, see refuseHosts.
-func (w workspace) refused(t *testing.T, x *metalTarget, at, want string) {
+// wantRefusedCreate applies what is in the folder, see testRefusedHosts.
+func (w workspace) wantRefusedCreate(t *testing.T, x *metalTarget, at, want string) {
 	t.Helper()
-	before := x.everything()
+	before := x.observeState()
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil {
 		t.Fatalf("it was made:\n%s", out)
 	}
-	text := unwrapped(out.String())
-	if !words(want).MatchString(text) {
+	text := unwrapMessage(out.String())
+	if !wordsPattern(want).MatchString(text) {
 		t.Errorf("want the words %q in:\n%s", want, out)
 	}
 	if n := strings.Count(text, "Error: "); n != 1 {
 		t.Errorf("want one error, got %d:\n%s", n, out)
 	}
-	if pointed := at + " ="; at != "" && !strings.Contains(pointers(out.String()), pointed) {
+	if pointed := at + " ="; at != "" && !strings.Contains(shownConfigLines(out.String()), pointed) {
 		t.Errorf("want the CLI to point at %q:\n%s", pointed, out)
 	}
-	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(before, x.observeState(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("it left something (-before +after):\n%s", diff)
 	}
 	if state, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate")); err == nil && !strings.Contains(string(state), `"resources": []`) {
@@ -95,9 +95,9 @@ func (w workspace) refused(t *testing.T, x *metalTarget, at, want string) {
 	}
 }
 
-// pointers are the lines of the configuration that the CLI's messages show,
+// shownConfigLines are the lines of the configuration that the CLI's messages show,
 // each after its number.
-func pointers(text string) string {
+func shownConfigLines(text string) string {
 	var shown []string
 	for line := range strings.Lines(text) {
 		number, code, found := strings.Cut(strings.TrimLeft(line, "│ "), ":")
@@ -108,16 +108,16 @@ func pointers(text string) string {
 	return strings.Join(shown, "\n")
 }
 
-// whole is all that a host which is refused could change.
-type whole struct {
+// observedState is all that a host which is refused could change.
+type observedState struct {
 	Machines  []sim.Machine
 	Instances []sim.Instance
 	Trusted   map[string][]sim.TrustedCertificate // by LXD
 	Writes    []string                            // routes of the calls by which MAAS let something be changed
 }
 
-func (x *metalTarget) everything() whole {
-	all := whole{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
+func (x *metalTarget) observeState() observedState {
+	all := observedState{Machines: x.machines(), Instances: x.instances(), Trusted: map[string][]sim.TrustedCertificate{}}
 	if x.sim == nil {
 		leaveOut(x.t, "compare what was written and who is trusted", "a real MAAS keeps no journal of calls")
 		for n := range all.Machines { // they are switched off after the story before
@@ -125,10 +125,10 @@ func (x *metalTarget) everything() whole {
 		}
 		return all
 	}
-	for _, l := range x.inside().LXDs() {
+	for _, l := range x.simulatorOrSkip().LXDs() {
 		all.Trusted[l.Name] = l.Trusted
 	}
-	for _, c := range x.inside().Journal().Calls {
+	for _, c := range x.simulatorOrSkip().Journal().Calls {
 		if !strings.HasPrefix(c.Route, "GET ") && c.Status < http.StatusBadRequest {
 			all.Writes = append(all.Writes, c.Route)
 		}
@@ -136,12 +136,12 @@ func (x *metalTarget) everything() whole {
 	return all
 }
 
-// stray is where the LXD stray listens; empty on a real MAAS.
-func (x *metalTarget) stray() string {
+// strayLXDAddress is where the LXD stray listens; empty on a real MAAS.
+func (x *metalTarget) strayLXDAddress() string {
 	if x.sim == nil {
 		return ""
 	}
-	for _, l := range x.inside().LXDs() {
+	for _, l := range x.simulatorOrSkip().LXDs() {
 		if l.Name == "stray" {
 			return l.Address
 		}
@@ -150,7 +150,7 @@ func (x *metalTarget) stray() string {
 }
 
 // withLXD is a host on node1 with such attributes of lxd.
-func withLXD(text string) string { return node1("lxd = { " + text + " }") }
+func withLXD(text string) string { return hostOnNode1("lxd = { " + text + " }") }
 
 // multiPart is user-data of two parts, of which the second cannot stand.
 const multiPart = `MIME-Version: 1.0
@@ -172,19 +172,19 @@ lxd: {init: {}}
 // TestAccHostBadInput: what contradicts itself, or names what is not there.
 func TestAccHostBadInput(t *testing.T) {
 	t.Parallel()
-	refuseHosts(t, map[string]badHost{
+	testRefusedHosts(t, map[string]badHost{
 		"NoMachine":      {reason: "A host is made of something.", body: vmHost("kvm"), want: `Nothing to make the host of machine selector address`},
 		"TwoWaysIn":      {reason: "And of one thing.", body: vmHost("kvm", `machine = "node1"`, `address = "10.0.0.5"`), at: "address", want: `More than one thing`},
 		"AdoptByAddress": {reason: "There is no machine to adopt.", body: vmHost("kvm", `address = "10.0.0.5"`, `adopt = true`), at: "adopt", want: `Nothing to adopt`},
-		"DeployAdopted":  {reason: "Nothing is installed.", body: node1(`adopt = true`), want: `Nothing is installed on this host`},
+		"DeployAdopted":  {reason: "Nothing is installed.", body: hostOnNode1(`adopt = true`), want: `Nothing is installed on this host`},
 		"PoolsByAddress": {reason: "Nobody can make them from outside.", body: vmHost("kvm", `address = "10.0.0.5"`, `lxd = { storage_pools = {} }`), want: `Nothing is installed on this host`},
-		"UnknownZone":    {reason: "Zones are named, and known ones listed.", body: node1(`zone = "mars"`), at: "zone", want: `zone "mars" az1`},
-		"UnknownPool":    {reason: "Resource pools too.", body: node1(`pool = "mars"`), at: "pool", want: `pool "mars" kvm`},
+		"UnknownZone":    {reason: "Zones are named, and known ones listed.", body: hostOnNode1(`zone = "mars"`), at: "zone", want: `zone "mars" az1`},
+		"UnknownPool":    {reason: "Resource pools too.", body: hostOnNode1(`pool = "mars"`), at: "pool", want: `pool "mars" kvm`},
 		"SelectorZone":   {reason: "There too.", body: vmHost("kvm", `selector = { zone = "mars" }`), at: "selector", want: `selector.zone: MAAS knows no zone "mars" az1`},
 		"UnknownImage":   {reason: "Found before anything is allocated.", body: vmHost("kvm", `machine = "node1"`, `deploy = { image = "ubuntu/warty" }`), want: `image "ubuntu/warty" ubuntu/noble`},
-		"Ratio":          {reason: "MAAS takes up to 10.", body: node1(`cpu_overcommit = 11`), at: "cpu_overcommit", want: `cpu_overcommit at most 10`},
-		"NoRatio":        {reason: "Zero would leave no room at all.", body: node1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is no over-commit ratio`},
-		"UnknownStorage": {reason: "The default must be one that LXD has.", body: node1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
+		"Ratio":          {reason: "MAAS takes up to 10.", body: hostOnNode1(`cpu_overcommit = 11`), at: "cpu_overcommit", want: `cpu_overcommit at most 10`},
+		"NoRatio":        {reason: "Zero would leave no room at all.", body: hostOnNode1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is no over-commit ratio`},
+		"UnknownStorage": {reason: "The default must be one that LXD has.", body: hostOnNode1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
 		"DefaultPool":    {reason: "No such pool is made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" described are default`},
 		"MacvlanParent":  {reason: "A macvlan lies on a NIC.", body: withLXD(`networks = { lan = { kind = "macvlan" } }`), want: `name the machine's NIC`},
 		"ManagedAddress": {reason: "LXD's own choice can fail.", body: withLXD(`networks = { lxdbr0 = { kind = "managed" } }`), want: `no address of a bridge`},
@@ -195,30 +195,30 @@ func TestAccHostBadInput(t *testing.T) {
 		"Feature":        {reason: "Projects have known features.", body: withLXD(`project_features = { wings = true }`), want: `no such feature`},
 		"UserDataLXD":    {reason: "Two sections of one name: one would be dropped.", body: vmHost("kvm", `machine = "node1"`, `deploy = { user_data_wo = "#cloud-config\npackages: [htop]\nlxd: {init: {}}\n" }`), want: `deploy.user_data: it has an lxd: section (line 3) remove it`},
 		"UserDataPart":   {reason: "Of several parts of hers, the user is told which one.", body: vmHost("kvm", `machine = "node1"`, fmt.Sprintf("deploy = { user_data_wo = %q }", multiPart)), want: `deploy.user_data: part mine.yaml: it has an lxd: section (line 2) remove it`},
-		"Erase":          {reason: "MAAS has no other ways.", body: node1(`release = { erase = "twice" }`), want: `erase value must be one of`},
+		"Erase":          {reason: "MAAS has no other ways.", body: hostOnNode1(`release = { erase = "twice" }`), want: `erase value must be one of`},
 		"Name":           {reason: "A name that can be written anywhere.", body: vmHost("k v", `machine = "node1"`), at: "name", want: `name must be 1 to 63 letters`},
-		"Composer":       {reason: "No such composer.", body: node1(), settings: setting(`composer = "virsh"`), at: "composer", want: `composer value must be one of "virsh"`},
-		"NoVMHosts":      {reason: "A MAAS after 3.8.", world: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, body: node1(), settings: setting(`composer = "maas"`), want: `no VM hosts any more composer = "lxd"`},
+		"Composer":       {reason: "No such composer.", body: hostOnNode1(), settings: withSetting(`composer = "virsh"`), at: "composer", want: `composer value must be one of "virsh"`},
+		"NoVMHosts":      {reason: "A MAAS after 3.8.", world: func(m *sim.Model) { m.MAASVersion = sim.VersionGone }, body: hostOnNode1(), settings: withSetting(`composer = "maas"`), want: `no VM hosts any more composer = "lxd"`},
 	})
 }
 
 // TestAccHostNameTwice: the second would be the first.
 func TestAccHostNameTwice(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	story(t, resource.TestCase{
+	x := newMetalTarget(t)
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1", "node2"),
 		Steps: []resource.TestStep{{
-			Config: x.config(late("kvm1", node1()+`resource "maaslxd_vm_host" "twin" {
+			Config: x.config(withUnknownName("kvm1", hostOnNode1()+`resource "maaslxd_vm_host" "twin" {
   name    = "kvm1"
   machine = "node2"
 }
 `)),
-			ExpectError: words(`name another resource of this configuration creates VM host kvm1`),
+			ExpectError: wordsPattern(`name another resource of this configuration creates VM host kvm1`),
 		}},
 	})
-	if n, counted := x.deployments(); counted && n != 1 {
+	if n, counted := x.countDeployments(); counted && n != 1 {
 		t.Errorf("%d machines were deployed", n)
 	}
 }

@@ -27,21 +27,21 @@ import (
 // given by an attribute is named by its file.
 func TestAccHostBadKey(t *testing.T) {
 	t.Parallel()
-	old, early := newPair(t, newYear(2010), newYear(2020)), newPair(t, newYear(2090), newYear(2100))
-	refuseHosts(t, map[string]badHost{
+	old, early := newKeyPair(t, newYear(2010), newYear(2020)), newKeyPair(t, newYear(2090), newYear(2100))
+	testRefusedHosts(t, map[string]badHost{
 		"TrustedNonsense": {reason: "Only certificates are trusted.", body: withLXD(`trusted_certificates = ["abc"]`), want: `The certificate holds no certificate in PEM`},
 		"TrustedExpired":  {reason: "Nobody could use it.", body: withLXD(fmt.Sprintf("trusted_certificates = [%q]", old.certificate)), want: `expired on 2020-01-01`},
-		"HalfAPair":       {reason: "A certificate without its key.", body: node1(), settings: pair("a", ""), want: `lxd_client_key holds no private key in PEM. Give the text`},
-		"OtherKey":        {reason: "Halves of two pairs.", body: node1(), settings: pair("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
-		"Expired":         {reason: "LXD does not accept it any more.", body: node1(), settings: old.given, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
-		"NotYetValid":     {reason: "A clock is wrong.", body: node1(), settings: early.given, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
-		"FileExpired":     {reason: "The pair beside the ledger grows old, too.", body: node1(), before: old.beside, want: `client key pair lxd-client.pem cannot serve expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
-		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: node1(), settings: setting(`ledger = "memory"`), want: `Cannot create VM host no lasting place for the client key pair`},
-		"KeyFileMissing":  {reason: "Neither PEM nor a file.", body: node1(), settings: setting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
+		"HalfAPair":       {reason: "A certificate without its key.", body: hostOnNode1(), settings: withPairFiles("a", ""), want: `lxd_client_key holds no private key in PEM. Give the text`},
+		"OtherKey":        {reason: "Halves of two pairs.", body: hostOnNode1(), settings: withPairFiles("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
+		"Expired":         {reason: "LXD does not accept it any more.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
+		"NotYetValid":     {reason: "A clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
+		"FileExpired":     {reason: "The pair beside the ledger grows old, too.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot serve expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
+		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host no lasting place for the client key pair`},
+		"KeyFileMissing":  {reason: "Neither PEM nor a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
 		"KeyReadByOthers": {
-			reason: "Somebody may have it.", body: node1(),
+			reason: "Somebody may have it.", body: hostOnNode1(),
 			before: func(t *testing.T, x *metalTarget) {
-				x.trustAt(t, "stray")
+				x.makeLXDTrustNewKey(t, "stray")
 				if err := os.Chmod(x.keyFile(), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +56,7 @@ func newYear(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time
 // keyPair is a client key pair, in PEM.
 type keyPair struct{ certificate, key string }
 
-func newPair(t *testing.T, from, until time.Time) keyPair {
+func newKeyPair(t *testing.T, from, until time.Time) keyPair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -77,13 +77,13 @@ func newPair(t *testing.T, from, until time.Time) keyPair {
 	}
 }
 
-// given is the pair as settings of the provider.
-func (p keyPair) given(*testing.T, *metalTarget) []string {
+// asSettings is the pair as settings of the provider.
+func (p keyPair) asSettings(*testing.T, *metalTarget) []string {
 	return []string{fmt.Sprintf("lxd_client_cert = %q", p.certificate), fmt.Sprintf("lxd_client_key = %q", p.key)}
 }
 
-// beside puts the pair beside the ledger.
-func (p keyPair) beside(t *testing.T, x *metalTarget) {
+// putBesideLedger puts the pair beside the ledger.
+func (p keyPair) putBesideLedger(t *testing.T, x *metalTarget) {
 	t.Helper()
 	if err := os.WriteFile(x.keyFile(), []byte(p.certificate+p.key), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,20 +94,20 @@ func (p keyPair) beside(t *testing.T, x *metalTarget) {
 // not changed, the plan and the error say why, and it is given back without.
 func TestAccHostKeyExpires(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	newPair(t, newYear(2010), newYear(2020)).beside(t, x)
-	w.configure(t, x.config(node1(`zone = "az2"`)))
-	if out := w.run(t, "plan", "-no-color"); !words("0 to destroy Warning: VM host kvm1 cannot be made or changed expired on 2020-01-01").MatchString(unwrapped(out)) {
+	newKeyPair(t, newYear(2010), newYear(2020)).putBesideLedger(t, x)
+	w.configure(t, x.config(hostOnNode1(`zone = "az2"`)))
+	if out := w.run(t, "plan", "-no-color"); !wordsPattern("0 to destroy Warning: VM host kvm1 cannot be made or changed expired on 2020-01-01").MatchString(unwrapMessage(out)) {
 		t.Errorf("want the plan to warn, got:\n%s", out)
 	}
-	before := x.everything()
+	before := x.observeState()
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("lxd-client.pem cannot serve expired on 2020-01-01 lxd_client_cert and lxd_client_key").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("lxd-client.pem cannot serve expired on 2020-01-01 lxd_client_cert and lxd_client_key").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want the change refused, got %v:\n%s", err, out)
 	}
-	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(before, x.observeState(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("it changed something (-before +after):\n%s", diff)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -120,23 +120,23 @@ func TestAccHostKeyExpires(t *testing.T) {
 // host. So it stays, until its owner says that whatever is there may be lost.
 func TestAccGoneKeyExpires(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	w := newWorkspace(t, x.reaching(node1()))
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	newPair(t, newYear(2010), newYear(2020)).beside(t, x)
-	w.configure(t, x.reaching(""))
-	w.leaves(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a client key pair that has not expired or set force_destroy`)
-	w.configure(t, x.reaching(node1(`force_destroy = true`)))
-	before := x.everything()
+	newKeyPair(t, newYear(2010), newYear(2020)).putBesideLedger(t, x)
+	w.configure(t, x.configReachingLXD(""))
+	w.wantRefusedChange(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a client key pair that has not expired or set force_destroy`)
+	w.configure(t, x.configReachingLXD(hostOnNode1(`force_destroy = true`)))
+	before := x.observeState()
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if diff := cmp.Diff(before, x.everything(), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(before, x.observeState(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("a note for the destroy changed something (-before +after):\n%s", diff)
 	}
-	w.configure(t, x.reaching(node1(`force_destroy = true`, `zone = "az2"`)))
-	w.leaves(t, x, "", `lxd-client.pem cannot serve expired on 2020-01-01`)
-	w.configure(t, x.reaching(""))
+	w.configure(t, x.configReachingLXD(hostOnNode1(`force_destroy = true`, `zone = "az2"`)))
+	w.wantRefusedChange(t, x, "", `lxd-client.pem cannot serve expired on 2020-01-01`)
+	w.configure(t, x.configReachingLXD(""))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +145,7 @@ func TestAccGoneKeyExpires(t *testing.T) {
 // user allows it. Nothing is made before that, no key either.
 func TestAccHostKeyInClear(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	root, err := url.Parse(strings.TrimSuffix(x.url, "/MAAS"))
 	if err != nil {
 		t.Fatal(err)
@@ -153,21 +153,21 @@ func TestAccHostKeyInClear(t *testing.T) {
 	// A proxy leads to the simulator under a name that is not this machine's.
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(root) }})
 	t.Cleanup(proxy.Close)
-	config := strings.ReplaceAll(x.config(node1()), x.url, "http://maas.example:5240/MAAS")
+	config := strings.ReplaceAll(x.config(hostOnNode1()), x.url, "http://maas.example:5240/MAAS")
 	w := newWorkspace(t, config)
 	w.env = append(w.env, "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=")
 
-	if out := w.run(t, "plan", "-no-color"); !words("Warning: VM host kvm1 cannot be made or changed plain http at maas.example:5240 allow_insecure_key = true").MatchString(unwrapped(out)) {
+	if out := w.run(t, "plan", "-no-color"); !wordsPattern("Warning: VM host kvm1 cannot be made or changed plain http at maas.example:5240 allow_insecure_key = true").MatchString(unwrapMessage(out)) {
 		t.Errorf("want the plan to warn, got:\n%s", out)
 	}
-	w.refused(t, x, "", "MAAS is reached over plain http at maas.example:5240 private LXD client key https address of MAAS as api_url allow_insecure_key = true in the provider block")
+	w.wantRefusedCreate(t, x, "", "MAAS is reached over plain http at maas.example:5240 private LXD client key https address of MAAS as api_url allow_insecure_key = true in the provider block")
 	if _, err := os.Stat(x.keyFile()); !os.IsNotExist(err) {
 		t.Errorf("a key was made all the same: %v", err)
 	}
 	w.configure(t, strings.Replace(config, `owner =`, "allow_insecure_key = true\n  owner =", 1))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if m := x.machine(t, "node1"); len(x.records(t)) != 1 {
+	if m := x.findMachine(t, "node1"); len(x.listVMHosts(t)) != 1 {
 		t.Errorf("want the host registered, got %+v", m)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -185,13 +185,13 @@ func (x *metalTarget) configOnly(body string, settings ...string) string {
 	return x.configWith(strings.Join(all, "\n  "), body)
 }
 
-func setting(line string) func(*testing.T, *metalTarget) []string {
+func withSetting(line string) func(*testing.T, *metalTarget) []string {
 	return func(*testing.T, *metalTarget) []string { return []string{line} }
 }
 
-// pair gives a certificate of one key pair and the key of another, by path; an
+// withPairFiles gives a certificate of one key pair and the key of another, by path; an
 // empty one is left out.
-func pair(certificate, key string) func(*testing.T, *metalTarget) []string {
+func withPairFiles(certificate, key string) func(*testing.T, *metalTarget) []string {
 	return func(t *testing.T, x *metalTarget) (lines []string) {
 		for attribute, name := range map[string]string{"lxd_client_cert": certificate, "lxd_client_key": key} {
 			if name == "" {

@@ -7,10 +7,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// runs is an LXD that runs already, in a version, and can be asked from here.
-func runs(version string) func(*sim.Model) {
+// withLXDOfVersion is an LXD that runs already, in a version, and can be asked from here.
+func withLXDOfVersion(version string) func(*sim.Model) {
 	return func(m *sim.Model) {
-		served(m)
+		listenOnLoopback(m)
 		m.Hosts[0].LXDVersion = version
 	}
 }
@@ -19,38 +19,38 @@ func runs(version string) func(*sim.Model) {
 // are. MAAS is not told of any.
 func TestAccHostBadLXD(t *testing.T) {
 	t.Parallel()
-	trusting := func(t *testing.T, x *metalTarget) { x.trustAt(t, "stray") }
+	trusting := func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") }
 	here := vmHost("kvm", fmt.Sprintf("address = %q", strayAddress))
-	refuseHosts(t, map[string]badHost{
+	testRefusedHosts(t, map[string]badHost{
 		"ProjectInUse": {
-			reason: "Nobody can see here whether it is.", before: func(t *testing.T, x *metalTarget) { x.trustAt(t, "stray") },
+			reason: "Nobody can see here whether it is.", before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
 			body: vmHost("kvm", `address = "10.200.0.9"`), want: `Cannot see whether project "maas" adopt_existing_vms`,
 		},
 		"RegisteredAlready": {
 			reason: "A machine has one VM host of this program.",
 			before: func(t *testing.T, x *metalTarget) {
-				x.trustAt(t, "stray")
+				x.makeLXDTrustNewKey(t, "stray")
 				w := newWorkspace(t, x.config(vmHost("first", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
 				w.run(t, "apply", "-auto-approve", "-no-color")
 			},
 			body: vmHost("second", `address = "10.200.0.9"`, `adopt_existing_vms = true`), at: "address", want: `address: the LXD of runs on machine first whose VM host belongs to vm-hosts/first import it by the machine's system id`,
 		},
 		"ProjectHoldsVMs": {
-			reason: "MAAS would take them over, and power-cycle them.", world: runs("5.21.3"), probe: "direct",
+			reason: "MAAS would take them over, and power-cycle them.", world: withLXDOfVersion("5.21.3"), probe: "direct",
 			before: func(t *testing.T, x *metalTarget) {
 				trusting(t, x)
-				if err := x.inside().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
+				if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			body: here, want: `project "maas" of the LXD at holds instances already: precious. Delete them, or move them set adopt_existing_vms`,
 		},
 		"TooOld": {
-			reason: "It lacks what MAAS needs to make VMs.", world: runs("4.0.9"), probe: "direct", before: trusting,
+			reason: "It lacks what MAAS needs to make VMs.", world: withLXDOfVersion("4.0.9"), probe: "direct", before: trusting,
 			body: here, at: "address", want: `HostUnavailable: LXD 4.0.9 at is too old Install LXD 5.0 or newer on the host`,
 		},
 		"Untrusted": {
-			reason: "Nobody but its operator can let us in.", world: runs("5.21.3"), probe: "direct",
+			reason: "Nobody but its operator can let us in.", world: withLXDOfVersion("5.21.3"), probe: "direct",
 			body: here, at: "address", want: `HostUnavailable: the LXD at does not trust the client certificate lxc config trust add`,
 		},
 	})
@@ -60,9 +60,9 @@ func TestAccHostBadLXD(t *testing.T) {
 // placement passes over such a host.
 func TestAccVMOnLXDTooNew(t *testing.T) {
 	t.Parallel()
-	x := &metalTarget{target: simulated(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" }), folder: t.TempDir()}
+	x := &metalTarget{target: newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" }), folder: t.TempDir()}
 	w := newWorkspace(t, x.config(x.vm("web")))
-	w.refused(t, x, "vm_host", `vm_host: VM host lxd1: MAAS cannot make VMs on LXD 6.7 Choose another VM host, or install LXD from 5.21/stable`)
+	w.wantRefusedCreate(t, x, "vm_host", `vm_host: VM host lxd1: MAAS cannot make VMs on LXD 6.7 Choose another VM host, or install LXD from 5.21/stable`)
 	w.configure(t, x.config("resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = {}\n}\n"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	if i := x.instances(); len(i) != 1 || i[0].Host != "lxd2" {
@@ -70,5 +70,5 @@ func TestAccVMOnLXDTooNew(t *testing.T) {
 	}
 	w.configure(t, x.config("resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = { zone = \"az1\" }\n}\n"))
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	w.refused(t, x, "", `no VM host fits web unusable lxd1 MAAS cannot make VMs on LXD 6.7`)
+	w.wantRefusedCreate(t, x, "", `no VM host fits web unusable lxd1 MAAS cannot make VMs on LXD 6.7`)
 }

@@ -7,38 +7,38 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// as gives node1 another status.
-func as(status string) func(*sim.Model) {
+// withNode1Status gives node1 another status.
+func withNode1Status(status string) func(*sim.Model) {
 	return func(m *sim.Model) { m.Machines[0].Status = status }
 }
 
-// arm makes node1 a machine of another architecture than the images.
-func arm(m *sim.Model) { m.Machines[0].Architecture = "arm64/generic" }
+// makeNode1ARM makes node1 a machine of another architecture than the images.
+func makeNode1ARM(m *sim.Model) { m.Machines[0].Architecture = "arm64/generic" }
 
 // TestAccHostBadMachine: machines that cannot become hosts, and hosts that do
 // not fit their machines. None of them is even allocated.
 func TestAccHostBadMachine(t *testing.T) {
 	t.Parallel()
-	refuseHosts(t, map[string]badHost{
+	testRefusedHosts(t, map[string]badHost{
 		"UnknownMachine":   {reason: "MAAS has no such machine.", body: vmHost("kvm", `machine = "node9"`), at: "machine", want: `Cannot create VM host kvm machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
-		"MachineNew":       {reason: "MAAS does not know it yet.", world: as("New"), body: node1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
-		"MachineAllocated": {reason: "Somebody took it, perhaps for a deployment that follows.", world: as("Allocated"), body: node1(), at: "machine", want: `machine: machine node1 is not Ready but Allocated, and belongs to the MAAS user admin release it if nobody needs it`},
-		"MachineDeployed":  {reason: "Somebody uses it.", world: as("Deployed"), body: node1(), at: "machine", want: `machine node1 is not Ready but Deployed, and belongs adopt it`},
-		"MachineBroken":    {reason: "An operator must look.", world: as("Broken"), body: node1(), at: "machine", want: `machine node1 is not Ready but Broken release it if nobody needs it, or choose another`},
+		"MachineNew":       {reason: "MAAS does not know it yet.", world: withNode1Status("New"), body: hostOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
+		"MachineAllocated": {reason: "Somebody took it, perhaps for a deployment that follows.", world: withNode1Status("Allocated"), body: hostOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but Allocated, and belongs to the MAAS user admin release it if nobody needs it`},
+		"MachineDeployed":  {reason: "Somebody uses it.", world: withNode1Status("Deployed"), body: hostOnNode1(), at: "machine", want: `machine node1 is not Ready but Deployed, and belongs adopt it`},
+		"MachineBroken":    {reason: "An operator must look.", world: withNode1Status("Broken"), body: hostOnNode1(), at: "machine", want: `machine node1 is not Ready but Broken release it if nobody needs it, or choose another`},
 		"AdoptReady":       {reason: "Only what is deployed can be taken as it is.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`), at: "machine", want: `Only a Deployed machine can be adopted`},
 		"OtherArchitecture": {
 			reason: "No machine is of it.", body: vmHost("kvm", `selector = { architecture = "arm64" }`),
 			at: "selector", want: `InsufficientResources none of Ready machines architecture arm64`,
 		},
-		"ImageArchitecture":    {reason: "MAAS itself says so only when it deploys, of a kernel.", world: arm, body: node1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
-		"ImagesArchitecture":   {reason: "With MAAS's default image, too.", world: arm, body: vmHost("kvm", `machine = "node1"`), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has an image for amd64 only`},
-		"AnyImageArchitecture": {reason: "There is a machine of it, and no image.", world: arm, body: vmHost("kvm", `selector = { architecture = "arm64" }`, noble), at: "selector", want: `selector: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only`},
-		"NoDisk":               {reason: "There is nothing to install on.", world: func(m *sim.Model) { m.Machines[0].NoDisk = true }, body: node1(), at: "machine", want: `machine: MAAS knows no disk of machine node1. Commission the machine anew in MAAS, or choose another`},
-		"NoNIC":                {reason: "MAAS could not even boot it.", world: func(m *sim.Model) { m.Machines[0].NoNIC = true }, body: node1(), at: "machine", want: `machine: MAAS knows no network interface of machine node1. Commission the machine anew in MAAS, or choose another`},
+		"ImageArchitecture":    {reason: "MAAS itself says so only when it deploys, of a kernel.", world: makeNode1ARM, body: hostOnNode1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine, name an image in deploy.image`},
+		"ImagesArchitecture":   {reason: "With MAAS's default image, too.", world: makeNode1ARM, body: vmHost("kvm", `machine = "node1"`), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has an image for amd64 only`},
+		"AnyImageArchitecture": {reason: "There is a machine of it, and no image.", world: makeNode1ARM, body: vmHost("kvm", `selector = { architecture = "arm64" }`, deployNoble), at: "selector", want: `selector: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only`},
+		"NoDisk":               {reason: "There is nothing to install on.", world: func(m *sim.Model) { m.Machines[0].NoDisk = true }, body: hostOnNode1(), at: "machine", want: `machine: MAAS knows no disk of machine node1. Commission the machine anew in MAAS, or choose another`},
+		"NoNIC":                {reason: "MAAS could not even boot it.", world: func(m *sim.Model) { m.Machines[0].NoNIC = true }, body: hostOnNode1(), at: "machine", want: `machine: MAAS knows no network interface of machine node1. Commission the machine anew in MAAS, or choose another`},
 		"NoneWithDisk": {
 			reason: "Of several that will not do, one is named, and the others counted.",
 			world:  func(m *sim.Model) { m.Machines[0].NoDisk, m.Machines[1].NoDisk = true, true },
-			body:   vmHost("kvm", `selector = { tags = ["metal"] }`, noble), at: "selector",
+			body:   vmHost("kvm", `selector = { tags = ["metal"] }`, deployNoble), at: "selector",
 			want: `selector: MAAS knows no disk of machine node1; nor will any of the 1 other Ready machines do Commission`,
 		},
 		"TooMuchAsked":       {reason: "No machine is so large.", body: vmHost("kvm", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
@@ -46,50 +46,50 @@ func TestAccHostBadMachine(t *testing.T) {
 		"CephWithoutPool":    {reason: "Ceph must be named.", body: withLXD(`storage_pools = { default = { driver = "ceph" } }`), want: `storage_pools.default.ceph: the driver ceph needs a cluster and a pool. Give both`},
 		"MissingSource":      {reason: "A source must be a disk.", body: withLXD(`storage_pools = { default = { driver = "zfs", source = "/srv/pool" } }`), want: `storage_pools.default.source: /srv/pool is no disk /dev/disk/by-id`},
 		"PoolBeyondDisk":     {reason: "LXD would fail at first boot.", body: withLXD(`storage_pools = { default = { size_gb = 501 } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB largest disk of machine node1 has 500 GB. Make them smaller`},
-		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, noble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB nor will any of the other`},
-		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: node1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
-		"BridgeTaken":        {reason: "The name of another interface.", body: node1(`bridge = { name = "eth0" }`), at: "bridge", want: `bridge.name: machine node1 has another interface eth0. Choose another name`},
-		"UnknownNIC":         {reason: "Interfaces are named, and known ones listed.", body: node1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" Known:`},
-		"VLANWithoutDHCP":    {reason: "VMs could not boot there.", body: node1(`bridge = { subnet = "dark" }`), want: `bridge.subnet no DHCP on the VLAN of /24 turn DHCP on`},
-		"UnknownSubnet":      {reason: "Subnets are named.", body: node1(`bridge = { subnet = "mars" }`), want: `bridge.subnet subnet "mars" /24`},
+		"PoolBeyondAllDisks": {reason: "A selector passes over what is too small, and here all is.", body: vmHost("kvm", `selector = {}`, deployNoble, `lxd = { storage_pools = { default = { size_gb = 501 } } }`), want: `storage_pools.default.size_gb: the storage pools take 501 GB nor will any of the other`},
+		"LongBridge":         {reason: "Linux takes 15 characters, MAAS more.", body: hostOnNode1(`bridge = { name = "br-much-too-long" }`), at: "bridge", want: `bridge.name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"BridgeTaken":        {reason: "The name of another interface.", body: hostOnNode1(`bridge = { name = "eth0" }`), at: "bridge", want: `bridge.name: machine node1 has another interface eth0. Choose another name`},
+		"UnknownNIC":         {reason: "Interfaces are named, and known ones listed.", body: hostOnNode1(`bridge = { nic = "eth9" }`), want: `bridge.nic interface "eth9" Known:`},
+		"VLANWithoutDHCP":    {reason: "VMs could not boot there.", body: hostOnNode1(`bridge = { subnet = "dark" }`), want: `bridge.subnet no DHCP on the VLAN of /24 turn DHCP on`},
+		"UnknownSubnet":      {reason: "Subnets are named.", body: hostOnNode1(`bridge = { subnet = "mars" }`), want: `bridge.subnet subnet "mars" /24`},
 	})
 }
 
-// bond is a network with one bond, of which these lines say more, and one bridge on it.
-func bond(interfaces string, lines ...string) string {
-	return node1(`network = {
+// networkWithBond is a network with one bond, of which these lines say more, and one bridge on it.
+func networkWithBond(interfaces string, lines ...string) string {
+	return hostOnNode1(`network = {
     bonds = { bond0 = { interfaces = ` + interfaces + "\n" + strings.Join(lines, "\n") + ` } }
     bridges = { br0 = { parent = "bond0" } }
   }`)
 }
 
-// bridgeOn is a network with one bridge, of which these lines say all.
-func bridgeOn(lines string) string {
-	return node1(`network = { bridges = { br0 = { ` + lines + ` } } }`)
+// networkWithBridge is a network with one bridge, of which these lines say all.
+func networkWithBridge(lines string) string {
+	return hostOnNode1(`network = { bridges = { br0 = { ` + lines + ` } } }`)
 }
 
 // TestAccHostBadNetwork: networks that cannot be made. Nothing is allocated.
 func TestAccHostBadNetwork(t *testing.T) {
 	t.Parallel()
-	refuseHosts(t, map[string]badHost{
-		"BesideBridge":   {reason: "Which one counts?", body: node1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Leave bridge out`},
+	testRefusedHosts(t, map[string]badHost{
+		"BesideBridge":   {reason: "Which one counts?", body: hostOnNode1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Leave bridge out`},
 		"Adopted":        {reason: "Nothing is installed.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "network", want: `Nothing is installed on this host`},
-		"Empty":          {reason: "VMs could join nothing.", body: node1(`network = {}`), want: `network.bridges: there is no bridge that VMs could join. Describe one`},
-		"NullBond":       {reason: "Null is no bond.", body: node1(`network = { bonds = { bond0 = null }, bridges = { br0 = { parent = "eth0" } } }`), want: `Null Map Value contains a null value`},
-		"NoInterfaces":   {reason: "A bond joins something.", body: bond(`[]`), want: `interfaces at least 1 elements`},
-		"EmptyInterface": {reason: "A NIC has a name.", body: bond(`["eth0", ""]`), want: `It is empty. Give a name`},
-		"UnknownMode":    {reason: "Found without a MAAS.", body: bond(`["eth0"]`, `mode = "lacp"`), want: `mode value must be one of "802.3ad" got: "lacp"`},
-		"RateWithout":    {reason: "Nobody speaks LACP.", body: bond(`["eth0"]`, `mode = "active-backup"`, `lacp_rate = "fast"`), want: `network.bonds.bond0.lacp_rate: only the mode 802.3ad has a rate of LACP. Set mode`},
-		"HugeMTU":        {reason: "Linux takes no more.", body: bond(`["eth0"]`, `mtu = 9999999999`), want: `mtu value must be between 552 and 65535`},
-		"HugeVLAN":       {reason: "There are 4094.", body: node1(`network = { vlans = { v = { parent = "eth0", vlan = 4095 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `vlan value must be between 1 and 4094`},
-		"LongName":       {reason: "Linux takes 15 characters, MAAS more.", body: node1(`network = { bridges = { br-much-too-long = { parent = "eth0" } } }`), want: `the name "br-much-too-long" has 16 characters. Linux takes at most 15`},
-		"NoSuchNIC":      {reason: "A typo.", body: bond(`["eth0", "eth9"]`), want: `network.bonds.bond0.interfaces interface of node1 "eth9" Known: eth0`},
-		"NoSuchParent":   {reason: "A typo.", body: bridgeOn(`parent = "bond9"`), want: `network.bridges.br0.parent interface of node1 "bond9" Known: eth0`},
-		"NoSuchVLAN":     {reason: "MAAS has none there.", body: node1(`network = { vlans = { v = { parent = "eth0", vlan = 77 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `network.vlans.v.vlan VLAN "77"`},
-		"NoSuchSubnet":   {reason: "Subnets are named.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "mars" }]`), want: `network.bridges.br0.links[0].subnet subnet "mars"`},
-		"DarkSubnet":     {reason: "It is on another VLAN.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "dark" }]`), want: `network.bridges.br0.links[0].subnet not on the VLAN of br0`},
-		"StaticNoIP":     {reason: "Of which?", body: bridgeOn(`parent = "eth0", links = [{ mode = "static", subnet = "lan" }]`), want: `network.bridges.br0.links[0].ip: a static link has no address. Give one`},
-		"BadIP":          {reason: "It is none.", body: bridgeOn(`parent = "eth0", links = [{ mode = "static", subnet = "lan", ip = "ten" }]`), want: `"ten" is not an IP address`},
-		"NoGateway":      {reason: "MAAS knows none.", body: bridgeOn(`parent = "eth0", links = [{ mode = "auto", subnet = "lan", default_gateway = true }]`), want: `network.bridges.br0.links[0].default_gateway subnet has no gateway in MAAS`},
+		"Empty":          {reason: "VMs could join nothing.", body: hostOnNode1(`network = {}`), want: `network.bridges: there is no bridge that VMs could join. Describe one`},
+		"NullBond":       {reason: "Null is no bond.", body: hostOnNode1(`network = { bonds = { bond0 = null }, bridges = { br0 = { parent = "eth0" } } }`), want: `Null Map Value contains a null value`},
+		"NoInterfaces":   {reason: "A bond joins something.", body: networkWithBond(`[]`), want: `interfaces at least 1 elements`},
+		"EmptyInterface": {reason: "A NIC has a name.", body: networkWithBond(`["eth0", ""]`), want: `It is empty. Give a name`},
+		"UnknownMode":    {reason: "Found without a MAAS.", body: networkWithBond(`["eth0"]`, `mode = "lacp"`), want: `mode value must be one of "802.3ad" got: "lacp"`},
+		"RateWithout":    {reason: "Nobody speaks LACP.", body: networkWithBond(`["eth0"]`, `mode = "active-backup"`, `lacp_rate = "fast"`), want: `network.bonds.bond0.lacp_rate: only the mode 802.3ad has a rate of LACP. Set mode`},
+		"HugeMTU":        {reason: "Linux takes no more.", body: networkWithBond(`["eth0"]`, `mtu = 9999999999`), want: `mtu value must be between 552 and 65535`},
+		"HugeVLAN":       {reason: "There are 4094.", body: hostOnNode1(`network = { vlans = { v = { parent = "eth0", vlan = 4095 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `vlan value must be between 1 and 4094`},
+		"LongName":       {reason: "Linux takes 15 characters, MAAS more.", body: hostOnNode1(`network = { bridges = { br-much-too-long = { parent = "eth0" } } }`), want: `the name "br-much-too-long" has 16 characters. Linux takes at most 15`},
+		"NoSuchNIC":      {reason: "A typo.", body: networkWithBond(`["eth0", "eth9"]`), want: `network.bonds.bond0.interfaces interface of node1 "eth9" Known: eth0`},
+		"NoSuchParent":   {reason: "A typo.", body: networkWithBridge(`parent = "bond9"`), want: `network.bridges.br0.parent interface of node1 "bond9" Known: eth0`},
+		"NoSuchVLAN":     {reason: "MAAS has none there.", body: hostOnNode1(`network = { vlans = { v = { parent = "eth0", vlan = 77 } }, bridges = { br0 = { parent = "eth0" } } }`), want: `network.vlans.v.vlan VLAN "77"`},
+		"NoSuchSubnet":   {reason: "Subnets are named.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "mars" }]`), want: `network.bridges.br0.links[0].subnet subnet "mars"`},
+		"DarkSubnet":     {reason: "It is on another VLAN.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "dark" }]`), want: `network.bridges.br0.links[0].subnet not on the VLAN of br0`},
+		"StaticNoIP":     {reason: "Of which?", body: networkWithBridge(`parent = "eth0", links = [{ mode = "static", subnet = "lan" }]`), want: `network.bridges.br0.links[0].ip: a static link has no address. Give one`},
+		"BadIP":          {reason: "It is none.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "static", subnet = "lan", ip = "ten" }]`), want: `"ten" is not an IP address`},
+		"NoGateway":      {reason: "MAAS knows none.", body: networkWithBridge(`parent = "eth0", links = [{ mode = "auto", subnet = "lan", default_gateway = true }]`), want: `network.bridges.br0.links[0].default_gateway subnet has no gateway in MAAS`},
 	})
 }

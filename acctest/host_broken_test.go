@@ -14,12 +14,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// shortly is long enough for a host to be deployed, on a busy machine too, and too
+// createWithin6s is long enough for a host to be deployed, on a busy machine too, and too
 // short for what takes long.
-const shortly = `timeouts = { create = "6s" }`
+const createWithin6s = `timeouts = { create = "6s" }`
 
-// forAWhile is long enough for MAAS to say what is wrong with an LXD.
-const forAWhile = `timeouts = { create = "20s" }`
+// createWithin20s is long enough for MAAS to say what is wrong with an LXD.
+const createWithin20s = `timeouts = { create = "20s" }`
 
 // TestAccHostTimeoutIsResumed cuts a create off in each phase, and wants the
 // next apply to go on with the same machine.
@@ -33,14 +33,14 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 		heal   func(t *testing.T, x *metalTarget)
 	}{
 		"Deploying": {
-			reason: "Metal takes long.", allow: shortly, warn: "not finished: Deploying timeouts.create",
+			reason: "Metal takes long.", allow: createWithin6s, warn: "not finished: Deploying timeouts.create",
 			world: func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second },
 		},
 		"FirstBootFails": {
-			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: forAWhile, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
+			reason: "The reason is said as far as MAAS tells it, and mended on the machine.", allow: createWithin20s, warn: "not finished: Waiting for LXD Failed to connect to the LXD REST API cloud-init-output.log",
 			world: func(m *sim.Model) { m.Machines[0].FirstBoot = sim.BootNever },
 			heal: func(t *testing.T, x *metalTarget) {
-				if err := x.inside().SetFirstBoot("node1", sim.BootOK, ""); err != nil {
+				if err := x.simulatorOrSkip().SetFirstBoot("node1", sim.BootOK, ""); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -49,13 +49,13 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, tc.world)
-			w := newWorkspace(t, x.config(node1(tc.allow)))
+			x := newMetalTarget(t, tc.world)
+			w := newWorkspace(t, x.config(hostOnNode1(tc.allow)))
 			t.Log(tc.reason)
-			if onLXD() { // MAAS has no words for it
+			if isLXDColumn() { // MAAS has no words for it
 				tc.warn = strings.Replace(tc.warn, "Failed to connect to the LXD REST API", "not there yet", 1)
 			}
-			if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words(tc.warn).MatchString(out) {
+			if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern(tc.warn).MatchString(out) {
 				t.Errorf("want a warning with the words %q, got:\n%s", tc.warn, out)
 			}
 			if tc.heal != nil {
@@ -65,7 +65,7 @@ func TestAccHostTimeoutIsResumed(t *testing.T) {
 			if got := w.status(t); got != "Deployed" {
 				t.Errorf("after the second apply it is %s", got)
 			}
-			if n, counted := x.deployments(); counted && n != 1 {
+			if n, counted := x.countDeployments(); counted && n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -84,19 +84,19 @@ func TestAccHostFailsForGood(t *testing.T) {
 	for _, policy := range []string{"keep", "release"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, slow)
-			w := newWorkspace(t, x.config(node1(fmt.Sprintf("on_create_failure = %q", policy))))
-			run := startAll(t, w)[0]
-			x.when(t, "node1", "Deploying", func(m sim.Machine) {
-				if err := x.inside().Fail(m.SystemID, "no disk answers"); err != nil {
+			x := newMetalTarget(t, slowTransitions)
+			w := newWorkspace(t, x.config(hostOnNode1(fmt.Sprintf("on_create_failure = %q", policy))))
+			run := startApplies(t, w)[0]
+			x.actAtStatus(t, "node1", "Deploying", func(m sim.Machine) {
+				if err := x.simulatorOrSkip().FailMachine(m.SystemID, "no disk answers"); err != nil {
 					t.Error(err)
 				}
 			})
-			if err := run.cmd.Wait(); err == nil || !words("Cannot create VM host kvm1 Failed deployment").MatchString(run.out.String()) {
+			if err := run.cmd.Wait(); err == nil || !wordsPattern("Cannot create VM host kvm1 Failed deployment").MatchString(run.out.String()) {
 				t.Errorf("want an error that says why, got %v:\n%s", err, run.out)
 			}
 			want := map[string]string{"keep": "Failed deployment", "release": "Ready"}[policy]
-			if m := x.machine(t, "node1"); m.StatusName != want {
+			if m := x.findMachine(t, "node1"); m.StatusName != want {
 				t.Errorf("with %s the machine is %s, want %s", policy, m.StatusName, want)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
@@ -115,18 +115,18 @@ func TestAccHostFailsForGood(t *testing.T) {
 // named, unless the configuration forces it.
 func TestAccHostDestroyRefused(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.guestOf(t, "precious")
+	x.makeUnmanagedVMOnNode1(t, "precious")
 	cmd, out := w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("Cannot delete VM host kvm1 has VMs of others: precious").MatchString(out.String()) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Cannot delete VM host kvm1 has VMs of others: precious").MatchString(out.String()) {
 		t.Errorf("want it refused with the VM named, got %v:\n%s", err, out)
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || len(x.records(t)) != 1 {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || len(x.listVMHosts(t)) != 1 {
 		t.Errorf("the host was touched: %+v", m)
 	}
-	w.configure(t, x.config(node1(`force_destroy = true`)))
+	w.configure(t, x.config(hostOnNode1(`force_destroy = true`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
@@ -145,50 +145,50 @@ func TestAccHostDrift(t *testing.T) {
 	}{
 		"Zone": {
 			reason: "A VM host that was moved is moved back.", action: plancheck.ResourceActionUpdate,
-			drift: func(t *testing.T, x *metalTarget) { x.change(t, "zone=az2") },
+			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "zone=az2") },
 		},
 		"Ratio": {
 			reason: "So is its over-commit.", action: plancheck.ResourceActionUpdate,
-			drift: func(t *testing.T, x *metalTarget) { x.change(t, "cpu_over_commit_ratio=9") },
+			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "cpu_over_commit_ratio=9") },
 		},
 		"Name": {
 			reason: "And its name.", action: plancheck.ResourceActionUpdate,
-			drift: func(t *testing.T, x *metalTarget) { x.change(t, "name=other") },
+			drift: func(t *testing.T, x *metalTarget) { x.editOnlyVMHost(t, "name=other") },
 		},
 		"Tag": {
 			reason: "A tag that was taken off is put back.", action: plancheck.ResourceActionUpdate,
 			drift: func(t *testing.T, x *metalTarget) {
-				x.post(t, fmt.Sprintf("vm-hosts/%d/?op=remove_tag", x.records(t)[0].ID), map[string][]string{"tag": {"rack1"}})
+				x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=remove_tag", x.listVMHosts(t)[0].ID), map[string][]string{"tag": {"rack1"}})
 			},
 		},
 		"Forgotten": {
 			reason: "A VM host that MAAS was made to forget is registered again, in place.", action: plancheck.ResourceActionUpdate,
-			drift: func(t *testing.T, x *metalTarget) { x.forget(t, "kvm1") },
+			drift: func(t *testing.T, x *metalTarget) { x.forgetVMHost(t, "kvm1") },
 		},
 		"Released": {
 			reason: "Of a machine that was released nothing is left.", action: plancheck.ResourceActionCreate,
 			drift: func(t *testing.T, x *metalTarget) {
-				x.forget(t, "kvm1")
-				x.post(t, "machines/"+x.machine(t, "node1").SystemID+"/?op=release", nil)
-				x.when(t, "node1", "Ready", func(sim.Machine) {})
+				x.forgetVMHost(t, "kvm1")
+				x.postForm(t, "machines/"+x.findMachine(t, "node1").SystemID+"/?op=release", nil)
+				x.actAtStatus(t, "node1", "Ready", func(sim.Machine) {})
 			},
 		},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			config := x.config(node1(`zone = "az1"`, `cpu_overcommit = 2`, `tags = ["rack1"]`, `adopt_existing_vms = true`))
-			story(t, resource.TestCase{
+			x := newMetalTarget(t)
+			config := x.config(hostOnNode1(`zone = "az1"`, `cpu_overcommit = 2`, `tags = ["rack1"]`, `adopt_existing_vms = true`))
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkReady("node1"),
 				Steps: []resource.TestStep{
 					{Config: config},
 					{
 						PreConfig: func() { t.Log(tc.reason); tc.drift(t, x) },
-						Config:    config, ConfigPlanChecks: hostPlans(tc.action),
+						Config:    config, ConfigPlanChecks: expectHostAction(tc.action),
 						ConfigStateChecks: []statecheck.StateCheck{
-							hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("zone", text("az1")),
+							expectHostValue("status", exactText("Deployed")), expectHostValue("name", exactText("kvm1")), expectHostValue("zone", exactText("az1")),
 						},
 					},
 				},
@@ -201,21 +201,21 @@ func TestAccHostDrift(t *testing.T) {
 // himself is his.
 func TestAccHostRedeployed(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.forget(t, "kvm1")
-	path := "machines/" + x.machine(t, "node1").SystemID
-	x.post(t, path+"/?op=release", nil)
-	x.when(t, "node1", "Ready", func(sim.Machine) {})
-	x.post(t, path+"/?op=deploy", nil)
-	x.when(t, "node1", "Deployed", func(sim.Machine) {})
+	x.forgetVMHost(t, "kvm1")
+	path := "machines/" + x.findMachine(t, "node1").SystemID
+	x.postForm(t, path+"/?op=release", nil)
+	x.actAtStatus(t, "node1", "Ready", func(sim.Machine) {})
+	x.postForm(t, path+"/?op=deploy", nil)
+	x.actAtStatus(t, "node1", "Deployed", func(sim.Machine) {})
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("machine node1 not Ready but Deployed adopt it").MatchString(out.String()) {
+	if err := cmd.Run(); err == nil || !wordsPattern("machine node1 not Ready but Deployed adopt it").MatchString(out.String()) {
 		t.Errorf("want the machine left to its new owner, got %v:\n%s", err, out)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("it is %s", m.StatusName)
 	}
 }
@@ -224,28 +224,28 @@ func TestAccHostRedeployed(t *testing.T) {
 // provider: the next apply adopts it, and a destroy leaves its machine.
 func TestAccHostImportUnmarked(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	maker := newWorkspace(t, x.config(vmHost("made", `machine = "node1"`)))
 	maker.run(t, "apply", "-auto-approve", "-no-color")
-	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 	for _, apply := range []bool{true, false} {
 		w := newWorkspace(t, x.config(vmHost("kvm1", `machine = "node1"`, `adopt = true`)))
 		w.run(t, "import", "-no-color", hostAddress, "node1")
 		if apply {
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			if m := x.machine(t, "node1"); m.OwnerData["maaslxd-state"] != "adopted" {
+			if m := x.findMachine(t, "node1"); m.OwnerData["maaslxd-state"] != "adopted" {
 				t.Errorf("it was not marked: %v", m.OwnerData)
 			}
-			x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+			x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 			continue
 		}
 		w.run(t, "destroy", "-auto-approve", "-no-color")
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" {
 		t.Errorf("want it Deployed without a VM host, got %+v", m)
 	}
-	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 1 {
+	if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 1 {
 		t.Errorf("it was registered %d times", n)
 	}
 }
@@ -254,17 +254,17 @@ func TestAccHostImportUnmarked(t *testing.T) {
 // what the host trusts; a host is destroyed without.
 func TestAccHostKey(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	fingerprint := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	fingerprint := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
 	if info, err := os.Stat(x.keyFile()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("want a key that only this user can read, got %v, %v", info, err)
 	}
 	refused := func(reason, want string) {
 		t.Helper()
 		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-		if err := cmd.Run(); err == nil || !words(want).MatchString(strings.ReplaceAll(out.String(), "\n", " ")) || !strings.Contains(unwrapped(out.String()), fingerprint) {
+		if err := cmd.Run(); err == nil || !wordsPattern(want).MatchString(strings.ReplaceAll(out.String(), "\n", " ")) || !strings.Contains(unwrapMessage(out.String()), fingerprint) {
 			t.Errorf("%s\nwant the words %q and the fingerprint %s, got %v:\n%s", reason, want, fingerprint, err, out)
 		}
 	}
@@ -273,16 +273,16 @@ func TestAccHostKey(t *testing.T) {
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color") // nothing needs it
 	zone := `zone = "az2"`
-	w.configure(t, x.config(node1(zone)))
-	if onLXD() { // which is asked for all of it
+	w.configure(t, x.config(hostOnNode1(zone)))
+	if isLXDColumn() { // which is asked for all of it
 		refused("The key is lost.", "client key pair is lost kvm1 trusts")
-	} else if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(unwrapped(out), fingerprint) {
+	} else if out := w.run(t, "apply", "-auto-approve", "-no-color"); !strings.Contains(unwrapMessage(out), fingerprint) {
 		t.Errorf("want MAAS's own done, and a warning that names the key that is lost, got:\n%s", out)
 	}
-	w.configure(t, x.config(node1(zone, `server_fingerprint = "`+strings.Repeat("ab", 32)+`"`)))
+	w.configure(t, x.config(hostOnNode1(zone, `server_fingerprint = "`+strings.Repeat("ab", 32)+`"`)))
 	refused("The key is lost.", "client key pair is lost kvm1 trusts")
-	x.trustAt(t, "node1") // makes another one
-	if out := w.run(t, "plan", "-no-color"); !words("Warning: LXD client certificate at hand is").MatchString(out) {
+	x.makeLXDTrustNewKey(t, "node1") // makes another one
+	if out := w.run(t, "plan", "-no-color"); !wordsPattern("Warning: LXD client certificate at hand is").MatchString(out) {
 		t.Errorf("want the plan to warn, got:\n%s", out)
 	}
 	refused("Another key is at hand.", "LXD client certificate at hand is")
@@ -292,7 +292,7 @@ func TestAccHostKey(t *testing.T) {
 	}
 }
 
-// unwrapped takes the CLI's frame and line ends off a message.
-func unwrapped(text string) string {
+// unwrapMessage takes the CLI's frame and line ends off a message.
+func unwrapMessage(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("│╷╵ \n", r) }), " ")
 }

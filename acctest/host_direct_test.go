@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// served lets the simulated LXDs answer on a loopback network, as real ones do
+// listenOnLoopback lets the simulated LXDs answer on a loopback network, as real ones do
 // on theirs.
-func served(m *sim.Model) {
+func listenOnLoopback(m *sim.Model) {
 	m.LXDListen, m.Subnets = "auto", nil
 	m.Hosts[0].Address, m.Hosts[0].Project = "", "maas"
 }
 
-// direct is a configuration whose provider asks LXDs itself.
-func (x *metalTarget) direct(probe, body string) string {
+// configWithProbe is a configuration whose provider asks LXDs itself.
+func (x *metalTarget) configWithProbe(probe, body string) string {
 	return strings.Replace(x.config(body), `probe = "maas"`, fmt.Sprintf("probe = %q", probe), 1)
 }
 
@@ -28,18 +28,18 @@ func TestAccHostSeenDirectly(t *testing.T) {
 	for _, probe := range []string{"direct", "auto"} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, served, func(m *sim.Model) { m.Latency.FirstBoot = 4 * time.Second })
-			w := newWorkspace(t, x.direct(probe, node1()))
-			run := startAll(t, w)[0]
-			x.when(t, "node1", "Deployed", func(sim.Machine) {})
+			x := newMetalTarget(t, listenOnLoopback, func(m *sim.Model) { m.Latency.FirstBoot = 4 * time.Second })
+			w := newWorkspace(t, x.configWithProbe(probe, hostOnNode1()))
+			run := startApplies(t, w)[0]
+			x.actAtStatus(t, "node1", "Deployed", func(sim.Machine) {})
 			time.Sleep(time.Second) // within the first boot
-			if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
+			if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 0 {
 				t.Errorf("the host was registered before its LXD answered")
 			}
 			if err := run.cmd.Wait(); err != nil {
 				t.Fatalf("%v\n%s", err, run.out)
 			}
-			if n, counted := x.calls(t, "POST vm-hosts/{id}/ refresh"); counted && n != 0 {
+			if n, counted := x.countCalls(t, "POST vm-hosts/{id}/ refresh"); counted && n != 0 {
 				t.Errorf("MAAS was made to look %d times at an LXD that was there", n)
 			}
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -55,32 +55,32 @@ func TestAccHostSeenDirectly(t *testing.T) {
 // over what is there.
 func TestAccHostProjectInUse(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	x.trustAt(t, "stray")
+	x := newMetalTarget(t, listenOnLoopback)
+	x.makeLXDTrustNewKey(t, "stray")
 	address := ""
-	for _, l := range x.inside().LXDs() {
+	for _, l := range x.simulatorOrSkip().LXDs() {
 		if l.Name == "stray" {
 			address = l.Address
 		}
 	}
-	if err := x.inside().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
+	if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "stray", Name: "precious"}); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorkspace(t, x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", address))))
+	w := newWorkspace(t, x.configWithProbe("direct", vmHost("kvm", fmt.Sprintf("address = %q", address))))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("holds instances already: precious adopt_existing_vms").MatchString(out.String()) {
+	if err := cmd.Run(); err == nil || !wordsPattern("holds instances already: precious adopt_existing_vms").MatchString(out.String()) {
 		t.Errorf("want it refused with the instance named, got %v:\n%s", err, out)
 	}
-	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
+	if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
-	if err := x.inside().RemoveInstance("stray", "", "precious"); err != nil {
+	if err := x.simulatorOrSkip().RemoveInstance("stray", "", "precious"); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if got := x.records(t); len(got) != 0 {
+	if got := x.listVMHosts(t); len(got) != 0 {
 		t.Errorf("MAAS still has %+v", got)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	fleetExample = "examples/fleet/"
 )
 
-// hostExampleWorld has what the examples name.
-func hostExampleWorld(m *sim.Model) {
+// addHostExampleObjects has what the examples name.
+func addHostExampleObjects(m *sim.Model) {
 	m.Zones, m.Pools, m.Domains = []string{"az1", "az2"}, []string{"kvm"}, []string{"example.com"}
 	m.Subnets = []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true}}
 	m.Hosts = []sim.HostModel{{Name: "old", Cores: 8, MemoryMiB: 32768, Unregistered: true, Address: "10.0.0.250:8443"}}
@@ -32,32 +32,32 @@ func hostExampleWorld(m *sim.Model) {
 	}
 }
 
-func newHostExamples(t *testing.T) *metalTarget {
+func newHostExampleTarget(t *testing.T) *metalTarget {
 	t.Helper()
-	if onSite() {
+	if isOnSite() {
 		t.Skip("runs only on the simulator: the machines are those that the examples name")
 	}
-	return newMetal(t, hostExampleWorld)
+	return newMetalTarget(t, addHostExampleObjects)
 }
 
 // TestAccExampleHosts applies, re-plans, imports and destroys the examples.
 func TestAccExampleHosts(t *testing.T) {
 	t.Parallel()
-	x := newHostExamples(t)
-	x.trustAt(t, "old")
+	x := newHostExampleTarget(t)
+	x.makeLXDTrustNewKey(t, "old")
 	w := newWorkspace(t, x.config(""))
 	for _, name := range []string{"resource.tf", "resource_selector.tf", "resource_registered.tf", "packages.yaml"} {
-		w.take(t, hostExamples+name)
+		w.copyRepositoryFiles(t, hostExamples+name)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	id := x.machine(t, "node1").SystemID
-	for _, command := range commandsOf(t, hostExamples+"import.sh") {
+	id := x.findMachine(t, "node1").SystemID
+	for _, command := range scriptCommands(t, hostExamples+"import.sh") {
 		w.run(t, "state", "rm", "maaslxd_vm_host.node1")
 		w.run(t, strings.Fields(strings.ReplaceAll(command, exampleID, id))...)
 	}
 	w.run(t, "state", "rm", "maaslxd_vm_host.node1")
-	w.take(t, hostExamples+"import-by-string-id.tf")
+	w.copyRepositoryFiles(t, hostExamples+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.importByIdentity(t, "maaslxd_vm_host.node1", hostExamples, id)
@@ -67,8 +67,8 @@ func TestAccExampleHosts(t *testing.T) {
 	}
 }
 
-// commandsOf are the commands of a script, without the CLI's name.
-func commandsOf(t *testing.T, path string) []string {
+// scriptCommands are the commands of a script, without the CLI's name.
+func scriptCommands(t *testing.T, path string) []string {
 	t.Helper()
 	script, err := os.ReadFile("../" + path)
 	if err != nil {
@@ -89,15 +89,15 @@ func commandsOf(t *testing.T, path string) []string {
 // fleetFolder is a folder with the module of a fleet, as a root module.
 func (x *metalTarget) fleetFolder(t *testing.T) workspace {
 	t.Helper()
-	w := emptyWorkspace(t)
-	w.write(t, "provider.tf", x.config(""))
+	w := newEmptyWorkspace(t)
+	w.writeFile(t, "provider.tf", x.config(""))
 	for _, pattern := range []string{"*.tf", "tests/*.tftest.hcl"} {
 		found, err := filepath.Glob("../" + fleetExample + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("there is no %s in %s: %v", pattern, fleetExample, err)
 		}
 		for _, path := range found {
-			w.take(t, strings.TrimPrefix(path, "../"))
+			w.copyRepositoryFiles(t, strings.TrimPrefix(path, "../"))
 		}
 	}
 	return w
@@ -107,7 +107,7 @@ func (x *metalTarget) fleetFolder(t *testing.T) workspace {
 // its table.
 func TestAccExampleFleet(t *testing.T) {
 	t.Parallel()
-	x := newHostExamples(t)
+	x := newHostExampleTarget(t)
 	w := x.fleetFolder(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	table := w.fleetTable(t)
@@ -123,7 +123,7 @@ func TestAccExampleFleet(t *testing.T) {
 	}
 	zones := map[string]int{}
 	for _, i := range x.instances() {
-		zones[x.machine(t, i.Host).Zone]++
+		zones[x.findMachine(t, i.Host).Zone]++
 	}
 	if diff := cmp.Diff(map[string]int{"az1": 3, "az2": 3}, zones); diff != "" {
 		t.Errorf("VMs in the zones (-want +got):\n%s", diff)
@@ -153,9 +153,9 @@ func (w workspace) fleetTable(t *testing.T) (table map[string]fleetRow) {
 // TestAccExampleFleetTests runs the module's own tests.
 func TestAccExampleFleetTests(t *testing.T) {
 	t.Parallel()
-	x := newHostExamples(t)
+	x := newHostExampleTarget(t)
 	w := x.fleetFolder(t)
-	if out := w.run(t, "test", "-no-color"); !words("4 passed, 0 failed").MatchString(out) {
+	if out := w.run(t, "test", "-no-color"); !wordsPattern("4 passed, 0 failed").MatchString(out) {
 		t.Errorf("want four runs that pass, got:\n%s", out)
 	}
 	if err := x.checkReady("node1", "node2", "node3")(nil); err != nil {
@@ -176,12 +176,12 @@ func TestAccExampleDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newMetal(t, func(m *sim.Model) {
+	x := newMetalTarget(t, func(m *sim.Model) {
 		latency := m.Latency
 		*m = world
 		m.Latency, m.LXDListen = latency, "auto" // the demo asks its LXDs itself
 	})
-	w := emptyWorkspace(t)
+	w := newEmptyWorkspace(t)
 	for name, folder := range map[string]string{"fleet": "../" + fleetExample, "demo": "../examples/demo"} {
 		if err := os.CopyFS(filepath.Join(w.dir, name), os.DirFS(folder)); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAccExampleDemo(t *testing.T) {
 	w.run(t, "get", "-no-color")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if hosts, vms := len(x.records(t)), len(x.instances()); hosts != 3 || vms != 6 {
+	if hosts, vms := len(x.listVMHosts(t)), len(x.instances()); hosts != 3 || vms != 6 {
 		t.Errorf("want 3 hosts and 6 VMs, got %d and %d", hosts, vms)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -15,7 +15,7 @@ import (
 
 // registerRoute is the call after which MAAS knows a host as one.
 func registerRoute() string {
-	if onLXD() {
+	if isLXDColumn() {
 		return "POST tags/{name}/ update_nodes"
 	}
 	return "POST vm-hosts/"
@@ -33,42 +33,42 @@ func TestAccHostKilled(t *testing.T) {
 	}{
 		"Allocated": {
 			reason: "The machine carries the mark of its allocation alone.", verb: "apply", brief: true,
-			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "POST machines/ allocate") },
+			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, "POST machines/ allocate") },
 		},
 		"Deploying": {
 			reason: "The deployment goes on without us.", verb: "apply",
 			// Deploying it is before the call has been answered, and so before it is counted.
 			reach: func(x *metalTarget, t *testing.T) {
 				if x.sim == nil {
-					x.when(t, "node1", "Deploying", func(sim.Machine) {})
+					x.actAtStatus(t, "node1", "Deploying", func(sim.Machine) {})
 					return
 				}
-				x.until(t, "the deployment is answered", func() bool { n, _ := x.deployments(); return n == 1 })
+				x.waitUntil(t, "the deployment is answered", func() bool { n, _ := x.countDeployments(); return n == 1 })
 			},
 		},
 		"Registered": {
 			reason: "MAAS may know the VM host, and nobody its id.", verb: "apply", brief: true,
-			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, registerRoute()) },
+			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, registerRoute()) },
 		},
 		"Unregistered": {
 			reason: "The machine is to be given back yet.", verb: "destroy", brief: true,
-			reach: func(x *metalTarget, t *testing.T) { x.whenCalled(t, "DELETE vm-hosts/{id}/") },
+			reach: func(x *metalTarget, t *testing.T) { x.awaitCall(t, "DELETE vm-hosts/{id}/") },
 		},
 	}
 	for phase, tc := range phases {
-		for who, kill := range victims {
+		for who, kill := range killFunctions {
 			t.Run(phase+"/"+who, func(t *testing.T) {
 				t.Parallel()
-				if onSite() && tc.brief {
-					t.Skip("runs only on the simulator: " + brief)
+				if isOnSite() && tc.brief {
+					t.Skip("runs only on the simulator: " + siteTooBrief)
 				}
-				x := newMetal(t, slow, func(m *sim.Model) { m.Latency.Inventory, m.Latency.Release = 2*time.Second, 2*time.Second })
+				x := newMetalTarget(t, slowTransitions, func(m *sim.Model) { m.Latency.Inventory, m.Latency.Release = 2*time.Second, 2*time.Second })
 				t.Log(tc.reason)
-				w := newWorkspace(t, x.config(node1()))
+				w := newWorkspace(t, x.config(hostOnNode1()))
 				if tc.verb == "destroy" {
 					w.run(t, "apply", "-auto-approve", "-no-color")
 				}
-				x.hold("node1")
+				x.holdMachine("node1")
 				cmd, out := w.command(t.Context(), tc.verb, "-auto-approve", "-no-color")
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
@@ -80,13 +80,13 @@ func TestAccHostKilled(t *testing.T) {
 				if err := cmd.Wait(); err == nil {
 					t.Fatalf("the run ended well before it was killed:\n%s", out)
 				}
-				x.goesOn("node1")
+				x.resumeMachines("node1")
 				if tc.verb == "apply" {
 					w.run(t, "apply", "-auto-approve", "-no-color")
-					if n, counted := x.deployments(); counted && n != 1 || w.status(t) != "Deployed" {
+					if n, counted := x.countDeployments(); counted && n != 1 || w.status(t) != "Deployed" {
 						t.Errorf("%s\nit is %s after %d deployments", tc.reason, w.status(t), n)
 					}
-					if got := x.records(t); len(got) != 1 || slices.ContainsFunc(got[0].Tags, func(tag string) bool { return tag != "pod-console-logging" }) {
+					if got := x.listVMHosts(t); len(got) != 1 || slices.ContainsFunc(got[0].Tags, func(tag string) bool { return tag != "pod-console-logging" }) {
 						t.Errorf("%s\nwant one VM host without marks, got %+v", tc.reason, got)
 					}
 				}
@@ -103,11 +103,11 @@ func TestAccHostKilled(t *testing.T) {
 // machine is gone already.
 func TestAccHostGoneBeforeDestroy(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.forget(t, "kvm1")
-	if err := x.inside().DeleteMachine(x.machine(t, "node1").SystemID); err != nil {
+	x.forgetVMHost(t, "kvm1")
+	if err := x.simulatorOrSkip().DeleteMachine(x.findMachine(t, "node1").SystemID); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "destroy", "-refresh=false", "-auto-approve", "-no-color")
@@ -120,10 +120,10 @@ func TestAccHostGoneBeforeDestroy(t *testing.T) {
 // names its id in MAAS, and finds its machine.
 func TestAccHostMoved(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	maker := newWorkspace(t, x.config(vmHost("made", `machine = "node1"`)))
 	maker.run(t, "apply", "-auto-approve", "-no-color")
-	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 	server := providerserver.NewProtocol6(provider.New("acctest")())()
 	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestAccHostMoved(t *testing.T) {
 	if err := state.As(&values); err != nil {
 		t.Fatal(err)
 	}
-	for attribute, want := range map[string]string{"id": x.machine(t, "node1").SystemID, "name": "made", "machine": "node1", "status": "Deployed"} {
+	for attribute, want := range map[string]string{"id": x.findMachine(t, "node1").SystemID, "name": "made", "machine": "node1", "status": "Deployed"} {
 		var got string
 		if err := values[attribute].As(&got); err != nil || got != want {
 			t.Errorf("%s is %q, want %q (%v)", attribute, got, want, err)

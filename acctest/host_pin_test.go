@@ -29,10 +29,10 @@ func sha256Of(certificate string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lxd finds a simulated LXD that listens.
-func (x *metalTarget) lxd(t *testing.T, name string) sim.LXD {
+// findLXD finds a simulated LXD that listens.
+func (x *metalTarget) findLXD(t *testing.T, name string) sim.LXD {
 	t.Helper()
-	for _, l := range x.inside().LXDs() {
+	for _, l := range x.simulatorOrSkip().LXDs() {
 		if l.Name == name {
 			return l
 		}
@@ -41,29 +41,29 @@ func (x *metalTarget) lxd(t *testing.T, name string) sim.LXD {
 	return sim.LXD{}
 }
 
-// shows is the fingerprint of the certificate that an LXD shows.
-func (x *metalTarget) shows(t *testing.T, name string) string {
+// shownFingerprint is the fingerprint of the certificate that an LXD shows.
+func (x *metalTarget) shownFingerprint(t *testing.T, name string) string {
 	t.Helper()
-	return sha256Of(x.lxd(t, name).Certificate)
+	return sha256Of(x.findLXD(t, name).Certificate)
 }
 
-// renew lets an LXD show another certificate, and returns its fingerprint.
-func (x *metalTarget) renew(t *testing.T, name string) string {
+// renewCertificate lets an LXD show another certificate, and returns its fingerprint.
+func (x *metalTarget) renewCertificate(t *testing.T, name string) string {
 	t.Helper()
-	certificate, err := x.inside().RenewCertificate(name)
+	certificate, err := x.simulatorOrSkip().RenewCertificate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sha256Of(certificate)
 }
 
-// fails runs terraform, which must fail and say all of it.
-func (w *workspace) fails(t *testing.T, reason string, says []string, args ...string) {
+// wantFailure runs terraform, which must fail and say all of it.
+func (w *workspace) wantFailure(t *testing.T, reason string, says []string, args ...string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), args...)
 	err := cmd.Run()
 	for _, want := range says {
-		if err == nil || !strings.Contains(unwrapped(out.String()), want) {
+		if err == nil || !strings.Contains(unwrapMessage(out.String()), want) {
 			t.Errorf("%s\nwant it refused with %q, got %v:\n%s", reason, want, err, out)
 		}
 	}
@@ -74,42 +74,42 @@ func (w *workspace) fails(t *testing.T, reason string, says []string, args ...st
 // begins anew.
 func TestAccHostServerChanged(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.direct("auto", node1()))
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configWithProbe("auto", hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.shows(t, "node1")
-	if noted := x.machine(t, "node1").OwnerData[serverData]; noted != before {
+	before := x.shownFingerprint(t, "node1")
+	if noted := x.findMachine(t, "node1").OwnerData[serverData]; noted != before {
 		t.Errorf("the machine notes %q, and its LXD shows %s", noted, before)
 	}
-	after := x.renew(t, "node1")
+	after := x.renewCertificate(t, "node1")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color") // a plan asks MAAS alone
-	served := len(x.inside().Journal().LXD.Calls)
-	puts := x.inside().Journal().Count("PUT vm-hosts/{id}/")
+	served := len(x.simulatorOrSkip().Journal().LXD.Calls)
+	puts := x.simulatorOrSkip().Journal().Count("PUT vm-hosts/{id}/")
 
-	w.configure(t, x.direct("auto", node1(`zone = "az2"`)))
+	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`)))
 	says := []string{"kvm1", before, after, "lxc info", fmt.Sprintf("server_fingerprint = %q", after)}
-	w.fails(t, "Another LXD answers.", says, "apply", "-auto-approve", "-no-color")
-	w.fails(t, "Nobody knows what it holds.", says, "destroy", "-auto-approve", "-no-color")
-	if n, counted := x.calls(t, "PUT vm-hosts/{id}/"); counted && n != puts {
+	w.wantFailure(t, "Another LXD answers.", says, "apply", "-auto-approve", "-no-color")
+	w.wantFailure(t, "Nobody knows what it holds.", says, "destroy", "-auto-approve", "-no-color")
+	if n, counted := x.countCalls(t, "PUT vm-hosts/{id}/"); counted && n != puts {
 		t.Error("the VM host was changed in MAAS all the same")
 	}
-	if n := len(x.inside().Journal().LXD.Calls); n != served {
+	if n := len(x.simulatorOrSkip().Journal().LXD.Calls); n != served {
 		t.Errorf("%d requests were sent to it", n-served)
 	}
 
-	w.configure(t, x.direct("auto", node1(`zone = "az2"`, fmt.Sprintf("server_fingerprint = %q", after))))
+	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`, fmt.Sprintf("server_fingerprint = %q", after))))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.direct("auto", node1(`zone = "az2"`))) // it is noted by now
+	w.configure(t, x.configWithProbe("auto", hostOnNode1(`zone = "az2"`))) // it is noted by now
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 
 	w.run(t, "apply", "-auto-approve", "-no-color", "-replace="+hostAddress)
-	anew := x.shows(t, "node1")
-	if noted := x.machine(t, "node1").OwnerData[serverData]; noted != anew || anew == after {
+	anew := x.shownFingerprint(t, "node1")
+	if noted := x.findMachine(t, "node1").OwnerData[serverData]; noted != anew || anew == after {
 		t.Errorf("deployed anew, the machine notes %q, and its LXD shows %s", noted, anew)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	x.renew(t, "node1")
-	w.configure(t, x.direct("maas", node1(`zone = "az2"`))) // asks no LXD
+	x.renewCertificate(t, "node1")
+	w.configure(t, x.configWithProbe("maas", hostOnNode1(`zone = "az2"`))) // asks no LXD
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
@@ -120,19 +120,19 @@ func TestAccHostServerChanged(t *testing.T) {
 // that the configuration names.
 func TestAccHostServerDemanded(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	x.trustAt(t, "stray")
-	shown, other := x.shows(t, "stray"), strings.Repeat("ab", 32)
+	x := newMetalTarget(t, listenOnLoopback)
+	x.makeLXDTrustNewKey(t, "stray")
+	shown, other := x.shownFingerprint(t, "stray"), strings.Repeat("ab", 32)
 	stray := func(fingerprint string) string {
-		return x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.lxd(t, "stray").Address), fmt.Sprintf("server_fingerprint = %q", fingerprint)))
+		return x.configWithProbe("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.findLXD(t, "stray").Address), fmt.Sprintf("server_fingerprint = %q", fingerprint)))
 	}
 	w := newWorkspace(t, stray(other))
-	w.fails(t, "It is not the one that is meant.", []string{"kvm", other, shown}, "apply", "-auto-approve", "-no-color")
+	w.wantFailure(t, "It is not the one that is meant.", []string{"kvm", other, shown}, "apply", "-auto-approve", "-no-color")
 	w.configure(t, stray(strings.ToUpper(shown)))
-	w.fails(t, "LXD writes it otherwise.", []string{"server_fingerprint", shown}, "plan", "-no-color")
+	w.wantFailure(t, "LXD writes it otherwise.", []string{"server_fingerprint", shown}, "plan", "-no-color")
 	w.configure(t, strings.Replace(stray(shown), `probe = "direct"`, `probe = "maas"`, 1))
-	w.fails(t, "MAAS does not look.", []string{"server_fingerprint", "cannot be checked", "probe"}, "apply", "-auto-approve", "-no-color")
-	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
+	w.wantFailure(t, "MAAS does not look.", []string{"server_fingerprint", "cannot be checked", "probe"}, "apply", "-auto-approve", "-no-color")
+	if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
 	w.configure(t, stray(shown))
@@ -145,24 +145,24 @@ func TestAccHostServerDemanded(t *testing.T) {
 // configuration names. It is not registered, and gone on with once that is mended.
 func TestAccHostServerUnexpected(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.direct("direct", node1(fmt.Sprintf("server_fingerprint = %q", strings.Repeat("ab", 32)))))
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1(fmt.Sprintf("server_fingerprint = %q", strings.Repeat("ab", 32)))))
 	out := w.run(t, "apply", "-auto-approve", "-no-color")
-	for _, want := range []string{"not finished: Waiting for LXD", strings.Repeat("ab", 32), x.shows(t, "node1"), "server_fingerprint"} {
-		if !strings.Contains(unwrapped(out), want) {
+	for _, want := range []string{"not finished: Waiting for LXD", strings.Repeat("ab", 32), x.shownFingerprint(t, "node1"), "server_fingerprint"} {
+		if !strings.Contains(unwrapMessage(out), want) {
 			t.Errorf("want a warning with %q, got:\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "cloud-init-output") {
 		t.Errorf("the first boot is blamed:\n%s", out)
 	}
-	w.fails(t, "It is so still.", []string{"Error:", x.shows(t, "node1")}, "apply", "-auto-approve", "-no-color")
-	if n, counted := x.calls(t, "POST vm-hosts/"); counted && n != 0 {
+	w.wantFailure(t, "It is so still.", []string{"Error:", x.shownFingerprint(t, "node1")}, "apply", "-auto-approve", "-no-color")
+	if n, counted := x.countCalls(t, "POST vm-hosts/"); counted && n != 0 {
 		t.Errorf("it was registered %d times", n)
 	}
-	w.configure(t, x.direct("direct", node1()))
+	w.configure(t, x.configWithProbe("direct", hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if n, counted := x.deployments(); w.status(t) != "Deployed" || counted && n != 1 {
+	if n, counted := x.countDeployments(); w.status(t) != "Deployed" || counted && n != 1 {
 		t.Errorf("it is %s after %d deployments", w.status(t), n)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -193,20 +193,20 @@ data "maaslxd_vm_hosts" "test" {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			t.Log(tc.reason)
-			x := newMetal(t, served)
-			config := x.direct(tc.probe, node1()+sources)
-			story(t, resource.TestCase{
+			x := newMetalTarget(t, listenOnLoopback)
+			config := x.configWithProbe(tc.probe, hostOnNode1()+sources)
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkReady("node1"),
 				Steps: []resource.TestStep{
 					{
 						Config: config,
 						ConfigStateChecks: []statecheck.StateCheck{
-							hostIs("server_fingerprint", tc.seen), read("data.maaslxd_vm_host.test", "server_fingerprint", tc.seen),
-							read("data.maaslxd_vm_hosts.test", "vm_hosts.0.server_fingerprint", tc.seen),
+							expectHostValue("server_fingerprint", tc.seen), expectDataValue("data.maaslxd_vm_host.test", "server_fingerprint", tc.seen),
+							expectDataValue("data.maaslxd_vm_hosts.test", "vm_hosts.0.server_fingerprint", tc.seen),
 						},
 					},
-					{Config: config, ConfigPlanChecks: hostPlans(plancheck.ResourceActionNoop)},
+					{Config: config, ConfigPlanChecks: expectHostAction(plancheck.ResourceActionNoop)},
 					{
 						ResourceName: hostAddress, ImportState: true, ImportStateId: "node1", ImportStateVerify: true,
 						ImportStateVerifyIgnore: []string{"deploy", "cores", "memory_mib", "storage_pools"},

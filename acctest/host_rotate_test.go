@@ -15,57 +15,57 @@ import (
 // taken.
 func TestAccHostKeyRotated(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	vm := ""
-	if onLXD() {
-		vm = guest("web")
+	if isLXDColumn() {
+		vm = vmOnTestHost("web")
 	}
-	x.rotates(t, func(body string) string { return x.config(body) }, vm)
+	x.rotateKey(t, func(body string) string { return x.config(body) }, vm)
 }
 
 // TestAccGoneRotated changes the key of a host with a VM that runs, of which MAAS
 // has the key, too.
 func TestAccGoneRotated(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	x.rotates(t, func(body string) string { return x.reaching(body) }, guest("web", x.deploy()))
+	x := newTargetWithoutVMHosts(t)
+	x.rotateKey(t, func(body string) string { return x.configReachingLXD(body) }, vmOnTestHost("web", x.deploy()))
 }
 
-// rotates changes the key of node1 with a VM, or with none, until nothing is
+// rotateKey changes the key of node1 with a VM, or with none, until nothing is
 // left of the former one.
-func (x *metalTarget) rotates(t *testing.T, config func(body string) string, vm string) {
+func (x *metalTarget) rotateKey(t *testing.T, config func(body string) string, vm string) {
 	t.Helper()
-	w := newWorkspace(t, config(node1()+vm))
+	w := newWorkspace(t, config(hostOnNode1()+vm))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
-	former, next := x.pairIn(t, x.keyFile()), x.pairIn(t, filepath.Join(x.folder, "next.pem"))
-	if err := x.inside().TrustCertificate("node1", next.Certificate); err != nil {
+	before := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	former, next := x.loadKeyPair(t, x.keyFile()), x.loadKeyPair(t, filepath.Join(x.folder, "next.pem"))
+	if err := x.simulatorOrSkip().TrustCertificate("node1", next.Certificate); err != nil {
 		t.Fatal(err)
 	}
-	w.configure(t, config(node1(fmt.Sprintf("lxd = { trusted_certificates = [%q] }", next.Certificate))+vm))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("must be told itself lxc config trust add").MatchString(out) {
+	w.configure(t, config(hostOnNode1(fmt.Sprintf("lxd = { trusted_certificates = [%q] }", next.Certificate))+vm))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("must be told itself lxc config trust add").MatchString(out) {
 		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
 	}
-	if handed := x.handed(); handed != 0 {
+	if handed := x.countKeyPairUpdates(); handed != 0 {
 		t.Errorf("MAAS was given a pair %d times before it changed", handed)
 	}
 	if err := os.Rename(filepath.Join(x.folder, "next.pem"), x.keyFile()); err != nil {
 		t.Fatal(err)
 	}
-	w.configure(t, config(node1()+vm))
+	w.configure(t, config(hostOnNode1()+vm))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if after := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]; after == before || after != next.Fingerprint {
+	if after := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]; after == before || after != next.Fingerprint {
 		t.Errorf("the fingerprint is %s, and was %s", after, before)
 	}
-	if handed := x.handed(); handed != 1 { // with its VM host, where it has one, else with the VM
+	if handed := x.countKeyPairUpdates(); handed != 1 { // with its VM host, where it has one, else with the VM
 		t.Errorf("MAAS was given the next pair %d times, want once", handed)
 	}
-	if err := x.inside().DistrustCertificate("node1", former.Certificate); err != nil {
+	if err := x.simulatorOrSkip().DistrustCertificate("node1", former.Certificate); err != nil {
 		t.Fatal(err)
 	}
 	if vm != "" {
-		power := string(x.call(t, "GET", "machines/"+x.machine(t, "web").SystemID+"/?op=query_power_state", ""))
+		power := string(x.callMAAS(t, "GET", "machines/"+x.findMachine(t, "web").SystemID+"/?op=query_power_state", ""))
 		if !strings.Contains(power, `"on"`) && !strings.Contains(power, `"off"`) {
 			t.Errorf("with the former pair distrusted, MAAS says of the VM's power: %s", power)
 		}
@@ -76,8 +76,8 @@ func (x *metalTarget) rotates(t *testing.T, config func(body string) string, vm 
 	}
 }
 
-// pairIn is the pair in a file, which is made.
-func (x *metalTarget) pairIn(t *testing.T, path string) fleetkey.Key {
+// loadKeyPair is the pair in a file, which is made.
+func (x *metalTarget) loadKeyPair(t *testing.T, path string) fleetkey.Key {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(path, time.Now())
 	if err != nil {
@@ -86,9 +86,9 @@ func (x *metalTarget) pairIn(t *testing.T, path string) fleetkey.Key {
 	return key
 }
 
-// handed counts how often MAAS was given another pair for what it has already.
-func (x *metalTarget) handed() (times int) {
-	for _, c := range x.inside().Journal().Calls {
+// countKeyPairUpdates counts how often MAAS was given another pair for what it has already.
+func (x *metalTarget) countKeyPairUpdates() (times int) {
+	for _, c := range x.simulatorOrSkip().Journal().Calls {
 		if strings.HasPrefix(c.Route, "PUT ") && len(c.Form["certificate"])+len(c.Form["power_parameters_certificate"]) > 0 {
 			times++
 		}

@@ -26,9 +26,9 @@ import (
 
 const hostAddress = "maaslxd_vm_host.test"
 
-// bareMetal gives the simulated MAAS machines to make hosts of, and an LXD that
+// addBareMetal gives the simulated MAAS machines to make hosts of, and an LXD that
 // it does not know.
-func bareMetal(m *sim.Model) {
+func addBareMetal(m *sim.Model) {
 	m.Hosts = []sim.HostModel{{
 		Name: "stray", Cores: 16, MemoryMiB: 65536, Unregistered: true, Address: "10.200.0.9:8443",
 	}}
@@ -37,7 +37,7 @@ func bareMetal(m *sim.Model) {
 		{Hostname: "node2", Cores: 16, MemoryMiB: 65536, DiskGB: 500, Zone: "az2", Tags: []string{"metal"}},
 		{Hostname: "small", Cores: 2, MemoryMiB: 4096, DiskGB: 40, Zone: "az1"},
 	}
-	if onLXD() { // where the machines can be reached
+	if isLXDColumn() { // where the machines can be reached
 		for n := range m.Subnets {
 			m.Subnets[n].CIDR = ""
 		}
@@ -53,28 +53,28 @@ type metalTarget struct {
 	folder string // of the ledger and the key
 }
 
-func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
+func newMetalTarget(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 	t.Helper()
 	x := &metalTarget{folder: t.TempDir()}
-	if onSite() {
-		inColumn(t)
+	if isOnSite() {
+		skipUnlessInColumn(t)
 		if reason := reasonFor(t.Name(), notOnSite); reason != "" {
 			t.Skip("runs only on the simulator: " + reason)
 		}
-		lent := theSite.lend(t)
-		x.target = theSite.target(t)
+		lent := theSite.lendMachines(t)
+		x.target = theSite.newTarget(t)
 		x.lent = lent
-		theSite.putKey(t, x.keyFile())
+		theSite.putFleetKey(t, x.keyFile())
 		for n, m := range lent {
 			word := fmt.Sprintf("node%d", n+1)
-			x.names.given[word] = m.Hostname
-			theSite.standsFor.Store(m.Hostname, word)
-			t.Cleanup(func() { theSite.standsFor.Delete(m.Hostname) })
+			x.names.existingNames[word] = m.Hostname
+			theSite.standIns.Store(m.Hostname, word)
+			t.Cleanup(func() { theSite.standIns.Delete(m.Hostname) })
 		}
 	} else {
-		x.target = simulated(t, append([]func(*sim.Model){bareMetal}, changes...)...)
+		x.target = newSimulatedTarget(t, append([]func(*sim.Model){addBareMetal}, changes...)...)
 	}
-	x.ownKey, x.pair = true, x.keyPair
+	x.makesOwnKey, x.hostKeyPair = true, x.fleetKeyPair
 	return x
 }
 
@@ -82,11 +82,11 @@ func newMetal(t *testing.T, changes ...func(*sim.Model)) *metalTarget {
 // MAAS alone, unless they have real LXDs.
 func (x *metalTarget) config(body string, settings ...string) string {
 	probe := `probe = "maas"`
-	if onLXD() {
+	if isLXDColumn() {
 		probe = `probe = "direct"`
 	}
 	ledger := fmt.Sprintf("ledger = %q", filepath.Join(x.folder, "ledger.db"))
-	return x.configWith(strings.Join(append([]string{fmt.Sprintf("poll_interval = %q", x.interval()), probe, ledger}, settings...), "\n  "), body)
+	return x.configWith(strings.Join(append([]string{fmt.Sprintf("poll_interval = %q", x.pollInterval()), probe, ledger}, settings...), "\n  "), body)
 }
 
 // vmHost is a resource maaslxd_vm_host.test.
@@ -94,18 +94,18 @@ func vmHost(name string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm_host\" \"test\" {\n  name = %q\n  %s\n}\n", name, strings.Join(attributes, "\n  "))
 }
 
-const noble = `deploy = { image = "ubuntu/noble" }`
+const deployNoble = `deploy = { image = "ubuntu/noble" }`
 
-// node1 is a host on the machine node1.
-func node1(attributes ...string) string {
-	return vmHost("kvm1", append([]string{`machine = "node1"`, noble}, attributes...)...)
+// hostOnNode1 is a host on the machine node1.
+func hostOnNode1(attributes ...string) string {
+	return vmHost("kvm1", append([]string{`machine = "node1"`, deployNoble}, attributes...)...)
 }
 
-func hostIs(attribute string, value knownvalue.Check) statecheck.StateCheck {
+func expectHostValue(attribute string, value knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New(attribute), value)
 }
 
-func hostPlans(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+func expectHostAction(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(hostAddress, action)}}
 }
 
@@ -137,8 +137,8 @@ func keysOf(m map[string]string) []string {
 // keyFile is where the key of the fleet is made.
 func (x *metalTarget) keyFile() string { return filepath.Join(x.folder, "lxd-client.pem") }
 
-// keyPair is the key of the fleet, empty as long as there is none.
-func (x *metalTarget) keyPair() realmaas.LXD {
+// fleetKeyPair is the key of the fleet, empty as long as there is none.
+func (x *metalTarget) fleetKeyPair() realmaas.LXD {
 	text, err := os.ReadFile(x.keyFile())
 	if err != nil {
 		return realmaas.LXD{}
@@ -167,11 +167,11 @@ type hostRecord struct {
 	Tags []string
 }
 
-// records lists the VM hosts of MAAS; where it has none, the machines that say
+// listVMHosts lists the VM hosts of MAAS; where it has none, the machines that say
 // they are hosts.
-func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
+func (x *metalTarget) listVMHosts(t *testing.T) (found []hostRecord) {
 	t.Helper()
-	if onLXD() {
+	if isLXDColumn() {
 		for _, m := range x.machines() {
 			if slices.Contains(m.Tags, engine.HostTag) {
 				found = append(found, hostRecord{Name: m.Hostname})
@@ -179,7 +179,7 @@ func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 		}
 		return found
 	}
-	if err := json.Unmarshal(x.call(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, http.MethodGet, "vm-hosts/", ""), &found); err != nil {
 		t.Fatal(err)
 	}
 	if x.names == nil {
@@ -196,28 +196,28 @@ func (x *metalTarget) records(t *testing.T) (found []hostRecord) {
 	return found
 }
 
-// guestOf makes a VM on the host of node1 that nobody manages.
-func (x *metalTarget) guestOf(t *testing.T, name string) {
+// makeUnmanagedVMOnNode1 makes a VM on the host of node1 that nobody manages.
+func (x *metalTarget) makeUnmanagedVMOnNode1(t *testing.T, name string) {
 	t.Helper()
-	if !onLXD() {
-		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.records(t)[0].ID), map[string][]string{"hostname": {x.called(t, name)}})
-	} else if err := x.inside().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: name}); err != nil {
+	if !isLXDColumn() {
+		x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", x.listVMHosts(t)[0].ID), map[string][]string{"hostname": {x.siteNameOf(t, name)}})
+	} else if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: name}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// change edits the only VM host, as an operator would: "zone=az2".
-func (x *metalTarget) change(t *testing.T, form string) {
+// editOnlyVMHost edits the only VM host, as an operator would: "zone=az2".
+func (x *metalTarget) editOnlyVMHost(t *testing.T, form string) {
 	t.Helper()
-	if field, word, found := strings.Cut(form, "="); found && x.names.knows(word) {
-		form = field + "=" + url.QueryEscape(x.called(t, word))
+	if field, word, found := strings.Cut(form, "="); found && x.names.hasName(word) {
+		form = field + "=" + url.QueryEscape(x.siteNameOf(t, word))
 	}
-	x.call(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.records(t)[0].ID), form)
+	x.callMAAS(t, http.MethodPut, fmt.Sprintf("vm-hosts/%d/", x.listVMHosts(t)[0].ID), form)
 }
 
-// tagLent puts a tag on the machines that are lent to the test. Those of the simulated
+// tagLentMachines puts a tag on the machines that are lent to the test. Those of the simulated
 // world have it.
-func (x *metalTarget) tagLent(t *testing.T, tag string) {
+func (x *metalTarget) tagLentMachines(t *testing.T, tag string) {
 	t.Helper()
 	for _, m := range x.lent {
 		if err := theSite.client.SetTags(t.Context(), m, append(slices.Clone(m.Tags), x.names.tag(tag))); err != nil {
@@ -226,32 +226,32 @@ func (x *metalTarget) tagLent(t *testing.T, tag string) {
 	}
 }
 
-// forget makes MAAS forget a VM host, as an operator would; where it has none, the
+// forgetVMHost makes MAAS forget a VM host, as an operator would; where it has none, the
 // tag goes by which the host is found.
-func (x *metalTarget) forget(t *testing.T, name string) {
+func (x *metalTarget) forgetVMHost(t *testing.T, name string) {
 	t.Helper()
-	if onLXD() {
-		x.untag(t, name)
+	if isLXDColumn() {
+		x.untagHostMachine(t, name)
 		return
 	}
-	for _, r := range x.records(t) {
+	for _, r := range x.listVMHosts(t) {
 		if r.Name == name {
-			x.call(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID), "")
+			x.callMAAS(t, http.MethodDelete, fmt.Sprintf("vm-hosts/%d/", r.ID), "")
 			return
 		}
 	}
 	t.Fatalf("MAAS has no VM host %s", name)
 }
 
-// untag takes the tag of hosts off the machine of one.
-func (x *metalTarget) untag(t *testing.T, name string) {
+// untagHostMachine takes the tag of hosts off the machine of one.
+func (x *metalTarget) untagHostMachine(t *testing.T, name string) {
 	t.Helper()
 	for _, m := range x.machines() {
 		if x.names.wordOf(m.OwnerData["maaslxd-name"]) != name {
 			continue
 		}
 		tags := slices.DeleteFunc(slices.Clone(m.Tags), func(tag string) bool { return tag == engine.HostTag })
-		x.edit(t, m.Hostname, sim.MachineEdit{Tags: &tags})
+		x.editMachine(t, m.Hostname, sim.MachineEdit{Tags: &tags})
 		return
 	}
 	t.Fatalf("no machine says that it is host %s", name)

@@ -23,35 +23,35 @@ import (
 // TestAccHostLife takes one host through everything that a user does to it.
 func TestAccHostLife(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	firstBoot := []string{"lxd.%", "lxd.channel", "lxd.project"} // nobody tells the channel, and the project is the default one
-	total := statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("total"), x.cores(1))
-	story(t, resource.TestCase{
+	total := statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("total"), x.checkCores(1))
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1"),
 		Steps: []resource.TestStep{
 			{ // create; the framework also checks that a second plan is empty
-				Config: x.config(node1(`zone = "az1"`, `pool = "kvm"`, `tags = ["a", "b"]`, `cpu_overcommit = 2`)),
+				Config: x.config(hostOnNode1(`zone = "az1"`, `pool = "kvm"`, `tags = ["a", "b"]`, `cpu_overcommit = 2`)),
 				ConfigStateChecks: []statecheck.StateCheck{
-					hostIs("status", text("Deployed")), hostIs("name", text("kvm1")), hostIs("hostname", text("node1")), hostIs("zone", text("az1")),
-					hostIs("vm_host_id", hostNumber(knownvalue.NotNull())), hostIs("lxd_version", lxdVersionIs()), hostIs("ip_addresses", knownvalue.ListSizeExact(1)),
-					hostIs("certificate_fingerprint", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))), hostIs("default_storage_pool", text("default")), total,
-					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("free"), x.cores(2)),
+					expectHostValue("status", exactText("Deployed")), expectHostValue("name", exactText("kvm1")), expectHostValue("hostname", exactText("node1")), expectHostValue("zone", exactText("az1")),
+					expectHostValue("vm_host_id", checkHostNumber(knownvalue.NotNull())), expectHostValue("lxd_version", checkLXDVersion()), expectHostValue("ip_addresses", knownvalue.ListSizeExact(1)),
+					expectHostValue("certificate_fingerprint", knownvalue.StringRegexp(regexp.MustCompile("^[0-9a-f]{64}$"))), expectHostValue("default_storage_pool", exactText("default")), total,
+					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("cores").AtMapKey("free"), x.checkCores(2)),
 				},
 			},
 			{ // what MAAS changes in place, the name too
-				Config: x.config(vmHost("renamed", `machine = "node1.maas"`, noble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
+				Config: x.config(vmHost("renamed", `machine = "node1.maas"`, deployNoble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
 					`memory_overcommit = 1.5`, `default_storage_pool = "default"`, `lxd = { channel = "5.21/stable", project = "maas" }`, `force_destroy = true`)),
-				ConfigPlanChecks: hostPlans(plancheck.ResourceActionUpdate),
+				ConfigPlanChecks: expectHostAction(plancheck.ResourceActionUpdate),
 				ConfigStateChecks: []statecheck.StateCheck{
-					hostIs("name", text("renamed")), hostIs("zone", text("az2")), hostIs("pool", text("kvm")),
-					hostIs("tags", knownvalue.SetExact([]knownvalue.Check{text("b")})), hostIs("memory_overcommit", knownvalue.Float64Exact(1.5)),
+					expectHostValue("name", exactText("renamed")), expectHostValue("zone", exactText("az2")), expectHostValue("pool", exactText("kvm")),
+					expectHostValue("tags", knownvalue.SetExact([]knownvalue.Check{exactText("b")})), expectHostValue("memory_overcommit", knownvalue.Float64Exact(1.5)),
 				},
 			},
 			{
-				Config: x.config(vmHost("renamed", `machine = "node1"`, noble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
+				Config: x.config(vmHost("renamed", `machine = "node1"`, deployNoble, `zone = "az2"`, `tags = ["b"]`, `cpu_overcommit = 4`,
 					`memory_overcommit = 1.5`)),
-				ConfigPlanChecks: hostPlans(plancheck.ResourceActionUpdate),
+				ConfigPlanChecks: expectHostAction(plancheck.ResourceActionUpdate),
 			},
 			{
 				ResourceName: hostAddress, ImportState: true, ImportStateVerify: true,
@@ -60,19 +60,19 @@ func TestAccHostLife(t *testing.T) {
 			{ResourceName: hostAddress, ImportState: true, ImportStateId: "renamed", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
 			{ResourceName: hostAddress, ImportState: true, ImportStateId: "node1.maas", ImportStateVerify: true, ImportStateVerifyIgnore: firstBoot},
 			{ // another first boot is another host
-				Config: x.config(vmHost("renamed", `machine = "node1"`, noble,
+				Config: x.config(vmHost("renamed", `machine = "node1"`, deployNoble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
-				ConfigPlanChecks: hostPlans(plancheck.ResourceActionReplace),
+				ConfigPlanChecks: expectHostAction(plancheck.ResourceActionReplace),
 				ConfigStateChecks: []statecheck.StateCheck{
-					hostIs("status", text("Deployed")),
-					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("storage_pools").AtMapKey("default").AtMapKey("driver"), text(driver("btrfs"))),
+					expectHostValue("status", exactText("Deployed")),
+					statecheck.ExpectKnownValue(hostAddress, tfjsonpath.New("storage_pools").AtMapKey("default").AtMapKey("driver"), exactText(poolDriver("btrfs"))),
 				},
 			},
 			{ // and so is another machine
-				Config: x.config(vmHost("renamed", `machine = "node2"`, noble,
+				Config: x.config(vmHost("renamed", `machine = "node2"`, deployNoble,
 					`lxd = { storage_pools = { default = { driver = "btrfs", size_gb = 20 } } }`)),
-				ConfigPlanChecks:  hostPlans(plancheck.ResourceActionReplace),
-				ConfigStateChecks: []statecheck.StateCheck{hostIs("hostname", text("node2"))},
+				ConfigPlanChecks:  expectHostAction(plancheck.ResourceActionReplace),
+				ConfigStateChecks: []statecheck.StateCheck{expectHostValue("hostname", exactText("node2"))},
 			},
 		},
 	})
@@ -84,13 +84,13 @@ func TestAccHostLife(t *testing.T) {
 // TestAccHostImportByIdentity needs a CLI that has resource identity.
 func TestAccHostImportByIdentity(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	story(t, resource.TestCase{
+	x := newMetalTarget(t)
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
 		CheckDestroy:             x.checkReady("node1"),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
 		Steps: []resource.TestStep{
-			{Config: x.config(node1())},
+			{Config: x.config(hostOnNode1())},
 			{ResourceName: hostAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
 		},
 	})
@@ -107,13 +107,13 @@ func TestAccHostWaysIn(t *testing.T) {
 	}{
 		"SmallestThatFits": {
 			reason: "The large machines stay for those who need them.",
-			before: func(t *testing.T, x *metalTarget) { x.tagLent(t, "metal") },
-			body:   vmHost("kvm", `selector = { tags = ["metal"], min_cores = 4, min_disk_gb = 100, architecture = "amd64" }`, noble),
-			checks: []statecheck.StateCheck{hostIs("hostname", text("node1"))},
+			before: func(t *testing.T, x *metalTarget) { x.tagLentMachines(t, "metal") },
+			body:   vmHost("kvm", `selector = { tags = ["metal"], min_cores = 4, min_disk_gb = 100, architecture = "amd64" }`, deployNoble),
+			checks: []statecheck.StateCheck{expectHostValue("hostname", exactText("node1"))},
 		},
 		"SelectorZone": {
-			reason: "Where the machine is.", body: vmHost("kvm", `selector = { zone = "az2" }`, noble),
-			checks: []statecheck.StateCheck{hostIs("hostname", text("node2"))},
+			reason: "Where the machine is.", body: vmHost("kvm", `selector = { zone = "az2" }`, deployNoble),
+			checks: []statecheck.StateCheck{expectHostValue("hostname", exactText("node2"))},
 		},
 		"DefaultImage": {reason: "Without deploy, MAAS's default image is installed.", body: vmHost("kvm", `machine = "node1"`)},
 		"OwnUserData": {
@@ -123,30 +123,30 @@ func TestAccHostWaysIn(t *testing.T) {
 		},
 		"OtherBridge": {
 			reason: "The network of VMs is the bridge that MAAS was told to make.",
-			body:   vmHost("kvm", `machine = "node1"`, noble, `bridge = { name = "br-lan", subnet = "lan" }`),
+			body:   vmHost("kvm", `machine = "node1"`, deployNoble, `bridge = { name = "br-lan", subnet = "lan" }`),
 		},
 		"ByAddress": {
 			reason: "An LXD that runs already is only registered.",
-			before: func(t *testing.T, x *metalTarget) { x.trustAt(t, "stray") },
+			before: func(t *testing.T, x *metalTarget) { x.makeLXDTrustNewKey(t, "stray") },
 			body:   vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`),
-			checks: []statecheck.StateCheck{hostIs("address", text("10.200.0.9")), hostIs("lxd_address", text("https://10.200.0.9:8443"))},
+			checks: []statecheck.StateCheck{expectHostValue("address", exactText("10.200.0.9")), expectHostValue("lxd_address", exactText("https://10.200.0.9:8443"))},
 		},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
+			x := newMetalTarget(t)
 			t.Log(tc.reason)
 			if tc.before != nil {
 				tc.before(t, x)
 			}
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				CheckDestroy:             x.checkReady("node1", "node2"),
 				Steps: []resource.TestStep{{
 					Config: x.config(tc.body),
-					ConfigStateChecks: append(tc.checks, hostIs("status", text("Deployed")), hostIs("vm_host_id", hostNumber(knownvalue.NotNull())),
-						hostIs("id", knownvalue.NotNull())),
+					ConfigStateChecks: append(tc.checks, expectHostValue("status", exactText("Deployed")), expectHostValue("vm_host_id", checkHostNumber(knownvalue.NotNull())),
+						expectHostValue("id", knownvalue.NotNull())),
 				}},
 			})
 		})
@@ -156,28 +156,28 @@ func TestAccHostWaysIn(t *testing.T) {
 // TestAccHostTooNew registers an LXD on which MAAS cannot compose, and says so.
 func TestAccHostTooNew(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" })
-	x.trustAt(t, "stray")
+	x := newMetalTarget(t, func(m *sim.Model) { m.Hosts[0].LXDVersion = "6.7" })
+	x.makeLXDTrustNewKey(t, "stray")
 	w := newWorkspace(t, x.config(vmHost("kvm", `address = "10.200.0.9"`, `adopt_existing_vms = true`)))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("Warning: MAAS cannot make VMs on LXD 6.7 5.21/stable").MatchString(out) {
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("Warning: MAAS cannot make VMs on LXD 6.7 5.21/stable").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 	w.configure(t, x.config(vmHost("kvm", `machine = "node1"`, `lxd = { channel = "6/stable" }`)))
-	if out := w.run(t, "plan", "-no-color"); !words("Warning: An LXD that MAAS may not be able to use").MatchString(out) {
+	if out := w.run(t, "plan", "-no-color"); !wordsPattern("Warning: An LXD that MAAS may not be able to use").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// trustAt gives the fleet a key, and lets an LXD trust it, as its operator
+// makeLXDTrustNewKey gives the fleet a key, and lets an LXD trust it, as its operator
 // would.
-func (x *metalTarget) trustAt(t *testing.T, lxd string) {
+func (x *metalTarget) makeLXDTrustNewKey(t *testing.T, lxd string) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(x.keyFile(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.inside().TrustCertificate(lxd, key.Certificate); err != nil {
+	if err := x.simulatorOrSkip().TrustCertificate(lxd, key.Certificate); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -186,16 +186,16 @@ func (x *metalTarget) trustAt(t *testing.T, lxd string) {
 // leaves it as it was.
 func TestAccHostAdopt(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	maker := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	maker := newWorkspace(t, x.config(hostOnNode1()))
 	maker.run(t, "apply", "-auto-approve", "-no-color")
-	x.forget(t, "kvm1")
-	x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+	x.forgetVMHost(t, "kvm1")
+	x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 	adopter := newWorkspace(t, x.config(vmHost("taken", `machine = "node1"`, `adopt = true`, `adopt_existing_vms = true`)))
 	adopter.run(t, "apply", "-auto-approve", "-no-color")
 	adopter.run(t, "plan", "-detailed-exitcode", "-no-color")
 	adopter.run(t, "destroy", "-auto-approve", "-no-color")
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" || len(m.OwnerData) != 0 {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "" || len(m.OwnerData) != 0 {
 		t.Errorf("an adopted machine is not released, only let go; got %+v", m)
 	}
 }
@@ -204,8 +204,8 @@ func TestAccHostAdopt(t *testing.T) {
 // placement, and wants the key nowhere but in its file.
 func TestAccHostThenVMs(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1(`zone = "az1"`)+`
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1(`zone = "az1"`)+`
 resource "maaslxd_vm" "named" {
   count   = 2
   name    = "tf-acc-named-${count.index}"
@@ -216,7 +216,7 @@ resource "maaslxd_vm" "placed" {
   placement  = { zone = "az1" }
   depends_on = [maaslxd_vm_host.test]
 }
-`)).traced()
+`)).withTrace()
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	for _, i := range x.instances() {
@@ -227,18 +227,18 @@ resource "maaslxd_vm" "placed" {
 	if n := len(x.instances()); n != 3 {
 		t.Errorf("want three VMs, got %d", n)
 	}
-	w.checkNowhere(t, x.privateKey(t))
+	w.checkSecretsNowhere(t, x.privateKey(t))
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
 	}
-	w.checkNowhere(t, x.privateKey(t))
+	w.checkSecretsNowhere(t, x.privateKey(t))
 }
 
-// checkNowhere searches all that the runs wrote, traces included.
-func (w workspace) checkNowhere(t *testing.T, secrets []string) {
+// checkSecretsNowhere searches all that the runs wrote, traces included.
+func (w workspace) checkSecretsNowhere(t *testing.T, secrets []string) {
 	t.Helper()
-	for name, data := range w.written(t) {
+	for name, data := range w.readWrittenFiles(t) {
 		for _, line := range secrets {
 			if line == "" || bytes.Contains(data, []byte(line)) {
 				t.Errorf("%s holds a line of the private key", name)
@@ -254,12 +254,12 @@ func TestAccHostTwoAtOnce(t *testing.T) {
 	for title, second := range map[string]string{"OneName": "kvm1", "OneMachine": "kvm2"} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, slow)
-			first := newWorkspace(t, x.config(node1()))
-			other := newWorkspace(t, x.config(vmHost(second, `machine = "node1"`, noble)))
+			x := newMetalTarget(t, slowTransitions)
+			first := newWorkspace(t, x.config(hostOnNode1()))
+			other := newWorkspace(t, x.config(vmHost(second, `machine = "node1"`, deployNoble)))
 			failed := 0
 			var outs []string
-			for _, r := range startAll(t, first, other) {
+			for _, r := range startApplies(t, first, other) {
 				if err := r.cmd.Wait(); err != nil {
 					failed++
 				}
@@ -268,10 +268,10 @@ func TestAccHostTwoAtOnce(t *testing.T) {
 			if failed > 1 || title == "OneMachine" && failed != 1 {
 				t.Errorf("%d runs failed:\n%s", failed, strings.Join(outs, "\n=====\n"))
 			}
-			if got := x.records(t); len(got) != 1 {
+			if got := x.listVMHosts(t); len(got) != 1 {
 				t.Errorf("want one VM host, got %+v", got)
 			}
-			if n, counted := x.deployments(); counted && n != 1 {
+			if n, counted := x.countDeployments(); counted && n != 1 {
 				t.Errorf("the machine was deployed %d times:\n%s", n, strings.Join(outs, "\n=====\n"))
 			}
 			for _, w := range []workspace{first, other} {
@@ -289,11 +289,11 @@ func TestAccHostTwoAtOnce(t *testing.T) {
 // startedRun is a run of the CLI that is under way.
 type startedRun struct {
 	cmd *exec.Cmd
-	out *output
+	out *cliOutput
 }
 
-// startAll begins an apply in each folder.
-func startAll(t *testing.T, spaces ...workspace) []startedRun {
+// startApplies begins an apply in each folder.
+func startApplies(t *testing.T, spaces ...workspace) []startedRun {
 	t.Helper()
 	var runs []startedRun
 	for _, w := range spaces {
@@ -306,11 +306,11 @@ func startAll(t *testing.T, spaces ...workspace) []startedRun {
 	return runs
 }
 
-// deployments counts those that MAAS accepted. Counted is false where nobody counts
+// countDeployments counts those that MAAS accepted. Counted is false where nobody counts
 // them, which is logged.
-func (x *metalTarget) deployments() (n int, counted bool) {
+func (x *metalTarget) countDeployments() (n int, counted bool) {
 	if x.sim == nil {
-		return x.calls(x.t, deployRoute)
+		return x.countCalls(x.t, deployRoute)
 	}
 	for _, c := range x.sim.Journal().Calls {
 		if c.Route == deployRoute && c.Status == http.StatusOK {

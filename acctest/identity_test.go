@@ -15,7 +15,7 @@ var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"syste
 // newer does. It returns the identity that came of it, and the errors in one text.
 func (x *target) importIdentity(t *testing.T, resource string, identity map[string]any) (systemID, maas, failure string) {
 	t.Helper()
-	server, _ := x.served(t)
+	server, _ := x.configuredProvider(t)
 	raw, err := json.Marshal(identity)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func (x *target) importIdentity(t *testing.T, resource string, identity map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failure = texts(resp.Diagnostics); failure != "" {
+	if failure = diagnosticTexts(resp.Diagnostics); failure != "" {
 		return "", "", failure
 	}
 	return identityTexts(t, resp.ImportedResources[0].Identity)
@@ -50,8 +50,8 @@ func identityTexts(t *testing.T, identity *tfprotov6.ResourceIdentityData) (syst
 // named, and of another one, which is refused.
 func TestAccWorkflowIdentityOtherMAAS(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()+guest("web")+`
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()+vmOnTestHost("web")+`
 resource "maaslxd_machine" "test" {
   name    = "db"
   machine = "node2"
@@ -61,7 +61,7 @@ resource "maaslxd_machine" "test" {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for resource, name := range map[string]string{"maaslxd_vm": "web", "maaslxd_vm_host": "node1", "maaslxd_machine": "node2"} {
 		t.Run(resource, func(t *testing.T) {
-			id := x.machine(t, name).SystemID
+			id := x.findMachine(t, name).SystemID
 			got, mark, failure := x.importIdentity(t, resource, map[string]any{"system_id": id, "maas": nil})
 			if failure != "" || got != id || mark == "" {
 				t.Fatalf("want %s and its MAAS, got %s in %q: %s", id, got, mark, failure)
@@ -69,17 +69,17 @@ resource "maaslxd_machine" "test" {
 			if got, again, failure := x.importIdentity(t, resource, map[string]any{"system_id": id, "maas": mark}); failure != "" || got != id || again != mark {
 				t.Errorf("of this MAAS: got %s in %q: %s", got, again, failure)
 			}
-			if _, _, failure := x.importIdentity(t, resource, map[string]any{"system_id": id, "maas": "ELSEWHERE"}); !words("the identity is of another MAAS its maas is ELSEWHERE has the mark " + mark + " Point api_url").MatchString(failure) {
+			if _, _, failure := x.importIdentity(t, resource, map[string]any{"system_id": id, "maas": "ELSEWHERE"}); !wordsPattern("the identity is of another MAAS its maas is ELSEWHERE has the mark " + mark + " Point api_url").MatchString(failure) {
 				t.Errorf("of another MAAS: %q", failure)
 			}
 			x.upgradeIdentity(t, resource, id)
 		})
 	}
-	found, failure := x.list(t, "maaslxd_vm", nil, false, 0)
+	found, failure := x.listResources(t, "maaslxd_vm", nil, false, 0)
 	if failure != "" || len(found) != 1 || found[0].MAAS == "" {
 		t.Errorf("the list says %+v: %s", found, failure)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -87,7 +87,7 @@ resource "maaslxd_machine" "test" {
 // has it: Terraform lets no identity change, so it goes on naming none.
 func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 	t.Helper()
-	server, _ := x.served(t)
+	server, _ := x.configuredProvider(t)
 	former := []byte(`{"system_id":"` + id + `"}`)
 	resp, err := server.UpgradeResourceIdentity(t.Context(), &tfprotov6.UpgradeResourceIdentityRequest{
 		TypeName: resource, Version: 0, RawIdentity: &tfprotov6.RawState{JSON: former},
@@ -107,8 +107,8 @@ func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 		read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
 			TypeName: resource, CurrentState: state, Private: private, CurrentIdentity: resp.UpgradedIdentity,
 		})
-		if err != nil || texts(read.Diagnostics) != "" {
-			t.Fatalf("%v %s", err, texts(read.Diagnostics))
+		if err != nil || diagnosticTexts(read.Diagnostics) != "" {
+			t.Fatalf("%v %s", err, diagnosticTexts(read.Diagnostics))
 		}
 		if got, mark, _ := identityTexts(t, read.NewIdentity); got != id || mark != "" {
 			t.Errorf("the identity %q of an object becomes %q in %q", former, got, mark)
@@ -121,12 +121,13 @@ func (x *target) upgradeIdentity(t *testing.T, resource, id string) {
 // earlier version of the provider wrote them, and with none at all.
 func TestAccWorkflowIdentityBefore(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()+guest("web")+onMetal("db", `machine = "node2"`, noble)))
-	if w.cli.Before(1, 12) {
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()+vmOnTestHost("web")+testMachine("db", `machine = "node2"`, deployNoble)))
+	if w.cli.IsOlderThan(1, 12) {
 		t.Skip("identities came with Terraform and OpenTofu 1.12, and this is " + w.cli.String())
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
+	original := w.readFile(t, "terraform.tfstate")
 	for title, rewrite := range map[string]func(instance map[string]any){
 		"Version0": func(i map[string]any) {
 			delete(i["identity"].(map[string]any), "maas")
@@ -134,8 +135,9 @@ func TestAccWorkflowIdentityBefore(t *testing.T) {
 		},
 		"None": func(i map[string]any) { delete(i, "identity"); delete(i, "identity_schema_version") },
 	} {
+		w.writeFile(t, "terraform.tfstate", original)
 		w.rewriteInstances(t, rewrite)
-		if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !words("No changes").MatchString(out) {
+		if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern("No changes").MatchString(out) {
 			t.Errorf("%s: the plan is:\n%s", title, out)
 		}
 		w.run(t, "plan", "-detailed-exitcode", "-refresh=false", "-no-color")
@@ -160,5 +162,5 @@ func (w workspace) rewriteInstances(t *testing.T, rewrite func(instance map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(t, "terraform.tfstate", string(raw))
+	w.writeFile(t, "terraform.tfstate", string(raw))
 }

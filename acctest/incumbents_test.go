@@ -16,9 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// incumbents are the addresses of the providers that states are moved from, by the file
+// incumbentAddresses are the addresses of the providers that states are moved from, by the file
 // names of their stand-ins.
-var incumbents = map[string]string{"terraform-provider-maas": "canonical/maas", "terraform-provider-lxd": "terraform-lxd/lxd"}
+var incumbentAddresses = map[string]string{"terraform-provider-maas": "canonical/maas", "terraform-provider-lxd": "terraform-lxd/lxd"}
 
 // incumbentBinaries builds the stand-ins once for all tests.
 var incumbentBinaries = sync.OnceValues(func() (string, error) {
@@ -26,7 +26,7 @@ var incumbentBinaries = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for name := range incumbents {
+	for name := range incumbentAddresses {
 		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, name), modulePath+"/acctest/incumbents")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -36,8 +36,8 @@ var incumbentBinaries = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// besideIncumbents is a workspace in which the CLI finds their stand-ins, too.
-func besideIncumbents(t *testing.T) workspace {
+// newIncumbentWorkspace is a workspace in which the CLI finds their stand-ins, too.
+func newIncumbentWorkspace(t *testing.T) workspace {
 	t.Helper()
 	ours, err := providerBinary()
 	if err != nil {
@@ -47,19 +47,19 @@ func besideIncumbents(t *testing.T) workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := emptyWorkspace(t)
+	w := newEmptyWorkspace(t)
 	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n", cli.ProviderSource, ours)
-	for _, source := range slices.Sorted(maps.Values(incumbents)) {
+	for _, source := range slices.Sorted(maps.Values(incumbentAddresses)) {
 		text += fmt.Sprintf("    %q = %q\n", source, theirs)
 	}
-	w.write(t, "cli.tfrc", text+"  }\n  direct {}\n}\n")
+	w.writeFile(t, "cli.tfrc", text+"  }\n  direct {}\n}\n")
 	return w
 }
 
-// moves is a configuration that names the incumbents' providers, too.
-func (w workspace) moves(t *testing.T, config string) {
+// configureWithIncumbents is a configuration that names the incumbents' providers, too.
+func (w workspace) configureWithIncumbents(t *testing.T, config string) {
 	t.Helper()
-	w.write(t, "main.tf", fmt.Sprintf(`terraform {
+	w.writeFile(t, "main.tf", fmt.Sprintf(`terraform {
   required_providers {
     maaslxd = { source = %q }
     maas    = { source = "canonical/maas" }
@@ -82,9 +82,9 @@ func incumbentState(t *testing.T, vms ...incumbent) string {
 	type instance map[string]any
 	var resources []map[string]any
 	for _, vm := range vms {
-		source := incumbents["terraform-provider-maas"]
+		source := incumbentAddresses["terraform-provider-maas"]
 		if strings.HasPrefix(vm.kind, "lxd_") {
-			source = incumbents["terraform-provider-lxd"]
+			source = incumbentAddresses["terraform-provider-lxd"]
 		}
 		one := instance{"index_key": vm.label, "schema_version": 0, "attributes": vm.attributes, "sensitive_attributes": []any{}, "private": "bnVsbA=="}
 		i := slices.IndexFunc(resources, func(r map[string]any) bool { return r["type"] == vm.kind })
@@ -120,8 +120,8 @@ type machineRecord struct {
 	} `json:"interface_set"`
 }
 
-// state is what an incumbent's resource of a kind writes down of a VM.
-func (m machineRecord) state(kind string) map[string]any {
+// incumbentAttributes is what an incumbent's resource of a kind writes down of a VM.
+func (m machineRecord) incumbentAttributes(kind string) map[string]any {
 	switch kind {
 	case "maas_vm_host_machine":
 		return map[string]any{
@@ -149,7 +149,7 @@ func (m machineRecord) state(kind string) map[string]any {
 func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
 	t.Helper()
 	var list []machineRecord
-	if err := json.Unmarshal(x.call(t, "GET", "machines/", ""), &list); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, "GET", "machines/", ""), &list); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]machineRecord{}
@@ -159,14 +159,14 @@ func (x *target) machineRecords(t *testing.T) map[string]machineRecord {
 	return all
 }
 
-// composedAndDeployed has VMs made by MAAS, by name and host, as others do.
-func (x *target) composedAndDeployed(t *testing.T, hosts map[string]string) map[string]machineRecord {
+// composeAndDeploy has VMs made by MAAS, by name and host, as others do.
+func (x *target) composeAndDeploy(t *testing.T, hosts map[string]string) map[string]machineRecord {
 	t.Helper()
 	var list []struct {
 		ID   int
 		Name string
 	}
-	if err := json.Unmarshal(x.call(t, "GET", "vm-hosts/", ""), &list); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, "GET", "vm-hosts/", ""), &list); err != nil {
 		t.Fatal(err)
 	}
 	numbers := map[string]int{}
@@ -174,14 +174,14 @@ func (x *target) composedAndDeployed(t *testing.T, hosts map[string]string) map[
 		numbers[h.Name] = h.ID
 	}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
-		x.post(t, fmt.Sprintf("vm-hosts/%d/?op=compose", numbers[hosts[name]]), url.Values{"hostname": {name}, "cores": {"1"}, "memory": {"2048"}})
+		x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=compose", numbers[hosts[name]]), url.Values{"hostname": {name}, "cores": {"1"}, "memory": {"2048"}})
 	}
-	x.inside().Settle()
+	x.simulatorOrSkip().Settle()
 	all := x.machineRecords(t)
 	for name := range hosts {
-		x.post(t, "machines/?op=allocate", url.Values{"system_id": {all[name].SystemID}})
-		x.post(t, "machines/"+all[name].SystemID+"/?op=deploy", url.Values{"distro_series": {"noble"}})
+		x.postForm(t, "machines/?op=allocate", url.Values{"system_id": {all[name].SystemID}})
+		x.postForm(t, "machines/"+all[name].SystemID+"/?op=deploy", url.Values{"distro_series": {"noble"}})
 	}
-	x.inside().Settle()
+	x.simulatorOrSkip().Settle()
 	return x.machineRecords(t)
 }

@@ -13,7 +13,7 @@ import (
 
 // Who is killed: the CLI alone, whose provider then runs on for a moment as an
 // orphan, or both at once.
-var victims = map[string]func(*exec.Cmd) error{
+var killFunctions = map[string]func(*exec.Cmd) error{
 	"CLI":            func(c *exec.Cmd) error { return c.Process.Kill() },
 	"CLIAndProvider": func(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) },
 }
@@ -31,53 +31,55 @@ func TestAccVMKilled(t *testing.T) {
 	}{
 		"Composing": {
 			reason: "The compose was sent, and MAAS is at it.", verb: "apply", brief: true,
-			reach: func(x *target, t *testing.T, _ string) { x.whenCalled(t, composeRoute()) },
+			reach: func(x *target, t *testing.T, _ string) { x.awaitCall(t, composeRoute()) },
 		},
 		"Newborn": {
 			reason: "The VM is there and nothing knows it but its birth mark.", verb: "apply", brief: true,
 			reach: func(x *target, t *testing.T, name string) {
 				// It stays Ready until the run is dead, and goes on when it is run again.
-				x.sim.AddFault(sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.Before, Kind: sim.FaultHang, Times: 1})
-				x.whenCalled(t, "POST machines/{id}/ deploy")
+				x.sim.AddFault(sim.Fault{Method: http.MethodPost, Path: machinePath, Op: "deploy", When: sim.FaultBeforeEffect, Kind: sim.FaultHang, Times: 1})
+				x.awaitCall(t, "POST machines/{id}/ deploy")
 			},
 		},
 		"Commissioning": {
 			reason: "Commissioning goes on without us.", verb: "apply",
-			reach: func(x *target, t *testing.T, name string) { x.when(t, name, "Commissioning", func(sim.Machine) {}) },
+			reach: func(x *target, t *testing.T, name string) {
+				x.actAtStatus(t, name, "Commissioning", func(sim.Machine) {})
+			},
 		},
 		"Deploying": {
 			reason: "The deployment goes on without us.", verb: "apply",
-			reach: func(x *target, t *testing.T, name string) { x.deploying(t, name) },
+			reach: func(x *target, t *testing.T, name string) { x.awaitDeploying(t, name) },
 		},
 		"DeployingInPlace": {
 			reason: "A deployment that was added to a Ready VM goes on, too: nobody else began it.", verb: "apply",
 			before: func(x *target, name string) string { return x.config(x.vm(name)) },
-			reach:  func(x *target, t *testing.T, name string) { x.when(t, name, "Deploying", func(sim.Machine) {}) },
+			reach:  func(x *target, t *testing.T, name string) { x.actAtStatus(t, name, "Deploying", func(sim.Machine) {}) },
 		},
 		"Releasing": {
 			reason: "A destroy that was cut off is finished by the next.", verb: "destroy", brief: true,
 			before: func(x *target, name string) string { return x.config(x.vm(name, x.deploy())) },
-			reach:  func(x *target, t *testing.T, name string) { x.when(t, name, "Releasing", func(sim.Machine) {}) },
+			reach:  func(x *target, t *testing.T, name string) { x.actAtStatus(t, name, "Releasing", func(sim.Machine) {}) },
 		},
 	}
 	for phase, tc := range phases {
-		for who, kill := range victims {
+		for who, kill := range killFunctions {
 			t.Run(phase+"/"+who, func(t *testing.T) {
 				t.Parallel()
-				if onSite() && tc.brief {
-					t.Skip("runs only on the simulator: " + brief)
+				if isOnSite() && tc.brief {
+					t.Skip("runs only on the simulator: " + siteTooBrief)
 				}
-				x := newTarget(t, slow, func(m *sim.Model) { m.Latency.Release = 2 * m.Latency.Deploy; m.Latency.Compose = 2 * m.Latency.Deploy })
+				x := newTarget(t, slowTransitions, func(m *sim.Model) { m.Latency.Release = 2 * m.Latency.Deploy; m.Latency.Compose = 2 * m.Latency.Deploy })
 				name := x.name()
-				config := x.config(x.vm(name, x.deploy(`user_data_wo = "#cloud-config\n# `+secret+`\n"`)))
+				config := x.config(x.vm(name, x.deploy(`user_data_wo = "#cloud-config\n# `+userDataSecret+`\n"`)))
 				t.Log(tc.reason)
-				w := newWorkspace(t, config).traced()
+				w := newWorkspace(t, config).withTrace()
 				if tc.before != nil {
 					w.configure(t, tc.before(x, name))
 					w.run(t, "apply", "-auto-approve", "-no-color")
 					w.configure(t, config)
 				}
-				x.hold(name)
+				x.holdMachine(name)
 				cmd, out := w.command(t.Context(), tc.verb, "-auto-approve", "-no-color")
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
@@ -91,7 +93,7 @@ func TestAccVMKilled(t *testing.T) {
 				if err := cmd.Wait(); err == nil {
 					t.Fatalf("the run ended well before it was killed:\n%s", out)
 				}
-				x.goesOn(name)
+				x.resumeMachines(name)
 				if tc.verb == "apply" {
 					w.run(t, "apply", "-auto-approve", "-no-color")
 					if got := w.status(t); got != "Deployed" {
@@ -100,12 +102,12 @@ func TestAccVMKilled(t *testing.T) {
 					if n := len(x.instances()); n != 1 {
 						t.Errorf("%s\nwant one instance, got %+v", tc.reason, x.instances())
 					}
-					if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+					if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 						t.Errorf("%s\nwant one compose, got %d", tc.reason, n)
 					}
 				}
 				w.run(t, "destroy", "-auto-approve", "-no-color")
-				if err := x.checkEmpty(name)(nil); err != nil {
+				if err := x.checkVMGone(name)(nil); err != nil {
 					t.Errorf("%s\n%v", tc.reason, err)
 				}
 				w.checkNoSecrets(t, x)
@@ -114,16 +116,16 @@ func TestAccVMKilled(t *testing.T) {
 	}
 }
 
-// secret is a word of the user-data that must not be found anywhere.
-const secret = "h0rse-battery-staple"
+// userDataSecret is a word of the user-data that must not be found anywhere.
+const userDataSecret = "h0rse-battery-staple"
 
 // checkNoSecrets searches all that the runs wrote, traces included, for
 // user-data and for the API key's secret.
 func (w workspace) checkNoSecrets(t *testing.T, x *target) {
 	t.Helper()
 	token := x.key[strings.LastIndex(x.key, ":")+1:]
-	for name, data := range w.written(t) {
-		for _, word := range []string{secret, token} {
+	for name, data := range w.readWrittenFiles(t) {
+		for _, word := range []string{userDataSecret, token} {
 			if bytes.Contains(data, []byte(word)) {
 				t.Errorf("%s contains a secret", name)
 			}

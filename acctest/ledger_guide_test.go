@@ -21,7 +21,7 @@ func TestNodesGuide(t *testing.T) {
 	if program == "" {
 		t.Skip("MAASLXD_CLUSTER_BIN names no capi-bridge that was built with dqlite: make test-cluster")
 	}
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	page, err := os.ReadFile("../docs/shared-ledger.md")
 	if err != nil {
 		t.Fatal(err)
@@ -30,9 +30,9 @@ func TestNodesGuide(t *testing.T) {
 	if configuration == nil {
 		t.Fatal("the guide has no configuration")
 	}
-	folder, tools, w := t.TempDir(), t.TempDir(), emptyWorkspace(t)
-	standIn(t, tools, "capi-bridge", "exec '"+program+"' \"$@\"")
-	standIn(t, tools, "terraform", "exec '"+w.cli.Path+"' \"$@\"")
+	folder, tools, w := t.TempDir(), t.TempDir(), newEmptyWorkspace(t)
+	writeStandIn(t, tools, "capi-bridge", "exec '"+program+"' \"$@\"")
+	writeStandIn(t, tools, "terraform", "exec '"+w.cli.Path+"' \"$@\"")
 	for _, owner := range []string{"red", "blue"} {
 		text := "terraform {\n  required_providers {\n    maaslxd = {\n      source = \"" + cli.ProviderSource + "\"\n    }\n  }\n}\n" +
 			strings.ReplaceAll(configuration[1], "red", owner)
@@ -55,7 +55,7 @@ func TestNodesGuide(t *testing.T) {
 		"Start three nodes":                 "",
 		"Give each runner a certificate":    "",
 	}
-	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {
+	for _, fence := range shellBlocks.FindAllStringSubmatch(string(page), -1) {
 		title, _, _ := strings.Cut(strings.TrimPrefix(fence[1], "# "), "\n")
 		want, known := wants[title]
 		if !known {
@@ -69,9 +69,9 @@ func TestNodesGuide(t *testing.T) {
 	for title := range wants {
 		t.Errorf("the guide has no block %q", title)
 	}
-	x.wantRoom(t)
+	x.wantNoOvercommit(t)
 	for _, name := range []string{"red-0", "red-2", "blue-1"} {
-		if m := x.machine(t, name); m.StatusName != "Ready" {
+		if m := x.findMachine(t, name); m.StatusName != "Ready" {
 			t.Errorf("%s is %s", name, m.StatusName)
 		}
 	}

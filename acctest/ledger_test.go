@@ -30,7 +30,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 		"Damaged": {
 			reason: "What is not a ledger is not written over.",
 			path: func(t *testing.T, dir string) string {
-				return write(t, filepath.Join(dir, "ledger.db"), strings.Repeat("no ledger ", 1000))
+				return writeText(t, filepath.Join(dir, "ledger.db"), strings.Repeat("no ledger ", 1000))
 			},
 			want: `The ledger cannot be used is damaged, or is no ledger MAASLXD_LEDGER`,
 		},
@@ -42,7 +42,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 		"BelowAFile": {
 			reason: "A folder that cannot be made.",
 			path: func(t *testing.T, dir string) string {
-				return filepath.Join(write(t, filepath.Join(dir, "file"), ""), "ledger.db")
+				return filepath.Join(writeText(t, filepath.Join(dir, "file"), ""), "ledger.db")
 			},
 			want: `The ledger cannot be used not a directory MAASLXD_LEDGER`,
 		},
@@ -55,7 +55,7 @@ func TestAccLedgerUnusable(t *testing.T) {
 			reason: "An older program does not touch what a newer one has written.",
 			path: func(t *testing.T, dir string) string {
 				path := filepath.Join(dir, "ledger.db")
-				age(t, path, 99)
+				setSchemaVersion(t, path, 99)
 				return path
 			},
 			want: `The ledger cannot be used schema 99 newer version MAASLXD_LEDGER`,
@@ -75,17 +75,17 @@ func TestAccLedgerUnusable(t *testing.T) {
 			if err := cmd.Run(); err == nil {
 				t.Errorf("%s\nthe apply passed:\n%s", tc.reason, out)
 			}
-			if n := strings.Count(out.String(), "Error: "); n != 1 || !words(tc.want).MatchString(out.String()) {
+			if n := strings.Count(out.String(), "Error: "); n != 1 || !wordsPattern(tc.want).MatchString(out.String()) {
 				t.Errorf("%s\nwant one error with the words %s, got %d:\n%s", tc.reason, tc.want, n, out)
 			}
-			if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})
 	}
 }
 
-func write(t *testing.T, path, text string) string {
+func writeText(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,10 +93,10 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// age makes a ledger of a later schema.
-func age(t *testing.T, path string, version int) {
+// setSchemaVersion makes a ledger of a later schema.
+func setSchemaVersion(t *testing.T, path string, version int) {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), path)
+	l, err := ledger.OpenFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +124,11 @@ func TestAccLedgerFile(t *testing.T) {
 		x.vm(name)+"data \"maaslxd_vm_hosts\" \"all\" {}\n"))
 	w.run(t, "validate", "-no-color")
 	w.run(t, "plan", "-no-color")
-	if files := list(t, filepath.Dir(dir)); len(files) != 0 {
+	if files := fileNames(t, filepath.Dir(dir)); len(files) != 0 {
 		t.Errorf("a plan has made %q", files)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if files := list(t, dir); !slices.Equal(files, []string{"ledger.db"}) {
+	if files := fileNames(t, dir); !slices.Equal(files, []string{"ledger.db"}) {
 		t.Errorf("an apply leaves %q, want the ledger alone", files)
 	}
 	info, err := os.Stat(filepath.Join(dir, "ledger.db"))
@@ -140,13 +140,13 @@ func TestAccLedgerFile(t *testing.T) {
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkEmpty(name)(nil); err != nil {
+	if err := x.checkVMGone(name)(nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// list names the files of a folder; none if there is no such folder.
-func list(t *testing.T, dir string) []string {
+// fileNames names the files of a folder; none if there is no such folder.
+func fileNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -165,14 +165,14 @@ func TestAccLedgerInMemory(t *testing.T) {
 	x := newTarget(t)
 	name := x.name()
 	w := newWorkspace(t, x.withLedgerAt("memory", x.vm(name)))
-	w.env = without(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
+	w.env = withoutVariables(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if slices.Contains(list(t, w.dir), "memory") {
+	if slices.Contains(fileNames(t, w.dir), "memory") {
 		t.Error("a file called memory was made")
 	}
-	if err := x.checkEmpty(name)(nil); err != nil {
+	if err := x.checkVMGone(name)(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -183,23 +183,23 @@ func TestAccLedgerHomeless(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	w := newWorkspace(t, x.config("data \"maaslxd_vm_hosts\" \"all\" {}\n"))
-	w.env = without(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
+	w.env = withoutVariables(w.env, "HOME", "XDG_STATE_HOME", ledgerVariable)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(x.vm(x.name())))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil {
 		t.Fatalf("a VM was made without a ledger:\n%s", out)
 	}
-	if !words(`no home directory ledger in the provider block MAASLXD_LEDGER memory`).MatchString(out.String()) {
+	if !wordsPattern(`no home directory ledger in the provider block MAASLXD_LEDGER memory`).MatchString(out.String()) {
 		t.Errorf("got:\n%s", out)
 	}
-	if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
+	if n, counted := x.countCalls(t, composeRoute()); counted && n != 0 {
 		t.Errorf("%d VMs were composed", n)
 	}
 }
 
-// without takes variables out of an environment.
-func without(env []string, names ...string) []string {
+// withoutVariables takes variables out of an environment.
+func withoutVariables(env []string, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(names, name)
@@ -213,9 +213,9 @@ func TestAccLedgerDefault(t *testing.T) {
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name)))
 	state := t.TempDir()
-	w.env = append(without(w.env, "XDG_STATE_HOME", ledgerVariable), "XDG_STATE_HOME="+state)
+	w.env = append(withoutVariables(w.env, "XDG_STATE_HOME", ledgerVariable), "XDG_STATE_HOME="+state)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if files := list(t, filepath.Join(state, "maaslxd")); !slices.Equal(files, []string{"ledger.db"}) {
+	if files := fileNames(t, filepath.Join(state, "maaslxd")); !slices.Equal(files, []string{"ledger.db"}) {
 		t.Errorf("the state directory has %q", files)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -226,7 +226,7 @@ func TestAccLedgerDefault(t *testing.T) {
 func TestAccLedgerTwoApplies(t *testing.T) {
 	t.Parallel()
 	const cores, each = 4, 4 // two hosts of 4 cores, two runs of 4 VMs
-	x := simulated(t, func(m *sim.Model) {
+	x := newSimulatedTarget(t, func(m *sim.Model) {
 		for i := range m.Hosts {
 			m.Hosts[i].Cores = cores
 		}
@@ -260,7 +260,7 @@ func TestAccLedgerTwoApplies(t *testing.T) {
 	if on["lxd1"] != cores || on["lxd2"] != cores || len(on) != 2 {
 		t.Errorf("the hosts have %v cores in use, want %d each", on, cores)
 	}
-	if n, counted := x.calls(t, composeRoute()); counted && n != 2*each {
+	if n, counted := x.countCalls(t, composeRoute()); counted && n != 2*each {
 		t.Errorf("%d composes for %d VMs", n, 2*each)
 	}
 	for _, a := range applies {

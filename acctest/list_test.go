@@ -22,22 +22,22 @@ type listResult struct {
 	Resource map[string]tftypes.Value // nil unless it was asked for
 }
 
-// list asks a list resource over the provider's protocol, as "terraform query" does. It
+// listResources asks a list resource over the provider's protocol, as "terraform query" does. It
 // returns the errors in one text.
-func (x *target) list(t *testing.T, resource string, config map[string]any, whole bool, limit int64) (found []listResult, failure string) {
+func (x *target) listResources(t *testing.T, resource string, config map[string]any, whole bool, limit int64) (found []listResult, failure string) {
 	t.Helper()
-	server, schemas := x.served(t)
+	server, schemas := x.configuredProvider(t)
 	lists, ok := server.(tfprotov6.ListResourceServer)
 	if !ok {
 		t.Fatal("the provider serves no lists")
 	}
-	asked := wholeConfig(t, schemas.ListResourceSchemas[resource], config)
+	asked := fullConfig(t, schemas.ListResourceSchemas[resource], config)
 	stream, err := lists.ListResource(t.Context(), &tfprotov6.ListResourceRequest{TypeName: resource, Config: asked, IncludeResource: whole, Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for result := range stream.Results {
-		failure += texts(result.Diagnostics)
+		failure += diagnosticTexts(result.Diagnostics)
 		if result.Identity == nil {
 			continue
 		}
@@ -85,9 +85,9 @@ func namesOf(found []listResult) []string {
 // of each what an import would.
 func TestAccListVMs(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	w := newWorkspace(t, x.config(x.vm("web", `tags = ["a", "b"]`, `zone = "az2"`, x.deploy())+
-		strings.ReplaceAll(x.onHost("lxd2", x.vm("db", `tags = ["a"]`, `zone = "az1"`)), `"test"`, `"other"`)))
+		strings.ReplaceAll(x.onOtherHost("lxd2", x.vm("db", `tags = ["a"]`, `zone = "az1"`)), `"test"`, `"other"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	cases := map[string]struct {
 		config map[string]any
@@ -104,19 +104,19 @@ func TestAccListVMs(t *testing.T) {
 		"Limit":     {limit: 1, want: []string{"db"}},
 	}
 	for title, tc := range cases {
-		found, failure := x.list(t, "maaslxd_vm", tc.config, false, tc.limit)
+		found, failure := x.listResources(t, "maaslxd_vm", tc.config, false, tc.limit)
 		if diff := cmp.Diff(tc.want, namesOf(found)); diff != "" || failure != "" {
 			t.Errorf("%s: %s\nVMs (-want +got):\n%s", title, failure, diff)
 		}
 	}
-	if _, failure := x.list(t, "maaslxd_vm", map[string]any{"vm_host": "mars"}, false, 0); !words(`No such VM host MAAS knows no VM host "mars"`).MatchString(failure) {
+	if _, failure := x.listResources(t, "maaslxd_vm", map[string]any{"vm_host": "mars"}, false, 0); !wordsPattern(`No such VM host MAAS knows no VM host "mars"`).MatchString(failure) {
 		t.Errorf("of an unknown VM host: %q", failure)
 	}
-	found, failure := x.list(t, "maaslxd_vm", map[string]any{"vm_host": x.host}, true, 0)
+	found, failure := x.listResources(t, "maaslxd_vm", map[string]any{"vm_host": x.host}, true, 0)
 	if failure != "" || len(found) != 1 {
 		t.Fatalf("%q, %v", failure, found)
 	}
-	vm := x.machine(t, "web")
+	vm := x.findMachine(t, "web")
 	got := map[string]string{}
 	for _, name := range []string{"id", "name", "vm_host", "zone", "status"} {
 		got[name] = attributeText(t, found[0].Resource[name])
@@ -129,21 +129,21 @@ func TestAccListVMs(t *testing.T) {
 			t.Errorf("nothing is said of %s", name)
 		}
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
 // TestAccListVMHosts lists VM hosts, and reads of each what an import would.
 func TestAccListVMHosts(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2" })
-	all, failure := x.list(t, "maaslxd_vm_host", nil, false, 0)
+	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Zone, m.Hosts[1].Zone = "az1", "az2" })
+	all, failure := x.listResources(t, "maaslxd_vm_host", nil, false, 0)
 	names := namesOf(all)
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"lxd1", "lxd2"}, names); diff != "" || failure != "" {
 		t.Errorf("%s\nVM hosts (-want +got):\n%s", failure, diff)
 	}
-	found, failure := x.list(t, "maaslxd_vm_host", map[string]any{"zone": "az2"}, true, 0)
+	found, failure := x.listResources(t, "maaslxd_vm_host", map[string]any{"zone": "az2"}, true, 0)
 	if failure != "" || len(found) != 1 || found[0].Name != "lxd2" {
 		t.Fatalf("%q, %v", failure, namesOf(found))
 	}
@@ -156,24 +156,24 @@ func TestAccListVMHosts(t *testing.T) {
 // it writes imports them without any other change.
 func TestAccListQuery(t *testing.T) {
 	t.Parallel()
-	x := simulated(t) // a query of a real MAAS would import, and destroy, the VMs of others
+	x := newSimulatedTarget(t) // a query of a real MAAS would import, and destroy, the VMs of others
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name)))
-	w.needs114(t)
+	w.needsCLI114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "state", "rm", vmAddress)
 	w.configure(t, x.config(""))
-	w.write(t, "vms.tfquery.hcl", "list \"maaslxd_vm\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n  config {\n    managed = true\n  }\n}\n")
+	w.writeFile(t, "vms.tfquery.hcl", "list \"maaslxd_vm\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n  config {\n    managed = true\n  }\n}\n")
 	out := w.run(t, "query", "-no-color", "-generate-config-out=generated.tf")
-	if !strings.Contains(out, x.machine(t, name).SystemID) {
+	if !strings.Contains(out, x.findMachine(t, name).SystemID) {
 		t.Errorf("the VM is not in:\n%s", out)
 	}
 	out = w.run(t, "plan", "-no-color")
-	if !words("1 to import, 0 to add, 0 to change, 0 to destroy").MatchString(unwrapped(out)) {
+	if !wordsPattern("1 to import, 0 to add, 0 to change, 0 to destroy").MatchString(unwrapMessage(out)) {
 		t.Errorf("the generated configuration does more than to import:\n%s\n%s", w.readFile(t, "generated.tf"), out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -181,10 +181,10 @@ func TestAccListQuery(t *testing.T) {
 // each what an import would. VMs, VM hosts and machines that are Ready are not listed.
 func TestAccListMachines(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()+guest("web")+onMetal("db", `machine = "node2"`, noble, `tags = ["a", "b"]`)))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()+vmOnTestHost("web")+testMachine("db", `machine = "node2"`, deployNoble, `tags = ["a", "b"]`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	db := x.machine(t, "node2")
+	db := x.findMachine(t, "node2")
 	cases := map[string]struct {
 		config map[string]any
 		want   bool
@@ -199,13 +199,13 @@ func TestAccListMachines(t *testing.T) {
 		"Unmanaged": {map[string]any{"managed": false}, false},
 	}
 	for title, tc := range cases {
-		found, failure := x.list(t, "maaslxd_machine", tc.config, false, 0)
+		found, failure := x.listResources(t, "maaslxd_machine", tc.config, false, 0)
 		names := namesOf(found)
 		if failure != "" || slices.Contains(names, db.Hostname) != tc.want || slices.Contains(names, "web") || slices.Contains(names, "node1") || slices.Contains(names, "node3") {
 			t.Errorf("%s: it lists %v: %s", title, names, failure)
 		}
 	}
-	found, failure := x.list(t, "maaslxd_machine", map[string]any{"tags": []string{"a", "b"}}, true, 0)
+	found, failure := x.listResources(t, "maaslxd_machine", map[string]any{"tags": []string{"a", "b"}}, true, 0)
 	if failure != "" || len(found) != 1 {
 		t.Fatalf("%q, %v", failure, found)
 	}
@@ -216,7 +216,7 @@ func TestAccListMachines(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"identity": db.SystemID, "id": db.SystemID, "name": "db", "machine": "node2", "hostname": "node2", "status": "Deployed"}, got); diff != "" {
 		t.Errorf("the machine (-want +got):\n%s", diff)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -228,25 +228,25 @@ func TestAccListQueryMachines(t *testing.T) {
 	for title, unmark := range map[string]bool{"Ours": false, "Others": true} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			w := newWorkspace(t, x.config(db(`tags = ["a"]`)))
-			w.needs114(t)
+			x := newMetalTarget(t)
+			w := newWorkspace(t, x.config(machineOnNode1(`tags = ["a"]`)))
+			w.needsCLI114(t)
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "state", "rm", machineAddress)
 			want := "1 to import, 0 to add, 0 to change, 0 to destroy"
 			if unmark {
-				x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+				x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 				want = "1 to import, 0 to add, 1 to change, 0 to destroy"
 			}
 			w.configure(t, x.config(""))
-			w.write(t, "machines.tfquery.hcl", "list \"maaslxd_machine\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n}\n")
+			w.writeFile(t, "machines.tfquery.hcl", "list \"maaslxd_machine\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n}\n")
 			w.run(t, "query", "-no-color", "-generate-config-out=generated.tf")
-			if out := w.run(t, "plan", "-no-color"); !words(want).MatchString(unwrapped(out)) {
+			if out := w.run(t, "plan", "-no-color"); !wordsPattern(want).MatchString(unwrapMessage(out)) {
 				t.Errorf("the generated configuration does more than to import:\n%s\n%s", w.readFile(t, "generated.tf"), out)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			w.settled(t)
-			if n, counted := x.deployments(); counted && n != 1 {
+			w.wantEmptyPlan(t)
+			if n, counted := x.countDeployments(); counted && n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -257,14 +257,14 @@ func TestAccListQueryMachines(t *testing.T) {
 // TestAccExampleLists has the CLI query by the examples of the list resources, where it can.
 func TestAccExampleLists(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Name = "kvm1" })
+	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Name = "kvm1" })
 	x.host = "kvm1"
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name)))
-	w.needs114(t)
+	w.needsCLI114(t)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for resource, want := range map[string]string{"maaslxd_vm": "", "maaslxd_vm_host": "kvm1", "maaslxd_machine": ""} {
-		w.take(t, "examples/list-resources/"+resource+"/list-resource.tfquery.hcl")
+		w.copyRepositoryFiles(t, "examples/list-resources/"+resource+"/list-resource.tfquery.hcl")
 		if out := w.run(t, "query", "-no-color"); !strings.Contains(out, want) || strings.Contains(out, name) {
 			t.Errorf("%s lists:\n%s", resource, out)
 		}

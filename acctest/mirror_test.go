@@ -28,7 +28,7 @@ func TestScriptMirror(t *testing.T) {
 			if path == "" {
 				t.Skipf("%s is neither on PATH nor in .tools: the mirror was not tried with it", name)
 			}
-			if err := cli.InstallFrom(ctx, path, filepath.Join(dist, "mirror"), ""); err != nil {
+			if err := cli.InstallFromMirror(ctx, path, filepath.Join(dist, "mirror"), ""); err != nil {
 				t.Error(err)
 			}
 		})

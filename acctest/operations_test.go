@@ -14,18 +14,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// fences are the shell blocks of a page.
-var fences = regexp.MustCompile("(?s)```sh\n(.*?)```")
+// shellBlocks are the shell blocks of a page.
+var shellBlocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// operations runs a shell block of docs/operations.md in a folder: the one that
+// runGuideBlock runs a shell block of docs/operations.md in a folder: the one that
 // begins with a comment of that title.
-func operations(t *testing.T, folder, title string) string {
+func runGuideBlock(t *testing.T, folder, title string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {
+	for _, fence := range shellBlocks.FindAllStringSubmatch(string(page), -1) {
 		if !strings.HasPrefix(fence[1], "# "+title+"\n") {
 			continue
 		}
@@ -41,8 +41,8 @@ func operations(t *testing.T, folder, title string) string {
 	return ""
 }
 
-// withOpenSSL skips where the documented commands cannot run.
-func withOpenSSL(t *testing.T) {
+// needsOpenSSL skips where the documented commands cannot run.
+func needsOpenSSL(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed, whose commands docs/operations.md shows")
@@ -60,11 +60,11 @@ const (
 // and nobody else can read; a pair that is there is not written over.
 func TestOperationsNextPair(t *testing.T) {
 	t.Parallel()
-	withOpenSSL(t)
+	needsOpenSSL(t)
 	folder := t.TempDir()
-	operations(t, folder, nextPair)
-	path := filepath.Join(folder, fleetkey.NextFile)
-	key, err := fleetkey.Load(path, time.Now())
+	runGuideBlock(t, folder, nextPair)
+	path := filepath.Join(folder, fleetkey.NextKeyFile)
+	key, err := fleetkey.LoadFile(path, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,74 +78,74 @@ func TestOperationsNextPair(t *testing.T) {
 	if f, err := fleetkey.Fingerprint(string(public)); err != nil || f != key.Fingerprint {
 		t.Errorf("the hosts get %s, %v; the pair is %s", f, err, key.Fingerprint)
 	}
-	operations(t, folder, nextPair)
-	if again, err := fleetkey.Load(path, time.Now()); err != nil || again.Fingerprint != key.Fingerprint {
+	runGuideBlock(t, folder, nextPair)
+	if again, err := fleetkey.LoadFile(path, time.Now()); err != nil || again.Fingerprint != key.Fingerprint {
 		t.Errorf("the second time it is %s, %v", again.Fingerprint, err)
 	}
-	operations(t, folder, swapPairs)
-	said := operations(t, folder, showPair)
+	runGuideBlock(t, folder, swapPairs)
+	said := runGuideBlock(t, folder, showPair)
 	if !strings.Contains(strings.ToLower(strings.ReplaceAll(said, ":", "")), key.Fingerprint) || !strings.Contains(said, "notAfter=") {
 		t.Errorf("want fingerprint and end, got %s", said)
 	}
 }
 
-// listing is a host that notes that it trusts the certificate in a file.
-func listing(certificate string, attributes ...string) string {
-	return node1(append(attributes, fmt.Sprintf("lxd = { trusted_certificates = [file(%q)] }", certificate))...)
+// hostTrusting is a host that notes that it trusts the certificate in a file.
+func hostTrusting(certificate string, attributes ...string) string {
+	return hostOnNode1(append(attributes, fmt.Sprintf("lxd = { trusted_certificates = [file(%q)] }", certificate))...)
 }
 
 // TestAccOperationsRotate changes the key of a fleet as the page says: one host
 // that was there before, and one that is made meanwhile.
 func TestAccOperationsRotate(t *testing.T) {
 	t.Parallel()
-	withOpenSSL(t)
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.direct("direct", node1()))
+	needsOpenSSL(t)
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
-	operations(t, x.folder, nextPair)
+	before := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
+	runGuideBlock(t, x.folder, nextPair)
 	certificate := filepath.Join(x.folder, "lxd-client-next.crt")
 
-	second := strings.NewReplacer(`"test"`, `"second"`, "kvm1", "kvm2", "node1", "node2").Replace(node1())
-	w.configure(t, x.direct("direct", listing(certificate)+second))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words("must be told itself lxc config trust add").MatchString(out) {
+	second := strings.NewReplacer(`"test"`, `"second"`, "kvm1", "kvm2", "node1", "node2").Replace(hostOnNode1())
+	w.configure(t, x.configWithProbe("direct", hostTrusting(certificate)+second))
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("must be told itself lxc config trust add").MatchString(out) {
 		t.Errorf("want a warning that says what to do on the host, got:\n%s", out)
 	}
-	operations(t, x.folder, swapPairs)
-	w.fails(t, "The first host was not told.", []string{"does not trust the client certificate", "lxc config trust add"}, "apply", "-auto-approve", "-no-color")
-	if got := x.machine(t, "node2").OwnerData["maaslxd-fingerprint"]; got == before {
+	runGuideBlock(t, x.folder, swapPairs)
+	w.wantFailure(t, "The first host was not told.", []string{"does not trust the client certificate", "lxc config trust add"}, "apply", "-auto-approve", "-no-color")
+	if got := x.findMachine(t, "node2").OwnerData["maaslxd-fingerprint"]; got == before {
 		t.Error("the second host, which was made to trust both, has not changed")
 	}
-	x.trustFile(t, "node1", certificate)
+	x.makeLXDTrustFile(t, "node1", certificate)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.direct("direct", node1()+second))
+	w.configure(t, x.configWithProbe("direct", hostOnNode1()+second))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	for _, name := range []string{"node1", "node2"} {
-		if after := x.machine(t, name).OwnerData["maaslxd-fingerprint"]; after == before || after == "" {
+		if after := x.findMachine(t, name).OwnerData["maaslxd-fingerprint"]; after == before || after == "" {
 			t.Errorf("the fingerprint of %s is %q, and was %s", name, after, before)
 		}
 	}
 	handed := 0
-	for _, c := range x.inside().Journal().Calls {
+	for _, c := range x.simulatorOrSkip().Journal().Calls {
 		if c.Route == "PUT vm-hosts/{id}/" && len(c.Form["certificate"]) > 0 {
 			handed++
 		}
 	}
-	if want := map[bool]int{false: 2, true: 0}[onLXD()]; handed != want { // where it has VM hosts
+	if want := map[bool]int{false: 2, true: 0}[isLXDColumn()]; handed != want { // where it has VM hosts
 		t.Errorf("MAAS was given the next pair %d times, want %d: once for each host", handed, want)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// trustFile lets an LXD trust the certificate in a file, as an operator would.
-func (x *metalTarget) trustFile(t *testing.T, lxd, path string) {
+// makeLXDTrustFile lets an LXD trust the certificate in a file, as an operator would.
+func (x *metalTarget) makeLXDTrustFile(t *testing.T, lxd, path string) {
 	t.Helper()
 	certificate, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.inside().TrustCertificate(lxd, string(certificate)); err != nil {
+	if err := x.simulatorOrSkip().TrustCertificate(lxd, string(certificate)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,20 +154,20 @@ func (x *metalTarget) trustFile(t *testing.T, lxd, path string) {
 // is told to trust, takes its place.
 func TestAccOperationsKeyLost(t *testing.T) {
 	t.Parallel()
-	withOpenSSL(t)
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.direct("direct", node1()))
+	needsOpenSSL(t)
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	if err := os.Remove(x.keyFile()); err != nil {
 		t.Fatal(err)
 	}
-	operations(t, x.folder, nextPair)
+	runGuideBlock(t, x.folder, nextPair)
 	certificate := filepath.Join(x.folder, "lxd-client-next.crt")
-	operations(t, x.folder, swapPairs)
-	x.trustFile(t, "node1", certificate)
-	w.configure(t, x.direct("direct", node1(`zone = "az2"`)))
-	w.fails(t, "Nobody has said that the host trusts it.", []string{"LXD client certificate at hand is", "trusted_certificates"}, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.direct("direct", listing(certificate, `zone = "az2"`)))
+	runGuideBlock(t, x.folder, swapPairs)
+	x.makeLXDTrustFile(t, "node1", certificate)
+	w.configure(t, x.configWithProbe("direct", hostOnNode1(`zone = "az2"`)))
+	w.wantFailure(t, "Nobody has said that the host trusts it.", []string{"LXD client certificate at hand is", "trusted_certificates"}, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.configWithProbe("direct", hostTrusting(certificate, `zone = "az2"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -181,22 +181,22 @@ func TestAccOperationsKeyLost(t *testing.T) {
 // is back.
 func TestAccOperationsUnfinished(t *testing.T) {
 	t.Parallel()
-	withOpenSSL(t)
+	needsOpenSSL(t)
 	for _, back := range []bool{true, false} {
 		t.Run(fmt.Sprintf("PairBack=%t", back), func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, served, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
-			w := newWorkspace(t, x.direct("direct", node1(shortly)))
-			operations(t, x.folder, nextPair)
+			x := newMetalTarget(t, listenOnLoopback, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
+			w := newWorkspace(t, x.configWithProbe("direct", hostOnNode1(createWithin6s)))
+			runGuideBlock(t, x.folder, nextPair)
 			w.run(t, "apply", "-auto-approve", "-no-color") // stops waiting
-			former := x.machine(t, "node1").OwnerData["maaslxd-fingerprint"]
-			operations(t, x.folder, swapPairs)
-			w.fails(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")
+			former := x.findMachine(t, "node1").OwnerData["maaslxd-fingerprint"]
+			runGuideBlock(t, x.folder, swapPairs)
+			w.wantFailure(t, "It was deployed with the former pair.", []string{"was deployed to trust the client certificate", former}, "apply", "-auto-approve", "-no-color")
 			if back {
-				operations(t, x.folder, "Put the former pair back")
+				runGuideBlock(t, x.folder, "Put the former pair back")
 			} else {
-				operations(t, x.folder, "The certificate of the former pair")
-				w.configure(t, x.direct("direct", listing(filepath.Join(x.folder, "lxd-client-former.crt"), shortly)))
+				runGuideBlock(t, x.folder, "The certificate of the former pair")
+				w.configure(t, x.configWithProbe("direct", hostTrusting(filepath.Join(x.folder, "lxd-client-former.crt"), createWithin6s)))
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			if got := w.status(t); got != "Deployed" {

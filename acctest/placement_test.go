@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 )
 
-// placed is a resource maaslxd_vm.test whose host is chosen.
-func (x *target) placed(name, placement string, attributes ...string) string {
+// placedVM is a resource maaslxd_vm.test whose host is chosen.
+func (x *target) placedVM(name, placement string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" \"test\" {\n  name = %q\n  placement = %s\n  %s\n}\n",
 		name, placement, strings.Join(attributes, "\n  "))
 }
@@ -25,47 +25,47 @@ func TestAccPlacementLife(t *testing.T) {
 	x := newTarget(t)
 	name := x.name()
 	on := func(host string) []statecheck.StateCheck {
-		return []statecheck.StateCheck{is("vm_host", text(host)), is("vm_host_name", text(host))}
+		return []statecheck.StateCheck{expectVMValue("vm_host", exactText(host)), expectVMValue("vm_host_name", exactText(host))}
 	}
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{ // create; the framework also checks that a second plan is empty
-				Config:            x.config(x.placed(name, `{ zone = "az2" }`)),
-				ConfigStateChecks: append(on("lxd2"), is("zone", text("az2"))),
+				Config:            x.config(x.placedVM(name, `{ zone = "az2" }`)),
+				ConfigStateChecks: append(on("lxd2"), expectVMValue("zone", exactText("az2"))),
 			},
 			{ // an import knows the host, and no placement
 				ResourceName: vmAddress, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"placement"},
 			},
 			{ // another placement, which its host satisfies
-				Config:            x.config(x.placed(name, `{ strategy = "pack", group = "web" }`)),
-				ConfigPlanChecks:  inPlace,
+				Config:            x.config(x.placedVM(name, `{ strategy = "pack", group = "web" }`)),
+				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // and one that it does not
-				Config:            x.config(x.placed(name, `{ zone = "az1", tags = ["rack1"] }`)),
-				ConfigPlanChecks:  inPlace,
+				Config:            x.config(x.placedVM(name, `{ zone = "az1", tags = ["rack1"] }`)),
+				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // its host by name
-				Config:            x.config(x.onHost("lxd2", x.vm(name))),
-				ConfigPlanChecks:  inPlace,
+				Config:            x.config(x.onOtherHost("lxd2", x.vm(name))),
+				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // the choice left open again
-				Config:            x.config(x.placed(name, `{ zone = "az1" }`)),
-				ConfigPlanChecks:  inPlace,
+				Config:            x.config(x.placedVM(name, `{ zone = "az1" }`)),
+				ConfigPlanChecks:  expectUpdate,
 				ConfigStateChecks: on("lxd2"),
 			},
 			{ // made anew, it goes where the placement wants it
-				Config:            x.config(x.placed(name, `{ zone = "az1" }`, `hugepages = true`)),
-				ConfigPlanChecks:  replaces,
+				Config:            x.config(x.placedVM(name, `{ zone = "az1" }`, `hugepages = true`)),
+				ConfigPlanChecks:  expectReplace,
 				ConfigStateChecks: on("lxd1"),
 			},
 			{ // another host by name
-				Config:            x.config(x.onHost("lxd2", x.vm(name, `hugepages = true`))),
-				ConfigPlanChecks:  replaces,
+				Config:            x.config(x.onOtherHost("lxd2", x.vm(name, `hugepages = true`))),
+				ConfigPlanChecks:  expectReplace,
 				ConfigStateChecks: on("lxd2"),
 			},
 		},
@@ -78,24 +78,24 @@ func TestAccPlacementImport(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	w := newWorkspace(t, x.config(x.placed(name, `{ zone = "az2", group = "web" }`)))
+	w := newWorkspace(t, x.config(x.placedVM(name, `{ zone = "az2", group = "web" }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, name).SystemID
+	made := x.findMachine(t, name).SystemID
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "import", "-no-color", vmAddress, name)
-	if got := strings.Join(w.actions(t), ","); got != "update" {
+	if got := strings.Join(w.planActions(t), ","); got != "update" {
 		t.Errorf("the plan after the import wants %s, not an update of the state", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+	if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 		t.Errorf("it was composed %d times", n)
 	}
-	if id := x.machine(t, name).SystemID; id != made {
+	if id := x.findMachine(t, name).SystemID; id != made {
 		t.Errorf("after the import it is %s, made as %s", id, made)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkEmpty(name)(nil); err != nil {
+	if err := x.checkVMGone(name)(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,16 +105,16 @@ func TestAccPlacementUnknown(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{{
 			Config: x.config("resource \"terraform_data\" \"zone\" {\n  input = \"az2\"\n}\n" +
-				x.placed(name, `{ zone = terraform_data.zone.output, group = "g" }`)),
+				x.placedVM(name, `{ zone = terraform_data.zone.output, group = "g" }`)),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 				plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionCreate),
 			}},
-			ConfigStateChecks: []statecheck.StateCheck{is("vm_host", text("lxd2"))},
+			ConfigStateChecks: []statecheck.StateCheck{expectVMValue("vm_host", exactText("lxd2"))},
 		}},
 	})
 }
@@ -134,8 +134,8 @@ func TestAccPlacementSpreads(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newTarget(t)
-			x.amongItsHosts(func() {
-				story(t, resource.TestCase{
+			x.actAmongOwnHosts(func() {
+				runStory(t, resource.TestCase{
 					ProtoV6ProviderFactories: providers,
 					Steps: []resource.TestStep{{
 						Config: x.config(fmt.Sprintf(
@@ -186,14 +186,14 @@ func TestAccPlacementBadInput(t *testing.T) {
 			x := newTarget(t)
 			name := x.name()
 			t.Log(tc.reason)
-			story(t, resource.TestCase{
+			runStory(t, resource.TestCase{
 				ProtoV6ProviderFactories: providers,
 				Steps: []resource.TestStep{{
-					Config:      x.config(x.placed(name, tc.placement, tc.more...)),
-					ExpectError: words(tc.want),
+					Config:      x.config(x.placedVM(name, tc.placement, tc.more...)),
+					ExpectError: wordsPattern(tc.want),
 				}},
 			})
-			if n, counted := x.calls(t, composeRoute()); counted && n != 0 {
+			if n, counted := x.countCalls(t, composeRoute()); counted && n != 0 {
 				t.Errorf("%s\n%d VMs were composed", tc.reason, n)
 			}
 		})

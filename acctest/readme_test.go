@@ -21,7 +21,7 @@ import (
 // name.
 func TestScriptREADME(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, readmeWorld)
+	x := newSimulatedTarget(t, addReadmeMachine)
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +34,10 @@ func TestScriptREADME(t *testing.T) {
 	}
 	session := "set -eu\n" + strings.ReplaceAll(blocks[0][1], placeholder, x.url)
 
-	w := emptyWorkspace(t)
+	w := newEmptyWorkspace(t)
 	tools, clone := t.TempDir(), filepath.Join(t.TempDir(), "maaslxd")
-	standIn(t, tools, "sudo", fmt.Sprintf("[ \"$1 $2\" = 'maas apikey' ] && echo '%s'", x.key))
-	standIn(t, tools, "terraform", fmt.Sprintf("exec '%s' \"$@\"", w.cli.Path))
+	writeStandIn(t, tools, "sudo", fmt.Sprintf("[ \"$1 $2\" = 'maas apikey' ] && echo '%s'", x.key))
+	writeStandIn(t, tools, "terraform", fmt.Sprintf("exec '%s' \"$@\"", w.cli.Path))
 	copyRepository(t, clone)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // it builds the programs
@@ -49,21 +49,21 @@ func TestScriptREADME(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "kvm-1" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || m.HostedHosts != "kvm-1" {
 		t.Errorf("got %+v\n%s", m, out)
 	}
 	for _, name := range []string{"web-1", "web-2"} {
-		if m := x.machine(t, name); m.StatusName != "Deployed" || m.Host != "kvm-1" {
+		if m := x.findMachine(t, name); m.StatusName != "Deployed" || m.Host != "kvm-1" {
 			t.Errorf("got %+v\n%s", m, out)
 		}
 	}
-	if n := x.inside().Journal().LXD.Count("GET 1.0"); n == 0 {
+	if n := x.simulatorOrSkip().Journal().LXD.Count("GET 1.0"); n == 0 {
 		t.Error("nobody asked the new LXD whether it is ready")
 	}
 }
 
-// readmeWorld has a Ready machine, whose LXD then listens as a real one does.
-func readmeWorld(m *sim.Model) {
+// addReadmeMachine has a Ready machine, whose LXD then listens as a real one does.
+func addReadmeMachine(m *sim.Model) {
 	m.Hosts, m.Subnets = nil, nil
 	m.Machines = []sim.MachineModel{{Hostname: "node1", Cores: 8, MemoryMiB: 32768, DiskGB: 500}}
 	m.LXDListen = sim.LXDListenAuto
@@ -111,7 +111,7 @@ func TestREADMEIsShort(t *testing.T) {
 	}
 }
 
-func standIn(t *testing.T, dir, name, script string) {
+func writeStandIn(t *testing.T, dir, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// undoing is what a run has done to a MAAS that is not its own, and is to take back.
-type undoing struct {
+// undoStack is what a run has done to a MAAS that is not its own, and is to take back.
+type undoStack struct {
 	mu    sync.Mutex
 	steps []undoStep
 }
@@ -26,11 +26,11 @@ type undoStep struct {
 	act  func(context.Context) error
 }
 
-// undoTime is how long one step may take.
-const undoTime = 20 * time.Minute
+// undoStepTimeout is how long one step may take.
+const undoStepTimeout = 20 * time.Minute
 
 // push puts a step on the stack.
-func (u *undoing) push(what string, act func(context.Context) error) {
+func (u *undoStack) push(what string, act func(context.Context) error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.steps = append(u.steps, undoStep{what, act})
@@ -38,13 +38,13 @@ func (u *undoing) push(what string, act func(context.Context) error) {
 
 // run takes all back, the last first, each step once. One that fails does not keep the
 // others from being run.
-func (u *undoing) run() (err error) {
+func (u *undoStack) run() (err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for len(u.steps) > 0 {
 		step := u.steps[len(u.steps)-1]
 		u.steps = u.steps[:len(u.steps)-1]
-		ctx, cancel := context.WithTimeout(context.Background(), undoTime)
+		ctx, cancel := context.WithTimeout(context.Background(), undoStepTimeout)
 		if stepErr := step.act(ctx); stepErr != nil {
 			err = errors.Join(err, fmt.Errorf("cannot %s: %w", step.what, stepErr))
 		}
@@ -53,20 +53,20 @@ func (u *undoing) run() (err error) {
 	return err
 }
 
-// ending is why no more stories begin, once that is so.
-type ending struct {
+// storyStop is why no more stories begin, once that is so.
+type storyStop struct {
 	once  sync.Once
 	begun chan struct{} // is closed then
 	why   string
 }
 
-// begin lets no more stories begin.
-func (e *ending) begin(why string) {
+// stopStories lets no more stories begin.
+func (e *storyStop) stopStories(why string) {
 	e.once.Do(func() { e.why = why; close(e.begun) })
 }
 
 // reason is why, empty as long as stories begin.
-func (e *ending) reason() string {
+func (e *storyStop) reason() string {
 	select {
 	case <-e.begun:
 		return "no story begins any more: " + e.why
@@ -78,27 +78,27 @@ func (e *ending) reason() string {
 // endingSignals end a run, and it cleans up: also where its terminal is closed.
 var endingSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// endTime is how long stories may go on that are under way when the run is to end.
-const endTime = time.Hour
+// storiesEndTimeout is how long stories may go on that are under way when the run is to end.
+const storiesEndTimeout = time.Hour
 
-// watch lets no more stories begin once the run is interrupted, or its deadline is over.
+// watchForEnd lets no more stories begin once the run is interrupted, or its deadline is over.
 // The stories that are under way go on, and clean up. At a second signal, or after
-// [endTime], the run ends as it is, and takes back what it has done.
-func (s *site) watch(signals <-chan os.Signal, deadline <-chan time.Time, exit func(int)) {
+// [storiesEndTimeout], the run ends as it is, and takes back what it has done.
+func (s *site) watchForEnd(signals <-chan os.Signal, deadline <-chan time.Time, exit func(int)) {
 	why := "the run is interrupted"
 	select {
 	case <-signals:
 	case <-deadline:
 		why = fmt.Sprintf("the %s of %s are over", s.Deadline, realmaas.DeadlineVariable)
 	}
-	s.ending.begin(why)
-	fmt.Println(s.ending.reason() + "; those that are under way end, and clean up. A second Ctrl-C ends them at once.")
+	s.storyStop.stopStories(why)
+	fmt.Println(s.storyStop.reason() + "; those that are under way end, and clean up. A second Ctrl-C ends them at once.")
 	select {
 	case <-signals:
-	case <-time.After(endTime):
+	case <-time.After(storiesEndTimeout):
 	}
 	fmt.Println("the run ends in the middle of stories; what it has done is taken back")
-	exit(s.close(1))
+	exit(s.undoAndCompare(1))
 }
 
 // closeSite takes back what the run has done, and tells whether all is as it was.
@@ -106,13 +106,13 @@ func closeSite(code int) int {
 	if theSite == nil {
 		return code
 	}
-	return theSite.close(code)
+	return theSite.undoAndCompare(code)
 }
 
-// close is the code to exit with.
-func (s *site) close(code int) int {
+// undoAndCompare is the code to exit with.
+func (s *site) undoAndCompare(code int) int {
 	var err error
-	if reason := s.ending.reason(); reason != "" {
+	if reason := s.storyStop.reason(); reason != "" {
 		err = errors.New(reason)
 	}
 	if err = errors.Join(err, s.undo.run()); err == nil {
@@ -124,8 +124,8 @@ func (s *site) close(code int) int {
 	return max(code, 1)
 }
 
-// giveBack gives back machines, all at once.
-func (s *site) giveBack(ctx context.Context, lent []realmaas.Machine) error {
+// releaseMachines gives back machines, all at once.
+func (s *site) releaseMachines(ctx context.Context, lent []realmaas.Machine) error {
 	errs := make([]error, len(lent))
 	var back sync.WaitGroup
 	for n, m := range lent {
@@ -145,14 +145,14 @@ func (s *site) inventory(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// compare tells what is not as it was. What MAAS or the provider have left in an LXD, but
+// compareInventory tells what is not as it was. What MAAS or the provider have left in an LXD, but
 // for instances, is printed and is no error: MAAS makes projects, and leaves volumes.
-func (s *site) compare(ctx context.Context) (err error) {
+func (s *site) compareInventory(ctx context.Context) (err error) {
 	after, err := s.inventory(ctx)
 	if err != nil {
 		return err
 	}
-	for _, line := range difference(s.before, after, s.staysBehind) {
+	for _, line := range difference(s.inventoryBefore, after, s.mayStayBehind) {
 		if what, isNew := strings.CutPrefix(line, "new: LXD at "); isNew && !strings.Contains(what, ": instances/") {
 			fmt.Println("left in the LXD at " + what)
 			continue
@@ -162,14 +162,14 @@ func (s *site) compare(ctx context.Context) (err error) {
 	return err
 }
 
-// staysBehind tells whether something new is left by design: tags of MAAS and the
+// mayStayBehind tells whether something new is left by design: tags of MAAS and the
 // product, and those that a VM host has, of which MAAS made no tag before.
-func (s *site) staysBehind(line string) bool {
+func (s *site) mayStayBehind(line string) bool {
 	_, tag, found := strings.Cut(line, " has the tag ")
 	if !found {
 		tag, found = strings.CutPrefix(line, "tags/")
 	}
-	return found && (slices.Contains([]string{"virtual", "pod-console-logging", s.given["rack1"]}, tag) || strings.HasPrefix(tag, "maaslxd-"))
+	return found && (slices.Contains([]string{"virtual", "pod-console-logging", s.existingNames["rack1"]}, tag) || strings.HasPrefix(tag, "maaslxd-"))
 }
 
 // difference is what one list has and the other has not.
@@ -190,7 +190,7 @@ func difference(before, after []string, staysBehind func(string) bool) (lines []
 // sweep removes from MAAS and the LXDs what begins with a prefix, but no machine that
 // is lent.
 func (s *site) sweep(ctx context.Context, prefix string) ([]string, error) {
-	removed, err := s.client.Sweep(ctx, prefix, s.kept...)
+	removed, err := s.client.Sweep(ctx, prefix, s.lentIDs...)
 	for _, l := range s.LXDs {
 		swept, lxdErr := l.Sweep(ctx, prefix)
 		removed, err = append(removed, swept...), errors.Join(err, lxdErr)

@@ -17,15 +17,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// lendingSite is a MAAS of somebody's, on a simulator: machines that are lent, a VM, and
+// newLendingSite is a MAAS of somebody's, on a simulator: machines that are lent, a VM, and
 // an LXD that can be looked into.
-func lendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
+func newLendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sim.Start(t, sim.Model{
+	s := sim.StartServer(t, sim.Model{
 		Zones: []string{"north"}, Images: []string{"ubuntu/noble"}, Subnets: []sim.SubnetModel{{Name: "wire", CIDR: "10.77.0.0/24", DHCP: true}},
 		Hosts: []sim.HostModel{{Name: "alpha", Cores: 16, MemoryMiB: 65536, Zone: "north", TrustedCertificates: []string{key.Certificate}}},
 		Machines: []sim.MachineModel{
@@ -45,14 +45,14 @@ func lendingSite(t *testing.T, inLXD bool) (*site, *sim.Server) {
 	return newSite(settings, inLXD), s
 }
 
-// asBefore fails a test where a site is not as it was.
-func asBefore(t *testing.T, s *site) {
+// wantAsBefore fails a test where a site is not as it was.
+func wantAsBefore(t *testing.T, s *site) {
 	t.Helper()
 	after, err := s.inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := difference(s.before, after, s.staysBehind); len(lines) > 0 || len(s.before) == 0 {
+	if lines := difference(s.inventoryBefore, after, s.mayStayBehind); len(lines) > 0 || len(s.inventoryBefore) == 0 {
 		t.Errorf("MAAS is not as it was:\n%s", strings.Join(lines, "\n"))
 	}
 }
@@ -75,7 +75,7 @@ func TestSiteOpenFails(t *testing.T) {
 		"Link":      {status("POST", "nodes/*/interfaces/*/", "link_subnet"), true, "POST nodes/{id}/interfaces/ create_bridge"},
 		"Allocate":  {status("POST", "machines/", "allocate"), true, "POST nodes/{id}/interfaces/{nic}/ link_subnet"},
 		"Deploy":    {status("POST", "machines/*/", "deploy"), true, "POST machines/ allocate"},
-		"Deployed":  {sim.Fault{Method: "POST", Path: "machines/*/", Op: "deploy", When: sim.After, Kind: sim.FaultReset}, true, "POST machines/ allocate"},
+		"Deployed":  {sim.Fault{Method: "POST", Path: "machines/*/", Op: "deploy", When: sim.FaultAfterEffect, Kind: sim.FaultReset}, true, "POST machines/ allocate"},
 		"OwnerData": {status("POST", "machines/*/", "set_owner_data"), true, "POST machines/{id}/ deploy"},
 		"Tag":       {status("POST", "tags/*/", "update_nodes"), true, "POST machines/{id}/ deploy"},
 		"InLXD":     {status("GET", "boot-resources/", ""), true, "POST machines/{id}/ deploy"},
@@ -83,7 +83,7 @@ func TestSiteOpenFails(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s, maas := lendingSite(t, tc.inLXD)
+			s, maas := newLendingSite(t, tc.inLXD)
 			tc.fault.Nth = 1
 			maas.AddFault(tc.fault)
 			if err := s.open(t.Context()); err == nil {
@@ -95,7 +95,7 @@ func TestSiteOpenFails(t *testing.T) {
 			if err := s.undo.run(); err != nil {
 				t.Errorf("what it has done is not taken back: %v", err)
 			}
-			asBefore(t, s)
+			wantAsBefore(t, s)
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestSiteOpenFails(t *testing.T) {
 // TestSiteOpenInterrupted ends the opening with its ctx: a deployment may take an hour.
 func TestSiteOpenInterrupted(t *testing.T) {
 	t.Parallel()
-	s, maas := lendingSite(t, true)
+	s, maas := newLendingSite(t, true)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for maas.Journal().Count("POST machines/{id}/ deploy") == 0 && ctx.Err() == nil {
@@ -118,13 +118,13 @@ func TestSiteOpenInterrupted(t *testing.T) {
 	if err := s.undo.run(); err != nil {
 		t.Errorf("what it has done is not taken back: %v", err)
 	}
-	asBefore(t, s)
+	wantAsBefore(t, s)
 }
 
 // TestSiteUndo takes back all, the last first and once, also where a step fails.
 func TestSiteUndo(t *testing.T) {
 	t.Parallel()
-	var u undoing
+	var u undoStack
 	var done []string
 	for _, what := range []string{"first", "second", "third"} {
 		u.push(what, func(context.Context) error {
@@ -150,16 +150,16 @@ func TestSiteEnds(t *testing.T) {
 	for title, deadline := range map[string]bool{"Interrupted": false, "Deadline": true} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s, maas := lendingSite(t, false)
+			s, maas := newLendingSite(t, false)
 			if err := s.open(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if reason := s.ending.reason(); reason != "" {
+			if reason := s.storyStop.reason(); reason != "" {
 				t.Fatal(reason)
 			}
 			signals, over, code := make(chan os.Signal, 2), make(chan time.Time, 1), make(chan int, 1)
-			go s.watch(signals, over, func(c int) { code <- c })
-			s.await(t) // a story begins
+			go s.watchForEnd(signals, over, func(c int) { code <- c })
+			s.awaitSlot(t) // a story begins
 			if err := s.client.Operate(t.Context(), s.lent[0].SystemID, "deploy", nil); err != nil {
 				t.Fatal(err)
 			}
@@ -168,15 +168,15 @@ func TestSiteEnds(t *testing.T) {
 			} else {
 				signals <- os.Interrupt
 			}
-			<-s.ending.begun
-			for what, begin := range map[string]func(*testing.T){"story": s.await, "lent": func(t *testing.T) { s.idle = make(chan []realmaas.Machine); s.lend(t) }} {
+			<-s.storyStop.begun
+			for what, begin := range map[string]func(*testing.T){"story": s.awaitSlot, "lent": func(t *testing.T) { s.idleMachines = make(chan []realmaas.Machine); s.lendMachines(t) }} {
 				t.Run(what, func(t *testing.T) {
 					t.Cleanup(func() {
 						if !t.Skipped() {
 							t.Error("a story begins")
 						}
 					})
-					s.lending.Do(func() {})
+					s.lendOnce.Do(func() {})
 					begin(t)
 				})
 			}
@@ -184,8 +184,8 @@ func TestSiteEnds(t *testing.T) {
 			if got := <-code; got != 1 {
 				t.Errorf("it exits with %d", got)
 			}
-			asBefore(t, s)
-			if got := s.close(0); got != 1 || maas.Journal().Count("POST machines/{id}/ release") == 0 {
+			wantAsBefore(t, s)
+			if got := s.undoAndCompare(0); got != 1 || maas.Journal().Count("POST machines/{id}/ release") == 0 {
 				t.Errorf("a run that was ended exits with %d", got)
 			}
 		})
@@ -195,7 +195,7 @@ func TestSiteEnds(t *testing.T) {
 // TestSiteCompares tells what is gone, what is left, and what of it is so by design.
 func TestSiteCompares(t *testing.T) {
 	t.Parallel()
-	s, maas := lendingSite(t, false)
+	s, maas := newLendingSite(t, false)
 	if err := s.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestSiteCompares(t *testing.T) {
 	if err := maas.EditMachine("metal1", sim.MachineEdit{Tags: &tags}); err != nil {
 		t.Fatal(err)
 	}
-	err := s.compare(t.Context())
+	err := s.compareInventory(t.Context())
 	if err == nil {
 		t.Fatal("it finds no difference")
 	}
@@ -240,10 +240,10 @@ func TestSiteAlone(t *testing.T) {
 	var stories sync.WaitGroup
 	for n := range 12 {
 		stories.Go(func() {
-			s.slots <- struct{}{}
-			defer func() { <-s.slots }()
+			s.storySlots <- struct{}{}
+			defer func() { <-s.storySlots }()
 			if n%4 == 0 {
-				s.alone(func() { count(&alone, 1); time.Sleep(5 * time.Millisecond); count(&alone, -1) })
+				s.actAlone(func() { count(&alone, 1); time.Sleep(5 * time.Millisecond); count(&alone, -1) })
 				return
 			}
 			count(&under, 1)
@@ -252,8 +252,8 @@ func TestSiteAlone(t *testing.T) {
 		})
 	}
 	stories.Wait()
-	if len(s.slots) != 0 {
-		t.Errorf("%d slots are not given back", len(s.slots))
+	if len(s.storySlots) != 0 {
+		t.Errorf("%d slots are not given back", len(s.storySlots))
 	}
 }
 
@@ -262,9 +262,9 @@ func TestSiteAlone(t *testing.T) {
 func TestSiteWords(t *testing.T) {
 	t.Parallel()
 	s := newSite(realmaas.Settings{}, false)
-	s.given = map[string]string{"lxd1": "alpha", "lxd2": "", "example.org": "lab.example"}
-	s.standsFor.Store("metal1", "node1")
-	s.standsFor.Store("metal2", "node2")
+	s.existingNames = map[string]string{"lxd1": "alpha", "lxd2": "", "example.org": "lab.example"}
+	s.standIns.Store("metal1", "node1")
+	s.standIns.Store("metal2", "node2")
 	s.addresses.Store("192.0.2.7", "10.77.0.10")
 	cases := []struct {
 		word, name string
@@ -275,7 +275,7 @@ func TestSiteWords(t *testing.T) {
 		{"db", runPrefix() + "7-web", false}, {"10.77.0.10", "192.0.2.7", true}, {"10.77.0.11", "192.0.2.7", false},
 	}
 	for _, tc := range cases {
-		if got := s.isCalled(tc.word, tc.name); got != tc.want {
+		if got := s.isSiteNameOf(tc.word, tc.name); got != tc.want {
 			t.Errorf("that %q is called %q is %v, want %v", tc.word, tc.name, got, tc.want)
 		}
 	}
@@ -285,16 +285,16 @@ func TestSiteWords(t *testing.T) {
 // written alike.
 func TestSiteConfig(t *testing.T) {
 	t.Parallel()
-	n := &naming{given: map[string]string{"fast": "ssd", "lan": "mgmt", "lxd2": "beta"}, made: map[string]string{}, told: func(string) {}}
+	n := &nameTranslator{existingNames: map[string]string{"fast": "ssd", "lan": "mgmt", "lxd2": "beta"}, made: map[string]string{}, onNewName: func(string) {}}
 	cases := map[string]struct{ reason, body, want string }{
 		"Pool":   {"A storage pool has the name of this MAAS.", `disks = [{ pool = "fast" }]`, `disks = [{ pool = "ssd" }]`},
 		"Output": {"So has a name without an attribute.", `value = pools["fast"]`, `value = pools["ssd"]`},
 		"Rate":   {"LACP has a rate of that name.", `lacp_rate = "fast"`, `lacp_rate = "fast"`},
-		"Lacks":  {"The test of a subnet that is not there is skipped.", `subnet = "dark"`, `subnet = ""` + lacking + "dark"},
+		"Lacks":  {"The test of a subnet that is not there is skipped.", `subnet = "dark"`, `subnet = ""` + lacksMark + "dark"},
 	}
 	for name, tc := range cases {
-		if got := n.config(tc.body); got != tc.want+translated {
-			t.Errorf("%s: %s\ngot %q, want %q", name, tc.reason, got, tc.want+translated)
+		if got := n.config(tc.body); got != tc.want+translatedMark {
+			t.Errorf("%s: %s\ngot %q, want %q", name, tc.reason, got, tc.want+translatedMark)
 		}
 	}
 }

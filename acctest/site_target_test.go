@@ -23,14 +23,14 @@ import (
 // targets counts those of a run, for their prefixes.
 var targets atomic.Int64
 
-// namings are those of the tests, by name: a workspace translates what its CLI says.
-var namings sync.Map
+// translators are those of the tests, by name: a workspace translates what its CLI says.
+var translators sync.Map
 
-// namingOf is that of a test or of the test that it is in; nil on the simulator.
-func namingOf(t *testing.T) *naming {
+// translatorOf is that of a test or of the test that it is in; nil on the simulator.
+func translatorOf(t *testing.T) *nameTranslator {
 	for name := t.Name(); name != ""; {
-		if n, ok := namings.Load(name); ok {
-			return n.(*naming)
+		if n, ok := translators.Load(name); ok {
+			return n.(*nameTranslator)
 		}
 		end := strings.LastIndex(name, "/")
 		if end < 0 {
@@ -41,39 +41,39 @@ func namingOf(t *testing.T) *naming {
 	return nil
 }
 
-// target is the site as one test uses it. What the test leaves is removed after it.
-func (s *site) target(t *testing.T) *target {
+// newTarget is the site as one test uses it. What the test leaves is removed after it.
+func (s *site) newTarget(t *testing.T) *target {
 	t.Helper()
-	inColumn(t)
+	skipUnlessInColumn(t)
 	if reason := reasonFor(t.Name(), notOnSite); reason != "" {
 		t.Skip("runs only on the simulator: " + reason)
 	}
-	if s.lacks != "" {
-		t.Skip(s.lacks)
+	if s.unusableReason != "" {
+		t.Skip(s.unusableReason)
 	}
-	if onLXD() && len(s.LXDs) == 0 {
+	if isLXDColumn() && len(s.LXDs) == 0 {
 		t.Skipf("VMs are made in LXD, and %s names none", realmaas.LXDVariable)
 	}
-	s.await(t)
+	s.awaitSlot(t)
 	x := &target{
 		url: s.URL, key: s.Key, t: t, host: s.VMHost, zone: s.Zone, pool: s.Pool, image: s.Image,
-		names: &naming{prefix: fmt.Sprintf("%s%d-", runPrefix(), targets.Add(1)), given: maps.Clone(s.given), made: map[string]string{}},
+		names: &nameTranslator{prefix: fmt.Sprintf("%s%d-", runPrefix(), targets.Add(1)), existingNames: maps.Clone(s.existingNames), made: map[string]string{}},
 	}
-	x.names.told = func(name string) {
-		x.own.add(name)
-		if x.holding && s.pilot != nil {
+	x.names.onNewName = func(name string) {
+		x.ownPrefixes.add(name)
+		if x.holdsTransitions && s.pilot != nil {
 			s.pilot.Hold(name)
 		}
 	}
 	x.names.address = s.freeAddress
-	x.own.add(x.names.prefix)
-	namings.Store(t.Name(), x.names)
+	x.ownPrefixes.add(x.names.prefix)
+	translators.Store(t.Name(), x.names)
 	t.Log("story on the MAAS at " + s.URL)
 	t.Cleanup(func() {
-		namings.Delete(t.Name())
+		translators.Delete(t.Name())
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
-		for _, prefix := range x.own.list() {
+		for _, prefix := range x.ownPrefixes.list() {
 			removed, err := s.sweep(ctx, prefix)
 			if err != nil {
 				t.Errorf("cannot remove what the test left: %v", err)
@@ -86,57 +86,57 @@ func (s *site) target(t *testing.T) *target {
 	return x
 }
 
-// await lets a story begin once fewer than so many are under way. Stories that wait for
+// awaitSlot lets a story begin once fewer than so many are under way. Stories that wait for
 // machines do not count, so that they do not hold up the others.
-func (s *site) await(t *testing.T) {
-	if namingOf(t) != nil {
+func (s *site) awaitSlot(t *testing.T) {
+	if translatorOf(t) != nil {
 		return // the test has begun, or the one that it is a case of
 	}
-	if s.ending.reason() == "" {
+	if s.storyStop.reason() == "" {
 		select {
-		case s.slots <- struct{}{}:
-			t.Cleanup(func() { <-s.slots })
-		case <-s.ending.begun:
+		case s.storySlots <- struct{}{}:
+			t.Cleanup(func() { <-s.storySlots })
+		case <-s.storyStop.begun:
 		}
 	}
-	if reason := s.ending.reason(); reason != "" {
+	if reason := s.storyStop.reason(); reason != "" {
 		t.Skip(reason)
 	}
 }
 
-// alone acts while no other story is under way. The story that calls it gives its slot
+// actAlone acts while no other story is under way. The story that calls it gives its slot
 // away until then, so that two of them do not wait for each other.
-func (s *site) alone(act func()) {
-	<-s.slots
-	s.single.Lock()
-	defer s.single.Unlock()
-	for range cap(s.slots) {
-		s.slots <- struct{}{}
+func (s *site) actAlone(act func()) {
+	<-s.storySlots
+	s.soloMutex.Lock()
+	defer s.soloMutex.Unlock()
+	for range cap(s.storySlots) {
+		s.storySlots <- struct{}{}
 	}
 	defer func() {
-		for range cap(s.slots) - 1 {
-			<-s.slots
+		for range cap(s.storySlots) - 1 {
+			<-s.storySlots
 		}
 	}()
 	act()
 }
 
-// amongItsHosts acts while no other story has VM hosts that placement could choose, too.
-func (x *target) amongItsHosts(act func()) {
+// actAmongOwnHosts acts while no other story has VM hosts that placement could choose, too.
+func (x *target) actAmongOwnHosts(act func()) {
 	if x.sim != nil {
 		act()
 		return
 	}
-	theSite.alone(act)
+	theSite.actAlone(act)
 }
 
-// standsFor says which of the simulated world's words stand for those of an example.
-func (x *target) standsFor(words map[string]string) {
+// useExampleWords says which of the simulated world's words stand for those of an example.
+func (x *target) useExampleWords(words map[string]string) {
 	if x.names == nil {
 		return
 	}
 	for word, other := range words {
-		x.names.given[word] = x.names.given[other]
+		x.names.existingNames[word] = x.names.existingNames[other]
 	}
 }
 
@@ -146,18 +146,18 @@ func leaveOut(t *testing.T, step, reason string) {
 	t.Logf("step left out: %s: %s", step, reason)
 }
 
-// inside is the simulator, for what breaks MAAS, or looks inside: on a real one, the
+// simulatorOrSkip is the simulator, for what breaks MAAS, or looks inside: on a real one, the
 // test is skipped.
-func (x *target) inside() *sim.Server {
+func (x *target) simulatorOrSkip() *sim.Server {
 	if x.sim == nil {
 		x.t.Skip("it breaks MAAS, or looks inside, from here on")
 	}
 	return x.sim
 }
 
-// look lists the machines that are a matter of this test: its own, those that were
+// listMachines lists the machines that are a matter of this test: its own, those that were
 // lent, and hosts.
-func (x *target) look(ctx context.Context) ([]sim.Machine, error) {
+func (x *target) listMachines(ctx context.Context) ([]sim.Machine, error) {
 	if x.sim != nil {
 		return x.sim.Machines(), nil
 	}
@@ -166,7 +166,7 @@ func (x *target) look(ctx context.Context) ([]sim.Machine, error) {
 		return nil, err
 	}
 	hosted := map[string]string{} // VM hosts of this test, by system id
-	if len(x.lent) > 0 && !onLXD() {
+	if len(x.lent) > 0 && !isLXDColumn() {
 		hosts, err := theSite.client.VMHosts(ctx)
 		if err != nil {
 			return nil, err
@@ -180,7 +180,7 @@ func (x *target) look(ctx context.Context) ([]sim.Machine, error) {
 	var found []sim.Machine
 	for _, m := range all {
 		if x.isOurs(m.Hostname) || slices.ContainsFunc(x.lent, func(l realmaas.Machine) bool { return l.SystemID == m.SystemID }) {
-			v := x.view(m)
+			v := x.inTestWords(m)
 			v.HostedHosts = hosted[m.SystemID]
 			found = append(found, v)
 		}
@@ -190,7 +190,7 @@ func (x *target) look(ctx context.Context) ([]sim.Machine, error) {
 
 // isOurs tells whether this test made what has a name.
 func (x *target) isOurs(name string) bool {
-	return slices.ContainsFunc(x.own.list(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(x.ownPrefixes.list(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // prefixes are those of the names of what a test makes.
@@ -213,11 +213,11 @@ func (p *prefixes) list() []string {
 	return slices.Clone(p.all)
 }
 
-// view is a machine in the words of the tests.
-func (x *target) view(m realmaas.Machine) sim.Machine {
+// inTestWords is a machine in the words of the tests.
+func (x *target) inTestWords(m realmaas.Machine) sim.Machine {
 	out := sim.Machine{
 		SystemID: m.SystemID, Hostname: x.names.wordOf(m.Hostname, "node1", "node2"), StatusName: m.StatusName, StatusMessage: m.StatusMessage,
-		Description: x.names.back(m.Description), Owner: m.Owner, PowerState: m.PowerState, Zone: x.names.wordOf(m.Zone.Name, "az1", "az2"),
+		Description: x.names.toWords(m.Description), Owner: m.Owner, PowerState: m.PowerState, Zone: x.names.wordOf(m.Zone.Name, "az1", "az2"),
 		Pool: x.names.wordOf(m.Pool.Name, "kvm"), Domain: m.Domain.Name, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
 		IPAddresses: m.IPAddresses, OwnerData: m.OwnerData, Locked: m.Locked,
 	}
@@ -236,15 +236,15 @@ func (x *target) view(m realmaas.Machine) sim.Machine {
 // machines are those that [target.look] finds. A MAAS that cannot be asked fails the
 // test: it is not taken as having none.
 func (x *target) machines() []sim.Machine {
-	all, err := x.look(context.Background())
+	all, err := x.listMachines(context.Background())
 	if err != nil {
 		x.t.Error(err) // it may be called by a case of the test, which cannot end this one
 	}
 	return all
 }
 
-// lxdsSeen tells whether the LXDs can be looked into.
-func (x *target) lxdsSeen() bool { return x.sim != nil || len(theSite.LXDs) > 0 }
+// canInspectLXDs tells whether the LXDs can be looked into.
+func (x *target) canInspectLXDs() bool { return x.sim != nil || len(theSite.LXDs) > 0 }
 
 // instances are the test's own in the LXDs. Where those cannot be looked into, the
 // machines that MAAS has stand for them, and that is logged.
@@ -252,7 +252,7 @@ func (x *target) instances() []sim.Instance {
 	if x.sim != nil {
 		return x.sim.Instances()
 	}
-	if !x.lxdsSeen() {
+	if !x.canInspectLXDs() {
 		leaveOut(x.t, "look into LXD", realmaas.LXDVariable+" names none; MAAS's machines are counted")
 		var out []sim.Instance
 		for _, m := range x.machines() {
@@ -302,16 +302,16 @@ func (x *target) servers() iter.Seq2[string, realmaas.LXD] {
 			if !strings.HasPrefix(address, "https://") {
 				address = "https://" + address
 			}
-			if !yield(m.Hostname, realmaas.LXD{Address: address, Certificate: x.pair().Certificate, Key: x.pair().Key}) {
+			if !yield(m.Hostname, realmaas.LXD{Address: address, Certificate: x.hostKeyPair().Certificate, Key: x.hostKeyPair().Key}) {
 				return
 			}
 		}
 	}
 }
 
-// calls counts the calls of a route. Counted is false where nobody counts them, which
+// countCalls counts the calls of a route. Counted is false where nobody counts them, which
 // is logged.
-func (x *target) calls(t *testing.T, route string) (n int, counted bool) {
+func (x *target) countCalls(t *testing.T, route string) (n int, counted bool) {
 	t.Helper()
 	if x.sim == nil {
 		leaveOut(t, "count the calls of "+route, "a real MAAS keeps no journal of them")
@@ -320,8 +320,8 @@ func (x *target) calls(t *testing.T, route string) (n int, counted bool) {
 	return x.sim.Journal().Count(route), true
 }
 
-// wantRoom wants no VM host to have been promised more than it has.
-func (x *target) wantRoom(t *testing.T) {
+// wantNoOvercommit wants no VM host to have been promised more than it has.
+func (x *target) wantNoOvercommit(t *testing.T) {
 	t.Helper()
 	if x.sim == nil {
 		leaveOut(t, "look for VM hosts that were promised more than they have", "MAAS keeps no record of what was")
@@ -332,10 +332,10 @@ func (x *target) wantRoom(t *testing.T) {
 	}
 }
 
-// holds keeps the test's machines in their transitions until [target.finish] ends
-// them, or [target.goesOn]. Where machines boot, they take minutes, and nothing holds them.
-func (x *target) holds() {
-	x.holding = true
+// holdAllMachines keeps the test's machines in their transitions until [target.finish] ends
+// them, or [target.resumeMachines]. Where machines boot, they take minutes, and nothing holds them.
+func (x *target) holdAllMachines() {
+	x.holdsTransitions = true
 	if x.sim == nil && theSite.pilot != nil {
 		for _, m := range x.lent {
 			theSite.pilot.Hold(m.Hostname)
@@ -344,53 +344,53 @@ func (x *target) holds() {
 	}
 }
 
-// hold keeps a machine of the test in its transitions, as [target.holds] does for all.
-func (x *target) hold(name string) {
+// holdMachine keeps a machine of the test in its transitions, as [target.holds] does for all.
+func (x *target) holdMachine(name string) {
 	if x.sim == nil && theSite.pilot != nil {
-		there, _ := x.names.there(name)
+		there, _ := x.names.existingName(name)
 		theSite.pilot.Hold(there)
 		x.t.Cleanup(func() { theSite.pilot.Release(there) })
 	}
 }
 
-// deploying waits until a machine that is held is Deploying. The commissioning of a VM is
+// awaitDeploying waits until a machine that is held is Deploying. The commissioning of a VM is
 // ended before; bare metal goes through none.
-func (x *target) deploying(t *testing.T, name string) {
+func (x *target) awaitDeploying(t *testing.T, name string) {
 	t.Helper()
-	there, _ := x.names.there(name)
+	there, _ := x.names.existingName(name)
 	isMetal := slices.ContainsFunc(x.lent, func(m realmaas.Machine) bool { return m.Hostname == there })
 	if x.sim == nil && !isMetal {
-		x.finish(t, name, "Commissioning")
+		x.finishTransitions(t, name, "Commissioning")
 	}
-	x.when(t, name, "Deploying", func(sim.Machine) {})
+	x.actAtStatus(t, name, "Deploying", func(sim.Machine) {})
 }
 
-// goesOn lets the test's machines go on.
-func (x *target) goesOn(names ...string) {
-	x.holding = false
+// resumeMachines lets the test's machines go on.
+func (x *target) resumeMachines(names ...string) {
+	x.holdsTransitions = false
 	if x.sim == nil && theSite.pilot != nil {
 		for _, name := range names {
-			there, _ := x.names.there(name)
+			there, _ := x.names.existingName(name)
 			theSite.pilot.Release(there)
 		}
 	}
 }
 
-// needDrive skips a test whose transitions end as it wants, where they cannot.
-func (x *target) needDrive(t *testing.T) {
+// skipUnlessDriven skips a test whose transitions end as it wants, where they cannot.
+func (x *target) skipUnlessDriven(t *testing.T) {
 	t.Helper()
 	if x.sim == nil && theSite.pilot == nil {
 		t.Skipf("its transitions fail when it wants, and %s names no command that does it", realmaas.DriveVariable)
 	}
 }
 
-// end ends the transition of a machine, well or badly.
-func (x *target) end(t *testing.T, m sim.Machine, well bool) {
+// endTransition ends the transition of a machine, well or badly.
+func (x *target) endTransition(t *testing.T, m sim.Machine, well bool) {
 	t.Helper()
 	if x.sim != nil {
-		act := func() error { return x.sim.Finish(m.SystemID) }
+		act := func() error { return x.sim.FinishMachine(m.SystemID) }
 		if !well {
-			act = func() error { return x.sim.Fail(m.SystemID, "disk on fire") }
+			act = func() error { return x.sim.FailMachine(m.SystemID, "disk on fire") }
 		}
 		if err := act(); err != nil {
 			t.Error(err)
@@ -400,37 +400,37 @@ func (x *target) end(t *testing.T, m sim.Machine, well bool) {
 	if theSite.pilot == nil {
 		return // it boots, and ends by itself
 	}
-	verb := realmaas.Commissioned
+	verb := realmaas.VerbCommissioned
 	switch {
 	case m.StatusName == "Deploying" && well:
-		verb = realmaas.Deployed
+		verb = realmaas.VerbDeployed
 	case m.StatusName == "Deploying":
-		verb = realmaas.DeploymentFailed
+		verb = realmaas.VerbDeploymentFailed
 	case !well:
-		verb = realmaas.CommissioningFailed
+		verb = realmaas.VerbCommissioningFailed
 	}
 	if _, err := theSite.Drive.Run(context.Background(), verb, m.SystemID); err != nil {
 		t.Error(err)
 	}
 }
 
-// burning are the words of a failure, where the simulator says why it is one. Scripts of
+// failureText are the words of a failure, where the simulator says why it is one. Scripts of
 // a commissioning only fail (metadataserver/api.py, signal).
-func (x *target) burning(during, text string) string {
+func (x *target) failureText(during, text string) string {
 	if x.sim == nil || during == "Commissioning" {
 		return text
 	}
 	return text + " disk on fire"
 }
 
-// change edits a machine on a real MAAS as an operator would, by its API.
-func (x *target) change(t *testing.T, name string, e sim.MachineEdit) {
+// editMachineOnSite edits a machine on a real MAAS as an operator would, by its API.
+func (x *target) editMachineOnSite(t *testing.T, name string, e sim.MachineEdit) {
 	t.Helper()
-	m := x.machine(t, name)
+	m := x.findMachine(t, name)
 	form := url.Values{}
 	set := func(field string, value *string) {
 		if value != nil {
-			there, _ := x.names.there(*value)
+			there, _ := x.names.existingName(*value)
 			form.Set(field, there)
 		}
 	}
@@ -446,7 +446,7 @@ func (x *target) change(t *testing.T, name string, e sim.MachineEdit) {
 		err = theSite.client.Change(t.Context(), m.SystemID, form)
 	}
 	if err == nil && e.Tags != nil {
-		err = x.retag(t.Context(), m.SystemID, *e.Tags)
+		err = x.setTags(t.Context(), m.SystemID, *e.Tags)
 	}
 	if err == nil && e.Locked != nil {
 		err = theSite.client.Operate(t.Context(), m.SystemID, map[bool]string{true: "lock", false: "unlock"}[*e.Locked], nil)
@@ -459,8 +459,8 @@ func (x *target) change(t *testing.T, name string, e sim.MachineEdit) {
 	}
 }
 
-// retag gives a machine other tags.
-func (x *target) retag(ctx context.Context, systemID string, words []string) error {
+// setTags gives a machine other tags.
+func (x *target) setTags(ctx context.Context, systemID string, words []string) error {
 	m, err := theSite.client.Machine(ctx, systemID)
 	if err != nil {
 		return err
@@ -470,7 +470,7 @@ func (x *target) retag(ctx context.Context, systemID string, words []string) err
 		tags = append(tags, x.names.tag(word))
 	}
 	for _, tag := range m.Tags {
-		if tag == "virtual" || tag == "pod-console-logging" || tag == x.names.given["rack1"] {
+		if tag == "virtual" || tag == "pod-console-logging" || tag == x.names.existingNames["rack1"] {
 			tags = append(tags, tag)
 		}
 	}
@@ -482,17 +482,17 @@ func (x *target) retag(ctx context.Context, systemID string, words []string) err
 // instance, too.
 func (x *target) deleteMachine(t *testing.T, name string) {
 	t.Helper()
-	m := x.machine(t, name)
+	m := x.findMachine(t, name)
 	if x.sim != nil {
 		if err := x.sim.DeleteMachine(m.SystemID); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if _, err := theSite.client.Do(t.Context(), "DELETE", "machines/"+m.SystemID+"/", nil); err != nil {
+	if _, err := theSite.client.Send(t.Context(), "DELETE", "machines/"+m.SystemID+"/", nil); err != nil {
 		t.Fatal(err)
 	}
-	if !onLXD() {
+	if !isLXDColumn() {
 		return
 	}
 	for _, l := range x.servers() {
@@ -501,8 +501,8 @@ func (x *target) deleteMachine(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 		for _, i := range all {
-			if i.Name == x.called(t, name) {
-				if err := l.Remove(t.Context(), i.Project, i.Name); err != nil {
+			if i.Name == x.siteNameOf(t, name) {
+				if err := l.RemoveVM(t.Context(), i.Project, i.Name); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -510,12 +510,12 @@ func (x *target) deleteMachine(t *testing.T, name string) {
 	}
 }
 
-// called is the name that this MAAS has for a word of the tests.
-func (x *target) called(t *testing.T, word string) string {
+// siteNameOf is the name that this MAAS has for a word of the tests.
+func (x *target) siteNameOf(t *testing.T, word string) string {
 	t.Helper()
-	name, ok := x.names.there(word)
+	name, ok := x.names.existingName(word)
 	if !ok {
-		t.Skip(missing(word))
+		t.Skip(missingReason(word))
 	}
 	return name
 }
@@ -530,21 +530,21 @@ func (x *target) refreshHost(t *testing.T) {
 		}
 		return
 	}
-	theSite.alone(func() {
-		why, err := theSite.client.WhyNotRefresh(t.Context(), x.hostID(t), theSite.LXDs)
+	theSite.actAlone(func() {
+		why, err := theSite.client.WhyNotRefresh(t.Context(), x.vmHostNumber(t), theSite.LXDs)
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case why != "":
 			leaveOut(t, "refresh the VM host", why)
 		default:
-			x.post(t, fmt.Sprintf("vm-hosts/%d/?op=refresh", x.hostID(t)), nil)
+			x.postForm(t, fmt.Sprintf("vm-hosts/%d/?op=refresh", x.vmHostNumber(t)), nil)
 		}
 	})
 }
 
-// hostID is the number that MAAS gives the target's VM host.
-func (x *target) hostID(t *testing.T) int {
+// vmHostNumber is the number that MAAS gives the target's VM host.
+func (x *target) vmHostNumber(t *testing.T) int {
 	t.Helper()
 	if x.sim != nil {
 		return 1
@@ -562,18 +562,18 @@ func (x *target) hostID(t *testing.T) int {
 	return 0
 }
 
-// onHost is a resource of the target's host, on another one.
-func (x *target) onHost(word, body string) string {
+// onOtherHost is a resource of the target's host, on another one.
+func (x *target) onOtherHost(word, body string) string {
 	return strings.Replace(body, fmt.Sprintf("%q", x.host), fmt.Sprintf("%q", word), 1)
 }
 
-// cores is the check of a number of cores, which is so many times that of the machine
+// checkCores is the check of a number of cores, which is so many times that of the machine
 // node1. Where guests are played, another machine's LXD may answer for it.
-func (x *metalTarget) cores(times int64) knownvalue.Check {
+func (x *metalTarget) checkCores(times int64) knownvalue.Check {
 	switch {
 	case x.sim != nil:
 		return knownvalue.Int64Exact(8 * times)
-	case !theSite.Drive.Plays():
+	case !theSite.Drive.HasCommand():
 		return knownvalue.Int64Exact(int64(x.lent[0].Cores) * times)
 	}
 	return knownvalue.Int64Func(func(n int64) error {
@@ -584,9 +584,9 @@ func (x *metalTarget) cores(times int64) knownvalue.Check {
 	})
 }
 
-// putKey puts the key of the fleet beside a ledger: stories run at once, and hosts of
+// putFleetKey puts the key of the fleet beside a ledger: stories run at once, and hosts of
 // one MAAS that trust several keys would be a fleet that is split.
-func (s *site) putKey(t *testing.T, file string) {
+func (s *site) putFleetKey(t *testing.T, file string) {
 	t.Helper()
 	if len(s.LXDs) == 0 {
 		return // one story with machines at a time makes its own
@@ -598,8 +598,8 @@ func (s *site) putKey(t *testing.T, file string) {
 	}
 }
 
-// named puts names in the place of words in a form that is sent to MAAS.
-func (x *target) named(form string) string {
+// translateForm puts names in the place of words in a form that is sent to MAAS.
+func (x *target) translateForm(form string) string {
 	values, err := url.ParseQuery(form)
 	if err != nil || x.names == nil {
 		return form
@@ -608,11 +608,11 @@ func (x *target) named(form string) string {
 		for n, word := range words {
 			switch {
 			case field == "hostname" || field == "name":
-				words[n] = x.names.make(word)
+				words[n] = x.names.newName(word)
 			case field == "tag":
 				words[n] = x.names.tag(word)
-			case (field == "zone" || field == "pool") && x.names.knows(word):
-				words[n], _ = x.names.there(word)
+			case (field == "zone" || field == "pool") && x.names.hasName(word):
+				words[n], _ = x.names.existingName(word)
 			}
 		}
 	}

@@ -28,40 +28,40 @@ var runPrefix = sync.OnceValue(func() string { return fmt.Sprintf("tf-acc-%04x-"
 // site is the real MAAS that the environment names, and what may be used of it.
 type site struct {
 	realmaas.Settings
-	client *realmaas.Client
-	pilot  *realmaas.Pilot
-	given  map[string]string // names of the simulated world's words
-	lent   []realmaas.Machine
-	kept   []string // system ids of all machines that are lent: no sweep removes them
-	inLXD  bool     // the provider makes VMs, in LXD
+	client        *realmaas.Client
+	pilot         *realmaas.Pilot
+	existingNames map[string]string // names of the simulated world's words
+	lent          []realmaas.Machine
+	lentIDs       []string // system ids of all machines that are lent: no sweep removes them
+	makesVMsInLXD bool     // the provider makes VMs, in LXD
 
-	lending  sync.Once
-	idle     chan []realmaas.Machine // machines that no test has
-	borrowed sync.Map                // by test: the machines that it has
+	lendOnce     sync.Once
+	idleMachines chan []realmaas.Machine // machines that no test has
+	borrowed     sync.Map                // by test: the machines that it has
 
-	standsFor sync.Map      // lent machines that a story has now: their hostnames, and the story's words for them
-	before    []string      // what there was
-	lacks     string        // why no story can run; empty: they can
-	slots     chan struct{} // of the stories that are under way
-	single    sync.Mutex    // of a story that is under way alone
-	undo      undoing       // what the run has done, and is to take back
-	ending    ending
+	standIns        sync.Map      // lent machines that a story has now: their hostnames, and the story's words for them
+	inventoryBefore []string      // what there was
+	unusableReason  string        // why no story can run; empty: they can
+	storySlots      chan struct{} // of the stories that are under way
+	soloMutex       sync.Mutex    // of a story that is under way alone
+	undo            undoStack     // what the run has done, and is to take back
+	storyStop       storyStop
 
-	addresses sync.Map     // free addresses that tests use, and the tests' word for each
-	free      []netip.Addr // addresses in it that MAAS has given nobody
-	mu        sync.Mutex   // of free
+	addresses     sync.Map     // free addresses that tests use, and the tests' word for each
+	freeAddresses []netip.Addr // addresses in it that MAAS has given nobody
+	mu            sync.Mutex   // of free
 }
 
 // theSite is prepared once for all tests; nil on the simulator.
 var theSite *site
 
-// onSite tells whether the suite runs on a MAAS that it did not make.
-func onSite() bool { return theSite != nil }
+// isOnSite tells whether the suite runs on a MAAS that it did not make.
+func isOnSite() bool { return theSite != nil }
 
 // openSite prepares the MAAS that the environment names, if it names one. What it has
 // done is taken back where it fails, or is interrupted.
 func openSite() error {
-	settings, err := realmaas.Read(os.Getenv)
+	settings, err := realmaas.ReadSettings(os.Getenv)
 	if settings == nil || err != nil {
 		return err
 	}
@@ -73,18 +73,18 @@ func openSite() error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // who reads the output may go first
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals...)
 	defer stop()
-	s := newSite(*settings, onLXD())
+	s := newSite(*settings, isLXDColumn())
 	if err := s.open(ctx); err != nil {
 		return errors.Join(err, s.undo.run())
 	}
 	theSite = s
-	go s.watch(signals, time.After(s.Deadline), os.Exit)
+	go s.watchForEnd(signals, time.After(s.Deadline), os.Exit)
 	return nil
 }
 
 // newSite is a MAAS of which nothing has been looked at.
 func newSite(settings realmaas.Settings, inLXD bool) *site {
-	return &site{Settings: settings, inLXD: inLXD, slots: make(chan struct{}, max(settings.Parallel, 1)), ending: ending{begun: make(chan struct{})}}
+	return &site{Settings: settings, makesVMsInLXD: inLXD, storySlots: make(chan struct{}, max(settings.Parallel, 1)), storyStop: storyStop{begun: make(chan struct{})}}
 }
 
 // open looks at a MAAS and prepares it. What it does, it puts on the stack of what is to
@@ -93,12 +93,12 @@ func (s *site) open(ctx context.Context) (err error) {
 	if s.client, err = s.Open(ctx); err != nil {
 		return err
 	}
-	if s.before, err = s.inventory(ctx); err != nil {
+	if s.inventoryBefore, err = s.inventory(ctx); err != nil {
 		return err
 	}
 	driving, end := context.WithCancel(context.Background())
 	s.undo.push("end the pilot", func(context.Context) error { end(); return nil })
-	s.undo.push("compare MAAS with what it was", s.compare)
+	s.undo.push("compare MAAS with what it was", s.compareInventory)
 	s.undo.push("remove what the run left", func(ctx context.Context) error {
 		removed, err := s.sweep(ctx, runPrefix())
 		for _, what := range removed {
@@ -109,8 +109,8 @@ func (s *site) open(ctx context.Context) (err error) {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	s.undo.push("give back the lent machines", func(ctx context.Context) error { return s.giveBack(ctx, s.lent) })
-	if s.Drive.Plays() {
+	s.undo.push("give back the lent machines", func(ctx context.Context) error { return s.releaseMachines(ctx, s.lent) })
+	if s.Drive.HasCommand() {
 		s.pilot = realmaas.NewPilot(s.client, s.Drive, s.isOurs, s.isLent, min(s.Interval/2, time.Second), func(text string) { fmt.Println("drive: " + text) })
 		go s.pilot.Run(driving)
 	}
@@ -134,24 +134,24 @@ func (s *site) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, name := range s.Machines {
-		m, err := realmaas.Find(machines, name)
+		m, err := realmaas.FindMachine(machines, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", realmaas.MachinesVariable, err)
 		}
 		if m.StatusName != "Ready" || m.Owner != "" {
 			return fmt.Errorf("%s: machine %s is %s of %q, and must be Ready and nobody's", realmaas.MachinesVariable, name, m.StatusName, m.Owner)
 		}
-		s.lent, s.kept = append(s.lent, m), append(s.kept, m.SystemID)
+		s.lent, s.lentIDs = append(s.lent, m), append(s.lentIDs, m.SystemID)
 	}
-	host, err := s.host(ctx, s.VMHost, machines)
-	if s.inLXD && errors.Is(err, errNoLXDHost) {
+	host, err := s.findHost(ctx, s.VMHost, machines)
+	if s.makesVMsInLXD && errors.Is(err, errNoLXDHost) {
 		host, err = s.lendHost(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	second, err := s.host(ctx, s.VMHost2, machines)
-	if s.inLXD && errors.Is(err, errNoLXDHost) {
+	second, err := s.findHost(ctx, s.VMHost2, machines)
+	if s.makesVMsInLXD && errors.Is(err, errNoLXDHost) {
 		s.VMHost2, err = "", nil // stories that need two hosts are skipped
 	}
 	if err != nil {
@@ -166,19 +166,19 @@ func (s *site) prepare(ctx context.Context) error {
 			continue
 		}
 		*made.name = runPrefix() + "other"
-		if _, err := s.client.Do(ctx, http.MethodPost, made.path, url.Values{"name": {*made.name}}); err != nil {
+		if _, err := s.client.Send(ctx, http.MethodPost, made.path, url.Values{"name": {*made.name}}); err != nil {
 			return err
 		}
 	}
-	s.given = map[string]string{
+	s.existingNames = map[string]string{
 		"lxd1": s.VMHost, "lxd2": s.VMHost2, "az1": host.zone, "az2": s.Zone, "kvm": s.Pool, "default": "default", "maas": host.domain,
 		"ubuntu/noble": s.Image, "virtual": "virtual", "rack1": host.tag, "node1": "", "node2": "", "small": "", "stray": "", "metal": "",
 		"fast": host.otherPool, "pod-console-logging": "pod-console-logging",
 	}
 	if s.Image != "ubuntu/noble" {
-		s.given["ga-24.04"], s.given["hwe-24.04"] = "", "" // kernels of that image alone
+		s.existingNames["ga-24.04"], s.existingNames["hwe-24.04"] = "", "" // kernels of that image alone
 	}
-	return s.findMore(ctx)
+	return s.findImagesAndNetworks(ctx)
 }
 
 // errNoLXDHost says that MAAS has no host of the provider's by a name.
@@ -188,7 +188,7 @@ var errNoLXDHost = errors.New("no machine says that it is LXD host")
 // of itself that the first LXD is its own. So VMs are made in that LXD.
 func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 	if len(s.LXDs) == 0 || len(s.lent) == 0 {
-		s.lacks = fmt.Sprintf("no LXD host of the provider's is called %s; to make one, name an LXD with %s and a machine with %s",
+		s.unusableReason = fmt.Sprintf("no LXD host of the provider's is called %s; to make one, name an LXD with %s and a machine with %s",
 			s.VMHost, realmaas.LXDVariable, realmaas.MachinesVariable)
 		return siteHost{}, nil
 	}
@@ -201,12 +201,12 @@ func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 		return siteHost{}, err
 	}
 	s.undo.push("give back "+m.Hostname+", which was an LXD host for the run", func(ctx context.Context) error {
-		return s.giveBack(ctx, []realmaas.Machine{m})
+		return s.releaseMachines(ctx, []realmaas.Machine{m})
 	})
 	if err := s.client.AddBridge(ctx, m.SystemID, bridge); err != nil {
 		return siteHost{}, fmt.Errorf("cannot put the bridge %s of the LXD on machine %s: %w", bridge, m.Hostname, err)
 	}
-	if err := s.deploy(ctx, m.SystemID); err != nil {
+	if err := s.deployMachine(ctx, m.SystemID); err != nil {
 		return siteHost{}, fmt.Errorf("cannot deploy %s as an LXD host: %w", m.Hostname, err)
 	}
 	s.VMHost = runPrefix() + "host"
@@ -234,16 +234,16 @@ func (s *site) lendHost(ctx context.Context) (siteHost, error) {
 	return siteHost{zone: zone, domain: m.Domain.Name, otherPool: pool}, err
 }
 
-// deploy deploys a machine, and waits until it is Deployed.
-func (s *site) deploy(ctx context.Context, systemID string) error {
-	if _, err := s.client.Do(ctx, http.MethodPost, "machines/?op=allocate", url.Values{"system_id": {systemID}}); err != nil {
+// deployMachine deploys a machine, and waits until it is Deployed.
+func (s *site) deployMachine(ctx context.Context, systemID string) error {
+	if _, err := s.client.Send(ctx, http.MethodPost, "machines/?op=allocate", url.Values{"system_id": {systemID}}); err != nil {
 		return err
 	}
 	if err := s.client.Operate(ctx, systemID, "deploy", url.Values{"distro_series": {s.Image}}); err != nil {
 		return err
 	}
-	if s.Drive.Plays() {
-		if _, err := s.Drive.Run(ctx, realmaas.Deployed, systemID); err != nil {
+	if s.Drive.HasCommand() {
+		if _, err := s.Drive.Run(ctx, realmaas.VerbDeployed, systemID); err != nil {
 			return err
 		}
 	}
@@ -255,7 +255,7 @@ func (s *site) deploy(ctx context.Context, systemID string) error {
 		if strings.HasPrefix(m.StatusName, "Failed") {
 			return fmt.Errorf("it is %s: %s", m.StatusName, m.StatusMessage)
 		}
-		if err := realmaas.Wait(ctx, min(s.Interval, 2*time.Second)); err != nil {
+		if err := realmaas.WaitFor(ctx, min(s.Interval, 2*time.Second)); err != nil {
 			return err
 		}
 	}
@@ -264,14 +264,14 @@ func (s *site) deploy(ctx context.Context, systemID string) error {
 // siteHost is what the suite knows of a host to make VMs on.
 type siteHost struct{ zone, tag, domain, otherPool string }
 
-// host finds a VM host by its name, or where MAAS has none the machine that says it
+// findHost finds a VM host by its name, or where MAAS has none the machine that says it
 // is one. An empty name is none.
-func (s *site) host(ctx context.Context, name string, machines []realmaas.Machine) (siteHost, error) {
+func (s *site) findHost(ctx context.Context, name string, machines []realmaas.Machine) (siteHost, error) {
 	if name == "" {
 		return siteHost{}, nil
 	}
 	domain := "maas"
-	if s.inLXD {
+	if s.makesVMsInLXD {
 		for _, m := range machines {
 			if m.OwnerData["maaslxd-name"] == name || m.Hostname == name && m.OwnerData["maaslxd-address"] != "" {
 				pool, err := s.otherPool(ctx, m.OwnerData["maaslxd-storage-pool"])
@@ -324,31 +324,31 @@ func firstTag(tags []string) string {
 	return ""
 }
 
-// findMore finds a second image, and the networks.
-func (s *site) findMore(ctx context.Context) error {
+// findImagesAndNetworks finds a second image, and the networks.
+func (s *site) findImagesAndNetworks(ctx context.Context) error {
 	var images []struct{ Name string }
-	if err := s.client.Look(ctx, "boot-resources/", &images); err != nil {
+	if err := s.client.GetJSON(ctx, "boot-resources/", &images); err != nil {
 		return err
 	}
-	s.given["ubuntu/jammy"] = ""
+	s.existingNames["ubuntu/jammy"] = ""
 	for _, i := range images {
 		if i.Name != s.Image && strings.HasPrefix(i.Name, "ubuntu/") {
-			s.given["ubuntu/jammy"] = i.Name
+			s.existingNames["ubuntu/jammy"] = i.Name
 		}
 	}
 	var domains []struct {
 		Name    string
 		Default bool `json:"is_default"`
 	}
-	if err := s.client.Look(ctx, "domains/", &domains); err != nil {
+	if err := s.client.GetJSON(ctx, "domains/", &domains); err != nil {
 		return err
 	}
-	s.given["example.org"] = ""
+	s.existingNames["example.org"] = ""
 	for _, d := range domains {
 		if d.Default {
-			s.given["maas"] = d.Name
-		} else if s.given["example.org"] == "" {
-			s.given["example.org"] = d.Name
+			s.existingNames["maas"] = d.Name
+		} else if s.existingNames["example.org"] == "" {
+			s.existingNames["example.org"] = d.Name
 		}
 	}
 	return s.findNetworks(ctx)
@@ -364,19 +364,19 @@ func (s *site) findNetworks(ctx context.Context) error {
 			DHCP bool `json:"dhcp_on"`
 		}
 	}
-	if err := s.client.Look(ctx, "subnets/", &subnets); err != nil {
+	if err := s.client.GetJSON(ctx, "subnets/", &subnets); err != nil {
 		return err
 	}
-	s.given["lan"], s.given["dark"] = "", ""
+	s.existingNames["lan"], s.existingNames["dark"] = "", ""
 	for _, n := range subnets {
 		word, cidr := "dark", "10.78.0.0/24"
 		if n.VLAN.DHCP {
 			word, cidr = "lan", "10.77.0.0/24"
 		}
-		if s.given[word] == "" {
-			s.given[word], s.given[cidr] = n.Name, n.CIDR
+		if s.existingNames[word] == "" {
+			s.existingNames[word], s.existingNames[cidr] = n.Name, n.CIDR
 		}
-		if word == "lan" && n.Name == s.given["lan"] {
+		if word == "lan" && n.Name == s.existingNames["lan"] {
 			if err := s.findAddresses(ctx, n.ID); err != nil {
 				return err
 			}
@@ -388,7 +388,7 @@ func (s *site) findNetworks(ctx context.Context) error {
 // findAddresses lists some addresses that a machine can have in a network.
 func (s *site) findAddresses(ctx context.Context, subnet int) error {
 	var ranges []struct{ Start, End string }
-	if err := s.client.Look(ctx, fmt.Sprintf("subnets/%d/?op=unreserved_ip_ranges", subnet), &ranges); err != nil {
+	if err := s.client.GetJSON(ctx, fmt.Sprintf("subnets/%d/?op=unreserved_ip_ranges", subnet), &ranges); err != nil {
 		return err
 	}
 	for _, r := range ranges {
@@ -397,8 +397,8 @@ func (s *site) findAddresses(ctx context.Context, subnet int) error {
 			continue
 		}
 		end, err := netip.ParseAddr(r.End)
-		for a := end; err == nil && a.Compare(start) > 0 && len(s.free) < 64; a = a.Prev() {
-			s.free = append(s.free, a)
+		for a := end; err == nil && a.Compare(start) > 0 && len(s.freeAddresses) < 64; a = a.Prev() {
+			s.freeAddresses = append(s.freeAddresses, a)
 		}
 	}
 	return nil
@@ -408,32 +408,32 @@ func (s *site) findAddresses(ctx context.Context, subnet int) error {
 func (s *site) freeAddress(word string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.free) == 0 {
+	if len(s.freeAddresses) == 0 {
 		return ""
 	}
-	address := s.free[0].String()
-	s.free = s.free[1:]
+	address := s.freeAddresses[0].String()
+	s.freeAddresses = s.freeAddresses[1:]
 	s.addresses.Store(address, word)
 	return address
 }
 
-// pairs are the lent machines, two and two: what one test has at a time.
-func (s *site) pairs() chan []realmaas.Machine {
-	s.lending.Do(func() {
-		s.idle = make(chan []realmaas.Machine, len(s.lent))
+// lentPairs are the lent machines, two and two: what one test has at a time.
+func (s *site) lentPairs() chan []realmaas.Machine {
+	s.lendOnce.Do(func() {
+		s.idleMachines = make(chan []realmaas.Machine, len(s.lent))
 		for pair := range slices.Chunk(s.lent, 2) {
-			s.idle <- pair
+			s.idleMachines <- pair
 			if len(s.LXDs) == 0 {
 				break // each story has a key of its own, and those of several would split the fleet
 			}
 		}
 	})
-	return s.idle
+	return s.idleMachines
 }
 
-// lend gives a test two lent machines, or the only one, and takes them back after it.
+// lendMachines gives a test two lent machines, or the only one, and takes them back after it.
 // It waits until some are idle.
-func (s *site) lend(t *testing.T) []realmaas.Machine {
+func (s *site) lendMachines(t *testing.T) []realmaas.Machine {
 	t.Helper()
 	if len(s.lent) == 0 {
 		t.Skipf("it deploys a machine of MAAS, and %s names none", realmaas.MachinesVariable)
@@ -443,17 +443,17 @@ func (s *site) lend(t *testing.T) []realmaas.Machine {
 	}
 	var pair []realmaas.Machine
 	select {
-	case pair = <-s.pairs():
-	case <-s.ending.begun:
-		t.Skip(s.ending.reason())
+	case pair = <-s.lentPairs():
+	case <-s.storyStop.begun:
+		t.Skip(s.storyStop.reason())
 	}
 	s.borrowed.Store(t, pair)
 	t.Cleanup(func() {
 		s.borrowed.Delete(t)
-		defer func() { s.pairs() <- pair }()
+		defer func() { s.lentPairs() <- pair }()
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 		defer cancel()
-		if err := s.giveBack(ctx, pair); err != nil {
+		if err := s.releaseMachines(ctx, pair); err != nil {
 			t.Error(err)
 		}
 	})

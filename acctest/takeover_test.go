@@ -15,33 +15,33 @@ import (
 	program "github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-// newUpgradable is a MAAS with VM hosts that is about to be upgraded, and whose
+// newUpgradeTarget is a MAAS with VM hosts that is about to be upgraded, and whose
 // LXDs can be reached: real ones in the column of LXDs.
-func newUpgradable(t *testing.T) *metalTarget {
+func newUpgradeTarget(t *testing.T) *metalTarget {
 	t.Helper()
-	inColumn(t)
-	m := world()
-	bareMetal(&m)
+	skipUnlessInColumn(t)
+	m := simulatedModel()
+	addBareMetal(&m)
 	m.LXDListen = sim.LXDListenAuto
 	for n := range m.Subnets {
 		m.Subnets[n].CIDR = ""
 	}
 	var real []sim.Option
-	if onLXD() {
-		m.Hosts, real = nil, []sim.Option{sim.WithLXDs(lender())}
+	if isLXDColumn() {
+		m.Hosts, real = nil, []sim.Option{sim.WithLXDs(lxdLender())}
 	}
-	s := sim.Start(t, m, real...)
-	return &metalTarget{target: &target{url: s.URL, key: s.APIKey(), sim: s, image: "ubuntu/noble", ownKey: true}, folder: t.TempDir()}
+	s := sim.StartServer(t, m, real...)
+	return &metalTarget{target: &target{url: s.URL, key: s.APIKey(), sim: s, image: "ubuntu/noble", makesOwnKey: true}, folder: t.TempDir()}
 }
 
-// fleet is a configuration of hosts, as name to machine, and of VMs, as name to
+// fleetConfig is a configuration of hosts, as name to machine, and of VMs, as name to
 // host.
-func (x *metalTarget) fleet(hosts, vms map[string]string) string {
-	return x.fleetBy("name", hosts, vms)
+func (x *metalTarget) fleetConfig(hosts, vms map[string]string) string {
+	return x.fleetConfigBy("name", hosts, vms)
 }
 
-// fleetBy is fleet with the attribute of a host by which its VMs name it.
-func (x *metalTarget) fleetBy(by string, hosts, vms map[string]string) string {
+// fleetConfigBy is fleet with the attribute of a host by which its VMs name it.
+func (x *metalTarget) fleetConfigBy(by string, hosts, vms map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		fmt.Fprintf(&text, `
@@ -68,11 +68,11 @@ resource "maaslxd_vm" %[1]q {
 }
 `, name, vms[name], by)
 	}
-	return x.reaching(text.String())
+	return x.configReachingLXD(text.String())
 }
 
-// known are the machines of the fleet, by hostname.
-func (x *metalTarget) known() map[string]string {
+// machineIDs are the machines of the fleet, by hostname.
+func (x *metalTarget) machineIDs() map[string]string {
 	ids := map[string]string{}
 	for _, m := range x.machines() {
 		ids[m.Hostname] = m.SystemID
@@ -80,8 +80,8 @@ func (x *metalTarget) known() map[string]string {
 	return ids
 }
 
-// rehearse wants of capi-bridge check upgrade that nothing is missing, and these words.
-func (x *metalTarget) rehearse(t *testing.T, words ...string) {
+// checkUpgrade wants of capi-bridge check upgrade that nothing is missing, and these words.
+func (x *metalTarget) checkUpgrade(t *testing.T, words ...string) {
 	t.Helper()
 	env := map[string]string{"MAAS_ENDPOINT": x.url, "MAAS_API_KEY": x.key, "MAASLXD_LXD_CLIENT_CERT": x.keyFile(), "MAASLXD_LXD_CLIENT_KEY": x.keyFile()}
 	var out bytes.Buffer
@@ -102,30 +102,30 @@ func (x *metalTarget) rehearse(t *testing.T, words ...string) {
 // unchanged, on the MAAS that its upgrade leaves.
 func TestAccTakeover(t *testing.T) {
 	t.Parallel()
-	x := newUpgradable(t)
+	x := newUpgradeTarget(t)
 	hosts := map[string]string{"kvm1": "node1", "kvm2": "node2"}
 	vms := map[string]string{"web1": "kvm1", "web2": "kvm1", "db1": "kvm2"}
-	w := newWorkspace(t, x.fleet(hosts, vms))
+	w := newWorkspace(t, x.fleetConfig(hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	before := x.known()
+	before := x.machineIDs()
 
-	x.rehearse(t, "VM host kvm1: its machine", "VM host kvm2: its machine", "VM web1 (", "3 VMs were looked at")
-	if err := x.inside().Upgrade(); err != nil {
+	x.checkUpgrade(t, "VM host kvm1: its machine", "VM host kvm2: its machine", "VM web1 (", "3 VMs were looked at")
+	if err := x.simulatorOrSkip().Upgrade(); err != nil {
 		t.Fatal(err)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	w.configure(t, x.fleetBy("system_id", hosts, vms))
+	w.configure(t, x.fleetConfigBy("system_id", hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if diff := cmp.Diff(before, x.known()); diff != "" {
+	if diff := cmp.Diff(before, x.machineIDs()); diff != "" {
 		t.Errorf("machines by the system ids of hosts (-before +after):\n%s", diff)
 	}
 	vms["web3"] = "kvm1"
-	w.configure(t, x.fleet(hosts, vms))
+	w.configure(t, x.fleetConfig(hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	after := x.known()
+	after := x.machineIDs()
 	if after["web3"] == "" {
 		t.Error("the further VM is not there")
 	}
@@ -137,7 +137,7 @@ func TestAccTakeover(t *testing.T) {
 	delete(vms, "web1")
 	delete(vms, "db1")
 	delete(hosts, "kvm2")
-	w.configure(t, x.fleet(hosts, vms))
+	w.configure(t, x.fleetConfig(hosts, vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	var left []string
 	for _, i := range x.instances() {
@@ -150,7 +150,7 @@ func TestAccTakeover(t *testing.T) {
 		t.Error(err)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1", "node2")(nil); err != nil {
+	if err := x.checkNothingLeft("node1", "node2")(nil); err != nil {
 		t.Error(err)
 	}
 }

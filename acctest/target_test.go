@@ -20,21 +20,21 @@ import (
 
 // target is the MAAS that a test runs against, and what there is to use on it.
 type target struct {
-	url, key string
-	sim      *sim.Server         // nil on a real MAAS
-	names    *naming             // nil on the simulator
-	t        *testing.T          // the test that it is for
-	own      prefixes            // of the names of what the test makes
-	holding  bool                // machines of the test stay in their transitions
-	lent     []realmaas.Machine  // machines that the test has for itself
-	pair     func() realmaas.LXD // the key pair that hosts of the test trust
+	url, key         string
+	sim              *sim.Server         // nil on a real MAAS
+	names            *nameTranslator     // nil on the simulator
+	t                *testing.T          // the test that it is for
+	ownPrefixes      prefixes            // of the names of what the test makes
+	holdsTransitions bool                // machines of the test stay in their transitions
+	lent             []realmaas.Machine  // machines that the test has for itself
+	hostKeyPair      func() realmaas.LXD // the key pair that hosts of the test trust
 
 	host  string // VM host to compose on
 	zone  string // a zone that the host is not in
 	pool  string // a resource pool that the host is not in
 	image string // an image to deploy, empty to leave that out on a real MAAS
 
-	ownKey bool // makes a key of its own, beside its ledger
+	makesOwnKey bool // makes a key of its own, beside its ledger
 }
 
 // providers serves the provider under test in this process.
@@ -48,16 +48,16 @@ const ledgerVariable = "MAASLXD_LEDGER"
 // TestMain says what the suite runs against, and keeps settings of the user's
 // own away from the simulator.
 func TestMain(m *testing.M) {
-	if !slices.Contains([]string{columnMAAS, columnLXD}, column()) {
-		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, column(), columnMAAS, columnLXD)
+	if !slices.Contains([]string{columnMAAS, columnLXD}, currentColumn()) {
+		fmt.Fprintf(os.Stderr, "%s is %q, and may be %s or %s\n", columnVariable, currentColumn(), columnMAAS, columnLXD)
 		os.Exit(1)
 	}
 	if err := openSite(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	unsetOurs()
-	if onSite() {
+	unsetProviderVariables()
+	if isOnSite() {
 		if err := os.Setenv(realmaas.CACertVariable, theSite.CACert); err != nil { // the provider trusts it, too
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(closeSite(1))
@@ -66,14 +66,14 @@ func TestMain(m *testing.M) {
 	} else {
 		fmt.Println("acceptance tests run on the simulator,", map[string]string{
 			columnMAAS: "whose MAAS has VM hosts, with simulated LXDs", columnLXD: "whose MAAS has no VM hosts, with real LXDs",
-		}[column()])
+		}[currentColumn()])
 	}
-	os.Exit(closeSite(withLedger(m.Run)))
+	os.Exit(closeSite(runWithLedger(m.Run)))
 }
 
-// unsetOurs keeps settings of the user's own away from the provider: a test says
+// unsetProviderVariables keeps settings of the user's own away from the provider: a test says
 // itself what it wants.
-func unsetOurs() {
+func unsetProviderVariables() {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "MAAS_API_") || strings.HasPrefix(name, "MAASLXD_LXD_") || name == ledgerVariable || strings.HasPrefix(name, "TF_VAR_") || strings.HasPrefix(name, "TF_CLI_ARGS") {
@@ -82,9 +82,9 @@ func unsetOurs() {
 	}
 }
 
-// withLedger runs the tests with a ledger of their own, unless the environment
+// runWithLedger runs the tests with a ledger of their own, unless the environment
 // names one: the user's is not for machines that do not exist.
-func withLedger(run func() int) int {
+func runWithLedger(run func() int) int {
 	if os.Getenv(ledgerVariable) != "" {
 		return run()
 	}
@@ -101,8 +101,8 @@ func withLedger(run func() int) int {
 	return run()
 }
 
-// world is the simulated MAAS: two hosts in two zones, and quick machines.
-func world() sim.Model {
+// simulatedModel is the simulated MAAS: two hosts in two zones, and quick machines.
+func simulatedModel() sim.Model {
 	return sim.Model{
 		MAASVersion: sim.Version37,
 		Zones:       []string{"az1", "az2"},
@@ -131,43 +131,43 @@ func world() sim.Model {
 // one of its own for this test, whose world is changed so.
 func newTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
-	if !onSite() {
-		return simulated(t, changes...)
+	if !isOnSite() {
+		return newSimulatedTarget(t, changes...)
 	}
-	return theSite.target(t)
+	return theSite.newTarget(t)
 }
 
-// simulated returns a simulated MAAS whatever the environment says: for tests
+// newSimulatedTarget returns a simulated MAAS whatever the environment says: for tests
 // that break things, or look at what a real MAAS does not show.
-func simulated(t *testing.T, changes ...func(*sim.Model)) *target {
+func newSimulatedTarget(t *testing.T, changes ...func(*sim.Model)) *target {
 	t.Helper()
-	if onSite() {
+	if isOnSite() {
 		t.Skip("runs only on the simulator: it breaks MAAS, or looks inside")
 	}
-	inColumn(t)
-	m := world()
+	skipUnlessInColumn(t)
+	m := simulatedModel()
 	for _, change := range changes {
 		change(&m)
 	}
-	s := start(t, m)
+	s := startSimulator(t, m)
 	return &target{
 		url: s.URL, key: s.APIKey(), sim: s, t: t,
 		host: "lxd1", zone: "az2", pool: "kvm", image: "ubuntu/noble",
 	}
 }
 
-// sized is newTarget for a test that is about sizes and addresses of the simulated
+// newSizedTarget is newTarget for a test that is about sizes and addresses of the simulated
 // world: on a real MAAS it is skipped.
-func sized(t *testing.T) *target {
+func newSizedTarget(t *testing.T) *target {
 	t.Helper()
-	if onSite() {
-		t.Skip("runs only on the simulator: " + ofWorld)
+	if isOnSite() {
+		t.Skip("runs only on the simulator: " + siteSimulatedValues)
 	}
-	return simulated(t)
+	return newSimulatedTarget(t)
 }
 
-// slow makes transitions last so long that a test can act within them.
-func slow(m *sim.Model) {
+// slowTransitions makes transitions last so long that a test can act within them.
+func slowTransitions(m *sim.Model) {
 	m.Latency.Commission, m.Latency.Deploy = 2*time.Second, 2*time.Second
 }
 
@@ -178,17 +178,17 @@ func (x *target) name() string {
 		return fmt.Sprintf("tf-acc-%08x", rand.Uint32())
 	}
 	name := fmt.Sprintf("%sx%07x", runPrefix(), rand.Uint32()>>4)
-	x.names.told(name)
+	x.names.onNewName(name)
 	return name
 }
 
 // config is a whole configuration: the provider block, then the body.
 func (x *target) config(body string) string {
-	return x.configWith(fmt.Sprintf("poll_interval = %q", x.interval()), body)
+	return x.configWith(fmt.Sprintf("poll_interval = %q", x.pollInterval()), body)
 }
 
-// interval is the time between two looks of the provider.
-func (x *target) interval() string {
+// pollInterval is the time between two looks of the provider.
+func (x *target) pollInterval() string {
 	if x.sim != nil {
 		return "50ms"
 	}

@@ -22,21 +22,21 @@ import (
 
 const vmAddress = "maaslxd_vm.test"
 
-// inPlace checks that the step changes the VM without replacing it.
-var inPlace = resource.ConfigPlanChecks{
+// expectUpdate checks that the step changes the VM without replacing it.
+var expectUpdate = resource.ConfigPlanChecks{
 	PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionUpdate)},
 }
 
-var replaces = resource.ConfigPlanChecks{
+var expectReplace = resource.ConfigPlanChecks{
 	PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(vmAddress, plancheck.ResourceActionReplace)},
 }
 
-func is(attribute string, value knownvalue.Check) statecheck.StateCheck {
+func expectVMValue(attribute string, value knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(vmAddress, tfjsonpath.New(attribute), value)
 }
 
-// text checks that a value is a text, or what a real MAAS has for that word.
-func text(s string) knownvalue.Check { return word{knownvalue.StringExact(s), s} }
+// exactText checks that a value is a text, or what a real MAAS has for that word.
+func exactText(s string) knownvalue.Check { return wordCheck{knownvalue.StringExact(s), s} }
 
 // TestAccVMLife takes one VM through everything that a user does to it.
 func TestAccVMLife(t *testing.T) {
@@ -44,79 +44,79 @@ func TestAccVMLife(t *testing.T) {
 	x := newTarget(t)
 	name := x.name()
 	deployed := x.deploy(`user_data_wo = "#cloud-config\n"`, `user_data_wo_version = 1`)
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{ // create; the framework also checks that a second plan is empty
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`, deployed)),
 				ConfigStateChecks: []statecheck.StateCheck{
-					is("status", text("Deployed")), is("name", text(name)),
-					is("cores", knownvalue.Int64Exact(2)), is("memory_mib", knownvalue.Int64Exact(2048)),
-					is("id", knownvalue.StringRegexp(regexp.MustCompile(`^[a-z0-9]{6}$`))),
-					is("ip_addresses", knownvalue.ListSizeExact(1)),
+					expectVMValue("status", exactText("Deployed")), expectVMValue("name", exactText(name)),
+					expectVMValue("cores", knownvalue.Int64Exact(2)), expectVMValue("memory_mib", knownvalue.Int64Exact(2048)),
+					expectVMValue("id", knownvalue.StringRegexp(regexp.MustCompile(`^[a-z0-9]{6}$`))),
+					expectVMValue("ip_addresses", knownvalue.ListSizeExact(1)),
 				},
 			},
 			{ // what MAAS changes in place
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`, deployed,
 					fmt.Sprintf("zone = %q", x.zone), fmt.Sprintf("pool = %q", x.pool), `tags = ["tf-acc-a", "tf-acc-b"]`)),
-				ConfigPlanChecks: inPlace,
+				ConfigPlanChecks: expectUpdate,
 				ConfigStateChecks: []statecheck.StateCheck{
-					is("status", text("Deployed")), is("zone", text(x.zone)), is("pool", text(x.pool)),
-					is("tags", knownvalue.SetSizeExact(2)),
+					expectVMValue("status", exactText("Deployed")), expectVMValue("zone", exactText(x.zone)), expectVMValue("pool", exactText(x.pool)),
+					expectVMValue("tags", knownvalue.SetSizeExact(2)),
 				},
 			},
 			{ // a tag less
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`, deployed,
 					fmt.Sprintf("zone = %q", x.zone), fmt.Sprintf("pool = %q", x.pool), `tags = ["tf-acc-b"]`)),
-				ConfigPlanChecks:  inPlace,
-				ConfigStateChecks: []statecheck.StateCheck{is("tags", knownvalue.SetExact([]knownvalue.Check{text("tf-acc-b")}))},
+				ConfigPlanChecks:  expectUpdate,
+				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("tags", knownvalue.SetExact([]knownvalue.Check{exactText("tf-acc-b")}))},
 			},
 			{
 				ResourceName: vmAddress, ImportState: true, ImportStateVerify: true,
-				ImportStateVerifyIgnore: unreadable,
+				ImportStateVerifyIgnore: unreadableAttributes,
 			},
 			{
 				ResourceName: vmAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
-				ImportStateVerifyIgnore: unreadable,
+				ImportStateVerifyIgnore: unreadableAttributes,
 			},
 			{ // a reinstall is a replacement
 				Config: x.config(x.vm(name, `cores = 2`, `memory_mib = 2048`, `disks = { root = { size_gb = 10 } }`,
 					x.deploy(`user_data_wo = "#cloud-config\nx: y\n"`, `user_data_wo_version = 2`))),
-				ConfigPlanChecks:  replaces,
-				ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+				ConfigPlanChecks:  expectReplace,
+				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 			},
 		},
 	})
 }
 
-// unreadable lists what an import cannot know: the version of the user-data is
+// unreadableAttributes lists what an import cannot know: the version of the user-data is
 // Terraform's own.
-var unreadable = []string{"deploy.user_data_wo_version"}
+var unreadableAttributes = []string{"deploy.user_data_wo_version"}
 
 // TestAccVMReadyThenDeployed leaves a VM Ready, and installs it later in place.
 func TestAccVMReadyThenDeployed(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{
 				Config:            x.config(x.vm(name)),
-				ConfigStateChecks: []statecheck.StateCheck{is("status", text("Ready"))},
+				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Ready"))},
 			},
 			{
 				Config:            x.config(x.vm(name, x.deploy())),
-				ConfigPlanChecks:  inPlace,
-				ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed"))},
+				ConfigPlanChecks:  expectUpdate,
+				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed"))},
 			},
 			{
 				// Memory of a VM that runs cannot change where LXD makes it: see TestAccGoneResizeRefused.
 				Config:            x.config(x.vm(name, `cores = 2`, x.deploy())),
-				ConfigPlanChecks:  resizes(),
-				ConfigStateChecks: []statecheck.StateCheck{is("status", text("Deployed")), is("cores", knownvalue.Int64Exact(2))},
+				ConfigPlanChecks:  expectResize(),
+				ConfigStateChecks: []statecheck.StateCheck{expectVMValue("status", exactText("Deployed")), expectVMValue("cores", knownvalue.Int64Exact(2))},
 			},
 		},
 	})
@@ -127,9 +127,9 @@ func TestAccVMImportByIdentity(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name))},
@@ -189,39 +189,42 @@ func TestAccVMImportThenPlan(t *testing.T) {
 			name := x.name()
 			w := newWorkspace(t, x.config(x.vm(name, append(tc.attributes, x.deploy(tc.more...))...)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			made := x.machine(t, name)
-			x.edit(t, name, tc.seen)
+			made := x.findMachine(t, name)
+			x.editMachine(t, name, tc.seen)
 			w.run(t, "state", "rm", vmAddress)
 			if tc.bare {
 				w.configure(t, x.config(x.vm(name)))
 			}
 			w.run(t, "import", "-no-color", vmAddress, name)
-			if got := strings.Join(w.actions(t), ","); got != tc.actions {
+			if got := strings.Join(w.planActions(t), ","); got != tc.actions {
 				t.Errorf("%s\nthe plan after the import wants %s, not %s", tc.reason, got, tc.actions)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			if m := x.machine(t, name); m.SystemID != made.SystemID || m.StatusName != "Deployed" {
+			if m := x.findMachine(t, name); m.SystemID != made.SystemID || m.StatusName != "Deployed" {
 				t.Errorf("%s\nafter the apply it is %+v, made as %s", tc.reason, m, made.SystemID)
 			}
-			if n, counted := x.calls(t, deployRoute); counted && n != 1 {
+			if n, counted := x.countCalls(t, deployRoute); counted && n != 1 {
 				t.Errorf("%s\nwant it installed once, got %d", tc.reason, n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
-			if err := x.checkEmpty(name)(nil); err != nil {
+			if err := x.checkVMGone(name)(nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// actions lists what a plan would do to the VM: "no-op", "update", or "delete"
+// planActions lists what a plan would do to the VM: "no-op", "update", or "delete"
 // and "create".
-func (w workspace) actions(t *testing.T) []string { t.Helper(); return w.actionsOn(t, vmAddress) }
+func (w workspace) planActions(t *testing.T) []string {
+	t.Helper()
+	return w.planActionsOn(t, vmAddress)
+}
 
-// actionsOn lists what a plan, which it writes to the file "actions", would do to a
+// planActionsOn lists what a plan, which it writes to the file "actions", would do to a
 // resource.
-func (w workspace) actionsOn(t *testing.T, address string) []string {
+func (w workspace) planActionsOn(t *testing.T, address string) []string {
 	t.Helper()
 	w.run(t, "plan", "-out=actions", "-no-color")
 	cmd := exec.CommandContext(t.Context(), w.cli.Path, "show", "-json", "actions")
@@ -254,18 +257,18 @@ func TestAccVMSubnetSpelling(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	name := x.name()
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name, `interfaces = { eth0 = { subnet = "lan" } }`))},
 			{
 				Config:           x.config(x.vm(name, `interfaces = { eth0 = { subnet = "10.77.0.0/24" } }`)),
-				ConfigPlanChecks: inPlace,
+				ConfigPlanChecks: expectUpdate,
 			},
 			{
 				Config:           x.config(x.vm(name, `interfaces = { eth0 = { subnet = "10.77.0.0/24" }, eth1 = { subnet = "dark" } }`)),
-				ConfigPlanChecks: replaces,
+				ConfigPlanChecks: expectReplace,
 			},
 		},
 	})
@@ -279,24 +282,24 @@ func TestAccVMCreateBeforeDestroy(t *testing.T) {
 	name := x.name()
 	const createFirst = `lifecycle { create_before_destroy = true }`
 	var before sim.Machine
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{
 			{Config: x.config(x.vm(name, x.deploy(), createFirst))},
 			{
-				PreConfig:   func() { before = x.machine(t, name) },
+				PreConfig:   func() { before = x.findMachine(t, name) },
 				Config:      x.config(x.vm(name, x.deploy(), createFirst, `hugepages = true`)),
-				ExpectError: words(name + ` create_before_destroy`),
+				ExpectError: wordsPattern(name + ` create_before_destroy`),
 			},
 			{
 				PreConfig: func() {
-					if diff := cmp.Diff(before, x.machine(t, name)); diff != "" {
+					if diff := cmp.Diff(before, x.findMachine(t, name)); diff != "" {
 						t.Errorf("the VM that was to be replaced was touched (-before +after):\n%s", diff)
 					}
 				},
 				Config:           x.config(x.vm(name, x.deploy(), `hugepages = true`)),
-				ConfigPlanChecks: replaces,
+				ConfigPlanChecks: expectReplace,
 			},
 		},
 	})
@@ -310,27 +313,27 @@ func TestAccVMDisksAndInterfaces(t *testing.T) {
 	at := func(path tfjsonpath.Path, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(vmAddress, path, value)
 	}
-	story(t, resource.TestCase{
+	runStory(t, resource.TestCase{
 		ProtoV6ProviderFactories: providers,
-		CheckDestroy:             x.checkEmpty(name),
+		CheckDestroy:             x.checkVMGone(name),
 		Steps: []resource.TestStep{{
 			Config: x.config(x.vm(name, x.deploy(),
 				`disks = { root = { size_gb = 8 }, data = { size_gb = 20, pool = "fast" } }`,
 				`interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" }, eth1 = { subnet = "10.78.0.0/24" } }`,
 				`domain = "example.org"`)),
 			ConfigStateChecks: []statecheck.StateCheck{
-				at(tfjsonpath.New("disks").AtMapKey("root").AtMapKey("pool"), text("default")),
-				at(tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), text("fast")),
+				at(tfjsonpath.New("disks").AtMapKey("root").AtMapKey("pool"), exactText("default")),
+				at(tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), exactText("fast")),
 				at(tfjsonpath.New("interfaces").AtMapKey("eth0").AtMapKey("mac_address"), knownvalue.StringRegexp(regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`))),
-				at(tfjsonpath.New("interfaces").AtMapKey("eth0").AtMapKey("ip_addresses"), knownvalue.ListExact([]knownvalue.Check{text("10.77.0.42")})),
-				is("fqdn", text(name+".example.org")),
+				at(tfjsonpath.New("interfaces").AtMapKey("eth0").AtMapKey("ip_addresses"), knownvalue.ListExact([]knownvalue.Check{exactText("10.77.0.42")})),
+				expectVMValue("fqdn", exactText(name+".example.org")),
 			},
 		}},
 	})
 }
 
-// checkEmpty checks that no VM of this name is left, in MAAS or in LXD.
-func (x *target) checkEmpty(name string) resource.TestCheckFunc {
+// checkVMGone checks that no VM of this name is left, in MAAS or in LXD.
+func (x *target) checkVMGone(name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		for _, i := range x.instances() {
 			if i.Name == name {

@@ -15,22 +15,22 @@ func TestAccWorkflowAnnotations(t *testing.T) {
 	name := x.name()
 	vm := func(line string) string { return x.config(x.vm(name, line, x.deploy())) }
 	w := newWorkspace(t, x.config(x.vm(name, `annotations = { app = "web" }`)))
-	w.refuses(t, `A VM that is not deployed cannot be annotated Add deploy`, "plan", "-no-color")
+	w.wantCommandFailure(t, `A VM that is not deployed cannot be annotated Add deploy`, "plan", "-no-color")
 	w.configure(t, vm(`annotations = { "maaslxd-key" = "x" }`))
-	w.refuses(t, `Keys that begin with "maaslxd-" are marks`, "plan", "-no-color")
+	w.wantCommandFailure(t, `Keys that begin with "maaslxd-" are marks`, "plan", "-no-color")
 	operated := func(key, value string) {
 		t.Helper()
-		x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=set_workload_annotations", map[string][]string{key: {value}})
+		x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=set_workload_annotations", map[string][]string{key: {value}})
 	}
 	apply := func(line, action string, want map[string]string) {
 		t.Helper()
 		w.configure(t, vm(line))
-		if got := joined(w.actions(t)); got != action {
+		if got := joinActions(w.planActions(t)); got != action {
 			t.Errorf("the plan of %s wants %s, not %s", line, got, action)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.run(t, "plan", "-detailed-exitcode", "-no-color")
-		if diff := cmp.Diff(want, x.machine(t, name).OwnerData, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, x.findMachine(t, name).OwnerData, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: owner data (-want +got):\n%s", line, diff)
 		}
 	}
@@ -42,8 +42,8 @@ func TestAccWorkflowAnnotations(t *testing.T) {
 	operated("app", "db")
 	apply(two, "update", data{"app": "web", "team.example": "a b", "theirs": "z"})
 	apply(`annotations = { app = "db" }`, "update", data{"app": "db", "theirs": "z"})
-	x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=release", nil)
-	x.until(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
+	x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=release", nil)
+	x.waitUntil(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
 	apply(`annotations = { app = "db" }`, "update", data{"app": "db"})
 	apply(``, "update", nil)
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func joined(actions []string) string { return strings.Join(actions, ",") }
+func joinActions(actions []string) string { return strings.Join(actions, ",") }
 
 // TestAccWorkflowAttributes changes one attribute of a VM after the other, there
 // and back: what the plan says is what happens, and a second plan is empty.
@@ -13,7 +13,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 	t.Parallel()
 	made, keeps := "delete,create", "update"
 	size := made
-	if onLXD() {
+	if isLXDColumn() {
 		size = keeps
 	}
 	cases := map[string]struct {
@@ -72,7 +72,7 @@ func TestAccWorkflowAttributes(t *testing.T) {
 			for _, step := range []struct{ line, want string }{{tc.to, tc.there}, {tc.from, tc.back}} {
 				before := w.systemID(t)
 				w.configure(t, config(step.line))
-				if got := joined(w.actions(t)); got != step.want {
+				if got := joinActions(w.planActions(t)); got != step.want {
 					t.Errorf("to %q: the plan wants %s, not %s", step.line, got, step.want)
 				}
 				w.run(t, "apply", "-no-color", "actions")
@@ -102,7 +102,7 @@ func TestAccWorkflowNullElements(t *testing.T) {
 			}
 			w := newWorkspace(t, x.config(body+"}\n"))
 			cmd, out := w.command(t.Context(), "plan", "-no-color")
-			if err := cmd.Run(); err == nil || !words("Error: Invalid").MatchString(unwrapped(out.String())) && !words("a null value").MatchString(unwrapped(out.String())) {
+			if err := cmd.Run(); err == nil || !wordsPattern("Error: Invalid").MatchString(unwrapMessage(out.String())) && !wordsPattern("a null value").MatchString(unwrapMessage(out.String())) {
 				t.Errorf("want it refused, got %v:\n%s", err, out)
 			}
 			if strings.Contains(out.String(), "Value Conversion Error") {

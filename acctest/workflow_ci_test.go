@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// runner is a throw-away CI runner: nothing of its home is kept, and the state is
+// newCIRunner is a throw-away CI runner: nothing of its home is kept, and the state is
 // somebody else's affair. Each has a folder of its own for ledger and key.
-func (w workspace) runner(t *testing.T, ci bool) workspace {
+func (w workspace) newCIRunner(t *testing.T, ci bool) workspace {
 	t.Helper()
 	w.env = append(w.env[:len(w.env):len(w.env)], "XDG_STATE_HOME="+t.TempDir(), "MAASLXD_LEDGER=")
 	if ci {
@@ -24,13 +24,13 @@ func (w workspace) runner(t *testing.T, ci bool) workspace {
 // the next one cannot go on with.
 func TestAccWorkflowCIRunner(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	config := func(settings string, more ...string) string {
 		probe := `probe = "maas"`
-		if onLXD() {
+		if isLXDColumn() {
 			probe = `probe = "direct"`
 		}
-		return x.configWith("poll_interval = \"50ms\"\n  "+probe+"\n  "+settings, node1(more...))
+		return x.configWith("poll_interval = \"50ms\"\n  "+probe+"\n  "+settings, hostOnNode1(more...))
 	}
 	second := `
 resource "maaslxd_vm_host" "second" {
@@ -43,49 +43,49 @@ resource "maaslxd_vm_host" "second" {
 	fails := func(w workspace, want string) {
 		t.Helper()
 		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-		if err := cmd.Run(); err == nil || !words(want).MatchString(unwrapped(out.String())) {
+		if err := cmd.Run(); err == nil || !wordsPattern(want).MatchString(unwrapMessage(out.String())) {
 			t.Errorf("want an error with %q, got %v:\n%s", want, err, out)
 		}
 	}
-	fails(w.runner(t, true), `none is made where CI is set lxd_client_cert In CI`)
-	if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+	fails(w.newCIRunner(t, true), `none is made where CI is set lxd_client_cert In CI`)
+	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {
 		t.Errorf("it began: %+v", m)
 	}
 
-	workstation := w.runner(t, false)
+	workstation := w.newCIRunner(t, false)
 	workstation.run(t, "apply", "-auto-approve", "-no-color")
 
 	// A fresh runner can do what is MAAS's alone.
 	w.configure(t, config("", `tags = ["x"]`))
-	if !onLXD() { // where the LXD is asked for all of it
-		out := w.runner(t, true).run(t, "apply", "-auto-approve", "-no-color")
-		if !words(`key pair of the fleet is not here kvm1 trusts`).MatchString(unwrapped(out)) {
+	if !isLXDColumn() { // where the LXD is asked for all of it
+		out := w.newCIRunner(t, true).run(t, "apply", "-auto-approve", "-no-color")
+		if !wordsPattern(`key pair of the fleet is not here kvm1 trusts`).MatchString(unwrapMessage(out)) {
 			t.Errorf("want the plan to tell of the key, got:\n%s", out)
 		}
-		w.runner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
+		w.newCIRunner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
 	}
 
 	// It makes no second pair, whether or not it knows that it is one.
 	w.configure(t, config("", `tags = ["x"]`)+second)
-	fails(w.runner(t, true), `none is made where CI is set`)
-	fails(w.runner(t, false), `kvm1 trusts the certificate a new pair would split the fleet`)
-	if m := x.machine(t, "node2"); m.StatusName != "Ready" || m.Owner != "" {
+	fails(w.newCIRunner(t, true), `none is made where CI is set`)
+	fails(w.newCIRunner(t, false), `kvm1 trusts the certificate a new pair would split the fleet`)
+	if m := x.findMachine(t, "node2"); m.StatusName != "Ready" || m.Owner != "" {
 		t.Errorf("it began: %+v", m)
 	}
 
 	// With the pair given, all is well.
-	pair := pairOf(t, workstation)
+	pair := keyPairSettings(t, workstation)
 	w.configure(t, config(pair, `tags = ["y"]`)+second)
-	w.runner(t, true).run(t, "apply", "-auto-approve", "-no-color")
-	w.runner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
-	w.runner(t, true).run(t, "destroy", "-auto-approve", "-no-color")
+	w.newCIRunner(t, true).run(t, "apply", "-auto-approve", "-no-color")
+	w.newCIRunner(t, true).run(t, "plan", "-detailed-exitcode", "-no-color")
+	w.newCIRunner(t, true).run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1", "node2")(nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// pairOf are the settings that give the pair which a workspace has made.
-func pairOf(t *testing.T, w workspace) string {
+// keyPairSettings are the settings that give the pair which a workspace has made.
+func keyPairSettings(t *testing.T, w workspace) string {
 	t.Helper()
 	var home string
 	for _, entry := range w.env {
@@ -125,28 +125,28 @@ func TestAccWorkflowKeyOfOthers(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			x.trustAt(t, "stray") // makes the pair
+			x := newMetalTarget(t)
+			x.makeLXDTrustNewKey(t, "stray") // makes the pair
 			if err := tc.plant(t, x); err != nil {
 				t.Fatal(err)
 			}
-			w := newWorkspace(t, x.config(node1()))
+			w := newWorkspace(t, x.config(hostOnNode1()))
 			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-			if err := cmd.Run(); err == nil || !words(tc.want).MatchString(unwrapped(out.String())) {
+			if err := cmd.Run(); err == nil || !wordsPattern(tc.want).MatchString(unwrapMessage(out.String())) {
 				t.Errorf("want it refused, got %v:\n%s", err, out)
 			}
-			if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+			if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {
 				t.Errorf("it began: %+v", m)
 			}
 		})
 	}
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
-	x.trustAt(t, "stray")
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
+	x.makeLXDTrustNewKey(t, "stray")
 	if err := os.Rename(x.keyFile(), filepath.Join(x.folder, "lxd-client-next.pem")); err != nil {
 		t.Fatal(err)
 	}
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !words(`Warning: New VM hosts trust the next key pair, too`).MatchString(unwrapped(out)) {
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern(`Warning: New VM hosts trust the next key pair, too`).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a warning of the next pair, got:\n%s", out)
 	}
 }

@@ -16,17 +16,17 @@ func TestAccWorkflowDescription(t *testing.T) {
 	name := x.name()
 	vm := func(lines ...string) string { return x.config(x.vm(name, lines...)) }
 	w := newWorkspace(t, vm(`description = "see maaslxd-0123456789ab"`))
-	w.refuses(t, `Words that begin with "maaslxd-" are marks`, "plan", "-no-color")
+	w.wantCommandFailure(t, `Words that begin with "maaslxd-" are marks`, "plan", "-no-color")
 	var mark string
 	apply := func(action, want string, lines ...string) {
 		t.Helper()
 		w.configure(t, vm(lines...))
-		if got := joined(w.actions(t)); got != action {
+		if got := joinActions(w.planActions(t)); got != action {
 			t.Errorf("the plan of %q wants %s, not %s", lines, got, action)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.run(t, "plan", "-detailed-exitcode", "-no-color")
-		described := x.machine(t, name).Description
+		described := x.findMachine(t, name).Description
 		if got := engine.DescriptionText(described); got != want {
 			t.Errorf("%q: the description says %q, want %q", lines, got, want)
 		}
@@ -40,7 +40,7 @@ func TestAccWorkflowDescription(t *testing.T) {
 	}
 	apply("create", "Books of the shop.\n\nAsk Ana.", "description = <<-EOT\n    Books of the shop.\n\n    Ask Ana.\n  EOT")
 	apply("update", "Books", `description = "Books"`)
-	x.edit(t, name, sim.MachineEdit{Description: new(strings.Replace(x.machine(t, name).Description, "Books", "Scratch", 1))})
+	x.editMachine(t, name, sim.MachineEdit{Description: new(strings.Replace(x.findMachine(t, name).Description, "Books", "Scratch", 1))})
 	apply("update", "Books", `description = "Books"`)
 	apply("no-op", "Books")
 	apply("update", "", `description = ""`)

@@ -38,15 +38,15 @@ func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 			t.Parallel()
 			x, config, machine := tc.world(t)
 			w := newWorkspace(t, config)
-			run := startAll(t, w)[0]
-			x.when(t, machine, tc.during, func(m sim.Machine) {
-				if err := x.inside().FailScript(m.SystemID, "", tc.script); err != nil {
+			run := startApplies(t, w)[0]
+			x.actAtStatus(t, machine, tc.during, func(m sim.Machine) {
+				if err := x.simulatorOrSkip().FailScript(m.SystemID, "", tc.script); err != nil {
 					t.Error(err)
 				}
 			})
 			err := run.cmd.Wait()
-			out := unwrapped(run.out.String())
-			if err == nil || !words(tc.want).MatchString(out) || strings.Contains(out, "hunter2") {
+			out := unwrapMessage(run.out.String())
+			if err == nil || !wordsPattern(tc.want).MatchString(out) || strings.Contains(out, "hunter2") {
 				t.Errorf("%s\nwant an error with the words %q, got %v:\n%s", tc.reason, tc.want, err, out)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -56,28 +56,28 @@ func TestAccWorkflowFailureTellsWhy(t *testing.T) {
 
 // vmThatFails is a VM in a world that is slow enough to intervene.
 func vmThatFails(t *testing.T) (x *target, config, machine string) {
-	x = newTarget(t, slow)
+	x = newTarget(t, slowTransitions)
 	name := x.name()
 	return x, x.config(x.vm(name, x.deploy())), name
 }
 
 // hostThatFails is vmThatFails for a VM host.
 func hostThatFails(t *testing.T) (x *target, config, machine string) {
-	metal := newMetal(t, slow)
-	return metal.target, metal.config(node1()), "node1"
+	metal := newMetalTarget(t, slowTransitions)
+	return metal.target, metal.config(hostOnNode1()), "node1"
 }
 
 // TestAccWorkflowCommissionFailureTellsWhy: so does the action that commissions.
 func TestAccWorkflowCommissionFailureTellsWhy(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, slow)
-	go x.when(t, "node1", "Commissioning", func(m sim.Machine) {
-		if err := x.inside().FailScript(m.SystemID, "", sim.Failure{Script: "50-site-firmware", Output: "no disk answers"}); err != nil {
+	x := newMetalTarget(t, slowTransitions)
+	go x.actAtStatus(t, "node1", "Commissioning", func(m sim.Machine) {
+		if err := x.simulatorOrSkip().FailScript(m.SystemID, "", sim.Failure{Script: "50-site-firmware", Output: "no disk answers"}); err != nil {
 			t.Error(err)
 		}
 	})
-	_, failure := x.invoke(t, "maaslxd_commission", map[string]any{"machine": "node1"})
-	if !words(`Failed commissioning MAAS shows script 50-site-firmware: Failed with exit status 1; its output ends: no disk answers`).MatchString(failure) {
+	_, failure := x.invokeAction(t, "maaslxd_commission", map[string]any{"machine": "node1"})
+	if !wordsPattern(`Failed commissioning MAAS shows script 50-site-firmware: Failed with exit status 1; its output ends: no disk answers`).MatchString(failure) {
 		t.Errorf("it says %q", failure)
 	}
 }

@@ -28,12 +28,12 @@ resource "maaslxd_vm" "placed" {
 
 var vmsOfHost = []string{"by-id", "by-name", "placed"}
 
-// ids are the system ids of machines, by hostname.
-func (x *target) ids(t *testing.T, names ...string) map[string]string {
+// systemIDs are the system ids of machines, by hostname.
+func (x *target) systemIDs(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
 	for _, name := range names {
-		ids[name] = x.machine(t, name).SystemID
+		ids[name] = x.findMachine(t, name).SystemID
 	}
 	return ids
 }
@@ -42,26 +42,26 @@ func (x *target) ids(t *testing.T, names ...string) map[string]string {
 // all of them stay.
 func TestAccWorkflowHostRenamed(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostWithVMs("kvm-1", deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.ids(t, vmsOfHost...)
-	w.configure(t, x.config(hostWithVMs("kvm-one", noble)))
+	before := x.systemIDs(t, vmsOfHost...)
+	w.configure(t, x.config(hostWithVMs("kvm-one", deployNoble)))
 	if out := w.run(t, "plan", "-no-color"); strings.Contains(out, "to destroy") && !strings.Contains(out, "0 to destroy") {
 		t.Fatalf("the rename destroys something:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	for name, id := range x.ids(t, vmsOfHost...) {
+	for name, id := range x.systemIDs(t, vmsOfHost...) {
 		if before[name] != id {
 			t.Errorf("%s was made anew", name)
 		}
 	}
-	w.configure(t, x.config(hostWithVMs("kvm-1", noble)))
+	w.configure(t, x.config(hostWithVMs("kvm-1", deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -75,23 +75,23 @@ func TestAccWorkflowHostReplaced(t *testing.T) {
 		args []string
 	}{
 		"ByItsImage":   {more: []string{`deploy = { image = "ubuntu/jammy" }`}},
-		"ByForce":      {more: []string{noble}, args: []string{"-replace=" + hostAddress}},
+		"ByForce":      {more: []string{deployNoble}, args: []string{"-replace=" + hostAddress}},
 		"ForceDestroy": {more: []string{`deploy = { image = "ubuntu/jammy" }`, `force_destroy = true`}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+			x := newMetalTarget(t)
+			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", deployNoble)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			before := x.ids(t, vmsOfHost...)
+			before := x.systemIDs(t, vmsOfHost...)
 			w.configure(t, x.config(hostWithVMs("kvm-1", tc.more...)))
-			out := unwrapped(w.run(t, append([]string{"plan", "-no-color"}, tc.args...)...))
-			if !words(`Plan: 4 to add, 0 to change, 4 to destroy`).MatchString(out) {
+			out := unwrapMessage(w.run(t, append([]string{"plan", "-no-color"}, tc.args...)...))
+			if !wordsPattern(`Plan: 4 to add, 0 to change, 4 to destroy`).MatchString(out) {
 				t.Errorf("want all VMs of the host in the plan:\n%s", out)
 			}
 			w.run(t, append([]string{"apply", "-auto-approve", "-no-color"}, tc.args...)...)
 			w.run(t, "plan", "-detailed-exitcode", "-no-color")
-			for name, id := range x.ids(t, vmsOfHost...) {
+			for name, id := range x.systemIDs(t, vmsOfHost...) {
 				if before[name] == id {
 					t.Errorf("%s is still the former one", name)
 				}
@@ -120,19 +120,19 @@ func TestAccWorkflowHostWithOthersVMs(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", noble)))
+			x := newMetalTarget(t)
+			w := newWorkspace(t, x.config(hostWithVMs("kvm-1", deployNoble)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			x.guestOf(t, "foreign")
-			before := x.everything()
+			x.makeUnmanagedVMOnNode1(t, "foreign")
+			before := x.observeState()
 			if tc.change != nil {
 				tc.change(w, t, x)
 			}
 			cmd, out := w.command(t.Context(), append(tc.args, "-auto-approve", "-no-color")...)
-			if err := cmd.Run(); err == nil || !words("Cannot "+tc.verb+" VM host kvm-1 foreign before anything is destroyed").MatchString(unwrapped(out.String())) {
+			if err := cmd.Run(); err == nil || !wordsPattern("Cannot "+tc.verb+" VM host kvm-1 foreign before anything is destroyed").MatchString(unwrapMessage(out.String())) {
 				t.Errorf("want an error of the plan, got %v:\n%s", err, out)
 			}
-			if after := x.everything(); len(after.Machines) != len(before.Machines) || len(after.Writes) != len(before.Writes) {
+			if after := x.observeState(); len(after.Machines) != len(before.Machines) || len(after.Writes) != len(before.Writes) {
 				t.Errorf("something was changed: %v", after.Writes[len(before.Writes):])
 			}
 		})
@@ -143,7 +143,7 @@ func TestAccWorkflowHostWithOthersVMs(t *testing.T) {
 // VM on it, which names it by a word.
 func TestAccWorkflowHostRemoved(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	const vm = `
 resource "maaslxd_vm" "stays" {
   name    = "stays"
@@ -151,24 +151,24 @@ resource "maaslxd_vm" "stays" {
   %s
 }
 `
-	w := newWorkspace(t, x.config(vmHost("kvm-1", `machine = "node1"`, noble)+fmt.Sprintf(vm, "depends_on = [maaslxd_vm_host.test]")))
+	w := newWorkspace(t, x.config(vmHost("kvm-1", `machine = "node1"`, deployNoble)+fmt.Sprintf(vm, "depends_on = [maaslxd_vm_host.test]")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.machine(t, "stays").SystemID
+	before := x.findMachine(t, "stays").SystemID
 	w.configure(t, x.config(fmt.Sprintf(vm, "")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words(`Cannot delete VM host kvm-1 1 VM would stay on it: stays`).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot delete VM host kvm-1 1 VM would stay on it: stays`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want an error of the plan, got %v:\n%s", err, out)
 	}
-	if x.machine(t, "stays").SystemID != before || x.machine(t, "node1").StatusName != "Deployed" {
+	if x.findMachine(t, "stays").SystemID != before || x.findMachine(t, "node1").StatusName != "Deployed" {
 		t.Error("something was destroyed")
 	}
 	// A destroy plans the configuration first, and so meets the same error.
 	cmd, out = w.command(t.Context(), "destroy", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words(`terraform destroy -refresh=false`).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(`terraform destroy -refresh=false`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want an error that tells how to destroy all, got %v:\n%s", err, out)
 	}
 	w.run(t, "destroy", "-refresh=false", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -177,9 +177,9 @@ resource "maaslxd_vm" "stays" {
 // "Emptying a VM host", says: its tag, then its VMs, then itself.
 func TestAccWorkflowHostEmptied(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	host := func(label, machine, tags string) string {
-		return fmt.Sprintf("resource \"maaslxd_vm_host\" %q {\n  name = \"kvm-%s\"\n  machine = %q\n  tags = [%s]\n  %s\n}\n", label, machine, machine, tags, noble)
+		return fmt.Sprintf("resource \"maaslxd_vm_host\" %q {\n  name = \"kvm-%s\"\n  machine = %q\n  tags = [%s]\n  %s\n}\n", label, machine, machine, tags, deployNoble)
 	}
 	const vms = `
 resource "maaslxd_vm" "web" {
@@ -196,10 +196,10 @@ resource "maaslxd_vm" "web" {
 	w.run(t, "apply", "-auto-approve", "-no-color", "-replace=maaslxd_vm.web[0]", "-replace=maaslxd_vm.web[1]")
 	w.configure(t, x.config(host("stays", "node2", `"kvm"`)+vms))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if got := x.machine(t, "node1").StatusName; got != "Ready" {
+	w.wantEmptyPlan(t)
+	if got := x.findMachine(t, "node1").StatusName; got != "Ready" {
 		t.Errorf("the machine of the host that was emptied is %s", got)
 	}
-	x.machine(t, "web-0")
-	x.machine(t, "web-1")
+	x.findMachine(t, "web-0")
+	x.findMachine(t, "web-1")
 }

@@ -44,7 +44,7 @@ func TestAccWorkflowHostAttributes(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
+			x := newMetalTarget(t)
 			config := func(lines string) string {
 				body := "resource \"maaslxd_vm_host\" \"test\" {\n"
 				for attribute, value := range map[string]string{"name": `"kvm1"`, "machine": `"node1"`, "deploy": `{ image = "ubuntu/noble" }`} {
@@ -54,13 +54,13 @@ func TestAccWorkflowHostAttributes(t *testing.T) {
 				}
 				return x.config(body + "  " + lines + "\n}\n")
 			}
-			installed := func() (int, bool) { return x.calls(t, deployRoute) }
+			installed := func() (int, bool) { return x.countCalls(t, deployRoute) }
 			w := newWorkspace(t, config(tc.from))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			for _, step := range []struct{ lines, want string }{{tc.to, tc.there}, {tc.from, tc.back}} {
 				before, _ := installed()
 				w.configure(t, config(step.lines))
-				if got := joined(w.actionsOn(t, hostAddress)); got != step.want {
+				if got := joinActions(w.planActionsOn(t, hostAddress)); got != step.want {
 					t.Errorf("to %q: the plan wants %s, not %s", step.lines, got, step.want)
 				}
 				w.run(t, "apply", "-no-color", "actions")

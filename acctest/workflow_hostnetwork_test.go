@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// twoNICs gives node1 and node2 two NICs on one network, eth0 and eth1.
-func twoNICs(m *sim.Model) { m.Machines[0].MoreNICs, m.Machines[1].MoreNICs = 1, 1 }
+// addSecondNICs gives node1 and node2 two NICs on one network, eth0 and eth1.
+func addSecondNICs(m *sim.Model) { m.Machines[0].MoreNICs, m.Machines[1].MoreNICs = 1, 1 }
 
 // maasSubnet is a subnet as MAAS shows it.
 type maasSubnet struct {
@@ -31,8 +31,8 @@ type maasSubnet struct {
 	} `json:"vlan"`
 }
 
-// operate sends a request of an operator, and reads the answer.
-func (x *target) operate(t *testing.T, method, path string, into any, form ...string) {
+// callAsOperator sends a request of an operator, and reads the answer.
+func (x *target) callAsOperator(t *testing.T, method, path string, into any, form ...string) {
 	t.Helper()
 	c, err := realmaas.NewClient(x.url, x.key)
 	if err != nil {
@@ -43,7 +43,7 @@ func (x *target) operate(t *testing.T, method, path string, into any, form ...st
 		name, value, _ := strings.Cut(pair, "=")
 		values.Add(name, value)
 	}
-	body, err := c.Do(t.Context(), method, path, values)
+	body, err := c.Send(t.Context(), method, path, values)
 	if err == nil && into != nil {
 		err = json.Unmarshal(body, into)
 	}
@@ -52,11 +52,11 @@ func (x *target) operate(t *testing.T, method, path string, into any, form ...st
 	}
 }
 
-// lan is the subnet of that name.
-func (x *target) lan(t *testing.T) maasSubnet {
+// lanSubnet is the subnet of that name.
+func (x *target) lanSubnet(t *testing.T) maasSubnet {
 	t.Helper()
 	var all []maasSubnet
-	x.operate(t, "GET", "subnets/", &all)
+	x.callAsOperator(t, "GET", "subnets/", &all)
 	i := slices.IndexFunc(all, func(s maasSubnet) bool { return s.Name == "lan" })
 	if i < 0 {
 		t.Fatalf("there is no subnet lan among %v", all)
@@ -64,20 +64,20 @@ func (x *target) lan(t *testing.T) maasSubnet {
 	return all[i]
 }
 
-// tag makes a subnet, "tagged", on VLAN 100 in lan's fabric, with a gateway and DHCP.
-func (x *target) tag(t *testing.T) {
+// makeTaggedSubnet makes a subnet, "tagged", on VLAN 100 in lan's fabric, with a gateway and DHCP.
+func (x *target) makeTaggedSubnet(t *testing.T) {
 	t.Helper()
 	var vlan struct {
 		ID int `json:"id"`
 	}
-	fabric := strconv.Itoa(x.lan(t).VLAN.FabricID)
-	x.operate(t, "POST", "fabrics/"+fabric+"/vlans/", &vlan, "vid=100", "name=vms")
+	fabric := strconv.Itoa(x.lanSubnet(t).VLAN.FabricID)
+	x.callAsOperator(t, "POST", "fabrics/"+fabric+"/vlans/", &vlan, "vid=100", "name=vms")
 	var made maasSubnet
-	x.operate(t, "POST", "subnets/", &made, "name=tagged", "cidr=10.90.0.0/24", "gateway_ip=10.90.0.1", fmt.Sprintf("vlan=%d", vlan.ID))
+	x.callAsOperator(t, "POST", "subnets/", &made, "name=tagged", "cidr=10.90.0.0/24", "gateway_ip=10.90.0.1", fmt.Sprintf("vlan=%d", vlan.ID))
 }
 
-// interfaces shows the machine's interfaces: "br0 bridge on bond0: auto 9000".
-func (x *target) interfaces(t *testing.T, hostname string) (list []string) {
+// describeInterfaces shows the machine's interfaces: "br0 bridge on bond0: auto 9000".
+func (x *target) describeInterfaces(t *testing.T, hostname string) (list []string) {
 	t.Helper()
 	i := slices.IndexFunc(x.machines(), func(m sim.Machine) bool { return m.Hostname == hostname })
 	if i < 0 {
@@ -100,7 +100,7 @@ func (x *target) interfaces(t *testing.T, hostname string) (list []string) {
 			} `json:"subnet"`
 		} `json:"links"`
 	}
-	x.operate(t, "GET", "nodes/"+x.machines()[i].SystemID+"/interfaces/", &nics)
+	x.callAsOperator(t, "GET", "nodes/"+x.machines()[i].SystemID+"/interfaces/", &nics)
 	for _, n := range nics {
 		text := n.Name + " " + n.Type
 		if len(n.Parents) > 0 {
@@ -124,23 +124,23 @@ func (x *target) interfaces(t *testing.T, hostname string) (list []string) {
 func (x *target) wantInterfaces(t *testing.T, reason string, want ...string) {
 	t.Helper()
 	slices.SortFunc(want, cmp.Compare[string])
-	if d := diff.Diff(want, x.interfaces(t, "node1")); d != "" {
+	if d := diff.Diff(want, x.describeInterfaces(t, "node1")); d != "" {
 		t.Errorf("%s: the interfaces of node1 (-want +got):\n%s", reason, d)
 	}
 }
 
-// bonded is the network of a host with two NICs in one bond, below br0.
-const bonded = `network = {
+// bondedNetwork is the network of a host with two NICs in one bond, below br0.
+const bondedNetwork = `network = {
     bonds = {
       bond0 = { interfaces = ["eth0", "eth1"], mode = "802.3ad", lacp_rate = "slow", xmit_hash_policy = "layer3+4" }
     }
     bridges = { br0 = { parent = "bond0" } }
   }`
 
-// once is the mode of a link that was auto, once MAAS has registered the LXD of its
+// modeOnceRegistered is the mode of a link that was auto, once MAAS has registered the LXD of its
 // machine: it writes down the address that it has.
-func once() string {
-	if onLXD() {
+func modeOnceRegistered() string {
+	if isLXDColumn() {
 		return "auto"
 	}
 	return "static"
@@ -150,17 +150,17 @@ func once() string {
 // below the bridge of the VMs, and as they were once it is destroyed.
 func TestAccWorkflowHostBond(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoNICs)
+	x := newMetalTarget(t, addSecondNICs)
 	before := []string{"eth0 physical: auto lan", "eth1 physical: link_up"}
 	x.wantInterfaces(t, "as commissioning left them", before...)
-	w := newWorkspace(t, x.config(node1(bonded)))
+	w := newWorkspace(t, x.config(hostOnNode1(bondedNetwork)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	x.wantInterfaces(t, "the bond has its interfaces, and the bridge the address",
-		"eth0 physical", "eth1 physical", "bond0 bond on eth0+eth1 802.3ad slow layer3+4", "br0 bridge on bond0: "+once()+" lan")
+		"eth0 physical", "eth1 physical", "bond0 bond on eth0+eth1 802.3ad slow layer3+4", "br0 bridge on bond0: "+modeOnceRegistered()+" lan")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	x.wantInterfaces(t, "given back", before...)
-	if m := x.machine(t, "node1"); m.StatusName != "Ready" || m.Description != "" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" || m.Description != "" {
 		t.Errorf("node1 is %s, with the description %q", m.StatusName, m.Description)
 	}
 }
@@ -169,25 +169,25 @@ func TestAccWorkflowHostBond(t *testing.T) {
 // replaces the host, and says so. A typo is refused before the old host is gone.
 func TestAccWorkflowHostBondAdded(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoNICs)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t, addSecondNICs)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.config(node1(strings.Replace(bonded, "eth1", "eth7", 1))))
-	w.refusedPlan(t, `network.bonds.bond0.interfaces interface of node1 "eth7" Known: eth0, eth1`)
-	w.configure(t, x.config(node1(bonded)))
-	if got := joined(w.actionsOn(t, hostAddress)); got != "delete,create" {
+	w.configure(t, x.config(hostOnNode1(strings.Replace(bondedNetwork, "eth1", "eth7", 1))))
+	w.wantRefusedPlan(t, `network.bonds.bond0.interfaces interface of node1 "eth7" Known: eth0, eth1`)
+	w.configure(t, x.config(hostOnNode1(bondedNetwork)))
+	if got := joinActions(w.planActionsOn(t, hostAddress)); got != "delete,create" {
 		t.Errorf("another network is %s, and not a replacement", got)
 	}
 	w.run(t, "apply", "-no-color", "actions")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	x.wantInterfaces(t, "the bond is there",
-		"eth0 physical", "eth1 physical", "bond0 bond on eth0+eth1 802.3ad slow layer3+4", "br0 bridge on bond0: "+once()+" lan")
-	w.configure(t, x.config(node1(strings.Replace(bonded, "slow", "fast", 1))))
-	if got := joined(w.actionsOn(t, hostAddress)); got != "delete,create" {
+		"eth0 physical", "eth1 physical", "bond0 bond on eth0+eth1 802.3ad slow layer3+4", "br0 bridge on bond0: "+modeOnceRegistered()+" lan")
+	w.configure(t, x.config(hostOnNode1(strings.Replace(bondedNetwork, "slow", "fast", 1))))
+	if got := joinActions(w.planActionsOn(t, hostAddress)); got != "delete,create" {
 		t.Errorf("another rate is %s, and not a replacement", got)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if got := x.interfaces(t, "node1"); len(got) != 2 {
+	if got := x.describeInterfaces(t, "node1"); len(got) != 2 {
 		t.Errorf("the machine was not given back as it was: %v", got)
 	}
 }
@@ -196,16 +196,16 @@ func TestAccWorkflowHostBondAdded(t *testing.T) {
 // bridges. VMs join either bridge, and the machine is as it was once the host is gone.
 func TestAccExampleHostNetwork(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoNICs)
-	x.tag(t)
-	before := x.interfaces(t, "node1")
+	x := newMetalTarget(t, addSecondNICs)
+	x.makeTaggedSubnet(t)
+	before := x.describeInterfaces(t, "node1")
 	w := newWorkspace(t, x.config(""))
-	w.take(t, hostExamples+"resource_network.tf")
+	w.copyRepositoryFiles(t, hostExamples+"resource_network.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	x.wantInterfaces(t, "as the example says",
 		"eth0 physical, MTU 9000", "eth1 physical, MTU 9000", "bond0 bond on eth0+eth1 802.3ad fast layer3+4, MTU 9000", "bond0.100 vlan on bond0",
-		"br0 bridge on bond0: "+once()+" lan", "br100 bridge on bond0.100: link_up")
+		"br0 bridge on bond0: "+modeOnceRegistered()+" lan", "br100 bridge on bond0.100: link_up")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	x.wantInterfaces(t, "given back", before...)
 }
@@ -214,16 +214,16 @@ func TestAccExampleHostNetwork(t *testing.T) {
 // bridge: each is made once, and goes with the host.
 func TestAccWorkflowHostNetworkLost(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoNICs)
-	before := x.interfaces(t, "node1")
+	x := newMetalTarget(t, addSecondNICs)
+	before := x.describeInterfaces(t, "node1")
 	for _, op := range []string{"create_bond", "create_bridge"} {
-		x.inside().AddFault(sim.Fault{Method: http.MethodPost, Path: "nodes/*/interfaces/", Op: op, Times: 1, When: sim.After, Kind: sim.FaultLostReply})
+		x.simulatorOrSkip().AddFault(sim.Fault{Method: http.MethodPost, Path: "nodes/*/interfaces/", Op: op, Times: 1, When: sim.FaultAfterEffect, Kind: sim.FaultLostReply})
 	}
-	w := newWorkspace(t, x.config(node1(bonded)))
+	w := newWorkspace(t, x.config(hostOnNode1(bondedNetwork)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	for _, op := range []string{"create_bond", "create_bridge"} {
-		if n, counted := x.calls(t, "POST nodes/{id}/interfaces/ "+op); counted && n != 1 {
+		if n, counted := x.countCalls(t, "POST nodes/{id}/interfaces/ "+op); counted && n != 1 {
 			t.Errorf("want one call of %s, got %d", op, n)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// adopt imports one object into an empty folder with the configuration that the
+// importWithGeneratedConfig imports one object into an empty folder with the configuration that the
 // CLI generates for it, unedited: the first plan only adopts, the second is empty.
-func adopt(t *testing.T, provider, address, id string) (workspace, string) {
+func importWithGeneratedConfig(t *testing.T, provider, address, id string) (workspace, string) {
 	t.Helper()
 	w := newWorkspace(t, provider+"import {\n  to = "+address+"\n  id = \""+id+"\"\n}\n")
-	out := unwrapped(w.run(t, "plan", "-no-color", "-generate-config-out=generated.tf"))
-	if !words(`Plan: 1 to import, 0 to add,`).MatchString(out) || !words(`0 to destroy`).MatchString(out) {
+	out := unwrapMessage(w.run(t, "plan", "-no-color", "-generate-config-out=generated.tf"))
+	if !wordsPattern(`Plan: 1 to import, 0 to add,`).MatchString(out) || !wordsPattern(`0 to destroy`).MatchString(out) {
 		t.Errorf("the first plan does more than to adopt:\n%s", out)
 	}
 	generated, err := os.ReadFile(filepath.Join(w.dir, "generated.tf"))
@@ -28,7 +28,7 @@ func adopt(t *testing.T, provider, address, id string) (workspace, string) {
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	return w, w.names.back(string(generated))
+	return w, w.names.toWords(string(generated))
 }
 
 // TestAccWorkflowImportVM imports a VM with a fixed address and a kernel of its
@@ -41,14 +41,14 @@ func TestAccWorkflowImportVM(t *testing.T) {
 		`disks = { root = { size_gb = 8 }, data = { size_gb = 3 } }`,
 		`interfaces = { eth0 = { subnet = "`+subnet+`", ip = "`+ip+`" }, eth1 = { subnet = "dark" } }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
-	adopted, generated := adopt(t, x.config(""), vmAddress, "web")
+	made := x.findMachine(t, "web").SystemID
+	adopted, generated := importWithGeneratedConfig(t, x.config(""), vmAddress, "web")
 	for _, want := range []string{`kernel "ga-24.04"`, `"10.77.0.42"`, `subnet "10.77.0.0/24"`, `subnet "10.78.0.0/24"`} {
-		if !words(strings.ReplaceAll(want, " ", " = ")).MatchString(strings.Join(strings.Fields(generated), " ")) {
+		if !wordsPattern(strings.ReplaceAll(want, " ", " = ")).MatchString(strings.Join(strings.Fields(generated), " ")) {
 			t.Errorf("the generated configuration lacks %s:\n%s", want, generated)
 		}
 	}
-	if id := adopted.systemID(t); id != made || x.machine(t, "web").SystemID != made {
+	if id := adopted.systemID(t); id != made || x.findMachine(t, "web").SystemID != made {
 		t.Errorf("it is %s, and was %s", id, made)
 	}
 }
@@ -67,7 +67,7 @@ func TestAccWorkflowImportVMOtherwise(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			o := newWorkspace(t, x.config(x.vm("web", attributes...)))
 			o.run(t, "import", "-no-color", vmAddress, "web")
-			if got := joined(o.actions(t)); got != "delete,create" {
+			if got := joinActions(o.planActions(t)); got != "delete,create" {
 				t.Errorf("the plan wants %s", got)
 			}
 		})
@@ -77,14 +77,14 @@ func TestAccWorkflowImportVMOtherwise(t *testing.T) {
 // TestAccWorkflowImportHost imports a VM host that the provider deployed.
 func TestAccWorkflowImportHost(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	w := newWorkspace(t, x.config(vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-24.04" }`, `zone = "az1"`, `tags = ["rack"]`, `cpu_overcommit = 2`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	_, generated := adopt(t, x.config(""), hostAddress, "kvm1")
+	_, generated := importWithGeneratedConfig(t, x.config(""), hostAddress, "kvm1")
 	if strings.Contains(strings.Join(strings.Fields(generated), " "), `address = "`) {
 		t.Errorf("the generated configuration has both a machine and an address:\n%s", generated)
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("the machine is %s", m.StatusName)
 	}
 }
@@ -93,20 +93,20 @@ func TestAccWorkflowImportHost(t *testing.T) {
 // its address. MAAS made the machine's record, which is nothing to be deployed.
 func TestAccWorkflowImportHostByAddress(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	x.trustAt(t, "stray")
-	w := newWorkspace(t, x.direct("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.lxd(t, "stray").Address), `tags = ["rack"]`)))
+	x := newMetalTarget(t, listenOnLoopback)
+	x.makeLXDTrustNewKey(t, "stray")
+	w := newWorkspace(t, x.configWithProbe("direct", vmHost("kvm", fmt.Sprintf("address = %q", x.findLXD(t, "stray").Address), `tags = ["rack"]`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	again, generated := adopt(t, x.direct("direct", ""), hostAddress, "kvm")
+	again, generated := importWithGeneratedConfig(t, x.configWithProbe("direct", ""), hostAddress, "kvm")
 	if text := strings.Join(strings.Fields(generated), " "); !strings.Contains(text, `address = "https://`) || !strings.Contains(text, "machine = null") {
 		t.Errorf("want the address alone, got:\n%s", generated)
 	}
 	again.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
-// privateBefore is what the private state held before there were keys of VMs and
+// oldPrivateStates is what the private state held before there were keys of VMs and
 // marks of a MAAS, by type of resource. The values in it are base64.
-var privateBefore = map[string][]byte{
+var oldPrivateStates = map[string][]byte{
 	"maaslxd_vm":      []byte(`{"vm":"e30="}`),                                              // {}
 	"maaslxd_vm_host": []byte(`{"vm_host":"eyJrZXkiOiJkZWZhdWx0L3ZtLWhvc3RzL2t2bTEifQ=="}`), // {"key":"default/vm-hosts/kvm1"}
 }
@@ -115,9 +115,9 @@ var privateBefore = map[string][]byte{
 // lxd_address was an attribute of its own, and when each owner was "default".
 func TestAccWorkflowStateBefore(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	config := func(vm string) string {
-		return ownerLine.ReplaceAllString(x.config(node1()+guest(vm)), "  owner = \"default\"\n")
+		return ownerLine.ReplaceAllString(x.config(hostOnNode1()+vmOnTestHost(vm)), "  owner = \"default\"\n")
 	}
 	w := newWorkspace(t, config("web"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -135,7 +135,7 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 			instance := i.(map[string]any)
 			attributes := instance["attributes"].(map[string]any)
 			kind := r.(map[string]any)["type"].(string)
-			instance["private"] = privateBefore[kind]
+			instance["private"] = oldPrivateStates[kind]
 			if kind == "maaslxd_vm" {
 				attributes["interfaces"] = nil
 				continue
@@ -148,21 +148,21 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 	if raw, err = json.Marshal(state); err != nil {
 		t.Fatal(err)
 	}
-	w.write(t, "terraform.tfstate", string(raw))
-	made := x.machine(t, "web").SystemID
+	w.writeFile(t, "terraform.tfstate", string(raw))
+	made := x.findMachine(t, "web").SystemID
 	for _, vm := range []string{"web", "web-new"} { // as it is, and renamed; now without an owner
-		w.configure(t, ownerless(config(vm)))
+		w.configure(t, withoutOwner(config(vm)))
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
-		if got := x.machine(t, vm).SystemID; got != made {
+		w.wantEmptyPlan(t)
+		if got := x.findMachine(t, vm).SystemID; got != made {
 			t.Errorf("%s is %s, and was %s", vm, got, made)
 		}
 	}
-	if out := w.run(t, "state", "show", "-no-color", hostAddress); !words("lxd_address =").MatchString(out) || strings.Contains(out, "\n    address ") {
+	if out := w.run(t, "state", "show", "-no-color", hostAddress); !wordsPattern("lxd_address =").MatchString(out) || strings.Contains(out, "\n    address ") {
 		t.Errorf("the state is:\n%s", out)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -171,7 +171,7 @@ func TestAccWorkflowStateBefore(t *testing.T) {
 // succeeded that says them, and not before.
 func TestAccWorkflowImportTags(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	tags := `tags = ["a"]`
 	w := newWorkspace(t, x.config(x.vm("web", tags, `zone = "az1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -180,20 +180,20 @@ func TestAccWorkflowImportTags(t *testing.T) {
 	planned := func(want string, attributes ...string) {
 		t.Helper()
 		w.configure(t, x.config(x.vm("web", attributes...)))
-		if got := joined(w.actions(t)); got != want {
+		if got := joinActions(w.planActions(t)); got != want {
 			t.Errorf("the plan of %q wants %s, not %s", attributes, got, want)
 		}
 	}
 	planned("update", tags, `zone = "az2"`)
-	x.inside().AddFault(sim.Fault{Method: http.MethodPut, Path: "machines/*/", Kind: sim.FaultStatus, Status: http.StatusBadRequest, Times: 1})
-	w.refuses(t, "update VM web", "apply", "-auto-approve", "-no-color")
+	x.simulatorOrSkip().AddFault(sim.Fault{Method: http.MethodPut, Path: "machines/*/", Kind: sim.FaultStatus, Status: http.StatusBadRequest, Times: 1})
+	w.wantCommandFailure(t, "update VM web", "apply", "-auto-approve", "-no-color")
 	planned("no-op", `zone = "az1"`)
 	planned("update", tags, `zone = "az1"`)
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	planned("update", `zone = "az1"`)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if m := x.machine(t, "web"); slices.Contains(m.Tags, "a") {
+	if m := x.findMachine(t, "web"); slices.Contains(m.Tags, "a") {
 		t.Errorf("the tag stays: %q", m.Tags)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nicsOf are the MACs of the one instance of that name.
-func (x *target) nicsOf(t *testing.T, name string) []string {
+// instanceMACs are the MACs of the one instance of that name.
+func (x *target) instanceMACs(t *testing.T, name string) []string {
 	t.Helper()
 	for _, i := range x.instances() {
 		if i.Name == name {
@@ -25,29 +25,29 @@ func (x *target) nicsOf(t *testing.T, name string) []string {
 // made in LXD, the VM stays; where MAAS composes them, the plan says in words that it does not.
 func TestAccWorkflowInterfaceAdded(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	const eth0, eth1 = `eth0 = { subnet = "lan" }`, `eth1 = { subnet = "dark", mode = "dhcp" }`
 	vm := func(interfaces ...string) string {
 		return x.config(x.vm("web", `interfaces = { `+strings.Join(interfaces, ", ")+` }`, x.deploy()))
 	}
 	w := newWorkspace(t, vm(eth0))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made, macs := x.machine(t, "web"), x.nicsOf(t, "web")
+	made, macs := x.findMachine(t, "web"), x.instanceMACs(t, "web")
 	planned := func(action, want string, interfaces ...string) {
 		t.Helper()
 		w.configure(t, vm(interfaces...))
-		if got := joined(w.actions(t)); got != action {
+		if got := joinActions(w.planActions(t)); got != action {
 			t.Errorf("the plan of %v wants %s, not %s", interfaces, got, action)
 		}
-		if out := unwrapped(w.run(t, "plan", "-no-color")); want != "" && !words(want).MatchString(out) {
+		if out := unwrapMessage(w.run(t, "plan", "-no-color")); want != "" && !wordsPattern(want).MatchString(out) {
 			t.Errorf("the plan does not say %q:\n%s", want, out)
 		}
 	}
-	if !onLXD() {
+	if !isLXDColumn() {
 		planned("delete,create", `VM will be replaced, with all its disks MAAS can neither add an interface to a VM that it composed, nor take one away: interfaces.eth1`, eth0, eth1)
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
-		if got := x.nicsOf(t, "web"); len(got) != 2 || x.machine(t, "web").SystemID == made.SystemID {
+		w.wantEmptyPlan(t)
+		if got := x.instanceMACs(t, "web"); len(got) != 2 || x.findMachine(t, "web").SystemID == made.SystemID {
 			t.Errorf("the VM has the NICs %v, and was not made anew", got)
 		}
 		planned("delete,create", `interfaces.eth1 was made with the VM, and goes`, eth0)
@@ -56,10 +56,10 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 	}
 	planned("update", "", eth0, eth1)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	got := x.nicsOf(t, "web")
-	if len(got) != 2 || got[0] != macs[0] || x.machine(t, "web").SystemID != made.SystemID || !strings.HasPrefix(got[1], "00:16:3e:") {
-		t.Errorf("the VM %s has the NICs %v, and was %s with %v", x.machine(t, "web").SystemID, got, made.SystemID, macs)
+	w.wantEmptyPlan(t)
+	got := x.instanceMACs(t, "web")
+	if len(got) != 2 || got[0] != macs[0] || x.findMachine(t, "web").SystemID != made.SystemID || !strings.HasPrefix(got[1], "00:16:3e:") {
+		t.Errorf("the VM %s has the NICs %v, and was %s with %v", x.findMachine(t, "web").SystemID, got, made.SystemID, macs)
 	}
 	for typo, want := range map[string]string{
 		`eth1 = { subnet = "dork", mode = "dhcp" }`:                                `MAAS knows no subnet "dork"`,
@@ -67,14 +67,14 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 		`eth1 = { subnet = "dark", mode = "dhcp", mac_address = "00:16:3E:0:0:1"}`: `no MAC address`,
 	} {
 		w.configure(t, vm(eth0, typo))
-		w.refuses(t, want, "plan", "-no-color")
+		w.wantCommandFailure(t, want, "plan", "-no-color")
 	}
 	planned("delete,create", `MAAS would give interfaces.eth2 an address, which it does only for a VM that is made anew`, eth0, eth1, `eth2 = { subnet = "lan" }`)
 	planned("delete,create", `boots from its first interface, and interfaces.boot comes before the others`, `boot = { subnet = "lan", mode = "dhcp" }`, eth0, eth1)
 	planned("update", "", eth0)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if diff := cmp.Diff(macs, x.nicsOf(t, "web")); diff != "" || x.machine(t, "web").SystemID != made.SystemID {
+	w.wantEmptyPlan(t)
+	if diff := cmp.Diff(macs, x.instanceMACs(t, "web")); diff != "" || x.findMachine(t, "web").SystemID != made.SystemID {
 		t.Errorf("NICs (-want +got):\n%s", diff)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -85,33 +85,33 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 // them. MAAS is told of none.
 func TestAccGoneInterfaces(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
+	x := newTargetWithoutVMHosts(t)
 	var subnets []maasSubnet
-	x.operate(t, "GET", "subnets/", &subnets)
+	x.callAsOperator(t, "GET", "subnets/", &subnets)
 	lan := subnets[0].CIDR
 	eth0, eth2 := fmt.Sprintf(`eth0 = { subnet = %q }`, lan), fmt.Sprintf(`eth2 = { subnet = %q, mode = "dhcp" }`, lan)
 	storage := fmt.Sprintf(`storage = { subnet = %q, mode = "link_up" }`, lan)
 	vm := func(deploy string, interfaces ...string) string {
-		return x.reaching(node1() + guest("web", `interfaces = { `+strings.Join(interfaces, ", ")+` }`, deploy))
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", `interfaces = { `+strings.Join(interfaces, ", ")+` }`, deploy))
 	}
 	w := newWorkspace(t, vm("", eth0))
 	apply := func(deploy string, interfaces ...string) {
 		t.Helper()
 		w.configure(t, vm(deploy, interfaces...))
-		if got := joined(w.actions(t)); got != "update" {
+		if got := joinActions(w.planActions(t)); got != "update" {
 			t.Errorf("the plan of %v wants %s", interfaces, got)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
+		w.wantEmptyPlan(t)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	has := func(nics int) {
 		t.Helper()
-		if got := x.nicsOf(t, "web"); len(got) != nics || x.machine(t, "web").SystemID != made {
-			t.Errorf("the VM %s has the NICs %v", x.machine(t, "web").SystemID, got)
+		if got := x.instanceMACs(t, "web"); len(got) != nics || x.findMachine(t, "web").SystemID != made {
+			t.Errorf("the VM %s has the NICs %v", x.findMachine(t, "web").SystemID, got)
 		}
-		if got := x.linksOf(t, "web", ""); len(got) != 1 {
+		if got := x.readLinks(t, "web", ""); len(got) != 1 {
 			t.Errorf("MAAS was told of an interface: it has %v", got)
 		}
 	}
@@ -131,22 +131,22 @@ func TestAccGoneInterfaces(t *testing.T) {
 	has(3)
 	redeployed := func(at string) string { return x.deploy() + fmt.Sprintf("\n  redeploy_triggers = { at = %q }", at) }
 	apply(redeployed("0"), eth0, eth2, storage)
-	before := x.nicsOf(t, "web")
+	before := x.instanceMACs(t, "web")
 	apply(redeployed("1"), eth0, eth2, storage)
 	has(3)
-	if diff := cmp.Diff(before, x.nicsOf(t, "web")); diff != "" {
+	if diff := cmp.Diff(before, x.instanceMACs(t, "web")); diff != "" {
 		t.Errorf("NICs after the redeployment (-want +got):\n%s", diff)
 	}
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "import", "-no-color", vmAddress, "web")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	apply(redeployed("1"), eth0, storage)
 	has(2)
 	apply(redeployed("1"), eth0)
 	has(1)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }

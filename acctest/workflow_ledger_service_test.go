@@ -98,9 +98,9 @@ func TestAccWorkflowLedgerService(t *testing.T) {
 		runs.Go(func() { w.run(t, "apply", "-auto-approve", "-no-color") })
 	}
 	runs.Wait()
-	x.wantRoom(t)
+	x.wantNoOvercommit(t)
 	for _, w := range spaces {
-		w.settled(t)
+		w.wantEmptyPlan(t)
 	}
 	var listed bytes.Buffer
 	if err := service.print(t.Context(), &listed, "rows"); err != nil {
@@ -116,6 +116,6 @@ func TestAccWorkflowLedgerService(t *testing.T) {
 	if err := service.command(t.Context(), "client", "revoke", "blue"); err != nil {
 		t.Fatal(err)
 	}
-	spaces["blue"].refusedPlan(t, "The ledger cannot be used client blue was revoked")
+	spaces["blue"].wantRefusedPlan(t, "The ledger cannot be used client blue was revoked")
 	spaces["red"].run(t, "destroy", "-auto-approve", "-no-color")
 }

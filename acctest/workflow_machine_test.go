@@ -16,49 +16,49 @@ import (
 // that replaces it: the plan is an error, and nothing is released to find out.
 func TestAccWorkflowTypoMachine(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "node1")
+	made := x.findMachine(t, "node1")
 	cases := map[string]struct{ config, want string }{
-		"Machine":       {onMetal("db", `machine = "node9"`, noble), `Cannot replace machine db no machine "node9" before machine db is destroyed`},
-		"MachineByCase": {onMetal("db", `machine = "NODE1"`, noble), `"NODE1" Did you mean "node1"`},
-		"Image":         {onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), `deploy.image "ubuntu/nobel"`},
-		"Kernel":        {onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-99.04" }`), `deploy.kernel "ga-99.04"`},
-		"NIC":           {db(`interfaces = { lan = { ip = "10.77.0.42", nic = "eth9" } }`), `interfaces.lan.nic "eth9" Known:`},
-		"Subnet":        {db(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), `interfaces.lan subnet "mars"`},
-		"Address":       {db(`interfaces = { lan = { ip = "10.99.0.1" } }`), `interfaces.lan.ip 10.99.0.1`},
+		"Machine":       {testMachine("db", `machine = "node9"`, deployNoble), `Cannot replace machine db no machine "node9" before machine db is destroyed`},
+		"MachineByCase": {testMachine("db", `machine = "NODE1"`, deployNoble), `"NODE1" Did you mean "node1"`},
+		"Image":         {testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), `deploy.image "ubuntu/nobel"`},
+		"Kernel":        {testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-99.04" }`), `deploy.kernel "ga-99.04"`},
+		"NIC":           {machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", nic = "eth9" } }`), `interfaces.lan.nic "eth9" Known:`},
+		"Subnet":        {machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), `interfaces.lan subnet "mars"`},
+		"Address":       {machineOnNode1(`interfaces = { lan = { ip = "10.99.0.1" } }`), `interfaces.lan.ip 10.99.0.1`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			if onSite() && title == "MachineByCase" {
+			if isOnSite() && title == "MachineByCase" {
 				t.Skip("it is about the spelling of a name of the simulated world")
 			}
 			w.configure(t, x.config(tc.config))
-			w.refusedPlan(t, tc.want)
-			if m := x.machine(t, "node1"); m.StatusName != "Deployed" || m.SystemID != made.SystemID || m.Owner != made.Owner {
+			w.wantRefusedPlan(t, tc.want)
+			if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" || m.SystemID != made.SystemID || m.Owner != made.Owner {
 				t.Errorf("the machine was touched: %+v", m)
 			}
 		})
 	}
-	w.configure(t, x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`)))
+	w.configure(t, x.config(testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`)))
 	for _, args := range [][]string{{"-replace=" + machineAddress}, nil} { // forced, and tainted
 		if args == nil {
 			w.run(t, "taint", machineAddress)
 		}
 		cmd, out := w.command(t.Context(), append([]string{"apply", "-auto-approve", "-no-color"}, args...)...)
-		if err := cmd.Run(); err == nil || !words("ubuntu/nobel").MatchString(out.String()) {
+		if err := cmd.Run(); err == nil || !wordsPattern("ubuntu/nobel").MatchString(out.String()) {
 			t.Errorf("want an error, got %v:\n%s", err, out)
 		}
-		if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+		if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 			t.Errorf("the machine was released: %+v", m)
 		}
 	}
 	w.run(t, "untaint", machineAddress)
 	for _, same := range []string{`machine = "node1.maas"`, fmt.Sprintf("machine = %q", made.SystemID)} {
-		w.configure(t, x.config(onMetal("db", same, noble)))
+		w.configure(t, x.config(testMachine("db", same, deployNoble)))
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
+		w.wantEmptyPlan(t)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
@@ -69,11 +69,11 @@ func TestAccWorkflowTypoMachine(t *testing.T) {
 // TestAccWorkflowReplaceMachine says in words what a replacement does.
 func TestAccWorkflowReplaceMachine(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("db", `machine = "node2"`, noble)))
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words("Warning: The machine will be replaced node1 is released, and the other machine is deployed gives up what is on its disks").MatchString(out) {
+	w.configure(t, x.config(testMachine("db", `machine = "node2"`, deployNoble)))
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The machine will be replaced node1 is released, and the other machine is deployed gives up what is on its disks").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 }
@@ -82,21 +82,21 @@ func TestAccWorkflowReplaceMachine(t *testing.T) {
 // with whose it is, and neither harms it.
 func TestAccWorkflowMachineTwice(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	named := func(label, name string) string { return metalNamed(label, name, `machine = "node1"`, noble) }
-	newWorkspace(t, x.config(named("a", "db")+named("b", "db"))).refusedPlan(t,
+	x := newMetalTarget(t)
+	named := func(label, name string) string { return labelledMachine(label, name, `machine = "node1"`, deployNoble) }
+	newWorkspace(t, x.config(named("a", "db")+named("b", "db"))).wantRefusedPlan(t,
 		"Cannot create machine db name: another resource of this configuration creates machine db, too")
 	w := newWorkspace(t, x.config(named("a", "db-a")+named("b", "db-b")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words(`Cannot create machine db- machine node1 is not Ready but belongs to the MAAS user`).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot create machine db- machine node1 is not Ready but belongs to the MAAS user`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want one to be refused, got %v:\n%s", err, out)
 	}
-	if n, counted := x.deployments(); counted && n != 1 || x.machine(t, "node1").StatusName != "Deployed" {
-		t.Errorf("it is %s after %d deployments", x.machine(t, "node1").StatusName, n)
+	if n, counted := x.countDeployments(); counted && n != 1 || x.findMachine(t, "node1").StatusName != "Deployed" {
+		t.Errorf("it is %s after %d deployments", x.findMachine(t, "node1").StatusName, n)
 	}
 	// Another configuration, of the same owner and of another one.
-	other := newWorkspace(t, x.config(onMetal("db-c", `machine = "node1"`, noble)))
-	other.refused(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- import it`)
+	other := newWorkspace(t, x.config(testMachine("db-c", `machine = "node1"`, deployNoble)))
+	other.wantRefusedCreate(t, x, "machine", `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user it was made for "tf-acc/machines/db- import it`)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
@@ -108,19 +108,19 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 // is not taken twice, and the error says how to import it.
 func TestAccWorkflowMachineLost(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	x.tagLent(t, "metal")
-	w := newWorkspace(t, x.config(onMetal("db", `selector = { tags = ["metal"], min_cores = 8 }`, noble)))
+	x := newMetalTarget(t)
+	x.tagLentMachines(t, "metal")
+	w := newWorkspace(t, x.config(testMachine("db", `selector = { tags = ["metal"], min_cores = 8 }`, deployNoble)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := w.systemID(t)
 	w.run(t, "state", "rm", machineAddress)
-	w.refused(t, x, "name", `Cannot create machine db name: the machine was deployed for this name before and is finished import it by its system id `+id)
+	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name before and is finished import it by its system id `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
-	if got := joined(w.actionsOn(t, machineAddress)); got != "update" { // the state notes the selector
+	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state notes the selector
 		t.Errorf("after the import the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1", "node2", "small")(nil); err != nil {
 		t.Error(err)
@@ -135,21 +135,21 @@ func TestAccWorkflowImportMachine(t *testing.T) {
 	for title, unmark := range map[string]bool{"Ours": false, "Others": true} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
-			w := newWorkspace(t, x.config(db(`interfaces = { lan = { ip = "10.77.0.42" } }`)))
+			x := newMetalTarget(t)
+			w := newWorkspace(t, x.config(machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42" } }`)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			name := "db"
 			if unmark {
 				name = "node1"
-				x.edit(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
+				x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
 			}
-			adopted, generated := adopt(t, x.config(""), machineAddress, "node1")
+			adopted, generated := importWithGeneratedConfig(t, x.config(""), machineAddress, "node1")
 			for _, want := range []string{`name = "` + name + `"`, `machine = "node1"`, `image = "ubuntu/noble"`, `ip = "10.77.0.42"`} {
 				if !strings.Contains(strings.Join(strings.Fields(generated), " "), want) {
 					t.Errorf("the generated configuration lacks %s:\n%s", want, generated)
 				}
 			}
-			if n, counted := x.deployments(); counted && n != 1 {
+			if n, counted := x.countDeployments(); counted && n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			adopted.run(t, "destroy", "-auto-approve", "-no-color")
@@ -164,15 +164,15 @@ func TestAccWorkflowImportMachine(t *testing.T) {
 // TestAccWorkflowImportNoMachine imports what is no maaslxd_machine.
 func TestAccWorkflowImportNoMachine(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for id, want := range map[string]string{
 		"node1": "is an LXD host. Import it as a maaslxd_vm_host", "node2": "is Ready, and nothing is installed on it", "node9": "MAAS knows no such machine",
 	} {
-		o := newWorkspace(t, x.config(db()))
+		o := newWorkspace(t, x.config(machineOnNode1()))
 		cmd, out := o.command(t.Context(), "import", "-no-color", machineAddress, id)
-		if err := cmd.Run(); err == nil || !words(`Cannot import "`+id+`" `+want).MatchString(unwrapped(out.String())) {
+		if err := cmd.Run(); err == nil || !wordsPattern(`Cannot import "`+id+`" `+want).MatchString(unwrapMessage(out.String())) {
 			t.Errorf("want the import of %s refused, got %v:\n%s", id, err, out)
 		}
 	}
@@ -183,7 +183,7 @@ func TestAccWorkflowImportNoMachine(t *testing.T) {
 func TestAccWorkflowMachineNames(t *testing.T) {
 	t.Parallel()
 	named := func(label, name, machine string) string {
-		return metalNamed(label, name, fmt.Sprintf("machine = %q", machine), noble)
+		return labelledMachine(label, name, fmt.Sprintf("machine = %q", machine), deployNoble)
 	}
 	for title, steps := range map[string][]string{
 		"Swapped":  {named("a", "one", "node1") + named("b", "two", "node2"), named("a", "two", "node1") + named("b", "one", "node2")},
@@ -192,14 +192,14 @@ func TestAccWorkflowMachineNames(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t)
+			x := newMetalTarget(t)
 			w := newWorkspace(t, x.config(steps[0]))
 			for _, step := range steps {
 				w.configure(t, x.config(step))
 				w.run(t, "apply", "-auto-approve", "-no-color")
-				w.settled(t)
+				w.wantEmptyPlan(t)
 			}
-			if n, counted := x.deployments(); counted && n != 2 {
+			if n, counted := x.countDeployments(); counted && n != 2 {
 				t.Errorf("machines were deployed %d times", n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -214,46 +214,46 @@ func TestAccWorkflowMachineNames(t *testing.T) {
 // one error that names the attribute and a way out, and nothing allocated.
 func TestAccMachineBadInput(t *testing.T) {
 	t.Parallel()
-	refuseHosts(t, map[string]badHost{
-		"UnknownMachine": {reason: "MAAS has no such machine.", body: onMetal("db", `machine = "node9"`), at: "machine", want: `Cannot create machine db machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
-		"MachineNew":     {reason: "MAAS does not know it yet.", world: as("New"), body: db(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
-		"MachineOwned":   {reason: "Somebody uses it.", world: as("Deployed"), body: db(), at: "machine", want: `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user admin adopt or import it`},
-		"Architecture":   {reason: "MAAS itself says so only when it deploys.", world: arm, body: db(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine`},
-		"TooMuchAsked":   {reason: "No machine is so large.", body: onMetal("db", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
-		"UnknownZone":    {reason: "Zones are named.", body: onMetal("db", `selector = { zone = "az9" }`), at: "selector", want: `selector.zone zone "az9" az1`},
-		"UnknownPool":    {reason: "Pools are named.", body: onMetal("db", `selector = { pool = "nope" }`), at: "selector", want: `selector.pool resource pool "nope"`},
-		"UnknownImage":   {reason: "Images are named.", body: onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), want: `deploy.image "ubuntu/nobel" ubuntu/noble`},
+	testRefusedHosts(t, map[string]badHost{
+		"UnknownMachine": {reason: "MAAS has no such machine.", body: testMachine("db", `machine = "node9"`), at: "machine", want: `Cannot create machine db machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
+		"MachineNew":     {reason: "MAAS does not know it yet.", world: withNode1Status("New"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
+		"MachineOwned":   {reason: "Somebody uses it.", world: withNode1Status("Deployed"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user admin adopt or import it`},
+		"Architecture":   {reason: "MAAS itself says so only when it deploys.", world: makeNode1ARM, body: machineOnNode1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine`},
+		"TooMuchAsked":   {reason: "No machine is so large.", body: testMachine("db", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
+		"UnknownZone":    {reason: "Zones are named.", body: testMachine("db", `selector = { zone = "az9" }`), at: "selector", want: `selector.zone zone "az9" az1`},
+		"UnknownPool":    {reason: "Pools are named.", body: testMachine("db", `selector = { pool = "nope" }`), at: "selector", want: `selector.pool resource pool "nope"`},
+		"UnknownImage":   {reason: "Images are named.", body: testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), want: `deploy.image "ubuntu/nobel" ubuntu/noble`},
 		"AddressTaken": {
-			reason: "Somebody has it.", body: db(`interfaces = { lan = { ip = "10.77.0.43" } }`), want: `interfaces.lan.ip 10.77.0.43`,
+			reason: "Somebody has it.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.43" } }`), want: `interfaces.lan.ip 10.77.0.43`,
 			before: func(t *testing.T, x *metalTarget) {
-				x.post(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
+				x.postForm(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
 			},
 		},
-		"UnknownSubnet": {reason: "Subnets are named.", body: db(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), want: `interfaces.lan subnet "mars"`},
-		"Both":          {reason: "One choice is enough.", body: db(`selector = {}`), at: "selector", want: `Both a machine and a selector Leave one of them out`},
-		"Neither":       {reason: "Nothing says which.", body: onMetal("db", noble), want: `Neither a machine nor a selector selector = {} takes any`},
+		"UnknownSubnet": {reason: "Subnets are named.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), want: `interfaces.lan subnet "mars"`},
+		"Both":          {reason: "One choice is enough.", body: machineOnNode1(`selector = {}`), at: "selector", want: `Both a machine and a selector Leave one of them out`},
+		"Neither":       {reason: "Nothing says which.", body: testMachine("db", deployNoble), want: `Neither a machine nor a selector selector = {} takes any`},
 	})
 }
 
 // TestAccWorkflowMachineOfOthers refuses to destroy what somebody else has by now.
 func TestAccWorkflowMachineOfOthers(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.release(t, "node1")
-	taker := newWorkspace(t, x.config(onMetal("other", `machine = "node1"`, noble)))
+	x.releaseMachine(t, "node1")
+	taker := newWorkspace(t, x.config(testMachine("other", `machine = "node1"`, deployNoble)))
 	taker.run(t, "apply", "-auto-approve", "-no-color")
-	before := x.machine(t, "node1")
+	before := x.findMachine(t, "node1")
 	cmd, out := w.command(t.Context(), "destroy", "-refresh=false", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("cannot release machine node1 belongs to tf-acc/machines/other").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("cannot release machine node1 belongs to tf-acc/machines/other").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
-	if diff := cmp.Diff(before, x.machine(t, "node1"), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(before, x.findMachine(t, "node1"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the other's machine was touched (-before +after):\n%s", diff)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color") // a refresh sees that it is another's
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("it is %s", m.StatusName)
 	}
 	taker.run(t, "destroy", "-auto-approve", "-no-color")
@@ -266,25 +266,25 @@ func TestAccWorkflowMachineOfOthers(t *testing.T) {
 // made: that is no error, and what turns out to be one is told before anything is taken.
 func TestAccMachineUnknown(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	unknown := func(input, body string) string {
 		return fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %s\n}\n", input) + body
 	}
-	w := newWorkspace(t, x.config(unknown(`"node1"`, onMetal("db", `machine = terraform_data.late.output`, `selector = {}`))))
+	w := newWorkspace(t, x.config(unknown(`"node1"`, testMachine("db", `machine = terraform_data.late.output`, `selector = {}`))))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("Both a machine and a selector Leave one of them out").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Both a machine and a selector Leave one of them out").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Ready" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {
 		t.Errorf("it was taken all the same: %s", m.StatusName)
 	}
 	w.configure(t, x.config(unknown(`{ name = "db", machine = "node1", image = "ubuntu/noble", ip = "10.77.0.42", zone = "az2", erase = "quick" }`,
-		metalNamed("a", "a", `machine = terraform_data.late.output.machine`, `deploy = { image = terraform_data.late.output.image }`,
+		labelledMachine("a", "a", `machine = terraform_data.late.output.machine`, `deploy = { image = terraform_data.late.output.image }`,
 			`interfaces = { lan = { ip = terraform_data.late.output.ip } }`, `release = { erase = terraform_data.late.output.erase }`)+
-			strings.Replace(metalNamed("b", "NAME", `selector = { zone = terraform_data.late.output.zone }`), `"NAME"`, "terraform_data.late.output.name", 1))))
+			strings.Replace(labelledMachine("b", "NAME", `selector = { zone = terraform_data.late.output.zone }`), `"NAME"`, "terraform_data.late.output.name", 1))))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if a, b := x.machine(t, "node1"), x.machine(t, "node2"); a.StatusName != "Deployed" || b.StatusName != "Deployed" || a.IPAddresses[0] != "10.77.0.42" {
+	w.wantEmptyPlan(t)
+	if a, b := x.findMachine(t, "node1"), x.findMachine(t, "node2"); a.StatusName != "Deployed" || b.StatusName != "Deployed" || a.IPAddresses[0] != "10.77.0.42" {
 		t.Errorf("they are %s with %v, and %s", a.StatusName, a.IPAddresses, b.StatusName)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -297,26 +297,26 @@ func TestAccMachineUnknown(t *testing.T) {
 // the plan of a destroy to tell what it leaves.
 func TestAccWorkflowMachineLeftBehind(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, slow)
-	first, second := metalNamed("a", "kept", `machine = "node2"`, noble), metalNamed("b", "late", `machine = "node1"`, noble)
+	x := newMetalTarget(t, slowTransitions)
+	first, second := labelledMachine("a", "kept", `machine = "node2"`, deployNoble), labelledMachine("b", "late", `machine = "node1"`, deployNoble)
 	w := newWorkspace(t, x.config(first))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(first+second))
-	x.hold("node1")
+	x.holdMachine("node1")
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	x.deploying(t, "node1")
+	x.awaitDeploying(t, "node1")
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Fatalf("the run ended well before it was killed:\n%s", out)
 	}
-	x.goesOn("node1")
-	want := "This destroy leaves what an earlier apply began machine late (" + x.machine(t, "node1").SystemID + " Apply first"
-	if out := w.run(t, "plan", "-destroy", "-no-color"); !words(want).MatchString(unwrapped(out)) {
+	x.resumeMachines("node1")
+	want := "This destroy leaves what an earlier apply began machine late (" + x.findMachine(t, "node1").SystemID + " Apply first"
+	if out := w.run(t, "plan", "-destroy", "-no-color"); !wordsPattern(want).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a warning that names it:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -330,22 +330,22 @@ func TestAccWorkflowMachineLeftBehind(t *testing.T) {
 func TestAccExampleMachines(t *testing.T) {
 	t.Parallel()
 	const folder, db = "examples/resources/maaslxd_machine/", "maaslxd_machine.db"
-	x := newHostExamples(t)
+	x := newHostExampleTarget(t)
 	w := newWorkspace(t, x.config(""))
-	w.take(t, folder+"resource.tf", folder+"resource_selector.tf", folder+"cloud-init.yaml")
+	w.copyRepositoryFiles(t, folder+"resource.tf", folder+"resource_selector.tf", folder+"cloud-init.yaml")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	id := x.machine(t, "node1").SystemID
-	for _, command := range commandsOf(t, folder+"import.sh") {
+	w.wantEmptyPlan(t)
+	id := x.findMachine(t, "node1").SystemID
+	for _, command := range scriptCommands(t, folder+"import.sh") {
 		w.run(t, "state", "rm", db)
 		w.run(t, strings.Fields(strings.ReplaceAll(command, exampleID, id))...)
 	}
 	w.run(t, "state", "rm", db)
-	w.take(t, folder+"import-by-string-id.tf")
+	w.copyRepositoryFiles(t, folder+"import-by-string-id.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.importByIdentity(t, db, folder, id)
-	if n, counted := x.deployments(); counted && n != 2 {
+	if n, counted := x.countDeployments(); counted && n != 2 {
 		t.Errorf("machines were deployed %d times", n)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -8,10 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// wantPlace checks what a machine is called and where it is.
-func (x *metalTarget) wantPlace(t *testing.T, hostname, domain, zone, pool, description string) sim.Machine {
+// wantNamesAndPlace checks what a machine is called and where it is.
+func (x *metalTarget) wantNamesAndPlace(t *testing.T, hostname, domain, zone, pool, description string) sim.Machine {
 	t.Helper()
-	m := x.machine(t, hostname)
+	m := x.findMachine(t, hostname)
 	if m.Domain != domain || m.Zone != zone || m.Pool != pool || !strings.HasPrefix(m.Description, description) {
 		t.Errorf("want %s.%s in %s and %s with %q, got %s.%s in %s and %s with %q", hostname, domain, zone, pool, description, m.Hostname, m.Domain, m.Zone, m.Pool, m.Description)
 	}
@@ -22,41 +22,41 @@ func (x *metalTarget) wantPlace(t *testing.T, hostname, domain, zone, pool, desc
 // removes the lines, imports the machine, and gives it back as it was.
 func TestAccWorkflowMachineUpkeep(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	x.edit(t, "node1", sim.MachineEdit{Description: new("rack 7")})
+	x := newMetalTarget(t)
+	x.editMachine(t, "node1", sim.MachineEdit{Description: new("rack 7")})
 	place := []string{`hostname = "db-1"`, `domain = "example.org"`, `zone = "az2"`, `pool = "kvm"`, `description = "database"`, `tags = ["blue", "metal"]`}
-	w := newWorkspace(t, x.config(db(place...)))
+	w := newWorkspace(t, x.config(machineOnNode1(place...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	made := x.wantPlace(t, "db-1", "example.org", "az2", "kvm", "database").SystemID
+	w.wantEmptyPlan(t)
+	made := x.wantNamesAndPlace(t, "db-1", "example.org", "az2", "kvm", "database").SystemID
 
-	w.configure(t, x.config(db(`hostname = "db-2"`, `zone = "az1"`, `description = ""`, `tags = ["green"]`, `annotations = { app = "db" }`)))
-	if got := joined(w.actionsOn(t, machineAddress)); got != "update" {
+	w.configure(t, x.config(machineOnNode1(`hostname = "db-2"`, `zone = "az1"`, `description = ""`, `tags = ["green"]`, `annotations = { app = "db" }`)))
+	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" {
 		t.Errorf("the plan of a change wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	m := x.wantPlace(t, "db-2", "example.org", "az1", "kvm", "")
+	w.wantEmptyPlan(t)
+	m := x.wantNamesAndPlace(t, "db-2", "example.org", "az1", "kvm", "")
 	if slices.Contains(m.Tags, "blue") || !slices.Contains(m.Tags, "green") || m.OwnerData["app"] != "db" {
 		t.Errorf("it has the tags %v and the annotations %v", m.Tags, m.OwnerData)
 	}
-	w.configure(t, x.config(db(`tags = ["green"]`))) // lines that go change nothing
+	w.configure(t, x.config(machineOnNode1(`tags = ["green"]`))) // lines that go change nothing
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	x.wantPlace(t, "db-2", "example.org", "az1", "kvm", "")
+	w.wantEmptyPlan(t)
+	x.wantNamesAndPlace(t, "db-2", "example.org", "az1", "kvm", "")
 
 	w.run(t, "state", "rm", machineAddress)
 	w.run(t, "import", "-no-color", machineAddress, "db-2")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if n, counted := x.deployments(); counted && n != 1 || x.machine(t, "db-2").SystemID != made {
+	w.wantEmptyPlan(t)
+	if n, counted := x.countDeployments(); counted && n != 1 || x.findMachine(t, "db-2").SystemID != made {
 		t.Errorf("it was deployed %d times", n)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
 	}
-	if m := x.wantPlace(t, "node1", "maas", "az1", "default", "rack 7"); slices.Contains(m.Tags, "green") || !slices.Contains(m.Tags, "metal") {
+	if m := x.wantNamesAndPlace(t, "node1", "maas", "az1", "default", "rack 7"); slices.Contains(m.Tags, "green") || !slices.Contains(m.Tags, "metal") {
 		t.Errorf("it was given back with the tags %v", m.Tags)
 	}
 	x.wantUntouched(t)
@@ -66,21 +66,21 @@ func TestAccWorkflowMachineUpkeep(t *testing.T) {
 // that names it, by force and for another image.
 func TestAccWorkflowMachineReplaced(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db(`hostname = "db-1"`)))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1(`hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("db", `machine = "node1.maas"`, noble, `hostname = "db-1"`)))
+	w.configure(t, x.config(testMachine("db", `machine = "node1.maas"`, deployNoble, `hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color") // the same machine, by another name
-	if n, counted := x.deployments(); counted && n != 1 {
+	if n, counted := x.countDeployments(); counted && n != 1 {
 		t.Errorf("it was deployed %d times", n)
 	}
-	w.configure(t, x.config(db(`hostname = "db-1"`)))
+	w.configure(t, x.config(machineOnNode1(`hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-replace="+machineAddress, "-no-color")
-	w.settled(t)
-	w.configure(t, x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`, `hostname = "db-1"`)))
+	w.wantEmptyPlan(t)
+	w.configure(t, x.config(testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`, `hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if n, counted := x.deployments(); counted && n != 3 {
+	w.wantEmptyPlan(t)
+	if n, counted := x.countDeployments(); counted && n != 3 {
 		t.Errorf("it was deployed %d times", n)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -94,16 +94,16 @@ func TestAccWorkflowMachineReplaced(t *testing.T) {
 // so: a release would come before the error.
 func TestAccWorkflowMachineFormerName(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db(`hostname = "db-1"`)))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1(`hostname = "db-1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)))
-	x.edit(t, "db-1", sim.MachineEdit{Hostname: new("rack7-a")})
-	w.refusedPlan(t, "somebody else has renamed it since Name the machine that is meant by its system id")
-	x.edit(t, "rack7-a", sim.MachineEdit{Hostname: new("db-1")})
-	x.edit(t, "node2", sim.MachineEdit{Hostname: new("node1")})
-	w.refusedPlan(t, "node1 was the name of machine db-1 by now that of another machine Name the machine that is meant by its system id")
-	x.edit(t, "node1", sim.MachineEdit{Hostname: new("node2")})
+	w.configure(t, x.config(testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`)))
+	x.editMachine(t, "db-1", sim.MachineEdit{Hostname: new("rack7-a")})
+	w.wantRefusedPlan(t, "somebody else has renamed it since Name the machine that is meant by its system id")
+	x.editMachine(t, "rack7-a", sim.MachineEdit{Hostname: new("db-1")})
+	x.editMachine(t, "node2", sim.MachineEdit{Hostname: new("node1")})
+	w.wantRefusedPlan(t, "node1 was the name of machine db-1 by now that of another machine Name the machine that is meant by its system id")
+	x.editMachine(t, "node1", sim.MachineEdit{Hostname: new("node2")})
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1", "node2")(nil); err != nil {
@@ -115,17 +115,17 @@ func TestAccWorkflowMachineFormerName(t *testing.T) {
 func TestAccWorkflowMachineHostnames(t *testing.T) {
 	t.Parallel()
 	named := func(one, two string) string {
-		return metalNamed("a", "one", `machine = "node1"`, noble, `hostname = "`+one+`"`) +
-			metalNamed("b", "two", `machine = "node2"`, noble, `hostname = "`+two+`"`)
+		return labelledMachine("a", "one", `machine = "node1"`, deployNoble, `hostname = "`+one+`"`) +
+			labelledMachine("b", "two", `machine = "node2"`, deployNoble, `hostname = "`+two+`"`)
 	}
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	w := newWorkspace(t, x.config(named("left", "right")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	first := x.machine(t, "left").SystemID
+	first := x.findMachine(t, "left").SystemID
 	w.configure(t, x.config(named("right", "left")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if x.machine(t, "right").SystemID != first {
+	w.wantEmptyPlan(t)
+	if x.findMachine(t, "right").SystemID != first {
 		t.Error("the hostnames were not swapped")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -138,23 +138,23 @@ func TestAccWorkflowMachineHostnames(t *testing.T) {
 // stands is an error, and nothing of it changes.
 func TestAccWorkflowMachineUpkeepTypo(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(db()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for line, want := range map[string]string{
 		`zone = "az9"`: `zone "az9" az1`, `pool = "nope"`: `resource pool "nope"`, `domain = "mars"`: `domain "mars"`,
 		`hostname = "node2"`: `hostname: MAAS has a machine node2 already`, `hostname = "db.maas"`: `The domain is a matter of its own`,
 		`description = "maaslxd-1 x"`: `are marks of this program`,
 	} {
-		w.configure(t, x.config(db(line)))
-		w.refusedPlan(t, want)
+		w.configure(t, x.config(machineOnNode1(line)))
+		w.wantRefusedPlan(t, want)
 	}
-	x.wantPlace(t, "node1", "maas", "az1", "default", "")
-	fresh := newWorkspace(t, x.config(onMetal("other", `machine = "node2"`, noble, `zone = "az9"`)))
-	fresh.refused(t, x, "zone", `zone "az9" az1`)
-	fresh = newWorkspace(t, x.config(onMetal("other", `machine = "node2"`, noble, `hostname = "node1"`)))
-	fresh.refused(t, x, "hostname", `MAAS has a machine node1 already`)
-	w.configure(t, x.config(db()))
+	x.wantNamesAndPlace(t, "node1", "maas", "az1", "default", "")
+	fresh := newWorkspace(t, x.config(testMachine("other", `machine = "node2"`, deployNoble, `zone = "az9"`)))
+	fresh.wantRefusedCreate(t, x, "zone", `zone "az9" az1`)
+	fresh = newWorkspace(t, x.config(testMachine("other", `machine = "node2"`, deployNoble, `hostname = "node1"`)))
+	fresh.wantRefusedCreate(t, x, "hostname", `MAAS has a machine node1 already`)
+	w.configure(t, x.config(machineOnNode1()))
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -162,47 +162,47 @@ func TestAccWorkflowMachineUpkeepTypo(t *testing.T) {
 // it is unprotected.
 func TestAccWorkflowMachineProtection(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	const on, refusal = `deletion_protection = true`, `is protected from deletion Set deletion_protection = false and apply that first`
-	w := newWorkspace(t, x.config(db(on)))
+	w := newWorkspace(t, x.config(machineOnNode1(on)))
 	wantLock := func(want bool) {
 		t.Helper()
-		if m := x.machine(t, "node1"); m.Locked != want || m.StatusName != "Deployed" {
+		if m := x.findMachine(t, "node1"); m.Locked != want || m.StatusName != "Deployed" {
 			t.Errorf("it is %s, and locked: %v, want %v", m.StatusName, m.Locked, want)
 		}
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	wantLock(true)
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	w.refuses(t, refusal, "apply", "-auto-approve", "-replace="+machineAddress, "-no-color")
-	w.configure(t, x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`, on)))
-	w.refuses(t, `This plan would replace it, because of deploy`, "apply", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("renamed", `machine = "node1"`, noble, on, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`)))
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, refusal, "apply", "-auto-approve", "-replace="+machineAddress, "-no-color")
+	w.configure(t, x.config(testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/jammy" }`, on)))
+	w.wantCommandFailure(t, `This plan would replace it, because of deploy`, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.config(testMachine("renamed", `machine = "node1"`, deployNoble, on, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	wantLock(true)
-	x.edit(t, "node1", sim.MachineEdit{Locked: new(false)})
-	if got := joined(w.actionsOn(t, machineAddress)); got != "update" {
+	x.editMachine(t, "node1", sim.MachineEdit{Locked: new(false)})
+	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" {
 		t.Errorf("somebody unlocked it, and the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true)
 	w.run(t, "state", "rm", machineAddress)
 	w.run(t, "import", "-no-color", machineAddress, "node1")
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	kept := []string{`machine = "node1"`, noble, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`}
-	w.configure(t, x.config(onMetal("renamed", kept...)))
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
+	kept := []string{`machine = "node1"`, deployNoble, `zone = "az2"`, `tags = ["blue"]`, `annotations = { app = "db" }`}
+	w.configure(t, x.config(testMachine("renamed", kept...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true) // for all that an import sees, the lock is somebody else's; it is kept
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("renamed", append(kept, on)...)))
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.configure(t, x.config(testMachine("renamed", append(kept, on)...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	x.edit(t, "node1", sim.MachineEdit{Locked: new(false)})
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	w.configure(t, x.config(onMetal("renamed", append(kept, `deletion_protection = false`)...)))
+	x.editMachine(t, "node1", sim.MachineEdit{Locked: new(false)})
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.configure(t, x.config(testMachine("renamed", append(kept, `deletion_protection = false`)...)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)
@@ -213,30 +213,30 @@ func TestAccWorkflowMachineProtection(t *testing.T) {
 // sync. An import reads both, and another wish replaces the machine.
 func TestAccWorkflowMachineInMemory(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	how := func(lines string) string {
-		return onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble"`+lines+` }`)
+		return testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble"`+lines+` }`)
 	}
 	const both = `, ephemeral = true, enable_hw_sync = true`
 	w := newWorkspace(t, x.config(how(both)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	adopted, generated := adopt(t, x.config(""), machineAddress, "node1")
+	w.wantEmptyPlan(t)
+	adopted, generated := importWithGeneratedConfig(t, x.config(""), machineAddress, "node1")
 	for _, want := range []string{"ephemeral = true", "enable_hw_sync = true"} {
 		if !strings.Contains(strings.Join(strings.Fields(generated), " "), want) {
 			t.Errorf("the generated configuration lacks %s:\n%s", want, generated)
 		}
 	}
-	adopted.settled(t)
+	adopted.wantEmptyPlan(t)
 	w.configure(t, x.config(how("")))
 	w.run(t, "apply", "-auto-approve", "-no-color") // a line that goes keeps what is installed
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.configure(t, x.config(how(`, ephemeral = false`)))
-	if got := joined(w.actionsOn(t, machineAddress)); !strings.Contains(got, "create") || !strings.Contains(got, "delete") {
+	if got := joinActions(w.planActionsOn(t, machineAddress)); !strings.Contains(got, "create") || !strings.Contains(got, "delete") {
 		t.Errorf("the plan of a machine on disk wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 	if err := x.checkReady("node1")(nil); err != nil {
 		t.Error(err)

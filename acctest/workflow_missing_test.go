@@ -16,24 +16,24 @@ import (
 // where the LXD can be asked: the plan shows it, and the apply mends it.
 func TestAccWorkflowInstanceMissing(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	config := x.reaching(node1() + guest("web", x.deploy()))
+	x := newTargetWithoutVMHosts(t)
+	config := x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", x.deploy()))
 	w := newWorkspace(t, config)
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	for _, i := range x.instances() {
 		x.removeInstance(t, i)
 	}
-	if got := joined(w.actions(t)); got != "delete,create" {
+	if got := joinActions(w.planActions(t)); got != "delete,create" {
 		t.Errorf("the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if x.machine(t, "web").SystemID == made {
+	if x.findMachine(t, "web").SystemID == made {
 		t.Error("it is still the machine without an instance")
 	}
-	x.untag(t, "kvm1")
-	if got := joined(w.actions(t)); got == "delete,create" {
+	x.untagHostMachine(t, "kvm1")
+	if got := joinActions(w.planActions(t)); got == "delete,create" {
 		t.Error("a VM whose host is not listed is no VM without an instance")
 	}
 }
@@ -42,7 +42,7 @@ func TestAccWorkflowInstanceMissing(t *testing.T) {
 // know: they go at the same moment, and the host waits for them.
 func TestAccWorkflowDestroyTogether(t *testing.T) {
 	t.Parallel()
-	host := vmHost("kvm-1", `machine = "node1"`, noble)
+	host := vmHost("kvm-1", `machine = "node1"`, deployNoble)
 	const vms = `
 resource "maaslxd_vm" "named" {
   name    = "named"
@@ -57,7 +57,7 @@ resource "maaslxd_vm" "placed" {
 `
 	const after = `depends_on = [maaslxd_vm_host.test]`
 	for _, forgets := range []bool{false, true} { // what a runner knew that is thrown away
-		x := newMetal(t)
+		x := newMetalTarget(t)
 		w := newWorkspace(t, x.config(host))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.configure(t, x.config(host+vmsWith(vms, "")))
@@ -74,21 +74,21 @@ resource "maaslxd_vm" "placed" {
 			w.configure(t, x.config(host+vmsWith(vms, "")))
 		}
 		w.run(t, "destroy", "-auto-approve", "-no-color")
-		if err := x.checkNothing("node1")(nil); err != nil {
+		if err := x.checkNothingLeft("node1")(nil); err != nil {
 			t.Errorf("forgets is %v: %v", forgets, err)
 		}
 	}
 
 	// Made at the same moment, without an order, the error tells of it, once.
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	w := newWorkspace(t, x.config(host+vmsWith(vms, "")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil {
 		t.Fatalf("a VM was made before its host:\n%s", out)
 	}
-	_, failed, _ := strings.Cut(unwrapped(out.String()), "Error:")
+	_, failed, _ := strings.Cut(unwrapMessage(out.String()), "Error:")
 	for _, want := range []string{`Cannot create VM placed depends_on = [maaslxd_vm_host.NAME]`, `Cannot create VM named vm_host: MAAS knows no VM host "kvm-1"`} {
-		if !words(want).MatchString(failed) {
+		if !wordsPattern(want).MatchString(failed) {
 			t.Errorf("want an error with the words %q, got:\n%s", want, out)
 		}
 	}
@@ -98,7 +98,7 @@ resource "maaslxd_vm" "placed" {
 	w.configure(t, x.config(host+vmsWith(vms, after)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -114,7 +114,7 @@ func (x *target) removeInstance(t *testing.T, i sim.Instance) {
 	}
 	for host, l := range x.servers() {
 		if host == i.Host {
-			if err := l.Remove(t.Context(), i.Project, x.called(t, i.Name)); err != nil {
+			if err := l.RemoveVM(t.Context(), i.Project, x.siteNameOf(t, i.Name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,8 +123,8 @@ func (x *target) removeInstance(t *testing.T, i sim.Instance) {
 
 func vmsWith(vms, line string) string { return strings.ReplaceAll(vms, "%s", line) }
 
-// swallow takes connections, and answers none.
-func swallow(t *testing.T, address string) {
+// acceptSilently takes connections, and answers none.
+func acceptSilently(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -146,25 +146,25 @@ func swallow(t *testing.T, address string) {
 // with probe = "auto" that costs seconds, and is said.
 func TestAccWorkflowUnreached(t *testing.T) {
 	t.Parallel()
-	if onLXD() {
+	if isLXDColumn() {
 		t.Skip("its LXDs are reached")
 	}
-	if onSite() {
+	if isOnSite() {
 		t.Skip("runs only on the simulator: it needs a network that swallows connections")
 	}
 	// No simulator takes this network by itself: its LXDs would be swallowed, too.
-	x := newMetal(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })
+	x := newMetalTarget(t, func(m *sim.Model) { m.Subnets[0].CIDR = "127.1.0.0/24" })
 	for n := 1; n < 10; n++ { // the machine has one of the first addresses
-		swallow(t, fmt.Sprintf("127.1.0.%d:8443", n))
+		acceptSilently(t, fmt.Sprintf("127.1.0.%d:8443", n))
 	}
-	config := strings.Replace(x.config(node1(`timeouts = { create = "2m" }`)), `probe = "maas"`, `probe = "auto"`, 1)
+	config := strings.Replace(x.config(hostOnNode1(`timeouts = { create = "2m" }`)), `probe = "maas"`, `probe = "auto"`, 1)
 	w := newWorkspace(t, config)
 	began := time.Now()
 	out := w.run(t, "apply", "-auto-approve", "-no-color")
 	if took := time.Since(began); took > 90*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if !words(`Warning: The LXD of VM host kvm1 was not reached from here probe = "maas"`).MatchString(unwrapped(out)) {
+	if !wordsPattern(`Warning: The LXD of VM host kvm1 was not reached from here probe = "maas"`).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a word about it, got:\n%s", out)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")

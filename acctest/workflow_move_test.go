@@ -19,8 +19,8 @@ func movedBlock(kind, name string) string {
 	return fmt.Sprintf("moved {\n  from = %s.vm\n  to   = maaslxd_vm.%s\n}\n", kind, name)
 }
 
-// forgotten takes an incumbent's resource "vm" out of the state, and destroys nothing.
-func forgotten(kind string) string {
+// removedBlock takes an incumbent's resource "vm" out of the state, and destroys nothing.
+func removedBlock(kind string) string {
 	return fmt.Sprintf("removed {\n  from = %s.vm\n  lifecycle {\n    destroy = false\n  }\n}\n", kind)
 }
 
@@ -40,8 +40,8 @@ func movedVMs(label string, hosts map[string]string) string {
 `, label, text.String())
 }
 
-// changes are the calls that change anything, by route, with how often each was made.
-func changes(j sim.Journal) map[string]int {
+// countChanges are the calls that change anything, by route, with how often each was made.
+func countChanges(j sim.Journal) map[string]int {
 	made := map[string]int{}
 	for _, r := range j.Routes {
 		if !strings.HasPrefix(r.Route, "GET ") {
@@ -55,7 +55,7 @@ func changes(j sim.Journal) map[string]int {
 // writes marks and nothing else, the second plan is empty, and the VMs go back unchanged.
 func TestAccWorkflowMoveFleet(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) {
+	x := newSimulatedTarget(t, func(m *sim.Model) {
 		m.Latency, m.Hosts = sim.Latency{}, nil
 		for n := range 20 {
 			m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("kvm%02d", n), Cores: 32, MemoryMiB: 65536})
@@ -67,35 +67,35 @@ func TestAccWorkflowMoveFleet(t *testing.T) {
 		name, host := fmt.Sprintf("vm%03d", n), fmt.Sprintf("kvm%02d", n%20)
 		theirs[[]string{"maas_vm_host_machine", "lxd_instance"}[n%2]][name], all[name] = host, host
 	}
-	made := x.composedAndDeployed(t, all)
+	made := x.composeAndDeploy(t, all)
 	var vms []incumbent
 	for kind, names := range theirs {
 		for name := range names {
-			vms = append(vms, incumbent{kind, name, made[name].state(kind)})
+			vms = append(vms, incumbent{kind, name, made[name].incumbentAttributes(kind)})
 			if kind == "maas_vm_host_machine" {
-				vms = append(vms, incumbent{"maas_instance", name, made[name].state("maas_instance")})
+				vms = append(vms, incumbent{"maas_instance", name, made[name].incumbentAttributes("maas_instance")})
 			}
 		}
 	}
-	w := besideIncumbents(t)
-	w.write(t, "terraform.tfstate", incumbentState(t, vms...))
+	w := newIncumbentWorkspace(t)
+	w.writeFile(t, "terraform.tfstate", incumbentState(t, vms...))
 	body := movedVMs("maas", theirs["maas_vm_host_machine"]) + movedVMs("lxd", theirs["lxd_instance"])
-	w.moves(t, x.config(body+movedBlock("maas_vm_host_machine", "maas")+movedBlock("lxd_instance", "lxd")+forgotten("maas_instance")))
-	x.inside().ResetJournal()
-	out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
-	if !words("0 added, 200 changed, 0 destroyed").MatchString(out) {
+	w.configureWithIncumbents(t, x.config(body+movedBlock("maas_vm_host_machine", "maas")+movedBlock("lxd_instance", "lxd")+removedBlock("maas_instance")))
+	x.simulatorOrSkip().ResetJournal()
+	out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !wordsPattern("0 added, 200 changed, 0 destroyed").MatchString(out) {
 		t.Errorf("want each VM changed in place:\n%s", out)
 	}
 	marks := map[string]int{"PUT machines/{id}/": 200, "POST tags/": 1} // the tag is the mark of this MAAS
-	if diff := cmp.Diff(marks, changes(x.inside().Journal())); diff != "" {
+	if diff := cmp.Diff(marks, countChanges(x.simulatorOrSkip().Journal())); diff != "" {
 		t.Errorf("calls that write (-want +got):\n%s", diff)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
 		t.Errorf("machines (-before +after):\n%s", diff)
 	}
 	w.configure(t, x.config(strings.NewReplacer("maas_vm_host_machine.vm", "maaslxd_vm.maas", "lxd_instance.vm", "maaslxd_vm.lxd").Replace(
-		forgotten("maas_vm_host_machine")+forgotten("lxd_instance"))))
+		removedBlock("maas_vm_host_machine")+removedBlock("lxd_instance"))))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	if diff := cmp.Diff(made, x.machineRecords(t)); diff != "" {
 		t.Errorf("machines after the way back (-before +after):\n%s", diff)
@@ -109,26 +109,26 @@ func TestAccWorkflowMoveThenChange(t *testing.T) {
 	for _, kind := range []string{"maas_instance", "maas_vm_host_machine", "lxd_instance"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
+			x := newSimulatedTarget(t)
 			hosts := map[string]string{"web": "lxd1"}
-			made := x.composedAndDeployed(t, hosts)["web"]
-			w := besideIncumbents(t)
-			w.write(t, "terraform.tfstate", incumbentState(t, incumbent{kind, "web", made.state(kind)}))
+			made := x.composeAndDeploy(t, hosts)["web"]
+			w := newIncumbentWorkspace(t)
+			w.writeFile(t, "terraform.tfstate", incumbentState(t, incumbent{kind, "web", made.incumbentAttributes(kind)}))
 			config := movedVMs("vm", hosts) + movedBlock(kind, "vm")
-			w.moves(t, x.config(strings.Replace(config, "  vm_host =", "  tags = [\"moved\"]\n  vm_host =", 1)))
-			out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
-			if !words("0 added, 1 changed, 0 destroyed").MatchString(out) {
+			w.configureWithIncumbents(t, x.config(strings.Replace(config, "  vm_host =", "  tags = [\"moved\"]\n  vm_host =", 1)))
+			out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
+			if !wordsPattern("0 added, 1 changed, 0 destroyed").MatchString(out) {
 				t.Errorf("want one change in place:\n%s", out)
 			}
-			w.settled(t)
-			if m := x.machine(t, "web"); m.SystemID != made.SystemID || !slices.Contains(m.Tags, "moved") {
+			w.wantEmptyPlan(t)
+			if m := x.findMachine(t, "web"); m.SystemID != made.SystemID || !slices.Contains(m.Tags, "moved") {
 				t.Errorf("it is %+v", m)
 			}
-			if n := x.inside().Journal().Count(deployRoute); n != 1 {
+			if n := x.simulatorOrSkip().Journal().Count(deployRoute); n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
-			if err := x.checkEmpty("web")(nil); err != nil {
+			if err := x.checkVMGone("web")(nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -157,24 +157,24 @@ func TestAccWorkflowMoveRefused(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t, func(m *sim.Model) {
+			x := newSimulatedTarget(t, func(m *sim.Model) {
 				m.Machines = append(m.Machines, sim.MachineModel{Hostname: "metal", Cores: 4, MemoryMiB: 8192})
 			})
 			hosts := map[string]string{"web": "lxd1"}
-			attributes := x.composedAndDeployed(t, hosts)["web"].state(tc.kind)
+			attributes := x.composeAndDeploy(t, hosts)["web"].incumbentAttributes(tc.kind)
 			maps.Copy(attributes, tc.changed)
 			if attributes["id"] == "metal" {
-				attributes["id"] = x.machine(t, "metal").SystemID
+				attributes["id"] = x.findMachine(t, "metal").SystemID
 			}
-			w := besideIncumbents(t)
-			w.write(t, "terraform.tfstate", incumbentState(t, incumbent{tc.kind, "web", attributes}))
-			w.moves(t, x.config(movedVMs("vm", hosts)+movedBlock(tc.kind, "vm")))
-			x.inside().ResetJournal()
+			w := newIncumbentWorkspace(t)
+			w.writeFile(t, "terraform.tfstate", incumbentState(t, incumbent{tc.kind, "web", attributes}))
+			w.configureWithIncumbents(t, x.config(movedVMs("vm", hosts)+movedBlock(tc.kind, "vm")))
+			x.simulatorOrSkip().ResetJournal()
 			cmd, out := w.command(t.Context(), append([]string{"plan", "-no-color"}, tc.flags...)...)
-			if err := cmd.Run(); err == nil || !strings.Contains(unwrapped(out.String()), tc.want) {
+			if err := cmd.Run(); err == nil || !strings.Contains(unwrapMessage(out.String()), tc.want) {
 				t.Errorf("%s\nwant %q, got %v:\n%s", tc.reason, tc.want, err, out)
 			}
-			for route, calls := range changes(x.inside().Journal()) {
+			for route, calls := range countChanges(x.simulatorOrSkip().Journal()) {
 				t.Errorf("%s\n%s was called %d times", tc.reason, route, calls)
 			}
 		})
@@ -188,7 +188,7 @@ func guideBlock(t *testing.T, title string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fence := range configurations.FindAllStringSubmatch(string(page), -1) {
+	for _, fence := range terraformBlocks.FindAllStringSubmatch(string(page), -1) {
 		if text, found := strings.CutPrefix(fence[1], "# "+title+"\n"); found {
 			return text
 		}
@@ -197,8 +197,8 @@ func guideBlock(t *testing.T, title string) string {
 	return ""
 }
 
-// configurations are the Terraform blocks of a page.
-var configurations = regexp.MustCompile("(?s)```terraform\n(.*?)```")
+// terraformBlocks are the Terraform blocks of a page.
+var terraformBlocks = regexp.MustCompile("(?s)```terraform\n(.*?)```")
 
 // TestAccWorkflowMoveGuide does what the guide says, there and both ways back.
 func TestAccWorkflowMoveGuide(t *testing.T) {
@@ -215,28 +215,28 @@ func TestAccWorkflowMoveGuide(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := simulated(t)
-			made := x.composedAndDeployed(t, map[string]string{"web": "lxd1", "db": "lxd2"})
+			x := newSimulatedTarget(t)
+			made := x.composeAndDeploy(t, map[string]string{"web": "lxd1", "db": "lxd2"})
 			var vms []incumbent
 			for _, kind := range tc.kinds {
-				vms = append(vms, incumbent{kind, "web", made["web"].state(kind)}, incumbent{kind, "db", made["db"].state(kind)})
+				vms = append(vms, incumbent{kind, "web", made["web"].incumbentAttributes(kind)}, incumbent{kind, "db", made["db"].incumbentAttributes(kind)})
 			}
-			w := besideIncumbents(t)
-			w.write(t, "terraform.tfstate", incumbentState(t, vms...))
-			w.write(t, "before.tfstate", w.run(t, "state", "pull"))
-			w.moves(t, x.config(tc.body))
-			if out := unwrapped(w.run(t, "plan", "-no-color")); !words("0 to add").MatchString(out) || !words("0 to destroy").MatchString(out) {
+			w := newIncumbentWorkspace(t)
+			w.writeFile(t, "terraform.tfstate", incumbentState(t, vms...))
+			w.writeFile(t, "before.tfstate", w.run(t, "state", "pull"))
+			w.configureWithIncumbents(t, x.config(tc.body))
+			if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("0 to add").MatchString(out) || !wordsPattern("0 to destroy").MatchString(out) {
 				t.Errorf("%s\nthe plan does more than to move:\n%s", tc.reason, out)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.configure(t, x.config(resourceAlone)) // without the old providers
-			w.settled(t)
+			w.wantEmptyPlan(t)
 			w.configure(t, x.config(guideBlock(t, "Give the VMs back")))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			if got := w.run(t, "state", "list"); strings.TrimSpace(got) != "" {
 				t.Errorf("%s\nthe state still has %s", tc.reason, got)
 			}
-			w.moves(t, x.config(""))
+			w.configureWithIncumbents(t, x.config(""))
 			w.run(t, "state", "push", "-force", "before.tfstate")
 			if got := strings.Fields(w.run(t, "state", "list")); len(got) != len(vms) {
 				t.Errorf("%s\nthe state pushed has %q", tc.reason, got)

@@ -20,20 +20,20 @@ const (
 	canonicalPassword = "the-password-of-the-lxd"
 )
 
-// newCanonicalHosts is a MAAS with two VM hosts as canonical/maas 2.4.0 has them made: one
+// newCanonicalHostTarget is a MAAS with two VM hosts as canonical/maas 2.4.0 has them made: one
 // on the machine node1, with a VM, and the LXD stray by its address.
-func newCanonicalHosts(t *testing.T) *metalTarget {
+func newCanonicalHostTarget(t *testing.T) *metalTarget {
 	t.Helper()
-	x := newMetal(t, func(m *sim.Model) { m.Hosts[0].TrustPassword = canonicalPassword })
-	node := x.machine(t, "node1").SystemID
-	x.post(t, "machines/?op=allocate", url.Values{"system_id": {node}})
-	x.post(t, "machines/"+node+"/?op=deploy", url.Values{"distro_series": {"ubuntu/noble"}, "register_vmhost": {"true"}})
-	x.post(t, "vm-hosts/", url.Values{
+	x := newMetalTarget(t, func(m *sim.Model) { m.Hosts[0].TrustPassword = canonicalPassword })
+	node := x.findMachine(t, "node1").SystemID
+	x.postForm(t, "machines/?op=allocate", url.Values{"system_id": {node}})
+	x.postForm(t, "machines/"+node+"/?op=deploy", url.Values{"distro_series": {"ubuntu/noble"}, "register_vmhost": {"true"}})
+	x.postForm(t, "vm-hosts/", url.Values{
 		"type": {"lxd"}, "power_address": {canonicalAddress}, "password": {canonicalPassword}, "name": {"stray"}, "zone": {"az2"}, "tags": {"rack1,ssd"},
 		"cpu_over_commit_ratio": {"2"},
 	})
-	x.inside().Settle()
-	x.composedAndDeployed(t, map[string]string{"web": "node1"})
+	x.simulatorOrSkip().Settle()
+	x.composeAndDeploy(t, map[string]string{"web": "node1"})
 	return x
 }
 
@@ -57,7 +57,7 @@ func (x *metalTarget) canonicalStates(t *testing.T) []incumbent {
 func (x *metalTarget) hostRecords(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var list []map[string]any
-	if err := json.Unmarshal(x.call(t, "GET", "vm-hosts/", ""), &list); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, "GET", "vm-hosts/", ""), &list); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]map[string]any{}
@@ -84,29 +84,29 @@ func canonicalHostState(record map[string]any) map[string]any {
 // writes marks and nothing else, the second plan is empty, and MAAS has what it had.
 func TestAccWorkflowMoveHosts(t *testing.T) {
 	t.Parallel()
-	x := newCanonicalHosts(t)
+	x := newCanonicalHostTarget(t)
 	hosts, machines := x.hostRecords(t), x.machineRecords(t)
-	w := besideIncumbents(t)
-	w.write(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
-	w.write(t, "before.tfstate", w.run(t, "state", "pull"))
+	w := newIncumbentWorkspace(t)
+	w.writeFile(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
+	w.writeFile(t, "before.tfstate", w.run(t, "state", "pull"))
 	body := guideBlock(t, "Move the VM hosts")
 	resources, _, _ := strings.Cut(body, "moved {")
-	w.moves(t, x.config(body))
-	x.inside().ResetJournal()
-	out := unwrapped(w.run(t, "apply", "-auto-approve", "-no-color"))
-	if !words("0 added, 2 changed, 0 destroyed").MatchString(out) {
+	w.configureWithIncumbents(t, x.config(body))
+	x.simulatorOrSkip().ResetJournal()
+	out := unwrapMessage(w.run(t, "apply", "-auto-approve", "-no-color"))
+	if !wordsPattern("0 added, 2 changed, 0 destroyed").MatchString(out) {
 		t.Errorf("want each VM host changed in place:\n%s", out)
 	}
 	marks := []string{"POST machines/{id}/ set_owner_data", "POST tags/", "POST tags/{name}/ update_nodes"}
-	if diff := cmp.Diff(marks, slices.Sorted(maps.Keys(changes(x.inside().Journal())))); diff != "" {
+	if diff := cmp.Diff(marks, slices.Sorted(maps.Keys(countChanges(x.simulatorOrSkip().Journal())))); diff != "" {
 		t.Errorf("calls that write (-want +got):\n%s", diff)
 	}
 	x.checkSameHosts(t, hosts, machines)
 	w.configure(t, x.config(resources)) // without the old provider
-	w.settled(t)
-	w.configure(t, x.config(strings.ReplaceAll(forgotten("maas_vm_host"), "maas_vm_host.vm", "maaslxd_vm_host.host")))
+	w.wantEmptyPlan(t)
+	w.configure(t, x.config(strings.ReplaceAll(removedBlock("maas_vm_host"), "maas_vm_host.vm", "maaslxd_vm_host.host")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.moves(t, x.config(""))
+	w.configureWithIncumbents(t, x.config(""))
 	w.run(t, "state", "push", "-force", "before.tfstate")
 	x.checkSameHosts(t, hosts, machines)
 }
@@ -126,14 +126,14 @@ func (x *metalTarget) checkSameHosts(t *testing.T, hosts map[string]map[string]a
 // destroys it: its machine stays deployed.
 func TestAccWorkflowMoveHostThenChange(t *testing.T) {
 	t.Parallel()
-	x := newCanonicalHosts(t)
+	x := newCanonicalHostTarget(t)
 	machines := x.machineRecords(t)
-	w := besideIncumbents(t)
-	w.write(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
+	w := newIncumbentWorkspace(t)
+	w.writeFile(t, "terraform.tfstate", incumbentState(t, x.canonicalStates(t)...))
 	changed := strings.Replace(guideBlock(t, "Move the VM hosts"), "name    = each.key", "name    = \"kvm-${each.key}\"\n  tags    = [\"moved\"]\n  force_destroy = true", 1)
-	w.moves(t, x.config(changed))
+	w.configureWithIncumbents(t, x.config(changed))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	for _, record := range x.hostRecords(t) {
 		if name := record["name"].(string); !strings.HasPrefix(name, "kvm-") || !slices.Contains(record["tags"].([]any), any("moved")) {
 			t.Errorf("it is %v", record)
@@ -143,7 +143,7 @@ func TestAccWorkflowMoveHostThenChange(t *testing.T) {
 	if all := x.hostRecords(t); len(all) != 0 {
 		t.Errorf("MAAS still has %v", all)
 	}
-	if m := x.machine(t, "node1"); m.SystemID != machines["node1"].SystemID || m.StatusName != "Deployed" {
+	if m := x.findMachine(t, "node1"); m.SystemID != machines["node1"].SystemID || m.StatusName != "Deployed" {
 		t.Errorf("its machine is %+v", m)
 	}
 }
@@ -167,20 +167,20 @@ func TestAccWorkflowMoveHostRefused(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newCanonicalHosts(t)
+			x := newCanonicalHostTarget(t)
 			states := x.canonicalStates(t)
 			for _, state := range states {
 				maps.Copy(state.attributes, tc.changed)
 			}
-			w := besideIncumbents(t)
-			w.write(t, "terraform.tfstate", incumbentState(t, states...))
-			w.moves(t, x.config(guideBlock(t, "Move the VM hosts")))
-			x.inside().ResetJournal()
+			w := newIncumbentWorkspace(t)
+			w.writeFile(t, "terraform.tfstate", incumbentState(t, states...))
+			w.configureWithIncumbents(t, x.config(guideBlock(t, "Move the VM hosts")))
+			x.simulatorOrSkip().ResetJournal()
 			cmd, out := w.command(t.Context(), append([]string{"plan", "-no-color"}, tc.flags...)...)
-			if err := cmd.Run(); err == nil || !strings.Contains(unwrapped(out.String()), tc.want) {
+			if err := cmd.Run(); err == nil || !strings.Contains(unwrapMessage(out.String()), tc.want) {
 				t.Errorf("%s\nwant %q, got %v:\n%s", tc.reason, tc.want, err, out)
 			}
-			for route, calls := range changes(x.inside().Journal()) {
+			for route, calls := range countChanges(x.simulatorOrSkip().Journal()) {
 				t.Errorf("%s\n%s was called %d times", tc.reason, route, calls)
 			}
 		})

@@ -15,9 +15,9 @@ import (
 // seenLink is a link of an interface as MAAS tells it, without what it chooses itself.
 type seenLink struct{ Mode, Subnet, IP string }
 
-// linksOf are the links of a machine's interfaces, in the order of their ids. An address
+// readLinks are the links of a machine's interfaces, in the order of their ids. An address
 // that was not asked for is left out.
-func (x *target) linksOf(t *testing.T, name string, fixed ...string) (links [][]seenLink) {
+func (x *target) readLinks(t *testing.T, name string, fixed ...string) (links [][]seenLink) {
 	t.Helper()
 	var m struct {
 		Interfaces []struct {
@@ -30,7 +30,7 @@ func (x *target) linksOf(t *testing.T, name string, fixed ...string) (links [][]
 			} `json:"links"`
 		} `json:"interface_set"`
 	}
-	if err := json.Unmarshal(x.call(t, http.MethodGet, "machines/"+x.machine(t, name).SystemID+"/", ""), &m); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, http.MethodGet, "machines/"+x.findMachine(t, name).SystemID+"/", ""), &m); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range m.Interfaces {
@@ -46,9 +46,9 @@ func (x *target) linksOf(t *testing.T, name string, fixed ...string) (links [][]
 	return links
 }
 
-// dualStack gives the VLAN of a subnet a space, and an IPv6 subnet besides. It returns the
+// addIPv6Subnet gives the VLAN of a subnet a space, and an IPv6 subnet besides. It returns the
 // name of its fabric.
-func (x *target) dualStack(t *testing.T, subnet, space, second, cidr string) (fabric string) {
+func (x *target) addIPv6Subnet(t *testing.T, subnet, space, second, cidr string) (fabric string) {
 	t.Helper()
 	var subnets []struct {
 		Name string `json:"name"`
@@ -57,15 +57,15 @@ func (x *target) dualStack(t *testing.T, subnet, space, second, cidr string) (fa
 			Fabric string `json:"fabric"`
 		} `json:"vlan"`
 	}
-	if err := json.Unmarshal(x.call(t, http.MethodGet, "subnets/", ""), &subnets); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, http.MethodGet, "subnets/", ""), &subnets); err != nil {
 		t.Fatal(err)
 	}
-	x.post(t, "spaces/", url.Values{"name": {space}})
+	x.postForm(t, "spaces/", url.Values{"name": {space}})
 	for _, s := range subnets {
 		if s.Name == subnet {
 			id := strconv.Itoa(s.VLAN.ID)
-			x.call(t, http.MethodPut, "vlans/"+id+"/", url.Values{"space": {space}}.Encode())
-			x.post(t, "subnets/", url.Values{"name": {second}, "cidr": {cidr}, "vlan": {id}})
+			x.callMAAS(t, http.MethodPut, "vlans/"+id+"/", url.Values{"space": {space}}.Encode())
+			x.postForm(t, "subnets/", url.Values{"name": {second}, "cidr": {cidr}, "vlan": {id}})
 			return s.VLAN.Fabric
 		}
 	}
@@ -77,8 +77,8 @@ func (x *target) dualStack(t *testing.T, subnet, space, second, cidr string) (fa
 // interface a second address of IPv6, and another one none. A typo leaves the VM as it is.
 func TestAccWorkflowNetworks(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
-	fabric := x.dualStack(t, "lan", "dmz", "lan6", "fd00:77::/64")
+	x := newSimulatedTarget(t)
+	fabric := x.addIPv6Subnet(t, "lan", "dmz", "lan6", "fd00:77::/64")
 	const name = "web"
 	const v6 = "fd00:77::10"
 	second := fmt.Sprintf(`addresses = [{ subnet = "lan6", ip = %q }]`, v6)
@@ -91,20 +91,20 @@ func TestAccWorkflowNetworks(t *testing.T) {
 		t.Helper()
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.run(t, "plan", "-detailed-exitcode", "-no-color")
-		if diff := cmp.Diff(want, x.linksOf(t, name, v6)); diff != "" {
+		if diff := cmp.Diff(want, x.readLinks(t, name, v6)); diff != "" {
 			t.Errorf("links (-want +got):\n%s", diff)
 		}
 	}
 	planned := func(eth0, eth1, action string) {
 		t.Helper()
 		w.configure(t, vm(eth0, eth1))
-		if got := joined(w.actions(t)); got != action {
+		if got := joinActions(w.planActions(t)); got != action {
 			t.Errorf("the plan of %s and %s wants %s, not %s", eth0, eth1, got, action)
 		}
 	}
 	up := []seenLink{{"link_up", "", ""}} // as commissioning leaves it
 	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
-	made := x.machine(t, name)
+	made := x.findMachine(t, name)
 	planned(fmt.Sprintf(`vlan = 0, fabric = %q, mode = "auto", `, fabric)+second, dark, "update")
 	applied([][]seenLink{{{"auto", "lan", ""}, {"static", "lan6", v6}}, up})
 	for typo, want := range map[string]string{
@@ -117,9 +117,9 @@ func TestAccWorkflowNetworks(t *testing.T) {
 		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `MAAS has no other address beside DHCP`,
 	} {
 		w.configure(t, vm(typo, dark))
-		w.refusedPlan(t, "Cannot replace VM web "+want)
+		w.wantRefusedPlan(t, "Cannot replace VM web "+want)
 	}
-	if m := x.machine(t, name); m.SystemID != made.SystemID {
+	if m := x.findMachine(t, name); m.SystemID != made.SystemID {
 		t.Errorf("the VM is another one now: %+v", m)
 	}
 	planned(`subnet = "lan", mode = "dhcp", `+second, dark, "delete,create")
@@ -130,7 +130,7 @@ func TestAccWorkflowNetworks(t *testing.T) {
 // TestAccWorkflowNetworksContradict wants each contradiction told before MAAS is asked.
 func TestAccWorkflowNetworksContradict(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	cases := map[string]struct{ reason, eth0, want string }{
 		"NoNetwork":     {"An interface must be somewhere.", `mode = "auto"`, `eth0 names no network Give a subnet`},
 		"UnknownMode":   {"MAAS has four modes.", `subnet = "lan", mode = "bootp"`, `mode value must be one of "auto" "dhcp" "static" "link_up"`},
@@ -147,7 +147,7 @@ func TestAccWorkflowNetworksContradict(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			w := newWorkspace(t, x.config(x.vm("web", fmt.Sprintf(`interfaces = { eth0 = { %s } }`, tc.eth0), x.deploy())))
-			w.refuses(t, tc.want, "plan", "-no-color")
+			w.wantCommandFailure(t, tc.want, "plan", "-no-color")
 		})
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 var ownerLine = regexp.MustCompile(`(?m)^ *owner = .*\n`)
 
-// ownerless is a configuration of somebody who sets no owner.
-func ownerless(config string) string { return ownerLine.ReplaceAllString(config, "") }
+// withoutOwner is a configuration of somebody who sets no owner.
+func withoutOwner(config string) string { return ownerLine.ReplaceAllString(config, "") }
 
-// homed is a folder of a user whose state is in a folder.
-func homed(t *testing.T, config, state string) workspace {
+// newHomedWorkspace is a folder of a user whose state is in a folder.
+func newHomedWorkspace(t *testing.T, config, state string) workspace {
 	t.Helper()
 	w := newWorkspace(t, config)
-	w.env = append(without(w.env, "XDG_STATE_HOME", ledgerVariable), "XDG_STATE_HOME="+state)
+	w.env = append(withoutVariables(w.env, "XDG_STATE_HOME", ledgerVariable), "XDG_STATE_HOME="+state)
 	return w
 }
 
@@ -38,25 +38,25 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newTarget(t, endless)
-			x.holds()
-			config := ownerless(x.config(x.vm("same")))
-			first, second := homed(t, config, tc.first), homed(t, config, tc.second)
+			x := newTarget(t, endlessTransitions)
+			x.holdAllMachines()
+			config := withoutOwner(x.config(x.vm("same")))
+			first, second := newHomedWorkspace(t, config, tc.first), newHomedWorkspace(t, config, tc.second)
 			cmd, out := first.command(t.Context(), "apply", "-auto-approve", "-no-color")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			x.when(t, "same", "Commissioning", func(sim.Machine) {})
+			x.actAtStatus(t, "same", "Commissioning", func(sim.Machine) {})
 			late, lateOut := second.command(t.Context(), "apply", "-auto-approve", "-no-color")
-			if err := late.Run(); err == nil || !words(tc.want).MatchString(unwrapped(lateOut.String())) {
+			if err := late.Run(); err == nil || !wordsPattern(tc.want).MatchString(unwrapMessage(lateOut.String())) {
 				t.Errorf("%s\nwant the second refused with %q, got %v:\n%s", tc.reason, tc.want, err, lateOut)
 			}
-			x.finish(t, "same", "Commissioning")
+			x.finishTransitions(t, "same", "Commissioning")
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("the first: %v\n%s", err, out)
 			}
 			second.run(t, "destroy", "-auto-approve", "-no-color")
-			if m := x.machine(t, "same"); m.StatusName != "Ready" {
+			if m := x.findMachine(t, "same"); m.StatusName != "Ready" {
 				t.Errorf("%s\nThe VM is %s after the other folder was destroyed", tc.reason, m.StatusName)
 			}
 			first.run(t, "plan", "-detailed-exitcode", "-no-color")
@@ -72,10 +72,10 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 // did not wait for, while another folder of the same owner creates it, too.
 func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, endless)
-	x.holds()
-	first, second := newWorkspace(t, x.config(node1(shortly))), newWorkspace(t, x.config(node1()))
-	if out := unwrapped(first.run(t, "apply", "-auto-approve", "-no-color")); !words("VM host kvm1 is not finished").MatchString(out) {
+	x := newMetalTarget(t, endlessTransitions)
+	x.holdAllMachines()
+	first, second := newWorkspace(t, x.config(hostOnNode1(createWithin6s))), newWorkspace(t, x.config(hostOnNode1()))
+	if out := unwrapMessage(first.run(t, "apply", "-auto-approve", "-no-color")); !wordsPattern("VM host kvm1 is not finished").MatchString(out) {
 		t.Fatalf("want a host that is not finished, got:\n%s", out)
 	}
 	out, err := os.Create(filepath.Join(first.dir, "apply.log"))
@@ -92,17 +92,17 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 		text, _ := os.ReadFile(out.Name())
 		return string(text)
 	}
-	x.until(t, "the first folder goes on", func() bool { return strings.Contains(said(), "Modifying...") })
+	x.waitUntil(t, "the first folder goes on", func() bool { return strings.Contains(said(), "Modifying...") })
 	late, lateOut := second.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := late.Run(); err == nil || !words("is being created or redeployed by another run").MatchString(unwrapped(lateOut.String())) {
+	if err := late.Run(); err == nil || !wordsPattern("is being created or redeployed by another run").MatchString(unwrapMessage(lateOut.String())) {
 		t.Errorf("want the second folder refused, got %v:\n%s", err, lateOut)
 	}
-	x.finish(t, "node1", "Deploying")
-	x.goesOn("node1")
+	x.finishTransitions(t, "node1", "Deploying")
+	x.resumeMachines("node1")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("the first: %v\n%s", err, said())
 	}
-	first.settled(t)
+	first.wantEmptyPlan(t)
 }
 
 // TestAccWorkflowStateElsewhere takes a state to another machine, where nothing of
@@ -110,24 +110,24 @@ func TestAccWorkflowHostGoneOnWith(t *testing.T) {
 func TestAccWorkflowStateElsewhere(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
-	w := homed(t, ownerless(x.config(x.vm("web"))), t.TempDir())
+	w := newHomedWorkspace(t, withoutOwner(x.config(x.vm("web"))), t.TempDir())
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web")
+	made := x.findMachine(t, "web")
 	elsewhere := func(config string) workspace {
 		w.configure(t, config)
-		w.env = append(without(w.env, "XDG_STATE_HOME"), "XDG_STATE_HOME="+t.TempDir())
+		w.env = append(withoutVariables(w.env, "XDG_STATE_HOME"), "XDG_STATE_HOME="+t.TempDir())
 		return w
 	}
-	elsewhere(ownerless(x.config(x.vm("web", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
-	if m := x.machine(t, "web"); m.SystemID != made.SystemID || m.Description != made.Description {
+	elsewhere(withoutOwner(x.config(x.vm("web", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.findMachine(t, "web"); m.SystemID != made.SystemID || m.Description != made.Description {
 		t.Errorf("the VM was %s, %q, and is %s, %q", made.SystemID, made.Description, m.SystemID, m.Description)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	elsewhere(ownerless(x.config(x.vm("web-2", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
-	if m := x.machine(t, "web-2"); m.SystemID != made.SystemID || !strings.HasSuffix(strings.TrimSpace(m.Description), "/web-2") {
+	elsewhere(withoutOwner(x.config(x.vm("web-2", `zone = "az1"`)))).run(t, "apply", "-auto-approve", "-no-color")
+	if m := x.findMachine(t, "web-2"); m.SystemID != made.SystemID || !strings.HasSuffix(strings.TrimSpace(m.Description), "/web-2") {
 		t.Errorf("the renamed VM is %s, %q", m.SystemID, m.Description)
 	}
-	elsewhere(ownerless(x.config(""))).run(t, "apply", "-auto-approve", "-no-color")
+	elsewhere(withoutOwner(x.config(""))).run(t, "apply", "-auto-approve", "-no-color")
 	if left := x.instances(); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
@@ -138,9 +138,9 @@ func TestAccWorkflowStateElsewhere(t *testing.T) {
 func TestAccWorkflowOwnerNeeded(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
-	w := newWorkspace(t, ownerless(x.configWith(`ledger = "memory"`, x.vm("web"))))
+	w := newWorkspace(t, withoutOwner(x.configWith(`ledger = "memory"`, x.vm("web"))))
 	cmd, out := w.command(t.Context(), "plan", "-no-color")
-	if err := cmd.Run(); err == nil || !words(`owner ledger = "memory" owner must be set`).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(`owner ledger = "memory" owner must be set`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want an error of owner, got %v:\n%s", err, out)
 	}
 	w.configure(t, x.configWith(`ledger = "memory"`, x.vm("web")))
@@ -156,35 +156,35 @@ func TestAccWorkflowTakenOver(t *testing.T) {
 	w := newWorkspace(t, x.config(x.vm("web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	mark := "maaslxd-0123456789ab 5f2c/default/blue/blue-cp-0"
-	x.edit(t, "web", sim.MachineEdit{Description: &mark})
-	before := x.machine(t, "web")
+	x.editMachine(t, "web", sim.MachineEdit{Description: &mark})
+	before := x.findMachine(t, "web")
 
 	const warning = "Warning: VM web belongs to another owner made for 5f2c/default/blue/blue-cp-0 terraform state rm"
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(warning).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(warning).MatchString(out) {
 		t.Errorf("want a warning whose it is by now, got:\n%s", out)
 	}
 	refused := strings.Replace(warning, "Warning", "Error", 1)
 	for _, args := range [][]string{{"plan", "-no-color", "-destroy"}, {"destroy", "-auto-approve", "-no-color"}, {"plan", "-no-color", "-replace=" + vmAddress}} {
 		cmd, out := w.command(t.Context(), args...)
-		if err := cmd.Run(); err == nil || !words(refused).MatchString(unwrapped(out.String())) {
+		if err := cmd.Run(); err == nil || !wordsPattern(refused).MatchString(unwrapMessage(out.String())) {
 			t.Errorf("want %v refused, got %v:\n%s", args, err, out)
 		}
 	}
 	w.configure(t, x.config(x.vm("renamed")))
 	cmd, out := w.command(t.Context(), "plan", "-no-color")
-	if err := cmd.Run(); err == nil || !words(refused).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(refused).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want a change refused, got %v:\n%s", err, out)
 	}
 	cmd, out = w.command(t.Context(), "destroy", "-auto-approve", "-no-color", "-refresh=false")
-	if err := cmd.Run(); err == nil || !words("VM web marked as made for 5f2c/default/blue/blue-cp-0").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("VM web marked as made for 5f2c/default/blue/blue-cp-0").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want a destroy refused that did not look before, got %v:\n%s", err, out)
 	}
-	if after := x.machine(t, "web"); after.Status != before.Status || after.Description != before.Description {
+	if after := x.findMachine(t, "web"); after.Status != before.Status || after.Description != before.Description {
 		t.Errorf("it was touched: %+v, before %+v", after, before)
 	}
 	w.run(t, "state", "rm", vmAddress)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	x.machine(t, "web")
+	x.findMachine(t, "web")
 }
 
 // TestAccWorkflowNames renames VMs so that each takes the name of another, in one
@@ -208,16 +208,16 @@ func TestAccWorkflowNames(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newTarget(t)
-			w := homed(t, ownerless(x.config(list(tc.before...))), filepath.Join(t.TempDir(), "state"))
+			w := newHomedWorkspace(t, withoutOwner(x.config(list(tc.before...))), filepath.Join(t.TempDir(), "state"))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			ids := map[int]string{}
 			for n, name := range tc.before {
-				ids[n] = x.machine(t, name).SystemID
+				ids[n] = x.findMachine(t, name).SystemID
 			}
-			w.configure(t, ownerless(x.config(list(tc.then...))))
+			w.configure(t, withoutOwner(x.config(list(tc.then...))))
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			for n, name := range tc.then {
-				m := x.machine(t, name)
+				m := x.findMachine(t, name)
 				if had, ok := ids[n]; ok && m.SystemID != had {
 					t.Errorf("%s\n%s is %s, want %s", tc.reason, name, m.SystemID, had)
 				}

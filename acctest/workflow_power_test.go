@@ -14,23 +14,23 @@ func TestAccWorkflowPower(t *testing.T) {
 	needBoots(t)
 	name := x.name()
 	w := newWorkspace(t, x.config(x.vm(name, `power_state = "running"`)))
-	w.refuses(t, `A VM that is not deployed cannot be turned on`, "plan", "-no-color")
+	w.wantCommandFailure(t, `A VM that is not deployed cannot be turned on`, "plan", "-no-color")
 	vm := func(attributes ...string) { w.configure(t, x.config(x.vm(name, append(attributes, x.deploy())...))) }
 	wantPower := func(want string) {
 		t.Helper()
-		x.until(t, name+" is "+want, func() bool { return x.machine(t, name).PowerState == want })
-		if all := x.instances(); x.lxdsSeen() && (len(all) != 1 || all[0].Running != (want == "on")) {
+		x.waitUntil(t, name+" is "+want, func() bool { return x.findMachine(t, name).PowerState == want })
+		if all := x.instances(); x.canInspectLXDs() && (len(all) != 1 || all[0].Running != (want == "on")) {
 			t.Errorf("want one instance that is %s, got %+v", want, all)
 		}
 	}
 	turn := func(power string) {
 		t.Helper()
-		x.post(t, "machines/"+x.machine(t, name).SystemID+"/?op=power_"+power, nil)
+		x.postForm(t, "machines/"+x.findMachine(t, name).SystemID+"/?op=power_"+power, nil)
 		wantPower(power)
 	}
 	apply := func(want string) {
 		t.Helper()
-		if got := joined(w.actions(t)); got != want {
+		if got := joinActions(w.planActions(t)); got != want {
 			t.Errorf("the plan wants %s, not %s", got, want)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
@@ -42,11 +42,11 @@ func TestAccWorkflowPower(t *testing.T) {
 	vm(`power_state = "running"`, `deletion_protection = true`)
 	apply("update")
 	wantPower("on")
-	x.edit(t, name, sim.MachineEdit{Locked: new(false)})
+	x.editMachine(t, name, sim.MachineEdit{Locked: new(false)})
 	turn("off")
 	apply("update")
 	wantPower("on")
-	if !x.machine(t, name).Locked {
+	if !x.findMachine(t, name).Locked {
 		t.Error("it is not locked any more")
 	}
 	vm()

@@ -11,58 +11,58 @@ import (
 func TestAccWorkflowProtection(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
-	protects(t, x, x.name(), func(name string, attributes ...string) string { return x.config(x.vm(name, attributes...)) })
+	testProtection(t, x, x.name(), func(name string, attributes ...string) string { return x.config(x.vm(name, attributes...)) })
 }
 
 // TestAccGoneProtection is the same story of a VM that is made in LXD.
 func TestAccGoneProtection(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	protects(t, x.target, "web", func(name string, attributes ...string) string {
-		return x.reaching(node1() + guest(name, attributes...))
+	x := newTargetWithoutVMHosts(t)
+	testProtection(t, x.target, "web", func(name string, attributes ...string) string {
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost(name, attributes...))
 	})
 }
 
-// protects tells the story of one protected VM.
-func protects(t *testing.T, x *target, name string, config func(name string, attributes ...string) string) {
+// testProtection tells the story of one protected VM.
+func testProtection(t *testing.T, x *target, name string, config func(name string, attributes ...string) string) {
 	t.Helper()
 	vm := func(attributes ...string) string { return config(name, append(attributes, x.deploy())...) }
 	wantLock := func(want bool) {
 		t.Helper()
-		if m := x.machine(t, name); m.Locked != want {
+		if m := x.findMachine(t, name); m.Locked != want {
 			t.Errorf("the machine is locked: %v, want %v", m.Locked, want)
 		}
 	}
 	const on = `deletion_protection = true`
 	w := newWorkspace(t, config(name, on))
-	w.refuses(t, `A VM that is not deployed cannot be protected Add deploy`, "plan", "-no-color")
+	w.wantCommandFailure(t, `A VM that is not deployed cannot be protected Add deploy`, "plan", "-no-color")
 	w.configure(t, vm(on))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true)
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	made := x.machine(t, name).SystemID
+	made := x.findMachine(t, name).SystemID
 
 	const refusal = `is protected from deletion Set deletion_protection = false and apply that first`
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
-	w.refuses(t, refusal, "apply", "-auto-approve", "-replace="+vmAddress, "-no-color")
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, refusal, "apply", "-auto-approve", "-replace="+vmAddress, "-no-color")
 	w.configure(t, vm(on, `hugepages = true`))
-	w.refuses(t, `This plan would replace it, because of hugepages`, "apply", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, `This plan would replace it, because of hugepages`, "apply", "-auto-approve", "-no-color")
 	w.run(t, "taint", vmAddress)
 	w.configure(t, vm(on))
-	w.refuses(t, refusal, "apply", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, refusal, "apply", "-auto-approve", "-no-color")
 	w.run(t, "untaint", vmAddress)
 
 	w.configure(t, vm(on, `zone = "az2"`, `tags = ["blue"]`))
-	if got := joined(w.actions(t)); got != "update" {
+	if got := joinActions(w.planActions(t)); got != "update" {
 		t.Errorf("the plan of a change wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true)
-	if m := x.machine(t, name); m.Zone != "az2" {
+	if m := x.findMachine(t, name); m.Zone != "az2" {
 		t.Errorf("the zone is %s", m.Zone)
 	}
-	x.edit(t, name, sim.MachineEdit{Locked: new(false)})
-	if got := joined(w.actions(t)); got != "update" {
+	x.editMachine(t, name, sim.MachineEdit{Locked: new(false)})
+	if got := joinActions(w.planActions(t)); got != "update" {
 		t.Errorf("somebody unlocked it, and the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -75,24 +75,24 @@ func protects(t *testing.T, x *target, name string, config func(name string, att
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(true) // for all that an import sees, the lock is somebody else's
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	w.refuses(t, refusal, "destroy", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, refusal, "destroy", "-auto-approve", "-no-color")
 	w.configure(t, vm(`deletion_protection = false`, `zone = "az2"`, `tags = ["blue"]`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantLock(false)
-	if x.machine(t, name).SystemID != made {
+	if x.findMachine(t, name).SystemID != made {
 		t.Error("it is another VM")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if !x.machineGone(name) {
+	if !x.isMachineGone(name) {
 		t.Error("the VM is still there")
 	}
 }
 
-// refuses wants a command to fail with these words.
-func (w workspace) refuses(t *testing.T, want string, args ...string) {
+// wantCommandFailure wants a command to fail with these words.
+func (w workspace) wantCommandFailure(t *testing.T, want string, args ...string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), args...)
-	if err := cmd.Run(); err == nil || !words(want).MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(want).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("%v: want an error with the words %q, got %v:\n%s", args, want, err, out)
 	}
 }

@@ -21,13 +21,13 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 		return x.config(x.vm(name, append(attributes, triggers)...))
 	}
 	w := newWorkspace(t, config(`redeploy_triggers = { release = "1" }`))
-	w.refuses(t, `A VM that is not deployed cannot be redeployed Add deploy`, "plan", "-no-color")
+	w.wantCommandFailure(t, `A VM that is not deployed cannot be redeployed Add deploy`, "plan", "-no-color")
 	w.configure(t, config(`redeploy_trigger = { release = "1" }`, x.deploy()))
-	w.refuses(t, `Unsupported argument redeploy_trigger`, "plan", "-no-color")
+	w.wantCommandFailure(t, `Unsupported argument redeploy_trigger`, "plan", "-no-color")
 	w.configure(t, config(``, x.deploy()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made, releases := x.machine(t, name), func() int {
-		n, counted := x.calls(t, "POST machines/{id}/ release")
+	made, releases := x.findMachine(t, name), func() int {
+		n, counted := x.countCalls(t, "POST machines/{id}/ release")
 		if !counted {
 			return 0
 		}
@@ -37,22 +37,22 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 	apply := func(reason, triggers, action string, redeploys bool, attributes ...string) {
 		t.Helper()
 		w.configure(t, config(triggers, attributes...))
-		if got := joined(w.actions(t)); got != action {
+		if got := joinActions(w.planActions(t)); got != action {
 			t.Errorf("%s\nthe plan wants %s, not %s", reason, got, action)
 		}
 		out := w.run(t, "apply", "-auto-approve", "-no-color")
-		if warned := words(`The VM will be redeployed What is on its disks is lost, also on data disks`).MatchString(unwrapped(out)); warned != redeploys {
+		if warned := wordsPattern(`The VM will be redeployed What is on its disks is lost, also on data disks`).MatchString(unwrapMessage(out)); warned != redeploys {
 			t.Errorf("%s\nit warns: %v, want %v:\n%s", reason, warned, redeploys, out)
 		}
-		w.settled(t)
+		w.wantEmptyPlan(t)
 		if redeploys {
 			expected++
 		}
-		now := x.machine(t, name)
+		now := x.findMachine(t, name)
 		if now.SystemID != made.SystemID || now.StatusName != "Deployed" {
 			t.Errorf("%s\nit is %s %s, and was %s", reason, now.StatusName, now.SystemID, made.SystemID)
 		}
-		if _, counted := x.calls(t, "POST machines/{id}/ release"); counted && releases()-before != expected {
+		if _, counted := x.countCalls(t, "POST machines/{id}/ release"); counted && releases()-before != expected {
 			t.Errorf("%s\nit was released %d times, want %d", reason, releases()-before, expected)
 		}
 	}
@@ -61,7 +61,7 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 	apply("The first values stand for what is installed.", one, "update", false, x.deploy())
 	apply("Another value redeploys.", two, "update", true, x.deploy())
 	apply("Other user-data comes with it.", three, "update", true, data)
-	x.ranUserData(t, name, "caddy")
+	x.wantUserData(t, name, "caddy")
 	apply("Without values nothing is deployed.", ``, "update", false, data)
 	apply("Nor by the next first values.", two, "update", false, data)
 	apply("A value that was there before redeploys.", three, "update", true, data)
@@ -69,12 +69,12 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 	protected := `deletion_protection = true`
 	apply("Protected it stays.", three, "update", false, data, protected)
 	w.configure(t, config(two, data, protected))
-	w.refuses(t, `This plan would redeploy it, because redeploy_triggers changes Set deletion_protection = false and apply that first`, "plan", "-no-color")
+	w.wantCommandFailure(t, `This plan would redeploy it, because redeploy_triggers changes Set deletion_protection = false and apply that first`, "plan", "-no-color")
 	apply("The values are taken back.", three, "no-op", false, data, protected)
 	w.configure(t, config(three, data, `deletion_protection = false`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if !x.machineGone(name) {
+	if !x.isMachineGone(name) {
 		t.Error("the VM is still there")
 	}
 }
@@ -83,24 +83,24 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 // apply goes on with the same VM, which keeps its fixed address.
 func TestAccWorkflowRedeployCutOff(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	const fixed = `interfaces = { eth0 = { subnet = "lan", ip = "10.77.0.42" } }`
 	config := func(value string) string {
 		return x.config(vmNamed("test", "web", fixed, x.deploy(), `redeploy_triggers = { release = "`+value+`" }`))
 	}
 	w := newWorkspace(t, config("1"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web")
+	made := x.findMachine(t, "web")
 	for status, breaks := range map[string]func(*exec.Cmd) error{
-		"Releasing": victims["CLIAndProvider"],
-		"Deploying": func(*exec.Cmd) error { return x.sim.Fail(made.SystemID, "curtin gave up") },
+		"Releasing": killFunctions["CLIAndProvider"],
+		"Deploying": func(*exec.Cmd) error { return x.sim.FailMachine(made.SystemID, "curtin gave up") },
 	} {
 		w.configure(t, config(status))
 		cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		x.when(t, "web", status, func(sim.Machine) {
+		x.actAtStatus(t, "web", status, func(sim.Machine) {
 			if err := breaks(cmd); err != nil {
 				t.Error(err)
 			}
@@ -108,12 +108,12 @@ func TestAccWorkflowRedeployCutOff(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Errorf("%s: the apply was not broken:\n%s", status, out.String())
 		}
-		if got := joined(w.actions(t)); got != "update" {
+		if got := joinActions(w.planActions(t)); got != "update" {
 			t.Errorf("%s: the plan that follows wants %s", status, got)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
-		now := x.machine(t, "web")
+		w.wantEmptyPlan(t)
+		now := x.findMachine(t, "web")
 		if diff := cmp.Diff(made.IPAddresses, now.IPAddresses); diff != "" || now.SystemID != made.SystemID || now.StatusName != "Deployed" {
 			t.Errorf("%s: it is %s %s (addresses -made +now):\n%s", status, now.StatusName, now.SystemID, diff)
 		}
@@ -125,14 +125,14 @@ func TestAccWorkflowRedeployCutOff(t *testing.T) {
 // from memory. The action does the latter again.
 func TestAccWorkflowRedeployOther(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	const disks = `disks = { root = { size_gb = 8 }, data = { size_gb = 4 } }`
 	config := func(value, deploy string) string {
 		return x.config(vmNamed("test", "web", disks, deploy, `redeploy_triggers = { release = "`+value+`" }`))
 	}
 	w := newWorkspace(t, config("1", `deploy = { image = "ubuntu/noble" }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web")
+	made := x.findMachine(t, "web")
 	for _, step := range []struct {
 		value, deploy, image string
 		isOnDisk             bool
@@ -141,26 +141,26 @@ func TestAccWorkflowRedeployOther(t *testing.T) {
 		{"3", `deploy = { image = "ubuntu/noble", ephemeral = true }`, "ubuntu/noble", false},
 	} {
 		w.configure(t, config(step.value, step.deploy))
-		if got := joined(w.actions(t)); got != "update" {
+		if got := joinActions(w.planActions(t)); got != "update" {
 			t.Errorf("%s: the plan wants %s", step.value, got)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
-		w.settled(t)
-		if now := x.machine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.Image != step.image || now.SwapOn != step.isOnDisk {
+		w.wantEmptyPlan(t)
+		if now := x.findMachine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.Image != step.image || now.SwapOn != step.isOnDisk {
 			t.Errorf("%s: it is %+v, and was %s", step.value, now, made.SystemID)
 		}
 	}
-	progress, failure := x.invoke(t, "maaslxd_redeploy", map[string]any{"machine": "web"})
+	progress, failure := x.invokeAction(t, "maaslxd_redeploy", map[string]any{"machine": "web"})
 	if failure != "" {
 		t.Fatal(failure)
 	}
-	if said := strings.Join(progress, "\n"); !words(`redeploying web (` + made.SystemID + `): left`).MatchString(said) {
+	if said := strings.Join(progress, "\n"); !wordsPattern(`redeploying web (` + made.SystemID + `): left`).MatchString(said) {
 		t.Errorf("want the phases and the time left, got %q", progress)
 	}
-	if now := x.machine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.SwapOn {
+	if now := x.findMachine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" || now.SwapOn {
 		t.Errorf("it does not run from memory any more: %+v", now)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -168,63 +168,63 @@ func TestAccWorkflowRedeployOther(t *testing.T) {
 // action and other values of redeploy_triggers deploy it again.
 func TestAccWorkflowRedeployFailed(t *testing.T) {
 	t.Parallel()
-	x := simulated(t)
+	x := newSimulatedTarget(t)
 	config := func(value, image string) string {
 		return x.config(vmNamed("test", "web", `deploy = { image = "`+image+`" }`, `redeploy_triggers = { release = "`+value+`" }`))
 	}
 	w := newWorkspace(t, config("1", "ubuntu/noble"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web")
+	made := x.findMachine(t, "web")
 	failing := func() <-chan error {
 		failed := make(chan error, 1)
 		go func() {
-			for t.Context().Err() == nil && x.machine(t, "web").StatusName != "Deploying" {
+			for t.Context().Err() == nil && x.findMachine(t, "web").StatusName != "Deploying" {
 				time.Sleep(time.Millisecond)
 			}
-			failed <- x.sim.Fail("web", "curtin gave up")
+			failed <- x.sim.FailMachine("web", "curtin gave up")
 		}()
 		return failed
 	}
 	wantSame := func(reason, status string) {
 		t.Helper()
-		if now := x.machine(t, "web"); now.SystemID != made.SystemID || now.StatusName != status {
+		if now := x.findMachine(t, "web"); now.SystemID != made.SystemID || now.StatusName != status {
 			t.Errorf("%s\nit is %s %s, and was %s", reason, now.StatusName, now.SystemID, made.SystemID)
 		}
 	}
 
 	failed := failing()
-	if _, failure := x.invoke(t, "maaslxd_redeploy", map[string]any{"machine": "web"}); !words(`Cannot redeploy VM web Failed deployment`).MatchString(failure) {
+	if _, failure := x.invokeAction(t, "maaslxd_redeploy", map[string]any{"machine": "web"}); !wordsPattern(`Cannot redeploy VM web Failed deployment`).MatchString(failure) {
 		t.Errorf("want the failure, got %q", failure)
 	}
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
-	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !words(`It ran before, so it is left alone`).MatchString(unwrapped(out)) {
+	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern(`It ran before, so it is left alone`).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a way out, got:\n%s", out)
 	}
 	wantSame("A failed action costs no VM.", "Failed deployment")
-	if _, failure := x.invoke(t, "maaslxd_redeploy", map[string]any{"machine": "web"}); failure != "" {
+	if _, failure := x.invokeAction(t, "maaslxd_redeploy", map[string]any{"machine": "web"}); failure != "" {
 		t.Fatal(failure)
 	}
 	wantSame("The action tries again.", "Deployed")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 
 	w.configure(t, config("2", "ubuntu/jammy"))
 	failed = failing()
-	w.refuses(t, `ended in the state "Failed deployment"`, "apply", "-auto-approve", "-no-color")
+	w.wantCommandFailure(t, `ended in the state "Failed deployment"`, "apply", "-auto-approve", "-no-color")
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
 	w.configure(t, config("1", "ubuntu/noble"))
-	if got := joined(w.actions(t)); got != "no-op" {
+	if got := joinActions(w.planActions(t)); got != "no-op" {
 		t.Errorf("who takes the change back gets the plan %s", got)
 	}
 	w.configure(t, config("2", "ubuntu/jammy"))
-	if got := joined(w.actions(t)); got != "update" {
+	if got := joinActions(w.planActions(t)); got != "update" {
 		t.Errorf("the same values again get the plan %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	wantSame("The next apply deploys it.", "Deployed")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

@@ -15,7 +15,7 @@ import (
 func regionMark(t *testing.T, x *target) string {
 	t.Helper()
 	var tag struct{ Comment string }
-	if err := json.Unmarshal(x.call(t, http.MethodGet, "tags/maaslxd-region/", ""), &tag); err != nil {
+	if err := json.Unmarshal(x.callMAAS(t, http.MethodGet, "tags/maaslxd-region/", ""), &tag); err != nil {
 		t.Fatal(err)
 	}
 	mark, _, _ := strings.Cut(tag.Comment, " ")
@@ -29,16 +29,16 @@ func regionMark(t *testing.T, x *target) string {
 // knows is in the former one: nothing is forgotten, and nothing made or destroyed.
 func TestAccWorkflowAnotherMAAS(t *testing.T) {
 	t.Parallel()
-	former, other := simulated(t), simulated(t)
+	former, other := newSimulatedTarget(t), newSimulatedTarget(t)
 	body := func(x *target, more ...string) string { return x.config(x.vm("web", more...)) }
 	w := newWorkspace(t, body(former))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made, mark := former.machine(t, "web"), regionMark(t, former)
+	made, mark := former.findMachine(t, "web"), regionMark(t, former)
 
 	w.configure(t, body(other))
 	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"apply", "-auto-approve", "-refresh=false", "-destroy"}} {
 		cmd, out := w.command(t.Context(), append(args, "-no-color")...)
-		if err := cmd.Run(); err == nil || !words("another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none").MatchString(unwrapped(out.String())) {
+		if err := cmd.Run(); err == nil || !wordsPattern("another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none").MatchString(unwrapMessage(out.String())) {
 			t.Errorf("%v: want an error that names the mark and a way out, got %v\n%s", args, err, out)
 		}
 	}
@@ -48,24 +48,24 @@ func TestAccWorkflowAnotherMAAS(t *testing.T) {
 
 	// The former one, by another address of it.
 	w.configure(t, strings.Replace(body(former), "127.0.0.1", "localhost", 1))
-	if got := w.actions(t); strings.Join(got, ",") != "no-op" {
+	if got := w.planActions(t); strings.Join(got, ",") != "no-op" {
 		t.Errorf("by another address the plan is %v", got)
 	}
 
 	// A MAAS that lost its tags: the state takes the new mark on once it is told to.
-	former.call(t, http.MethodDelete, "tags/maaslxd-region/", "")
+	former.callMAAS(t, http.MethodDelete, "tags/maaslxd-region/", "")
 	w.configure(t, body(former, `tags = ["new"]`))
-	w.refusedPlan(t, "another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none")
+	w.wantRefusedPlan(t, "another MAAS "+mark+" MAASLXD_ACCEPT_MAAS=none")
 	accepting := w
 	accepting.env = append(w.env[:len(w.env):len(w.env)], "MAASLXD_ACCEPT_MAAS=none")
 	accepting.run(t, "apply", "-auto-approve", "-no-color")
 	if again := regionMark(t, former); again == mark {
 		t.Errorf("the mark is still %s", mark)
 	}
-	if got := w.actions(t); strings.Join(got, ",") != "no-op" {
+	if got := w.planActions(t); strings.Join(got, ",") != "no-op" {
 		t.Errorf("after that the plan is %v", got)
 	}
-	if now := former.machine(t, "web"); now.SystemID != made.SystemID {
+	if now := former.findMachine(t, "web"); now.SystemID != made.SystemID {
 		t.Errorf("another VM: %s, not %s", now.SystemID, made.SystemID)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -12,27 +12,27 @@ import (
 // each snapshot.
 const smallDisks = `disks = { root = { size_gb = 1 } }`
 
-// act calls an action as the configuration of x.reaching would, with other settings. What it
+// invokeReachingLXD calls an action as the configuration of x.reaching would, with other settings. What it
 // warns of is among the progress.
-func (x *metalTarget) act(t *testing.T, action string, config map[string]any, settings ...string) (progress []string, failure string) {
+func (x *metalTarget) invokeReachingLXD(t *testing.T, action string, config map[string]any, settings ...string) (progress []string, failure string) {
 	t.Helper()
 	all := map[string]any{
-		"api_url": x.url, "api_key": x.key, "owner": "tf-acc", "poll_interval": x.interval(), "probe": "direct", "ledger": filepath.Join(x.folder, "ledger.db"),
+		"api_url": x.url, "api_key": x.key, "owner": "tf-acc", "poll_interval": x.pollInterval(), "probe": "direct", "ledger": filepath.Join(x.folder, "ledger.db"),
 	}
 	for _, s := range settings {
 		name, value, _ := strings.Cut(s, "=")
 		all[name] = value
 	}
-	if onLXD() && x.sim == nil {
+	if isLXDColumn() && x.sim == nil {
 		all["composer"] = "lxd"
 	}
-	return invokeWith(t, all, action, config)
+	return invokeActionWith(t, all, action, config)
 }
 
-// snapshotsOf are the names of the snapshots of an instance, as its LXD has them.
-func (x *metalTarget) snapshotsOf(t *testing.T, name string) []string {
+// listSnapshots are the names of the snapshots of an instance, as its LXD has them.
+func (x *metalTarget) listSnapshots(t *testing.T, name string) []string {
 	t.Helper()
-	names, err := x.administer(t, "node1").GetInstanceSnapshotNames(name)
+	names, err := x.connectLXD(t, "node1").GetInstanceSnapshotNames(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,18 +43,18 @@ func (x *metalTarget) snapshotsOf(t *testing.T, name string) []string {
 // destroys the VM with them.
 func TestAccWorkflowSnapshot(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
+	x := newMetalTarget(t, listenOnLoopback)
 	needBoots(t)
 	vm := func(attributes ...string) string {
-		return x.reaching(node1() + guest("web", append(attributes, smallDisks, x.deploy())...))
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", append(attributes, smallDisks, x.deploy())...))
 	}
 	w := newWorkspace(t, vm())
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	id := x.machine(t, "web").SystemID
+	id := x.findMachine(t, "web").SystemID
 	take := func(reason, want string, config map[string]any) {
 		t.Helper()
 		config["machine"], config["name"] = id, "before"
-		if _, failure := x.act(t, "maaslxd_snapshot", config); want == "" && failure != "" || want != "" && !words(want).MatchString(failure) {
+		if _, failure := x.invokeReachingLXD(t, "maaslxd_snapshot", config); want == "" && failure != "" || want != "" && !wordsPattern(want).MatchString(failure) {
 			t.Errorf("%s\nwant %q, got %q", reason, want, failure)
 		}
 	}
@@ -64,35 +64,35 @@ func TestAccWorkflowSnapshot(t *testing.T) {
 		if config["name"] == nil {
 			config["name"] = "before"
 		}
-		if _, failure := x.act(t, "maaslxd_restore", config); want == "" && failure != "" || want != "" && !words(want).MatchString(failure) {
+		if _, failure := x.invokeReachingLXD(t, "maaslxd_restore", config); want == "" && failure != "" || want != "" && !wordsPattern(want).MatchString(failure) {
 			t.Errorf("%s\nwant %q, got %q", reason, want, failure)
 		}
-		x.until(t, "web is on", func() bool { return x.machine(t, "web").PowerState == "on" })
+		x.waitUntil(t, "web is on", func() bool { return x.findMachine(t, "web").PowerState == "on" })
 	}
 	take("It runs.", "", map[string]any{"expires_in": "24h"})
 	take("It is there.", `Cannot take snapshot before of VM name: web has a snapshot before already replace = true`, map[string]any{})
 	take("It may go.", "", map[string]any{"replace": true})
-	if diff := cmp.Diff([]string{"before"}, x.snapshotsOf(t, "web")); diff != "" {
+	if diff := cmp.Diff([]string{"before"}, x.listSnapshots(t, "web")); diff != "" {
 		t.Errorf("snapshots (-want +got):\n%s", diff)
 	}
 	restore("It runs.", `Cannot restore snapshot before of VM web runs, and must be stopped allow_stopping = true`, map[string]any{})
 	restore("There is none.", `name: web has no snapshot later It has: before`, map[string]any{"name": "later", "allow_stopping": true})
 	restore("It may be stopped.", "", map[string]any{"allow_stopping": true})
 	restore("Twice is harmless.", "", map[string]any{"allow_stopping": true})
-	if all := x.instances(); x.lxdsSeen() && (len(all) != 1 || !all[0].Running) {
+	if all := x.instances(); x.canInspectLXDs() && (len(all) != 1 || !all[0].Running) {
 		t.Errorf("afterwards: %+v", all)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 
 	w.configure(t, vm(`deletion_protection = true`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	take("A lock does not forbid it.", "", map[string]any{"replace": true})
 	restore("It is protected.", `cannot restore web: it is locked in MAAS`, map[string]any{"allow_stopping": true})
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.configure(t, vm())
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if all := x.instances(); x.lxdsSeen() && len(all) != 0 {
+	if all := x.instances(); x.canInspectLXDs() && len(all) != 0 {
 		t.Errorf("left: %+v", all)
 	}
 }
@@ -101,13 +101,15 @@ func TestAccWorkflowSnapshot(t *testing.T) {
 // the plan shows what LXD took back, and an apply brings it again.
 func TestAccGoneSnapshotChanges(t *testing.T) {
 	t.Parallel()
-	x := newGone(t)
-	vm := func(attributes ...string) string { return x.reaching(node1() + guest("web", attributes...)) }
+	x := newTargetWithoutVMHosts(t)
+	vm := func(attributes ...string) string {
+		return x.configReachingLXD(hostOnNode1() + vmOnTestHost("web", attributes...))
+	}
 	w := newWorkspace(t, vm(`memory_mib = 1024`, smallDisks, `config = { "user.team" = "billing" }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	take := func(name string) (warned string) {
 		t.Helper()
-		progress, failure := x.act(t, "maaslxd_snapshot", map[string]any{"machine": "web", "name": name})
+		progress, failure := x.invokeReachingLXD(t, "maaslxd_snapshot", map[string]any{"machine": "web", "name": name})
 		if failure != "" {
 			t.Fatal(failure)
 		}
@@ -115,49 +117,49 @@ func TestAccGoneSnapshotChanges(t *testing.T) {
 	}
 	restore := func(name string) string {
 		t.Helper()
-		_, failure := x.act(t, "maaslxd_restore", map[string]any{"machine": "web", "name": name})
+		_, failure := x.invokeReachingLXD(t, "maaslxd_restore", map[string]any{"machine": "web", "name": name})
 		return failure
 	}
 	take("small")
 	w.configure(t, vm(`memory_mib = 2048`, smallDisks, `config = { "user.team" = "shop" }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	marks := x.marksOf(t, "web")
+	marks := x.readMarks(t, "web")
 	if failure := restore("small"); failure != "" {
 		t.Fatal(failure)
 	}
 	x.wantInstance(t, "web", map[string]string{"user.team": "billing", "security.secureboot": "false"})
-	if diff := cmp.Diff(marks, x.marksOf(t, "web")); diff != "" {
+	if diff := cmp.Diff(marks, x.readMarks(t, "web")); diff != "" {
 		t.Errorf("marks (-before +after):\n%s", diff)
 	}
-	if got := strings.Join(w.actions(t), ","); got != "update" {
+	if got := strings.Join(w.planActions(t), ","); got != "update" {
 		t.Errorf("the snapshot took the size back, and the plan wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	x.wantInstance(t, "web", map[string]string{"user.team": "shop", "security.secureboot": "false"})
-	w.settled(t)
+	w.wantEmptyPlan(t)
 
 	w.configure(t, vm(`memory_mib = 2048`, `disks = { root = { size_gb = 1 }, data = { size_gb = 1 } }`, `config = { "user.team" = "shop" }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if failure := restore("small"); !words(`cannot restore snapshot small of web: it is older than a disk of the VM default/web-disk1 Choose a later snapshot`).MatchString(failure) {
+	if failure := restore("small"); !wordsPattern(`cannot restore snapshot small of web: it is older than a disk of the VM default/web-disk1 Choose a later snapshot`).MatchString(failure) {
 		t.Errorf("want a refusal, got %q", failure)
 	}
-	if warned := take("whole"); !words(`The snapshot does not hold all disks web has data disks default/web-disk1`).MatchString(warned) {
+	if warned := take("whole"); !wordsPattern(`The snapshot does not hold all disks web has data disks default/web-disk1`).MatchString(warned) {
 		t.Errorf("it does not warn: %q", warned)
 	}
 	if failure := restore("whole"); failure != "" {
 		t.Error(failure)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkNothing("node1")(nil); err != nil {
+	if err := x.checkNothingLeft("node1")(nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// marksOf are the options of an instance by which the program knows it.
-func (x *metalTarget) marksOf(t *testing.T, name string) map[string]string {
+// readMarks are the options of an instance by which the program knows it.
+func (x *metalTarget) readMarks(t *testing.T, name string) map[string]string {
 	t.Helper()
-	i, _, err := x.administer(t, "node1").GetInstance(name)
+	i, _, err := x.connectLXD(t, "node1").GetInstance(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +176,8 @@ func (x *metalTarget) marksOf(t *testing.T, name string) map[string]string {
 // nothing.
 func TestAccSnapshotRefused(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
-	w := newWorkspace(t, x.reaching(node1()+guest("web", smallDisks)))
+	x := newMetalTarget(t, listenOnLoopback)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", smallDisks)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	const snapshot, restore = "maaslxd_snapshot", "maaslxd_restore"
 	cases := map[string]struct {
@@ -195,27 +197,27 @@ func TestAccSnapshotRefused(t *testing.T) {
 		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, and not for owner somebody`},
 		"NoSnapshot": {"There is none.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
 	}
-	if !onLXD() {
+	if !isLXDColumn() {
 		tc := cases["Unknown"]
 		tc.reason, tc.config, tc.settings, tc.want = "MAAS alone reaches the hosts.", nil, []string{"probe=maas"}, `this provider asks no LXD: probe is "maas" lxc snapshot`
 		cases["OnlyMAAS"] = tc
 	}
 	for name, tc := range cases {
-		config := map[string]any{"machine": x.called(t, "web"), "name": "s1"}
+		config := map[string]any{"machine": x.siteNameOf(t, "web"), "name": "s1"}
 		for key, value := range tc.config {
 			config[key] = value
 		}
 		if m, ok := config["machine"].(string); ok && strings.HasPrefix(m, "node") {
-			config["machine"] = x.called(t, m)
+			config["machine"] = x.siteNameOf(t, m)
 		}
-		if _, failure := x.act(t, tc.action, config, tc.settings...); !words(tc.want).MatchString(failure) {
+		if _, failure := x.invokeReachingLXD(t, tc.action, config, tc.settings...); !wordsPattern(tc.want).MatchString(failure) {
 			t.Errorf("%s: %s\nwant %q, got %q", name, tc.reason, tc.want, failure)
 		}
 	}
-	if names := x.snapshotsOf(t, "web"); len(names) != 0 {
+	if names := x.listSnapshots(t, "web"); len(names) != 0 {
 		t.Errorf("snapshots were taken: %v", names)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -223,32 +225,32 @@ func TestAccSnapshotRefused(t *testing.T) {
 // before something is done to it, the way back, and an installation from scratch.
 func TestAccWorkflowActionsCLI(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, served)
+	x := newMetalTarget(t, listenOnLoopback)
 	needBoots(t)
 	invoked := func(kind, name, body string) string {
 		return "action \"maaslxd_" + kind + "\" \"" + name + "\" {\n  config {\n    machine = maaslxd_vm.test.id\n" + body + "  }\n}\n"
 	}
-	w := newWorkspace(t, x.reaching(node1()+guest("web", smallDisks, x.deploy())+
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost("web", smallDisks, x.deploy())+
 		invoked("snapshot", "before", "    name = \"before\"\n")+
 		invoked("restore", "before", "    name = \"before\"\n    allow_stopping = true\n")+
 		invoked("redeploy", "again", "")))
-	w.needs114(t)
+	w.needsCLI114(t)
 	invoke := func(action string) {
 		t.Helper()
 		w.run(t, "apply", "-auto-approve", "-no-color", "-invoke=action.maaslxd_"+action)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web")
+	made := x.findMachine(t, "web")
 	invoke("snapshot.before")
-	if diff := cmp.Diff([]string{"before"}, x.snapshotsOf(t, "web")); diff != "" {
+	if diff := cmp.Diff([]string{"before"}, x.listSnapshots(t, "web")); diff != "" {
 		t.Errorf("snapshots (-want +got):\n%s", diff)
 	}
 	invoke("restore.before")
-	x.until(t, "web is on", func() bool { return x.machine(t, "web").PowerState == "on" })
+	x.waitUntil(t, "web is on", func() bool { return x.findMachine(t, "web").PowerState == "on" })
 	invoke("redeploy.again")
-	if now := x.machine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" {
+	if now := x.findMachine(t, "web"); now.SystemID != made.SystemID || now.StatusName != "Deployed" {
 		t.Errorf("it is %s, %s", now.SystemID, now.StatusName)
 	}
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }

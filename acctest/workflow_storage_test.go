@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// twoDisks gives node1 a second disk.
-func twoDisks(m *sim.Model) {
+// addSecondDisk gives node1 a second disk.
+func addSecondDisk(m *sim.Model) {
 	at := slices.IndexFunc(m.Machines, func(n sim.MachineModel) bool { return n.Hostname == "node1" })
 	m.Machines[at].DiskGB, m.Machines[at].MoreDisksGB = 64, []int64{100}
 }
@@ -17,8 +17,8 @@ func twoDisks(m *sim.Model) {
 // inGB rounds: MAAS's partitions begin and end at whole MiB.
 func inGB(bytes int64) int64 { return (bytes + 5e8) / 1e9 }
 
-// rootOf says where the root file system of node1 is: its device, and whole gigabytes.
-func (x *metalTarget) rootOf(t *testing.T, name string) string {
+// rootFileSystem says where the root file system of node1 is: its device, and whole gigabytes.
+func (x *metalTarget) rootFileSystem(t *testing.T, name string) string {
 	t.Helper()
 	type filesystem struct {
 		Mount string `json:"mount_point"`
@@ -34,7 +34,7 @@ func (x *metalTarget) rootOf(t *testing.T, name string) string {
 		} `json:"partitions"`
 	}
 	var devices []device
-	x.operate(t, "GET", "nodes/"+x.machine(t, name).SystemID+"/blockdevices/", &devices)
+	x.callAsOperator(t, "GET", "nodes/"+x.findMachine(t, name).SystemID+"/blockdevices/", &devices)
 	root := func(f *filesystem) bool { return f != nil && f.Mount == "/" }
 	for _, d := range devices {
 		if root(d.Filesystem) {
@@ -53,33 +53,33 @@ func (x *metalTarget) rootOf(t *testing.T, name string) string {
 // out, and names a disk that the machine does not have.
 func TestAccWorkflowStorageLayout(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoDisks)
+	x := newMetalTarget(t, addSecondDisk)
 	laidOut := func(layout string) string {
-		return x.config(onMetal("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble", storage_layout = `+layout+` }`))
+		return x.config(testMachine("db", `machine = "node1"`, `deploy = { image = "ubuntu/noble", storage_layout = `+layout+` }`))
 	}
 	w := newWorkspace(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 40 }`))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if got := x.rootOf(t, "node1"); got != "partition of sdb of 40 GB" {
+	w.wantEmptyPlan(t)
+	if got := x.rootFileSystem(t, "node1"); got != "partition of sdb of 40 GB" {
 		t.Errorf("the root file system is on %s", got)
 	}
 	w.configure(t, laidOut(`{ type = "lvm", root_disk = "sdc" }`))
-	w.refusedPlan(t, `no disk of machine node1 "sdc"`)
+	w.wantRefusedPlan(t, `no disk of machine node1 "sdc"`)
 	w.configure(t, laidOut(`{ type = "flat", root_disk = "sdb", root_size_gb = 400 }`))
-	w.refusedPlan(t, `has 100 GB, and 400 GB are wanted`)
+	w.wantRefusedPlan(t, `has 100 GB, and 400 GB are wanted`)
 	w.configure(t, laidOut(`{ type = "lvm", volume_size_gb = 20 }`))
-	if got := joined(w.actionsOn(t, machineAddress)); got != "delete,create" {
+	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "delete,create" {
 		t.Errorf("the plan of another layout wants %s", got)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if got := x.rootOf(t, "node1"); got != "vgroot-lvroot of 20 GB" {
+	w.wantEmptyPlan(t)
+	if got := x.rootFileSystem(t, "node1"); got != "vgroot-lvroot of 20 GB" {
 		t.Errorf("the root file system is on %s", got)
 	}
-	w.configure(t, x.config(db()))
+	w.configure(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	w.settled(t)
-	if n, counted := x.deployments(); counted && n != 2 {
+	w.wantEmptyPlan(t)
+	if n, counted := x.countDeployments(); counted && n != 2 {
 		t.Errorf("it was deployed %d times", n)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -92,12 +92,12 @@ func TestAccWorkflowStorageLayout(t *testing.T) {
 // the first one to the root file system.
 func TestAccExampleHostStorage(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t, twoDisks)
+	x := newMetalTarget(t, addSecondDisk)
 	w := newWorkspace(t, x.config(""))
-	w.take(t, hostExamples+"resource_storage.tf")
+	w.copyRepositoryFiles(t, hostExamples+"resource_storage.tf")
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if got := x.rootOf(t, "node1"); got != "vgroot-lvroot of 30 GB" {
+	if got := x.rootFileSystem(t, "node1"); got != "vgroot-lvroot of 30 GB" {
 		t.Errorf("the root file system is on %s", got)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -15,8 +15,8 @@ func vmNamed(label, name string, attributes ...string) string {
 	return fmt.Sprintf("resource \"maaslxd_vm\" %q {\n  name = %q\n  vm_host = \"lxd1\"\n  %s\n}\n", label, name, strings.Join(attributes, "\n  "))
 }
 
-// settled wants a second plan to be empty.
-func (w workspace) settled(t *testing.T) {
+// wantEmptyPlan wants a second plan to be empty.
+func (w workspace) wantEmptyPlan(t *testing.T) {
 	t.Helper()
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 }
@@ -41,11 +41,11 @@ func TestAccWorkflowNamesElsewhere(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newTarget(t)
-			w := emptyWorkspace(t)
+			w := newEmptyWorkspace(t)
 			for _, step := range steps {
 				w.configure(t, x.config(step))
 				w.run(t, "apply", "-auto-approve", "-no-color")
-				w.settled(t)
+				w.wantEmptyPlan(t)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")
 			if n := len(x.instances()); n != 0 {
@@ -62,7 +62,7 @@ func TestAccWorkflowBlocks(t *testing.T) {
 	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	each := strings.Replace(vmNamed("b", "web"), "{\n", "{\n  for_each = toset([\"one\"])\n", 1)
 	for _, body := range []string{
 		vmNamed("b", "web") + "moved {\n  from = maaslxd_vm.a\n  to = maaslxd_vm.b\n}\n",
@@ -72,16 +72,16 @@ func TestAccWorkflowBlocks(t *testing.T) {
 	} {
 		w.configure(t, x.config(body))
 		out := w.run(t, "apply", "-auto-approve", "-no-color")
-		if !words("0 destroyed").MatchString(out) {
+		if !wordsPattern("0 destroyed").MatchString(out) {
 			t.Errorf("something was destroyed:\n%s", out)
 		}
-		w.settled(t)
-		if id := x.machine(t, "web").SystemID; id != made {
+		w.wantEmptyPlan(t)
+		if id := x.findMachine(t, "web").SystemID; id != made {
 			t.Fatalf("the VM is %s, and was %s", id, made)
 		}
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkEmpty("web")(nil); err != nil {
+	if err := x.checkVMGone("web")(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -92,16 +92,16 @@ func TestAccWorkflowTarget(t *testing.T) {
 	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "one")+vmNamed("b", "two")))
 	w.run(t, "apply", "-auto-approve", "-no-color", "-target=maaslxd_vm.a")
-	first := x.machine(t, "one").SystemID
+	first := x.findMachine(t, "one").SystemID
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	second := x.machine(t, "two").SystemID
+	second := x.findMachine(t, "two").SystemID
 	w.run(t, "apply", "-auto-approve", "-no-color", "-replace=maaslxd_vm.b")
-	w.settled(t)
-	if x.machine(t, "one").SystemID != first || x.machine(t, "two").SystemID == second {
+	w.wantEmptyPlan(t)
+	if x.findMachine(t, "one").SystemID != first || x.findMachine(t, "two").SystemID == second {
 		t.Error("want the second alone made anew")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color", "-target=maaslxd_vm.b")
-	if x.machine(t, "one").SystemID != first {
+	if x.findMachine(t, "one").SystemID != first {
 		t.Error("the first was touched")
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
@@ -117,13 +117,13 @@ func TestAccWorkflowSavedPlan(t *testing.T) {
 	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("test", "web", `zone = "az1"`)))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	w.configure(t, x.config(vmNamed("test", "web", `zone = "az2"`)))
 	w.run(t, "plan", "-out=saved", "-no-color")
-	x.edit(t, "web", sim.MachineEdit{Zone: ptr("default")})
+	x.editMachine(t, "web", sim.MachineEdit{Zone: ptr("default")})
 	w.run(t, "apply", "-no-color", "saved")
-	w.settled(t)
-	if m := x.machine(t, "web"); m.Zone != "az2" || m.SystemID != made {
+	w.wantEmptyPlan(t)
+	if m := x.findMachine(t, "web"); m.Zone != "az2" || m.SystemID != made {
 		t.Errorf("it is %+v", m)
 	}
 }
@@ -136,19 +136,19 @@ func TestAccWorkflowWorkspaces(t *testing.T) {
 	config := "variable \"suffix\" {\n  default = \"\"\n}\n" + strings.Replace(vmNamed("test", "web"), `"web"`, `"web${var.suffix}"`, 1)
 	w := newWorkspace(t, x.config(config))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	w.run(t, "workspace", "new", "-no-color", "other")
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("Cannot create VM web name").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Cannot create VM web name").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want the name refused, got %v:\n%s", err, out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color", "-var=suffix=-2")
 	w.run(t, "destroy", "-auto-approve", "-no-color", "-var=suffix=-2")
-	if x.machine(t, "web").SystemID != made {
+	if x.findMachine(t, "web").SystemID != made {
 		t.Error("the VM of the first workspace was touched")
 	}
 	w.run(t, "workspace", "select", "-no-color", "default")
-	w.settled(t)
+	w.wantEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve", "-no-color")
 }
 
@@ -160,28 +160,28 @@ func TestAccWorkflowInterrupted(t *testing.T) {
 	for _, phase := range []string{"Composing", "Commissioning", "Deploying"} {
 		t.Run(phase, func(t *testing.T) {
 			t.Parallel()
-			if onSite() && phase == "Composing" {
-				t.Skip("runs only on the simulator: " + brief)
+			if isOnSite() && phase == "Composing" {
+				t.Skip("runs only on the simulator: " + siteTooBrief)
 			}
-			x := newTarget(t, slow, long)
+			x := newTarget(t, slowTransitions, long)
 			w := newWorkspace(t, x.config(x.vm("web", x.deploy())))
-			x.hold("web")
-			run := startAll(t, w)[0]
+			x.holdMachine("web")
+			run := startApplies(t, w)[0]
 			switch phase {
 			case "Composing":
-				x.whenCalled(t, composeRoute())
+				x.awaitCall(t, composeRoute())
 			case "Deploying":
-				x.deploying(t, "web")
+				x.awaitDeploying(t, "web")
 			default:
-				x.when(t, "web", phase, func(sim.Machine) {})
+				x.actAtStatus(t, "web", phase, func(sim.Machine) {})
 			}
 			if err := syscall.Kill(-run.cmd.Process.Pid, syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
 			run.cmd.Wait() //nolint:errcheck // it may end with or without an error
-			x.goesOn("web")
+			x.resumeMachines("web")
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			w.settled(t)
+			w.wantEmptyPlan(t)
 			if n := len(x.instances()); n != 1 {
 				t.Errorf("there are %d instances", n)
 			}
@@ -189,18 +189,18 @@ func TestAccWorkflowInterrupted(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			x.until(t, "the destroy has begun", func() bool { return x.machineGone("web") || x.statusOf("web") != "Deployed" })
+			x.waitUntil(t, "the destroy has begun", func() bool { return x.isMachineGone("web") || x.statusOf("web") != "Deployed" })
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) //nolint:errcheck // it may be over
 			cmd.Wait()                                     //nolint:errcheck // it may end with or without an error
 			w.run(t, "destroy", "-auto-approve", "-no-color")
-			if err := x.checkEmpty("web")(nil); err != nil {
+			if err := x.checkVMGone("web")(nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-func (x *target) machineGone(name string) bool { return x.statusOf(name) == "" }
+func (x *target) isMachineGone(name string) bool { return x.statusOf(name) == "" }
 
 // statusOf is MAAS's word for the state of a machine; empty: there is none.
 func (x *target) statusOf(name string) string {

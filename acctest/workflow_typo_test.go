@@ -8,15 +8,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// refusedPlan wants a plan that is an error with these words, and so no apply.
-func (w workspace) refusedPlan(t *testing.T, want string) {
+// wantRefusedPlan wants a plan that is an error with these words, and so no apply.
+func (w workspace) wantRefusedPlan(t *testing.T, want string) {
 	t.Helper()
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil {
 		t.Errorf("it was applied:\n%s", out)
 	}
-	text := unwrapped(out.String())
-	if !words(want).MatchString(text) {
+	text := unwrapMessage(out.String())
+	if !wordsPattern(want).MatchString(text) {
 		t.Errorf("want an error with the words %q, got:\n%s", want, out)
 	}
 	if strings.Contains(text, "Destroying...") || strings.Contains(text, "Modifying...") || strings.Contains(text, "Creating...") {
@@ -29,7 +29,7 @@ func (w workspace) refusedPlan(t *testing.T, want string) {
 // VM is not destroyed to find out.
 func TestAccWorkflowTypoVM(t *testing.T) {
 	t.Parallel()
-	x := sized(t)
+	x := newSizedTarget(t)
 	const name = "web"
 	standing := func(change string) string {
 		attributes := map[string]string{
@@ -47,8 +47,8 @@ func TestAccWorkflowTypoVM(t *testing.T) {
 	}
 	w := newWorkspace(t, standing(""))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, name)
-	x.post(t, "machines/", map[string][]string{"hostname": {"metal"}, "architecture": {"amd64/generic"}, "mac_addresses": {"00:16:3e:aa:aa:aa"}, "power_type": {"manual"}})
+	made := x.findMachine(t, name)
+	x.postForm(t, "machines/", map[string][]string{"hostname": {"metal"}, "architecture": {"amd64/generic"}, "mac_addresses": {"00:16:3e:aa:aa:aa"}, "power_type": {"manual"}})
 	cases := map[string]struct{ change, want string }{
 		"Host":             {`vm_host = "lxd9"`, `Cannot replace VM web vm_host lxd9 Known: lxd1, lxd2 before VM web is destroyed`},
 		"HostByCase":       {`vm_host = "LXD1"`, `LXD1 Did you mean "lxd1"`},
@@ -67,12 +67,12 @@ func TestAccWorkflowTypoVM(t *testing.T) {
 		"Pool":             {`pool = "nope"`, `Cannot update VM web resource pool "nope"`},
 		"Domain":           {`domain = "nope.org"`, `Cannot update VM web domain "nope.org"`},
 	}
-	x.post(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
+	x.postForm(t, "dnsresources/", map[string][]string{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.43"}})
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			w.configure(t, standing(tc.change))
-			w.refusedPlan(t, tc.want)
-			if m := x.machine(t, name); m.SystemID != made.SystemID {
+			w.wantRefusedPlan(t, tc.want)
+			if m := x.findMachine(t, name); m.SystemID != made.SystemID {
 				t.Errorf("the VM is another one now: %+v", m)
 			}
 		})
@@ -94,16 +94,16 @@ func TestAccWorkflowTypoForced(t *testing.T) {
 			x := newTarget(t)
 			w := newWorkspace(t, x.config(x.vm("web", `deploy = { image = "ubuntu/noble" }`)))
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			made := x.machine(t, "web")
+			made := x.findMachine(t, "web")
 			w.configure(t, x.config(x.vm("web", `deploy = { image = "ubuntu/nobel" }`)))
 			if force == nil {
 				w.run(t, "taint", vmAddress)
 			}
 			cmd, out := w.command(t.Context(), append([]string{"apply", "-auto-approve", "-no-color"}, force...)...)
-			if err := cmd.Run(); err == nil || !words("ubuntu/nobel").MatchString(out.String()) {
+			if err := cmd.Run(); err == nil || !wordsPattern("ubuntu/nobel").MatchString(out.String()) {
 				t.Errorf("want an error, got %v:\n%s", err, out)
 			}
-			if m := x.machine(t, "web"); m.SystemID != made.SystemID {
+			if m := x.findMachine(t, "web"); m.SystemID != made.SystemID {
 				t.Errorf("the VM is another one now: %+v", m)
 			}
 		})
@@ -116,13 +116,13 @@ func TestAccWorkflowTypoCreate(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	w := newWorkspace(t, x.config(x.vm("web", `zone = "az9"`)))
-	out := unwrapped(w.run(t, "plan", "-no-color"))
-	if !words(`Warning: Cannot create VM web as things are zone az9`).MatchString(out) {
+	out := unwrapMessage(w.run(t, "plan", "-no-color"))
+	if !wordsPattern(`Warning: Cannot create VM web as things are zone az9`).MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 	x.host = "kvm-9"
 	w.configure(t, x.config(x.vm("web")))
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`kvm-9 refer to it by its id`).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`kvm-9 refer to it by its id`).MatchString(out) {
 		t.Errorf("want a warning that tells of .id, got:\n%s", out)
 	}
 }
@@ -133,8 +133,8 @@ func TestAccWorkflowNoHostYet(t *testing.T) {
 	t.Parallel()
 	x := newTarget(t)
 	w := newWorkspace(t, x.config("resource \"maaslxd_vm\" \"web\" {\n  name = \"web\"\n  placement = { tags = [\"kvm\"] }\n}\n"))
-	out := unwrapped(w.run(t, "plan", "-no-color"))
-	if !words(`Warning: Cannot create VM web as things are no VM host fits web depends_on = [maaslxd_vm_host.NAME]`).MatchString(out) {
+	out := unwrapMessage(w.run(t, "plan", "-no-color"))
+	if !wordsPattern(`Warning: Cannot create VM web as things are no VM host fits web depends_on = [maaslxd_vm_host.NAME]`).MatchString(out) {
 		t.Errorf("want a warning that tells of depends_on, got:\n%s", out)
 	}
 }
@@ -143,7 +143,7 @@ func TestAccWorkflowNoHostYet(t *testing.T) {
 // warnings are read as JSON: of several like ones the CLI shows people one.
 func TestAccWorkflowRoomTogether(t *testing.T) {
 	t.Parallel()
-	x := sized(t)
+	x := newSizedTarget(t)
 	w := newWorkspace(t, x.config(`resource "maaslxd_vm" "many" {
   count   = 18
   name    = "vm-${count.index}"
@@ -158,7 +158,7 @@ func TestAccWorkflowRoomTogether(t *testing.T) {
 // the other wants, and the run may free it.
 func TestAccWorkflowTypoAddresses(t *testing.T) {
 	t.Parallel()
-	x := sized(t)
+	x := newSizedTarget(t)
 	config := func(first, second string) string {
 		body := ""
 		for label, ip := range map[string]string{"a": first, "b": second} {
@@ -169,7 +169,7 @@ func TestAccWorkflowTypoAddresses(t *testing.T) {
 	w := newWorkspace(t, config("10.77.0.42", "10.77.0.43"))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, config("10.77.0.43", "10.77.0.42"))
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`Warning: 10.77.0.43 is in use by`).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`Warning: 10.77.0.43 is in use by`).MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -179,41 +179,41 @@ func TestAccWorkflowTypoAddresses(t *testing.T) {
 // TestAccWorkflowTypoHost changes one word of a VM host that stands.
 func TestAccWorkflowTypoHost(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
-	w := newWorkspace(t, x.config(node1()))
+	x := newMetalTarget(t)
+	w := newWorkspace(t, x.config(hostOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "node1")
+	made := x.findMachine(t, "node1")
 	cases := map[string]struct{ config, want string }{
-		"Machine":         {vmHost("kvm1", `machine = "node9"`, noble), `Cannot replace VM host kvm1 no machine "node9"`},
-		"MachineByCase":   {vmHost("kvm1", `machine = "NODE1"`, noble), `"NODE1" Did you mean "node1"`},
-		"MachineByDomain": {vmHost("kvm1", `machine = "node1.example.org"`, noble), `"node1.example.org" Did you mean "node1.maas"`},
-		"MachineTooSmall": {vmHost("kvm1", `machine = "small"`, noble, `lxd = { storage_pools = { default = { driver = "zfs", size_gb = 90 } } }`), `the storage pools take 90 GB`},
+		"Machine":         {vmHost("kvm1", `machine = "node9"`, deployNoble), `Cannot replace VM host kvm1 no machine "node9"`},
+		"MachineByCase":   {vmHost("kvm1", `machine = "NODE1"`, deployNoble), `"NODE1" Did you mean "node1"`},
+		"MachineByDomain": {vmHost("kvm1", `machine = "node1.example.org"`, deployNoble), `"node1.example.org" Did you mean "node1.maas"`},
+		"MachineTooSmall": {vmHost("kvm1", `machine = "small"`, deployNoble, `lxd = { storage_pools = { default = { driver = "zfs", size_gb = 90 } } }`), `the storage pools take 90 GB`},
 		"Image":           {vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/nobel" }`), `deploy.image "ubuntu/nobel"`},
 		"Kernel":          {vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble", kernel = "ga-99.04" }`), `deploy.kernel "ga-99.04"`},
-		"BridgeSubnet":    {node1(`bridge = { subnet = "mars" }`), `bridge.subnet "mars"`},
-		"BridgeNIC":       {node1(`bridge = { nic = "eth9" }`), `bridge.nic "eth9"`},
-		"Zone":            {node1(`zone = "az9"`), `Cannot update VM host kvm1 zone "az9"`},
-		"Pool":            {node1(`pool = "nope"`), `Cannot update VM host kvm1 resource pool "nope"`},
+		"BridgeSubnet":    {hostOnNode1(`bridge = { subnet = "mars" }`), `bridge.subnet "mars"`},
+		"BridgeNIC":       {hostOnNode1(`bridge = { nic = "eth9" }`), `bridge.nic "eth9"`},
+		"Zone":            {hostOnNode1(`zone = "az9"`), `Cannot update VM host kvm1 zone "az9"`},
+		"Pool":            {hostOnNode1(`pool = "nope"`), `Cannot update VM host kvm1 resource pool "nope"`},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
-			if onSite() && strings.HasPrefix(title, "MachineBy") {
+			if isOnSite() && strings.HasPrefix(title, "MachineBy") {
 				t.Skip("it is about the spelling of a name of the simulated world")
 			}
 			w.configure(t, x.config(tc.config))
-			w.refusedPlan(t, tc.want)
-			m := x.machine(t, "node1")
+			w.wantRefusedPlan(t, tc.want)
+			m := x.findMachine(t, "node1")
 			if m.StatusName != "Deployed" || m.SystemID != made.SystemID || m.Owner != made.Owner {
 				t.Errorf("the machine was touched: %+v", m)
 			}
 		})
 	}
 	for _, same := range []string{`machine = "node1.maas"`, fmt.Sprintf("machine = %q", made.SystemID)} {
-		w.configure(t, x.config(vmHost("kvm1", same, noble)))
+		w.configure(t, x.config(vmHost("kvm1", same, deployNoble)))
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	}
-	if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+	if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 		t.Errorf("the machine was given back: %+v", m)
 	}
 }
@@ -222,7 +222,7 @@ func TestAccWorkflowTypoHost(t *testing.T) {
 // that all VMs share, and names in batches.
 func TestAccWorkflowPlanCalls(t *testing.T) {
 	t.Parallel()
-	x := simulated(t, func(m *sim.Model) { m.Hosts[0].Cores, m.Hosts[0].MemoryMiB = 200, 1<<20 })
+	x := newSimulatedTarget(t, func(m *sim.Model) { m.Hosts[0].Cores, m.Hosts[0].MemoryMiB = 200, 1<<20 })
 	w := newWorkspace(t, x.config(`resource "maaslxd_vm" "many" {
   count      = 50
   name       = "vm-${count.index}"
@@ -231,9 +231,9 @@ func TestAccWorkflowPlanCalls(t *testing.T) {
   interfaces = { eth0 = { subnet = "lan" } }
   deploy     = { image = "ubuntu/noble" }
 }`))
-	before := len(x.inside().Journal().Calls)
+	before := len(x.simulatorOrSkip().Journal().Calls)
 	w.run(t, "plan", "-no-color")
-	if n := len(x.inside().Journal().Calls) - before; n > 25 {
+	if n := len(x.simulatorOrSkip().Journal().Calls) - before; n > 25 {
 		t.Errorf("the plan of 50 VMs made %d calls of MAAS", n)
 	}
 }

@@ -13,30 +13,30 @@ import (
 // with it. Else the next plan replaces it.
 func TestAccWorkflowUnfinishedFails(t *testing.T) {
 	t.Parallel()
-	x := newTarget(t, endless)
-	x.holds()
+	x := newTarget(t, endlessTransitions)
+	x.holdAllMachines()
 	name := x.name()
-	w := newWorkspace(t, x.configWith(fmt.Sprintf("poll_interval = %q\n  on_unfinished = \"error\"", x.interval()), x.vm(name, x.deploy(), enough)))
+	w := newWorkspace(t, x.configWith(fmt.Sprintf("poll_interval = %q\n  on_unfinished = \"error\"", x.pollInterval()), x.vm(name, x.deploy(), createWithin15s)))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !words("Error: VM "+name+" is not finished: Commissioning timeouts.create It is Commissioning since for MAAS's last event: terraform untaint").MatchString(unwrapped(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Error: VM "+name+" is not finished: Commissioning timeouts.create It is Commissioning since for MAAS's last event: terraform untaint").MatchString(unwrapMessage(out.String())) {
 		t.Fatalf("want an apply that fails and says what to do, got %v:\n%s", err, out)
 	}
-	if got := w.run(t, "plan", "-no-color"); !words("maaslxd_vm.test is tainted must be replaced").MatchString(got) {
+	if got := w.run(t, "plan", "-no-color"); !wordsPattern("maaslxd_vm.test is tainted must be replaced").MatchString(got) {
 		t.Errorf("want the plan to replace it, got:\n%s", got)
 	}
-	id := x.machine(t, name).SystemID
+	id := x.findMachine(t, name).SystemID
 	w.run(t, "untaint", "maaslxd_vm.test")
-	go x.finish(t, name, "Commissioning", "Deploying")
+	go x.finishTransitions(t, name, "Commissioning", "Deploying")
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if m := x.machine(t, name); m.SystemID != id || m.StatusName != "Deployed" {
+	if m := x.findMachine(t, name); m.SystemID != id || m.StatusName != "Deployed" {
 		t.Errorf("want %s Deployed, got %s, which is %s", id, m.SystemID, m.StatusName)
 	}
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	if n, counted := x.calls(t, composeRoute()); counted && n != 1 {
+	if n, counted := x.countCalls(t, composeRoute()); counted && n != 1 {
 		t.Errorf("the VM was composed %d times", n)
 	}
 	w.run(t, "destroy", "-auto-approve", "-no-color")
-	if err := x.checkEmpty(name)(nil); err != nil {
+	if err := x.checkVMGone(name)(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -48,25 +48,25 @@ func TestAccWorkflowUnfinishedMetalFails(t *testing.T) {
 	cases := map[string]struct {
 		reason, body, address, want string
 	}{
-		"Host":    {"A VM host is a machine first.", node1(shortly), hostAddress, "host on machine node1 is not finished: Deploying"},
-		"Machine": {"So is a machine without LXD.", db(shortly), machineAddress, "Machine node1 is not finished: Deploying"},
+		"Host":    {"A VM host is a machine first.", hostOnNode1(createWithin6s), hostAddress, "host on machine node1 is not finished: Deploying"},
+		"Machine": {"So is a machine without LXD.", machineOnNode1(createWithin6s), machineAddress, "Machine node1 is not finished: Deploying"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			x := newMetal(t, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
+			x := newMetalTarget(t, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
 			w := newWorkspace(t, x.config(tc.body, `on_unfinished = "error"`))
 			cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 			want := tc.want + " timeouts.create It is Deploying since for MAAS's last event: terraform untaint"
-			if err := cmd.Run(); err == nil || !words(want).MatchString(unwrapped(out.String())) {
+			if err := cmd.Run(); err == nil || !wordsPattern(want).MatchString(unwrapMessage(out.String())) {
 				t.Fatalf("%s\nwant an apply that fails with the words %q, got %v:\n%s", tc.reason, want, err, out)
 			}
 			w.run(t, "untaint", tc.address)
 			w.run(t, "apply", "-auto-approve", "-no-color")
-			if m := x.machine(t, "node1"); m.StatusName != "Deployed" {
+			if m := x.findMachine(t, "node1"); m.StatusName != "Deployed" {
 				t.Errorf("it is %s", m.StatusName)
 			}
-			if n, counted := x.deployments(); counted && n != 1 {
+			if n, counted := x.countDeployments(); counted && n != 1 {
 				t.Errorf("it was deployed %d times", n)
 			}
 			w.run(t, "destroy", "-auto-approve", "-no-color")

@@ -6,25 +6,25 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// ranUserData tells whether a machine was deployed with these words. Where nothing plays
+// wantUserData tells whether a machine was deployed with these words. Where nothing plays
 // the guests, that is left out: MAAS does not tell it.
-func (x *target) ranUserData(t *testing.T, name, want string) {
+func (x *target) wantUserData(t *testing.T, name, want string) {
 	t.Helper()
-	if x.sim == nil && !theSite.Drive.Plays() {
+	if x.sim == nil && !theSite.Drive.HasCommand() {
 		leaveOut(t, "look at the user-data", realmaas.DriveVariable+" names no command that reads it")
 		return
 	}
-	if got := x.userData(t, name); !words(want).MatchString(got) {
+	if got := x.deployedUserData(t, name); !wordsPattern(want).MatchString(got) {
 		t.Errorf("want %q in what %s was deployed with: %q", want, name, got)
 	}
 }
 
-// userData is what a machine was deployed with.
-func (x *target) userData(t *testing.T, name string) string {
+// deployedUserData is what a machine was deployed with.
+func (x *target) deployedUserData(t *testing.T, name string) string {
 	t.Helper()
-	m := x.machine(t, name)
+	m := x.findMachine(t, name)
 	if x.sim == nil {
-		data, err := theSite.Drive.Run(t.Context(), realmaas.UserData, m.SystemID)
+		data, err := theSite.Drive.Run(t.Context(), realmaas.VerbUserData, m.SystemID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestAccWorkflowLateUserData(t *testing.T) {
 	config := func(deploy ...string) string { return x.config(x.vm("web", x.deploy(deploy...))) }
 	w := newWorkspace(t, config())
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	made := x.machine(t, "web").SystemID
+	made := x.findMachine(t, "web").SystemID
 	steps := []struct {
 		reason string
 		deploy []string
@@ -60,26 +60,26 @@ func TestAccWorkflowLateUserData(t *testing.T) {
 	}
 	for _, step := range steps {
 		w.configure(t, config(step.deploy...))
-		if got := joined(w.actions(t)); got != step.action {
+		if got := joinActions(w.planActions(t)); got != step.action {
 			t.Errorf("%s The plan wants %s, not %s", step.reason, got, step.action)
 		}
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.run(t, "plan", "-detailed-exitcode", "-no-color")
-		is := x.machine(t, "web").SystemID
+		is := x.findMachine(t, "web").SystemID
 		if (is == made) != (step.action == "update") {
 			t.Errorf("%s The VM is %s, and was %s", step.reason, is, made)
 		}
 		made = is
-		x.ranUserData(t, "web", step.ran)
+		x.wantUserData(t, "web", step.ran)
 	}
 	w.configure(t, config(`user_data_wo = "packages: [nginx]\n"`, `user_data_wo_version = 3`))
-	w.refusedPlan(t, `User-data that cloud-init cannot run`)
+	w.wantRefusedPlan(t, `User-data that cloud-init cannot run`)
 }
 
 // TestAccWorkflowLateUserDataOfHost is the same for a VM host.
 func TestAccWorkflowLateUserDataOfHost(t *testing.T) {
 	t.Parallel()
-	x := newMetal(t)
+	x := newMetalTarget(t)
 	host := func(more string) string {
 		return x.config(vmHost("kvm1", `machine = "node1"`, `deploy = { image = "ubuntu/noble"`+more+` }`))
 	}
@@ -87,14 +87,14 @@ func TestAccWorkflowLateUserDataOfHost(t *testing.T) {
 	w := newWorkspace(t, host(""))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, late)
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`must be replaced`).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`must be replaced`).MatchString(out) {
 		t.Errorf("want a replacement, got:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
-	x.ranUserData(t, "node1", "timezone: UTC")
+	x.wantUserData(t, "node1", "timezone: UTC")
 	w.configure(t, host(""))
-	if out := unwrapped(w.run(t, "plan", "-no-color")); !words(`0 to add, 1 to change, 0 to destroy`).MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern(`0 to add, 1 to change, 0 to destroy`).MatchString(out) {
 		t.Errorf("want it to stay, got:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")

@@ -24,17 +24,17 @@ type workspace struct {
 	env []string
 	cli cli.CLI
 
-	names *naming // of the test's target; nil on the simulator
+	names *nameTranslator // of the test's target; nil on the simulator
 }
 
-// output is what a CLI said, in the words of the tests.
-type output struct {
+// cliOutput is what a CLI said, in the words of the tests.
+type cliOutput struct {
 	bytes.Buffer
-	names *naming
+	names *nameTranslator
 }
 
 // String is what was said so far.
-func (o *output) String() string { return o.names.back(o.Buffer.String()) }
+func (o *cliOutput) String() string { return o.names.toWords(o.Buffer.String()) }
 
 // providerBinary builds the provider once for all tests, with the flags of "make
 // build": what that has compiled is not compiled again.
@@ -54,7 +54,7 @@ var providerBinary = sync.OnceValues(func() (string, error) {
 // newWorkspace prepares a folder with a configuration of ours.
 func newWorkspace(t *testing.T, config string) workspace {
 	t.Helper()
-	w := emptyWorkspace(t)
+	w := newEmptyWorkspace(t)
 	w.configure(t, config)
 	return w
 }
@@ -62,7 +62,7 @@ func newWorkspace(t *testing.T, config string) workspace {
 // configure puts another configuration in the place of the one before.
 func (w workspace) configure(t *testing.T, config string) {
 	t.Helper()
-	w.write(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
+	w.writeFile(t, "main.tf", "terraform {\n  required_providers {\n    maaslxd = {\n      source = \""+cli.ProviderSource+"\"\n    }\n  }\n}\n"+config)
 }
 
 // foundCLI looks for the CLI once for all tests.
@@ -75,8 +75,8 @@ var foundCLI = sync.OnceValues(func() (cli.CLI, error) {
 	return finder.Find(ctx)
 })
 
-// emptyWorkspace prepares a folder without any configuration.
-func emptyWorkspace(t *testing.T) workspace {
+// newEmptyWorkspace prepares a folder without any configuration.
+func newEmptyWorkspace(t *testing.T) workspace {
 	t.Helper()
 	bin, err := providerBinary()
 	if err != nil {
@@ -91,45 +91,45 @@ func emptyWorkspace(t *testing.T) workspace {
 	if err := cli.WriteOverrides(rc, bin); err != nil {
 		t.Fatal(err)
 	}
-	return workspace{dir: dir, env: found.WithOverrides(os.Environ(), rc), cli: found, names: namingOf(t)}
+	return workspace{dir: dir, env: found.WithOverrides(os.Environ(), rc), cli: found, names: translatorOf(t)}
 }
 
-func (w workspace) write(t *testing.T, name, text string) {
+func (w workspace) writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	if strings.HasSuffix(name, ".tf") {
 		text = w.names.config(text)
-		needsAll(t, text)
+		skipIfLacking(t, text)
 	}
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// take copies files of the repository into the folder.
-func (w workspace) take(t *testing.T, paths ...string) {
+// copyRepositoryFiles copies files of the repository into the folder.
+func (w workspace) copyRepositoryFiles(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
 		data, err := os.ReadFile(filepath.Join("..", path))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(t, filepath.Base(path), string(data))
+		w.writeFile(t, filepath.Base(path), string(data))
 	}
 }
 
 // traceFile is what a traced workspace writes.
 const traceFile = "trace.log"
 
-// traced is the workspace with all that the CLI and the provider log, in traceFile. It
+// withTrace is the workspace with all that the CLI and the provider log, in traceFile. It
 // costs a tenth of each run: for tests that search it.
-func (w workspace) traced() workspace {
+func (w workspace) withTrace() workspace {
 	w.env = append(slices.Clone(w.env), "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(w.dir, traceFile))
 	return w
 }
 
-// written are the contents of all that the runs of a traced workspace wrote, by name.
+// readWrittenFiles are the contents of all that the runs of a traced workspace wrote, by name.
 // Configurations are not: a test wrote those.
-func (w workspace) written(t *testing.T) map[string][]byte {
+func (w workspace) readWrittenFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -153,17 +153,17 @@ func (w workspace) written(t *testing.T) map[string][]byte {
 }
 
 // command prepares a run of the CLI in a process group of its own.
-func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *output) {
+func (w workspace) command(ctx context.Context, args ...string) (*exec.Cmd, *cliOutput) {
 	if w.names != nil {
 		args = slices.Clone(args)
 		for n, arg := range args {
-			if w.names.knows(arg) {
-				args[n], _ = w.names.there(arg)
+			if w.names.hasName(arg) {
+				args[n], _ = w.names.existingName(arg)
 			}
 		}
 	}
 	cmd := exec.CommandContext(ctx, w.cli.Path, args...)
-	out := output{names: w.names}
+	out := cliOutput{names: w.names}
 	cmd.Dir, cmd.Env = w.dir, w.env
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -184,9 +184,9 @@ func (w workspace) run(t *testing.T, args ...string) string {
 // stateFile is where the CLI keeps the state of a workspace without a backend.
 const stateFile = "terraform.tfstate"
 
-// only reads an attribute of the state's only object, as the tests call it. It reads the
+// stateAttribute reads an attribute of the state's only object, as the tests call it. It reads the
 // file: to ask the CLI starts a provider for it each time.
-func (w workspace) only(t *testing.T, attribute string) string {
+func (w workspace) stateAttribute(t *testing.T, attribute string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, stateFile))
 	if err != nil {
@@ -212,7 +212,7 @@ func (w workspace) only(t *testing.T, attribute string) string {
 }
 
 // status is that of the only object in the state.
-func (w workspace) status(t *testing.T) string { t.Helper(); return w.only(t, "status") }
+func (w workspace) status(t *testing.T) string { t.Helper(); return w.stateAttribute(t, "status") }
 
 // systemID is that of the only VM or host in the state.
-func (w workspace) systemID(t *testing.T) string { t.Helper(); return w.only(t, "id") }
+func (w workspace) systemID(t *testing.T) string { t.Helper(); return w.stateAttribute(t, "id") }

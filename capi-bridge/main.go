@@ -23,11 +23,11 @@ import (
 var version = "dev"
 
 var commands = setting.Commands{
-	{Name: "manager", What: "run the controllers of Cluster API's MaasCluster and MaasMachine", Run: manager.Run},
-	{Name: "init-host", What: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
-	{Name: "check", What: "check an LXD, a VM host to be, a MAAS, or its upgrade: check lxd|vm-host|maas|upgrade", Run: check.Run},
-	{Name: "ledger", What: "serve a ledger to several machines: ledger serve, ledger client add|list|revoke", Run: ledger.Run},
-	{Name: "version", What: "print the version", Run: func(_ context.Context, p setting.Program) error {
+	{Name: "manager", Summary: "run the controllers of Cluster API's MaasCluster and MaasMachine", Run: manager.Run},
+	{Name: "init-host", Summary: "set up the LXD of this node, so that VMs can be made on it", Run: inithost.Run},
+	{Name: "check", Summary: "check an LXD, a VM host to be, a MAAS, or its upgrade: check lxd|vm-host|maas|upgrade", Run: check.Run},
+	{Name: "ledger", Summary: "serve a ledger to several machines: ledger serve, ledger client add|list|revoke", Run: ledger.Run},
+	{Name: "version", Summary: "print the version", Run: func(_ context.Context, p setting.Program) error {
 		_, err := fmt.Fprintln(p.Stdout, p.Version)
 		return err
 	}},

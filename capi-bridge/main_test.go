@@ -50,8 +50,8 @@ func makeKey(t *testing.T, folder string) fleetkey.Key {
 	return key
 }
 
-// status is what a command ended with.
-func status(t *testing.T, err error) int {
+// exitStatus is what a command ended with.
+func exitStatus(t *testing.T, err error) int {
 	t.Helper()
 	exit := (*exec.ExitError)(nil)
 	if err != nil && !errors.As(err, &exit) {
@@ -63,8 +63,8 @@ func status(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
-// operations are the shell blocks of docs/operations.md by their first line.
-func operations(t *testing.T) map[string]string {
+// readOperations are the shell blocks of docs/operations.md by their first line.
+func readOperations(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestOperations(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	admin, fleet := makeKey(t, t.TempDir()), makeKey(t, folder)
-	s := sim.Start(t, sim.Model{LXDListen: sim.LXDListenPorts, Hosts: []sim.HostModel{{
+	s := sim.StartServer(t, sim.Model{LXDListen: sim.LXDListenPorts, Hosts: []sim.HostModel{{
 		Name: "node1", Cores: 8, MemoryMiB: 16384, Unregistered: true, TrustedCertificates: []string{admin.Certificate},
 	}}})
 	node := s.LXDs()[0]
@@ -95,11 +95,11 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	socket := lxdtest.Socket(t, node.Listening[0], &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}})
+	socket := lxdtest.ServeSocket(t, node.Listening[0], &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}})
 	env := append(os.Environ(), "LXD_SOCKET="+socket, "NETWORK_BRIDGE=maasbr0", "LISTEN_ADDRESS="+host, "NODE_NAME=node1",
 		"NODE_IP="+node.Listening[0], "MAAS_ENDPOINT="+s.URL, "MAAS_API_KEY="+s.APIKey(),
 		"MAASLXD_LXD_CLIENT_CERT="+fleet.Certificate, "MAASLXD_LXD_CLIENT_KEY="+fleet.Key)
-	blocks := operations(t)
+	blocks := readOperations(t)
 	for _, step := range []struct {
 		title  string
 		status int
@@ -123,7 +123,7 @@ func TestOperations(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-euc", block)
 		cmd.Dir, cmd.Env = folder, env
 		out, err := cmd.CombinedOutput()
-		if got := status(t, err); got != step.status || !strings.Contains(string(out), step.says) {
+		if got := exitStatus(t, err); got != step.status || !strings.Contains(string(out), step.says) {
 			t.Errorf("%s: status %d, want %d and %q:\n%s", step.title, got, step.status, step.says, out)
 		}
 	}
@@ -132,7 +132,7 @@ func TestOperations(t *testing.T) {
 // TestLedgerOperations runs what docs/operations.md says of a ledger's clients.
 func TestLedgerOperations(t *testing.T) {
 	t.Parallel()
-	folder, blocks := t.TempDir(), operations(t)
+	folder, blocks := t.TempDir(), readOperations(t)
 	for _, step := range []struct{ title, says string }{
 		{"Add a client of the ledger", "client ci may use *, and write the rows of ci/"},
 		{"List the clients of the ledger", "valid"},
@@ -157,14 +157,14 @@ func TestLedgerOperations(t *testing.T) {
 // network, as the fleet would.
 func TestRealNode(t *testing.T) {
 	t.Parallel()
-	s := lxdtest.Start(t, "br0")
+	s := lxdtest.StartForTest(t, "br0")
 	folder := t.TempDir()
 	makeKey(t, folder)
 	local := func(args ...string) (string, int) {
 		cmd := exec.CommandContext(t.Context(), "capi-bridge", args...)
 		cmd.Dir, cmd.Env = folder, append(os.Environ(), "LXD_SOCKET="+s.Socket, "STORAGE_BACKEND=dir")
 		out, err := cmd.CombinedOutput()
-		return string(out), status(t, err)
+		return string(out), exitStatus(t, err)
 	}
 	said, code := local("check", "lxd")
 	for _, want := range []string{"FAIL  storage pool default: it is to be, and is not", "FAIL  nobody but this machine's root may use project maas", "ok    interface br0"} {
@@ -179,12 +179,12 @@ func TestRealNode(t *testing.T) {
 		t.Errorf("LXD trusts %s", list)
 	}
 	said, _ = local("check", "lxd")
-	onlyVMsFail(t, said)
-	cmd := s.Enter(t, "capi-bridge", "check", "lxd", "--address", "127.0.0.1", "--lxd-client-cert", "fleet.crt", "--lxd-client-key", "fleet.key")
+	wantOnlyVMsFail(t, said)
+	cmd := s.CommandInNetwork(t, "capi-bridge", "check", "lxd", "--address", "127.0.0.1", "--lxd-client-cert", "fleet.crt", "--lxd-client-key", "fleet.key")
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
-	status(t, err)
-	onlyVMsFail(t, string(out))
+	exitStatus(t, err)
+	wantOnlyVMsFail(t, string(out))
 	if !strings.Contains(string(out), "ok    project maas is empty") || !strings.Contains(string(out), "ok    storage pool default: dir") {
 		t.Errorf("got\n%s", out)
 	}
@@ -196,8 +196,8 @@ func TestRealNode(t *testing.T) {
 	}
 }
 
-// onlyVMsFail: the test's machine may lack what VMs take; all else passes.
-func onlyVMsFail(t *testing.T, said string) {
+// wantOnlyVMsFail: the test's machine may lack what VMs take; all else passes.
+func wantOnlyVMsFail(t *testing.T, said string) {
 	t.Helper()
 	rest := strings.ReplaceAll(said, "FAIL  LXD cannot run virtual machines here", "")
 	if strings.Contains(rest, "FAIL") || !strings.Contains(said, "check lxd: ") {
@@ -229,13 +229,13 @@ func TestKubeBuildAndTransfer(t *testing.T) {
 		cmd := exec.CommandContext(ctx, "./build-and-transfer.sh", args...)
 		cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
-		return string(out), status(t, err)
+		return string(out), exitStatus(t, err)
 	}
 	said, code := script("--host", "node1", "--key="+key, "--user", "ubuntu", "--sudo", "--", "check", "lxd", "--address", "it's $HOME; no")
 	if code != 1 && code != 2 || !strings.Contains(said, "--lxd-client-cert: the key pair of the fleet is missing") {
 		t.Errorf("status %d:\n%s", code, said)
 	}
-	isStatic(t, filepath.Join(node, "capi-bridge"))
+	wantStatic(t, filepath.Join(node, "capi-bridge"))
 	said, code = script("--host", "node1")
 	if code != 0 || !strings.Contains(said, "on node1: ./capi-bridge check lxd") {
 		t.Errorf("status %d:\n%s", code, said)
@@ -265,8 +265,8 @@ func TestKubeBuildAndTransfer(t *testing.T) {
 	}
 }
 
-// isStatic fails unless the program runs on any node of its kind.
-func isStatic(t *testing.T, path string) {
+// wantStatic fails unless the program runs on any node of its kind.
+func wantStatic(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)
 	if err != nil {

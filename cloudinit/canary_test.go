@@ -72,7 +72,7 @@ func TestErrorsHoldNoUserData(t *testing.T) {
 			if _, err := cloudinit.Merge(other, []byte(tc.data)); err != nil {
 				said += fmt.Sprintf("%v %+v %#v", err, err, err)
 			}
-			if _, err := (certified(t, cloudinit.Host{Now: now, Extra: [][]byte{[]byte(tc.data)}})).Render(); err != nil {
+			if _, err := (withTestCertificate(t, cloudinit.Host{Now: testTime, Extra: [][]byte{[]byte(tc.data)}})).Render(); err != nil {
 				said += fmt.Sprintf("%v %+v %#v", err, err, err)
 			}
 			if bytes.Contains(bytes.ToLower([]byte(said)), []byte(canary)) {

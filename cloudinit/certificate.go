@@ -47,8 +47,8 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	}, "", ""
 }
 
-// certificates are those of a valid host, in the order given.
-func (h Host) certificates() []certificate {
+// parsedCertificates are those of a valid host, in the order given.
+func (h Host) parsedCertificates() []certificate {
 	var all []certificate
 	for _, text := range h.TrustedCertificates {
 		c, _, _ := readCertificate(text, h.Now())

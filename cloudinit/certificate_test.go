@@ -11,8 +11,8 @@ import (
 // are no place for that.
 func TestCertificateComesAlone(t *testing.T) {
 	t.Parallel()
-	text := "password: canary\n" + string(testdata(t, "current.crt"))
-	rendered, err := certified(t, cloudinit.Host{TrustedCertificates: []string{text}}).Render()
+	text := "password: canary\n" + string(readTestdata(t, "current.crt"))
+	rendered, err := withTestCertificate(t, cloudinit.Host{TrustedCertificates: []string{text}}).Render()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,10 @@ func TestOutrunsMAAS(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := cloudinit.OutrunsMAAS(tc.channel); got != tc.want {
+			if got := cloudinit.IsTooNewForMAAS(tc.channel); got != tc.want {
 				t.Errorf("%s\ngot %t, want %t", tc.reason, got, tc.want)
 			}
-			if err := certified(t, cloudinit.Host{Channel: tc.channel, Now: now}).Validate(); err != nil {
+			if err := withTestCertificate(t, cloudinit.Host{Channel: tc.channel, Now: testTime}).Validate(); err != nil {
 				t.Errorf("%s\nit is refused: %v", tc.reason, err)
 			}
 		})

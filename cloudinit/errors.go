@@ -15,7 +15,7 @@ type FieldError struct {
 
 // Error is the field, the message and the hint in one line.
 func (e *FieldError) Error() string {
-	return sentence(e.Field.String(), e.Message, e.Hint)
+	return errorLine(e.Field.String(), e.Message, e.Hint)
 }
 
 // MergeError is user-data that cannot stand beside other user-data.
@@ -28,11 +28,11 @@ type MergeError struct {
 
 // Error is the place, the message and the hint in one line.
 func (e *MergeError) Error() string {
-	return sentence(place(e.Document, e.Part), e.Message, e.Hint)
+	return errorLine(describePart(e.Document, e.Part), e.Message, e.Hint)
 }
 
-// place names a part for people.
-func place(document int, part string) string {
+// describePart names a part for people.
+func describePart(document int, part string) string {
 	where := "the host's own user-data"
 	if document > 0 {
 		where = fmt.Sprintf("user-data %d", document)
@@ -43,7 +43,7 @@ func place(document int, part string) string {
 	return where
 }
 
-func sentence(where, message, hint string) string {
+func errorLine(where, message, hint string) string {
 	text := where + ": " + message
 	if hint != "" {
 		text += "; " + hint

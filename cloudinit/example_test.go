@@ -19,7 +19,7 @@ func Example() {
 		StoragePools: map[string]cloudinit.StoragePool{
 			"default": {Driver: cloudinit.ZFS, Source: "/dev/disk/by-id/nvme-eui.0025"},
 		},
-		Now: now,
+		Now: testTime,
 	}
 	userData, err := host.Render()
 	if err != nil {

@@ -26,7 +26,7 @@ func FuzzRender(f *testing.F) {
 		} else {
 			network.Parent = parent
 		}
-		h := certified(t, cloudinit.Host{
+		h := withTestCertificate(t, cloudinit.Host{
 			Channel:      channel,
 			StoragePools: map[string]cloudinit.StoragePool{pool: {Driver: cloudinit.Driver(driver), Source: source, SizeGB: size}},
 			Networks:     map[string]cloudinit.Network{net: network},
@@ -40,7 +40,7 @@ func FuzzRender(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if sections := lxdSections(t, pieces(t, out)[:1]); sections != 1 {
+		if sections := lxdSections(t, splitMultipart(t, out)[:1]); sections != 1 {
 			t.Fatalf("%d sections for LXD:\n%s", sections, out)
 		}
 		if again, err := h.Render(); err != nil || !bytes.Equal(out, again) {
@@ -59,7 +59,7 @@ func FuzzRender(f *testing.F) {
 }
 
 // lxdSections counts those of parts that are cloud-config.
-func lxdSections(t *testing.T, parts []piece) (sections int) {
+func lxdSections(t *testing.T, parts []mimePart) (sections int) {
 	t.Helper()
 	for _, p := range parts {
 		var config map[string]any
@@ -79,11 +79,11 @@ func lxdSections(t *testing.T, parts []piece) (sections int) {
 // FuzzMergeMany: several user-data arrive as each would alone, in their order, behind
 // ours.
 func FuzzMergeMany(f *testing.F) {
-	ours := render(f, hosts(f)["default"])
+	ours := renderHost(f, goldenHosts(f)["default"])
 	f.Add([]byte("#cloud-config\na: 1\n"), []byte("#!/bin/sh\n"), []byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"=\"\n\n--=\nContent-Type: text/cloud-config\n\nx: 1\n--=--\n"))
 	f.Add([]byte("## template: jinja\n#cloud-config\na: 1\n"), []byte("#include\nhttp://x\n"), []byte("#cloud-config-archive\n- a\n"))
-	f.Add(multi, gzipped(f, multi), kubeadm)
-	first := pieces(f, ours)
+	f.Add(multipartUserData, gzipData(f, multipartUserData), kubeadm)
+	first := splitMultipart(f, ours)
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
 		merged, err := cloudinit.Merge(ours, a, b, c)
 		if err != nil {
@@ -95,16 +95,16 @@ func FuzzMergeMany(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q is refused alone: %v", theirs, err)
 			}
-			want = append(want, pieces(t, alone)[len(first):]...)
+			want = append(want, splitMultipart(t, alone)[len(first):]...)
 		}
-		if diff := cmp.Diff(bodies(want), bodies(pieces(t, merged))); diff != "" {
+		if diff := cmp.Diff(partBodies(want), partBodies(splitMultipart(t, merged))); diff != "" {
 			t.Fatalf("together they are others than alone (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// bodies are the contents of parts: their names may be numbered.
-func bodies(parts []piece) []string {
+// partBodies are the contents of parts: their names may be numbered.
+func partBodies(parts []mimePart) []string {
 	all := make([]string, len(parts))
 	for n, p := range parts {
 		all[n] = p.Kind + "\n" + p.Body

@@ -170,20 +170,20 @@ type Profile struct {
 
 // withDefaults fills in what was left out. It changes nothing of h.
 func (h Host) withDefaults() Host {
-	h.Channel = or(h.Channel, DefaultChannel)
-	h.ListenPort = or(h.ListenPort, DefaultPort)
-	h.Project.Name = or(h.Project.Name, DefaultProject)
-	h.Profile.Name = or(h.Profile.Name, DefaultProfile)
+	h.Channel = valueOr(h.Channel, DefaultChannel)
+	h.ListenPort = valueOr(h.ListenPort, DefaultPort)
+	h.Project.Name = valueOr(h.Project.Name, DefaultProject)
+	h.Profile.Name = valueOr(h.Profile.Name, DefaultProfile)
 	if len(h.StoragePools) == 0 {
 		h.StoragePools = map[string]StoragePool{DefaultPool: {}}
 	}
 	if len(h.Networks) == 0 {
 		h.Networks = map[string]Network{DefaultBridge: {}}
 	}
-	h.StoragePools = filled(h.StoragePools, StoragePool.withDefaults)
-	h.Networks = filled(h.Networks, Network.withDefaults)
-	h.Profile.Pool = or(h.Profile.Pool, preferred(h.StoragePools, DefaultPool))
-	h.Profile.Network = or(h.Profile.Network, preferred(h.Networks, DefaultBridge))
+	h.StoragePools = mapValues(h.StoragePools, StoragePool.withDefaults)
+	h.Networks = mapValues(h.Networks, Network.withDefaults)
+	h.Profile.Pool = valueOr(h.Profile.Pool, preferredName(h.StoragePools, DefaultPool))
+	h.Profile.Network = valueOr(h.Profile.Network, preferredName(h.Networks, DefaultBridge))
 	if h.Now == nil {
 		h.Now = time.Now
 	}
@@ -191,26 +191,26 @@ func (h Host) withDefaults() Host {
 }
 
 func (p StoragePool) withDefaults() StoragePool {
-	p.Driver = or(p.Driver, ZFS)
-	if p.Driver.inFile() && p.Source == "" {
-		p.SizeGB = or(p.SizeGB, DefaultPoolSizeGB)
+	p.Driver = valueOr(p.Driver, ZFS)
+	if p.Driver.canUseFile() && p.Source == "" {
+		p.SizeGB = valueOr(p.SizeGB, DefaultPoolSizeGB)
 	}
 	return p
 }
 
 func (n Network) withDefaults() Network {
-	n.Kind = or(n.Kind, Bridge)
+	n.Kind = valueOr(n.Kind, Bridge)
 	if n.Kind == Managed {
-		n.IPv6Address = or(n.IPv6Address, "none")
+		n.IPv6Address = valueOr(n.IPv6Address, "none")
 	}
 	return n
 }
 
-// inFile tells whether the driver can make a pool in a file of a given size.
-func (d Driver) inFile() bool { return d == ZFS || d == Btrfs || d == LVM }
+// canUseFile tells whether the driver can make a pool in a file of a given size.
+func (d Driver) canUseFile() bool { return d == ZFS || d == Btrfs || d == LVM }
 
-// or is the value, or the other where it is zero.
-func or[T comparable](value, other T) T {
+// valueOr is the value, or the other where it is zero.
+func valueOr[T comparable](value, other T) T {
 	var zero T
 	if value == zero {
 		return other
@@ -218,7 +218,7 @@ func or[T comparable](value, other T) T {
 	return value
 }
 
-func filled[T any](from map[string]T, fill func(T) T) map[string]T {
+func mapValues[T any](from map[string]T, fill func(T) T) map[string]T {
 	to := make(map[string]T, len(from))
 	for name, value := range from {
 		to[name] = fill(value)
@@ -226,17 +226,17 @@ func filled[T any](from map[string]T, fill func(T) T) map[string]T {
 	return to
 }
 
-// preferred is the preferred name if there is one such, else the only name,
+// preferredName is the preferred name if there is one such, else the only name,
 // else nothing.
-func preferred[T any](of map[string]T, name string) string {
+func preferredName[T any](of map[string]T, name string) string {
 	if _, ok := of[name]; ok {
 		return name
 	}
 	if len(of) == 1 {
-		return names(of)[0]
+		return sortedNames(of)[0]
 	}
 	return ""
 }
 
-// names are the keys in order.
-func names[T any](of map[string]T) []string { return slices.Sorted(maps.Keys(of)) }
+// sortedNames are the keys in order.
+func sortedNames[T any](of map[string]T) []string { return slices.Sorted(maps.Keys(of)) }

@@ -16,11 +16,11 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// now is within the time of the certificates in testdata.
-func now() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC) }
+// testTime is within the time of the certificates in testdata.
+func testTime() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC) }
 
-// testdata reads a file of testdata.
-func testdata(t testing.TB, name string) []byte {
+// readTestdata reads a file of testdata.
+func readTestdata(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -29,21 +29,21 @@ func testdata(t testing.TB, name string) []byte {
 	return data
 }
 
-// certified is the host with the certificate in testdata, at a time when it
+// withTestCertificate is the host with the certificate in testdata, at a time when it
 // holds.
-func certified(t testing.TB, h cloudinit.Host) cloudinit.Host {
+func withTestCertificate(t testing.TB, h cloudinit.Host) cloudinit.Host {
 	t.Helper()
-	h.Now = now
+	h.Now = testTime
 	if h.TrustedCertificates == nil {
-		h.TrustedCertificates = []string{string(testdata(t, "current.crt"))}
+		h.TrustedCertificates = []string{string(readTestdata(t, "current.crt"))}
 	}
 	return h
 }
 
-// hosts are hosts of all kinds. Each has its golden file.
-func hosts(t testing.TB) map[string]cloudinit.Host {
+// goldenHosts are hosts of all kinds. Each has its golden file.
+func goldenHosts(t testing.TB) map[string]cloudinit.Host {
 	t.Helper()
-	current, next := string(testdata(t, "current.crt")), string(testdata(t, "next.crt"))
+	current, next := string(readTestdata(t, "current.crt")), string(readTestdata(t, "next.crt"))
 	byName := map[string]cloudinit.Host{
 		"default": {},
 		"rotation": {
@@ -91,7 +91,7 @@ func hosts(t testing.TB) map[string]cloudinit.Host {
 		},
 	}
 	for name, h := range byName {
-		byName[name] = certified(t, h)
+		byName[name] = withTestCertificate(t, h)
 	}
 	return byName
 }

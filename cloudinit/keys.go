@@ -17,8 +17,8 @@ type topKey struct {
 	line  int // of the part, or of the entry, from 1; 0: it does not begin one
 }
 
-// where says where the key stands, to follow the word for it.
-func (k topKey) where() string {
+// locationSuffix says where the key stands, to follow the word for it.
+func (k topKey) locationSuffix() string {
 	switch {
 	case k.entry > 0 && k.line > 0:
 		return fmt.Sprintf(" (entry %d, line %d)", k.entry, k.line)
@@ -30,10 +30,10 @@ func (k topKey) where() string {
 	return ""
 }
 
-// keys are the top-level keys of the cloud-config in a part, in order; none
+// topKeys are the top-level keys of the cloud-config in a part, in order; none
 // for other kinds. A template is not YAML before it is rendered: its keys are
 // the words at the beginning of lines.
-func (p part) keys() ([]topKey, error) {
+func (p part) topKeys() ([]topKey, error) {
 	switch p.kind {
 	case kindConfig:
 		return configKeys(p)
@@ -49,7 +49,7 @@ func (p part) keys() ([]topKey, error) {
 func configKeys(p part) ([]topKey, error) {
 	var config yaml.MapSlice
 	if err := yaml.Unmarshal(p.body, &config); err != nil {
-		return nil, p.faultYAML(err, "cloud-init would ignore all of it; correct it")
+		return nil, p.yamlError(err, "cloud-init would ignore all of it; correct it")
 	}
 	written := scannedKeys(p)
 	var found []topKey
@@ -72,7 +72,7 @@ func configKeys(p part) ([]topKey, error) {
 func archiveKeys(p part) ([]topKey, error) {
 	var entries []any
 	if err := yaml.Unmarshal(p.body, &entries); err != nil {
-		return nil, p.faultYAML(err, "an archive is a list of texts, or of maps with content and type")
+		return nil, p.yamlError(err, "an archive is a list of texts, or of maps with content and type")
 	}
 	var found []topKey
 	for i, entry := range entries {
@@ -82,11 +82,11 @@ func archiveKeys(p part) ([]topKey, error) {
 			text, _ = fields["content"].(string)
 			kind, _ = fields["type"].(string)
 		}
-		inner := part{kind: or(kind, or(sniff([]byte(text)), kindConfig)), body: []byte(text), from: p.from, label: p.label, entry: i + 1}
+		inner := part{kind: valueOr(kind, valueOr(detectKind([]byte(text)), kindConfig)), body: []byte(text), document: p.document, label: p.label, entry: i + 1}
 		if inner.kind == kindArchive {
-			return nil, p.fault("an archive stands in an archive", "write its entries into one list")
+			return nil, p.mergeError("an archive stands in an archive", "write its entries into one list")
 		}
-		keys, err := inner.keys()
+		keys, err := inner.topKeys()
 		if err != nil {
 			return nil, err
 		}
@@ -95,13 +95,13 @@ func archiveKeys(p part) ([]topKey, error) {
 	return found, nil
 }
 
-// yamlLine is the line number before a text of the YAML reader. Nothing that it
+// yamlLinePattern is the line number before a text of the YAML reader. Nothing that it
 // quotes can stand there.
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line ([0-9]+): `)
+var yamlLinePattern = regexp.MustCompile(`^(?:yaml: )?line ([0-9]+): `)
 
-// faultYAML is a MergeError about what the YAML reader refused: not in its
+// yamlError is a MergeError about what the YAML reader refused: not in its
 // words, which quote what it read.
-func (p part) faultYAML(err error, hint string) *MergeError {
+func (p part) yamlError(err error, hint string) *MergeError {
 	what, text := "its YAML", err.Error()
 	if p.entry > 0 {
 		what = fmt.Sprintf("the YAML of its entry %d", p.entry)
@@ -112,28 +112,28 @@ func (p part) faultYAML(err error, hint string) *MergeError {
 		text = wrong.Errors[0]
 		message += ": a value is not of the kind that belongs there"
 	}
-	if at := yamlLine.FindStringSubmatch(text); at != nil {
+	if at := yamlLinePattern.FindStringSubmatch(text); at != nil {
 		message += ", near line " + at[1]
 	}
-	return p.fault(message, hint)
+	return p.mergeError(message, hint)
 }
 
-var keyLine = regexp.MustCompile(`(?m)^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?[ \t]*:`)
+var keyLinePattern = regexp.MustCompile(`(?m)^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?[ \t]*:`)
 
 // scannedKeys are the words before a colon at the beginning of lines.
 func scannedKeys(p part) []topKey {
 	var found []topKey
-	for _, at := range keyLine.FindAllSubmatchIndex(p.body, -1) {
+	for _, at := range keyLinePattern.FindAllSubmatchIndex(p.body, -1) {
 		line := 1 + bytes.Count(p.body[:at[0]], []byte("\n"))
 		found = append(found, topKey{name: string(p.body[at[2]:at[3]]), entry: p.entry, line: line})
 	}
 	return found
 }
 
-// saysHowToMerge tells whether the part says how it is put together with
+// hasMergeRule tells whether the part says how it is put together with
 // those before it; cloud-init's rule without that is that the last one wins.
-func (p part) saysHowToMerge(keys []topKey) bool {
-	return p.headers["Merge-Type"] != "" || p.headers["X-Merge-Type"] != "" || slices.ContainsFunc(keys, topKey.saysHowToMerge)
+func (p part) hasMergeRule(keys []topKey) bool {
+	return p.headers["Merge-Type"] != "" || p.headers["X-Merge-Type"] != "" || slices.ContainsFunc(keys, topKey.isMergeRule)
 }
 
-func (k topKey) saysHowToMerge() bool { return k.name == "merge_how" || k.name == "merge_type" }
+func (k topKey) isMergeRule() bool { return k.name == "merge_how" || k.name == "merge_type" }

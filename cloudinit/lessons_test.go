@@ -11,10 +11,10 @@ import (
 func TestTrustPasswordIsNoHashOfAPublicUID(t *testing.T) {
 	t.Parallel()
 	secret := regexp.MustCompile(`(?i)trust[_ .-]?(password|token)|password:|--password`)
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, p := range pieces(t, render(t, h)) {
+			for _, p := range splitMultipart(t, renderHost(t, h)) {
 				if found := secret.FindString(p.Body); found != "" {
 					t.Errorf("%s has %q", p.Name, found)
 				}
@@ -37,21 +37,21 @@ func TestTrustPasswordIsNoHashOfAPublicUID(t *testing.T) {
 func TestSnapIsNotRestartedUnderRunningVMs(t *testing.T) {
 	t.Parallel()
 	ends := regexp.MustCompile(`(?m)^[^#\n]*(snap +(restart|stop|remove|disable|revert)|systemctl +(\S+ +)*(restart|try-restart|stop|kill|reload)|lxd +shutdown|pkill|killall|reboot)\b`)
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, p := range pieces(t, render(t, h)) {
+			for _, p := range splitMultipart(t, renderHost(t, h)) {
 				if found := ends.FindString(p.Body); found != "" {
 					t.Errorf("%s has %q", p.Name, found)
 				}
 			}
-			m := newMachine(t, h)
-			m.installed("6/stable") // another channel than is wanted
-			m.write("state/api/instances_recursion_1_all-projects_true", `[ { "name": "v1", "status": "Running" } ]`)
-			m.succeeds(m.install())
+			m := newFakeMachine(t, h)
+			m.presetLXD("6/stable") // another channel than is wanted
+			m.writeFile("state/api/instances_recursion_1_all-projects_true", `[ { "name": "v1", "status": "Running" } ]`)
+			m.wantSuccess(m.runInstallUnit())
 			m.applyPreseed()
-			m.finish() // it may miss what other hosts have: what it did is judged
-			for line := range strings.Lines(m.read("state/log")) {
+			m.runHostScript() // it may miss what other hosts have: what it did is judged
+			for line := range strings.Lines(m.readFile("state/log")) {
 				if strings.HasPrefix(line, "snap ") && !strings.HasPrefix(line, "snap list ") && !strings.HasPrefix(line, "snap wait ") {
 					t.Errorf("it ran %s", line)
 				}

@@ -32,7 +32,7 @@ func Merge(ours []byte, theirs ...[]byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return document(all...), nil
+	return writeMultipart(all...), nil
 }
 
 // checkKinds refuses kinds that nothing handles. A part handler can bring its
@@ -42,8 +42,8 @@ func checkKinds(parts []part) error {
 		return nil
 	}
 	for _, p := range parts {
-		if !isKnown(p.kind) {
-			return p.fault("cloud-init would ignore it: its type is none that cloud-init knows", "give it a type that cloud-init knows, or leave it out")
+		if !isKnownKind(p.kind) {
+			return p.mergeError("cloud-init would ignore it: its type is none that cloud-init knows", "give it a type that cloud-init knows, or leave it out")
 		}
 	}
 	return nil
@@ -57,18 +57,18 @@ func checkNames(parts []part) error {
 		if p.name == "" {
 			continue
 		}
-		name := fileName(p.name)
+		name := cleanFileName(p.name)
 		if other, ok := seen[name]; ok {
-			return p.fault("its file name is also that of "+place(other.from, other.label), "give it another name")
+			return p.mergeError("its file name is also that of "+describePart(other.document, other.label), "give it another name")
 		}
 		seen[name] = p
 	}
 	return nil
 }
 
-// fileName is what cloud-init makes of a part's name (util.py,
+// cleanFileName is what cloud-init makes of a part's name (util.py,
 // clean_filename).
-func fileName(name string) string {
+func cleanFileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '/':
@@ -85,22 +85,22 @@ func fileName(name string) string {
 func checkKeys(parts []part) error {
 	first := map[string]part{}
 	for _, p := range parts {
-		keys, err := p.keys()
+		keys, err := p.topKeys()
 		if err != nil {
 			return err
 		}
-		merges := p.saysHowToMerge(keys)
+		merges := p.hasMergeRule(keys)
 		for _, key := range keys {
 			other, ok := first[key.name]
 			switch {
 			case !ok:
 				first[key.name] = p
-			case other.from == p.from || key.saysHowToMerge():
+			case other.document == p.document || key.isMergeRule():
 			case key.name == "lxd":
-				return p.fault("it has an lxd: section"+key.where()+", which would replace that of the host",
+				return p.mergeError("it has an lxd: section"+key.locationSuffix()+", which would replace that of the host",
 					"remove it; what it sets up belongs to the host's own settings")
 			case !merges:
-				return p.fault(fmt.Sprintf("%s would replace that of %s", keyName(key), place(other.from, other.label)),
+				return p.mergeError(fmt.Sprintf("%s would replace that of %s", describeKey(key), describePart(other.document, other.label)),
 					"move it there, or say merge_how, such as list(append)+dict(recurse_array)+str()")
 			}
 		}
@@ -108,18 +108,18 @@ func checkKeys(parts []part) error {
 	return nil
 }
 
-// keyName names a key for people, if it is a word of cloud-init; another may
+// describeKey names a key for people, if it is a word of cloud-init; another may
 // be anything.
-func keyName(key topKey) string {
-	if slices.Contains(words, key.name) {
-		return "its key " + key.name + key.where()
+func describeKey(key topKey) string {
+	if slices.Contains(cloudConfigKeys, key.name) {
+		return "its key " + key.name + key.locationSuffix()
 	}
-	return "a key of it that is not cloud-init's" + key.where()
+	return "a key of it that is not cloud-init's" + key.locationSuffix()
 }
 
-// vendored are the keys of MAAS's vendor-data (src/metadataserver/
+// vendorDataKeys are the keys of MAAS's vendor-data (src/metadataserver/
 // vendor_data.py), with what a machine loses when user-data has them too.
-var vendored = map[string]string{
+var vendorDataKeys = map[string]string{
 	"runcmd":      "the timer of hardware sync, and MAAS's own set-up of VM hosts and rack controllers",
 	"write_files": "the units of hardware sync, and the network of machines deployed in memory",
 	"packages":    "the packages of MAAS's own set-up",
@@ -148,14 +148,14 @@ func Warnings(theirs ...[]byte) []string {
 }
 
 func (p part) warnings() []string {
-	where := place(p.from, p.label)
+	where := describePart(p.document, p.label)
 	switch p.kind {
 	case kindInclude, kindIncludeOnce:
 		return []string{where + ": what it includes is fetched by the machine, and cannot be checked."}
 	case kindPatch:
 		return []string{where + ": a patch of the cloud-config can change that of the host, and cannot be checked."}
 	}
-	keys, err := p.keys()
+	keys, err := p.topKeys()
 	if err != nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (p part) warnings() []string {
 	slices.Sort(named)
 	var warnings []string
 	for _, key := range slices.Compact(named) {
-		if loses := vendored[key]; loses != "" {
+		if loses := vendorDataKeys[key]; loses != "" {
 			warnings = append(warnings, fmt.Sprintf("%s: its %s: replaces MAAS's, where it has any: %s.", where, key, loses))
 		}
 	}

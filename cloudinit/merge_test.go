@@ -16,16 +16,16 @@ var (
 	// kubeadm is bootstrap data in the form that Cluster API's kubeadm provider
 	// gives it.
 	kubeadm = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: /run/kubeadm/kubeadm.yaml\n    content: |\n      name: '{{ ds.meta_data.local_hostname }}'\nruncmd:\n  - 'kubeadm join --config /run/kubeadm/kubeadm.yaml'\n")
-	// multi is a multi-part of another tool, nested, with a part in base64 and
+	// multipartUserData is a multi-part of another tool, nested, with a part in base64 and
 	// one in quoted-printable.
-	multi = []byte("Content-Type: multipart/mixed; boundary=\"A\"\r\nMIME-Version: 1.0\r\n\r\nfor people\r\n--A\r\n" +
+	multipartUserData = []byte("Content-Type: multipart/mixed; boundary=\"A\"\r\nMIME-Version: 1.0\r\n\r\nfor people\r\n--A\r\n" +
 		"Content-Type: text/cloud-config; charset=\"utf-8\"\r\nX-Merge-Type: list(append)\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
 		base64.StdEncoding.EncodeToString([]byte("#cloud-config\nssh_authorized_keys: [é]\n")) + "\r\n--A\r\n" +
 		"Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=hello.sh\r\n" +
 		"Content-Transfer-Encoding: quoted-printable\r\n\r\n#!/bin/sh\r\necho =3D\r\n--B--\r\n--A--\r\n")
 )
 
-func gzipped(t testing.TB, data []byte) []byte {
+func gzipData(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
@@ -42,34 +42,34 @@ func gzipped(t testing.TB, data []byte) []byte {
 // were, behind ours.
 func TestMergeTakes(t *testing.T) {
 	t.Parallel()
-	ours := render(t, hosts(t)["default"])
+	ours := renderHost(t, goldenHosts(t)["default"])
 	script := []byte("#!/bin/bash\necho hello\n")
 	cases := map[string]struct {
 		reason string
 		theirs [][]byte
-		want   []piece
+		want   []mimePart
 	}{
 		"Nothing":  {"An absent user-data is none.", [][]byte{nil, []byte(" \n")}, nil},
-		"Config":   {"The plain kind.", [][]byte{[]byte("#cloud-config\nruncmd: [x]\n")}, []piece{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}}},
-		"Jinja":    {"What Cluster API gives.", [][]byte{kubeadm}, []piece{{"text/jinja2", "", string(kubeadm)}}},
-		"Script":   {"A script.", [][]byte{script}, []piece{{"text/x-shellscript", "", string(script)}}},
-		"Gzip":     {"Compressed as a whole.", [][]byte{gzipped(t, script)}, []piece{{"text/x-shellscript", "", string(script)}}},
-		"Boothook": {"Runs early.", [][]byte{[]byte("#cloud-boothook\n#!/bin/sh\n")}, []piece{{"text/cloud-boothook", "", "#cloud-boothook\n#!/bin/sh\n"}}},
-		"Include":  {"Fetched by the machine.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []piece{{"text/x-include-url", "", "#include\nhttps://example.com/a\n"}}},
-		"Archive":  {"Another form of several parts.", [][]byte{[]byte("#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n")}, []piece{{"text/cloud-config-archive", "", "#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n"}}},
-		"Multi": {"Flattened; what is plain is looked into.", [][]byte{multi}, []piece{
+		"Config":   {"The plain kind.", [][]byte{[]byte("#cloud-config\nruncmd: [x]\n")}, []mimePart{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}}},
+		"Jinja":    {"What Cluster API gives.", [][]byte{kubeadm}, []mimePart{{"text/jinja2", "", string(kubeadm)}}},
+		"Script":   {"A script.", [][]byte{script}, []mimePart{{"text/x-shellscript", "", string(script)}}},
+		"Gzip":     {"Compressed as a whole.", [][]byte{gzipData(t, script)}, []mimePart{{"text/x-shellscript", "", string(script)}}},
+		"Boothook": {"Runs early.", [][]byte{[]byte("#cloud-boothook\n#!/bin/sh\n")}, []mimePart{{"text/cloud-boothook", "", "#cloud-boothook\n#!/bin/sh\n"}}},
+		"Include":  {"Fetched by the machine.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []mimePart{{"text/x-include-url", "", "#include\nhttps://example.com/a\n"}}},
+		"Archive":  {"Another form of several parts.", [][]byte{[]byte("#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n")}, []mimePart{{"text/cloud-config-archive", "", "#cloud-config-archive\n- 'packages: [a]'\n- {type: text/x-shellscript, content: '#!/bin/sh'}\n"}}},
+		"Multi": {"Flattened; what is plain is looked into.", [][]byte{multipartUserData}, []mimePart{
 			{"text/cloud-config", "", "#cloud-config\nssh_authorized_keys: [é]\n"},
 			{"text/x-shellscript", "hello.sh", "#!/bin/sh\r\necho ="},
 		}},
 		"MIMEInside": {"The words of a MIME message in a cloud-config do not make it one.",
 			[][]byte{[]byte("#cloud-config\nwrite_files: [{content: 'MIME-Version: 1.0'}]\n")},
-			[]piece{{"text/cloud-config", "", "#cloud-config\nwrite_files: [{content: 'MIME-Version: 1.0'}]\n"}}},
+			[]mimePart{{"text/cloud-config", "", "#cloud-config\nwrite_files: [{content: 'MIME-Version: 1.0'}]\n"}}},
 		"HowToMerge": {"Who says how to merge may repeat a key.",
 			[][]byte{[]byte("#cloud-config\nruncmd: [x]\n"), []byte("#cloud-config\nruncmd: [y]\nmerge_how: list(append)\n")},
-			[]piece{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}, {"text/cloud-config", "", "#cloud-config\nruncmd: [y]\nmerge_how: list(append)\n"}}},
+			[]mimePart{{"text/cloud-config", "", "#cloud-config\nruncmd: [x]\n"}, {"text/cloud-config", "", "#cloud-config\nruncmd: [y]\nmerge_how: list(append)\n"}}},
 		"OwnHandler": {"A part handler may bring its own kinds.",
 			[][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--A\nContent-Type: text/part-handler\n\n#part-handler\n--A\nContent-Type: text/x-own\n\nx\n--A--\n")},
-			[]piece{{"text/part-handler", "", "#part-handler"}, {"text/x-own", "", "x"}}},
+			[]mimePart{{"text/part-handler", "", "#part-handler"}, {"text/x-own", "", "x"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestMergeTakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := append(pieces(t, ours), tc.want...)
-			if diff := cmp.Diff(want, pieces(t, got)); diff != "" {
+			want := append(splitMultipart(t, ours), tc.want...)
+			if diff := cmp.Diff(want, splitMultipart(t, got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			again, err := cloudinit.Merge(ours, tc.theirs...)
@@ -93,7 +93,7 @@ func TestMergeTakes(t *testing.T) {
 // TestMergeKeepsHeaders: how to merge, and on which machine, stays said.
 func TestMergeKeepsHeaders(t *testing.T) {
 	t.Parallel()
-	got, err := cloudinit.Merge(nil, multi)
+	got, err := cloudinit.Merge(nil, multipartUserData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestMergeKeepsHeaders(t *testing.T) {
 // names it.
 func TestMergeRefuses(t *testing.T) {
 	t.Parallel()
-	ours := render(t, hosts(t)["default"])
+	ours := renderHost(t, goldenHosts(t)["default"])
 	config := func(body string) []byte { return []byte("#cloud-config\n" + body + "\n") }
 	cases := map[string]struct {
 		reason   string
@@ -119,7 +119,7 @@ func TestMergeRefuses(t *testing.T) {
 		"LXDJinja":     {"In a template.", [][]byte{[]byte("## template: jinja\n#cloud-config\nlxd:\n  init: {}\n")}, 1, "lxd: section (line 3)"},
 		"LXDArchive":   {"In an archive.", [][]byte{[]byte("#cloud-config-archive\n- 'runcmd: [x]'\n- content: 'lxd: {}'\n")}, 1, "lxd: section (entry 2, line 1)"},
 		"LXDFlow":      {"In braces no line begins with it.", [][]byte{config("{package_update: true, lxd: {}}")}, 1, "it has an lxd: section, which"},
-		"LXDGzip":      {"Compressed.", [][]byte{nil, gzipped(t, config("lxd: {}"))}, 2, "lxd: section"},
+		"LXDGzip":      {"Compressed.", [][]byte{nil, gzipData(t, config("lxd: {}"))}, 2, "lxd: section"},
 		"SameKey":      {"The last one would win.", [][]byte{kubeadm, config("runcmd: [x]")}, 2, "its key runcmd (line 2) would replace that of user-data 1"},
 		"Ignition":     {"Not cloud-init's.", [][]byte{[]byte(`{"ignition": {"version": "3.4.0"}}`)}, 1, "Ignition"},
 		"JSON":         {"A cloud-config without its first line.", [][]byte{[]byte(`{"runcmd": []}`)}, 1, "without the line #cloud-config"},
@@ -128,8 +128,8 @@ func TestMergeRefuses(t *testing.T) {
 		"YAML":         {"cloud-init only warns.", [][]byte{config("a: [")}, 1, "YAML cannot be read"},
 		"List":         {"A cloud-config is a map.", [][]byte{config("- a")}, 1, "YAML cannot be read"},
 		"Archive":      {"An archive is a list.", [][]byte{[]byte("#cloud-config-archive\na: b\n")}, 1, "an archive is a list"},
-		"Gzip":         {"Damaged.", [][]byte{gzipped(t, kubeadm)[:40]}, 1, "gzip is damaged"},
-		"Bomb":         {"Larger than any user-data.", [][]byte{gzipped(t, make([]byte, 17<<20))}, 1, "more than 16 MiB"},
+		"Gzip":         {"Damaged.", [][]byte{gzipData(t, kubeadm)[:40]}, 1, "gzip is damaged"},
+		"Bomb":         {"Larger than any user-data.", [][]byte{gzipData(t, make([]byte, 17<<20))}, 1, "more than 16 MiB"},
 		"Latin1":       {"cloud-init reads UTF-8.", [][]byte{[]byte("#!/bin/sh\necho \xe9\n")}, 1, "UTF-8"},
 		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "its type is none"},
 		"BrokenMIME":   {"No boundary.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\nx\n")}, 1, "multi-part cannot be read"},
@@ -137,7 +137,7 @@ func TestMergeRefuses(t *testing.T) {
 		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
 		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
 		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive stands in an archive"},
-		"Nested":       {"Deeper than anybody writes.", [][]byte{nested(10)}, 1, "nested more than 8 deep"},
+		"Nested":       {"Deeper than anybody writes.", [][]byte{nestedMultipart(10)}, 1, "nested more than 8 deep"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestMergeRefuses(t *testing.T) {
 // TestMergeNamesThePart: a user of several parts is told which one collides.
 func TestMergeNamesThePart(t *testing.T) {
 	t.Parallel()
-	ours := render(t, hosts(t)["default"])
+	ours := renderHost(t, goldenHosts(t)["default"])
 	parts := func(second string) []byte {
 		return []byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--A\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--A\n" +
 			"Content-Type: text/cloud-config\n" + second + "\n\n#cloud-config\npackages: [htop]\n\nlxd: {}\n--A--\n")
@@ -188,8 +188,8 @@ func TestMergeNamesThePart(t *testing.T) {
 	}
 }
 
-// nested is a multi-part in a multi-part, so many deep.
-func nested(deep int) []byte {
+// nestedMultipart is a multi-part in a multi-part, so many deep.
+func nestedMultipart(deep int) []byte {
 	text := "Content-Type: text/x-shellscript\n\n#!/bin/sh\n"
 	for range deep {
 		text = "Content-Type: multipart/mixed; boundary=" + strings.Repeat("A", deep) + "\n\n--" + strings.Repeat("A", deep) + "\n" + text + "\n--" + strings.Repeat("A", deep) + "--\n"
@@ -231,11 +231,11 @@ func TestWarnings(t *testing.T) {
 // FuzzMerge: whatever comes, ours arrives whole and first, nothing is added to
 // the rest, and the result is the same again.
 func FuzzMerge(f *testing.F) {
-	ours := render(f, hosts(f)["default"])
-	for _, seed := range [][]byte{nil, kubeadm, multi, gzipped(f, multi), ours, []byte("#cloud-config-archive\n- a\n"), []byte("#include\nx")} {
+	ours := renderHost(f, goldenHosts(f)["default"])
+	for _, seed := range [][]byte{nil, kubeadm, multipartUserData, gzipData(f, multipartUserData), ours, []byte("#cloud-config-archive\n- a\n"), []byte("#include\nx")} {
 		f.Add(seed)
 	}
-	first := pieces(f, ours)
+	first := splitMultipart(f, ours)
 	f.Fuzz(func(t *testing.T, theirs []byte) {
 		merged, err := cloudinit.Merge(ours, theirs)
 		if err != nil {
@@ -244,7 +244,7 @@ func FuzzMerge(f *testing.F) {
 			}
 			return
 		}
-		got := pieces(t, merged)
+		got := splitMultipart(t, merged)
 		if diff := cmp.Diff(first, got[:min(len(first), len(got))]); diff != "" {
 			t.Fatalf("ours is not first (-want +got):\n%s", diff)
 		}
@@ -252,7 +252,7 @@ func FuzzMerge(f *testing.F) {
 		if err != nil {
 			t.Fatalf("cannot read its own result: %v\n%s", err, merged)
 		}
-		if diff := cmp.Diff(got, pieces(t, again)); diff != "" {
+		if diff := cmp.Diff(got, splitMultipart(t, again)); diff != "" {
 			t.Fatalf("reading its own result changes it (-want +got):\n%s", diff)
 		}
 	})

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// document writes one MIME multi-part. The boundary comes from the content, so
+// writeMultipart writes one MIME multi-part. The boundary comes from the content, so
 // the same parts give the same bytes, and a plan does not change by itself.
-func document(parts ...part) []byte {
+func writeMultipart(parts ...part) []byte {
 	sum := sha256.New()
 	encoded := make([][]byte, len(parts))
 	for i, p := range parts {
@@ -35,13 +35,13 @@ func (p part) encode() []byte {
 	var out bytes.Buffer
 	encoding, body := "7bit", p.body
 	if !isPlain(p.body) {
-		encoding, body = "base64", folded(p.body)
+		encoding, body = "base64", foldBase64(p.body)
 	}
 	fmt.Fprintf(&out, "Content-Type: %s; charset=\"utf-8\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: %s\n", p.kind, encoding)
 	if p.name != "" {
 		fmt.Fprintf(&out, "Content-Disposition: %s\n", mime.FormatMediaType("attachment", map[string]string{"filename": p.name}))
 	}
-	for _, name := range carried {
+	for _, name := range carriedHeaders {
 		if value := p.headers[name]; value != "" {
 			fmt.Fprintf(&out, "%s: %s\n", name, value)
 		}
@@ -62,8 +62,8 @@ func isPlain(body []byte) bool {
 	return !bytes.ContainsFunc(body, func(r rune) bool { return r > 0x7e || r < ' ' && r != '\n' && r != '\t' })
 }
 
-// folded is base64 in lines of 76.
-func folded(body []byte) []byte {
+// foldBase64 is base64 in lines of 76.
+func foldBase64(body []byte) []byte {
 	text := base64.StdEncoding.EncodeToString(body)
 	var lines []string
 	for len(text) > 76 {

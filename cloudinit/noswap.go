@@ -12,5 +12,5 @@ const noSwapName = "maaslxd-noswap.sh"
 // else of the user-data runs. Machines of Kubernetes clusters need it where MAAS
 // does not keep curtin from making swap: for images that are not Ubuntu's own.
 func NoSwap() []byte {
-	return document(part{kind: kindBoothook, name: noSwapName, body: []byte(noSwapScript)})
+	return writeMultipart(part{kind: kindBoothook, name: noSwapName, body: []byte(noSwapScript)})
 }

@@ -31,28 +31,28 @@ func TestMachineSparesDisks(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := hosts(t)["default"]
+			h := goldenHosts(t)["default"]
 			h.StoragePools = map[string]cloudinit.StoragePool{"default": tc.pool}
-			m := newMachine(t, h)
-			m.installed(cloudinit.DefaultChannel)
-			m.write("state/carries", tc.carries)
+			m := newFakeMachine(t, h)
+			m.presetLXD(cloudinit.DefaultChannel)
+			m.writeFile("state/carries", tc.carries)
 			if tc.server != "" {
-				m.write("state/api/_1.0", tc.server)
+				m.writeFile("state/api/_1.0", tc.server)
 			}
 			for file, text := range tc.there {
-				m.write("state/api/"+file, text)
+				m.writeFile("state/api/"+file, text)
 			}
-			m.succeeds(m.install())
-			if tc.there == nil && m.exists("instance/sem/config_lxd") != tc.spared {
+			m.wantSuccess(m.runInstallUnit())
+			if tc.there == nil && m.hasFile("instance/sem/config_lxd") != tc.spared {
 				t.Errorf("%s\ncloud-init is kept from giving LXD the preseed: %t, want %t", tc.reason, !tc.spared, tc.spared)
 			}
-			if m.exists("instance/sem/maaslxd_refusal") != tc.spared {
+			if m.hasFile("instance/sem/maaslxd_refusal") != tc.spared {
 				t.Errorf("%s\nrefused: %t", tc.reason, !tc.spared)
 			}
 			if !tc.spared {
 				return
 			}
-			out, ok := m.finish()
+			out, ok := m.runHostScript()
 			found, _, _ := strings.Cut(tc.carries, "\n")
 			want := "there is no storage pool default of the driver zfs: the preseed was not applied: /dev/null carries " + found
 			if ok || !strings.Contains(out, want) || !strings.Contains(out, "empty it with wipefs --all") {

@@ -19,10 +19,10 @@ const (
 	kindHandler     = "text/part-handler"
 )
 
-// beginnings tell a kind by its first words, as cloud-init does
+// kindPrefixes tell a kind by its first words, as cloud-init does
 // (handlers/__init__.py, INCLUSION_TYPES_MAP): the longest that fits counts,
 // so longer ones stand before those that they begin with.
-var beginnings = []struct{ prefix, kind string }{
+var kindPrefixes = []struct{ prefix, kind string }{
 	{"#cloud-config-archive", kindArchive},
 	{"#cloud-config-jsonp", kindPatch},
 	{"#cloud-config", kindConfig},
@@ -34,33 +34,33 @@ var beginnings = []struct{ prefix, kind string }{
 	{"#!", kindScript},
 }
 
-// unsniffed are kinds that only a MIME header can give.
-var unsniffed = []string{
+// headerOnlyKinds are kinds that only a MIME header can give.
+var headerOnlyKinds = []string{
 	"text/x-shellscript-per-boot", "text/x-shellscript-per-instance", "text/x-shellscript-per-once",
 }
 
 // part is a piece of user-data of one kind.
 type part struct {
-	kind    string
-	name    string            // file name; empty: cloud-init numbers it
-	headers map[string]string // of carried, those that it had
-	body    []byte
-	from    int    // which document it came in
-	label   string // which part of it, for people; empty: the whole
-	entry   int    // which entry of an archive, from 1; 0: it is none
+	kind     string
+	name     string            // file name; empty: cloud-init numbers it
+	headers  map[string]string // of carried, those that it had
+	body     []byte
+	document int    // which document it came in
+	label    string // which part of it, for people; empty: the whole
+	entry    int    // which entry of an archive, from 1; 0: it is none
 }
 
-// carried are the headers that mean something to cloud-init.
-var carried = []string{"Launch-Index", "Merge-Type", "X-Merge-Type"}
+// carriedHeaders are the headers that mean something to cloud-init.
+var carriedHeaders = []string{"Launch-Index", "Merge-Type", "X-Merge-Type"}
 
-// labelForm is a file name that can stand in a message as it is; a part with
+// labelPattern is a file name that can stand in a message as it is; a part with
 // another one goes by its number.
-var labelForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var labelPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// sniff tells the kind of a text by how it begins; empty: none that is known.
-func sniff(body []byte) string {
+// detectKind tells the kind of a text by how it begins; empty: none that is known.
+func detectKind(body []byte) string {
 	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 4096)])))
-	for _, b := range beginnings {
+	for _, b := range kindPrefixes {
 		if strings.HasPrefix(start, b.prefix) {
 			return b.kind
 		}
@@ -68,8 +68,8 @@ func sniff(body []byte) string {
 	return ""
 }
 
-// fault is a MergeError about the part. User-data is secret: neither text may
+// mergeError is a MergeError about the part. User-data is secret: neither text may
 // hold a word of it, and so none of a parser's error, which quotes its input.
-func (p part) fault(message, hint string) *MergeError {
-	return &MergeError{Document: p.from, Part: p.label, Message: message, Hint: hint}
+func (p part) mergeError(message, hint string) *MergeError {
+	return &MergeError{Document: p.document, Part: p.label, Message: message, Hint: hint}
 }

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// piece is a part of user-data as mail's own rules have it.
-type piece struct {
+// mimePart is a part of user-data as mail's own rules have it.
+type mimePart struct {
 	Kind, Name, Body string
 }
 
-// pieces takes a MIME multi-part apart, without any code of the package.
-func pieces(t testing.TB, data []byte) []piece {
+// splitMultipart takes a MIME multi-part apart, without any code of the package.
+func splitMultipart(t testing.TB, data []byte) []mimePart {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
@@ -27,7 +27,7 @@ func pieces(t testing.TB, data []byte) []piece {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []piece
+	var all []mimePart
 	for r := multipart.NewReader(message.Body, parameters["boundary"]); ; {
 		next, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) {
@@ -48,14 +48,14 @@ func pieces(t testing.TB, data []byte) []piece {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, piece{kind, next.FileName(), string(text)})
+		all = append(all, mimePart{kind, next.FileName(), string(text)})
 	}
 }
 
-// named is the body of the part with the name.
-func named(t testing.TB, data []byte, name string) string {
+// partBody is the body of the part with the name.
+func partBody(t testing.TB, data []byte, name string) string {
 	t.Helper()
-	for _, p := range pieces(t, data) {
+	for _, p := range splitMultipart(t, data) {
 		if p.Name == name {
 			return p.Body
 		}

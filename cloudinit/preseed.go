@@ -16,43 +16,43 @@ func (h Host) Preseed() (*api.InitPreseed, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
-	return h.withDefaults().preseed(), nil
+	return h.withDefaults().buildPreseed(), nil
 }
 
-func (h Host) preseed() *api.InitPreseed {
+func (h Host) buildPreseed() *api.InitPreseed {
 	local := api.InitLocalPreseed{}
-	local.Config = map[string]any{"core.https_address": h.listen()}
-	for _, name := range names(h.StoragePools) {
-		local.StoragePools = append(local.StoragePools, h.StoragePools[name].post(name))
+	local.Config = map[string]any{"core.https_address": h.httpsAddress()}
+	for _, name := range sortedNames(h.StoragePools) {
+		local.StoragePools = append(local.StoragePools, h.StoragePools[name].createRequest(name))
 	}
-	for _, name := range names(h.Networks) {
+	for _, name := range sortedNames(h.Networks) {
 		if n := h.Networks[name]; n.Kind == Managed {
-			local.Networks = append(local.Networks, n.post(name))
+			local.Networks = append(local.Networks, n.createRequest(name))
 		}
 	}
 	if h.Project.Name != "default" {
-		local.Projects = []api.ProjectsPost{h.project()}
+		local.Projects = []api.ProjectsPost{h.projectRequest()}
 	}
-	if !h.ownProfiles() {
-		local.Profiles = []api.ProfilesPost{{Name: h.Profile.Name, ProfilePut: h.profile()}}
+	if !h.hasOwnProfiles() {
+		local.Profiles = []api.ProfilesPost{{Name: h.Profile.Name, ProfilePut: h.profileRequest()}}
 	}
 	return &api.InitPreseed{Node: local}
 }
 
-// listen is LXD's core.https_address. Without an address it is all of both
+// httpsAddress is LXD's core.https_address. Without an address it is all of both
 // families.
-func (h Host) listen() string {
-	return net.JoinHostPort(or(h.ListenAddress, "::"), strconv.Itoa(h.ListenPort))
+func (h Host) httpsAddress() string {
+	return net.JoinHostPort(valueOr(h.ListenAddress, "::"), strconv.Itoa(h.ListenPort))
 }
 
-// ownProfiles tells whether the project has profiles of its own; all but the
+// hasOwnProfiles tells whether the project has profiles of its own; all but the
 // default one have, unless told otherwise.
-func (h Host) ownProfiles() bool {
+func (h Host) hasOwnProfiles() bool {
 	own, told := h.Project.Features["profiles"]
 	return h.Project.Name != "default" && (own || !told)
 }
 
-func (s StoragePool) post(name string) api.StoragePoolsPost {
+func (s StoragePool) createRequest(name string) api.StoragePoolsPost {
 	config := map[string]string{}
 	if s.Source != "" {
 		config["source"] = s.Source
@@ -73,7 +73,7 @@ func (s StoragePool) post(name string) api.StoragePoolsPost {
 	return api.StoragePoolsPost{Name: name, Driver: string(s.Driver), StoragePoolPut: api.StoragePoolPut{Config: config}}
 }
 
-func (n Network) post(name string) api.InitNetworksProjectPost {
+func (n Network) createRequest(name string) api.InitNetworksProjectPost {
 	config := map[string]string{"ipv4.address": n.IPv4Address, "ipv6.address": n.IPv6Address}
 	for family, address := range map[string]string{"ipv4": n.IPv4Address, "ipv6": n.IPv6Address} {
 		if address != "none" {
@@ -85,17 +85,17 @@ func (n Network) post(name string) api.InitNetworksProjectPost {
 	}}
 }
 
-// project says in words whether it has profiles of its own: to one without any
+// projectRequest says in words whether it has profiles of its own: to one without any
 // configuration, LXD gives none of the features that it gives to all others.
-func (h Host) project() api.ProjectsPost {
-	post := h.Project.post()
+func (h Host) projectRequest() api.ProjectsPost {
+	post := h.Project.createRequest()
 	if h.Project.Name != api.ProjectDefaultName {
-		post.Config["features.profiles"] = strconv.FormatBool(h.ownProfiles())
+		post.Config["features.profiles"] = strconv.FormatBool(h.hasOwnProfiles())
 	}
 	return post
 }
 
-func (p Project) post() api.ProjectsPost {
+func (p Project) createRequest() api.ProjectsPost {
 	config := map[string]string{}
 	for name, on := range p.Features {
 		config["features."+name] = strconv.FormatBool(on)
@@ -106,15 +106,15 @@ func (p Project) post() api.ProjectsPost {
 	return api.ProjectsPost{Name: p.Name, ProjectPut: api.ProjectPut{Description: p.Description, Config: config}}
 }
 
-func (h Host) profile() api.ProfilePut {
+func (h Host) profileRequest() api.ProfilePut {
 	return api.ProfilePut{Config: h.Profile.Config, Devices: map[string]map[string]string{
 		"root": {"type": "disk", "path": "/", "pool": h.Profile.Pool},
-		"eth0": h.Networks[h.Profile.Network].nic(h.Profile.Network),
+		"eth0": h.Networks[h.Profile.Network].nicDevice(h.Profile.Network),
 	}}
 }
 
-// nic is the device of an instance on the network.
-func (n Network) nic(name string) map[string]string {
+// nicDevice is the device of an instance on the network.
+func (n Network) nicDevice(name string) map[string]string {
 	switch n.Kind {
 	case Managed:
 		return map[string]string{"type": "nic", "name": "eth0", "network": name}
@@ -125,10 +125,10 @@ func (n Network) nic(name string) map[string]string {
 	}
 }
 
-// marshal writes YAML without what is empty. The strict reading back is what
+// marshalChecked writes YAML without what is empty. The strict reading back is what
 // LXD does first: a key that it does not know would be refused only on the
 // machine.
-func marshal[T any](value T) ([]byte, error) {
+func marshalChecked[T any](value T) ([]byte, error) {
 	full, err := yaml.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
@@ -137,7 +137,7 @@ func marshal[T any](value T) ([]byte, error) {
 	if err := yaml.Unmarshal(full, &tree); err != nil {
 		return nil, fmt.Errorf("cannot read the YAML just written: %w", err)
 	}
-	short, err := yaml.Marshal(pruned(tree))
+	short, err := yaml.Marshal(pruneEmpty(tree))
 	if err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
 	}
@@ -148,14 +148,14 @@ func marshal[T any](value T) ([]byte, error) {
 	return short, nil
 }
 
-// pruned is the value without nulls, empty texts, lists and maps; nil if
+// pruneEmpty is the value without nulls, empty texts, lists and maps; nil if
 // nothing is left.
-func pruned(value any) any {
+func pruneEmpty(value any) any {
 	switch v := value.(type) {
 	case yaml.MapSlice:
 		var kept yaml.MapSlice
 		for _, item := range v {
-			if item.Value = pruned(item.Value); item.Value != nil {
+			if item.Value = pruneEmpty(item.Value); item.Value != nil {
 				kept = append(kept, item)
 			}
 		}
@@ -166,7 +166,7 @@ func pruned(value any) any {
 	case []any:
 		var kept []any
 		for _, item := range v {
-			if item = pruned(item); item != nil {
+			if item = pruneEmpty(item); item != nil {
 				kept = append(kept, item)
 			}
 		}

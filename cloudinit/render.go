@@ -25,7 +25,7 @@ func (h Host) Render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := marshal(preseed)
+	text, err := marshalChecked(preseed)
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +36,12 @@ func (h Host) Render() ([]byte, error) {
 		return nil, err
 	}
 	h = h.withDefaults()
-	script, err := h.script()
+	script, err := h.finishScript()
 	if err != nil {
 		return nil, err
 	}
-	ours := document(
-		part{kind: kindBoothook, name: boothookName, body: []byte(h.boothook())},
+	ours := writeMultipart(
+		part{kind: kindBoothook, name: boothookName, body: []byte(h.installScript())},
 		part{kind: kindConfig, name: configName, body: append([]byte("#cloud-config\n"), body...)},
 		part{kind: kindScript, name: scriptName, body: []byte(script)},
 	)

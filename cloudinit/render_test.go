@@ -19,21 +19,21 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // TestGolden holds every byte of what is rendered.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := render(t, h)
+			got := renderHost(t, h)
 			file := filepath.Join("testdata", name+".golden")
 			if *update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			want := testdata(t, name+".golden")
+			want := readTestdata(t, name+".golden")
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("not as %s; if that is meant, run go test ./cloudinit -run TestGolden -update (-want +got):\n%s", file, diff)
 			}
-			if again := render(t, h); !bytes.Equal(got, again) {
+			if again := renderHost(t, h); !bytes.Equal(got, again) {
 				t.Error("the same host rendered twice gave different bytes")
 			}
 		})
@@ -47,7 +47,7 @@ func TestGoldenFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := hosts(t)
+	known := goldenHosts(t)
 	for _, file := range files {
 		if _, ok := known[strings.TrimSuffix(filepath.Base(file), ".golden")]; !ok {
 			t.Errorf("%s belongs to no host", file)
@@ -59,10 +59,10 @@ func TestGoldenFiles(t *testing.T) {
 // that LXD reads strictly and that is the one of Preseed.
 func TestRenderedConfig(t *testing.T) {
 	t.Parallel()
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			preseed := renderedPreseed(t, render(t, h))
+			preseed := renderedPreseed(t, renderHost(t, h))
 			var got api.InitPreseed
 			if err := yaml.UnmarshalStrict([]byte(preseed), &got); err != nil {
 				t.Fatalf("LXD would refuse the preseed: %v\n%s", err, preseed)
@@ -71,7 +71,7 @@ func TestRenderedConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(asMap(t, want), asMap(t, &got)); diff != "" {
+			if diff := cmp.Diff(preseedTree(t, want), preseedTree(t, &got)); diff != "" {
 				t.Errorf("the rendered preseed is not that of Preseed (-want +got):\n%s", diff)
 			}
 			if len(got.Node.StoragePools) == 0 || got.Node.Config["core.https_address"] == nil {
@@ -85,7 +85,7 @@ func TestRenderedConfig(t *testing.T) {
 // lxd, and no other.
 func renderedPreseed(t testing.TB, data []byte) string {
 	t.Helper()
-	body := named(t, data, "maaslxd-lxd.yaml")
+	body := partBody(t, data, "maaslxd-lxd.yaml")
 	if !strings.HasPrefix(body, "#cloud-config\n") {
 		t.Errorf("the first line is not #cloud-config:\n%s", body)
 	}
@@ -99,8 +99,8 @@ func renderedPreseed(t testing.TB, data []byte) string {
 	return config["lxd"]["preseed"]
 }
 
-// asMap makes values comparable in which empty and absent are the same.
-func asMap(t testing.TB, preseed *api.InitPreseed) map[string]any {
+// preseedTree makes values comparable in which empty and absent are the same.
+func preseedTree(t testing.TB, preseed *api.InitPreseed) map[string]any {
 	t.Helper()
 	text, err := yaml.Marshal(preseed)
 	if err != nil {
@@ -117,11 +117,11 @@ func asMap(t testing.TB, preseed *api.InitPreseed) map[string]any {
 // MAAS what is its own.
 func TestNoSecretNoForbiddenKey(t *testing.T) {
 	t.Parallel()
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		if name == "extra" {
 			continue // its packages are the user's
 		}
-		for _, p := range pieces(t, render(t, h)) {
+		for _, p := range splitMultipart(t, renderHost(t, h)) {
 			for _, word := range []string{"PRIVATE KEY", "\ncertificates:", "\nruncmd:", "\nwrite_files:", "\nsnap:", "\nbootcmd:", "\npackages:"} {
 				if strings.Contains("\n"+p.Body, word) {
 					t.Errorf("%s: %s contains %q", name, p.Name, word)
@@ -137,13 +137,13 @@ func TestRenderRefuses(t *testing.T) {
 	if _, err := (cloudinit.Host{}).Render(); len(cloudinit.FieldErrors(err)) == 0 {
 		t.Errorf("a host without a certificate was rendered: %v", err)
 	}
-	h := certified(t, cloudinit.Host{Extra: [][]byte{[]byte("#cloud-config\nlxd: {init: {storage_backend: dir}}\n")}})
+	h := withTestCertificate(t, cloudinit.Host{Extra: [][]byte{[]byte("#cloud-config\nlxd: {init: {storage_backend: dir}}\n")}})
 	if _, err := h.Render(); err == nil {
 		t.Error("a second lxd: section was rendered")
 	}
 }
 
-func render(t testing.TB, h cloudinit.Host) []byte {
+func renderHost(t testing.TB, h cloudinit.Host) []byte {
 	t.Helper()
 	data, err := h.Render()
 	if err != nil {

@@ -17,98 +17,103 @@ var (
 	hostScript string
 )
 
-// boothook is the script that installs LXD.
-func (h Host) boothook() string {
+// installScript is the script that installs LXD.
+func (h Host) installScript() string {
 	var pools, overwritten []string
-	for _, name := range names(h.StoragePools) {
-		if pool := h.StoragePools[name]; pool.onDisk() {
+	for _, name := range sortedNames(h.StoragePools) {
+		if pool := h.StoragePools[name]; pool.isOnDisk() {
 			pools = append(pools, name+":"+string(pool.Driver))
 			if pool.Driver == ZFS {
 				overwritten = append(overwritten, name+":"+pool.Source)
 			}
 		}
 	}
-	var s script
-	s.begin(h.Channel)
-	s.assign("DISK_POOLS", strings.Join(pools, " "))
-	s.assign("ZFS_DISKS", strings.Join(overwritten, " "))
-	s.text(lxdScript)
-	s.text(boothookScript)
+	var s scriptWriter
+	s.writeHead(h.Channel)
+	s.writeAssignment("DISK_POOLS", strings.Join(pools, " "))
+	s.writeAssignment("ZFS_DISKS", strings.Join(overwritten, " "))
+	s.writeText(lxdScript)
+	s.writeText(boothookScript)
 	return s.String()
 }
 
-// script is the one that finishes the host.
-func (h Host) script() (string, error) {
-	var s script
-	s.begin(h.Channel)
-	s.text(lxdScript)
-	s.text(hostScript)
-	s.call("ensure_lxd")
-	s.call("await_lxd")
-	for _, name := range names(h.StoragePools) {
-		s.call("want_pool", name, string(h.StoragePools[name].Driver))
+// finishScript is the one that finishes the host.
+func (h Host) finishScript() (string, error) {
+	var s scriptWriter
+	s.writeHead(h.Channel)
+	s.writeText(lxdScript)
+	s.writeText(hostScript)
+	s.writeCall("ensure_lxd")
+	s.writeCall("await_lxd")
+	for _, name := range sortedNames(h.StoragePools) {
+		s.writeCall("want_pool", name, string(h.StoragePools[name].Driver))
 	}
-	h.wantNetworks(&s)
-	s.call("want_project", h.Project.Name)
-	s.call("want_listening")
-	if h.ownProfiles() {
-		profile, err := marshal(h.profile())
+	h.writeNetworkChecks(&s)
+	s.writeCall("want_project", h.Project.Name)
+	s.writeCall("want_listening")
+	if h.hasOwnProfiles() {
+		profile, err := marshalChecked(h.profileRequest())
 		if err != nil {
 			return "", err
 		}
-		s.feed(string(profile), "ensure_profile", h.Profile.Name, h.Project.Name)
+		s.writeCallWithInput(string(profile), "ensure_profile", h.Profile.Name, h.Project.Name)
 	}
-	for _, c := range h.certificates() {
-		s.feed(c.pem, "ensure_trust", c.fingerprint, h.Project.Name)
+	for _, c := range h.parsedCertificates() {
+		s.writeCallWithInput(c.pem, "ensure_trust", c.fingerprint, h.Project.Name)
 	}
-	s.call("say", "the host is ready")
+	s.writeCall("say", "the host is ready")
 	return s.String(), nil
 }
 
-func (h Host) wantNetworks(s *script) {
-	for _, name := range names(h.Networks) {
+func (h Host) writeNetworkChecks(s *scriptWriter) {
+	for _, name := range sortedNames(h.Networks) {
 		switch n := h.Networks[name]; n.Kind {
 		case Managed:
-			s.call("want_network", name)
+			s.writeCall("want_network", name)
 		case Macvlan:
-			s.call("want_interface", n.Parent, "the network "+name+" puts VMs beside it")
+			s.writeCall("want_interface", n.Parent, "the network "+name+" puts VMs beside it")
 		default:
-			s.call("want_interface", name, "MAAS was to make this bridge on the machine")
+			s.writeCall("want_interface", name, "MAAS was to make this bridge on the machine")
 		}
 	}
 }
 
-// script is a shell script in the making.
-type script struct{ strings.Builder }
+// scriptWriter is a shell script in the making.
+type scriptWriter struct{ strings.Builder }
 
-func (s *script) begin(channel string) {
-	s.text("#!/bin/sh\n# Written by maaslxd: a machine becomes an LXD host.\nset -eu\n")
-	s.assign("CHANNEL", channel)
+func (s *scriptWriter) writeHead(channel string) {
+	s.writeText("#!/bin/sh\n# Written by maaslxd: a machine becomes an LXD host.\nset -eu\n")
+	s.writeAssignment("CHANNEL", channel)
 }
 
-func (s *script) text(text string) { s.WriteString(text) }
+func (s *scriptWriter) writeText(text string) { s.WriteString(text) }
 
-func (s *script) assign(name, value string) { fmt.Fprintf(s, "%s=%s\n", name, quoted(value)) }
+func (s *scriptWriter) writeAssignment(name, value string) {
+	fmt.Fprintf(s, "%s=%s\n", name, shellQuote(value))
+}
 
-func (s *script) call(command string, arguments ...string) { s.line(command, arguments); s.text("\n") }
+func (s *scriptWriter) writeCall(command string, arguments ...string) {
+	s.writeCommand(command, arguments)
+	s.writeText("\n")
+}
 
-// feed calls a command with text as its standard input. The end mark is one
+// writeCallWithInput calls a command with text as its standard input. The end mark is one
 // that the text does not have as a line.
-func (s *script) feed(input, command string, arguments ...string) {
+func (s *scriptWriter) writeCallWithInput(input, command string, arguments ...string) {
 	end := "EOF"
 	for strings.Contains("\n"+input, "\n"+end+"\n") {
 		end += "F"
 	}
-	s.line(command, arguments)
+	s.writeCommand(command, arguments)
 	fmt.Fprintf(s, " <<'%s'\n%s%s\n", end, input, end)
 }
 
-func (s *script) line(command string, arguments []string) {
-	s.text(command)
+func (s *scriptWriter) writeCommand(command string, arguments []string) {
+	s.writeText(command)
 	for _, argument := range arguments {
-		s.text(" " + quoted(argument))
+		s.writeText(" " + shellQuote(argument))
 	}
 }
 
-// quoted is the text as one word of a shell, whatever it contains.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellQuote is the text as one word of a shell, whatever it contains.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -14,8 +14,8 @@ import (
 // TestShell has every rendered script read by sh.
 func TestShell(t *testing.T) {
 	t.Parallel()
-	for _, file := range scripts(t) {
-		run(t, "sh", "-n", file)
+	for _, file := range writeScripts(t) {
+		runProgram(t, "sh", "-n", file)
 	}
 }
 
@@ -25,19 +25,19 @@ func TestShellcheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not on PATH (package shellcheck): the scripts were read by sh alone")
 	}
-	run(t, "shellcheck", append(scripts(t), "--shell=sh")...)
+	runProgram(t, "shellcheck", append(writeScripts(t), "--shell=sh")...)
 }
 
-// scripts writes the scripts of every host to files.
-func scripts(t *testing.T) []string {
+// writeScripts writes the scripts of every host to files.
+func writeScripts(t *testing.T) []string {
 	t.Helper()
 	var files []string
 	folder := t.TempDir()
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		if name == "extra" {
 			continue // the same as default, and a user's
 		}
-		for _, p := range pieces(t, render(t, h)) {
+		for _, p := range splitMultipart(t, renderHost(t, h)) {
 			if !strings.HasPrefix(p.Body, "#!") {
 				continue
 			}
@@ -51,7 +51,7 @@ func scripts(t *testing.T) []string {
 	return files
 }
 
-func run(t *testing.T, program string, arguments ...string) {
+func runProgram(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", program, err, out)
@@ -62,45 +62,45 @@ func run(t *testing.T, program string, arguments ...string) {
 // again, and once more after "cloud-init clean".
 func TestMachineFirstBoot(t *testing.T) {
 	t.Parallel()
-	h := hosts(t)["rotation"]
-	m := newMachine(t, h)
-	m.boot()
-	if got := m.asked("systemd-run --no-block"); got != 1 {
-		t.Errorf("the boothook started %d units, want 1\n%s", got, m.read("state/log"))
+	h := goldenHosts(t)["rotation"]
+	m := newFakeMachine(t, h)
+	m.runBoothook()
+	if got := m.countCommands("systemd-run --no-block"); got != 1 {
+		t.Errorf("the boothook started %d units, want 1\n%s", got, m.readFile("state/log"))
 	}
-	m.changes()
+	m.takeChanges()
 
-	m.succeeds(m.install())
+	m.wantSuccess(m.runInstallUnit())
 	m.wantChanges("snap install lxd --channel=5.21/stable")
 	m.applyPreseed()
-	m.succeeds(m.finish())
+	m.wantSuccess(m.runHostScript())
 	m.wantChanges("lxc profile edit default; lxc config trust add; lxc config trust add")
-	if diff := cmp.Diff(string(testdata(t, "next.crt")), m.read("state/added.crt")); diff != "" {
+	if diff := cmp.Diff(string(readTestdata(t, "next.crt")), m.readFile("state/added.crt")); diff != "" {
 		t.Errorf("LXD was given another certificate (-want +got):\n%s", diff)
 	}
-	if profile := m.read("state/profile.yaml"); !strings.Contains(profile, "pool: default") || !strings.Contains(profile, "parent: br0") {
+	if profile := m.readFile("state/profile.yaml"); !strings.Contains(profile, "pool: default") || !strings.Contains(profile, "parent: br0") {
 		t.Errorf("the profile lacks its pool or its bridge:\n%s", profile)
 	}
 
-	m.succeeds(m.boot())
+	m.wantSuccess(m.runBoothook())
 	m.wantChanges("")
 
-	m.remove("instance/sem/maaslxd_lxd") // what cloud-init clean does
-	m.succeeds(m.boot())
+	m.removeFile("instance/sem/maaslxd_lxd") // what cloud-init clean does
+	m.wantSuccess(m.runBoothook())
 	m.wantChanges("systemd-run")
-	m.succeeds(m.install())
-	m.succeeds(m.finish())
+	m.wantSuccess(m.runInstallUnit())
+	m.wantSuccess(m.runHostScript())
 	m.wantChanges("")
 }
 
 // TestMachineTrust looks at the arguments by which a certificate is trusted.
 func TestMachineTrust(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, hosts(t)["default"])
-	m.installed("5.21/stable")
+	m := newFakeMachine(t, goldenHosts(t)["default"])
+	m.presetLXD("5.21/stable")
 	m.applyPreseed()
-	m.succeeds(m.finish())
-	log := m.read("state/log")
+	m.wantSuccess(m.runHostScript())
+	log := m.readFile("state/log")
 	if !strings.Contains(log, " --restricted --projects maas\n") {
 		t.Errorf("the certificate is not restricted to the project:\n%s", log)
 	}
@@ -139,12 +139,12 @@ func TestMachineChannel(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(t, hosts(t)["default"])
-			m.installed(tc.tracking)
-			m.write("state/api/instances_recursion_1_all-projects_true", tc.instances)
-			out, ok := m.install()
-			m.succeeds(out, ok)
-			if got := m.changes(); got != tc.want {
+			m := newFakeMachine(t, goldenHosts(t)["default"])
+			m.presetLXD(tc.tracking)
+			m.writeFile("state/api/instances_recursion_1_all-projects_true", tc.instances)
+			out, ok := m.runInstallUnit()
+			m.wantSuccess(out, ok)
+			if got := m.takeChanges(); got != tc.want {
 				t.Errorf("%s\ndid %q, want %q", tc.reason, got, tc.want)
 			}
 			if !strings.Contains(out, tc.says) {
@@ -157,18 +157,18 @@ func TestMachineChannel(t *testing.T) {
 // TestMachineWithoutSnapd: an image whose LXD is no snap.
 func TestMachineWithoutSnapd(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, hosts(t)["default"])
-	m.remove("bin/snap")
-	m.installed("none")
-	out, ok := m.install()
-	m.succeeds(out, ok)
+	m := newFakeMachine(t, goldenHosts(t)["default"])
+	m.removeFile("bin/snap")
+	m.presetLXD("none")
+	out, ok := m.runInstallUnit()
+	m.wantSuccess(out, ok)
 	m.wantChanges("")
 	if _, err := os.Stat("/snap/bin/lxd"); err == nil {
 		t.Log("this machine has LXD in /snap/bin: what happens without LXD and snapd was not run")
 		return
 	}
-	m.remove("bin/lxd")
-	if out, ok := m.install(); ok || !strings.Contains(out, "neither snapd nor LXD") {
+	m.removeFile("bin/lxd")
+	if out, ok := m.runInstallUnit(); ok || !strings.Contains(out, "neither snapd nor LXD") {
 		t.Errorf("without snapd and LXD: succeeded %t, said %q", ok, out)
 	}
 }
@@ -178,58 +178,58 @@ func TestMachineFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		breaks func(machine)
-		run    func(machine) (string, bool)
+		breaks func(fakeMachine)
+		run    func(fakeMachine) (string, bool)
 		says   string
 	}{
 		"Store": {
 			reason: "The snap store cannot be reached.",
-			breaks: func(m machine) { m.remove("state/tracking"); m.write("state/store-is-down", "") },
-			run:    machine.install, says: "cannot install LXD from 5.21/stable",
+			breaks: func(m fakeMachine) { m.removeFile("state/tracking"); m.writeFile("state/store-is-down", "") },
+			run:    fakeMachine.runInstallUnit, says: "cannot install LXD from 5.21/stable",
 		},
 		"Refresh": {
 			reason: "snapd cannot go to the channel.",
-			breaks: func(m machine) { m.installed("6/stable"); m.write("state/store-is-down", "") },
-			run:    machine.install, says: "cannot refresh LXD from 6/stable to 5.21/stable",
+			breaks: func(m fakeMachine) { m.presetLXD("6/stable"); m.writeFile("state/store-is-down", "") },
+			run:    fakeMachine.runInstallUnit, says: "cannot refresh LXD from 6/stable to 5.21/stable",
 		},
 		"Pool": {
 			reason: "cloud-init can end well with LXD uninitialised.",
-			breaks: func(m machine) { m.remove("state/api/storage-pools_default") },
-			run:    machine.finish, says: "there is no storage pool default of the driver zfs: the preseed was not applied",
+			breaks: func(m fakeMachine) { m.removeFile("state/api/storage-pools_default") },
+			run:    fakeMachine.runHostScript, says: "there is no storage pool default of the driver zfs: the preseed was not applied",
 		},
 		"Driver": {
 			reason: "LXD had such a pool before, on something else.",
-			breaks: func(m machine) { m.write("state/api/storage-pools_default", `{ "driver": "dir" }`) },
-			run:    machine.finish, says: "there is no storage pool default of the driver zfs",
+			breaks: func(m fakeMachine) { m.writeFile("state/api/storage-pools_default", `{ "driver": "dir" }`) },
+			run:    fakeMachine.runHostScript, says: "there is no storage pool default of the driver zfs",
 		},
 		"Project": {
 			reason: "A preseed is applied as a whole or not at all.",
-			breaks: func(m machine) { m.remove("state/api/projects_maas") },
-			run:    machine.finish, says: "there is no project maas",
+			breaks: func(m fakeMachine) { m.removeFile("state/api/projects_maas") },
+			run:    fakeMachine.runHostScript, says: "there is no project maas",
 		},
 		"Listening": {
 			reason: "Nobody could reach this LXD.",
-			breaks: func(m machine) { m.remove("state/https") },
-			run:    machine.finish, says: "LXD does not listen on the network",
+			breaks: func(m fakeMachine) { m.removeFile("state/https") },
+			run:    fakeMachine.runHostScript, says: "LXD does not listen on the network",
 		},
 		"Bridge": {
 			reason: "LXD takes a profile whose bridge does not exist.",
-			breaks: func(m machine) { m.remove("state/interfaces/br0") },
-			run:    machine.finish, says: "there is no interface br0 after 120 s: MAAS was to make this bridge",
+			breaks: func(m fakeMachine) { m.removeFile("state/interfaces/br0") },
+			run:    fakeMachine.runHostScript, says: "there is no interface br0 after 120 s: MAAS was to make this bridge",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(t, hosts(t)["default"])
-			m.installed("5.21/stable")
+			m := newFakeMachine(t, goldenHosts(t)["default"])
+			m.presetLXD("5.21/stable")
 			m.applyPreseed()
 			tc.breaks(m)
 			out, ok := tc.run(m)
 			if ok || !strings.Contains(out, tc.says) {
 				t.Errorf("%s\nsucceeded %t, said %q, want %q", tc.reason, ok, out, tc.says)
 			}
-			if m.exists("instance/sem/maaslxd_lxd") {
+			if m.hasFile("instance/sem/maaslxd_lxd") {
 				t.Errorf("%s\nthe boothook would not try again at the next boot", tc.reason)
 			}
 		})
@@ -239,30 +239,30 @@ func TestMachineFails(t *testing.T) {
 // TestMachineRetries: a store that is down for a while is waited for.
 func TestMachineRetries(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, hosts(t)["default"])
-	m.write("state/store-is-down", "")
-	m.install()
-	if got := m.asked("snap install"); got != 5 {
+	m := newFakeMachine(t, goldenHosts(t)["default"])
+	m.writeFile("state/store-is-down", "")
+	m.runInstallUnit()
+	if got := m.countCommands("snap install"); got != 5 {
 		t.Errorf("tried %d times to install, want 5", got)
 	}
-	m.remove("state/store-is-down")
-	m.succeeds(m.install())
+	m.removeFile("state/store-is-down")
+	m.wantSuccess(m.runInstallUnit())
 }
 
 // TestMachineDiskPools: LXD forgets the disk that a pool was made on, so the
 // preseed is applied only once.
 func TestMachineDiskPools(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, hosts(t)["disks"])
-	m.installed("5.21/candidate")
-	m.write("state/api/storage-pools_fast", `{ "driver": "zfs" }`)
-	m.succeeds(m.install())
-	if m.exists("instance/sem/config_lxd") {
+	m := newFakeMachine(t, goldenHosts(t)["disks"])
+	m.presetLXD("5.21/candidate")
+	m.writeFile("state/api/storage-pools_fast", `{ "driver": "zfs" }`)
+	m.wantSuccess(m.runInstallUnit())
+	if m.hasFile("instance/sem/config_lxd") {
 		t.Error("one pool of two is there, and cloud-init was told not to apply the preseed")
 	}
-	m.write("state/api/storage-pools_slow", `{ "driver": "lvm" }`)
-	m.succeeds(m.install())
-	if !m.exists("instance/sem/config_lxd") {
+	m.writeFile("state/api/storage-pools_slow", `{ "driver": "lvm" }`)
+	m.wantSuccess(m.runInstallUnit())
+	if !m.hasFile("instance/sem/config_lxd") {
 		t.Error("both pools are there, and cloud-init was not told so")
 	}
 }
@@ -270,19 +270,19 @@ func TestMachineDiskPools(t *testing.T) {
 // TestMachineKeeps leaves alone what somebody has set up in another way.
 func TestMachineKeeps(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t, hosts(t)["default"])
-	m.installed("5.21/stable")
+	m := newFakeMachine(t, goldenHosts(t)["default"])
+	m.presetLXD("5.21/stable")
 	m.applyPreseed()
-	m.write("state/api/profiles_default_project_maas", `{ "devices": { "root": { "pool": "other" } } }`)
-	m.succeeds(m.finish())
+	m.writeFile("state/api/profiles_default_project_maas", `{ "devices": { "root": { "pool": "other" } } }`)
+	m.wantSuccess(m.runHostScript())
 	m.wantChanges("lxc config trust add")
 	for _, file := range []string{"state/added.crt", "state/api/projects_maas"} {
-		if !m.exists(file) {
+		if !m.hasFile(file) {
 			t.Errorf("%s is gone", file)
 		}
 	}
-	m.remove("state/api/profiles_default_project_maas")
-	m.succeeds(m.finish())
+	m.removeFile("state/api/profiles_default_project_maas")
+	m.wantSuccess(m.runHostScript())
 	m.wantChanges("lxc profile create default; lxc profile edit default")
 }
 
@@ -313,31 +313,31 @@ func TestMachineKinds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(t, hosts(t)[name])
-			m.installed(cloudinit.DefaultChannel)
+			m := newFakeMachine(t, goldenHosts(t)[name])
+			m.presetLXD(cloudinit.DefaultChannel)
 			m.applyPreseed()
-			m.remove("state/interfaces/br0")
+			m.removeFile("state/interfaces/br0")
 			for file, text := range tc.state {
-				m.write("state/"+file, text)
+				m.writeFile("state/"+file, text)
 			}
-			m.succeeds(m.finish())
-			if got := m.changes(); got != tc.want {
+			m.wantSuccess(m.runHostScript())
+			if got := m.takeChanges(); got != tc.want {
 				t.Errorf("%s\ndid %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-func (m machine) succeeds(out string, ok bool) {
+func (m fakeMachine) wantSuccess(out string, ok bool) {
 	m.t.Helper()
 	if !ok {
 		m.t.Errorf("failed:\n%s", out)
 	}
 }
 
-func (m machine) wantChanges(want string) {
+func (m fakeMachine) wantChanges(want string) {
 	m.t.Helper()
-	if got := m.changes(); got != want {
+	if got := m.takeChanges(); got != want {
 		m.t.Errorf("did %q, want %q", got, want)
 	}
 }

@@ -42,23 +42,23 @@ type PublicCertificate struct {
 // Setup is what LXD is to have, or the error of Validate. A host that lists no
 // certificate passes here: an LXD that runs already may trust whom it should.
 func (h Host) Setup() (Setup, error) {
-	if err := h.validateBut(fieldpath.Of("trusted_certificates")); err != nil {
+	if err := h.validateExcept(fieldpath.New("trusted_certificates")); err != nil {
 		return Setup{}, err
 	}
 	h = h.withDefaults()
-	preseed := h.preseed().Node
+	preseed := h.buildPreseed().Node
 	s := Setup{
-		Listen: h.listen(), StoragePools: preseed.StoragePools, Project: h.project(),
-		Profile:        api.ProfilesPost{Name: h.Profile.Name, ProfilePut: h.profile()},
+		Listen: h.httpsAddress(), StoragePools: preseed.StoragePools, Project: h.projectRequest(),
+		Profile:        api.ProfilesPost{Name: h.Profile.Name, ProfilePut: h.profileRequest()},
 		ProfileProject: api.ProjectDefaultName,
 	}
-	if h.ownProfiles() {
+	if h.hasOwnProfiles() {
 		s.ProfileProject = h.Project.Name
 	}
 	for _, n := range preseed.Networks {
 		s.Networks = append(s.Networks, n.NetworksPost)
 	}
-	for _, name := range names(h.Networks) {
+	for _, name := range sortedNames(h.Networks) {
 		switch n := h.Networks[name]; n.Kind {
 		case Bridge:
 			s.Interfaces = append(s.Interfaces, Interface{name, Bridge})
@@ -66,14 +66,14 @@ func (h Host) Setup() (Setup, error) {
 			s.Interfaces = append(s.Interfaces, Interface{n.Parent, Macvlan})
 		}
 	}
-	for _, c := range h.certificates() {
+	for _, c := range h.parsedCertificates() {
 		s.Certificates = append(s.Certificates, PublicCertificate{c.fingerprint, c.pem})
 	}
 	return s, nil
 }
 
-// validateBut is Validate without what it says of a whole field.
-func (h Host) validateBut(field fieldpath.Path) error {
+// validateExcept is Validate without what it says of a whole field.
+func (h Host) validateExcept(field fieldpath.Path) error {
 	var left []error
 	for _, e := range FieldErrors(h.Validate()) {
 		if !e.Field.Equal(field) {

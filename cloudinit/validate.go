@@ -37,11 +37,11 @@ func (p *problems) add(field fieldpath.Path, message, hint string) {
 func (h Host) checkChannel(p *problems) {
 	parts := strings.Split(h.Channel, "/")
 	risky := len(parts) > 1 && slices.Contains([]string{"stable", "candidate", "beta", "edge"}, parts[1])
-	if !channelForm.MatchString(h.Channel) || !risky {
-		p.add(fieldpath.Of("channel"), fmt.Sprintf("%q is no channel of a snap", h.Channel),
+	if !channelPattern.MatchString(h.Channel) || !risky {
+		p.add(fieldpath.New("channel"), fmt.Sprintf("%q is no channel of a snap", h.Channel),
 			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
-	} else if tooOld(h.Channel) {
-		p.add(fieldpath.Of("channel"), h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
+	} else if isTooOldForMAAS(h.Channel) {
+		p.add(fieldpath.New("channel"), h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
 	}
 }
 
@@ -49,58 +49,58 @@ func (h Host) checkListen(p *problems) {
 	if h.ListenAddress != "" {
 		address, err := netip.ParseAddr(h.ListenAddress)
 		if err != nil || address.Zone() != "" {
-			p.add(fieldpath.Of("listen_address"), fmt.Sprintf("%q is no IP address", h.ListenAddress),
+			p.add(fieldpath.New("listen_address"), fmt.Sprintf("%q is no IP address", h.ListenAddress),
 				"give an address of the machine without a port, or leave it out for all of them")
 		} else if address.IsLoopback() || address.IsMulticast() {
-			p.add(fieldpath.Of("listen_address"), fmt.Sprintf("MAAS cannot reach LXD at %s", address),
+			p.add(fieldpath.New("listen_address"), fmt.Sprintf("MAAS cannot reach LXD at %s", address),
 				"give an address of the machine that MAAS can reach, or leave it out for all of them")
 		}
 	}
 	if h.ListenPort < 1 || h.ListenPort > 65535 {
-		p.add(fieldpath.Of("listen_port"), fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
+		p.add(fieldpath.New("listen_port"), fmt.Sprintf("%d is no port", h.ListenPort), fmt.Sprintf("LXD's own is %d", DefaultPort))
 	}
 }
 
 func (h Host) checkProject(p *problems) {
-	if !projectForm.MatchString(h.Project.Name) || len(h.Project.Name) > 63 {
-		p.add(fieldpath.Of("project", "name"), fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
+	if !projectPattern.MatchString(h.Project.Name) || len(h.Project.Name) > 63 {
+		p.add(fieldpath.New("project", "name"), fmt.Sprintf("%q is no name of an LXD project", h.Project.Name),
 			"use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit")
 	}
 	if h.Project.Name == "default" && len(h.Project.Features) > 0 {
-		p.add(fieldpath.Of("project", "features"), "the features of the project default cannot be changed", "name another project")
+		p.add(fieldpath.New("project", "features"), "the features of the project default cannot be changed", "name another project")
 	}
-	for _, feature := range names(h.Project.Features) {
-		if !slices.Contains(features, feature) {
-			p.add(fieldpath.Of("project", "features").Key(feature), "LXD has no such feature of projects", "known are "+strings.Join(features, ", "))
+	for _, feature := range sortedNames(h.Project.Features) {
+		if !slices.Contains(projectFeatures, feature) {
+			p.add(fieldpath.New("project", "features").Key(feature), "LXD has no such feature of projects", "known are "+strings.Join(projectFeatures, ", "))
 		}
 	}
-	for _, limit := range names(h.Project.Limits) {
-		if !slices.Contains(limits, limit) {
-			p.add(fieldpath.Of("project", "limits").Key(limit), "LXD has no such limit of projects", "known are "+strings.Join(limits, ", "))
+	for _, limit := range sortedNames(h.Project.Limits) {
+		if !slices.Contains(projectLimits, limit) {
+			p.add(fieldpath.New("project", "limits").Key(limit), "LXD has no such limit of projects", "known are "+strings.Join(projectLimits, ", "))
 		} else if h.Project.Limits[limit] == "" {
-			p.add(fieldpath.Of("project", "limits").Key(limit), "it has no value", "leave it out, or give one")
+			p.add(fieldpath.New("project", "limits").Key(limit), "it has no value", "leave it out, or give one")
 		}
 	}
 }
 
 func (h Host) checkProfile(p *problems) {
-	if !nameForm.MatchString(h.Profile.Name) {
-		p.add(fieldpath.Of("profile", "name"), fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
+	if !namePattern.MatchString(h.Profile.Name) {
+		p.add(fieldpath.New("profile", "name"), fmt.Sprintf("%q is no name of an LXD profile", h.Profile.Name), nameHint)
 	}
-	checkChoice(p, fieldpath.Of("profile", "pool"), "storage pool", h.Profile.Pool, names(h.StoragePools))
-	checkChoice(p, fieldpath.Of("profile", "network"), "network", h.Profile.Network, names(h.Networks))
-	for _, key := range names(h.Profile.Config) {
-		if !configForm.MatchString(key) {
-			p.add(fieldpath.Of("profile", "config"), fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
-		} else if carriesUserData(key) {
-			p.add(fieldpath.Of("profile", "config"), key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
+	checkChoice(p, fieldpath.New("profile", "pool"), "storage pool", h.Profile.Pool, sortedNames(h.StoragePools))
+	checkChoice(p, fieldpath.New("profile", "network"), "network", h.Profile.Network, sortedNames(h.Networks))
+	for _, key := range sortedNames(h.Profile.Config) {
+		if !configKeyPattern.MatchString(key) {
+			p.add(fieldpath.New("profile", "config"), fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
+		} else if isUserDataKey(key) {
+			p.add(fieldpath.New("profile", "config"), key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
 		}
 	}
 }
 
-// carriesUserData tells whether LXD hands the value of the key to cloud-init in
+// isUserDataKey tells whether LXD hands the value of the key to cloud-init in
 // the instance.
-func carriesUserData(key string) bool {
+func isUserDataKey(key string) bool {
 	return strings.HasPrefix(key, "cloud-init.") ||
 		slices.Contains([]string{"user.meta-data", "user.network-config", "user.user-data", "user.vendor-data"}, key)
 }
@@ -120,11 +120,11 @@ func checkChoice(p *problems, field fieldpath.Path, kind, name string, known []s
 
 func (h Host) checkCertificates(p *problems) {
 	if len(h.TrustedCertificates) == 0 {
-		p.add(fieldpath.Of("trusted_certificates"), "it is empty: nobody could use the host", "give the public certificate of the fleet")
+		p.add(fieldpath.New("trusted_certificates"), "it is empty: nobody could use the host", "give the public certificate of the fleet")
 	}
 	seen := map[string]int{}
 	for i, text := range h.TrustedCertificates {
-		field := fieldpath.Of("trusted_certificates").Index(i)
+		field := fieldpath.New("trusted_certificates").Index(i)
 		c, message, hint := readCertificate(text, h.Now())
 		if message != "" {
 			p.add(field, message, hint)
@@ -141,17 +141,17 @@ func (h Host) checkCertificates(p *problems) {
 // What LXD and snapd take as names. Narrower than they are in places, so that
 // no name needs quoting anywhere.
 var (
-	channelForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-z]+(/[a-zA-Z0-9][a-zA-Z0-9._-]*)?$`)
-	nameForm      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
-	projectForm   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
-	interfaceForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
-	configForm    = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_./-]*$`)
+	channelPattern   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-z]+(/[a-zA-Z0-9][a-zA-Z0-9._-]*)?$`)
+	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
+	projectPattern   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+	interfacePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,14}$`)
+	configKeyPattern = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_./-]*$`)
 )
 
 const nameHint = "use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit"
 
 // Configuration keys of LXD's projects: lxd/api_project.go, projectValidateConfig.
 var (
-	features = []string{"images", "networks", "networks.zones", "profiles", "storage.buckets", "storage.volumes"}
-	limits   = []string{"containers", "cpu", "disk", "instances", "memory", "networks", "processes", "virtual-machines"}
+	projectFeatures = []string{"images", "networks", "networks.zones", "profiles", "storage.buckets", "storage.volumes"}
+	projectLimits   = []string{"containers", "cpu", "disk", "instances", "memory", "networks", "processes", "virtual-machines"}
 )

@@ -8,13 +8,13 @@ import (
 )
 
 func (h Host) checkNetworks(p *problems) {
-	for _, name := range names(h.Networks) {
-		if !interfaceForm.MatchString(name) {
-			p.add(fieldpath.Of("networks"), fmt.Sprintf("%q is no name of a network", name),
+	for _, name := range sortedNames(h.Networks) {
+		if !interfacePattern.MatchString(name) {
+			p.add(fieldpath.New("networks"), fmt.Sprintf("%q is no name of a network", name),
 				"use up to 15 letters, digits, '-', '_' and '.', as Linux has it for interfaces")
 			continue
 		}
-		network, field := h.Networks[name], fieldpath.Of("networks").Key(name)
+		network, field := h.Networks[name], fieldpath.New("networks").Key(name)
 		network.check(p, field)
 		if network.Kind == Managed && h.Project.Features["networks"] {
 			p.add(field.Child("kind"), "a project with the feature networks does not see the host's LXD networks", "leave out project.features.networks")
@@ -28,7 +28,7 @@ func (n Network) check(p *problems, field fieldpath.Path) {
 		n.refuseParent(p, field, "the bridge is made by MAAS, on the NIC that MAAS is told")
 		n.refuseAddresses(p, field)
 	case Macvlan:
-		if !interfaceForm.MatchString(n.Parent) {
+		if !interfacePattern.MatchString(n.Parent) {
 			p.add(field.Child("parent"), fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC beside which VMs are put, such as eno1")
 		}
 		n.refuseAddresses(p, field)

@@ -13,7 +13,7 @@ import (
 // one with nothing but a certificate.
 func TestValidateTakes(t *testing.T) {
 	t.Parallel()
-	for name, h := range hosts(t) {
+	for name, h := range goldenHosts(t) {
 		if err := h.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -31,8 +31,8 @@ func TestValidateRefuses(t *testing.T) {
 		network  = cloudinit.Network
 		networks = map[string]cloudinit.Network
 	)
-	oldCertificate, _ := keyPair(t, now().AddDate(0, 0, -1))
-	certificate, key := keyPair(t, now().AddDate(1, 0, 0))
+	oldCertificate, _ := keyPair(t, testTime().AddDate(0, 0, -1))
+	certificate, key := keyPair(t, testTime().AddDate(1, 0, 0))
 	onePool := func(p pool) host { return host{StoragePools: pools{"default": p}} }
 	oneNetwork := func(n network) host { return host{Networks: networks{"net0": n}} }
 	trusting := func(all ...string) host { return host{TrustedCertificates: all} }
@@ -117,9 +117,9 @@ func TestValidateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := tc.host
-			h.Now = now
+			h.Now = testTime
 			if h.TrustedCertificates == nil {
-				h = certified(t, h)
+				h = withTestCertificate(t, h)
 			}
 			err := h.Validate()
 			found := cloudinit.FieldErrors(err)
@@ -139,9 +139,9 @@ func TestValidateRefuses(t *testing.T) {
 // TestErrorsHoldNoKey: what was refused is not printed.
 func TestErrorsHoldNoKey(t *testing.T) {
 	t.Parallel()
-	_, key := keyPair(t, now().AddDate(1, 0, 0))
+	_, key := keyPair(t, testTime().AddDate(1, 0, 0))
 	secret := strings.Split(key, "\n")[1]
-	err := cloudinit.Host{TrustedCertificates: []string{key}, Now: now}.Validate()
+	err := cloudinit.Host{TrustedCertificates: []string{key}, Now: testTime}.Validate()
 	if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, cloudinit.FieldErrors(err)), secret) {
 		t.Errorf("the error is missing, or prints the key: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 // FindSubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
 // there are several. The error is a *SpecError of the field if there is none.
 func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip.Addr) (Subnet, error) {
-	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return bits(s, ip) >= 0 })
+	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return prefixLengthFor(s, ip) >= 0 })
 	if err != nil {
 		return Subnet{}, err
 	}
@@ -23,12 +23,12 @@ func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip
 			Hint: "Known: " + strings.Join(SubnetCIDRs(all), ", ") + ".", Err: ErrNotFound,
 		}
 	}
-	return slices.MaxFunc(found, func(x, y Subnet) int { return bits(x, ip) - bits(y, ip) }), nil
+	return slices.MaxFunc(found, func(x, y Subnet) int { return prefixLengthFor(x, ip) - prefixLengthFor(y, ip) }), nil
 }
 
-// bits is how narrow a subnet is that an address lies in, -1 if it lies
+// prefixLengthFor is how narrow a subnet is that an address lies in, -1 if it lies
 // elsewhere.
-func bits(s Subnet, ip netip.Addr) int {
+func prefixLengthFor(s Subnet, ip netip.Addr) int {
 	prefix, err := netip.ParsePrefix(s.CIDR)
 	if err != nil || !prefix.Contains(ip) {
 		return -1
@@ -58,7 +58,7 @@ func (c Config) LookUpAddress(ctx context.Context, field fieldpath.Path, subnet 
 	if err != nil {
 		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q of no known form: %w", subnet.CIDR, ErrUnavailable)
 	}
-	if problem := misplaced(prefix, ip); problem != "" {
+	if problem := addressProblem(prefix, ip); problem != "" {
 		return AddressUse{}, &SpecError{Field: field, Message: fmt.Sprintf("%s %s %s", ip, problem, subnet.CIDR), Hint: "Give an address of the interface's subnet that a machine can have."}
 	}
 	use, err := c.Names.AddressUse(ctx, subnet, ip)
@@ -70,16 +70,16 @@ func (c Config) LookUpAddress(ctx context.Context, field fieldpath.Path, subnet 
 
 // UnusableError says why the address is not to be had.
 func (u AddressUse) UnusableError(field fieldpath.Path, ip netip.Addr) *SpecError {
-	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.says()), Hint: "Give an address that is free.", Err: ErrConflict}
-	if u.Nearby.IsValid() {
-		bad.Hint = fmt.Sprintf("%s is free.", u.Nearby)
+	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.describe()), Hint: "Give an address that is free.", Err: ErrConflict}
+	if u.NearbyFree.IsValid() {
+		bad.Hint = fmt.Sprintf("%s is free.", u.NearbyFree)
 	}
 	return bad
 }
 
-// misplaced says why no machine of the network can have an address; empty: one
+// addressProblem says why no machine of the network can have an address; empty: one
 // can.
-func misplaced(network netip.Prefix, ip netip.Addr) string {
+func addressProblem(network netip.Prefix, ip netip.Addr) string {
 	network = network.Masked()
 	pointToPoint := network.Bits() >= ip.BitLen()-1
 	switch {
@@ -95,8 +95,8 @@ func misplaced(network netip.Prefix, ip netip.Addr) string {
 	return ""
 }
 
-// says is why the address is not to be had, as the end of a sentence.
-func (u AddressUse) says() string {
+// describe is why the address is not to be had, as the end of a sentence.
+func (u AddressUse) describe() string {
 	switch u.Purpose {
 	case AddressDynamic:
 		return fmt.Sprintf("is in the dynamic range %s to %s, from which MAAS lends addresses to guests", u.First, u.Last)

@@ -39,7 +39,7 @@ func (d *Deployment) Validate() error {
 	}
 	if len(d.UserData) > MaxUserDataBytes {
 		return &SpecError{
-			Field:   fieldpath.Of("deploy", "user_data"),
+			Field:   fieldpath.New("deploy", "user_data"),
 			Message: fmt.Sprintf("%d bytes are more than the %d that reach MAAS safely", len(d.UserData), MaxUserDataBytes),
 			Hint:    "Let a short user-data fetch the rest.",
 		}
@@ -58,9 +58,9 @@ func (d *Deployment) ValidateStorage() error {
 	return d.Storage.validate()
 }
 
-// linuxes are the systems of images on which hardware sync runs (maascommon/osystem,
+// linuxSystems are the systems of images on which hardware sync runs (maascommon/osystem,
 // LINUX_OSYSTEMS, and images of a user's own).
-var linuxes = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
+var linuxSystems = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
 
 // CheckDeployment looks whether MAAS can deploy so, and has the image and the kernel. The
 // error is a *SpecError if not.
@@ -85,14 +85,14 @@ func (d *Deployment) checkVersion(can Capabilities) error {
 	system, _, named := strings.Cut(d.Image, "/")
 	switch {
 	case d.HardwareSync && can.IsOlder(3, 2):
-		return tooOldError(fieldpath.Of("deploy", "enable_hw_sync"), can, "has no hardware sync, which came with MAAS 3.2")
-	case d.HardwareSync && named && !slices.Contains(linuxes, system):
+		return tooOldError(fieldpath.New("deploy", "enable_hw_sync"), can, "has no hardware sync, which came with MAAS 3.2")
+	case d.HardwareSync && named && !slices.Contains(linuxSystems, system):
 		return &SpecError{
-			Field: fieldpath.Of("deploy", "enable_hw_sync"), Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
+			Field: fieldpath.New("deploy", "enable_hw_sync"), Message: "MAAS has hardware sync for Linux only, and not for " + d.Image,
 			Hint: "Leave it out, or name another image.", Err: ErrInvalid,
 		}
 	case d.Ephemeral && named && system != "ubuntu" && can.IsOlder(3, 5):
-		return tooOldError(fieldpath.Of("deploy", "ephemeral"), can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
+		return tooOldError(fieldpath.New("deploy", "ephemeral"), can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
 	}
 	return nil
 }
@@ -124,22 +124,22 @@ func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
 		of := *d
 		of.Image, d = series, &of
 	}
-	found, images, err := FindInList(ctx, c.Names, ListImages, c.Catalog.Images, d.installs)
+	found, images, err := FindInList(ctx, c.Names, ListImages, c.Catalog.Images, d.matchesImage)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		return UnknownNameError(fieldpath.Of("deploy", "image"), "image", d.Image, imageNames(images))
+		return UnknownNameError(fieldpath.New("deploy", "image"), "image", d.Image, imageNames(images))
 	}
 	return d.checkKernel(found)
 }
 
-// installs tells whether the deployment installs the image. One of a user's own
+// matchesImage tells whether the deployment installs the image. One of a user's own
 // goes by its name alone, too.
-func (d *Deployment) installs(have Image) bool { return have.AnswersTo(d.Image) }
+func (d *Deployment) matchesImage(have Image) bool { return have.MatchesName(d.Image) }
 
-// AnswersTo tells whether the image is called so: "ubuntu/noble", or "noble" alone.
-func (i Image) AnswersTo(name string) bool {
+// MatchesName tells whether the image is called so: "ubuntu/noble", or "noble" alone.
+func (i Image) MatchesName(name string) bool {
 	return i.Name == name || strings.HasSuffix(i.Name, "/"+name)
 }
 
@@ -157,7 +157,7 @@ func (d *Deployment) checkKernel(images []Image) error {
 		return nil
 	}
 	slices.Sort(known)
-	return UnknownNameError(fieldpath.Of("deploy", "kernel"), "kernel for "+d.Image, d.Kernel, slices.Compact(known))
+	return UnknownNameError(fieldpath.New("deploy", "kernel"), "kernel for "+d.Image, d.Kernel, slices.Compact(known))
 }
 
 // ImageText is how messages call the image.
@@ -191,7 +191,7 @@ func (c Config) OtherArchitectures(ctx context.Context, architecture string, d *
 func imageArchitectures(images []Image, d *Deployment) []string {
 	var known []string
 	for _, i := range images {
-		if d.Image == "" || d.installs(i) {
+		if d.Image == "" || d.matchesImage(i) {
 			known = append(known, i.Architectures...)
 		}
 	}
@@ -200,7 +200,7 @@ func imageArchitectures(images []Image, d *Deployment) []string {
 }
 
 // storageField is where the storage layout stands in a spec.
-var storageField = fieldpath.Of("deploy", "storage_layout")
+var storageField = fieldpath.New("deploy", "storage_layout")
 
 // StorageLayout is how MAAS lays out the disks of a machine (storage_layouts.py).
 type StorageLayout struct {
@@ -258,9 +258,9 @@ func (l *StorageLayout) validate() error {
 	return nil
 }
 
-// Fits refuses a machine that lacks the disks, or whose root disk is too small, by a
+// CheckDisks refuses a machine that lacks the disks, or whose root disk is too small, by a
 // *SpecError. Nil fits all.
-func (l *StorageLayout) Fits(m Machine) error {
+func (l *StorageLayout) CheckDisks(m Machine) error {
 	if l == nil {
 		return nil
 	}
@@ -281,8 +281,8 @@ func (l *StorageLayout) Fits(m Machine) error {
 	return nil
 }
 
-// Refused makes errors about the layout's fields of what MAAS says about its parameters.
-func (l *StorageLayout) Refused(err error) error {
+// AsSpecErrors makes errors about the layout's fields of what MAAS says about its parameters.
+func (l *StorageLayout) AsSpecErrors(err error) error {
 	return AsSpecErrorsBy(err, map[string]fieldpath.Path{
 		"storage_layout": storageField.Child("type"), "root_device": storageField.Child("root_disk"), "root_size": storageField.Child("root_size_gb"), "boot_size": storageField,
 		"lv_size": storageField.Child("volume_size_gb"), "cache_mode": storageField.Child("cache_mode"), "__all__": storageField,

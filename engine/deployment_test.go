@@ -58,7 +58,7 @@ func TestStorageLayoutFits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := tc.layout.Fits(m)
+			err := tc.layout.CheckDisks(m)
 			bad, refused := err.(*SpecError) //nolint:errorlint // it is not wrapped
 			if refused != (tc.at != "") || refused && (bad.Field.String() != tc.at || !strings.Contains(bad.Message+" "+bad.Hint, tc.says)) {
 				t.Errorf("%s\nwant %q at %q, got %v", tc.reason, tc.says, tc.at, err)

@@ -28,9 +28,9 @@ func (r Ref) CurrentKey() Key {
 	return r.Key
 }
 
-// After is the ref for the step that follows one which saw the object as systemID, empty if
+// ForNextStep is the ref for the step that follows one which saw the object as systemID, empty if
 // it did not, or removed it to make it elsewhere.
-func (r Ref) After(systemID string, moved bool) Ref {
+func (r Ref) ForNextStep(systemID string, moved bool) Ref {
 	r.SystemID = cmp.Or(systemID, r.SystemID)
 	if moved {
 		r.SystemID = ""
@@ -114,7 +114,7 @@ type Result[Object any] struct {
 }
 
 // Kind is a kind of object that the engine manages.
-type Kind[Spec, Object any] struct{ do Verbs[Spec, Object] }
+type Kind[Spec, Object any] struct{ verbs Verbs[Spec, Object] }
 
 // Verbs are what a kind can do. The methods of Kind of the same names say what each
 // promises.
@@ -149,7 +149,7 @@ func NewKind[Spec, Object any](v Verbs[Spec, Object]) Kind[Spec, Object] {
 
 // Observe reads the object and changes nothing. ErrNotFound if there is none.
 func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error) {
-	return k.do.Observe(ctx, ref)
+	return k.verbs.Observe(ctx, ref)
 }
 
 // Reconcile takes one step towards the spec. It never waits for a long MAAS
@@ -160,15 +160,15 @@ func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error
 // and was removed in order to be made on another host: its Result has the
 // Reason "Moving" and no SystemID.
 func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
-	return k.do.Reconcile(ctx, ref, want)
+	return k.verbs.Reconcile(ctx, ref, want)
 }
 
 // Steps is Reconcile as a step for Wait. From the first step that saw the
 // object on, the steps keep to its system id.
 func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Result[Object], error) {
 	return func(ctx context.Context) (Result[Object], error) {
-		res, err := k.do.Reconcile(ctx, ref, want)
-		ref = ref.After(res.SystemID, res.Moved)
+		res, err := k.verbs.Reconcile(ctx, ref, want)
+		ref = ref.ForNextStep(res.SystemID, res.Moved)
 		return res, err
 	}
 }
@@ -176,7 +176,7 @@ func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Res
 // Delete takes one step back. Done means that the object is gone; an absent
 // one is done at once.
 func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object], error) {
-	return k.do.Delete(ctx, ref)
+	return k.verbs.Delete(ctx, ref)
 }
 
 // Config is what an Engine is made of. Probe and what follows it
@@ -194,9 +194,9 @@ type Config struct {
 	// Reports tells what failed in the first boots of hosts. Nil: only that
 	// their LXD does not answer is known.
 	Reports Reports
-	// MayTravel refuses to have the private key of a host's Credentials sent to
+	// CheckKeyTransport refuses to have the private key of a host's Credentials sent to
 	// MAAS, before there is anything to register. Nil: it may be.
-	MayTravel func() error
+	CheckKeyTransport func() error
 	// ComposeWindow is how long a compose whose reply was lost may still bear
 	// fruit; zero means 130 s.
 	ComposeWindow time.Duration

@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 	if e.Host != "" {
 		s += fmt.Sprintf(" (VM host %s)", e.Host)
 	}
-	return s + because(e.Err) + e.Evidence.String()
+	return s + causeText(e.Err) + e.Evidence.String()
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -89,7 +89,7 @@ func (e *SpecError) Error() string {
 }
 
 // Reason is what is wrong, without the field.
-func (e *SpecError) Reason() string { return e.Message + because(e.Err) }
+func (e *SpecError) Reason() string { return e.Message + causeText(e.Err) }
 
 func (e *SpecError) Unwrap() error { return e.Err }
 
@@ -106,7 +106,7 @@ type Refusal struct {
 	Evidence Evidence
 }
 
-func (e *Refusal) Error() string { return e.Message + because(e.Err) + e.Evidence.String() }
+func (e *Refusal) Error() string { return e.Message + causeText(e.Err) + e.Evidence.String() }
 
 func (e *Refusal) Unwrap() error { return e.Err }
 
@@ -119,9 +119,9 @@ var sentinels = []error{
 	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
 }
 
-// because is the text of a cause. A bare sentinel only sorts an error; for
+// causeText is the text of a cause. A bare sentinel only sorts an error; for
 // people it adds nothing to the message.
-func because(cause error) string {
+func causeText(cause error) string {
 	if cause == nil || slices.Contains(sentinels, cause) {
 		return ""
 	}
@@ -134,8 +134,8 @@ func (e terminalError) Error() string { return e.err.Error() }
 
 func (e terminalError) Unwrap() error { return e.err }
 
-// Terminal marks err as one that no repetition mends. Nil stays nil.
-func Terminal(err error) error {
+// MarkTerminal marks err as one that no repetition mends. Nil stays nil.
+func MarkTerminal(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -183,9 +183,9 @@ func (e *LedgerError) Hint() string {
 	return ""
 }
 
-// OfLedger marks an error as one of a ledger. What the port promises as an answer stays
+// AsLedgerError marks an error as one of a ledger. What the port promises as an answer stays
 // as it is: ErrNotFound, ErrBusy, a *HeldError and an *Error. Nil stays nil.
-func OfLedger(ledger string, err error) error {
+func AsLedgerError(ledger string, err error) error {
 	var (
 		held   *HeldError
 		answer *Error

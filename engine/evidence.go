@@ -67,18 +67,18 @@ func (e Evidence) String() string {
 	return ". MAAS shows " + strings.Join(e, ". ")
 }
 
-// evidenceTime bounds how long MAAS is asked why a machine failed: that it did must be told
+// evidenceTimeout bounds how long MAAS is asked why a machine failed: that it did must be told
 // soon, also by a MAAS that hardly answers.
-const evidenceTime = 20 * time.Second
+const evidenceTimeout = 20 * time.Second
 
-// EvidenceOf asks MAAS why it gave a machine up: for the scripts that failed, and for its
+// ReadEvidence asks MAAS why it gave a machine up: for the scripts that failed, and for its
 // last events. What the message of the status says already is left out. The error is of
 // what could not be read; what could is returned all the same. Nil reports know nothing.
-func EvidenceOf(ctx context.Context, reports Reports, m Machine, secrets ...string) (Evidence, error) {
+func ReadEvidence(ctx context.Context, reports Reports, m Machine, secrets ...string) (Evidence, error) {
 	if reports == nil || m.SystemID == "" {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, evidenceTime)
+	ctx, cancel := context.WithTimeout(ctx, evidenceTimeout)
 	defer cancel()
 	var e Evidence
 	scripts, noScripts := reports.FailedScripts(ctx, m, secrets)
@@ -94,8 +94,8 @@ func EvidenceOf(ctx context.Context, reports Reports, m Machine, secrets ...stri
 	return e, errors.Join(noScripts, noEvents)
 }
 
-// EvidenceIn finds the evidence of an error.
-func EvidenceIn(err error) Evidence {
+// EvidenceOfError finds the evidence of an error.
+func EvidenceOfError(err error) Evidence {
 	if e, ok := errors.AsType[*Error](err); ok && len(e.Evidence) > 0 {
 		return e.Evidence
 	}
@@ -114,9 +114,9 @@ func (d *Deployment) Secrets() []string {
 	return []string{string(d.UserData), base64.StdEncoding.EncodeToString(d.UserData)}
 }
 
-// EndedIn says in which state a machine ended, in MAAS's words without the secrets. Nil
+// EndStateText says in which state a machine ended, in MAAS's words without the secrets. Nil
 // reports take nothing out.
-func EndedIn(m Machine, reports Reports, secrets ...string) string {
+func EndStateText(m Machine, reports Reports, secrets ...string) string {
 	text, message := fmt.Sprintf("ended in the state %q", m.StatusName), m.StatusMessage
 	if reports != nil {
 		message = reports.Redact(message, secrets...)

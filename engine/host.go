@@ -114,7 +114,7 @@ type Host struct {
 // deployment fails.
 const MaxInterfaceName = 15
 
-var bridgeName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9._-]*$`)
+var interfaceNamePattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9._-]*$`)
 
 func (b *BridgeSpec) validate() error {
 	switch {
@@ -122,11 +122,11 @@ func (b *BridgeSpec) validate() error {
 		return nil
 	case len(b.Name) > MaxInterfaceName:
 		return &SpecError{
-			Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
+			Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
 			Hint: fmt.Sprintf("Linux takes at most %d; lxd.networks names the bridge, too, where bridge does not.", MaxInterfaceName),
 		}
-	case !bridgeName.MatchString(b.Name):
-		return &SpecError{Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
+	case !interfaceNamePattern.MatchString(b.Name):
+		return &SpecError{Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (s HostSpec) validateServer() error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("server_fingerprint"), Message: fmt.Sprintf("%q is no fingerprint", s.ServerFingerprint),
+		Field: fieldpath.New("server_fingerprint"), Message: fmt.Sprintf("%q is no fingerprint", s.ServerFingerprint),
 		Hint: "Write the 64 hex digits, in small letters and without colons, that `lxc info` says on the host as certificate_fingerprint.", Err: ErrInvalid,
 	}
 }
@@ -177,7 +177,7 @@ func (s HostSpec) Validate() error {
 		value float64
 	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
 		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
-			return &SpecError{Field: fieldpath.Of(ratio.field), Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
+			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
 		}
 	}
 	if err := s.validateServer(); err != nil {
@@ -185,9 +185,9 @@ func (s HostSpec) Validate() error {
 	}
 	switch {
 	case s.Project == "":
-		return &SpecError{Field: fieldpath.Of("project"), Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
+		return &SpecError{Field: fieldpath.New("project"), Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
 	case s.Credentials.Certificate == "" || s.Credentials.Key == "":
-		return &SpecError{Field: fieldpath.Of("lxd_client_cert"), Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
+		return &SpecError{Field: fieldpath.New("lxd_client_cert"), Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
 	case s.Address != "":
 		return nil
 	case s.Machine.Deploy != nil && s.Machine.Deploy.Storage != nil && strings.HasPrefix(s.Machine.Deploy.Storage.Type, "vmfs"):
@@ -195,7 +195,7 @@ func (s HostSpec) Validate() error {
 			Field: storageField.Child("type"), Message: s.Machine.Deploy.Storage.Type + " is for VMware ESXi, on which there is no LXD", Hint: `Use "flat", "lvm" or "bcache".`,
 		}
 	case s.Machine.Deploy == nil && !s.Machine.Adopt:
-		return &SpecError{Field: fieldpath.Of("deploy"), Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
+		return &SpecError{Field: fieldpath.New("deploy"), Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}
 	}
 	if s.Machine.Adopt {
 		return errors.Join(s.Machine.Validate(), s.Bridge.validate())

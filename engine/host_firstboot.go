@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// lxd is the first boot that the spec describes, complete.
-func (want HostSpec) lxd() cloudinit.Host {
+// firstBootConfig is the first boot that the spec describes, complete.
+func (want HostSpec) firstBootConfig() cloudinit.Host {
 	host := want.LXD
 	host.Project.Name = want.Project
 	if want.Bridge != nil && len(host.Networks) == 0 {
@@ -38,17 +38,17 @@ func (want HostSpec) lxd() cloudinit.Host {
 func (want HostSpec) validateFirstBoot() error {
 	if want.Bridge == nil && want.Network == nil && len(want.LXD.Networks) == 0 {
 		return &SpecError{
-			Field: fieldpath.Of("lxd", "networks"), Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
+			Field: fieldpath.New("lxd", "networks"), Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
 			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
 		}
 	}
-	return want.firstBootErrors(want.lxd().Validate())
+	return want.firstBootErrors(want.firstBootConfig().Validate())
 }
 
 // UserData is what the host's machine is deployed with. The error is a
 // *SpecError, or several that are joined.
 func (want HostSpec) UserData() ([]byte, error) {
-	data, err := want.lxd().Render()
+	data, err := want.firstBootConfig().Render()
 	return data, want.firstBootErrors(err)
 }
 
@@ -59,23 +59,23 @@ func (want HostSpec) firstBootErrors(err error) error {
 	}
 	var refused *cloudinit.MergeError
 	if errors.As(err, &refused) {
-		return want.unmerged(refused)
+		return want.userDataMergeError(refused)
 	}
 	var all []error
 	for _, f := range cloudinit.FieldErrors(err) {
-		all = append(all, &SpecError{Field: fieldpath.Of("lxd").Join(f.Field), Message: f.Message, Hint: capital(f.Hint), Err: ErrInvalid})
+		all = append(all, &SpecError{Field: fieldpath.New("lxd").Join(f.Field), Message: f.Message, Hint: capitalize(f.Hint), Err: ErrInvalid})
 	}
 	if len(all) == 0 {
-		return Terminal(err)
+		return MarkTerminal(err)
 	}
 	return errors.Join(all...)
 }
 
-// unmerged names the user-data that collides, and the part of it.
-func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
-	bad := &SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: refused.Message, Hint: capital(refused.Hint), Err: ErrInvalid}
+// userDataMergeError names the user-data that collides, and the part of it.
+func (want HostSpec) userDataMergeError(refused *cloudinit.MergeError) error {
+	bad := &SpecError{Field: fieldpath.New("deploy", "user_data"), Message: refused.Message, Hint: capitalize(refused.Hint), Err: ErrInvalid}
 	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
-		bad.Field = fieldpath.Of("lxd", "extra").Index(n - 1)
+		bad.Field = fieldpath.New("lxd", "extra").Index(n - 1)
 	}
 	if refused.Part != "" {
 		bad.Message = "part " + refused.Part + ": " + bad.Message
@@ -83,9 +83,9 @@ func (want HostSpec) unmerged(refused *cloudinit.MergeError) error {
 	return bad
 }
 
-// capital begins a hint as a sentence. cloudinit's begin with a word that is no
+// capitalize begins a hint as a sentence. cloudinit's begin with a word that is no
 // name.
-func capital(hint string) string {
+func capitalize(hint string) string {
 	if hint == "" {
 		return ""
 	}

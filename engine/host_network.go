@@ -96,7 +96,7 @@ func (i NetworkInterface) ParentField() fieldpath.Path {
 
 // interfaceField is what describes an interface, whose name may have dots.
 func interfaceField(section, name string) fieldpath.Path {
-	return fieldpath.Of("network", section).Key(name)
+	return fieldpath.New("network", section).Key(name)
 }
 
 // LinkField is the attribute of a link.
@@ -130,7 +130,7 @@ func (s *NetworkSpec) Validate() error {
 		return nil
 	}
 	if len(s.Bridges) == 0 {
-		return &SpecError{Field: fieldpath.Of("network", "bridges"), Message: "there is no bridge that VMs could join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.New("network", "bridges"), Message: "there is no bridge that VMs could join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
 	}
 	c := networkCheck{spec: s, byName: map[string]NetworkInterface{}}
 	for _, i := range s.Interfaces() {
@@ -151,7 +151,7 @@ type networkCheck struct {
 	gateways []fieldpath.Path            // attributes that ask for a default gateway
 }
 
-func (c *networkCheck) refuse(field fieldpath.Path, message, hint string) error {
+func (c *networkCheck) fieldError(field fieldpath.Path, message, hint string) error {
 	return &SpecError{Field: field, Message: message, Hint: hint, Err: ErrInvalid}
 }
 
@@ -159,11 +159,11 @@ func (c *networkCheck) checkName(i NetworkInterface) error {
 	other, taken := c.byName[i.Name]
 	switch {
 	case len(i.Name) > MaxInterfaceName:
-		return c.refuse(i.Field, fmt.Sprintf("the name %q has %d characters", i.Name, len(i.Name)), fmt.Sprintf("Linux takes at most %d.", MaxInterfaceName))
-	case !bridgeName.MatchString(i.Name):
-		return c.refuse(i.Field, fmt.Sprintf("%q is no name of an interface", i.Name), `Use a letter, then letters, digits, ".", "_" and "-": "bond0", "br0".`)
+		return c.fieldError(i.Field, fmt.Sprintf("the name %q has %d characters", i.Name, len(i.Name)), fmt.Sprintf("Linux takes at most %d.", MaxInterfaceName))
+	case !interfaceNamePattern.MatchString(i.Name):
+		return c.fieldError(i.Field, fmt.Sprintf("%q is no name of an interface", i.Name), `Use a letter, then letters, digits, ".", "_" and "-": "bond0", "br0".`)
 	case taken:
-		return c.refuse(i.Field, fmt.Sprintf("%s describes an interface of that name, too", other.Field), "Give each interface a name of its own.")
+		return c.fieldError(i.Field, fmt.Sprintf("%s describes an interface of that name, too", other.Field), "Give each interface a name of its own.")
 	}
 	return nil
 }
@@ -177,20 +177,20 @@ func (c *networkCheck) checkParents(i NetworkInterface) error {
 		_, isBridge := c.spec.Bridges[p]
 		switch {
 		case p == "":
-			return c.refuse(i.ParentField(), "an interface has no name", "Name a NIC by its name or MAC address, or an interface of this network.")
+			return c.fieldError(i.ParentField(), "an interface has no name", "Name a NIC by its name or MAC address, or an interface of this network.")
 		case seen[strings.ToLower(p)]:
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s is named twice", p), "Name it once.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is named twice", p), "Name it once.")
 		case p == i.Name, isBridge:
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s is a bridge, or the interface itself", p), "Put it on a NIC, a bond or a VLAN interface.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is a bridge, or the interface itself", p), "Put it on a NIC, a bond or a VLAN interface.")
 		case i.Kind == ChildBridge && described && slices.ContainsFunc(parent.Links, func(l LinkSpec) bool { return l.Mode != LinkUp }):
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s has links, and is below the bridge %s", p, i.Name), "Put the links on the bridge: what is below a bridge has no addresses.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s has links, and is below the bridge %s", p, i.Name), "Put the links on the bridge: what is below a bridge has no addresses.")
 		case i.Kind == ChildBond && c.isDescribed(p):
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s is no physical interface", p), "MAAS makes bonds of physical interfaces alone.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is no physical interface", p), "MAAS makes bonds of physical interfaces alone.")
 		case i.Kind == ChildVLAN && described && parent.Kind == ChildVLAN, i.Kind == ChildVLAN && c.isVLAN(p):
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s is the interface of a VLAN itself", p), "Put it on a NIC or a bond.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is the interface of a VLAN itself", p), "Put it on a NIC or a bond.")
 		}
-		if other := c.takenBy(i, p); other != "" {
-			return c.refuse(i.ParentField(), fmt.Sprintf("%s is below %s already", p, other), "An interface can be in one bond, or below one bridge; put this one on that instead.")
+		if other := c.findConflicting(i, p); other != "" {
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is below %s already", p, other), "An interface can be in one bond, or below one bridge; put this one on that instead.")
 		}
 		seen[strings.ToLower(p)] = true
 	}
@@ -204,9 +204,9 @@ func (c *networkCheck) isDescribed(name string) bool {
 	return isBond || c.isVLAN(name)
 }
 
-// takenBy names the interface that leaves no room for another one on a parent: a bond
+// findConflicting names the interface that leaves no room for another one on a parent: a bond
 // takes all of it, and a bridge leaves VLAN interfaces alone.
-func (c *networkCheck) takenBy(i NetworkInterface, parent string) string {
+func (c *networkCheck) findConflicting(i NetworkInterface, parent string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		other := c.byName[name]
 		on := slices.ContainsFunc(other.Parents, func(p string) bool { return strings.EqualFold(p, parent) })
@@ -222,17 +222,17 @@ func (c *networkCheck) checkBond(i NetworkInterface) error {
 	case i.Kind != ChildBond:
 		return nil
 	case len(i.Parents) == 0:
-		return c.refuse(i.ParentField(), "a bond of no interface", "Name the NICs that it joins.")
+		return c.fieldError(i.ParentField(), "a bond of no interface", "Name the NICs that it joins.")
 	case i.Bond.Mode != "" && !slices.Contains(BondModes, i.Bond.Mode):
-		return c.refuse(i.Field.Child("mode"), fmt.Sprintf("%q is no mode of a bond", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
+		return c.fieldError(i.Field.Child("mode"), fmt.Sprintf("%q is no mode of a bond", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
 	case i.Bond.LACPRate != "" && i.Bond.Mode != lacp:
-		return c.refuse(i.Field.Child("lacp_rate"), "only the mode 802.3ad has a rate of LACP", `Set mode = "802.3ad", or leave lacp_rate out.`)
+		return c.fieldError(i.Field.Child("lacp_rate"), "only the mode 802.3ad has a rate of LACP", `Set mode = "802.3ad", or leave lacp_rate out.`)
 	case i.Bond.LACPRate != "" && !slices.Contains(BondLACPRates, i.Bond.LACPRate):
-		return c.refuse(i.Field.Child("lacp_rate"), fmt.Sprintf("%q is no rate of LACP", i.Bond.LACPRate), "Use fast or slow.")
+		return c.fieldError(i.Field.Child("lacp_rate"), fmt.Sprintf("%q is no rate of LACP", i.Bond.LACPRate), "Use fast or slow.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(hashingModes, i.Bond.Mode):
-		return c.refuse(i.Field.Child("xmit_hash_policy"), "the mode chooses no interface by a hash", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
+		return c.fieldError(i.Field.Child("xmit_hash_policy"), "the mode chooses no interface by a hash", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(BondHashPolicies, i.Bond.HashPolicy):
-		return c.refuse(i.Field.Child("xmit_hash_policy"), fmt.Sprintf("%q is no hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
+		return c.fieldError(i.Field.Child("xmit_hash_policy"), fmt.Sprintf("%q is no hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
 	}
 	return nil
 }
@@ -242,11 +242,11 @@ func (c *networkCheck) checkVLAN(i NetworkInterface) error {
 		return nil
 	}
 	if i.VID < 1 || i.VID > MaxVID {
-		return c.refuse(i.Field.Child("vlan"), fmt.Sprintf("%d is no tag of a VLAN", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
+		return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%d is no tag of a VLAN", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		if other := c.byName[name]; other.Kind == ChildVLAN && other.VID == i.VID && strings.EqualFold(other.Parents[0], i.Parents[0]) {
-			return c.refuse(i.Field.Child("vlan"), fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "One interface for each VLAN of a parent.")
+			return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "One interface for each VLAN of a parent.")
 		}
 	}
 	return nil
@@ -256,11 +256,11 @@ func (c *networkCheck) checkVLAN(i NetworkInterface) error {
 // the parent without a word.
 func (c *networkCheck) checkMTU(i NetworkInterface) error {
 	if i.MTU != 0 && (i.MTU < MinMTU || i.MTU > MaxMTU) {
-		return c.refuse(i.Field.Child("mtu"), fmt.Sprintf("%d is no MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
+		return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is no MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
 	}
 	for _, p := range i.Parents {
 		if parent := c.byName[p]; parent.MTU != 0 && i.MTU > parent.MTU {
-			return c.refuse(i.Field.Child("mtu"), fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Make it smaller, or that larger.")
+			return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Make it smaller, or that larger.")
 		}
 	}
 	return nil
@@ -271,21 +271,21 @@ func (c *networkCheck) checkLinks(i NetworkInterface) error {
 		field := i.LinkField(n)
 		switch {
 		case !slices.Contains(LinkModes, l.Mode):
-			return c.refuse(field.Child("mode"), fmt.Sprintf("%q is no mode of a link", l.Mode), "Use auto, static, dhcp or link_up.")
+			return c.fieldError(field.Child("mode"), fmt.Sprintf("%q is no mode of a link", l.Mode), "Use auto, static, dhcp or link_up.")
 		case l.Mode == LinkUp && len(i.Links) > 1:
-			return c.refuse(field.Child("mode"), "link_up is an interface without an address, and it has other links", "Leave this link out, or the others.")
+			return c.fieldError(field.Child("mode"), "link_up is an interface without an address, and it has other links", "Leave this link out, or the others.")
 		case l.Mode == LinkUp && l.Subnet != "":
-			return c.refuse(field.Child("subnet"), "an interface that is only up needs no subnet", "Leave subnet out, or choose another mode.")
+			return c.fieldError(field.Child("subnet"), "an interface that is only up needs no subnet", "Leave subnet out, or choose another mode.")
 		case l.Mode != LinkUp && l.Subnet == "":
-			return c.refuse(field.Child("subnet"), "there is no subnet", "Name one of MAAS's by name or CIDR.")
+			return c.fieldError(field.Child("subnet"), "there is no subnet", "Name one of MAAS's by name or CIDR.")
 		case l.Mode == LinkStatic && !l.IP.IsValid():
-			return c.refuse(field.Child("ip"), "a static link has no address", "Give one, or let MAAS choose with the mode auto.")
+			return c.fieldError(field.Child("ip"), "a static link has no address", "Give one, or let MAAS choose with the mode auto.")
 		case l.Mode != LinkStatic && l.IP.IsValid():
-			return c.refuse(field.Child("ip"), fmt.Sprintf("the mode %s takes no address", l.Mode), `Set mode = "static", or leave ip out.`)
+			return c.fieldError(field.Child("ip"), fmt.Sprintf("the mode %s takes no address", l.Mode), `Set mode = "static", or leave ip out.`)
 		case l.DefaultGateway && l.Mode != LinkAuto && l.Mode != LinkStatic:
-			return c.refuse(field.Child("default_gateway"), fmt.Sprintf("MAAS sets no default gateway in the mode %s", l.Mode), "Use auto or static.")
+			return c.fieldError(field.Child("default_gateway"), fmt.Sprintf("MAAS sets no default gateway in the mode %s", l.Mode), "Use auto or static.")
 		case l.DefaultGateway && len(c.gateways) > 0:
-			return c.refuse(field.Child("default_gateway"), c.gateways[0].String()+" is the default gateway already", "A machine has one.")
+			return c.fieldError(field.Child("default_gateway"), c.gateways[0].String()+" is the default gateway already", "A machine has one.")
 		case l.DefaultGateway:
 			c.gateways = append(c.gateways, field.Child("default_gateway"))
 		}

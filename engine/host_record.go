@@ -66,7 +66,7 @@ func (m Machine) HostRecord() (record HostRecord, ok bool) {
 	record = HostRecord{
 		Name: cmp.Or(data[nameData], m.Hostname), Zone: cmp.Or(data[zoneData], m.Zone), Pool: cmp.Or(data[poolData], m.Pool),
 		Endpoint:           Endpoint{Address: data[AddressData], Project: data[ProjectData]},
-		DefaultStoragePool: data[storagePoolData], ServerFingerprint: data[ServerData],
+		DefaultStoragePool: data[storagePoolData], ServerFingerprint: data[ServerFingerprintData],
 	}
 	if data[tagsData] != "" {
 		record.Tags = strings.Split(data[tagsData], ",")
@@ -93,14 +93,14 @@ func ratio(r float64) string {
 	return strconv.FormatFloat(r, 'g', -1, 64)
 }
 
-// FormerData is the key that a host was known by before it was renamed. A run that
+// FormerKeyData is the key that a host was known by before it was renamed. A run that
 // dies after the rename leaves a state which knows the host by that key only.
-const FormerData = "maaslxd-former-key"
+const FormerKeyData = "maaslxd-former-key"
 
 // CurrentKey is the key of the machine, for one who knows it by key: its own now, if
 // it was renamed from that one.
 func (m Machine) CurrentKey(key Key) Key {
-	if now := Key(m.OwnerData[KeyData]); now != "" && key != "" && Key(m.OwnerData[FormerData]) == key {
+	if now := Key(m.OwnerData[KeyData]); now != "" && key != "" && Key(m.OwnerData[FormerKeyData]) == key {
 		return now
 	}
 	return key
@@ -108,24 +108,24 @@ func (m Machine) CurrentKey(key Key) Key {
 
 // ServerNote is the owner data of a machine whose LXD showed this certificate.
 func ServerNote(fingerprint string) map[string]string {
-	return map[string]string{ServerData: fingerprint}
+	return map[string]string{ServerFingerprintData: fingerprint}
 }
 
-var fingerprintForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var fingerprintPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // IsFingerprint reports whether a text is a SHA-256 as LXD writes it: 64 hex
 // digits in small letters.
-func IsFingerprint(s string) bool { return fingerprintForm.MatchString(s) }
+func IsFingerprint(s string) bool { return fingerprintPattern.MatchString(s) }
 
-// ServerData is the owner data by which a host's machine says which certificate
+// ServerFingerprintData is the owner data by which a host's machine says which certificate
 // its LXD was first seen with. A release clears it: what is deployed anew has
 // another one.
-const ServerData = "maaslxd-server-fingerprint"
+const ServerFingerprintData = "maaslxd-server-fingerprint"
 
-// CheckNoVMHost refuses what would destroy the VMs of a VM host, which may be a VM itself. verb
+// CheckIsNoVMHost refuses what would destroy the VMs of a VM host, which may be a VM itself. verb
 // says what it is, such as "redeploy". One that only becomes a VM host carries our owner data
 // already.
-func CheckNoVMHost(ctx context.Context, list func(context.Context) ([]VMHost, error), m Machine, verb string) error {
+func CheckIsNoVMHost(ctx context.Context, list func(context.Context) ([]VMHost, error), m Machine, verb string) error {
 	isOne := slices.Contains(m.Tags, HostTag) || m.OwnerData[FingerprintData] != ""
 	if !isOne {
 		hosts, err := list(ctx)

@@ -13,7 +13,7 @@ import (
 
 // CheckMayCompose says whether VMs can be made at all, with this MAAS and this key.
 func (c Config) CheckMayCompose(ctx context.Context) error {
-	if err := c.Composer.Able(ctx); err != nil {
+	if err := c.Composer.CheckCanCompose(ctx); err != nil {
 		return err
 	}
 	can, err := c.Catalog.Capabilities(ctx)
@@ -116,11 +116,11 @@ func (c Config) FindSubnet(ctx context.Context, field fieldpath.Path, wanted str
 // FindNetwork finds the subnet that a network chooses. Of several on one VLAN it is that
 // of IPv4. The error is a *SpecError where there is none, or more than one.
 func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network) (Subnet, error) {
-	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, n.has)
+	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, n.matchesSubnet)
 	if err != nil {
 		return Subnet{}, err
 	}
-	if chosen, ok := n.Choose(found); ok {
+	if chosen, ok := n.ChooseSubnet(found); ok {
 		return chosen, nil
 	}
 	switch {
@@ -135,14 +135,14 @@ func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network
 	}
 }
 
-// Choose finds the one subnet of the network, if there is one.
-func (n Network) Choose(all []Subnet) (Subnet, bool) {
-	found := slices.DeleteFunc(slices.Clone(all), func(s Subnet) bool { return !n.has(s) })
+// ChooseSubnet finds the one subnet of the network, if there is one.
+func (n Network) ChooseSubnet(all []Subnet) (Subnet, bool) {
+	found := slices.DeleteFunc(slices.Clone(all), func(s Subnet) bool { return !n.matchesSubnet(s) })
 	by := func(s Subnet) bool { return s.CIDR != n.Subnet } // a CIDR is a CIDR, whatever a subnet is called
 	if n.Subnet == "" {
 		by = Subnet.isIPv6
 	}
-	if len(found) > 1 && (n.Subnet != "" || onOneVLAN(found)) {
+	if len(found) > 1 && (n.Subnet != "" || areOnOneVLAN(found)) {
 		found = slices.DeleteFunc(found, by)
 	}
 	if len(found) != 1 {
@@ -151,8 +151,8 @@ func (n Network) Choose(all []Subnet) (Subnet, bool) {
 	return found[0], true
 }
 
-// has tells whether a subnet is one of the network.
-func (n Network) has(s Subnet) bool {
+// matchesSubnet tells whether a subnet is one of the network.
+func (n Network) matchesSubnet(s Subnet) bool {
 	return (n.Subnet == "" || s.CIDR == n.Subnet || s.Name == n.Subnet) &&
 		(n.VID == nil || s.VID == *n.VID) && (n.Fabric == "" || s.Fabric == n.Fabric) && (n.Space == "" || s.Space == n.Space)
 }
@@ -174,7 +174,7 @@ func (n Network) describe() string {
 
 func (s Subnet) isIPv6() bool { return strings.Contains(s.CIDR, ":") }
 
-func onOneVLAN(subnets []Subnet) bool {
+func areOnOneVLAN(subnets []Subnet) bool {
 	return !slices.ContainsFunc(subnets, func(s Subnet) bool { return s.VLAN != subnets[0].VLAN })
 }
 
@@ -226,9 +226,9 @@ func knownParts(all []Subnet, of func(Subnet) string) []string {
 	return slices.Compact(known)
 }
 
-// FindLink finds the subnet of a link of an interface whose network has this subnet: an
+// FindLinkSubnet finds the subnet of a link of an interface whose network has this subnet: an
 // interface is on one VLAN, and so are all its addresses.
-func (c Config) FindLink(ctx context.Context, l WantedLink, network Subnet) (Subnet, error) {
+func (c Config) FindLinkSubnet(ctx context.Context, l WantedLink, network Subnet) (Subnet, error) {
 	if l.Subnet == "" {
 		return network, nil
 	}
@@ -289,6 +289,6 @@ func SubnetCIDRs(subnets []Subnet) []string {
 // label is one DNS label. MAAS would also take a dot, and LXD then refuses
 // the instance.
 var (
-	label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	digit = regexp.MustCompile(`^[0-9]`)
+	dnsLabelPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	leadingDigitPattern = regexp.MustCompile(`^[0-9]`)
 )

@@ -22,9 +22,9 @@ type MachineSpec struct {
 	// Adopt takes the Machine as it is, Deployed by someone else. It is then
 	// never released.
 	Adopt bool
-	// Inherit, beside Adopt, makes it ours all the same: who deployed it has
+	// TakeOwnership, beside Adopt, makes it ours all the same: who deployed it has
 	// handed it over, and Delete releases it.
-	Inherit bool
+	TakeOwnership bool
 	// Interfaces are those that get a fixed address before the machine is
 	// deployed; the others keep what MAAS has for them. Delete takes the addresses
 	// back, for MAAS does not: it needs the system id for that once the machine is
@@ -35,8 +35,8 @@ type MachineSpec struct {
 	// Hostname that the machine is to have, one DNS label; empty: it keeps its own. Delete
 	// gives it back, as all of the Upkeep, where nobody else has changed it since.
 	Hostname string
-	// Upkeep is not for hosts.
-	Upkeep Upkeep
+	// InPlaceSettings is not for hosts.
+	InPlaceSettings InPlaceSettings
 	// AwaitName: a name that another machine of the same owner has is waited for, as
 	// long as this process renames that machine or gives it back. The name is that
 	// of the key, or the Hostname; hosts have a field of their own for it.
@@ -84,7 +84,7 @@ type FixedAddress struct {
 }
 
 // Field is where the address stands in the spec: interfaces.eth0.
-func (f FixedAddress) Field() fieldpath.Path { return fieldpath.Of("interfaces").Key(f.Name) }
+func (f FixedAddress) Field() fieldpath.Path { return fieldpath.New("interfaces").Key(f.Name) }
 
 func (s MachineSpec) validateAddresses() error {
 	has := map[netip.Addr]string{}
@@ -92,8 +92,8 @@ func (s MachineSpec) validateAddresses() error {
 		other, twice := has[f.IP]
 		switch {
 		case s.Adopt:
-			return &SpecError{Field: fieldpath.Of("interfaces"), Message: "an adopted machine keeps the addresses that it has", Hint: "Leave them out, or have the machine deployed."}
-		case !label.MatchString(f.Name):
+			return &SpecError{Field: fieldpath.New("interfaces"), Message: "an adopted machine keeps the addresses that it has", Hint: "Leave them out, or have the machine deployed."}
+		case !dnsLabelPattern.MatchString(f.Name):
 			return &SpecError{Field: f.Field(), Message: fmt.Sprintf("%q is no label of an interface", f.Name), Hint: `Use lower-case letters, digits and hyphens: "eth0".`}
 		case !f.IP.IsValid():
 			return &SpecError{Field: f.Field().Child("ip"), Message: "there is no address", Hint: "Leave the interface out to let MAAS choose one."}
@@ -105,15 +105,15 @@ func (s MachineSpec) validateAddresses() error {
 	return nil
 }
 
-// Fits reports whether a machine will do. VMs are not chosen, only named: they
+// Matches reports whether a machine will do. VMs are not chosen, only named: they
 // take from a host what the host is for.
-func (s Selector) Fits(m Machine) bool {
+func (s Selector) Matches(m Machine) bool {
 	largest := int64(0)
 	for _, d := range m.Disks {
 		largest = max(largest, d.SizeGB)
 	}
 	short, _, _ := strings.Cut(m.Architecture, "/")
-	return !m.ShowsVMHost() && !m.Locked && m.Cores >= s.MinCores && m.MemoryMiB >= s.MinMemoryMiB && largest >= s.MinDiskGB &&
+	return !m.HasVMHostInMAAS() && !m.Locked && m.Cores >= s.MinCores && m.MemoryMiB >= s.MinMemoryMiB && largest >= s.MinDiskGB &&
 		(s.Zone == "" || m.Zone == s.Zone) && (s.Pool == "" || m.Pool == s.Pool) &&
 		(s.Architecture == "" || s.Architecture == m.Architecture || s.Architecture == short) &&
 		!slices.ContainsFunc(s.Tags, func(t string) bool { return !slices.Contains(m.Tags, t) })
@@ -122,14 +122,14 @@ func (s Selector) Fits(m Machine) bool {
 // MachineField names the part of the spec that chose the machine.
 func (s MachineSpec) MachineField() fieldpath.Path {
 	if s.Machine == "" {
-		return fieldpath.Of("selector")
+		return fieldpath.New("selector")
 	}
-	return fieldpath.Of("machine")
+	return fieldpath.New("machine")
 }
 
-// BegunState is the StateData of a machine that is not finished yet.
-func (s MachineSpec) BegunState() string {
-	if s.Adopt && !s.Inherit {
+// UnfinishedState is the StateData of a machine that is not finished yet.
+func (s MachineSpec) UnfinishedState() string {
+	if s.Adopt && !s.TakeOwnership {
 		return StateAdopting
 	}
 	return StateInProgress
@@ -137,7 +137,7 @@ func (s MachineSpec) BegunState() string {
 
 // FinishedState is the StateData of a machine that has reached what is wanted.
 func (s MachineSpec) FinishedState() string {
-	if s.Adopt && !s.Inherit {
+	if s.Adopt && !s.TakeOwnership {
 		return StateAdopted
 	}
 	return StateFinished
@@ -153,24 +153,24 @@ func (m Machine) IsAdopted() bool {
 func (s MachineSpec) Validate() error {
 	switch {
 	case s.Adopt && s.Machine == "":
-		return &SpecError{Field: fieldpath.Of("machine"), Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
+		return &SpecError{Field: fieldpath.New("machine"), Message: "only a machine that is named can be adopted", Hint: "Give its hostname, FQDN or system id."}
 	}
-	return errors.Join(s.validateHostname(), s.validateAddresses(), s.Upkeep.validate("this machine", s.Deploy), s.Deploy.Validate())
+	return errors.Join(s.validateHostname(), s.validateAddresses(), s.InPlaceSettings.validate("this machine", s.Deploy), s.Deploy.Validate())
 }
 
 // validateHostname refuses what is no DNS label.
 func (s MachineSpec) validateHostname() error {
-	if s.Hostname == "" || label.MatchString(s.Hostname) {
+	if s.Hostname == "" || dnsLabelPattern.MatchString(s.Hostname) {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("hostname"), Message: fmt.Sprintf("%q is no hostname", s.Hostname),
+		Field: fieldpath.New("hostname"), Message: fmt.Sprintf("%q is no hostname", s.Hostname),
 		Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot; the domain has an attribute of its own.",
 	}
 }
 
-// Upkeep is what a spec wants of a machine that MAAS lets one change at any time.
-type Upkeep struct {
+// InPlaceSettings is what a spec wants of a machine that MAAS lets one change at any time.
+type InPlaceSettings struct {
 	// Zone, Pool and Domain are names. Empty: the machine keeps what it has.
 	Zone   string
 	Pool   string
@@ -194,56 +194,56 @@ type Upkeep struct {
 	RemovedAnnotations []string
 }
 
-// Upkeep is that of a VM.
-func (s VMSpec) Upkeep() Upkeep {
-	return Upkeep{
+// InPlaceSettings is that of a VM.
+func (s VMSpec) InPlaceSettings() InPlaceSettings {
+	return InPlaceSettings{
 		Zone: s.Zone, Pool: s.Pool, Domain: s.Domain, Tags: s.Tags, RemovedTags: s.RemovedTags, Description: s.Description,
 		Locked: s.Locked, Annotations: s.Annotations, RemovedAnnotations: s.RemovedAnnotations,
 	}
 }
 
 // validate refuses what MAAS does not keep of what a text calls "this VM".
-func (u Upkeep) validate(this string, d *Deployment) error {
+func (u InPlaceSettings) validate(this string, d *Deployment) error {
 	return errors.Join(u.validateLock(this, d), u.validateAnnotations(this, d), u.validateDescription())
 }
 
 // validateLock refuses the lock for what is not to be deployed.
-func (u Upkeep) validateLock(this string, d *Deployment) error {
+func (u InPlaceSettings) validateLock(this string, d *Deployment) error {
 	if u.Locked == nil || !*u.Locked || d != nil {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("deletion_protection"), Message: "MAAS locks deployed machines only, and nothing is to be deployed on " + this,
+		Field: fieldpath.New("deletion_protection"), Message: "MAAS locks deployed machines only, and nothing is to be deployed on " + this,
 		Hint: "Add deploy, or leave deletion_protection out.",
 	}
 }
 
 // validateAnnotations refuses what MAAS does not keep.
-func (u Upkeep) validateAnnotations(this string, d *Deployment) error {
+func (u InPlaceSettings) validateAnnotations(this string, d *Deployment) error {
 	if len(u.Annotations) > 0 && d == nil {
 		return &SpecError{
-			Field: fieldpath.Of("annotations"), Message: "MAAS annotates deployed machines only, and nothing is to be deployed on " + this,
+			Field: fieldpath.New("annotations"), Message: "MAAS annotates deployed machines only, and nothing is to be deployed on " + this,
 			Hint: "Add deploy, or leave annotations out.",
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.Annotations)) {
 		switch problem := AnnotationKeyProblem(key); {
 		case problem != "":
-			return &SpecError{Field: fieldpath.Of("annotations"), Message: problem}
+			return &SpecError{Field: fieldpath.New("annotations"), Message: problem}
 		case u.Annotations[key] == "":
-			return &SpecError{Field: fieldpath.Of("annotations"), Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
+			return &SpecError{Field: fieldpath.New("annotations"), Message: fmt.Sprintf("the value of %q is empty, which MAAS takes for a removal", key), Hint: "Leave the key out."}
 		}
 	}
 	return nil
 }
 
 // validateDescription refuses what would be taken for our mark, and what MAAS does not keep.
-func (u Upkeep) validateDescription() error {
+func (u InPlaceSettings) validateDescription() error {
 	if u.Description == nil {
 		return nil
 	}
 	if problem := DescriptionProblem(*u.Description); problem != "" {
-		return &SpecError{Field: fieldpath.Of("description"), Message: problem}
+		return &SpecError{Field: fieldpath.New("description"), Message: problem}
 	}
 	return nil
 }

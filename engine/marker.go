@@ -15,9 +15,9 @@ import (
 // MarkerPrefix begins every marker, and the names of our owner data.
 const MarkerPrefix = "maaslxd-"
 
-// unfinished ends the marker line of a machine that has not reached what was
+// unfinishedSuffix ends the marker line of a machine that has not reached what was
 // wanted yet. A later run may resume it; a finished one it may not take.
-const unfinished = " (in progress)"
+const unfinishedSuffix = " (in progress)"
 
 // MarkerOf returns the name that a key leaves on what is made for it. It fits
 // everywhere: as a disk's tag at birth, as a word in the description later.
@@ -41,7 +41,7 @@ func CarriesBirthMark(m Machine, key Key) bool {
 func DescriptionWithMark(description string, key Key, finished bool) string {
 	line := MarkerOf(key) + " " + string(key)
 	if !finished {
-		line += unfinished
+		line += unfinishedSuffix
 	}
 	kept := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
 		return strings.HasPrefix(l, MarkerPrefix)
@@ -53,13 +53,13 @@ func DescriptionWithMark(description string, key Key, finished bool) string {
 	return text + "\n" + line
 }
 
-// ourLines begin the lines of a description that are ours: the mark, what LXD calls a VM
+// ourLinePrefixes begin the lines of a description that are ours: the mark, what LXD calls a VM
 // that was renamed or when a deployment failed, and the fixed addresses and the network of a
 // machine.
-var ourLines = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: ", "network by maaslxd: ", "network before maaslxd: "}
+var ourLinePrefixes = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: ", "network by maaslxd: ", "network before maaslxd: "}
 
 func isOurLine(line string) bool {
-	return slices.ContainsFunc(ourLines, func(prefix string) bool { return strings.HasPrefix(line, prefix) })
+	return slices.ContainsFunc(ourLinePrefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) })
 }
 
 // DescriptionText is what people say in a machine's description: all but our lines,
@@ -94,7 +94,7 @@ func DescriptionProblem(text string) string {
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		for word := range strings.FieldsSeq(line) {
-			if ourData(word) {
+			if isOurData(word) {
 				return fmt.Sprintf("Words that begin with %q are marks of this program: %q. Write it otherwise.", MarkerPrefix, word)
 			}
 		}
@@ -138,16 +138,16 @@ func DescriptionWithInstallation(description, name string) string {
 // something is installed on it anew.
 const finishedOnceNote = "maaslxd: finished once"
 
-// FinishedOnce tells whether a VM once reached what was wanted, whatever is made of it now. It
+// WasFinishedOnce tells whether a VM once reached what was wanted, whatever is made of it now. It
 // may have run since, so it is neither made elsewhere nor taken for one that a create left.
-func FinishedOnce(m Machine) bool {
+func WasFinishedOnce(m Machine) bool {
 	_, finished := MarkerIn(m.Description)
 	return finished || slices.Contains(strings.Split(m.Description, "\n"), finishedOnceNote)
 }
 
-// DescriptionFinishedOnce notes in a machine's description that the VM once reached what was
+// DescriptionWithFinishedOnce notes in a machine's description that the VM once reached what was
 // wanted, and keeps what else is there.
-func DescriptionFinishedOnce(description string) string {
+func DescriptionWithFinishedOnce(description string) string {
 	if slices.Contains(strings.Split(description, "\n"), finishedOnceNote) {
 		return description
 	}
@@ -159,7 +159,7 @@ func DescriptionFinishedOnce(description string) string {
 func markerLine(description string) (line string, finished bool) {
 	for line := range strings.SplitSeq(description, "\n") {
 		if strings.HasPrefix(line, MarkerPrefix) {
-			line, begun := strings.CutSuffix(line, unfinished)
+			line, begun := strings.CutSuffix(line, unfinishedSuffix)
 			return line, !begun
 		}
 	}
@@ -174,8 +174,8 @@ func MarkerIn(description string) (owner string, finished bool) {
 	return owner, finished
 }
 
-// MarkedByAnother reports whether the machine says that it is another key's.
-func (m Machine) MarkedByAnother(key Key) bool {
+// IsMarkedByAnother reports whether the machine says that it is another key's.
+func (m Machine) IsMarkedByAnother(key Key) bool {
 	owner, _ := MarkerIn(m.Description)
 	return owner != "" && owner != MarkerOf(key)
 }
@@ -207,8 +207,8 @@ const (
 	StateData   = "maaslxd-state"
 )
 
-// ourData tells which owner data are ours.
-func ourData(name string) bool { return strings.HasPrefix(name, MarkerPrefix) }
+// isOurData tells which owner data are ours.
+func isOurData(name string) bool { return strings.HasPrefix(name, MarkerPrefix) }
 
 // The values of StateData.
 const (
@@ -220,18 +220,18 @@ const (
 	StateAdopted  = "adopted"
 )
 
-// SameOwner tells whether a VM carries the mark of the owner that a key is of.
-func SameOwner(m Machine, key Key) bool {
+// IsSameOwner tells whether a VM carries the mark of the owner that a key is of.
+func IsSameOwner(m Machine, key Key) bool {
 	of, _, ok := strings.Cut(string(key), "/")
 	has, _, marked := strings.Cut(string(m.VMMark()), "/")
 	return ok && marked && of == has
 }
 
-// MarkedByAnotherOwner tells whether a VM that was made for a key carries the mark of another
+// IsMarkedByAnotherOwner tells whether a VM that was made for a key carries the mark of another
 // owner by now. One without a mark is still the key's.
-func (m Machine) MarkedByAnotherOwner(key Key) bool {
+func (m Machine) IsMarkedByAnotherOwner(key Key) bool {
 	marked := m.VMMark()
-	return marked != "" && marked != key && !SameOwner(m, key)
+	return marked != "" && marked != key && !IsSameOwner(m, key)
 }
 
 // VMMark says whose VM the machine is. Its owner data may say at the same time whose
@@ -247,20 +247,20 @@ func (m Machine) VMMark() Key {
 func (m Machine) MarkRemoval() map[string]string {
 	none := map[string]string{}
 	for name := range m.OwnerData {
-		if ourData(name) {
+		if isOurData(name) {
 			none[name] = ""
 		}
 	}
 	return none
 }
 
-// Remark makes a machine that is Deployed another key's: its mark is from, and to
+// ChangeMark makes a machine that is Deployed another key's: its mark is from, and to
 // afterwards. An empty from is of a VM that carries no mark. It writes nothing where
 // the mark is to already, and is ErrConflict where it is neither.
 //
 // A bridge needs it for what it takes over: from a version that marked otherwise,
 // from another management cluster, from another provider.
-func (c Config) Remark(ctx context.Context, systemID string, from, to Key) error {
+func (c Config) ChangeMark(ctx context.Context, systemID string, from, to Key) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return err

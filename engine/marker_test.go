@@ -87,7 +87,7 @@ func TestMarkersDiffer(t *testing.T) {
 	}
 	// A disk's tag in MAAS takes letters, digits, hyphens; compose's storage
 	// string would break at others.
-	if !label.MatchString(MarkerOf("a/b")) {
+	if !dnsLabelPattern.MatchString(MarkerOf("a/b")) {
 		t.Errorf("%q is no label", MarkerOf("a/b"))
 	}
 }

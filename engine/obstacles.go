@@ -7,18 +7,18 @@ import (
 
 // Obstacles are what a look at MAAS found in the way of a spec.
 type Obstacles struct {
-	// Lasting are wishes that cannot be met as they are written: of a host, an
+	// Permanent are wishes that cannot be met as they are written: of a host, an
 	// image, a subnet that nobody knows, a size that is larger than the host.
-	Lasting []error
-	// Passing are addresses, names, machines and room that others of this program
+	Permanent []error
+	// Temporary are addresses, names, machines and room that others of this program
 	// have: they may give them up before the spec is brought about.
-	Passing []error
-	// Unseen is what could not be found out, because MAAS does not answer.
-	Unseen []error
+	Temporary []error
+	// Unchecked is what could not be found out, because MAAS does not answer.
+	Unchecked []error
 }
 
 // IsEmpty tells that nothing is known to be in the way, and that all was seen.
-func (o Obstacles) IsEmpty() bool { return len(o.Lasting)+len(o.Passing)+len(o.Unseen) == 0 }
+func (o Obstacles) IsEmpty() bool { return len(o.Permanent)+len(o.Temporary)+len(o.Unchecked) == 0 }
 
 // Add sorts an error, which may be several that are joined. Nil is nothing.
 func (o *Obstacles) Add(err error) {
@@ -34,11 +34,11 @@ func (o *Obstacles) Add(err error) {
 	switch {
 	case err == nil:
 	case ofLXD && typed.Type == InsufficientResources && !IsTerminal(err):
-		o.Passing = append(o.Passing, err)
+		o.Temporary = append(o.Temporary, err)
 	case misspelled, refused, ofLXD:
-		o.Lasting = append(o.Lasting, err)
+		o.Permanent = append(o.Permanent, err)
 	default:
-		o.Unseen = append(o.Unseen, err)
+		o.Unchecked = append(o.Unchecked, err)
 	}
 }
 
@@ -46,10 +46,10 @@ func (o *Obstacles) Add(err error) {
 // give it up, all others keep it.
 func (o *Obstacles) AddHeldBy(m Machine, err error) {
 	if m.MarkedBy() != "" {
-		o.Passing = append(o.Passing, err)
+		o.Temporary = append(o.Temporary, err)
 		return
 	}
-	o.Lasting = append(o.Lasting, err)
+	o.Permanent = append(o.Permanent, err)
 }
 
 // Check looks in MAAS for what the spec names, and changes nothing. What a
@@ -57,5 +57,5 @@ func (o *Obstacles) AddHeldBy(m Machine, err error) {
 // at. With a SystemID, what that object has itself is not in its own way: a VM
 // that is to be made anew has its address and its room.
 func (k Kind[Spec, Object]) Check(ctx context.Context, ref Ref, want Spec) Obstacles {
-	return k.do.Check(ctx, ref, want)
+	return k.verbs.Check(ctx, ref, want)
 }

@@ -19,14 +19,14 @@ func TestObstacles(t *testing.T) {
 		lasting, passing, unseen int
 	}{
 		"Nothing":     {reason: "Nothing is in the way."},
-		"Misspelled":  {reason: "No repetition mends a name.", err: &SpecError{Field: fieldpath.Of("zone"), Err: ErrNotFound}, lasting: 1},
+		"Misspelled":  {reason: "No repetition mends a name.", err: &SpecError{Field: fieldpath.New("zone"), Err: ErrNotFound}, lasting: 1},
 		"Refused":     {reason: "A user of MAAS who may not compose.", err: &Refusal{Err: ErrForbidden}, lasting: 1},
 		"NoRoom":      {reason: "The same run may make room.", err: short, passing: 1},
-		"NeverRoom":   {reason: "No host is large enough.", err: Terminal(short), lasting: 1},
+		"NeverRoom":   {reason: "No host is large enough.", err: MarkTerminal(short), lasting: 1},
 		"HostSilent":  {reason: "What stands is not given up for a host that does not answer.", err: &Error{Type: HostUnavailable, Err: ErrUnavailable}, lasting: 1},
 		"Unavailable": {reason: "MAAS did not answer.", err: fmt.Errorf("GET zones/: %w", ErrUnavailable), unseen: 1},
 		"Several": {
-			reason: "Each is one.", err: errors.Join(&SpecError{Field: fieldpath.Of("zone")}, errors.Join(&SpecError{Field: fieldpath.Of("pool")}, short)),
+			reason: "Each is one.", err: errors.Join(&SpecError{Field: fieldpath.New("zone")}, errors.Join(&SpecError{Field: fieldpath.New("pool")}, short)),
 			lasting: 2, passing: 1,
 		},
 	}
@@ -35,7 +35,7 @@ func TestObstacles(t *testing.T) {
 			t.Parallel()
 			var o Obstacles
 			o.Add(tc.err)
-			if len(o.Lasting) != tc.lasting || len(o.Passing) != tc.passing || len(o.Unseen) != tc.unseen {
+			if len(o.Permanent) != tc.lasting || len(o.Temporary) != tc.passing || len(o.Unchecked) != tc.unseen {
 				t.Errorf("%s\ngot %+v", tc.reason, o)
 			}
 			if o.IsEmpty() != (tc.err == nil) {
@@ -46,7 +46,7 @@ func TestObstacles(t *testing.T) {
 	var o Obstacles
 	o.AddHeldBy(Machine{Description: DescriptionWithMark("", "team/web", true)}, short)
 	o.AddHeldBy(Machine{}, short)
-	if len(o.Passing) != 1 || len(o.Lasting) != 1 {
+	if len(o.Temporary) != 1 || len(o.Permanent) != 1 {
 		t.Errorf("what a VM of this program has may pass, what another machine has does not: %+v", o)
 	}
 }

@@ -130,15 +130,15 @@ type InterfaceLink struct {
 	IP     string // empty until MAAS assigned one
 }
 
-// NewLink is a link to be.
-type NewLink struct {
+// LinkRequest is a link to be.
+type LinkRequest struct {
 	Mode   string // "auto", "static", "dhcp", "link_up"
 	Subnet Subnet // zero for link_up
 	IP     string // of a static link
 	// DefaultGateway makes the subnet's gateway the machine's, for auto and static.
 	DefaultGateway bool
-	// Beside keeps the links that the interface has.
-	Beside bool
+	// KeepOthers keeps the links that the interface has.
+	KeepOthers bool
 }
 
 // Machines reads machines and moves them through MAAS's states. Reads of
@@ -153,11 +153,11 @@ type Machines interface {
 	// MachinesWhere lists the machines that match, as MAAS has them now. A
 	// filter that MAAS knows no such thing for matches none.
 	MachinesWhere(ctx context.Context, f MachineFilter) ([]Machine, error)
-	// Changed returns a channel that is closed once the machine no longer
+	// WatchChange returns a channel that is closed once the machine no longer
 	// looks as seen (status, status message, power) or is gone. One poller
 	// looks for all machines that are asked for. When ctx ends, the channel
 	// is abandoned, not closed.
-	Changed(ctx context.Context, seen Machine) <-chan struct{}
+	WatchChange(ctx context.Context, seen Machine) <-chan struct{}
 	// Update changes the given fields, and only those.
 	Update(ctx context.Context, systemID string, u MachineUpdate) error
 	// Tag puts a tag on the machine and creates the tag if MAAS has none of
@@ -165,13 +165,13 @@ type Machines interface {
 	Tag(ctx context.Context, systemID, tag string) error
 	// Untag takes a tag off; a tag that is not there is no error.
 	Untag(ctx context.Context, systemID, tag string) error
-	// Link gives an interface a fixed address in place of its other links, or,
+	// SetInterfaceAddress gives an interface a fixed address in place of its other links, or,
 	// with an empty ip, one that MAAS assigns when it deploys. ErrConflict if
 	// the address is taken.
-	Link(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
-	// LinkTo links an interface to a subnet, in place of its other links unless l.Beside.
+	SetInterfaceAddress(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
+	// LinkInterface links an interface to a subnet, in place of its other links unless l.Beside.
 	// ErrConflict if the address is taken.
-	LinkTo(ctx context.Context, systemID string, interfaceID int, l NewLink) error
+	LinkInterface(ctx context.Context, systemID string, interfaceID int, l LinkRequest) error
 	// Commission starts commissioning without hardware tests.
 	Commission(ctx context.Context, systemID string) error
 	// Deploy installs an image. ErrConflict in a state that MAAS cannot
@@ -180,10 +180,10 @@ type Machines interface {
 	// Abort stops commissioning, testing or deploying. ErrConflict if there
 	// is nothing to stop, ErrUnavailable while a power action is in flight.
 	Abort(ctx context.Context, systemID string) error
-	// RescueMode begins to boot the machine into MAAS's rescue environment, whatever its
+	// EnterRescueMode begins to boot the machine into MAAS's rescue environment, whatever its
 	// power is now. ErrConflict in a state that MAAS does not do that from, also of one
 	// that is in it, ErrUnavailable while a power action is in flight.
-	RescueMode(ctx context.Context, systemID string) error
+	EnterRescueMode(ctx context.Context, systemID string) error
 	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict
 	// if it is not in it, ErrUnavailable while a power action is in flight.
 	ExitRescueMode(ctx context.Context, systemID string) error
@@ -194,10 +194,10 @@ type Machines interface {
 	Lock(ctx context.Context, systemID string) error
 	// Unlock takes the lock off.
 	Unlock(ctx context.Context, systemID string) error
-	// Power asks the power driver, and so LXD, whether the machine is on:
+	// QueryPower asks the power driver, and so LXD, whether the machine is on:
 	// "on", "off", or "error" when the instance is gone or LXD cannot be
 	// reached.
-	Power(ctx context.Context, systemID string) (string, error)
+	QueryPower(ctx context.Context, systemID string) (string, error)
 	// PowerOff turns the machine off; one that is off already is no error.
 	// ErrUnavailable while another power action is in flight.
 	PowerOff(ctx context.Context, systemID string) error
@@ -272,8 +272,8 @@ type VMHost struct {
 // Amount is a resource of a host. Used counts the VMs that MAAS knows.
 type Amount struct{ Total, Used int64 }
 
-// Left is what an over-commit ratio leaves; never negative.
-func (a Amount) Left(ratio float64) int64 { return placement.Amount(a).Left(ratio) }
+// FreeAtRatio is what an over-commit ratio leaves; never negative.
+func (a Amount) FreeAtRatio(ratio float64) int64 { return placement.Amount(a).FreeAtRatio(ratio) }
 
 // StoragePool is an LXD storage pool of a host. Sizes are in bytes.
 type StoragePool struct {
@@ -318,8 +318,8 @@ const (
 	ListImages    List = "images"
 )
 
-// In tells whether Refresh(lists...) drops the list.
-func (l List) In(lists []List) bool { return len(lists) == 0 || slices.Contains(lists, l) }
+// IsRefreshedBy tells whether Refresh(lists...) drops the list.
+func (l List) IsRefreshedBy(lists []List) bool { return len(lists) == 0 || slices.Contains(lists, l) }
 
 // Subnet is a subnet that MAAS knows.
 type Subnet struct {

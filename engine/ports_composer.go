@@ -28,12 +28,12 @@ type Composition struct {
 	// for composers that can leave them with the VM at its birth.
 	Key         Key
 	Description string
-	// Left is told, in a sentence's words, of an instance that carries the marker,
+	// ReportLeftover is told, in a sentence's words, of an instance that carries the marker,
 	// and is left alone, as it may be a copy; nil: nobody is told.
-	Left func(what string)
-	// Begin is called when nothing holds the request up any more, right before
+	ReportLeftover func(what string)
+	// BeforeSend is called when nothing holds the request up any more, right before
 	// it is sent. If it fails, nothing is sent, and Compose returns its error.
-	Begin func(context.Context) error
+	BeforeSend func(context.Context) error
 }
 
 // NIC is a network interface of a VM to be made.
@@ -50,9 +50,9 @@ func (n NIC) Field(part string) fieldpath.Path { return Interface{Name: n.Label}
 
 // Composer makes VMs on LXD hosts, and takes them away.
 type Composer interface {
-	// Able says why no VM can be made in this way at all: a *Refusal, ErrGone
+	// CheckCanCompose says why no VM can be made in this way at all: a *Refusal, ErrGone
 	// where it takes VM hosts that this MAAS does not have. It changes nothing.
-	Able(ctx context.Context) error
+	CheckCanCompose(ctx context.Context) error
 	// Hosts lists the hosts with their inventory. The list is cached and
 	// shared; it is dropped whenever this client composes or removes a VM.
 	Hosts(ctx context.Context) ([]VMHost, error)
@@ -66,12 +66,12 @@ type Composer interface {
 	// machine is no error. MAAS answers with success even when LXD could not
 	// be reached, so ask Machines.Power before and look afterwards.
 	Decompose(ctx context.Context, systemID string) error
-	// Clear removes what composes of a key left that never became a machine, as far
+	// RemoveLeftovers removes what composes of a key left that never became a machine, as far
 	// as it is surely that. Nothing left is no error. ErrUnavailable where a host that
 	// matters does not tell, ErrBusy while somebody may be at it, and a *Refusal,
 	// ErrConflict, for an instance that ran and whose machine is gone. Where MAAS
 	// composes it does nothing: MAAS has a machine of each instance that it shows.
-	Clear(ctx context.Context, r Remains) error
+	RemoveLeftovers(ctx context.Context, r Leftovers) error
 	// HostOf finds the host that a VM runs on: its ID, Name, MachineID and
 	// HostKey at least, the Project where its LXD is known, and the Tags where
 	// MAAS does not give them to VMs itself. ErrConflict for a machine that is on
@@ -82,27 +82,27 @@ type Composer interface {
 	// are told is the composer's. ErrUnavailable, beside those that were found,
 	// where the LXD of a host does not tell.
 	VMs(ctx context.Context, hosts []VMHost) ([]Resident, error)
-	// Complete adds what MAAS does not tell of a VM, or not any more: the
+	// CompleteMachine adds what MAAS does not tell of a VM, or not any more: the
 	// HostName, and the size that it was given last, which is zero, without
 	// disks, where only a host tells that does not answer. What else cannot be
 	// found out stays as it is; a machine that is no VM is returned unchanged.
-	Complete(ctx context.Context, m Machine) Machine
+	CompleteMachine(ctx context.Context, m Machine) Machine
 	// Resize gives a VM the cores, the memory and the disks of the Composition, in
 	// place: disks grow, and new ones come after them, with the Marker. ErrConflict where that cannot be done, a *RunningError
 	// where it cannot while the VM runs; a *SpecError for what never can.
 	Resize(ctx context.Context, host VMHost, systemID string, c Composition) error
-	// Configure gives a VM instance options and devices of LXD, in place, and takes others
+	// ConfigureInstance gives a VM instance options and devices of LXD, in place, and takes others
 	// away. What it has already is not changed, so it may be repeated. A *RunningError
 	// where that cannot be done while the VM runs; a *SpecError where it never can; ErrInvalid
 	// where LXD refuses it.
-	Configure(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
+	ConfigureInstance(ctx context.Context, host VMHost, systemID string, c InstanceChange) error
 	// ChangeInterfaces adds NICs to the instance of a VM, also while it runs, and removes NICs that
 	// were added so. A NIC that is as it is wanted stays, so it may be repeated. A *SpecError where
 	// that cannot be done; ErrInvalid where LXD refuses it. MAAS learns nothing of it.
 	ChangeInterfaces(ctx context.Context, host VMHost, systemID string, c InterfaceChange) error
-	// Sync makes MAAS list the host's instances anew: vanished VMs leave MAAS,
+	// SyncHost makes MAAS list the host's instances anew: vanished VMs leave MAAS,
 	// unknown ones are adopted and power-cycled; or looks at one VM alone, if it can.
-	Sync(ctx context.Context, host VMHost, systemID string) error
+	SyncHost(ctx context.Context, host VMHost, systemID string) error
 }
 
 // InstanceChange is what is to become of the instance options and devices of a VM. What it
@@ -138,7 +138,7 @@ type Snapshots interface {
 	Snapshots(ctx context.Context, at LXDPlace, m Machine) (SnapshotList, error)
 	// TakeSnapshot takes one, without the memory of what runs. ErrUnclear when the reply
 	// was lost: then Snapshots tells. ErrConflict where there is one of that name.
-	TakeSnapshot(ctx context.Context, at LXDPlace, m Machine, want NewSnapshot) error
+	TakeSnapshot(ctx context.Context, at LXDPlace, m Machine, want SnapshotRequest) error
 	// DeleteSnapshot deletes one. An absent one is no error.
 	DeleteSnapshot(ctx context.Context, at LXDPlace, m Machine, name string) error
 	// RestoreSnapshot gives a stopped VM the root disk, options and devices that it had, and
@@ -155,8 +155,8 @@ type LXDPlace struct {
 	Fingerprint string // of the certificate that it must show; empty: nobody has noted it
 }
 
-// NewSnapshot is a snapshot to be.
-type NewSnapshot struct {
+// SnapshotRequest is a snapshot to be.
+type SnapshotRequest struct {
 	Name      string
 	ExpiresAt time.Time // zero: when the options of the instance say so
 }
@@ -174,12 +174,12 @@ type Snapshot struct {
 	Name      string
 	CreatedAt time.Time
 	OtherMACs bool // the VM had none of the MACs then by which MAAS knows it
-	// Larger says what the VM would take more of its host than it does, such as "64GiB of
+	// LargerThanNow says what the VM would take more of its host than it does, such as "64GiB of
 	// memory, and it has 8GiB now"; empty: nothing.
-	Larger string
-	// Unknown are the volumes that the VM has and the snapshot does not know, and Gone
+	LargerThanNow string
+	// UnknownVolumes are the volumes that the VM has and the snapshot does not know, and Gone
 	// those that it has no more. A restore would detach the former, and fail on the latter.
-	Unknown, Gone []string
+	UnknownVolumes, MissingVolumes []string
 }
 
 // Resident is a VM on a host.
@@ -188,8 +188,8 @@ type Resident struct {
 	HostKey string // VMHost.HostKey of its host
 }
 
-// Remains says what composes of a key may have left where MAAS shows no machine.
-type Remains struct {
+// Leftovers says what composes of a key may have left where MAAS shows no machine.
+type Leftovers struct {
 	Key    Key
 	Marker string // that the composes left with what they made
 	Name   string // of the instance
@@ -197,8 +197,8 @@ type Remains struct {
 	// there. Others are asked, too.
 	HostKeys []string
 	Pools    []string // names of the storage pools in which there may be disks
-	// Before is since when nobody can be at it: what was begun later stays.
-	Before time.Time
+	// BegunBefore is since when nobody can be at it: what was begun later stays.
+	BegunBefore time.Time
 }
 
 // Enlister makes machines of instances that an LXD has already, one by one: how
@@ -210,20 +210,20 @@ type Enlister interface {
 	// A MAC that MAAS has already is a FieldError of mac_addresses, a hostname
 	// one of hostname.
 	Enlist(ctx context.Context, e Enlistment) (systemID string, err error)
-	// Enlisted lists the machines that have one of these MACs, as MAAS has them
+	// MachinesWithMACs lists the machines that have one of these MACs, as MAAS has them
 	// now. None if there are none.
-	Enlisted(ctx context.Context, macs ...string) ([]Machine, error)
-	// PowerOf says by which instance MAAS turns a machine on and off, without
+	MachinesWithMACs(ctx context.Context, macs ...string) ([]Machine, error)
+	// PowerInstanceOf says by which instance MAAS turns a machine on and off, without
 	// the credentials. ErrNotFound if the machine is absent, or no instance of
 	// an LXD.
-	PowerOf(ctx context.Context, systemID string) (Instance, error)
-	// Rekey says anew by which instance MAAS turns the machine on and off, and
+	PowerInstanceOf(ctx context.Context, systemID string) (Instance, error)
+	// SetPowerInstance says anew by which instance MAAS turns the machine on and off, and
 	// which credentials MAAS shows to its LXD: those that the machine was enlisted
 	// with stay with it otherwise. May be repeated; neither machine nor instance is
 	// touched. ErrNotFound if the machine is absent.
-	Rekey(ctx context.Context, systemID string, i Instance, c Credentials) error
-	// Dismiss deletes the machine's record. An absent machine is no error.
-	Dismiss(ctx context.Context, systemID string) error
+	SetPowerInstance(ctx context.Context, systemID string, i Instance, c Credentials) error
+	// DeleteMachineRecord deletes the machine's record. An absent machine is no error.
+	DeleteMachineRecord(ctx context.Context, systemID string) error
 }
 
 // Instance is an instance of an LXD, as MAAS finds it.

@@ -51,7 +51,7 @@ type DNSRecord struct {
 
 // dnsField is where the parts of a name and of its record stand: no field of a machine has the
 // same path.
-var dnsField = fieldpath.Of("dns")
+var dnsField = fieldpath.New("dns")
 
 // maxTTLSeconds is a week, beyond which a name is hardly ever right.
 const maxTTLSeconds = 7 * 24 * 3600
@@ -60,7 +60,7 @@ const maxTTLSeconds = 7 * 24 * 3600
 // *SpecError.
 func (n DNSName) Validate() error {
 	switch {
-	case !label.MatchString(n.Label):
+	case !dnsLabelPattern.MatchString(n.Label):
 		return &SpecError{
 			Field: dnsField.Child("name"), Message: fmt.Sprintf("%q is no DNS label", n.Label), Err: ErrInvalid,
 			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
@@ -118,9 +118,9 @@ type AddressUse struct {
 	// Holder says in words who has the address, where Purpose is AddressTaken:
 	// "machine web-1 (4y3h7n)", "the DNS name api.maas".
 	Holder string
-	// Nearby is a free address of the subnet close to it; the zero Addr: there is
+	// NearbyFree is a free address of the subnet close to it; the zero Addr: there is
 	// none.
-	Nearby netip.Addr
+	NearbyFree netip.Addr
 }
 
 // AddressPurpose is why MAAS does not give an address away.

@@ -40,7 +40,7 @@ type MachineNetwork interface {
 	// bridge lose their links. Not repeatable: MAAS refuses a second one of the name.
 	// On an Allocated machine a bridge has its parent's links until the release, which
 	// takes it away; bonds and VLAN interfaces stay.
-	CreateChild(ctx context.Context, systemID string, c NewChild) error
+	CreateChild(ctx context.Context, systemID string, c ChildInterfaceRequest) error
 	// DeleteInterface takes an interface away, with what is made of it alone. Its parents
 	// do not get their links back. An absent one is no error.
 	DeleteInterface(ctx context.Context, systemID string, interfaceID int) error
@@ -49,8 +49,8 @@ type MachineNetwork interface {
 	SetMTU(ctx context.Context, systemID string, interfaceID, mtu int) error
 }
 
-// NewChild is a child interface to be.
-type NewChild struct {
+// ChildInterfaceRequest is a child interface to be.
+type ChildInterfaceRequest struct {
 	Kind    ChildKind
 	Name    string // at most MaxInterfaceName bytes
 	Parents []int  // ids; one, or for a bond several on one VLAN
@@ -63,13 +63,13 @@ type NewChild struct {
 // absent VM host is ErrNotFound, a MAAS that has no VM hosts any more ErrGone,
 // where it takes them.
 type Registrar interface {
-	// TakesOver reports whether a registration hands the VMs that the project
+	// AdoptsExistingVMs reports whether a registration hands the VMs that the project
 	// holds already over to MAAS, which power-cycles them.
-	TakesOver(ctx context.Context) (bool, error)
-	// Locate looks for the machine of an LXD that runs already, without asking
+	AdoptsExistingVMs(ctx context.Context) (bool, error)
+	// CheckMachineExists looks for the machine of an LXD that runs already, without asking
 	// the LXD. Where a host is a machine of MAAS and none has the address, that is
 	// a *SpecError of address that wraps ErrNotFound.
-	Locate(ctx context.Context, e Endpoint) error
+	CheckMachineExists(ctx context.Context, e Endpoint) error
 	// Register makes a VM host of an LXD server; of what it returns, ID and Name
 	// count. MAAS answers with success even if it cannot reach the server; the VM host is
 	// then empty, without a version, until a Sync succeeds. MAAS adopts, and

@@ -62,14 +62,14 @@ type Tag struct {
 
 // InventoryTags is the part of a ledger that inventories of the hosts need.
 type InventoryTags interface {
-	// Tag says how far the ledger has come. Read it before the inventory.
-	Tag(ctx context.Context) (Tag, error)
-	// Serves reports whether Place and Move take an inventory of this tag. They take none
+	// CurrentTag says how far the ledger has come. Read it before the inventory.
+	CurrentTag(ctx context.Context) (Tag, error)
+	// AcceptsInventory reports whether Place and Move take an inventory of this tag. They take none
 	// from before this process opened the ledger, which may be an older copy since; none of
 	// a future that a restored ledger has lost; and none from before a row without a system
 	// id was given up, whose compose may have left an instance that only a newer inventory
 	// shows. That others open the ledger does not matter.
-	Serves(ctx context.Context, inventory Tag) (bool, error)
+	AcceptsInventory(ctx context.Context, inventory Tag) (bool, error)
 }
 
 // Candidate is a host that fits a VM as far as an inventory shows.
@@ -107,15 +107,15 @@ type Leases interface {
 	Hold(ctx context.Context, key Key) (release func(), err error)
 }
 
-// LongestClose is the longest Lease of a Close: that of a host which was removed. What
+// MaxCloseLease is the longest Lease of a Close: that of a host which was removed. What
 // lasts far longer was dated by a wrong clock, and counts for nothing.
-const LongestClose = 2 * time.Minute
+const MaxCloseLease = 2 * time.Minute
 
-// Close is a host that is to be closed.
-type Close struct {
+// HostCloseRequest is a host that is to be closed.
+type HostCloseRequest struct {
 	HostKey string
 	Holder  string        // one for all closes of a process in one MAAS
-	Lease   time.Duration // how long the close counts, at most LongestClose
+	Lease   time.Duration // how long the close counts, at most MaxCloseLease
 	Window  time.Duration // how long the compose of a row may be under way: older ones do not count
 	Except  Key           // whose row does not count either
 }
@@ -126,11 +126,11 @@ type NoLedger struct{}
 
 var _ InventoryTags = NoLedger{}
 
-// Tag implements InventoryTags.
-func (NoLedger) Tag(context.Context) (Tag, error) { return Tag{}, nil }
+// CurrentTag implements InventoryTags.
+func (NoLedger) CurrentTag(context.Context) (Tag, error) { return Tag{}, nil }
 
-// Serves implements InventoryTags.
-func (NoLedger) Serves(context.Context, Tag) (bool, error) { return true, nil }
+// AcceptsInventory implements InventoryTags.
+func (NoLedger) AcceptsInventory(context.Context, Tag) (bool, error) { return true, nil }
 
 // Ledger keeps what was decided until MAAS shows it, and so what an inventory
 // of the hosts cannot show yet. Every write is keyed and may be sent twice.
@@ -166,9 +166,9 @@ type Ledger interface {
 	// Zone and SystemID count. A row that is leaving notes the system id, goes
 	// on leaving, and the answer is ErrBusy.
 	Bind(ctx context.Context, row Row) error
-	// Leaving marks the row as being deleted: its room stays taken until
+	// MarkLeaving marks the row as being deleted: its room stays taken until
 	// Drop. No row is no error.
-	Leaving(ctx context.Context, key Key) error
+	MarkLeaving(ctx context.Context, key Key) error
 	// MayWrite is nil where this user may write the row of a key, which need not be
 	// there. ErrForbidden if it is another owner's: then nothing may be done for it.
 	MayWrite(ctx context.Context, key Key) error
@@ -179,13 +179,13 @@ type Ledger interface {
 	// one conditional write, which succeeds only if nothing may be composed there. The same holder closes it
 	// again to prolong its lease. ErrBusy if a VM may be composed there, or another
 	// holder has closed it.
-	CloseHost(ctx context.Context, c Close) error
+	CloseHost(ctx context.Context, c HostCloseRequest) error
 	// OpenHost ends a holder's close; with no holder, anybody's. What is not closed
 	// is no error. Inventories from before serve no more.
 	OpenHost(ctx context.Context, hostKey, holder string) error
-	// Pending lists the rows without a system id, of all keys: what MAAS may be
+	// PendingRows lists the rows without a system id, of all keys: what MAAS may be
 	// composing.
-	Pending(ctx context.Context) ([]Row, error)
+	PendingRows(ctx context.Context) ([]Row, error)
 	// Rows lists all rows, sorted by key.
 	Rows(ctx context.Context) ([]Row, error)
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// fields of a spec, by the parameter in which MAAS refuses them.
-var fields = map[string]fieldpath.Path{
-	"hostname": fieldpath.Of("name"), "cores": fieldpath.Of("cores"), "pinned_cores": fieldpath.Of("pinned_cores"),
-	"memory": fieldpath.Of("memory_mib"), "hugepages_backed": fieldpath.Of("hugepages"), "storage": fieldpath.Of("disks"),
-	"interfaces": fieldpath.Of("interfaces"), "zone": fieldpath.Of("zone"), "pool": fieldpath.Of("pool"), "domain": fieldpath.Of("domain"),
-	"distro_series": fieldpath.Of("deploy", "image"), "osystem": fieldpath.Of("deploy", "image"),
-	"hwe_kernel": fieldpath.Of("deploy", "kernel"), "user_data": fieldpath.Of("deploy", "user_data"),
-	"ephemeral_deploy": fieldpath.Of("deploy", "ephemeral"), "enable_hw_sync": fieldpath.Of("deploy", "enable_hw_sync"),
+// fieldsByParameter of a spec, by the parameter in which MAAS refuses them.
+var fieldsByParameter = map[string]fieldpath.Path{
+	"hostname": fieldpath.New("name"), "cores": fieldpath.New("cores"), "pinned_cores": fieldpath.New("pinned_cores"),
+	"memory": fieldpath.New("memory_mib"), "hugepages_backed": fieldpath.New("hugepages"), "storage": fieldpath.New("disks"),
+	"interfaces": fieldpath.New("interfaces"), "zone": fieldpath.New("zone"), "pool": fieldpath.New("pool"), "domain": fieldpath.New("domain"),
+	"distro_series": fieldpath.New("deploy", "image"), "osystem": fieldpath.New("deploy", "image"),
+	"hwe_kernel": fieldpath.New("deploy", "kernel"), "user_data": fieldpath.New("deploy", "user_data"),
+	"ephemeral_deploy": fieldpath.New("deploy", "ephemeral"), "enable_hw_sync": fieldpath.New("deploy", "enable_hw_sync"),
 }
 
 // AsSpecErrors turns MAAS's complaint about a parameter into one about the field of
 // the spec that it came from. Other errors pass unchanged.
-func AsSpecErrors(err error) error { return AsSpecErrorsBy(err, fields) }
+func AsSpecErrors(err error) error { return AsSpecErrorsBy(err, fieldsByParameter) }
 
 // AsSpecErrorsBy is AsSpecErrors for a spec with other fields, by the parameter in which
 // MAAS refuses them.
@@ -71,9 +71,9 @@ type AlreadyFinishedError struct{ *SpecError }
 
 func (e AlreadyFinishedError) Unwrap() error { return e.SpecError }
 
-// JudgeRefusal judges a refusal by looking. If the machine's status changed between
+// RecheckRefusal judges a refusal by looking. If the machine's status changed between
 // the look and the call, the next step knows better; else the refusal stands.
-func (c Config) JudgeRefusal(ctx context.Context, m Machine, refusal error) error {
+func (c Config) RecheckRefusal(ctx context.Context, m Machine, refusal error) error {
 	if !errors.Is(refusal, ErrConflict) && !errors.Is(refusal, ErrInvalid) {
 		return refusal
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// redacting is a MAAS that takes secrets out of a text.
-type redacting struct{ engine.Reports }
+// redactingReports is a MAAS that takes secrets out of a text.
+type redactingReports struct{ engine.Reports }
 
 // Redact implements engine.Reports.
-func (redacting) Redact(text string, secrets ...string) string {
+func (redactingReports) Redact(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "…")
 	}
@@ -34,8 +34,8 @@ func TestStepsTellNoSecrets(t *testing.T) {
 		spec    engine.MachineSpec
 		want    string
 	}{
-		"Secret":    {redacting{}, secret, "failed at …"},
-		"None":      {redacting{}, engine.MachineSpec{}, "failed at join --certificate-key 9f"},
+		"Secret":    {redactingReports{}, secret, "failed at …"},
+		"None":      {redactingReports{}, engine.MachineSpec{}, "failed at join --certificate-key 9f"},
 		"NoReports": {nil, secret, "failed at join --certificate-key 9f"},
 	} {
 		res, err := engine.NewKind(verbs.WithoutSecrets(tc.reports, of)).Steps(engine.Ref{}, tc.spec)(t.Context())

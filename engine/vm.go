@@ -149,7 +149,7 @@ type Interface struct {
 
 // Field is where the interface, or a part of it, stands in the spec: interfaces.eth0.bridge.
 func (i Interface) Field(part ...string) fieldpath.Path {
-	return fieldpath.Of("interfaces").Key(i.Name).Child(part...)
+	return fieldpath.New("interfaces").Key(i.Name).Child(part...)
 }
 
 // InterfaceAddress is an address of an interface besides its first one.
@@ -226,8 +226,8 @@ func linkMode(mode string, ip netip.Addr) string {
 // AddedModeHint is the way out where an interface with an address of MAAS's is to be added in place.
 const AddedModeHint = `With mode = "dhcp" or "link_up" the interface is added in place.`
 
-// CheckAdded refuses an interface that cannot be added in place, by a *SpecError.
-func (i Interface) CheckAdded() error {
+// CheckAddedInPlace refuses an interface that cannot be added in place, by a *SpecError.
+func (i Interface) CheckAddedInPlace() error {
 	if !i.NeedsAddressOfMAAS() {
 		return nil
 	}
@@ -249,9 +249,9 @@ type VM struct {
 	TakenOver bool
 	// Finished tells that it once reached what was wanted.
 	Finished bool
-	// Restarts tells that it was turned off for a change of its size, and is to be turned
+	// RestartPending tells that it was turned off for a change of its size, and is to be turned
 	// on again. A run that was cut off leaves that to the next one.
-	Restarts bool
+	RestartPending bool
 	// Leftover says, in a sentence's words, what the making of the VM by this
 	// process left in an LXD, or may have left, where MAAS does not show it;
 	// empty: nothing.

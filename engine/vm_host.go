@@ -27,15 +27,15 @@ func PlacementError(name string, err error) error {
 	var need *placement.NeedError
 	switch {
 	case errors.As(err, &need):
-		return &SpecError{Field: fieldpath.Of(need.Field), Message: need.Message, Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.New(need.Field), Message: need.Message, Err: ErrInvalid}
 	case !errors.As(err, &misfit):
 		return err
 	}
 	refusal := error(&Error{
 		Type: InsufficientResources, Message: fmt.Sprintf("no VM host fits %s: %v", name, misfit), Hint: misfitHint(misfit),
 	})
-	if !misfit.MayPass() {
-		refusal = Terminal(refusal)
+	if !misfit.IsTemporary() {
+		refusal = MarkTerminal(refusal)
 	}
 	return refusal
 }
@@ -44,7 +44,7 @@ func PlacementError(name string, err error) error {
 func misfitHint(misfit *placement.FitError) string {
 	const most = 5
 	var lines []string
-	hosts := misfit.Misfits()
+	hosts := misfit.Rejections()
 	for _, m := range hosts[:min(most, len(hosts))] {
 		lines = append(lines, m.String())
 	}
@@ -70,13 +70,13 @@ func (h VMHost) LeavesInstances() bool { return h.MAASMakesVMs() }
 // OnlyLXDKnowsVMs tells that the LXD alone knows which VMs are on the host.
 func (h VMHost) OnlyLXDKnowsVMs() bool { return !h.MAASMakesVMs() }
 
-// ShowsVMHost tells that MAAS shows the VM host of a VM, whose tags it then gave it.
-func (m Machine) ShowsVMHost() bool { return m.HostID != 0 }
+// HasVMHostInMAAS tells that MAAS shows the VM host of a VM, whose tags it then gave it.
+func (m Machine) HasVMHostInMAAS() bool { return m.HostID != 0 }
 
 // IsVirtual tells whether MAAS knows the machine as a VM. Where it has no VM hosts, its
 // power type alone tells.
 func (m Machine) IsVirtual() bool {
-	return m.ShowsVMHost() || slices.Contains([]string{"lxd", "virsh"}, m.PowerType)
+	return m.HasVMHostInMAAS() || slices.Contains([]string{"lxd", "virsh"}, m.PowerType)
 }
 
 // SpecID is by what a spec can name the host, whatever others are called.
@@ -87,19 +87,21 @@ func (h VMHost) SpecID() string {
 	return fmt.Sprint(h.ID)
 }
 
-// AnswersTo tells whether a spec names the host so: by its name, its id, or the
+// MatchesName tells whether a spec names the host so: by its name, its id, or the
 // system id of its machine.
-func (h VMHost) AnswersTo(name string) bool {
+func (h VMHost) MatchesName(name string) bool {
 	return h.Name == name || h.MachineID == name || h.MAASMakesVMs() && fmt.Sprint(h.ID) == name
 }
 
-// LostMachine reports whether MAAS deleted the record of the machine that the LXD
+// HasLostMachine reports whether MAAS deleted the record of the machine that the LXD
 // runs on. It does so with any VM host of that LXD, for all of them: a compose on the
 // others is then refused, until MAAS has looked at their LXD again.
-func (h VMHost) LostMachine() bool { return h.MAASMakesVMs() && h.Version != "" && h.MachineID == "" }
+func (h VMHost) HasLostMachine() bool {
+	return h.MAASMakesVMs() && h.Version != "" && h.MachineID == ""
+}
 
-// TellsHugePages tells whether the host is known to have huge pages.
-func (h VMHost) TellsHugePages() bool { return h.HugePagesMiB.Total > 0 }
+// HasHugePages tells whether the host is known to have huge pages.
+func (h VMHost) HasHugePages() bool { return h.HugePagesMiB.Total > 0 }
 
 // DefaultPool is the storage pool that disks go to which name none; empty: not
 // known.
@@ -117,10 +119,10 @@ func (h VMHost) DefaultPool() string {
 func (h VMHost) PlacementHost() placement.Host {
 	p := placement.Host{
 		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
-		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures, Profiles: h.offered(),
+		Zone: h.Zone, Pool: h.Pool, Tags: h.Tags, Architectures: h.Architectures, Profiles: h.offeredProfiles(),
 		Cores: placement.Amount(h.Cores), MemoryMiB: placement.Amount(h.MemoryMiB), HugePagesMiB: placement.Amount(h.HugePagesMiB),
 		CPUOvercommit: h.CPUOvercommit, MemoryOvercommit: h.MemoryOvercommit,
-		NeverReached: !h.InventoryKnown() && h.WhyUnusable() == "", Silence: h.WhyInventoryUnknown(), Unusable: h.WhyUnusable(),
+		NeverReached: !h.IsInventoryKnown() && h.UnusableReason() == "", NeverReachedReason: h.InventoryUnknownReason(), UnusableReason: h.UnusableReason(),
 	}
 	for _, s := range h.StoragePools {
 		p.StoragePools = append(p.StoragePools, placement.StoragePool{
@@ -130,22 +132,22 @@ func (h VMHost) PlacementHost() placement.Host {
 	return p
 }
 
-// InventoryKnown tells that something is known of what the host has.
-func (h VMHost) InventoryKnown() bool { return h.Version != "" && h.Cores.Total > 0 }
+// IsInventoryKnown tells that something is known of what the host has.
+func (h VMHost) IsInventoryKnown() bool { return h.Version != "" && h.Cores.Total > 0 }
 
-// WhyUnusable says why no VM at all can be made on the host, however long one
+// UnusableReason says why no VM at all can be made on the host, however long one
 // waits; empty: it can.
-func (h VMHost) WhyUnusable() string {
+func (h VMHost) UnusableReason() string {
 	if h.Err == nil || h.Version == "" && !IsTerminal(h.Err) {
 		return ""
 	}
-	return plainly(h.Err)
+	return plainErrorText(h.Err)
 }
 
-// plainly is what an error says, without what sorts it.
-func plainly(err error) string {
+// plainErrorText is what an error says, without what sorts it.
+func plainErrorText(err error) string {
 	if typed, ok := errors.AsType[*Error](err); ok {
-		return typed.Message + because(typed.Err)
+		return typed.Message + causeText(typed.Err)
 	}
 	if spec, ok := errors.AsType[*SpecError](err); ok {
 		return spec.Message
@@ -153,13 +155,13 @@ func plainly(err error) string {
 	return err.Error()
 }
 
-// WhyInventoryUnknown says why nothing is known of what the host has; empty: it is.
-func (h VMHost) WhyInventoryUnknown() string {
+// InventoryUnknownReason says why nothing is known of what the host has; empty: it is.
+func (h VMHost) InventoryUnknownReason() string {
 	switch {
-	case h.InventoryKnown():
+	case h.IsInventoryKnown():
 		return ""
 	case h.Err != nil:
-		return plainly(h.Err)
+		return plainErrorText(h.Err)
 	case h.Version == "":
 		return "its LXD was never reached"
 	}
@@ -172,5 +174,5 @@ func (h VMHost) UsableError() error {
 	if errors.Is(h.Err, ErrUnavailable) {
 		return h.Err
 	}
-	return Terminal(h.Err)
+	return MarkTerminal(h.Err)
 }

@@ -21,14 +21,14 @@ const StandardProfile = "maas"
 // an *Error, ProfileNotFound.
 func (h VMHost) CheckProfile(name string) error {
 	switch {
-	case name == "" || slices.Contains(h.offered(), name):
+	case name == "" || slices.Contains(h.offeredProfiles(), name):
 		return nil
 	case h.MAASMakesVMs():
 		return CheckProfileOfMAAS(name)
 	}
-	return Terminal(&Error{
+	return MarkTerminal(&Error{
 		Type: ProfileNotFound, Host: h.Name, Message: fmt.Sprintf("the project %q has no profile %q", h.Project, name),
-		Hint: fmt.Sprintf("It has: %s. Make one on the host: lxc profile create %s --project %s.", ListNames(h.Profiles), name, h.Project),
+		Hint: fmt.Sprintf("It has: %s. Make one on the host: lxc profile create %s --project %s.", JoinNames(h.Profiles), name, h.Project),
 	})
 }
 
@@ -39,7 +39,7 @@ func CheckProfileOfMAAS(name string) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
+		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
 		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
 	}
 }
@@ -71,18 +71,18 @@ func DeviceTypes() []string { return instance.DeviceTypes() }
 // out; empty: it can.
 func InstanceOptionProblem(key, value string) string { return instance.OptionProblem(key, value) }
 
-// MayHaveInstanceOption tells whether a VM may be given an instance option, of some value.
-func MayHaveInstanceOption(key string) bool { return instance.MayHave(key) }
+// IsInstanceOptionAllowed tells whether a VM may be given an instance option, of some value.
+func IsInstanceOptionAllowed(key string) bool { return instance.IsAllowed(key) }
 
-// InstanceOptionIsLive tells whether LXD changes an option while the VM runs.
-func InstanceOptionIsLive(key string) bool { return instance.IsLive(key) }
+// IsInstanceOptionLive tells whether LXD changes an option while the VM runs.
+func IsInstanceOptionLive(key string) bool { return instance.IsLive(key) }
 
 // OptionsOf are those of an instance's options that a VM may be given, and DevicesOf are its
 // devices. Neither is nil.
 func OptionsOf(config map[string]string) map[string]string {
 	found := map[string]string{}
 	for key, value := range config {
-		if instance.MayHave(key) {
+		if instance.IsAllowed(key) {
 			found[key] = value
 		}
 	}
@@ -107,8 +107,8 @@ func DeviceOf(properties map[string]string) Device {
 	return d
 }
 
-// InLXD is the device as LXD has it.
-func (d Device) InLXD() map[string]string {
+// LXDProperties is the device as LXD has it.
+func (d Device) LXDProperties() map[string]string {
 	properties := map[string]string{"type": d.Type}
 	maps.Copy(properties, d.Properties)
 	return properties
@@ -118,12 +118,12 @@ func (d Device) InLXD() map[string]string {
 func ValidateInstance(config map[string]string, devices map[string]Device) error {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if problem := InstanceOptionProblem(key, config[key]); problem != "" {
-			return &SpecError{Field: fieldpath.Of("config").Key(key), Message: problem}
+			return &SpecError{Field: fieldpath.New("config").Key(key), Message: problem}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		if part, problem := devices[name].Problem(name); problem != "" {
-			return &SpecError{Field: fieldpath.Of("devices").Key(name).Join(part), Message: problem}
+			return &SpecError{Field: fieldpath.New("devices").Key(name).Join(part), Message: problem}
 		}
 	}
 	return nil
@@ -149,9 +149,9 @@ func CheckInstanceOfMAAS(options, devices int) error {
 	refusal := &SpecError{Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid}
 	switch {
 	case options > 0:
-		refusal.Field, refusal.Message = fieldpath.Of("config"), "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
+		refusal.Field, refusal.Message = fieldpath.New("config"), "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
 	case devices > 0:
-		refusal.Field, refusal.Message = fieldpath.Of("devices"), "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
+		refusal.Field, refusal.Message = fieldpath.New("devices"), "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
 	default:
 		return nil
 	}
@@ -174,8 +174,8 @@ func CheckInterfacesOfMAAS(interfaces []Interface) error {
 	return nil
 }
 
-// CheckAddedOfMAAS refuses every change of the interfaces of a VM that MAAS made, by a *SpecError.
-func CheckAddedOfMAAS(c InterfaceChange) error {
+// CheckInterfaceChangeOfMAAS refuses every change of the interfaces of a VM that MAAS made, by a *SpecError.
+func CheckInterfaceChangeOfMAAS(c InterfaceChange) error {
 	labels := slices.Clone(c.Removed)
 	for _, nic := range c.Added {
 		labels = append(labels, nic.Label)
@@ -184,7 +184,7 @@ func CheckAddedOfMAAS(c InterfaceChange) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("interfaces").Key(labels[0]), Message: "MAAS can neither add an interface to a VM that it composed, nor take one away",
+		Field: fieldpath.New("interfaces").Key(labels[0]), Message: "MAAS can neither add an interface to a VM that it composed, nor take one away",
 		Hint: `Make the VM anew, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
 	}
 }
@@ -200,21 +200,21 @@ func (h VMHost) CheckBootMode(config map[string]string) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("config").Key(lacks), Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
+		Field: fieldpath.New("config").Key(lacks), Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
 		Hint: fmt.Sprintf("Write %q in its place.", has), Err: ErrInvalid,
 	}
 }
 
-// offered are the profiles that a VM on the host may ask for.
-func (h VMHost) offered() []string {
+// offeredProfiles are the profiles that a VM on the host may ask for.
+func (h VMHost) offeredProfiles() []string {
 	if h.MAASMakesVMs() {
 		return []string{StandardProfile}
 	}
 	return h.Profiles
 }
 
-// ListNames is a list for people, "none" if it is empty.
-func ListNames(names []string) string {
+// JoinNames is a list for people, "none" if it is empty.
+func JoinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

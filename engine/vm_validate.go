@@ -29,28 +29,28 @@ const (
 // *SpecError.
 func (s VMSpec) Validate() error {
 	switch {
-	case digit.MatchString(s.Name) && label.MatchString(s.Name):
+	case leadingDigitPattern.MatchString(s.Name) && dnsLabelPattern.MatchString(s.Name):
 		return &SpecError{
-			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of an instance", s.Name),
+			Field: fieldpath.New("name"), Message: fmt.Sprintf("%q begins with a digit, which LXD refuses in the name of an instance", s.Name),
 			Hint: "Put a letter before it.",
 		}
-	case !label.MatchString(s.Name):
+	case !dnsLabelPattern.MatchString(s.Name):
 		return &SpecError{
-			Field:   fieldpath.Of("name"),
+			Field:   fieldpath.New("name"),
 			Message: fmt.Sprintf("%q is no hostname that both MAAS and LXD take", s.Name),
 			Hint:    "Use 1 to 63 lower-case letters, digits and hyphens, without a dot; the domain has an attribute of its own.",
 		}
 	case len(s.PinnedCores) == 0 && s.Cores < 1:
-		return &SpecError{Field: fieldpath.Of("cores"), Message: fmt.Sprintf("%d is too few", s.Cores), Hint: "A VM needs at least 1 core."}
+		return &SpecError{Field: fieldpath.New("cores"), Message: fmt.Sprintf("%d is too few", s.Cores), Hint: "A VM needs at least 1 core."}
 	case s.MemoryMiB < MinMemoryMiB:
 		return &SpecError{
-			Field: fieldpath.Of("memory_mib"), Message: fmt.Sprintf("%d MiB is too little", s.MemoryMiB),
+			Field: fieldpath.New("memory_mib"), Message: fmt.Sprintf("%d MiB is too little", s.MemoryMiB),
 			Hint: fmt.Sprintf("MAAS composes VMs with at least %d MiB.", MinMemoryMiB),
 		}
 	case len(s.Disks) == 0:
-		return &SpecError{Field: fieldpath.Of("disks"), Message: "there is no root disk", Hint: "Give at least a root disk."}
+		return &SpecError{Field: fieldpath.New("disks"), Message: "there is no root disk", Hint: "Give at least a root disk."}
 	}
-	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), ValidateInterfaces(s.AddedInterfaces, false), s.Upkeep().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
+	return errors.Join(s.Placement.validate(), s.validateDisks(), s.validateInstance(), s.validateInstallation(), ValidateInterfaces(s.Interfaces, s.Deploy != nil), ValidateInterfaces(s.AddedInterfaces, false), s.InPlaceSettings().validate("this VM", s.Deploy), s.validatePower(), s.Deploy.Validate())
 }
 
 // validateInstallation refuses to install again where nothing is to be deployed.
@@ -59,7 +59,7 @@ func (s VMSpec) validateInstallation() error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("redeploy_triggers"), Message: "nothing is to be deployed on this VM, so nothing is deployed again",
+		Field: fieldpath.New("redeploy_triggers"), Message: "nothing is to be deployed on this VM, so nothing is deployed again",
 		Hint: "Add deploy, or leave redeploy_triggers out.",
 	}
 }
@@ -67,7 +67,7 @@ func (s VMSpec) validateInstallation() error {
 // validatePower refuses to turn on what is not deployed, and to turn or stop what runs from
 // memory.
 func (s VMSpec) validatePower() error {
-	refusal := &SpecError{Field: fieldpath.Of("power_state")}
+	refusal := &SpecError{Field: fieldpath.New("power_state")}
 	switch {
 	case s.Power != "" && s.Power != "on" && s.Power != "off":
 		refusal.Message, refusal.Hint = fmt.Sprintf("%q is no state of power", s.Power), "It is on or off."
@@ -77,7 +77,7 @@ func (s VMSpec) validatePower() error {
 	case s.Power != "" && s.Deploy != nil && s.Deploy.Ephemeral:
 		refusal.Message, refusal.Hint = "a VM that runs from memory loses all when it is turned off", "Leave power_state out, or deploy to disk."
 	case s.MayStop && s.Deploy != nil && s.Deploy.Ephemeral:
-		refusal.Field = fieldpath.Of("allow_stopping_for_update")
+		refusal.Field = fieldpath.New("allow_stopping_for_update")
 		refusal.Message, refusal.Hint = "a VM that runs from memory loses all when it is turned off", "Leave allow_stopping_for_update out, or deploy to disk."
 	default:
 		return nil
@@ -85,17 +85,17 @@ func (s VMSpec) validatePower() error {
 	return refusal
 }
 
-// annotationKey is what MAAS takes (models/ownerdata.py, DATA_KEY_RE), of ASCII alone.
-var annotationKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
+// annotationKeyPattern is what MAAS takes (models/ownerdata.py, DATA_KEY_RE), of ASCII alone.
+var annotationKeyPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
 
 // AnnotationKeyProblem says why a key cannot be that of an annotation; empty: it can.
 func AnnotationKeyProblem(key string) string {
 	switch {
-	case !annotationKey.MatchString(key):
+	case !annotationKeyPattern.MatchString(key):
 		return fmt.Sprintf("%q is no key of an annotation: MAAS takes 1 to 255 letters, digits, underscores, dots and hyphens.", key)
 	case key == "op":
 		return `MAAS keeps the key "op" to itself, and drops it without a word. Choose another key.`
-	case ourData(key):
+	case isOurData(key):
 		return fmt.Sprintf("Keys that begin with %q are marks of this program. Choose another key.", MarkerPrefix)
 	default:
 		return ""
@@ -108,7 +108,7 @@ func (p Placement) validate() error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("placement", "strategy"), Message: fmt.Sprintf("%q is no strategy", p.Strategy),
+		Field: fieldpath.New("placement", "strategy"), Message: fmt.Sprintf("%q is no strategy", p.Strategy),
 		Hint: fmt.Sprintf("Use %q or %q.", placement.Spread, placement.Pack),
 	}
 }
@@ -117,7 +117,7 @@ func (s VMSpec) validateDisks() error {
 	for _, d := range s.Disks {
 		if d.SizeGB < 1 || d.SizeGB > MaxDiskGB {
 			return &SpecError{
-				Field: fieldpath.Of("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("a disk of %d GB makes no sense", d.SizeGB),
+				Field: fieldpath.New("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("a disk of %d GB makes no sense", d.SizeGB),
 				Hint: fmt.Sprintf("A disk has 1 to %d GB.", MaxDiskGB),
 			}
 		}
@@ -129,15 +129,15 @@ func (s VMSpec) validateDisks() error {
 // error is a *SpecError. Without any, MAAS makes one with an address.
 func ValidateInterfaces(interfaces []Interface, isDeployed bool) error {
 	for _, i := range interfaces {
-		if !label.MatchString(i.Name) {
+		if !dnsLabelPattern.MatchString(i.Name) {
 			return &SpecError{
-				Field: fieldpath.Of("interfaces").Key(i.Name), Message: fmt.Sprintf("%q is no label of an interface", i.Name),
+				Field: fieldpath.New("interfaces").Key(i.Name), Message: fmt.Sprintf("%q is no label of an interface", i.Name),
 				Hint: `Use lower-case letters, digits and hyphens: "eth0".`,
 			}
 		}
 		if i.Network().IsEmpty() {
 			return &SpecError{
-				Field: fieldpath.Of("interfaces").Key(i.Name), Message: "it names no network",
+				Field: fieldpath.New("interfaces").Key(i.Name), Message: "it names no network",
 				Hint: "Give a subnet, or a VLAN, fabric or space that has one.",
 			}
 		}
@@ -156,7 +156,7 @@ func (i Interface) validateCard() error {
 	if problem := MACProblem(i.MAC); i.MAC != "" && problem != "" {
 		return &SpecError{Field: i.Field("mac_address"), Message: problem, Hint: "Leave it out to have one chosen."}
 	}
-	if i.Bridge != "" && (len(i.Bridge) > MaxInterfaceName || !bridgeName.MatchString(i.Bridge)) {
+	if i.Bridge != "" && (len(i.Bridge) > MaxInterfaceName || !interfaceNamePattern.MatchString(i.Bridge)) {
 		return &SpecError{
 			Field: i.Field("bridge"), Message: fmt.Sprintf("%q is no name of a bridge", i.Bridge),
 			Hint: `Use a letter, then letters, digits, ".", "_" and "-", at most 15 characters: "br0".`,
@@ -206,7 +206,7 @@ func validateOnNetwork(interfaces []Interface) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.Of("interfaces").Key(interfaces[0].Name).Child("mode"), Message: "no interface gets an address, and MAAS deploys no machine without one",
+		Field: fieldpath.New("interfaces").Key(interfaces[0].Name).Child("mode"), Message: "no interface gets an address, and MAAS deploys no machine without one",
 		Hint: "Give an interface another mode than link_up, or leave deploy out.",
 	}
 }

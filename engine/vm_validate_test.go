@@ -111,7 +111,7 @@ func TestNetworkChoose(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, ok := tc.have.Choose(all); got.ID != tc.want || ok != (tc.want != 0) {
+			if got, ok := tc.have.ChooseSubnet(all); got.ID != tc.want || ok != (tc.want != 0) {
 				t.Errorf("%s\ngot %d, %v", tc.reason, got.ID, ok)
 			}
 		})

@@ -9,60 +9,60 @@ import (
 	"github.com/maaslxd/maaslxd/engine/internal/jitter"
 )
 
-// Shortly is the pause where MAAS is about to change a state by itself.
-const Shortly = 2 * time.Second
+// TransitionPollInterval is the pause where MAAS is about to change a state by itself.
+const TransitionPollInterval = 2 * time.Second
 
-// LookAgain is when a step is worth repeating although nothing was seen to
+// FallbackPollInterval is when a step is worth repeating although nothing was seen to
 // change: the poller usually wakes the caller earlier.
-const LookAgain = 30 * time.Second
+const FallbackPollInterval = 30 * time.Second
 
-// LookForIt is how often to look for a VM whose compose lost its reply: no
+// LostComposePollInterval is how often to look for a VM whose compose lost its reply: no
 // poller can watch what has no system id yet.
-const LookForIt = 5 * time.Second
+const LostComposePollInterval = 5 * time.Second
 
 // ComposeWindow is, unless configured, how long a compose may still bear fruit after its caller
 // lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
 // the rest is for the commit and for clocks.
 const ComposeWindow = 130 * time.Second
 
-// grace is how long a compose, and the look at what it made, may go on after
+// gracePeriod is how long a compose, and the look at what it made, may go on after
 // the caller's ctx has ended. A run that is interrupted then still learns the
 // system id, and can tell its user that there is a VM.
-const grace = 10 * time.Second
+const gracePeriod = 10 * time.Second
 
 // WithGrace is a context that ends ten seconds after ctx does, or by its cancel.
 func WithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })
 	return graced, cancel
 }
 
-// patience is how long Wait puts up with steps that fail one after the other.
+// failureTimeout is how long Wait puts up with steps that fail one after the other.
 // It is longer than the 120 s for which MAAS goes on composing after its
 // caller has gone, so that a run which follows a killed one finds what that
 // one had begun.
-const patience = 150 * time.Second
+const failureTimeout = 150 * time.Second
 
-// scarcity is how long Wait hopes for room: what is deleted in the same run is
+// noRoomTimeout is how long Wait hopes for room: what is deleted in the same run is
 // gone by then, and where no one deletes anything, no one shall wait for long.
-const scarcity = 20 * time.Second
+const noRoomTimeout = 20 * time.Second
 
 // Backoff between failing steps: doubled each time, with jitter.
 const (
-	backoffFirst = time.Second
-	backoffMost  = 15 * time.Second
+	initialBackoff = time.Second
+	maxBackoff     = 15 * time.Second
 )
 
-// Wait repeats a step until it is done. It returns the object that was seen
+// WaitUntilDone repeats a step until it is done. It returns the object that was seen
 // last, also with an error: when the step fails for good, when it fails again
 // and again for two and a half minutes, or when ctx ends. In the last case the
 // error is a *StoppedError, wraps ctx.Err() and says what was waited for. Each watch
 // receives the progress when the phase changes, and about every half minute.
-func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Object], error), watch ...func(Progress)) (Object, error) {
+func WaitUntilDone[Object any](ctx context.Context, step func(context.Context) (Result[Object], error), watch ...func(Progress)) (Object, error) {
 	var (
 		last    Result[Object]
-		failing failures
-		seen    = watching{watch: watch}
+		failing failureStreak
+		seen    = progressReporter{watchers: watch}
 	)
 	for {
 		stepCtx, cancel := context.WithCancel(ctx)
@@ -74,25 +74,25 @@ func Wait[Object any](ctx context.Context, step func(context.Context) (Result[Ob
 			cancel()
 			return last.Object, nil
 		}
-		seen.note(last.Reason, last.Message)
+		seen.setPhase(last.Reason, last.Message)
 		if ctx.Err() != nil {
 			cancel()
-			return last.Object, gaveUp(ctx, last.GiveUp, seen.stoppedError(ctx, failing.last))
+			return last.Object, runGiveUp(ctx, last.GiveUp, seen.stoppedError(ctx, failing.last))
 		}
-		seen.tell(ctx)
-		pause, over := failing.after(res.After, err)
+		seen.report(ctx)
+		pause, over := failing.nextPause(res.After, err)
 		if over {
 			cancel()
-			return last.Object, gaveUp(ctx, last.GiveUp, failing.verdict(err))
+			return last.Object, runGiveUp(ctx, last.GiveUp, failing.finalError(err))
 		}
-		sleep(ctx, pause, res.Changed)
+		sleepUntilChanged(ctx, pause, res.Changed)
 		cancel()
 	}
 }
 
-// gaveUp does what the last step wants where no other follows, also where ctx has ended. It
+// runGiveUp does what the last step wants where no other follows, also where ctx has ended. It
 // returns the error that ends the waiting.
-func gaveUp(ctx context.Context, giveUp func(context.Context) error, ending error) error {
+func runGiveUp(ctx context.Context, giveUp func(context.Context) error, ending error) error {
 	if giveUp == nil {
 		return ending
 	}
@@ -104,57 +104,57 @@ func gaveUp(ctx context.Context, giveUp func(context.Context) error, ending erro
 	return ending
 }
 
-// failures counts steps that fail one after the other.
-type failures struct {
-	last   error
-	cause  error // the last one that was more than a wait for others
-	since  time.Time
-	scarce time.Time // when room was missing first; zero: it was not
-	pause  time.Duration
+// failureStreak counts steps that fail one after the other.
+type failureStreak struct {
+	last             error
+	cause            error // the last one that was more than a wait for others
+	since            time.Time
+	roomMissingSince time.Time // when room was missing first; zero: it was not
+	backoff          time.Duration
 }
 
-// after says how long to pause before the next step, or that the error ends
+// nextPause says how long to pause before the next step, or that the error ends
 // the waiting.
-func (f *failures) after(pause time.Duration, err error) (time.Duration, bool) {
+func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration, bool) {
 	if err == nil {
-		*f = failures{}
+		*f = failureStreak{}
 		return pause, false
 	}
 	if f.last == nil {
-		f.since, f.pause = time.Now(), backoffFirst
+		f.since, f.backoff = time.Now(), initialBackoff
 	}
 	f.last = err
 	if !errors.Is(err, ErrBusy) {
 		f.cause = err
 	}
-	scarce := isScarcity(err)
-	if scarce && f.scarce.IsZero() {
-		f.scarce = time.Now()
+	scarce := isRoomMissing(err)
+	if scarce && f.roomMissingSince.IsZero() {
+		f.roomMissingSince = time.Now()
 	}
-	if IsTerminal(err) || time.Since(f.since) > patience || scarce && time.Since(f.scarce) > scarcity {
+	if IsTerminal(err) || time.Since(f.since) > failureTimeout || scarce && time.Since(f.roomMissingSince) > noRoomTimeout {
 		return 0, true
 	}
-	pause = f.pause/2 + jitter.Of(f.pause/2)
-	f.pause = min(2*f.pause, backoffMost)
+	pause = f.backoff/2 + jitter.RandomPause(f.backoff/2)
+	f.backoff = min(2*f.backoff, maxBackoff)
 	return pause, false
 }
 
-// verdict is the error that ends the waiting. That others were in the way says
+// finalError is the error that ends the waiting. That others were in the way says
 // little where something else had failed before.
-func (f *failures) verdict(err error) error {
+func (f *failureStreak) finalError(err error) error {
 	if f.cause != nil && errors.Is(err, ErrBusy) {
 		return fmt.Errorf("%w; what failed before that was: %w", err, f.cause)
 	}
 	return err
 }
 
-// isScarcity tells whether it is room that is missing.
-func isScarcity(err error) bool {
+// isRoomMissing tells whether it is room that is missing.
+func isRoomMissing(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Type == InsufficientResources
 }
 
-func sleep(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
+func sleepUntilChanged(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -164,8 +164,8 @@ func sleep(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	}
 }
 
-// tellAgain is how often who watches a wait is told of a phase that lasts.
-const tellAgain = 30 * time.Second
+// progressInterval is how often who watches a wait is told of a phase that lasts.
+const progressInterval = 30 * time.Second
 
 // Progress is how far a wait is.
 type Progress struct {
@@ -176,20 +176,20 @@ type Progress struct {
 	Left time.Duration
 }
 
-// Lasted is for how long the phase was seen.
-func (p Progress) Lasted() time.Duration { return time.Since(p.Since).Round(time.Second) }
+// PhaseDuration is for how long the phase was seen.
+func (p Progress) PhaseDuration() time.Duration { return time.Since(p.Since).Round(time.Second) }
 
 // String is the progress in one line: "Commissioning for 1m30s: Powering on; 28m30s left".
 func (p Progress) String() string {
 	if p.Left <= 0 {
-		return p.soFar()
+		return p.phaseText()
 	}
-	return p.soFar() + "; " + p.Left.Round(time.Second).String() + " left"
+	return p.phaseText() + "; " + p.Left.Round(time.Second).String() + " left"
 }
 
-func (p Progress) soFar() string {
+func (p Progress) phaseText() string {
 	text := p.Phase
-	if lasted := p.Lasted(); lasted > 0 {
+	if lasted := p.PhaseDuration(); lasted > 0 {
 		text += " for " + lasted.String()
 	}
 	if p.Message != "" {
@@ -211,7 +211,7 @@ func (e *StoppedError) Error() string {
 	case e.Last != nil:
 		return fmt.Sprintf("%v; the last error was: %v", e.Cause, e.Last)
 	case e.Phase != "":
-		return fmt.Sprintf("%v while %s", e.Cause, e.soFar())
+		return fmt.Sprintf("%v while %s", e.Cause, e.phaseText())
 	default:
 		return e.Cause.Error()
 	}
@@ -225,36 +225,36 @@ func (e *StoppedError) Unwrap() []error {
 	return []error{e.Cause, e.Last}
 }
 
-// watching is who watches a wait, and what was told last.
-type watching struct {
-	watch []func(Progress)
-	seen  Progress
-	told  time.Time
+// progressReporter is who watches a wait, and what was told last.
+type progressReporter struct {
+	watchers   []func(Progress)
+	progress   Progress
+	lastReport time.Time
 }
 
-// note keeps what a step saw.
-func (w *watching) note(phase, message string) {
-	if phase != w.seen.Phase {
-		w.seen.Since, w.told = time.Now(), time.Time{}
+// setPhase keeps what a step saw.
+func (w *progressReporter) setPhase(phase, message string) {
+	if phase != w.progress.Phase {
+		w.progress.Since, w.lastReport = time.Now(), time.Time{}
 	}
-	w.seen.Phase, w.seen.Message = phase, message
+	w.progress.Phase, w.progress.Message = phase, message
 }
 
-// tell tells what was seen where it is new or was told long ago.
-func (w *watching) tell(ctx context.Context) {
-	if w.seen.Phase == "" || time.Since(w.told) < tellAgain {
+// report tells what was seen where it is new or was told long ago.
+func (w *progressReporter) report(ctx context.Context) {
+	if w.progress.Phase == "" || time.Since(w.lastReport) < progressInterval {
 		return
 	}
-	w.told = time.Now()
+	w.lastReport = time.Now()
 	if end, limited := ctx.Deadline(); limited {
-		w.seen.Left = time.Until(end)
+		w.progress.Left = time.Until(end)
 	}
-	for _, tell := range w.watch {
-		tell(w.seen)
+	for _, tell := range w.watchers {
+		tell(w.progress)
 	}
 }
 
 // stoppedError is the error of a wait whose ctx has ended.
-func (w *watching) stoppedError(ctx context.Context, last error) error {
-	return &StoppedError{Progress: w.seen, Cause: context.Cause(ctx), Last: last}
+func (w *progressReporter) stoppedError(ctx context.Context, last error) error {
+	return &StoppedError{Progress: w.progress, Cause: context.Cause(ctx), Last: last}
 }

@@ -21,18 +21,18 @@ func script(steps ...func() (Result[string], error)) (step func(context.Context)
 	}, calls
 }
 
-func saw(object string, done bool, after time.Duration) func() (Result[string], error) {
+func stepSeeing(object string, done bool, after time.Duration) func() (Result[string], error) {
 	return func() (Result[string], error) {
 		return Result[string]{Object: object, Done: done, After: after, Reason: "Working", Message: "hard at it", SystemID: "abc123"}, nil
 	}
 }
 
-func fails(err error) func() (Result[string], error) {
+func stepFailing(err error) func() (Result[string], error) {
 	return func() (Result[string], error) { return Result[string]{}, err }
 }
 
-// cut is a step that the end of ctx cuts off.
-func cut(ctx context.Context) (Result[string], error) {
+// stepUntilCancelled is a step that the end of ctx cuts off.
+func stepUntilCancelled(ctx context.Context) (Result[string], error) {
 	<-ctx.Done()
 	return Result[string]{}, ctx.Err()
 }
@@ -50,39 +50,39 @@ func TestWait(t *testing.T) {
 	}{
 		"DoneAtOnce": {
 			reason: "A step that is done is not repeated.",
-			steps:  []func() (Result[string], error){saw("a", true, 0)},
+			steps:  []func() (Result[string], error){stepSeeing("a", true, 0)},
 			want:   "a", calls: 1,
 			elapsed: func(d time.Duration) bool { return d == 0 },
 		},
 		"SleepsAfter": {
 			reason: "Between two steps it sleeps for as long as the step said.",
-			steps:  []func() (Result[string], error){saw("a", false, 7*time.Second), saw("b", true, 0)},
+			steps:  []func() (Result[string], error){stepSeeing("a", false, 7*time.Second), stepSeeing("b", true, 0)},
 			want:   "b", calls: 2,
 			elapsed: func(d time.Duration) bool { return d == 7*time.Second },
 		},
 		"TerminalEndsAtOnce": {
 			reason: "What no repetition mends is returned at once, with the object seen before.",
-			steps:  []func() (Result[string], error){saw("a", false, time.Second), fails(permanent)},
+			steps:  []func() (Result[string], error){stepSeeing("a", false, time.Second), stepFailing(permanent)},
 			want:   "a", err: permanent, calls: 2,
 			elapsed: func(d time.Duration) bool { return d == time.Second },
 		},
 		"PassingFailureIsRetried": {
 			reason: "A failure that may pass is retried with a pause.",
-			steps:  []func() (Result[string], error){fails(passing), fails(passing), saw("a", true, 0)},
+			steps:  []func() (Result[string], error){stepFailing(passing), stepFailing(passing), stepSeeing("a", true, 0)},
 			want:   "a", calls: 3,
 			elapsed: func(d time.Duration) bool { return d >= 1500*time.Millisecond && d <= 3*time.Second },
 		},
 		"PatienceEnds": {
 			reason: "Failures without end are returned once they last longer than MAAS composes on.",
-			steps:  []func() (Result[string], error){fails(passing)},
+			steps:  []func() (Result[string], error){stepFailing(passing)},
 			err:    passing, calls: -1,
-			elapsed: func(d time.Duration) bool { return d > patience && d < patience+2*backoffMost },
+			elapsed: func(d time.Duration) bool { return d > failureTimeout && d < failureTimeout+2*maxBackoff },
 		},
 		"BusyInTheEnd": {
 			reason: "What failed is told, also where others are in the way in the end.",
-			steps:  []func() (Result[string], error){fails(passing), fails(fmt.Errorf("room is taken: %w", ErrBusy))},
+			steps:  []func() (Result[string], error){stepFailing(passing), stepFailing(fmt.Errorf("room is taken: %w", ErrBusy))},
 			err:    passing, calls: -1,
-			elapsed: func(d time.Duration) bool { return d > patience && d < patience+2*backoffMost },
+			elapsed: func(d time.Duration) bool { return d > failureTimeout && d < failureTimeout+2*maxBackoff },
 		},
 	}
 	for name, tc := range cases {
@@ -90,7 +90,7 @@ func TestWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				step, calls := script(tc.steps...)
-				got, err := Wait(t.Context(), step)
+				got, err := WaitUntilDone(t.Context(), step)
 				if got != tc.want || !errors.Is(err, tc.err) {
 					t.Errorf("%s\nWait() = %q, %v; want %q, %v", tc.reason, got, err, tc.want, tc.err)
 				}
@@ -110,8 +110,8 @@ func TestWait(t *testing.T) {
 func TestWaitEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	step, calls := script(saw("a", false, time.Second))
-	if got, err := Wait(ctx, step); got != "a" || !errors.Is(err, context.Canceled) || *calls != 1 {
+	step, calls := script(stepSeeing("a", false, time.Second))
+	if got, err := WaitUntilDone(ctx, step); got != "a" || !errors.Is(err, context.Canceled) || *calls != 1 {
 		t.Errorf("Wait() = %q, %v after %d steps", got, err, *calls)
 	}
 }
@@ -122,7 +122,7 @@ func TestWaitWakesWhenChanged(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { close(changed) })
 		start := time.Now()
 		first := true
-		_, err := Wait(t.Context(), func(context.Context) (Result[string], error) {
+		_, err := WaitUntilDone(t.Context(), func(context.Context) (Result[string], error) {
 			if first {
 				first = false
 				return Result[string]{After: time.Minute, Changed: changed}, nil
@@ -146,12 +146,12 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 	}{
 		"Working": {
 			reason: "A timeout names what was going on.",
-			steps:  []func() (Result[string], error){saw("a", false, time.Second)},
+			steps:  []func() (Result[string], error){stepSeeing("a", false, time.Second)},
 			words:  []string{"deadline", "Working", "hard at it"},
 		},
 		"Failing": {
 			reason: "A timeout amid failures names the last one.",
-			steps:  []func() (Result[string], error){fails(errors.New("rack is away"))},
+			steps:  []func() (Result[string], error){stepFailing(errors.New("rack is away"))},
 			words:  []string{"deadline", "rack is away"},
 		},
 	}
@@ -161,9 +161,9 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				step, calls := script(tc.steps...)
-				_, err := Wait(ctx, func(ctx context.Context) (Result[string], error) {
+				_, err := WaitUntilDone(ctx, func(ctx context.Context) (Result[string], error) {
 					if *calls >= 3 {
-						return cut(ctx)
+						return stepUntilCancelled(ctx)
 					}
 					return step(ctx)
 				})
@@ -184,17 +184,17 @@ func TestWaitSaysWhatItWaitedFor(t *testing.T) {
 // time that is given to a lack of room.
 func TestScarcityCountsFromScarcity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f failures
+		var f failureStreak
 		short := &Error{Type: InsufficientResources}
-		if _, over := f.after(0, ErrBusy); over {
+		if _, over := f.nextPause(0, ErrBusy); over {
 			t.Fatal("the first failure ends the waiting")
 		}
 		time.Sleep(25 * time.Second)
-		if _, over := f.after(0, short); over {
+		if _, over := f.nextPause(0, short); over {
 			t.Error("the first lack of room ends the waiting, as something else had failed for 25 s")
 		}
-		time.Sleep(scarcity + time.Second)
-		if _, over := f.after(0, short); !over {
+		time.Sleep(noRoomTimeout + time.Second)
+		if _, over := f.nextPause(0, short); !over {
 			t.Error("room has been missing for longer than scarcity, and the waiting goes on")
 		}
 	})
@@ -216,7 +216,7 @@ func TestWaitTells(t *testing.T) {
 			return res, nil
 		}
 		var told []string
-		if _, err := Wait(ctx, step, func(p Progress) { told = append(told, p.String()) }); err != nil {
+		if _, err := WaitUntilDone(ctx, step, func(p Progress) { told = append(told, p.String()) }); err != nil {
 			t.Fatal(err)
 		}
 		want := "Commissioning: Powering on; 10m0s left\nCommissioning for 30s: Powering on; 9m30s left\n" +
@@ -237,9 +237,9 @@ func TestWaitSaysWhereItStopped(t *testing.T) {
 		want   string
 		lasted time.Duration
 	}{
-		"Waiting": {"A phase lasts.", []func() (Result[string], error){saw("a", false, 10*time.Second)}, "context deadline exceeded while Working for 1m0s: hard at it", time.Minute},
+		"Waiting": {"A phase lasts.", []func() (Result[string], error){stepSeeing("a", false, 10*time.Second)}, "context deadline exceeded while Working for 1m0s: hard at it", time.Minute},
 		"Failing": {
-			"MAAS went away.", []func() (Result[string], error){saw("a", false, 10*time.Second), fails(passing)},
+			"MAAS went away.", []func() (Result[string], error){stepSeeing("a", false, 10*time.Second), stepFailing(passing)},
 			"context deadline exceeded; the last error was: rack is away: unavailable", time.Minute,
 		},
 	}
@@ -250,9 +250,9 @@ func TestWaitSaysWhereItStopped(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				step, _ := script(tc.steps...)
-				_, err := Wait(ctx, step)
+				_, err := WaitUntilDone(ctx, step)
 				var stopped *StoppedError
-				if !errors.As(err, &stopped) || err.Error() != tc.want || stopped.Lasted() != tc.lasted || stopped.Phase != "Working" {
+				if !errors.As(err, &stopped) || err.Error() != tc.want || stopped.PhaseDuration() != tc.lasted || stopped.Phase != "Working" {
 					t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.want)
 				}
 				if !errors.Is(err, context.DeadlineExceeded) || (stopped.Last != nil) != errors.Is(err, ErrUnavailable) {
@@ -272,11 +272,11 @@ func TestWaitGivesUp(t *testing.T) {
 		failing error         // of what leaves it well
 		calls   int
 	}{
-		"Done":     {"Nothing is left to be done.", saw("b", true, 0), time.Hour, nil, 0},
-		"Terminal": {"The step fails for good.", fails(ErrInvalid), time.Hour, nil, 1},
-		"Patience": {"The step fails for too long.", fails(ErrUnavailable), time.Hour, nil, 1},
-		"Timeout":  {"The caller waits no longer.", saw("", false, time.Second), time.Minute, nil, 1},
-		"Fails":    {"Both failures are told.", fails(ErrInvalid), time.Hour, errors.New("rack is away"), 1},
+		"Done":     {"Nothing is left to be done.", stepSeeing("b", true, 0), time.Hour, nil, 0},
+		"Terminal": {"The step fails for good.", stepFailing(ErrInvalid), time.Hour, nil, 1},
+		"Patience": {"The step fails for too long.", stepFailing(ErrUnavailable), time.Hour, nil, 1},
+		"Timeout":  {"The caller waits no longer.", stepSeeing("", false, time.Second), time.Minute, nil, 1},
+		"Fails":    {"Both failures are told.", stepFailing(ErrInvalid), time.Hour, errors.New("rack is away"), 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestWaitGivesUp(t *testing.T) {
 					return errors.Join(ctx.Err(), tc.failing)
 				}
 				first := true
-				_, err := Wait(ctx, func(context.Context) (Result[string], error) {
+				_, err := WaitUntilDone(ctx, func(context.Context) (Result[string], error) {
 					if first {
 						first = false
 						return Result[string]{Object: "a", SystemID: "abc123", GiveUp: giveUp}, nil

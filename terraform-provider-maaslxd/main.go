@@ -28,14 +28,14 @@ const gcPercent = 400
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger and for Terraform to attach to this process")
 	flag.Parse()
-	if unread(*debug, os.LookupEnv) {
+	if isSDKLogUnread(*debug, os.LookupEnv) {
 		os.Setenv(sdkLogVariable, "off") //nolint:errcheck // the log is only longer than need be
 	}
 	if os.Getenv("GOGC") == "" {
 		rundebug.SetGCPercent(gcPercent)
 	}
 	served := provider.New(version)()
-	err := serve(served, *debug)
+	err := serveProvider(served, *debug)
 	if closer, ok := served.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
 	}
@@ -44,8 +44,8 @@ func main() {
 	}
 }
 
-// serve speaks with Terraform until it is done.
-func serve(p framework.Provider, debug bool) error {
+// serveProvider speaks with Terraform until it is done.
+func serveProvider(p framework.Provider, debug bool) error {
 	server, err := newServer(p)
 	if err != nil {
 		return err

@@ -26,51 +26,51 @@ func newServer(p framework.Provider) (tfprotov6.ProviderServer, error) {
 	if !ok {
 		return nil, fmt.Errorf("the plugin framework's %T serves no lists, actions or state stores", server)
 	}
-	return forgetful{whole}, nil
+	return contextReleasingServer{whole}, nil
 }
 
-// forgetful takes the contexts of a plan's calls away from the framework once they are
+// contextReleasingServer takes the contexts of a plan's calls away from the framework once they are
 // over. The framework holds all of them until Terraform stops the provider, and each
 // holds its gRPC stream: 40 KB a call, and four calls for each resource of a plan. See
 // docs/design/framework-performance.md.
-type forgetful struct{ frameworkServer }
+type contextReleasingServer struct{ frameworkServer }
 
 // ValidateResourceConfig is the framework's.
-func (f forgetful) ValidateResourceConfig(
+func (f contextReleasingServer) ValidateResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return forget(ctx, req, f.frameworkServer.ValidateResourceConfig)
+	return callReleasingContext(ctx, req, f.frameworkServer.ValidateResourceConfig)
 }
 
 // UpgradeResourceState is the framework's.
-func (f forgetful) UpgradeResourceState(
+func (f contextReleasingServer) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return forget(ctx, req, f.frameworkServer.UpgradeResourceState)
+	return callReleasingContext(ctx, req, f.frameworkServer.UpgradeResourceState)
 }
 
 // ReadResource is the framework's.
-func (f forgetful) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return forget(ctx, req, f.frameworkServer.ReadResource)
+func (f contextReleasingServer) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return callReleasingContext(ctx, req, f.frameworkServer.ReadResource)
 }
 
 // PlanResourceChange is the framework's.
-func (f forgetful) PlanResourceChange(
+func (f contextReleasingServer) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return forget(ctx, req, f.frameworkServer.PlanResourceChange)
+	return callReleasingContext(ctx, req, f.frameworkServer.PlanResourceChange)
 }
 
-// forget makes a call with a context that lets go of ctx at its end.
-func forget[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+// callReleasingContext makes a call with a context that lets go of ctx at its end.
+func callReleasingContext[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
 	of := &callContext{}
-	of.call.Store(&ctx)
-	defer of.call.Store(&over)
+	of.current.Store(&ctx)
+	defer of.current.Store(&endedContext)
 	return call(of, req)
 }
 
-// over is the context of all calls that are over.
-var over = func() context.Context {
+// endedContext is the context of all calls that are over.
+var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -78,17 +78,17 @@ var over = func() context.Context {
 
 // callContext is the context of a call, and one that has ended after that.
 type callContext struct {
-	call atomic.Pointer[context.Context]
+	current atomic.Pointer[context.Context]
 }
 
 // Deadline is that of the call.
-func (c *callContext) Deadline() (time.Time, bool) { return (*c.call.Load()).Deadline() }
+func (c *callContext) Deadline() (time.Time, bool) { return (*c.current.Load()).Deadline() }
 
 // Done is closed when the call has ended.
-func (c *callContext) Done() <-chan struct{} { return (*c.call.Load()).Done() }
+func (c *callContext) Done() <-chan struct{} { return (*c.current.Load()).Done() }
 
 // Err says why.
-func (c *callContext) Err() error { return (*c.call.Load()).Err() }
+func (c *callContext) Err() error { return (*c.current.Load()).Err() }
 
 // Value is one of the call's; none of one that has ended.
-func (c *callContext) Value(key any) any { return (*c.call.Load()).Value(key) }
+func (c *callContext) Value(key any) any { return (*c.current.Load()).Value(key) }

@@ -11,13 +11,13 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// keeper holds on to the contexts of its calls, as the framework does.
-type keeper struct {
+// contextKeeper holds on to the contexts of its calls, as the framework does.
+type contextKeeper struct {
 	frameworkServer
 	kept []context.Context
 }
 
-func (k *keeper) keep(ctx context.Context) error {
+func (k *contextKeeper) keep(ctx context.Context) error {
 	inner, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	if inner.Err() != nil || inner.Value(key{}) != "value" {
@@ -27,23 +27,23 @@ func (k *keeper) keep(ctx context.Context) error {
 	return nil
 }
 
-func (k *keeper) ValidateResourceConfig(
+func (k *contextKeeper) ValidateResourceConfig(
 	ctx context.Context, _ *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return &tfprotov6.ValidateResourceConfigResponse{}, k.keep(ctx)
 }
 
-func (k *keeper) UpgradeResourceState(
+func (k *contextKeeper) UpgradeResourceState(
 	ctx context.Context, _ *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	return &tfprotov6.UpgradeResourceStateResponse{}, k.keep(ctx)
 }
 
-func (k *keeper) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+func (k *contextKeeper) ReadResource(ctx context.Context, _ *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return &tfprotov6.ReadResourceResponse{}, k.keep(ctx)
 }
 
-func (k *keeper) PlanResourceChange(
+func (k *contextKeeper) PlanResourceChange(
 	ctx context.Context, _ *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return &tfprotov6.PlanResourceChangeResponse{}, k.keep(ctx)
@@ -54,8 +54,8 @@ type key struct{}
 // TestForgetful: what the framework keeps of a call that is over leads to nothing.
 func TestForgetful(t *testing.T) {
 	t.Parallel()
-	k := &keeper{}
-	f := forgetful{k}
+	k := &contextKeeper{}
+	f := contextReleasingServer{k}
 	ctx := context.WithValue(t.Context(), key{}, "value")
 	_, validated := f.ValidateResourceConfig(ctx, nil)
 	_, upgraded := f.UpgradeResourceState(ctx, nil)
@@ -84,7 +84,7 @@ func TestForgetful(t *testing.T) {
 func TestForgetfulCancel(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := forget(ctx, 0, func(ctx context.Context, _ int) (int, error) {
+	_, err := callReleasingContext(ctx, 0, func(ctx context.Context, _ int) (int, error) {
 		inner, stop := context.WithTimeout(ctx, time.Hour)
 		defer stop()
 		cancel()

@@ -22,12 +22,12 @@ import (
 // TestMain lets the test's program be the stand-in of the providers that it
 // has Terraform start, and the framework alone.
 func TestMain(m *testing.M) {
-	if os.Getenv(aloneVariable) != "" {
-		serveAlone()
+	if os.Getenv(frameworkOnlyVariable) != "" {
+		serveFrameworkOnly()
 		os.Exit(0)
 	}
 	if provider := os.Getenv(providerVariable); provider != "" {
-		os.Exit(standIn(provider, os.Getenv(usageVariable)))
+		os.Exit(runStandIn(provider, os.Getenv(usageVariable)))
 	}
 	// What the race detector waits for at the end of each process adds up.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quick are times with which a test is soon over.
-var quick = sim.Latency{
+// quickTimes are times with which a test is soon over.
+var quickTimes = sim.Latency{
 	Call: time.Millisecond, Compose: 20 * time.Millisecond, Commission: 100 * time.Millisecond,
 	Deploy: 100 * time.Millisecond, Release: 50 * time.Millisecond, Delete: 10 * time.Millisecond,
 	FirstBoot: 100 * time.Millisecond,
@@ -49,7 +49,7 @@ var quick = sim.Latency{
 func TestAccBench(t *testing.T) {
 	t.Parallel()
 	const n = 4
-	sides := bothOurs(t)
+	sides := ourSideTwice(t)
 	finder, err := cli.NewFinder(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +58,13 @@ func TestAccBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := bench{cli: found, log: t.Output(), began: time.Now(), load: report.Load(), journals: t.TempDir()}
+	b := bench{cli: found, log: t.Output(), began: time.Now(), load: report.DescribeLoad(), journals: t.TempDir()}
 	err = b.measure(t.Context(), sides, []workload{
-		{kind: vms, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}},
-		{kind: vms, n: n, times: instant, poll: "50ms", prepare: true, copied: true, alone: true, turns: []turn{{10, reading}}},
+		{kind: vms, n: n, times: quickTimes, pollInterval: "50ms", turns: []parallelSteps{{10, lifeSteps}}},
+		{kind: vms, n: n, times: instantTimes, pollInterval: "50ms", prepare: true, copiesFirst: true, againstFramework: true, turns: []parallelSteps{{10, readSteps}}},
 	})
 	if err == nil {
-		err = b.measure(t.Context(), sides[:1], []workload{{kind: hosts, n: n, times: quick, poll: "50ms", turns: []turn{{10, life}}}})
+		err = b.measure(t.Context(), sides[:1], []workload{{kind: hosts, n: n, times: quickTimes, pollInterval: "50ms", turns: []parallelSteps{{10, lifeSteps}}}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func TestAccBench(t *testing.T) {
 	}
 	for _, v := range b.verdicts {
 		timely := strings.Contains(v.Budget, "looks") // as many as the short interval wants
-		if v.Missed() && !timely {
-			t.Errorf("%s, %s: %v, want at most %v", v.Budget, v.Where, v.Have, v.Limit)
+		if v.IsMissed() && !timely {
+			t.Errorf("%s, %s: %v, want at most %v", v.Budget, v.Where, v.Measured, v.Limit)
 		}
 	}
 	for name, write := range map[string]report.Printer{"text": report.PlainText, "Markdown": report.Markdown} {
@@ -91,13 +91,13 @@ func TestAccBench(t *testing.T) {
 			}
 		}
 	}
-	if kept, err := os.ReadDir(b.journals); err != nil || len(kept) != 2*(len(life)+len(reading))+len(life) {
+	if kept, err := os.ReadDir(b.journals); err != nil || len(kept) != 2*(len(lifeSteps)+len(readSteps))+len(lifeSteps) {
 		t.Errorf("%d journals were kept, %v", len(kept), err)
 	}
 }
 
-// bothOurs builds our provider, and makes it the peer of itself.
-func bothOurs(t *testing.T) []side {
+// ourSideTwice builds our provider, and makes it the peer of itself.
+func ourSideTwice(t *testing.T) []side {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), cli.ProviderBinary)
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
@@ -116,8 +116,8 @@ func bothOurs(t *testing.T) []side {
 	return []side{ours, peer}
 }
 
-// ownOf is how many calls each step makes for one VM or host, but for refreshes.
-var ownOf = map[string]map[string]int{
+// wantOwnCalls is how many calls each step makes for one VM or host, but for refreshes.
+var wantOwnCalls = map[string]map[string]int{
 	"VM":   {"apply": 5, "update": 1, "destroy": 3},
 	"host": {"apply": 14, "update": 2, "destroy": 5},
 }
@@ -127,7 +127,7 @@ func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	t.Helper()
 	name, vms := fmt.Sprintf("%s, %s of %s", side, s.name, of.kind.many), of.n
 	// MAAS answers a refresh with 503 as long as the LXD is not there.
-	want, refused := ownOf[of.kind.one][s.name]*vms, m.Refreshes
+	want, refused := wantOwnCalls[of.kind.one][s.name]*vms, m.Refreshes
 	if of.kind.one == "host" && s.name == "apply" {
 		want += 2 // the first of a MAAS misses the tag by which hosts are found, and makes it
 		refused++
@@ -145,7 +145,7 @@ func checkCounts(t *testing.T, of table, s step, side string, m measurement) {
 	if len(m.Failed) > refused || m.Connections < 1 || m.Connections > 16 || m.Wall <= 0 {
 		t.Errorf("%s: calls %q failed, %d connections, %v", name, m.Failed, m.Connections, m.Wall)
 	}
-	if u := m.Used; u.Processes < 1 || u.Unknown > u.Processes || u.Unknown == 0 && (u.CPU <= 0 || u.PeakKiB < 1024) {
+	if u := m.Usage; u.Processes < 1 || u.Unknown > u.Processes || u.Unknown == 0 && (u.CPU <= 0 || u.PeakKiB < 1024) {
 		t.Errorf("%s: the provider used %+v", name, u)
 	}
 }
@@ -170,7 +170,7 @@ func TestParse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse(tc.args, io.Discard)
+			_, err := parseOptions(tc.args, io.Discard)
 			if text := textOf(err); tc.err == "" && err != nil || !strings.Contains(text, tc.err) {
 				t.Errorf("%s\nerror is %q, want %q in it", tc.reason, text, tc.err)
 			}
@@ -242,7 +242,7 @@ func TestMeasure(t *testing.T) {
 		AllowedLooks: (1 + 2) + (1 + 1),
 		Span:         2 * time.Second, // of aaa: reads do not count
 	}
-	if diff := cmp.Diff(want, measure(j, time.Minute, usage{})); diff != "" {
+	if diff := cmp.Diff(want, measureJournal(j, time.Minute, usage{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -259,7 +259,7 @@ func TestVerdicts(t *testing.T) {
 		"Calls":       {"Each VM costs more.", func(m *measurement) { m.Calls++ }, "5.01, want at most 5"},
 		"Connections": {"A connection for each call.", func(m *measurement) { m.Connections = 17 }, "TCP connections of a command: 17"},
 		"Looks":       {"Looks come too often.", func(m *measurement) { m.Looks++ }, "301, want at most 300"},
-		"Busy":        {"Others had the CPUs.", func(m *measurement) { m.Wall, m.Others = 12*time.Second, 0.4 }, ""},
+		"Busy":        {"Others had the CPUs.", func(m *measurement) { m.Wall, m.OthersShare = 12*time.Second, 0.4 }, ""},
 		"Time":        {"Time is wasted.", func(m *measurement) { m.Wall = 12 * time.Second }, "1.2, want at most 1.15"},
 	}
 	for name, tc := range cases {
@@ -267,8 +267,8 @@ func TestVerdicts(t *testing.T) {
 			t.Parallel()
 			m := good
 			tc.change(&m)
-			table := table{kind: vms, n: 100, parallelism: 10, steps: life[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
-			err := report.Missed(table.verdicts())
+			table := table{kind: vms, n: 100, parallelism: 10, steps: lifeSteps[:1], cells: [][]measurement{{m, {Calls: 10000}}}}
+			err := report.MissedError(table.evaluateBudgets())
 			if (err == nil) != (tc.missed == "") || !strings.Contains(textOf(err), tc.missed) {
 				t.Errorf("%s\ngot %v, want %q in it", tc.reason, err, tc.missed)
 			}
@@ -284,10 +284,10 @@ func TestAbleTo(t *testing.T) {
 		{name: "both", config: fstest.MapFS{"main.tf": file, "hosts/main.tf": file}},
 		{name: "only VMs", config: fstest.MapFS{"main.tf": file}},
 	}
-	if got := ableTo(vms, sides); len(got) != 2 {
+	if got := sidesFor(vms, sides); len(got) != 2 {
 		t.Errorf("VMs are made by %d sides, want both", len(got))
 	}
-	if got := ableTo(hosts, sides); len(got) != 1 || got[0].name != "both" {
+	if got := sidesFor(hosts, sides); len(got) != 1 || got[0].name != "both" {
 		t.Errorf("hosts are made by %v, want the one with a configuration", got)
 	}
 }
@@ -302,8 +302,8 @@ func TestProviderThatOutlives(t *testing.T) {
 	}
 	const ended = 1 << 30 // no process has this id
 	notes := filepath.Join(t.TempDir(), "usage.json")
-	for _, n := range []note{{PID: sleeper.Process.Pid}, {PID: ended}, {PID: ended, Ended: true, CPU: time.Second, PeakKiB: 2048}} {
-		if err := write(notes, n); err != nil {
+	for _, n := range []processNote{{PID: sleeper.Process.Pid}, {PID: ended}, {PID: ended, Ended: true, CPU: time.Second, PeakKiB: 2048}} {
+		if err := appendNote(notes, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestProviderThatOutlives(t *testing.T) {
 	if err := sleeper.Wait(); err == nil {
 		t.Error("the process that outlived its command ran on to its end")
 	}
-	if got := measures[len(measures)-4].of(measurement{Used: got}, 1); got != "≥ 1.0 s" {
+	if got := tableRows[len(tableRows)-4].of(measurement{Usage: got}, 1); got != "≥ 1.0 s" {
 		t.Errorf("the report says %q", got)
 	}
 	if _, err := readUsage(notes + "x"); err == nil {
@@ -337,7 +337,7 @@ func TestPeersConfig(t *testing.T) {
 		t.Errorf("the configuration is for %q, %v, want canonical/maas", source, err)
 	}
 	for _, k := range []kind{vms, hosts} {
-		if len(ableTo(k, []side{{config: config}})) == 0 {
+		if len(sidesFor(k, []side{{config: config}})) == 0 {
 			t.Errorf("the configuration makes no %s", k.many)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 
 // budget is what our own provider may cost in a step.
 type budget struct {
-	name  string
-	kind  string   // what it is for; empty: everything
-	steps []string // none: every step
-	fits  func(t table) bool
-	timed bool // a matter of time, which others on the computer lengthen
-	used  bool // a matter of CPU time, which processes that outlive the command leave out
-	limit func(t table, m measurement) float64
-	have  func(t table, m measurement) float64
+	name          string
+	kind          string   // what it is for; empty: everything
+	steps         []string // none: every step
+	appliesTo     func(t table) bool
+	judgesTime    bool // a matter of time, which others on the computer lengthen
+	judgesCPUTime bool // a matter of CPU time, which processes that outlive the command leave out
+	limit         func(t table, m measurement) float64
+	measured      func(t table, m measurement) float64
 }
 
-// quietEnough is the share of the CPUs that others may use where time is
+// maxOthersShare is the share of the CPUs that others may use where time is
 // judged. Two cores then still are one and a half.
-const quietEnough = 0.25
+const maxOthersShare = 0.25
 
 // budgets are the limits. A VM is created in five calls: compose, its mark,
 // commission, deploy, and the mark that it is finished; it is destroyed in three:
@@ -39,109 +39,111 @@ const quietEnough = 0.25
 var budgets = []budget{
 	{
 		name: "calls of a VM's own, to create it", kind: "VM", steps: []string{"apply"},
-		limit: fixed(5), have: ownCalls,
+		limit: fixedLimit(5), measured: ownCallsPerItem,
 	},
 	{
 		name: "calls of a VM's own, to destroy it", kind: "VM", steps: []string{"destroy"},
-		limit: fixed(3), have: ownCalls,
+		limit: fixedLimit(3), measured: ownCallsPerItem,
 	},
 	{
 		name: "calls of a host's own, but for refreshes, to create it", kind: "host", steps: []string{"apply"},
-		limit: fixed(14.5), have: ownCalls,
+		limit: fixedLimit(14.5), measured: ownCallsPerItem,
 	},
 	{
 		name: "calls of a host's own, to destroy it", kind: "host", steps: []string{"destroy"},
-		limit: fixed(5), have: ownCalls,
+		limit: fixedLimit(5), measured: ownCallsPerItem,
 	},
 	{
 		name: "calls to refresh all, an eighth of a call each", steps: []string{"plan", "refresh"},
-		fits:  func(t table) bool { return t.parallelism < 64 && t.n >= 16 },
-		limit: share(8), have: calls,
+		appliesTo: func(t table) bool { return t.parallelism < 64 && t.n >= 16 },
+		limit:     oneCallPerVMs(8), measured: callCount,
 	},
 	{
 		name: "calls to refresh all, a fortieth of a call each", steps: []string{"plan", "refresh"},
-		fits:  func(t table) bool { return t.parallelism >= 64 && t.n >= 80 },
-		limit: share(40), have: calls,
+		appliesTo: func(t table) bool { return t.parallelism >= 64 && t.n >= 80 },
+		limit:     oneCallPerVMs(40), measured: callCount,
 	},
 	{
 		name: "time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
-		fits: measuredAlone, timed: true,
-		limit: fixed(1.4), have: func(_ table, m measurement) float64 { return m.Alone.Wall },
+		appliesTo: isMeasuredAgainstFramework, judgesTime: true,
+		limit: fixedLimit(1.4), measured: func(_ table, m measurement) float64 { return m.OverFramework.Wall },
 	},
 	{
 		name: "CPU time of a plan or refresh over the framework's alone", steps: []string{"plan", "refresh"},
-		fits: measuredAlone, used: true,
-		limit: fixed(1.2), have: func(_ table, m measurement) float64 { return m.Alone.CPU },
+		appliesTo: isMeasuredAgainstFramework, judgesCPUTime: true,
+		limit: fixedLimit(1.2), measured: func(_ table, m measurement) float64 { return m.OverFramework.CPU },
 	},
 	{
 		name:  "TCP connections of a command",
-		limit: fixed(16), have: func(_ table, m measurement) float64 { return float64(m.Connections) },
+		limit: fixedLimit(16), measured: func(_ table, m measurement) float64 { return float64(m.Connections) },
 	},
 	{
 		name: "machine objects in looks, while VMs are made", kind: "VM", steps: []string{"apply"},
-		limit: func(_ table, m measurement) float64 { return float64(m.AllowedLooks) },
-		have:  func(_ table, m measurement) float64 { return float64(m.Looks) },
+		limit:    func(_ table, m measurement) float64 { return float64(m.AllowedLooks) },
+		measured: func(_ table, m measurement) float64 { return float64(m.Looks) },
 	},
 	{
 		name: "time over simulated time, from ten waves on", kind: "VM", steps: []string{"apply"},
-		fits:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
-		timed: true,
-		limit: fixed(1.15), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+		appliesTo:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
+		judgesTime: true,
+		limit:      fixedLimit(1.15), measured: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
 	{
 		name: "time of a destroy over simulated time, from ten waves on", kind: "VM", steps: []string{"destroy"},
-		fits:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
-		timed: true,
-		limit: fixed(1.5), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+		appliesTo:  func(t table) bool { return waves(t.n, t.parallelism) >= 10 },
+		judgesTime: true,
+		limit:      fixedLimit(1.5), measured: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
 	{
 		name: "time to make hosts whose first boots differ, over what was drawn", kind: "host", steps: []string{"apply"},
-		fits:  func(t table) bool { return whole(t) && len(t.cells[0][0].Boots) > 0 },
-		timed: true,
-		limit: fixed(1.3), have: func(_ table, m measurement) float64 { return m.overIdeal() },
+		appliesTo:  func(t table) bool { return isFullWorkload(t) && len(t.cells[0][0].Boots) > 0 },
+		judgesTime: true,
+		limit:      fixedLimit(1.3), measured: func(_ table, m measurement) float64 { return m.overIdeal() },
 	},
 	{
 		name: "median time of a VM from its release to its delete, over simulated time", kind: "VM", steps: []string{"destroy"},
-		fits: whole, limit: fixed(1.9), have: spanned,
+		appliesTo: isFullWorkload, limit: fixedLimit(1.9), measured: spanOverIdeal,
 	},
 	{
 		name: "median time of a host from its first write to its last, over simulated time", kind: "host", steps: []string{"apply"},
-		fits: whole, limit: fixed(1.7), have: spanned,
+		appliesTo: isFullWorkload, limit: fixedLimit(1.7), measured: spanOverIdeal,
 	},
 }
 
-// measuredAlone tells that each step was done with the framework alone, too, and with so
+// isMeasuredAgainstFramework tells that each step was done with the framework alone, too, and with so
 // many VMs that neither Terraform's start nor the provider's is most of it.
-func measuredAlone(t table) bool { return t.n >= 100 && t.cells[0][0].Alone != nil }
+func isMeasuredAgainstFramework(t table) bool {
+	return t.n >= 100 && t.cells[0][0].OverFramework != nil
+}
 
-// whole tells that a table is of a whole workload, and not of a test's.
-func whole(t table) bool { return t.n >= 10 }
+// isFullWorkload tells that a table is of a whole workload, and not of a test's.
+func isFullWorkload(t table) bool { return t.n >= 10 }
 
-// spanned is how long a machine was worked on, over what MAAS needs. The time is
+// spanOverIdeal is how long a machine was worked on, over what MAAS needs. The time is
 // real: virtual time stands still for the microseconds between two things that a
 // client does, so that it cannot tell in which order they came.
-func spanned(_ table, m measurement) float64 { return m.Span.Seconds() / m.IdealSpan.Seconds() }
+func spanOverIdeal(_ table, m measurement) float64 { return m.Span.Seconds() / m.IdealSpan.Seconds() }
 
-func fixed(limit float64) func(table, measurement) float64 {
+func fixedLimit(limit float64) func(table, measurement) float64 {
 	return func(table, measurement) float64 { return limit }
 }
 
-// share allows one call for so many VMs.
-func share(vms int) func(table, measurement) float64 {
+// oneCallPerVMs allows one call for so many VMs.
+func oneCallPerVMs(vms int) func(table, measurement) float64 {
 	return func(t table, _ measurement) float64 { return float64(t.n) / float64(vms) }
 }
 
-func calls(_ table, m measurement) float64 { return float64(m.Calls) }
+func callCount(_ table, m measurement) float64 { return float64(m.Calls) }
 
-func ownCalls(t table, m measurement) float64 {
+func ownCallsPerItem(t table, m measurement) float64 {
 	return float64(m.Calls-m.Shared-m.Refreshes) / float64(t.n)
 }
 
-// verdicts holds our own provider, the first side, to the budgets that fit.
-func (t table) verdicts() []report.Verdict {
+// evaluateBudgets holds our own provider, the first side, to the budgets that fit.
+func (t table) evaluateBudgets() []report.Verdict {
 	var out []report.Verdict
 	for _, b := range budgets {
-		if b.kind != "" && b.kind != t.kind.one || b.fits != nil && !b.fits(t) {
+		if b.kind != "" && b.kind != t.kind.one || b.appliesTo != nil && !b.appliesTo(t) {
 			continue
 		}
 		for i, s := range t.steps {
@@ -150,12 +152,12 @@ func (t table) verdicts() []report.Verdict {
 			}
 			m := t.cells[i][0]
 			where := fmt.Sprintf("%s, %s", s.name, t.title())
-			v := report.Verdict{Budget: b.name, Where: where, Limit: b.limit(t, m), Have: b.have(t, m)}
-			if b.timed && m.Others > quietEnough {
-				v.Unjudged = "others used " + report.Percent(m.Others) + " of the CPUs"
+			v := report.Verdict{Budget: b.name, Where: where, Limit: b.limit(t, m), Measured: b.measured(t, m)}
+			if b.judgesTime && m.OthersShare > maxOthersShare {
+				v.NotJudgedReason = "others used " + report.FormatPercent(m.OthersShare) + " of the CPUs"
 			}
-			if b.used && m.Used.Unknown+m.Alone.Unknown > 0 {
-				v.Unjudged = unseen
+			if b.judgesCPUTime && m.Usage.Unknown+m.OverFramework.Unknown > 0 {
+				v.NotJudgedReason = processNotSeenReason
 			}
 			out = append(out, v)
 		}

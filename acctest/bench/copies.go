@@ -20,14 +20,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// original is the name of the VM that others are copies of.
-const original = "bench-1"
+// originalVMName is the name of the VM that others are copies of.
+const originalVMName = "bench-1"
 
-// naming is how a VM is called: its name, MAAS's system id, and the marker of its key.
-type naming struct{ name, systemID, marker string }
+// vmIdentity is how a VM is called: its name, MAAS's system id, and the marker of its key.
+type vmIdentity struct{ name, systemID, marker string }
 
-// copying turns what is said of one VM into what is said of another.
-func copying(from, to naming) *strings.Replacer {
+// identityReplacer turns what is said of one VM into what is said of another.
+func identityReplacer(from, to vmIdentity) *strings.Replacer {
 	return strings.NewReplacer(from.name, to.name, from.systemID, to.systemID, from.marker, to.marker)
 }
 
@@ -39,14 +39,14 @@ func (w *workspace) copyVM(ctx context.Context, want int, made sim.Journal) erro
 	if err != nil {
 		return err
 	}
-	copies := make([]naming, want-1)
+	copies := make([]vmIdentity, want-1)
 	for n := range copies {
 		name := fmt.Sprintf("bench-%d", n+2)
-		copies[n] = naming{name: name, marker: engine.MarkerOf(engine.Key(owner + "/" + name))}
+		copies[n] = vmIdentity{name: name, marker: engine.MarkerOf(engine.Key(owner + "/" + name))}
 	}
-	client := &repeater{via: w.maas.RoundTripper(), base: w.maas.URL, key: w.maas.APIKey()}
+	client := &callRepeater{transport: w.maas.RoundTripper(), base: w.maas.URL, key: w.maas.APIKey()}
 	for _, c := range made.Calls {
-		if !isAbout(c, one) {
+		if !changesVM(c, one) {
 			continue
 		}
 		sending, ctx := errgroup.WithContext(ctx)
@@ -63,38 +63,38 @@ func (w *workspace) copyVM(ctx context.Context, want int, made sim.Journal) erro
 }
 
 // originalVM finds the VM that there is, and whose it is.
-func (w *workspace) originalVM() (one naming, owner string, err error) {
+func (w *workspace) originalVM() (one vmIdentity, owner string, err error) {
 	for _, m := range w.maas.Machines() {
-		if m.Hostname != original {
+		if m.Hostname != originalVMName {
 			continue
 		}
 		words := strings.Fields(m.Description)
-		if len(words) != 2 || !strings.HasSuffix(words[1], "/"+original) {
-			return one, "", fmt.Errorf("%s has the mark %q, want a marker and a key", original, m.Description)
+		if len(words) != 2 || !strings.HasSuffix(words[1], "/"+originalVMName) {
+			return one, "", fmt.Errorf("%s has the mark %q, want a marker and a key", originalVMName, m.Description)
 		}
-		return naming{original, m.SystemID, words[0]}, strings.TrimSuffix(words[1], "/"+original), nil
+		return vmIdentity{originalVMName, m.SystemID, words[0]}, strings.TrimSuffix(words[1], "/"+originalVMName), nil
 	}
-	return one, "", errors.New("there is no VM " + original)
+	return one, "", errors.New("there is no VM " + originalVMName)
 }
 
-// isAbout tells a call that has changed the VM, or made it.
-func isAbout(c sim.Call, vm naming) bool {
+// changesVM tells a call that has changed the VM, or made it.
+func changesVM(c sim.Call, vm vmIdentity) bool {
 	changed := c.Status >= 200 && c.Status < 300 && !strings.HasPrefix(c.Route, http.MethodGet+" ")
 	return changed && (strings.Contains(c.Path, vm.systemID) || isCompose(c))
 }
 
 func isCompose(c sim.Call) bool { return strings.HasSuffix(c.Route, " compose") }
 
-// repeater sends calls once more.
-type repeater struct {
-	via       http.RoundTripper
+// callRepeater sends calls once more.
+type callRepeater struct {
+	transport http.RoundTripper
 	base, key string
 	nonce     atomic.Int64
 }
 
 // repeat sends a call about one VM for another. One that composes tells its system id.
-func (r *repeater) repeat(ctx context.Context, c sim.Call, from naming, to *naming) error {
-	say := copying(from, *to)
+func (r *callRepeater) repeat(ctx context.Context, c sim.Call, from vmIdentity, to *vmIdentity) error {
+	say := identityReplacer(from, *to)
 	form := url.Values{}
 	for name, values := range c.Form {
 		for _, v := range values {
@@ -113,7 +113,7 @@ func (r *repeater) repeat(ctx context.Context, c sim.Call, from naming, to *nami
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", r.signature())
-	resp, err := r.via.RoundTrip(req)
+	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}
@@ -133,14 +133,14 @@ func (r *repeater) repeat(ctx context.Context, c sim.Call, from naming, to *nami
 	return err
 }
 
-func (r *repeater) signature() string {
+func (r *callRepeater) signature() string {
 	parts := strings.Split(r.key, ":")
 	return fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", `+
 		`oauth_signature="%%26%s", oauth_nonce="copy%d", oauth_timestamp="%d"`, parts[0], parts[1], parts[2], r.nonce.Add(1), time.Now().Unix())
 }
 
 // copyState adds the copies to the state of the one.
-func copyState(file string, one naming, copies []naming) error {
+func copyState(file string, one vmIdentity, copies []vmIdentity) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func copyState(file string, one naming, copies []naming) error {
 	}
 	instances = instances[:1]
 	for n, c := range copies {
-		i, err := copyInstance(instances[0], n+1, copying(one, c))
+		i, err := copyInstance(instances[0], n+1, identityReplacer(one, c))
 		if err != nil {
 			return err
 		}

@@ -11,24 +11,24 @@ import (
 // linear costs no more, and what every process takes once costs less.
 const linearGrowth = 1.2
 
-// growing is what must be linear in the number of VMs.
-var growing = []struct {
+// linearCosts is what must be linear in the number of VMs.
+var linearCosts = []struct {
 	name string
 	of   func(measurement) float64
 }{
 	{"calls", func(m measurement) float64 { return float64(m.Calls) }},
-	{"provider CPU time", func(m measurement) float64 { return m.Used.CPU.Seconds() }},
+	{"provider CPU time", func(m measurement) float64 { return m.Usage.CPU.Seconds() }},
 }
 
-// memoryEach is how much more memory each further VM may take, in KiB. It takes some 18. What
+// maxKiBPerVM is how much more memory each further VM may take, in KiB. It takes some 18. What
 // the framework keeps of each call would make it 120 (docs/design/framework-performance.md).
-const memoryEach = 40
+const maxKiBPerVM = 40
 
-// unseen is why CPU time and memory are not judged.
-const unseen = "a process of the provider was not seen to end"
+// processNotSeenReason is why CPU time and memory are not judged.
+const processNotSeenReason = "a process of the provider was not seen to end"
 
-// growth holds a plan of the most VMs to a plan of the fewest: what it costs for each.
-func growth(tables []table) (out []report.Verdict) {
+// evaluateGrowth holds a plan of the most VMs to a plan of the fewest: what it costs for each.
+func evaluateGrowth(tables []table) (out []report.Verdict) {
 	if len(tables) < 2 {
 		return nil
 	}
@@ -37,39 +37,39 @@ func growth(tables []table) (out []report.Verdict) {
 		one, other := few.cells[i][0], many.cells[i][0]
 		where := fmt.Sprintf("%s of %d and %d %s, parallelism %d", s.name, few.n, many.n, many.kind.many, many.parallelism)
 		unjudged := ""
-		if one.Used.Unknown+other.Used.Unknown > 0 {
-			unjudged = unseen
+		if one.Usage.Unknown+other.Usage.Unknown > 0 {
+			unjudged = processNotSeenReason
 		}
-		for _, g := range growing {
+		for _, g := range linearCosts {
 			out = append(out, report.Verdict{
-				Budget: g.name + " for each of the most VMs, over each of the fewest", Where: where, Unjudged: unjudged,
-				Limit: linearGrowth, Have: (g.of(other) / float64(many.n)) / (g.of(one) / float64(few.n)),
+				Budget: g.name + " for each of the most VMs, over each of the fewest", Where: where, NotJudgedReason: unjudged,
+				Limit: linearGrowth, Measured: (g.of(other) / float64(many.n)) / (g.of(one) / float64(few.n)),
 			})
 		}
 		out = append(out, report.Verdict{
-			Budget: "provider peak memory for each further VM, in KiB", Where: where, Unjudged: unjudged,
-			Limit: memoryEach, Have: float64(other.Used.PeakKiB-one.Used.PeakKiB) / float64(many.n-few.n),
+			Budget: "provider peak memory for each further VM, in KiB", Where: where, NotJudgedReason: unjudged,
+			Limit: maxKiBPerVM, Measured: float64(other.Usage.PeakKiB-one.Usage.PeakKiB) / float64(many.n-few.n),
 		})
 	}
 	return out
 }
 
-// prepare makes VMs in a hurry, and looks whether all are there. Copies of one are made
+// prepareVMs makes VMs in a hurry, and looks whether all are there. Copies of one are made
 // without Terraform.
-func (w *workspace) prepare(ctx context.Context, l workload, copied bool) error {
+func (w *workspace) prepareVMs(ctx context.Context, l workload, copied bool) error {
 	args := []string{"apply", "-no-color", "-auto-approve", "-parallelism=64"}
 	variables := []string{"TF_VAR_poll_interval=100ms"}
 	if copied {
 		variables = append(variables, "TF_VAR_vms=1")
 	}
-	_, journal, err := w.do(ctx, args, variables)
+	_, journal, err := w.runCommand(ctx, args, variables)
 	if err == nil && copied {
 		err = w.copyVM(ctx, l.n, journal)
 	}
 	if err != nil {
 		return err
 	}
-	if have, deployed := vmsLeft(w.maas); have != l.n || deployed != l.n {
+	if have, deployed := countVMs(w.maas); have != l.n || deployed != l.n {
 		return fmt.Errorf("%d VMs were made, %d of them Deployed, want %d", have, deployed, l.n)
 	}
 	return nil

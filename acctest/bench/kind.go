@@ -10,29 +10,29 @@ import (
 
 // kind is what a workload makes.
 type kind struct {
-	one, many string // as the report calls it
-	folder    string // below a side's configuration
-	created   func(sim.Latency) time.Duration
-	destroyed func(sim.Latency) time.Duration
-	world     func(n int, times sim.Latency) sim.Model
-	variable  string // of the configuration: how many there are to be
-	left      func(*sim.Server) (have, done int)
+	one, many   string // as the report calls it
+	folder      string // below a side's configuration
+	createTime  func(sim.Latency) time.Duration
+	destroyTime func(sim.Latency) time.Duration
+	model       func(n int, times sim.Latency) sim.Model
+	variable    string // of the configuration: how many there are to be
+	countLeft   func(*sim.Server) (have, done int)
 }
 
 // vms are VMs on VM hosts that are there.
 var vms = kind{
 	one: "VM", many: "VMs", folder: ".", variable: "vms",
-	created:   func(l sim.Latency) time.Duration { return l.Compose + l.Commission + l.Deploy },
-	destroyed: func(l sim.Latency) time.Duration { return l.Release + l.Delete },
-	world:     vmWorld, left: vmsLeft,
+	createTime:  func(l sim.Latency) time.Duration { return l.Compose + l.Commission + l.Deploy },
+	destroyTime: func(l sim.Latency) time.Duration { return l.Release + l.Delete },
+	model:       vmModel, countLeft: countVMs,
 }
 
 // hosts are VM hosts on bare machines.
 var hosts = kind{
 	one: "host", many: "hosts", folder: "hosts", variable: "hosts",
-	created:   func(l sim.Latency) time.Duration { return l.Deploy + l.FirstBoot + l.Inventory },
-	destroyed: func(l sim.Latency) time.Duration { return l.Release },
-	world:     hostWorld, left: hostsLeft,
+	createTime:  func(l sim.Latency) time.Duration { return l.Deploy + l.FirstBoot + l.Inventory },
+	destroyTime: func(l sim.Latency) time.Duration { return l.Release },
+	model:       hostModel, countLeft: countHosts,
 }
 
 // lateHosts are hosts whose first boots take random times.
@@ -42,8 +42,8 @@ var lateHosts = func() kind {
 	return k
 }()
 
-// boots is what the first boots of the hosts took, from the shortest on.
-func (w *workspace) boots() (drawn []time.Duration) {
+// firstBoots is what the first boots of the hosts took, from the shortest on.
+func (w *workspace) firstBoots() (drawn []time.Duration) {
 	for _, m := range w.maas.Machines() {
 		if m.FirstBoot > 0 {
 			drawn = append(drawn, time.Duration(m.FirstBoot*float64(time.Second)))
@@ -53,10 +53,10 @@ func (w *workspace) boots() (drawn []time.Duration) {
 	return drawn
 }
 
-// drawnTimes is what MAAS needs for hosts with these first boots, and for the one in the
+// idealTimesOfBoots is what MAAS needs for hosts with these first boots, and for the one in the
 // middle. Each takes the rest of its time besides. No order of so many at once is shorter
 // than the longest of them, or than all of them evenly spread.
-func drawnTimes(boots []time.Duration, parallelism int, rest time.Duration) (all, one time.Duration) {
+func idealTimesOfBoots(boots []time.Duration, parallelism int, rest time.Duration) (all, one time.Duration) {
 	if len(boots) == 0 {
 		return 0, 0
 	}
@@ -67,9 +67,9 @@ func drawnTimes(boots []time.Duration, parallelism int, rest time.Duration) (all
 	return max(all, boots[len(boots)-1]+rest), boots[len(boots)/2] + rest
 }
 
-// vmsLeft is how many VMs are in the simulated LXDs, and how many of them MAAS
+// countVMs is how many VMs are in the simulated LXDs, and how many of them MAAS
 // has deployed.
-func vmsLeft(maas *sim.Server) (have, done int) {
+func countVMs(maas *sim.Server) (have, done int) {
 	for _, m := range maas.Machines() {
 		if m.Host != "" && m.StatusName == "Deployed" {
 			done++
@@ -78,9 +78,9 @@ func vmsLeft(maas *sim.Server) (have, done int) {
 	return len(maas.Instances()), done
 }
 
-// hostsLeft is how many machines somebody has, and how many of them are VM
+// countHosts is how many machines somebody has, and how many of them are VM
 // hosts.
-func hostsLeft(maas *sim.Server) (have, done int) {
+func countHosts(maas *sim.Server) (have, done int) {
 	for _, m := range maas.Machines() {
 		if m.Owner != "" {
 			have++
@@ -92,5 +92,5 @@ func hostsLeft(maas *sim.Server) (have, done int) {
 	return have, done
 }
 
-// of is the part of a side's configuration that does this work.
-func (k kind) of(config fs.FS) (fs.FS, error) { return fs.Sub(config, k.folder) }
+// configFor is the part of a side's configuration that does this work.
+func (k kind) configFor(config fs.FS) (fs.FS, error) { return fs.Sub(config, k.folder) }

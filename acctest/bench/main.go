@@ -44,16 +44,16 @@ import (
 )
 
 func main() {
-	if os.Getenv(aloneVariable) != "" {
-		serveAlone()
+	if os.Getenv(frameworkOnlyVariable) != "" {
+		serveFrameworkOnly()
 		return
 	}
 	if provider := os.Getenv(providerVariable); provider != "" {
-		os.Exit(standIn(provider, os.Getenv(usageVariable)))
+		os.Exit(runStandIn(provider, os.Getenv(usageVariable)))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
+	o, err := parseOptions(os.Args[1:], os.Stderr)
 	if err == nil {
 		err = run(ctx, o)
 	}
@@ -77,7 +77,7 @@ type options struct {
 	journals         string
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
+func parseOptions(args []string, stderr io.Writer) (options, error) {
 	o := options{vms: numbers{10, 100}, reads: numbers{1000}, growth: numbers{1000, 5000}, hosts: numbers{10, 50}, parallelism: numbers{10, 64}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -151,8 +151,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	b := bench{cli: found, log: os.Stderr, journals: o.journals, began: time.Now(), load: report.Load()}
-	if err := b.measure(ctx, sides, plan(o)); err != nil {
+	b := bench{cli: found, log: os.Stderr, journals: o.journals, began: time.Now(), load: report.DescribeLoad()}
+	if err := b.measure(ctx, sides, planWorkloads(o)); err != nil {
 		return err
 	}
 	out := report.Printer(report.PlainText)
@@ -160,5 +160,5 @@ func run(ctx context.Context, o options) error {
 		out = report.Markdown
 	}
 	b.print(os.Stdout, out)
-	return report.Missed(b.verdicts)
+	return report.MissedError(b.verdicts)
 }

@@ -93,7 +93,7 @@ func (s side) program() string { return "terraform-provider-" + path.Base(s.sour
 // configuration for a kind of work, a stand-in in the provider's place, and the
 // CLI configuration file, whose path it returns.
 func (s side) install(dir string, k kind) (string, error) {
-	config, err := k.of(s.config)
+	config, err := k.configFor(s.config)
 	if err != nil {
 		return "", err
 	}
@@ -127,8 +127,8 @@ func (s side) install(dir string, k kind) (string, error) {
 	return rc, os.WriteFile(rc, []byte(text.String()), 0o600)
 }
 
-// ableTo are the sides that have a configuration for a kind of work.
-func ableTo(k kind, sides []side) []side {
+// sidesFor are the sides that have a configuration for a kind of work.
+func sidesFor(k kind, sides []side) []side {
 	return slices.DeleteFunc(slices.Clone(sides), func(s side) bool {
 		found, err := fs.Glob(s.config, path.Join(k.folder, "*.tf"))
 		return err != nil || len(found) == 0

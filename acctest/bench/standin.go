@@ -12,15 +12,15 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/maaslxd/maaslxd/acctest/bench/alone"
+	"github.com/maaslxd/maaslxd/acctest/bench/frameworkonly"
 )
 
-// aloneVariable makes this program the framework alone, in a provider's place.
-const aloneVariable = "MAASLXD_BENCH_ALONE"
+// frameworkOnlyVariable makes this program the framework alone, in a provider's place.
+const frameworkOnlyVariable = "MAASLXD_BENCH_ALONE"
 
-// serveAlone is that provider.
-func serveAlone() {
-	if err := alone.Serve(context.Background()); err != nil {
+// serveFrameworkOnly is that provider.
+func serveFrameworkOnly() {
+	if err := frameworkonly.ServeProvider(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -33,17 +33,17 @@ const (
 	usageVariable    = "MAASLXD_BENCH_USAGE"    // path of the file for notes
 )
 
-// standIn is what Terraform starts in a provider's place: it starts the real
+// runStandIn is what Terraform starts in a provider's place: it starts the real
 // one, which speaks with Terraform by itself, waits for it, and writes down
 // what it used. It returns the exit status.
-func standIn(provider, notes string) int {
+func runStandIn(provider, notes string) int {
 	cmd := exec.Command(provider, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, providerVariable+"=") || strings.HasPrefix(entry, usageVariable+"=")
 	})
 	if self, err := os.Executable(); err == nil && self == provider {
-		cmd.Env = append(cmd.Env, aloneVariable+"=yes")
+		cmd.Env = append(cmd.Env, frameworkOnlyVariable+"=yes")
 	}
 	// An interrupt of the terminal reaches the provider, too, and is its matter.
 	ended := make(chan os.Signal, 1)
@@ -59,10 +59,10 @@ func standIn(provider, notes string) int {
 			}
 		}
 	}()
-	err := write(notes, note{PID: cmd.Process.Pid})
+	err := appendNote(notes, processNote{PID: cmd.Process.Pid})
 	_ = cmd.Wait() // its exit status is passed on
 	if err == nil {
-		err = write(notes, noteOf(cmd.ProcessState))
+		err = appendNote(notes, processNoteOf(cmd.ProcessState))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: cannot write down what the provider used:", err)
@@ -71,8 +71,8 @@ func standIn(provider, notes string) int {
 	return max(cmd.ProcessState.ExitCode(), 0) // -1: ended by a signal, as Terraform does in the end
 }
 
-// write adds a line to the notes. Several stand-ins write to one file.
-func write(path string, n note) error {
+// appendNote adds a line to the notes. Several stand-ins write to one file.
+func appendNote(path string, n processNote) error {
 	line, err := json.Marshal(n)
 	if err != nil {
 		return err

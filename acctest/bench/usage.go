@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// note is what a stand-in writes down about a provider process: when it has
+// processNote is what a stand-in writes down about a provider process: when it has
 // begun, and when it has ended.
-type note struct {
+type processNote struct {
 	PID      int           `json:"pid"`
 	Ended    bool          `json:"ended"`
 	CPU      time.Duration `json:"cpu_ns"` // user and system
@@ -22,9 +22,9 @@ type note struct {
 	ExitCode int           `json:"exit_code"`
 }
 
-// noteOf is wait4's account of a process that has ended.
-func noteOf(p *os.ProcessState) note {
-	n := note{PID: p.Pid(), Ended: true, CPU: p.UserTime() + p.SystemTime(), ExitCode: p.ExitCode()}
+// processNoteOf is wait4's account of a process that has ended.
+func processNoteOf(p *os.ProcessState) processNote {
+	n := processNote{PID: p.Pid(), Ended: true, CPU: p.UserTime() + p.SystemTime(), ExitCode: p.ExitCode()}
 	if r, ok := p.SysUsage().(*syscall.Rusage); ok {
 		n.PeakKiB = int64(r.Maxrss)
 		if runtime.GOOS == "darwin" { // which counts in bytes
@@ -56,7 +56,7 @@ func readUsage(path string) (usage, error) {
 	var u usage
 	alive := map[int]bool{}
 	for decoder := json.NewDecoder(file); ; {
-		var n note
+		var n processNote
 		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {

@@ -14,12 +14,12 @@ import (
 
 // step is one command.
 type step struct {
-	name    string
-	args    []string
-	changed bool                                  // the configuration's variable of that name
-	ideal   func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
-	makes   bool                                  // from nothing
-	want    func(n int) int                       // how many there must be, finished, at its end
+	name       string
+	args       []string
+	changed    bool                                  // the configuration's variable of that name
+	ideal      func(kind, sim.Latency) time.Duration // what MAAS needs for one; nil: no time worth comparing with
+	createsAll bool                                  // from nothing
+	wantLeft   func(n int) int                       // how many there must be, finished, at its end
 }
 
 // command is the step's, for Terraform.
@@ -27,76 +27,76 @@ func (s step) command(parallelism int) []string {
 	return append([]string{s.args[0], "-no-color", "-parallelism=" + strconv.Itoa(parallelism)}, s.args[1:]...)
 }
 
-func all(n int) int { return n }
+func wantAll(n int) int { return n }
 
-func none(int) int { return 0 }
+func wantNone(int) int { return 0 }
 
-func created(k kind, l sim.Latency) time.Duration { return k.created(l) }
+func idealCreateTime(k kind, l sim.Latency) time.Duration { return k.createTime(l) }
 
-func destroyed(k kind, l sim.Latency) time.Duration { return k.destroyed(l) }
+func idealDestroyTime(k kind, l sim.Latency) time.Duration { return k.destroyTime(l) }
 
-// life is the whole life of a VM or host.
-var life = []step{
-	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: created, makes: true, want: all},
-	{name: "plan", args: []string{"plan"}, want: all},
-	{name: "update", args: []string{"apply", "-auto-approve"}, changed: true, want: all},
-	{name: "destroy", args: []string{"destroy", "-auto-approve"}, changed: true, ideal: destroyed, want: none},
+// lifeSteps is the whole life of a VM or host.
+var lifeSteps = []step{
+	{name: "apply", args: []string{"apply", "-auto-approve"}, ideal: idealCreateTime, createsAll: true, wantLeft: wantAll},
+	{name: "plan", args: []string{"plan"}, wantLeft: wantAll},
+	{name: "update", args: []string{"apply", "-auto-approve"}, changed: true, wantLeft: wantAll},
+	{name: "destroy", args: []string{"destroy", "-auto-approve"}, changed: true, ideal: idealDestroyTime, wantLeft: wantNone},
 }
 
-// reading is what is done most often: nothing changes.
-var reading = []step{
-	{name: "plan", args: []string{"plan"}, want: all},
-	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, want: all},
+// readSteps is what is done most often: nothing changes.
+var readSteps = []step{
+	{name: "plan", args: []string{"plan"}, wantLeft: wantAll},
+	{name: "refresh", args: []string{"apply", "-refresh-only", "-auto-approve"}, wantLeft: wantAll},
 }
 
-// unchanged is a plan that must find nothing to do.
-var unchanged = []step{{name: "plan", args: []string{"plan", "-detailed-exitcode"}, want: all}}
+// unchangedPlanSteps is a plan that must find nothing to do.
+var unchangedPlanSteps = []step{{name: "plan", args: []string{"plan", "-detailed-exitcode"}, wantLeft: wantAll}}
 
 // workload is a number of things, and what is done with them on a MAAS of their
 // own.
 type workload struct {
-	kind    kind
-	n       int
-	times   sim.Latency
-	poll    string // time between two looks of ours; empty: the provider's default
-	prepare bool   // they are made first, unmeasured
-	copied  bool   // of ours only the first is, and the others are copies of it
-	grows   bool   // compared with the same work on other numbers of VMs
-	alone   bool   // each step is done with the framework alone, too
-	turns   []turn
+	kind             kind
+	n                int
+	times            sim.Latency
+	pollInterval     string // time between two looks of ours; empty: the provider's default
+	prepare          bool   // they are made first, unmeasured
+	copiesFirst      bool   // of ours only the first is, and the others are copies of it
+	judgesGrowth     bool   // compared with the same work on other numbers of VMs
+	againstFramework bool   // each step is done with the framework alone, too
+	turns            []parallelSteps
 }
 
-// turn is steps at one parallelism: a table of the report.
-type turn struct {
+// parallelSteps is steps at one parallelism: a table of the report.
+type parallelSteps struct {
 	parallelism int
 	steps       []step
 }
 
-// plan lists the workloads.
-func plan(o options) []workload {
+// planWorkloads lists the workloads.
+func planWorkloads(o options) []workload {
 	var work []workload
 	for _, n := range o.vms {
 		for _, p := range o.parallelism {
-			work = append(work, workload{kind: vms, n: n, times: simulated, turns: []turn{{p, life}}})
+			work = append(work, workload{kind: vms, n: n, times: simulatedTimes, turns: []parallelSteps{{p, lifeSteps}}})
 		}
 	}
 	for _, n := range o.reads {
-		w := workload{kind: vms, n: n, times: instant, prepare: true, copied: true, alone: true}
+		w := workload{kind: vms, n: n, times: instantTimes, prepare: true, copiesFirst: true, againstFramework: true}
 		for _, p := range o.parallelism {
-			w.turns = append(w.turns, turn{p, reading})
+			w.turns = append(w.turns, parallelSteps{p, readSteps})
 		}
 		work = append(work, w)
 	}
 	for _, n := range o.growth {
 		work = append(work, workload{
-			kind: vms, n: n, times: instant, prepare: true, copied: true, grows: true, turns: []turn{{o.parallelism[0], unchanged}},
+			kind: vms, n: n, times: instantTimes, prepare: true, copiesFirst: true, judgesGrowth: true, turns: []parallelSteps{{o.parallelism[0], unchangedPlanSteps}},
 		})
 	}
 	for _, n := range o.hosts {
-		work = append(work, workload{kind: hosts, n: n, times: simulated, turns: []turn{{o.parallelism[0], life}}})
+		work = append(work, workload{kind: hosts, n: n, times: simulatedTimes, turns: []parallelSteps{{o.parallelism[0], lifeSteps}}})
 	}
 	if len(o.hosts) > 0 {
-		work = append(work, workload{kind: lateHosts, n: o.hosts[0], times: differing, turns: []turn{{o.parallelism[0], life}}})
+		work = append(work, workload{kind: lateHosts, n: o.hosts[0], times: varyingBootTimes, turns: []parallelSteps{{o.parallelism[0], lifeSteps}}})
 	}
 	return work
 }
@@ -125,53 +125,53 @@ type table struct {
 func (b *bench) measure(ctx context.Context, sides []side, work []workload) error {
 	var grown []table
 	for _, load := range work {
-		first, able := len(b.tables), ableTo(load.kind, sides)
-		if load.grows {
+		first, able := len(b.tables), sidesFor(load.kind, sides)
+		if load.judgesGrowth {
 			able = able[:1] // whose growth is judged
 		}
 		for _, t := range load.turns {
 			b.tables = append(b.tables, table{load.kind, load.n, t.parallelism, t.steps, able, make([][]measurement, len(t.steps))})
 		}
 		for _, s := range able {
-			if err := b.workOn(ctx, s, load, b.tables[first:]); err != nil {
+			if err := b.measureWorkload(ctx, s, load, b.tables[first:]); err != nil {
 				return fmt.Errorf("%s, %d %s: %w", s.name, load.n, load.kind.many, err)
 			}
 		}
 		for _, t := range b.tables[first:] {
-			b.verdicts = append(b.verdicts, t.verdicts()...)
-			if load.grows {
+			b.verdicts = append(b.verdicts, t.evaluateBudgets()...)
+			if load.judgesGrowth {
 				grown = append(grown, t)
 			}
 		}
 	}
-	b.verdicts = append(b.verdicts, growth(grown)...)
+	b.verdicts = append(b.verdicts, evaluateGrowth(grown)...)
 	return nil
 }
 
-// workOn does one workload on one side, and adds its measurements to the
+// measureWorkload does one workload on one side, and adds its measurements to the
 // tables of its turns.
-func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) error {
+func (b *bench) measureWorkload(ctx context.Context, s side, l workload, tables []table) error {
 	w, err := newWorkspace(b.cli, s, l)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	if l.prepare {
-		b.say("%s: making %d %s to read", s.name, l.n, l.kind.many)
-		if err := w.prepare(ctx, l, l.copied && s.ours); err != nil {
+		b.logProgress("%s: making %d %s to read", s.name, l.n, l.kind.many)
+		if err := w.prepareVMs(ctx, l, l.copiesFirst && s.ours); err != nil {
 			return err
 		}
 	}
 	for i, t := range l.turns {
 		for n, step := range t.steps {
-			b.say("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
-			do := w.step
-			if l.alone && s.ours {
-				do = w.besideAlone
+			b.logProgress("%s: %s of %d %s, parallelism %d", s.name, step.name, l.n, l.kind.many, t.parallelism)
+			do := w.measureStep
+			if l.againstFramework && s.ours {
+				do = w.measureAgainstFramework
 			}
 			m, journal, err := do(ctx, step, l, t.parallelism)
 			if err == nil {
-				err = report.Keep(b.journals, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name), journal)
+				err = report.SaveJournal(b.journals, fmt.Sprintf("%s-%d%s-%d-%d%s", s.name, l.n, l.kind.many, t.parallelism, n+1, step.name), journal)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.name, err)
@@ -182,32 +182,32 @@ func (b *bench) workOn(ctx context.Context, s side, l workload, tables []table) 
 	return nil
 }
 
-// step runs and measures a step, and sees that its work was really done.
-func (w *workspace) step(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
+// measureStep runs and measures a step, and sees that its work was really done.
+func (w *workspace) measureStep(ctx context.Context, s step, l workload, parallelism int) (measurement, sim.Journal, error) {
 	variables := []string{"TF_VAR_changed=" + strconv.FormatBool(s.changed)}
-	if l.poll != "" {
-		variables = append(variables, "TF_VAR_poll_interval="+l.poll)
+	if l.pollInterval != "" {
+		variables = append(variables, "TF_VAR_poll_interval="+l.pollInterval)
 	}
-	m, journal, err := w.do(ctx, s.command(parallelism), variables)
+	m, journal, err := w.runCommand(ctx, s.command(parallelism), variables)
 	if err != nil {
 		return m, journal, err
 	}
 	switch {
 	case s.ideal == nil:
-	case s.makes && l.times.FirstBootMost > 0:
-		m.Boots = w.boots()
-		m.Ideal, m.IdealSpan = drawnTimes(m.Boots, parallelism, s.ideal(l.kind, l.times)-l.times.FirstBoot)
+	case s.createsAll && l.times.FirstBootMost > 0:
+		m.Boots = w.firstBoots()
+		m.Ideal, m.IdealSpan = idealTimesOfBoots(m.Boots, parallelism, s.ideal(l.kind, l.times)-l.times.FirstBoot)
 	default:
 		m.Ideal, m.IdealSpan = waves(l.n, parallelism)*s.ideal(l.kind, l.times), s.ideal(l.kind, l.times)
 	}
-	want := s.want(l.n)
-	if have, done := l.kind.left(w.maas); have != want || done != want {
+	want := s.wantLeft(l.n)
+	if have, done := l.kind.countLeft(w.maas); have != want || done != want {
 		return m, journal, fmt.Errorf("there are %d %s at its end, %d of them finished, want %d", have, l.kind.many, done, want)
 	}
 	return m, journal, nil
 }
 
-// say tells people, who wait, what is going on.
-func (b *bench) say(format string, args ...any) {
+// logProgress tells people, who wait, what is going on.
+func (b *bench) logProgress(format string, args ...any) {
 	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// graceful is how long an interrupted CLI may take to save its state.
-const graceful = 30 * time.Second
+// stopTimeout is how long an interrupted CLI may take to save its state.
+const stopTimeout = 30 * time.Second
 
 // workspace is a folder with one side's configuration and state, and the
 // simulated MAAS that it is for.
@@ -31,11 +31,11 @@ type workspace struct {
 
 // newWorkspace makes a folder and a MAAS, both for one side and one load.
 func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
-	maas, err := sim.New(l.kind.world(l.n, l.times))
+	maas, err := sim.New(l.kind.model(l.n, l.times))
 	if err != nil {
 		return nil, err
 	}
-	server, err := sim.Listen(maas, "127.0.0.1:0")
+	server, err := sim.ServeAt(maas, "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func newWorkspace(found cli.CLI, s side, l workload) (*workspace, error) {
 	w.env = append(found.WithOverrides(os.Environ(), rc),
 		"TF_INPUT=0", "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(),
 		"MAASLXD_LEDGER="+filepath.Join(dir, "ledger.db"),
-		providerVariable+"="+s.binary, usageVariable+"="+w.notes(),
+		providerVariable+"="+s.binary, usageVariable+"="+w.usageFile(),
 		"TF_VAR_hosts="+strconv.Itoa(vmHosts), "TF_VAR_"+l.kind.variable+"="+strconv.Itoa(l.n))
 	return w, nil
 }
@@ -64,13 +64,13 @@ func (w *workspace) close() {
 	_ = os.RemoveAll(w.dir)
 }
 
-// notes is the file in which stand-ins write.
-func (w *workspace) notes() string { return filepath.Join(w.dir, "usage.json") }
+// usageFile is the file in which stand-ins write.
+func (w *workspace) usageFile() string { return filepath.Join(w.dir, "usage.json") }
 
-// do runs one command with the variables, from an empty journal on, and
+// runCommand runs one command with the variables, from an empty journal on, and
 // measures it. The journal is what it was measured by.
-func (w *workspace) do(ctx context.Context, args, variables []string) (measurement, sim.Journal, error) {
-	if err := os.RemoveAll(w.notes()); err != nil {
+func (w *workspace) runCommand(ctx context.Context, args, variables []string) (measurement, sim.Journal, error) {
+	if err := os.RemoveAll(w.usageFile()); err != nil {
 		return measurement{}, sim.Journal{}, err
 	}
 	w.maas.ResetJournal()
@@ -79,12 +79,12 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 	cmd.Dir, cmd.Env = w.dir, slices.Concat(w.env, variables)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = graceful
-	before, statErr := usedSoFar()
+	cmd.WaitDelay = stopTimeout
+	before, statErr := readCPUTimes()
 	began := time.Now()
 	err := cmd.Run()
 	wall := time.Since(began)
-	used, usageErr := readUsage(w.notes())
+	used, usageErr := readUsage(w.usageFile())
 	switch {
 	case err != nil:
 		return measurement{}, sim.Journal{}, fmt.Errorf("%s %s: %w\n%s", filepath.Base(w.cli.Path), strings.Join(args, " "), err, out.Bytes())
@@ -92,9 +92,9 @@ func (w *workspace) do(ctx context.Context, args, variables []string) (measureme
 		return measurement{}, sim.Journal{}, usageErr
 	}
 	journal := w.maas.Journal()
-	m := measure(journal, wall, used)
-	if after, err := usedSoFar(); err == nil && statErr == nil {
-		m.Others = before.others(after, wall)
+	m := measureJournal(journal, wall, used)
+	if after, err := readCPUTimes(); err == nil && statErr == nil {
+		m.OthersShare = before.shareOfOthers(after, wall)
 	}
 	return m, journal, nil
 }

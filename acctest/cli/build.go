@@ -18,9 +18,9 @@ type product struct {
 	name, version string // "OpenTofu", "1.12.6": as the CLI's own "version" prints them
 	program       string // what the CLI is called: "tofu"
 	module, main  string // path of the module, and of the program's package in it
-	// ready writes a module into scratch that builds, where the one in dir does not. It is
+	// prepare writes a module into scratch that builds, where the one in dir does not. It is
 	// nil where the module builds as it is.
-	ready func(dir, scratch string) error
+	prepare func(dir, scratch string) error
 }
 
 // openTofu is built where no CLI is found, too.
@@ -32,28 +32,28 @@ var openTofu = product{
 // terraform has what the oldest Terraform lacks: actions (since 1.14) and queries.
 var terraform = product{
 	name: "Terraform", version: "1.16.0", program: "terraform",
-	module: "github.com/hashicorp/terraform", main: ".", ready: leaveOutAbsent,
+	module: "github.com/hashicorp/terraform", main: ".", prepare: copyWithoutMissingBackends,
 }
 
 // products are those that BuildVariable may ask for.
 var products = map[string]product{"opentofu": openTofu, "terraform": terraform}
 
-// built returns the product below ToolsDir, which it builds once for each version. It
+// findOrBuild returns the product below ToolsDir, which it builds once for each version. It
 // needs go and the module proxy, a gigabyte of memory and 5 to 10 minutes of CPU.
-func (f *Finder) built(ctx context.Context, p product) (CLI, error) {
+func (f *Finder) findOrBuild(ctx context.Context, p product) (CLI, error) {
 	path := filepath.Join(f.ToolsDir, strings.ToLower(p.name)+"-"+p.version, p.program)
-	if c, err := probe(ctx, path, f.Environ); err == nil {
-		f.say("using %s", c)
+	if c, err := identifyCLI(ctx, path, f.Environ); err == nil {
+		f.logLine("using %s", c)
 		return c, nil
 	}
-	f.say("building %s %s from its Go module, once: 5 to 10 minutes of CPU", p.name, p.version)
+	f.logLine("building %s %s from its Go module, once: 5 to 10 minutes of CPU", p.name, p.version)
 	start := time.Now()
 	if err := f.build(ctx, p, path); err != nil {
 		return CLI{}, fmt.Errorf("cannot build %s %s: %w; install Terraform or OpenTofu, or set %s to one",
 			p.name, p.version, err, PathVariable)
 	}
-	f.say("built %s in %s", path, time.Since(start).Round(time.Second))
-	return probe(ctx, path, f.Environ)
+	f.logLine("built %s in %s", path, time.Since(start).Round(time.Second))
+	return identifyCLI(ctx, path, f.Environ)
 }
 
 // build builds in the module's own directory: its go.mod has a replace, which go install
@@ -73,8 +73,8 @@ func (f *Finder) build(ctx context.Context, p product, path string) error {
 	}
 	defer os.RemoveAll(scratch)
 	mode := "-mod=readonly"
-	if p.ready != nil {
-		if err := p.ready(dir, scratch); err != nil {
+	if p.prepare != nil {
+		if err := p.prepare(dir, scratch); err != nil {
 			return err
 		}
 		dir, mode = scratch, "-mod=mod"
@@ -84,7 +84,7 @@ func (f *Finder) build(ctx context.Context, p product, path string) error {
 	cmd := f.goCommand(ctx, dir, "build", mode, "-trimpath",
 		"-ldflags", "-s -w -X "+p.module+"/version.dev=no", "-o", part, p.main)
 	cmd.Stdout, cmd.Stderr = f.Log, f.Log
-	if err := f.run(cmd, p.name); err != nil {
+	if err := f.runReporting(cmd, p.name); err != nil {
 		return err
 	}
 	return os.Rename(part, path)
@@ -106,8 +106,8 @@ func (f *Finder) download(ctx context.Context, p product) (string, error) {
 	return module.Dir, nil
 }
 
-// run tells every minute that a long build is still at work.
-func (f *Finder) run(cmd *exec.Cmd, name string) error {
+// runReporting tells every minute that a long build is still at work.
+func (f *Finder) runReporting(cmd *exec.Cmd, name string) error {
 	start := time.Now()
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -118,7 +118,7 @@ func (f *Finder) run(cmd *exec.Cmd, name string) error {
 		case err := <-done:
 			return err
 		case <-tick.C:
-			f.say("still building %s, %s so far", name, time.Since(start).Round(time.Second))
+			f.logLine("still building %s, %s so far", name, time.Since(start).Round(time.Second))
 		}
 	}
 }
@@ -132,6 +132,6 @@ func (f *Finder) goCommand(ctx context.Context, dir string, args ...string) *exe
 	}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(clean(f.Environ), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(withoutMissingConfig(f.Environ), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
 	return cmd
 }

@@ -36,8 +36,8 @@ type CLI struct {
 // IsTofu tells OpenTofu from Terraform: they have different registries.
 func (c CLI) IsTofu() bool { return c.Product == "OpenTofu" }
 
-// Before tells whether the CLI is older than a version.
-func (c CLI) Before(major, minor int) bool {
+// IsOlderThan tells whether the CLI is older than a version.
+func (c CLI) IsOlderThan(major, minor int) bool {
 	var haveMajor, haveMinor int
 	if _, err := fmt.Sscanf(c.Version, "%d.%d", &haveMajor, &haveMinor); err != nil {
 		return true
@@ -50,12 +50,12 @@ func (c CLI) String() string {
 	return fmt.Sprintf("%s %s (%s)", c.Product, c.Version, c.Path)
 }
 
-// banner is the first line of "terraform version".
-var banner = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v(\d+\.\d+\.\d+\S*)`)
+// versionLine is the first line of "terraform version".
+var versionLine = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v(\d+\.\d+\.\d+\S*)`)
 
-// probe runs the program's "version" and says what it is. It fails where the
+// identifyCLI runs the program's "version" and says what it is. It fails where the
 // program cannot be run, is neither Terraform nor OpenTofu, or is too old.
-func probe(ctx context.Context, path string, environ []string) (CLI, error) {
+func identifyCLI(ctx context.Context, path string, environ []string) (CLI, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return CLI{}, err
@@ -63,22 +63,22 @@ func probe(ctx context.Context, path string, environ []string) (CLI, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, abs, "version")
-	cmd.Env = append(clean(environ), "CHECKPOINT_DISABLE=1")
+	cmd.Env = append(withoutMissingConfig(environ), "CHECKPOINT_DISABLE=1")
 	out, err := cmd.Output()
 	if err != nil {
 		return CLI{}, fmt.Errorf("%s does not run: %w", abs, err)
 	}
-	return parse(abs, string(out))
+	return parseVersion(abs, string(out))
 }
 
-// parse reads what "version" printed.
-func parse(path, out string) (CLI, error) {
-	m := banner.FindStringSubmatch(out)
+// parseVersion reads what "version" printed.
+func parseVersion(path, out string) (CLI, error) {
+	m := versionLine.FindStringSubmatch(out)
 	if m == nil {
 		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu: it did not print its version", path)
 	}
 	c := CLI{Path: path, Product: m[1], Version: m[2]}
-	if c.Before(minMajor, minMinor) {
+	if c.IsOlderThan(minMajor, minMinor) {
 		return CLI{}, fmt.Errorf("%s is older than %d.%d, the first with write-only attributes", c, minMajor, minMinor)
 	}
 	return c, nil

@@ -9,10 +9,10 @@ import (
 // configVariable names the variable that points a CLI at its configuration.
 const configVariable = "TF_CLI_CONFIG_FILE"
 
-// automation are the variables by which a CI service tells programs of itself.
+// automationVariables are the variables by which a CI service tells programs of itself.
 // The provider makes no key pair there, and a test wants the same answers
 // everywhere.
-var automation = []string{"CI", "TF_IN_AUTOMATION"}
+var automationVariables = []string{"CI", "TF_IN_AUTOMATION"}
 
 // Environment is environ with what tests need to run the CLI: TF_ACC, the
 // CLI's path, no phoning home, and for OpenTofu the registry and namespace
@@ -28,10 +28,10 @@ func (c CLI) Environment(environ []string) []string {
 		set["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
 		set["TF_ACC_PROVIDER_NAMESPACE"] = "hashicorp"
 	}
-	out := slices.DeleteFunc(clean(environ), func(entry string) bool {
+	out := slices.DeleteFunc(withoutMissingConfig(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced || slices.Contains(automation, name)
+		return replaced || slices.Contains(automationVariables, name)
 	})
 	for name, value := range set {
 		out = append(out, name+"="+value)
@@ -40,10 +40,10 @@ func (c CLI) Environment(environ []string) []string {
 	return out
 }
 
-// clean is environ without a TF_CLI_CONFIG_FILE that points at nothing: each
+// withoutMissingConfig is environ without a TF_CLI_CONFIG_FILE that points at nothing: each
 // CLI warns about it on every call.
-func clean(environ []string) []string {
-	path := lookup(environ, configVariable)
+func withoutMissingConfig(environ []string) []string {
+	path := lookupVariable(environ, configVariable)
 	if _, err := os.Stat(path); path == "" || err == nil {
 		return slices.Clone(environ)
 	}
@@ -52,9 +52,9 @@ func clean(environ []string) []string {
 	})
 }
 
-// lookup is the variable's value in environ, empty where it is not set. As
+// lookupVariable is the variable's value in environ, empty where it is not set. As
 // for the operating system, the last one of a name counts.
-func lookup(environ []string, name string) string {
+func lookupVariable(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if key, value, ok := strings.Cut(entry, "="); ok && key == name {
 			return value

@@ -43,15 +43,15 @@ func Root(ctx context.Context) (string, error) {
 // Find returns the CLI to use. A CLI that the environment names must work:
 // it is never silently replaced by another.
 func (f *Finder) Find(ctx context.Context) (CLI, error) {
-	if name := lookup(f.Environ, BuildVariable); name != "" {
+	if name := lookupVariable(f.Environ, BuildVariable); name != "" {
 		p, known := products[name]
 		if !known {
 			return CLI{}, fmt.Errorf("%s is %q: it takes opentofu or terraform; unset it to let one be found", BuildVariable, name)
 		}
-		return f.built(ctx, p)
+		return f.findOrBuild(ctx, p)
 	}
-	if path := lookup(f.Environ, PathVariable); path != "" {
-		c, err := probe(ctx, path, f.Environ)
+	if path := lookupVariable(f.Environ, PathVariable); path != "" {
+		c, err := identifyCLI(ctx, path, f.Environ)
 		if err != nil {
 			return CLI{}, fmt.Errorf("%s: %w; unset it to let one be found or built", PathVariable, err)
 		}
@@ -62,8 +62,8 @@ func (f *Finder) Find(ctx context.Context) (CLI, error) {
 			return c, nil
 		}
 	}
-	f.say("no terraform and no tofu on PATH")
-	return f.built(ctx, openTofu)
+	f.logLine("no terraform and no tofu on PATH")
+	return f.findOrBuild(ctx, openTofu)
 }
 
 // onPath looks for the program on PATH. One that is there but of no use is
@@ -73,16 +73,16 @@ func (f *Finder) onPath(ctx context.Context, name string) (CLI, bool) {
 	if err != nil {
 		return CLI{}, false
 	}
-	c, err := probe(ctx, path, f.Environ)
+	c, err := identifyCLI(ctx, path, f.Environ)
 	if err != nil {
-		f.say("passing over %s: %v", name, err)
+		f.logLine("passing over %s: %v", name, err)
 		return CLI{}, false
 	}
-	f.say("using %s", c)
+	f.logLine("using %s", c)
 	return c, true
 }
 
-// say writes a line for people.
-func (f *Finder) say(format string, args ...any) {
+// logLine writes a line for people.
+func (f *Finder) logLine(format string, args ...any) {
 	fmt.Fprintf(f.Log, "terraform CLI: "+format+"\n", args...)
 }

@@ -12,8 +12,8 @@ const (
 	goodTerraform = "echo 'Terraform v1.11.4'; echo 'on linux_amd64'"
 	oldTerraform  = "echo 'Terraform v1.5.7'"
 	goodTofu      = "echo 'OpenTofu v1.12.6'"
-	broken        = "exit 3"
-	stranger      = "echo 'hello'"
+	failingScript = "exit 3"
+	otherProgram  = "echo 'hello'"
 	// buildingGo answers "go mod download" with a directory, and "go build"
 	// by writing an OpenTofu to the path after -o.
 	buildingGo = `
@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 		"BrokenVariableIsNotReplaced": {
 			reason:   "A user who names a CLI must not be given another one silently.",
 			programs: map[string]string{"terraform": goodTerraform},
-			variable: broken,
+			variable: failingScript,
 			err:      PathVariable,
 		},
 		"OldVariableIsRefused": {
@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 		},
 		"StrangerIsPassedOver": {
 			reason:   "A program of that name may be something else.",
-			programs: map[string]string{"terraform": stranger, "tofu": goodTofu},
+			programs: map[string]string{"terraform": otherProgram, "tofu": goodTofu},
 			want:     "OpenTofu 1.12.6",
 			log:      "neither Terraform nor OpenTofu",
 		},
@@ -95,11 +95,11 @@ func TestFind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("PATH", programs(t, tc.programs))
+			t.Setenv("PATH", scriptFolder(t, tc.programs))
 			var log bytes.Buffer
 			f := &Finder{ToolsDir: t.TempDir(), Log: &log}
 			if tc.variable != "" {
-				dir := programs(t, map[string]string{"chosen": tc.variable})
+				dir := scriptFolder(t, map[string]string{"chosen": tc.variable})
 				f.Environ = []string{PathVariable + "=" + filepath.Join(dir, "chosen")}
 			}
 			if tc.build != "" {
@@ -118,13 +118,13 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindBuildsOnce(t *testing.T) {
-	t.Setenv("PATH", programs(t, map[string]string{"go": buildingGo}))
+	t.Setenv("PATH", scriptFolder(t, map[string]string{"go": buildingGo}))
 	f := &Finder{ToolsDir: t.TempDir(), Log: new(bytes.Buffer)}
 	first, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", programs(t, map[string]string{"go": offlineGo}))
+	t.Setenv("PATH", scriptFolder(t, map[string]string{"go": offlineGo}))
 	second, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatalf("the second call built again: %v", err)
@@ -134,8 +134,8 @@ func TestFindBuildsOnce(t *testing.T) {
 	}
 }
 
-// programs makes a folder of shell scripts, to be used as PATH.
-func programs(t *testing.T, scripts map[string]string) string {
+// scriptFolder makes a folder of shell scripts, to be used as PATH.
+func scriptFolder(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {

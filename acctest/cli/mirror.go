@@ -14,10 +14,10 @@ import (
 // Terraform's and OpenTofu's.
 var Registries = []string{"registry.terraform.io", "registry.opentofu.org"}
 
-// InstallFrom lets the Terraform or OpenTofu at the path install our provider
+// InstallFromMirror lets the Terraform or OpenTofu at the path install our provider
 // from a filesystem mirror and nothing else, in an empty home, and start it. A
 // version that is empty is the newest release.
-func InstallFrom(ctx context.Context, path, mirror, version string) error {
+func InstallFromMirror(ctx context.Context, path, mirror, version string) error {
 	home, err := os.MkdirTemp("", "home")
 	if err != nil {
 		return err

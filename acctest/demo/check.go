@@ -150,5 +150,5 @@ func checkBare(machines []machine) error {
 	return nil
 }
 
-// errNoCalls: the provider would have done its work without MAAS or LXD.
-var errNoCalls = errors.New("the simulator's journal lacks calls of MAAS or of the LXDs, want both of this run")
+// errCallsMissing: the provider would have done its work without MAAS or LXD.
+var errCallsMissing = errors.New("the simulator's journal lacks calls of MAAS or of the LXDs, want both of this run")

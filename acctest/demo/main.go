@@ -45,15 +45,15 @@ func run(ctx context.Context, bin, config string) error {
 		title string
 		show  func(context.Context) error
 	}{
-		{"A simulated MAAS with three Ready machines", d.start},
+		{"A simulated MAAS with three Ready machines", d.showStart},
 		{"Three LXD hosts in two zones, and six VMs on them", d.create},
 		{"Plan again: nothing to do", d.replan},
 		{"Move a host to the other zone, in place", d.change},
 		{"Destroy all of it", d.destroy},
-		{"What is left", d.left},
+		{"What is left", d.checkNothingLeft},
 		{"What MAAS saw", d.inspect},
 	} {
-		d.heading(phase.title)
+		d.printHeading(phase.title)
 		if err := phase.show(ctx); err != nil {
 			return err
 		}

@@ -6,11 +6,11 @@ import (
 	"regexp"
 )
 
-// gist matches the lines that say what happens: progress, what will be done to
+// gistPattern matches the lines that say what happens: progress, what will be done to
 // a resource, and whole sentences.
-const gist = `(Creat|Modify|Destroy)ing[.]|ions? complete|^[A-Z].*[.]$| will be `
+const gistPattern = `(Creat|Modify|Destroy)ing[.]|ions? complete|^[A-Z].*[.]$| will be `
 
-var gistLine = regexp.MustCompile(gist)
+var gistLine = regexp.MustCompile(gistPattern)
 
 // outline passes on the lines of the gist. A last line without an end is left
 // out.

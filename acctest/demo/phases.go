@@ -58,13 +58,13 @@ func newDemo(ctx context.Context, bin, config string) (*demo, error) {
 		d.close()
 		return nil, err
 	}
-	d.terraform = newTerraform(found, root, withoutOurs(found.WithOverrides(os.Environ(), overrides)))
+	d.terraform = newTerraform(found, root, withoutProviderVariables(found.WithOverrides(os.Environ(), overrides)))
 	return d, nil
 }
 
-// withoutOurs is the environment without what the user has set for the
+// withoutProviderVariables is the environment without what the user has set for the
 // provider: the demo has a ledger and a key of its own.
-func withoutOurs(environ []string) []string {
+func withoutProviderVariables(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, "MAASLXD_") })
 }
 
@@ -98,14 +98,14 @@ func (d *demo) close() {
 	os.RemoveAll(d.dir)
 }
 
-// heading sets a phase off from the one before.
-func (d *demo) heading(title string) {
-	fmt.Printf("\n%s\n", d.terraform.bold("== "+title+" =="))
+// printHeading sets a phase off from the one before.
+func (d *demo) printHeading(title string) {
+	fmt.Printf("\n%s\n", d.terraform.inBold("== "+title+" =="))
 }
 
-// start starts the simulator, shows what it has, and hands its address and key
+// showStart starts the simulator, shows what it has, and hands its address and key
 // to Terraform.
-func (d *demo) start(ctx context.Context) error {
+func (d *demo) showStart(ctx context.Context) error {
 	simulator, err := startSimulator(ctx, filepath.Join(d.bin, "maassim"), d.world)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (d *demo) start(ctx context.Context) error {
 	d.simulator = simulator
 	d.terraform.env = append(d.terraform.env, simulator.exports...)
 	d.terraform.env = append(d.terraform.env, "MAASLXD_LEDGER="+d.ledger())
-	return d.bare(ctx)
+	return d.checkBareMachines(ctx)
 }
 
 // ledger is the demo's own. The key of the fleet is made beside it.
@@ -124,10 +124,10 @@ func (d *demo) create(ctx context.Context) error {
 	if err := d.terraform.run(ctx, "get"); err != nil {
 		return err
 	}
-	if err := d.terraform.brief(ctx, "apply", "-auto-approve"); err != nil {
+	if err := d.terraform.runBriefly(ctx, "apply", "-auto-approve"); err != nil {
 		return err
 	}
-	fleet, err := d.show(ctx)
+	fleet, err := d.showFleet(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func (d *demo) create(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(d.ledger()), "lxd-client.pem")); err != nil {
 		return fmt.Errorf("the fleet's key was not made beside the ledger: %w", err)
 	}
-	return d.look(ctx)
+	return d.checkVMs(ctx)
 }
 
-// look wants each VM to have an address and to run, and notes them.
-func (d *demo) look(ctx context.Context) error {
+// checkVMs wants each VM to have an address and to run, and notes them.
+func (d *demo) checkVMs(ctx context.Context) error {
 	var addresses map[string][]string
-	if err := d.terraform.read(ctx, "addresses", &addresses); err != nil {
+	if err := d.terraform.readOutput(ctx, "addresses", &addresses); err != nil {
 		return err
 	}
 	if err := checkAddresses(addresses); err != nil {
@@ -157,11 +157,11 @@ func (d *demo) look(ctx context.Context) error {
 }
 
 // replan wants a plan without changes.
-func (d *demo) replan(ctx context.Context) error { return d.unchanged(ctx) }
+func (d *demo) replan(ctx context.Context) error { return d.checkNoChanges(ctx) }
 
-// unchanged wants a plan without changes for the arguments.
-func (d *demo) unchanged(ctx context.Context, args ...string) error {
-	err := d.terraform.brief(ctx, append([]string{"plan", "-detailed-exitcode"}, args...)...)
+// checkNoChanges wants a plan without changes for the arguments.
+func (d *demo) checkNoChanges(ctx context.Context, args ...string) error {
+	err := d.terraform.runBriefly(ctx, append([]string{"plan", "-detailed-exitcode"}, args...)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 2 {
 		return errors.New("the plan after the apply has changes, want none")
@@ -172,7 +172,7 @@ func (d *demo) unchanged(ctx context.Context, args ...string) error {
 // change plans another zone for a host, makes sure that nothing else is done
 // and nothing is replaced, and applies.
 func (d *demo) change(ctx context.Context) error {
-	if err := d.terraform.brief(ctx, "plan", "-out=change.tfplan", "-var", newZones); err != nil {
+	if err := d.terraform.runBriefly(ctx, "plan", "-out=change.tfplan", "-var", newZones); err != nil {
 		return err
 	}
 	plan, err := d.terraform.output(ctx, "show", "-json", "change.tfplan")
@@ -182,10 +182,10 @@ func (d *demo) change(ctx context.Context) error {
 	if err := checkInPlace(plan, movedAddress); err != nil {
 		return err
 	}
-	if err := d.terraform.brief(ctx, "apply", "change.tfplan"); err != nil {
+	if err := d.terraform.runBriefly(ctx, "apply", "change.tfplan"); err != nil {
 		return err
 	}
-	fleet, err := d.show(ctx)
+	fleet, err := d.showFleet(ctx)
 	if err != nil {
 		return err
 	}
@@ -200,16 +200,16 @@ func (d *demo) change(ctx context.Context) error {
 		return err
 	}
 	fmt.Print("The same VMs are on the same hosts, and run.\n\n")
-	return d.unchanged(ctx, "-var", newZones)
+	return d.checkNoChanges(ctx, "-var", newZones)
 }
 
 // destroy destroys everything.
 func (d *demo) destroy(ctx context.Context) error {
-	return d.terraform.brief(ctx, "destroy", "-auto-approve", "-var", newZones)
+	return d.terraform.runBriefly(ctx, "destroy", "-auto-approve", "-var", newZones)
 }
 
-// left looks at the simulator from outside: nothing may be left.
-func (d *demo) left(ctx context.Context) error {
+// checkNothingLeft looks at the simulator from outside: nothing may be left.
+func (d *demo) checkNothingLeft(ctx context.Context) error {
 	left, err := d.simulator.instances(ctx)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (d *demo) left(ctx context.Context) error {
 		return fmt.Errorf("%d instances are left after the destroy: %+v", len(left), left)
 	}
 	fmt.Println("No instance is left.")
-	listening, err := d.simulator.listening(ctx)
+	listening, err := d.simulator.countLXDs(ctx)
 	if err != nil {
 		return err
 	}
@@ -226,15 +226,15 @@ func (d *demo) left(ctx context.Context) error {
 		return fmt.Errorf("%d LXDs are left after the destroy", listening)
 	}
 	fmt.Println("No LXD is left.")
-	if err := d.bare(ctx); err != nil {
+	if err := d.checkBareMachines(ctx); err != nil {
 		return err
 	}
 	fmt.Println("No VM and no VM host is left in MAAS. The machines are Ready, nobody's, and without a mark.")
 	return nil
 }
 
-// bare shows the machines, and wants nothing but bare metal.
-func (d *demo) bare(ctx context.Context) error {
+// checkBareMachines shows the machines, and wants nothing but bare metal.
+func (d *demo) checkBareMachines(ctx context.Context) error {
 	machines, err := d.simulator.machines(ctx)
 	if err != nil {
 		return err
@@ -252,10 +252,10 @@ func (d *demo) inspect(ctx context.Context) error {
 	return printCalls(os.Stdout, calls)
 }
 
-// show prints the fleet as a table and returns it.
-func (d *demo) show(ctx context.Context) (map[string]host, error) {
+// showFleet prints the fleet as a table and returns it.
+func (d *demo) showFleet(ctx context.Context) (map[string]host, error) {
 	var fleet map[string]host
-	if err := d.terraform.read(ctx, "fleet", &fleet); err != nil {
+	if err := d.terraform.readOutput(ctx, "fleet", &fleet); err != nil {
 		return nil, err
 	}
 	fmt.Println()

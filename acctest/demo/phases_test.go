@@ -28,7 +28,7 @@ func TestCopyConfiguration(t *testing.T) {
 
 func TestWithoutOurs(t *testing.T) {
 	t.Parallel()
-	got := withoutOurs([]string{"HOME=/home/u", "MAASLXD_LEDGER=/home/u/ledger.db", "MAASLXD_LXD_CLIENT_KEY=secret"})
+	got := withoutProviderVariables([]string{"HOME=/home/u", "MAASLXD_LEDGER=/home/u/ledger.db", "MAASLXD_LXD_CLIENT_KEY=secret"})
 	if diff := cmp.Diff([]string{"HOME=/home/u"}, got); diff != "" {
 		t.Errorf("the demo must not touch the user's ledger or key, -want +got:\n%s", diff)
 	}

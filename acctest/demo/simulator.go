@@ -19,8 +19,8 @@ const (
 	// startTimeout is how long the simulator may take to say where it is: it
 	// only reads a file and listens.
 	startTimeout = 10 * time.Second
-	// steerTimeout bounds one look at the simulator from outside.
-	steerTimeout = 10 * time.Second
+	// requestTimeout bounds one look at the simulator from outside.
+	requestTimeout = 10 * time.Second
 	// stopTimeout is how long it may take to end.
 	stopTimeout = 5 * time.Second
 )
@@ -124,7 +124,7 @@ type instance struct {
 // instances lists what is in the simulated LXDs, whatever MAAS knows.
 func (s *simulator) instances(ctx context.Context) ([]instance, error) {
 	var list []instance
-	return list, s.look(ctx, "/_sim/instances", &list)
+	return list, s.getJSON(ctx, "/_sim/instances", &list)
 }
 
 // machine is one that MAAS knows.
@@ -143,13 +143,13 @@ type machine struct {
 // machines lists what the simulated MAAS knows.
 func (s *simulator) machines(ctx context.Context) ([]machine, error) {
 	var list []machine
-	return list, s.look(ctx, "/_sim/machines", &list)
+	return list, s.getJSON(ctx, "/_sim/machines", &list)
 }
 
-// listening counts the LXDs that there are.
-func (s *simulator) listening(ctx context.Context) (int, error) {
+// countLXDs counts the LXDs that there are.
+func (s *simulator) countLXDs(ctx context.Context) (int, error) {
 	var list []struct{}
-	err := s.look(ctx, "/_sim/lxd", &list)
+	err := s.getJSON(ctx, "/_sim/lxd", &list)
 	return len(list), err
 }
 
@@ -172,12 +172,12 @@ type route struct {
 // journal sums up the calls that the simulator got.
 func (s *simulator) journal(ctx context.Context) (calls, error) {
 	var c calls
-	return c, s.look(ctx, "/_sim/journal?calls=0", &c)
+	return c, s.getJSON(ctx, "/_sim/journal?calls=0", &c)
 }
 
-// look reads a page of the simulator's steering.
-func (s *simulator) look(ctx context.Context, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, steerTimeout)
+// getJSON reads a page of the simulator's steering.
+func (s *simulator) getJSON(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	fmt.Printf("$ curl %s%s\n", s.root, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.root+path, nil)
@@ -206,18 +206,18 @@ func printCalls(out io.Writer, c calls) error {
 	for _, r := range c.Routes {
 		fmt.Fprintf(table, "%d\t%d\t%s\n", r.Calls, r.Failed, r.Route)
 	}
-	total, lxd := sum(c.Routes), sum(c.LXD.Routes)
+	total, lxd := sumCalls(c.Routes), sumCalls(c.LXD.Routes)
 	fmt.Fprintf(table, "%d\t%d\ttotal, over %d connections\n", total.Calls, total.Failed, c.Connections)
 	fmt.Fprintf(table, "%d\t%d\tof the LXDs themselves\n", lxd.Calls, lxd.Failed)
 	table.Flush()
 	if total.Calls == 0 || lxd.Calls == 0 {
-		return errNoCalls
+		return errCallsMissing
 	}
 	return nil
 }
 
-// sum adds up calls.
-func sum(routes []route) (total route) {
+// sumCalls adds up calls.
+func sumCalls(routes []route) (total route) {
 	for _, r := range routes {
 		total.Calls += r.Calls
 		total.Failed += r.Failed

@@ -97,7 +97,7 @@ func TestLook(t *testing.T) {
 	if diff := cmp.Diff([]machine{{Name: "node1", Status: "Ready", Hosted: "kvm-1"}}, machines); err != nil || diff != "" {
 		t.Errorf("machines: %v, -want +got:\n%s", err, diff)
 	}
-	if n, err := s.listening(t.Context()); n != 2 || err != nil {
+	if n, err := s.countLXDs(t.Context()); n != 2 || err != nil {
 		t.Errorf("got %d LXDs, %v, want 2", n, err)
 	}
 	calls, err := s.journal(t.Context())

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/cli"
 )
 
-// graceful is how long an interrupted CLI may take to save its state.
-const graceful = 30 * time.Second
+// interruptTimeout is how long an interrupted CLI may take to save its state.
+const interruptTimeout = 30 * time.Second
 
 // terraform runs one CLI in one directory.
 type terraform struct {
@@ -39,43 +39,43 @@ func newTerraform(c cli.CLI, dir string, env []string) *terraform {
 
 // run shows the command and what it prints.
 func (t *terraform) run(ctx context.Context, args ...string) error {
-	fmt.Println(t.bold("$ " + t.line(args)))
+	fmt.Println(t.inBold("$ " + t.commandLine(args)))
 	cmd := t.command(ctx, args)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", t.line(args), err)
+		return fmt.Errorf("%s: %w", t.commandLine(args), err)
 	}
 	return nil
 }
 
-// brief is run without details: only the gist of what the CLI prints is shown.
-func (t *terraform) brief(ctx context.Context, args ...string) error {
+// runBriefly is run without details: only the gist of what the CLI prints is shown.
+func (t *terraform) runBriefly(ctx context.Context, args ...string) error {
 	args = slices.Insert(slices.Clone(args), 1, "-no-color")
-	fmt.Println(t.bold("$ " + t.line(args) + " | grep -E '" + gist + "'"))
+	fmt.Println(t.inBold("$ " + t.commandLine(args) + " | grep -E '" + gistPattern + "'"))
 	cmd := t.command(ctx, args)
 	short := &outline{out: os.Stdout}
 	cmd.Stdout, cmd.Stderr = short, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", t.line(args), err)
+		return fmt.Errorf("%s: %w", t.commandLine(args), err)
 	}
 	return nil
 }
 
 // output shows the command and returns what it prints.
 func (t *terraform) output(ctx context.Context, args ...string) ([]byte, error) {
-	fmt.Println(t.bold("$ " + t.line(args)))
+	fmt.Println(t.inBold("$ " + t.commandLine(args)))
 	cmd := t.command(ctx, args)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", t.line(args), err, stderr.Bytes())
+		return nil, fmt.Errorf("%s: %w\n%s", t.commandLine(args), err, stderr.Bytes())
 	}
 	return out, nil
 }
 
-// read reads an output of the configuration.
-func (t *terraform) read(ctx context.Context, name string, into any) error {
+// readOutput reads an output of the configuration.
+func (t *terraform) readOutput(ctx context.Context, name string, into any) error {
 	text, err := t.output(ctx, "output", "-json", name)
 	if err != nil {
 		return err
@@ -91,12 +91,12 @@ func (t *terraform) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path, args...)
 	cmd.Dir, cmd.Env = t.dir, t.env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = graceful
+	cmd.WaitDelay = interruptTimeout
 	return cmd
 }
 
-// line is the command as typed in a shell.
-func (t *terraform) line(args []string) string {
+// commandLine is the command as typed in a shell.
+func (t *terraform) commandLine(args []string) string {
 	words := []string{filepath.Base(t.path)}
 	for _, arg := range args {
 		if strings.ContainsAny(arg, `"[]{} `) {
@@ -107,8 +107,8 @@ func (t *terraform) line(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// bold is the text in bold on a terminal.
-func (t *terraform) bold(text string) string {
+// inBold is the text in bold on a terminal.
+func (t *terraform) inBold(text string) string {
 	if !t.terminal {
 		return text
 	}

@@ -57,12 +57,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	model := world(args[0], key.Certificate)
-	s, err := start(ctx, dir, model)
+	model := operatorModel(args[0], key.Certificate)
+	s, err := buildAndStart(ctx, dir, model)
 	if err != nil {
 		return err
 	}
-	defer s.end()
+	defer s.stopProcess()
 	env, err := s.environment(ctx, args[0], dir, key, model.Hosts)
 	if err != nil {
 		return err
@@ -76,17 +76,17 @@ func run(ctx context.Context, args []string) error {
 
 // simulator is a maassim that runs.
 type simulator struct {
-	cmd   *exec.Cmd
-	url   string
-	key   string
-	steer string
+	cmd        *exec.Cmd
+	url        string
+	key        string
+	controlURL string
 }
 
 // accessLine is what a maassim prints first.
 var accessLine = regexp.MustCompile(`^export MAAS_API_URL=(\S+) MAAS_API_KEY=(\S+)`)
 
-// start builds a maassim and starts it.
-func start(ctx context.Context, dir string, model sim.Model) (*simulator, error) {
+// buildAndStart builds a maassim and starts it.
+func buildAndStart(ctx context.Context, dir string, model sim.Model) (*simulator, error) {
 	program, file := filepath.Join(dir, "maassim"), filepath.Join(dir, "model.json")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/maaslxd/maaslxd/acctest/maassim").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("cannot build maassim: %w\n%s", err, out)
@@ -98,14 +98,14 @@ func start(ctx context.Context, dir string, model sim.Model) (*simulator, error)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
-	return launch(exec.Command(program, "-model", file)) //nolint:noctx // end stops it, once the command has ended
+	return startSimulator(exec.Command(program, "-model", file)) //nolint:noctx // end stops it, once the command has ended
 }
 
-// launch starts a maassim, which says how it is reached. It is stopped where it does not.
+// startSimulator starts a maassim, which says how it is reached. It is stopped where it does not.
 // Its process group is its own: a Ctrl-C is for the suite, which cleans up on it.
-func launch(cmd *exec.Cmd) (*simulator, error) {
+func startSimulator(cmd *exec.Cmd) (*simulator, error) {
 	cmd.Stderr = os.Stderr
-	keepApart(cmd)
+	setProcessGroup(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -118,27 +118,27 @@ func launch(cmd *exec.Cmd) (*simulator, error) {
 	lines.Scan()
 	access := accessLine.FindStringSubmatch(lines.Text())
 	if access == nil {
-		s.end()
+		s.stopProcess()
 		return nil, fmt.Errorf("maassim does not say how it is reached, but %q", lines.Text())
 	}
-	s.url, s.key, s.steer = access[1], access[2], strings.TrimSuffix(access[1], "/MAAS")+"/_sim"
+	s.url, s.key, s.controlURL = access[1], access[2], strings.TrimSuffix(access[1], "/MAAS")+"/_sim"
 	return s, nil
 }
 
-// end stops the simulator, which has a moment to end by itself.
-func (s *simulator) end() {
+// stopProcess stops the simulator, which has a moment to end by itself.
+func (s *simulator) stopProcess() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	kill := time.AfterFunc(endTime, func() { _ = s.cmd.Process.Kill() })
+	kill := time.AfterFunc(stopTimeout, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = s.cmd.Wait()
 }
 
-// endTime is how long the simulator may take to end.
-const endTime = 5 * time.Second
+// stopTimeout is how long the simulator may take to end.
+const stopTimeout = 5 * time.Second
 
-// servers are the LXDs that listen.
-func (s *simulator) servers(ctx context.Context) (all []sim.LXD, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.steer+"/lxd", nil)
+// listLXDs are the LXDs that listen.
+func (s *simulator) listLXDs(ctx context.Context) (all []sim.LXD, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.controlURL+"/lxd", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +153,12 @@ func (s *simulator) servers(ctx context.Context) (all []sim.LXD, err error) {
 // environment are the variables by which the suite reaches the simulator, as it
 // reaches a real MAAS.
 func (s *simulator) environment(ctx context.Context, column, dir string, key fleetkey.Key, hosts []sim.HostModel) ([]string, error) {
-	servers, err := s.servers(ctx)
+	servers, err := s.listLXDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if column == "lxd" {
-		if err := s.note(ctx, hosts, servers); err != nil {
+		if err := s.markHostMachines(ctx, hosts, servers); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *simulator) environment(ctx context.Context, column, dir string, key fle
 		addresses = append(addresses, l.Address)
 	}
 	var machines []string
-	for n := range lent {
+	for n := range lentMachines {
 		machines = append(machines, fmt.Sprintf("metal%d", n+1))
 	}
 	drive, err := filepath.Abs("acctest/distant/drive")
@@ -183,6 +183,6 @@ func (s *simulator) environment(ctx context.Context, column, dir string, key fle
 		"MAAS_API_URL=" + s.url, "MAAS_API_KEY=" + s.key, "MAASLXD_ACC_COLUMN=" + column, "MAASLXD_ACC_ALIKE=yes",
 		"MAASLXD_ACC_VM_HOST=alpha", "MAASLXD_ACC_VM_HOST2=beta", "MAASLXD_ACC_ZONE=south", "MAASLXD_ACC_POOL=compute", "MAASLXD_ACC_IMAGE=ubuntu/noble",
 		"MAASLXD_ACC_LXD=" + strings.Join(addresses, ","), "MAASLXD_ACC_LXD_CERT=" + filepath.Join(dir, "lxd-cert.pem"), "MAASLXD_ACC_LXD_KEY=" + filepath.Join(dir, "lxd-key.pem"),
-		"MAASLXD_ACC_DRIVE=" + drive, "MAASLXD_ACC_MACHINES=" + strings.Join(machines, ","), "MAASLXD_ACC_POLL_INTERVAL=100ms", "MAASLXD_ACC_PARALLEL=8", "MAASSIM_STEER=" + s.steer,
+		"MAASLXD_ACC_DRIVE=" + drive, "MAASLXD_ACC_MACHINES=" + strings.Join(machines, ","), "MAASLXD_ACC_POLL_INTERVAL=100ms", "MAASLXD_ACC_PARALLEL=8", "MAASSIM_STEER=" + s.controlURL,
 	}, nil
 }

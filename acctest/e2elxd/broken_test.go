@@ -33,7 +33,7 @@ func TestRealBrokenHosts(t *testing.T) {
 		"occupied": {
 			reason: "Something lies where the pool is to be.",
 			change: pool(cloudinit.StoragePool{Driver: cloudinit.Dir, Source: "/srv/data"}),
-			before: []func(*testing.T, machine){func(t *testing.T, m machine) { m.write(t, "/srv/data/precious", "bytes", "0600") }},
+			before: []func(*testing.T, machine){func(t *testing.T, m machine) { m.writeFile(t, "/srv/data/precious", "bytes", "0600") }},
 			want:   []string{"connection refused", "no storage pool default of the driver dir", "/srv/data", "empty"},
 			clouds: "('lxd', ",
 		},
@@ -46,7 +46,7 @@ func TestRealBrokenHosts(t *testing.T) {
 		"lxd": {
 			reason: "There is neither LXD nor snapd.",
 			change: pool(cloudinit.StoragePool{Driver: cloudinit.Dir}),
-			before: []func(*testing.T, machine){func(t *testing.T, m machine) { m.discard(t, "/usr/bin/lxd") }},
+			before: []func(*testing.T, machine){func(t *testing.T, m machine) { m.removeFile(t, "/usr/bin/lxd") }},
 			want:   []string{"connection refused", "neither snapd nor LXD"},
 			clouds: "('scripts-user', ",
 		},
@@ -73,17 +73,17 @@ func TestRealBrokenHosts(t *testing.T) {
 			hostname := "no-" + name
 			w := newWorld(t, hostname)
 			t.Log(tc.reason)
-			step, m := w.begin(t, w.spec(hostname, tc.change), tc.before...)
-			if said := m.booted(t); !strings.Contains(said, tc.clouds) {
+			step, m := w.beginHost(t, w.hostSpec(hostname, tc.change), tc.before...)
+			if said := m.waitForCloudInit(t); !strings.Contains(said, tc.clouds) {
 				t.Errorf("cloud-init says %s, want %s", said, tc.clouds)
 			}
 			var res engine.Result[engine.Host]
-			for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Second) {
+			for began := time.Now(); time.Since(began) < shortTimeout; time.Sleep(time.Second) {
 				var err error
 				if res, err = step(t.Context()); err != nil || res.Done {
 					t.Fatalf("want the engine to wait, got %+v, %v", res, err)
 				}
-				if saysAll(res.Message, tc.want) {
+				if containsAll(res.Message, tc.want) {
 					t.Log(res.Message)
 					return
 				}
@@ -93,7 +93,7 @@ func TestRealBrokenHosts(t *testing.T) {
 	}
 }
 
-func saysAll(message string, words []string) bool {
+func containsAll(message string, words []string) bool {
 	for _, word := range words {
 		if !strings.Contains(message, word) {
 			return false
@@ -105,8 +105,8 @@ func saysAll(message string, words []string) bool {
 // occupyPort lets something listen on LXD's port from the start.
 func occupyPort(t *testing.T, m machine) {
 	t.Helper()
-	m.write(t, "/etc/systemd/system/squatter.socket",
+	m.writeFile(t, "/etc/systemd/system/squatter.socket",
 		"[Socket]\nListenStream=8443\nAccept=yes\n", "0644")
-	m.write(t, "/etc/systemd/system/squatter@.service", "[Service]\nExecStart=/bin/cat\nStandardInput=socket\n", "0644")
-	m.write(t, "/etc/systemd/system/sockets.target.d/squatter.conf", "[Unit]\nWants=squatter.socket\n", "0644")
+	m.writeFile(t, "/etc/systemd/system/squatter@.service", "[Service]\nExecStart=/bin/cat\nStandardInput=socket\n", "0644")
+	m.writeFile(t, "/etc/systemd/system/sockets.target.d/squatter.conf", "[Unit]\nWants=squatter.socket\n", "0644")
 }

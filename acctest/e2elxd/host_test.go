@@ -20,8 +20,8 @@ import (
 //go:embed testdata/kubeadm-join.yaml
 var kubeadmJoin []byte
 
-// userPart is what a user runs beside our part.
-const userPart = "#!/bin/sh\nlxc query /1.0/projects/maas >/run/user-part\n"
+// userScript is what a user runs beside our part.
+const userScript = "#!/bin/sh\nlxc query /1.0/projects/maas >/run/user-part\n"
 
 // TestRealHosts brings hosts about, and sees from outside what became of them; then
 // once more after a reboot, and after a first boot that cloud-init takes for
@@ -43,9 +43,9 @@ func TestRealHosts(t *testing.T) {
 			},
 			want: view{
 				Pools:    map[string]string{"default": "dir"},
-				Profiles: map[string]device{"default": {"pool": "default", "nictype": "bridged", "parent": "br0"}},
+				Profiles: map[string]profileSummary{"default": {"pool": "default", "nictype": "bridged", "parent": "br0"}},
 			},
-			more: vendorRan,
+			more: wantVendorDataRan,
 		},
 		"rich": {
 			reason: "LXD comes from its snap, between two stages of cloud-init; there are pools, a network, limits, a user's part and one that joins a cluster.",
@@ -58,17 +58,17 @@ func TestRealHosts(t *testing.T) {
 				}
 				s.LXD.Project = cloudinit.Project{Description: "VMs of MAAS", Limits: map[string]string{"virtual-machines": "20"}}
 				s.LXD.Profile = cloudinit.Profile{Pool: "slow", Network: "lxdbr0", Config: map[string]string{"limits.cpu": "2"}}
-				s.LXD.Extra = [][]byte{[]byte(userPart)}
+				s.LXD.Extra = [][]byte{[]byte(userScript)}
 				s.Machine.Deploy.UserData = kubeadmJoin
 			},
-			before: []func(*testing.T, machine){onlyBySnap},
+			before: []func(*testing.T, machine){installLXDBySnap},
 			want: view{
 				Pools:    map[string]string{"default": "btrfs", "slow": "dir"},
 				Networks: map[string]string{"lxdbr0": "10.10.10.1/24"},
 				Limits:   map[string]string{"limits.virtual-machines": "20"},
-				Profiles: map[string]device{"default": {"pool": "slow", "network": "lxdbr0", "limits.cpu": "2"}},
+				Profiles: map[string]profileSummary{"default": {"pool": "slow", "network": "lxdbr0", "limits.cpu": "2"}},
 			},
-			more: othersRan,
+			more: wantAllPartsRan,
 		},
 	}
 	for name, tc := range cases {
@@ -76,21 +76,21 @@ func TestRealHosts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, name)
 			t.Log(tc.reason)
-			spec := w.spec(name, tc.change)
+			spec := w.hostSpec(name, tc.change)
 			began := time.Now()
-			step, m := w.begin(t, spec, tc.before...)
+			step, m := w.beginHost(t, spec, tc.before...)
 			installed := time.Since(began)
-			host := w.ready(t, step)
+			host := w.waitUntilReady(t, step)
 			t.Logf(name+": installed in %.1f s, Ready %.1f s after that", installed.Seconds(), (time.Since(began) - installed).Seconds())
 			if len(host.VMHost.StoragePools) != len(tc.want.Pools) || host.VMHost.Version == "" {
 				t.Errorf("MAAS knows another host: %+v", host.VMHost)
 			}
 			check := func(when string) {
 				t.Helper()
-				if said := m.booted(t); !strings.Contains(said, `"errors": []`) || !strings.Contains(said, "DataSourceMAAS") {
+				if said := m.waitForCloudInit(t); !strings.Contains(said, `"errors": []`) || !strings.Contains(said, "DataSourceMAAS") {
 					t.Errorf("%s: cloud-init says %s", when, said)
 				}
-				if diff := cmp.Diff(tc.want, w.look(t, host)); diff != "" {
+				if diff := cmp.Diff(tc.want, w.readViewOverHTTPS(t, host)); diff != "" {
 					t.Errorf("%s: seen from outside, -want +got:\n%s", when, diff)
 				}
 				if when != afterReboot { // which runs none of it again
@@ -98,13 +98,13 @@ func TestRealHosts(t *testing.T) {
 				}
 			}
 			check("after the first boot")
-			before := m.must(t, fingerprint)
-			m.restart(t)
+			before := m.mustRunScript(t, fingerprintScript)
+			m.reboot(t)
 			check(afterReboot)
-			m.must(t, "cloud-init clean --logs")
-			m.restart(t)
+			m.mustRunScript(t, "cloud-init clean --logs")
+			m.reboot(t)
 			check("after the same first boot again")
-			if after := m.must(t, fingerprint); after != before {
+			if after := m.mustRunScript(t, fingerprintScript); after != before {
 				t.Errorf("LXD was made anew:\n%s\ninstead of\n%s", after, before)
 			}
 			res, err := step(t.Context())
@@ -117,57 +117,57 @@ func TestRealHosts(t *testing.T) {
 
 const afterReboot = "after a reboot"
 
-// fingerprint shows what of an LXD must not change: its certificate, and what it
+// fingerprintScript shows what of an LXD must not change: its certificate, and what it
 // holds.
-const fingerprint = `sha256sum /var/lib/lxd/server.crt
+const fingerprintScript = `sha256sum /var/lib/lxd/server.crt
 lxc storage list --format csv; lxc network list --format csv; lxc config trust list --format csv; lxc project list --format csv
 lxc profile show default --project maas`
 
-// ready waits for the host.
-func (w *world) ready(t *testing.T, step func(context.Context) (engine.Result[engine.Host], error)) engine.Host {
+// waitUntilReady waits for the host.
+func (w *world) waitUntilReady(t *testing.T, step func(context.Context) (engine.Result[engine.Host], error)) engine.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	host, err := engine.Wait(ctx, step)
+	host, err := engine.WaitUntilDone(ctx, step)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return host
 }
 
-// onlyBySnap lets LXD be there once snapd has installed it.
-func onlyBySnap(t *testing.T, m machine) {
+// installLXDBySnap lets LXD be there once snapd has installed it.
+func installLXDBySnap(t *testing.T, m machine) {
 	t.Helper()
-	m.discard(t, "/usr/bin/lxd")
-	m.write(t, "/usr/bin/snap", "#!/bin/sh\nexec /usr/local/lib/maaslxd/snap \"$@\"\n", "0755")
+	m.removeFile(t, "/usr/bin/lxd")
+	m.writeFile(t, "/usr/bin/snap", "#!/bin/sh\nexec /usr/local/lib/maaslxd/snap \"$@\"\n", "0755")
 }
 
-// vendorRan checks that our part took nothing from MAAS's own.
-func vendorRan(t *testing.T, m machine) {
+// wantVendorDataRan checks that our part took nothing from MAAS's own.
+func wantVendorDataRan(t *testing.T, m machine) {
 	t.Helper()
-	m.must(t, "test -e /run/maas-vendor-data")
+	m.mustRunScript(t, "test -e /run/maas-vendor-data")
 }
 
-// othersRan checks that each part had its effect, in its turn.
-func othersRan(t *testing.T, m machine) {
+// wantAllPartsRan checks that each part had its effect, in its turn.
+func wantAllPartsRan(t *testing.T, m machine) {
 	t.Helper()
 	if warned := strings.Join(cloudinit.Warnings(kubeadmJoin), " "); !strings.Contains(warned, "runcmd: replaces MAAS's") {
 		t.Errorf("nobody was warned that the bootstrap part takes MAAS's runcmd: %s", warned)
 	}
-	if _, err := m.do(t.Context(), "test -e /run/maas-vendor-data"); err == nil {
+	if _, err := m.runScript(t.Context(), "test -e /run/maas-vendor-data"); err == nil {
 		t.Error("MAAS's runcmd ran beside another one, contrary to the warning")
 	}
-	if got := m.must(t, "cat /run/user-part"); !strings.Contains(got, `"VMs of MAAS"`) {
+	if got := m.mustRunScript(t, "cat /run/user-part"); !strings.Contains(got, `"VMs of MAAS"`) {
 		t.Errorf("the user's part ran before the host was ready: %s", got)
 	}
-	calls := m.must(t, "cat /var/log/kubeadm-stand-in.log")
+	calls := m.mustRunScript(t, "cat /var/log/kubeadm-stand-in.log")
 	if !strings.Contains(calls, "kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml") || !strings.Contains(calls, "name: 'rich") {
 		t.Errorf("kubeadm was called otherwise: %s", calls)
 	}
-	if got := m.must(t, "cat /run/cluster-api/bootstrap-success.complete /etc/kubernetes/pki/note"); !strings.HasPrefix(got, "success") {
+	if got := m.mustRunScript(t, "cat /run/cluster-api/bootstrap-success.complete /etc/kubernetes/pki/note"); !strings.HasPrefix(got, "success") {
 		t.Errorf("the bootstrap part did not end: %s", got)
 	}
-	snaps := slices.Collect(strings.Lines(m.must(t, "cat /var/log/snap-stand-in.log")))
+	snaps := slices.Collect(strings.Lines(m.mustRunScript(t, "cat /var/log/snap-stand-in.log")))
 	want := "snap install lxd --channel=5.21/stable\n"
 	if i := slices.Index(snaps, want); i < 0 || slices.Contains(snaps[i+1:], want) {
 		t.Errorf("snapd was not asked once to install LXD: %q", snaps)

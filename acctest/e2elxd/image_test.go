@@ -36,7 +36,7 @@ func ensureImage() (string, error) {
 		return "", fmt.Errorf("cannot build the image: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "e2e-lxd: built the image in %d s\n", int(time.Since(began).Seconds()))
-	return folder, dropOthers(cache, key)
+	return folder, removeOtherImages(cache, key)
 }
 
 // imageKey names the image by what it is made of, and the month.
@@ -54,8 +54,8 @@ func imageKey(folder string, now time.Time) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], err
 }
 
-// dropOthers removes images that nothing will use any more.
-func dropOthers(cache, key string) error {
+// removeOtherImages removes images that nothing will use any more.
+func removeOtherImages(cache, key string) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
 		return err

@@ -14,17 +14,17 @@ type machine struct {
 	name string
 }
 
-// install makes the machine, with what MAAS's installer leaves on its disk, and
+// installMachine makes the machine, with what MAAS's installer leaves on its disk, and
 // what the test does to it before it boots.
-func (n network) install(t *testing.T, hostname, mac string, files map[string]string, before ...func(*testing.T, machine)) machine {
+func (n network) installMachine(t *testing.T, hostname, mac string, files map[string]string, before ...func(*testing.T, machine)) machine {
 	t.Helper()
 	d := n.daemon
-	m := machine{daemon: d, name: prefix + hostname}
+	m := machine{daemon: d, name: runPrefix + hostname}
 	d.lxc(t, "init", "machine", m.name, "--quiet")
-	t.Cleanup(func() { m.saveLogs(t); m.remove() })
+	t.Cleanup(func() { m.saveLogs(t); m.deleteContainer() })
 	d.lxc(t, "config", "device", "add", m.name, "eth0", "nic", "nictype=bridged", "parent="+n.bridge, "name=eth0", "hwaddr="+mac)
 	for path, text := range files {
-		m.write(t, path, text, "0600")
+		m.writeFile(t, path, text, "0600")
 	}
 	for _, f := range before {
 		f(t, m)
@@ -33,14 +33,14 @@ func (n network) install(t *testing.T, hostname, mac string, files map[string]st
 	return m
 }
 
-func (m machine) remove() {
+func (m machine) deleteContainer() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, _ = m.run(ctx, nil, "lxc", "delete", "--force", m.name) // all of it ends with the run
 }
 
-// write puts a file on the machine's disk.
-func (m machine) write(t *testing.T, path, text, mode string) {
+// writeFile puts a file on the machine's disk.
+func (m machine) writeFile(t *testing.T, path, text, mode string) {
 	t.Helper()
 	_, err := m.run(t.Context(), []byte(text), "lxc", "file", "push", "-", m.name+path, "--create-dirs", "--uid=0", "--gid=0", "--mode="+mode)
 	if err != nil {
@@ -48,65 +48,65 @@ func (m machine) write(t *testing.T, path, text, mode string) {
 	}
 }
 
-// discard removes a file from the machine's disk.
-func (m machine) discard(t *testing.T, path string) {
+// removeFile removes a file from the machine's disk.
+func (m machine) removeFile(t *testing.T, path string) {
 	t.Helper()
 	m.lxc(t, "file", "delete", m.name+path)
 }
 
-// do runs a script on the machine, and returns what it says.
-func (m machine) do(ctx context.Context, script string) (string, error) {
+// runScript runs a script on the machine, and returns what it says.
+func (m machine) runScript(ctx context.Context, script string) (string, error) {
 	out, err := m.run(ctx, nil, "lxc", "exec", m.name, "--", "sh", "-c", script)
 	return strings.TrimSpace(out), err
 }
 
-// must runs a script on the machine that succeeds.
-func (m machine) must(t *testing.T, script string) string {
+// mustRunScript runs a script on the machine that succeeds.
+func (m machine) mustRunScript(t *testing.T, script string) string {
 	t.Helper()
-	out, err := m.do(t.Context(), script)
+	out, err := m.runScript(t.Context(), script)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// booted waits until cloud-init has ended, and returns what it says of itself:
+// waitForCloudInit waits until cloud-init has ended, and returns what it says of itself:
 // "done" or "error", with the reasons.
-func (m machine) booted(t *testing.T) string {
+func (m machine) waitForCloudInit(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	if _, err := m.do(ctx, "until [ -S /run/systemd/private ]; do sleep 0.2; done"); err != nil {
+	if _, err := m.runScript(ctx, "until [ -S /run/systemd/private ]; do sleep 0.2; done"); err != nil {
 		t.Fatal(err)
 	}
-	out, err := m.do(ctx, "cloud-init status --wait >/dev/null; cat /run/cloud-init/result.json")
+	out, err := m.runScript(ctx, "cloud-init status --wait >/dev/null; cat /run/cloud-init/result.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// restart reboots the machine.
-func (m machine) restart(t *testing.T) {
+// reboot reboots the machine.
+func (m machine) reboot(t *testing.T) {
 	t.Helper()
 	m.lxc(t, "restart", "--force", m.name)
 }
 
 // saveLogs keeps what a machine said where a run that failed is looked into.
 func (m machine) saveLogs(t *testing.T) {
-	if !t.Failed() && !*keep {
+	if !t.Failed() && !*keepLogs {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	out, err := m.do(ctx, "tail -n 60 /var/log/cloud-init-output.log; cat /run/cloud-init/result.json; systemctl --failed --no-legend; ip -br addr")
+	out, err := m.runScript(ctx, "tail -n 60 /var/log/cloud-init-output.log; cat /run/cloud-init/result.json; systemctl --failed --no-legend; ip -br addr")
 	if err != nil {
 		out += err.Error()
 	}
 	if t.Failed() {
 		t.Logf("the machine %s says:\n%s", m.name, out)
 	}
-	full, _ := m.do(ctx, "cat /var/log/cloud-init.log /var/log/cloud-init-output.log; journalctl -b --no-pager")
+	full, _ := m.runScript(ctx, "cat /var/log/cloud-init.log /var/log/cloud-init-output.log; journalctl -b --no-pager")
 	if err := os.WriteFile(inFolder(m.name+".log"), []byte(full), 0o600); err != nil {
 		t.Log(err)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	asked = flag.Bool("e2e", false, "boot real hosts, which needs root and the packages that make e2e-lxd installs; what is missing is then a failure")
-	keep  = flag.Bool("e2e.keep", false, "show where the logs are, and leave them there")
+	e2eEnabled = flag.Bool("e2e", false, "boot real hosts, which needs root and the packages that make e2e-lxd installs; what is missing is then a failure")
+	keepLogs   = flag.Bool("e2e.keep", false, "show where the logs are, and leave them there")
 )
 
 // TestMain goes through three processes: one that builds the image, the first
@@ -17,12 +17,12 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	switch stage := os.Getenv(stageVariable); {
-	case !*asked || stage == stageTests:
+	case !*e2eEnabled || stage == stageTests:
 		os.Exit(m.Run())
 	case stage == stageInit:
-		os.Exit(exitStatus(beFirst()))
+		os.Exit(exitStatus(runAsInit()))
 	}
-	os.Exit(exitStatus(outside()))
+	os.Exit(exitStatus(runInNamespaces()))
 }
 
 // exitStatus reports an error of the surroundings, which no test can.
@@ -38,7 +38,7 @@ func exitStatus(status int, err error) int {
 // for.
 func needE2E(t *testing.T) {
 	t.Helper()
-	if !*asked {
+	if !*e2eEnabled {
 		t.Skip("real hosts are booted only where that is asked for, as root on Debian: make e2e-lxd")
 	}
 }

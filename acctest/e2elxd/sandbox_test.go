@@ -23,20 +23,20 @@ const (
 	stageTests     = "tests"
 )
 
-// tools are what a run needs, by the Debian package that brings each.
-var tools = []struct{ name, pkg string }{
+// requiredTools are what a run needs, by the Debian package that brings each.
+var requiredTools = []struct{ name, pkg string }{
 	{"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unsquashfs", "squashfs-tools"}, {"xz", "xz-utils"},
 	{"lxd", "lxd"}, {"lxc", "lxd-client"}, {"cloud-init", "cloud-init"}, {"ip", "iproute2"}, {"nft", "nftables"}, {"losetup", "mount"}, {"mkfs.btrfs", "btrfs-progs"},
 }
 
-// missing says what a run needs and this machine does not have; nil for
+// checkPrerequisites says what a run needs and this machine does not have; nil for
 // nothing.
-func missing() error {
+func checkPrerequisites() error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root: LXD, namespaces and file systems are real here")
 	}
 	var packages []string
-	for _, tool := range tools {
+	for _, tool := range requiredTools {
 		if _, err := exec.LookPath(tool.name); err != nil {
 			packages = append(packages, fmt.Sprintf("%s (package %s)", tool.name, tool.pkg))
 		}
@@ -47,11 +47,11 @@ func missing() error {
 	return nil
 }
 
-// outside builds the image, and runs everything else in new namespaces: their
+// runInNamespaces builds the image, and runs everything else in new namespaces: their
 // processes, mounts and networks end with the first process in them, and that
 // one with this.
-func outside() (int, error) {
-	if err := missing(); err != nil {
+func runInNamespaces() (int, error) {
+	if err := checkPrerequisites(); err != nil {
 		return 0, err
 	}
 	image, err := ensureImage()
@@ -64,17 +64,17 @@ func outside() (int, error) {
 		return 0, err
 	}
 	defer lock.Close()
-	if *keep {
+	if *keepLogs {
 		fmt.Fprintln(os.Stderr, "e2e-lxd: the logs stay in", folder, "until the next run")
 	}
 	runtime.LockOSThread() // its death is what Pdeathsig means
-	cmd := again(&syscall.SysProcAttr{
+	cmd := newSelfCommand(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
 	}, stageVariable+"="+stageInit, folderVariable+"="+folder, imageVariable+"="+image)
 	status, err := runUntilSignal(cmd)
 	sweepCgroups()
-	if *keep {
+	if *keepLogs {
 		return status, err
 	}
 	return status, errors.Join(err, os.RemoveAll(folder))
@@ -100,13 +100,13 @@ func runUntilSignal(cmd *exec.Cmd) (int, error) {
 	return 0, err
 }
 
-// beFirst is the first process of the namespaces. It makes them a small
+// runAsInit is the first process of the namespaces. It makes them a small
 // machine, and collects processes whose parents have ended.
-func beFirst() (int, error) {
-	if err := furnish(); err != nil {
+func runAsInit() (int, error) {
+	if err := mountNamespaceFilesystems(); err != nil {
 		return 0, err
 	}
-	self := again(nil, stageVariable+"="+stageTests)
+	self := newSelfCommand(nil, stageVariable+"="+stageTests)
 	if err := self.Start(); err != nil {
 		return 0, err
 	}
@@ -125,10 +125,10 @@ func beFirst() (int, error) {
 	}
 }
 
-// furnish gives the namespaces their own /proc, /sys and loopback interface.
+// mountNamespaceFilesystems gives the namespaces their own /proc, /sys and loopback interface.
 // What /sys shows of networks is that of who mounts it, and the cgroups below
 // it come along.
-func furnish() error {
+func mountNamespaceFilesystems() error {
 	cgroups := inFolder("cgroups")
 	if err := os.Mkdir(cgroups, 0o700); err != nil {
 		return err
@@ -142,16 +142,16 @@ func furnish() error {
 		"umount --lazy " + cgroups,
 		"ip link set lo up",
 	} {
-		if err := command("sh", "-c", words); err != nil {
+		if err := runCommand("sh", "-c", words); err != nil {
 			return err
 		}
 	}
-	return giveIDs()
+	return delegateSubIDs()
 }
 
-// giveIDs lets root hand out the ids of unprivileged containers, in these
+// delegateSubIDs lets root hand out the ids of unprivileged containers, in these
 // namespaces only.
-func giveIDs() error {
+func delegateSubIDs() error {
 	file, err := os.CreateTemp(os.Getenv(folderVariable), "ids-")
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func giveIDs() error {
 	return err
 }
 
-func command(name string, arguments ...string) error {
+func runCommand(name string, arguments ...string) error {
 	out, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(arguments, " "), err, out)
@@ -172,16 +172,16 @@ func command(name string, arguments ...string) error {
 	return nil
 }
 
-// again is this program once more.
-func again(attributes *syscall.SysProcAttr, variables ...string) *exec.Cmd {
+// newSelfCommand is this program once more.
+func newSelfCommand(attributes *syscall.SysProcAttr, variables ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), variables...), attributes
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd
 }
 
-// patience is how long a machine is given for something small.
-const patience = time.Minute
+// shortTimeout is how long a machine is given for something small.
+const shortTimeout = time.Minute
 
 // waitForPort waits until something listens at the address.
 func waitForPort(address string, most time.Duration) error {

@@ -32,12 +32,12 @@ func TestRealStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("FilesAndDisks", func(t *testing.T) { d.filesAndDisks(t) })
+	t.Run("FilesAndDisks", func(t *testing.T) { d.testFileAndDiskPools(t) })
 	for driver, kernel := range map[cloudinit.Driver]func() bool{cloudinit.LVM: hasDeviceMapper, cloudinit.ZFS: hasZFS} {
 		t.Run(string(driver), func(t *testing.T) {
-			config := rendered(t, cloudinit.StoragePool{Driver: driver, SizeGB: 5})
+			config := renderCloudConfig(t, cloudinit.StoragePool{Driver: driver, SizeGB: 5})
 			checkSchema(t, config)
-			said, err := d.preseed(t, config)
+			said, err := d.applyPreseed(t, config)
 			switch {
 			case kernel() && err != nil:
 				t.Errorf("needs the tools of %s (package lvm2 or zfsutils-linux): this kernel has it, and LXD refuses the pool: %s", driver, said)
@@ -52,33 +52,33 @@ func TestRealStorage(t *testing.T) {
 	}
 }
 
-// filesAndDisks makes pools of btrfs in a file and on a disk.
-func (d daemon) filesAndDisks(t *testing.T) {
-	if said, err := d.preseed(t, rendered(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5})); err != nil {
+// testFileAndDiskPools makes pools of btrfs in a file and on a disk.
+func (d daemon) testFileAndDiskPools(t *testing.T) {
+	if said, err := d.applyPreseed(t, renderCloudConfig(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5})); err != nil {
 		t.Fatal(said)
 	}
 	if got := strings.TrimSpace(d.lxc(t, "storage", "get", "default", "size")); got != "5GB" {
 		t.Errorf("the pool has %s, want 5GB", got)
 	}
-	outside := d.outside(t)
-	holds(t, outside, 5e9)
-	d.forget(t)
-	disk := loopDevice(t, 6e9)
-	onDisk := rendered(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, Source: disk})
-	if said, err := d.preseed(t, onDisk); err != nil {
+	outside := d.connectRestricted(t)
+	wantPoolSize(t, outside, 5e9)
+	d.deleteDefaultPool(t)
+	disk := newLoopDevice(t, 6e9)
+	onDisk := renderCloudConfig(t, cloudinit.StoragePool{Driver: cloudinit.Btrfs, Source: disk})
+	if said, err := d.applyPreseed(t, onDisk); err != nil {
 		t.Fatal(said)
 	}
-	holds(t, outside, 6e9) // the whole disk
+	wantPoolSize(t, outside, 6e9) // the whole disk
 	// The pool's signature stays on the disk, as after a machine's release.
-	d.forget(t)
-	if said, err := d.preseed(t, onDisk); err == nil || !strings.Contains(said, "existing filesystem") {
+	d.deleteDefaultPool(t)
+	if said, err := d.applyPreseed(t, onDisk); err == nil || !strings.Contains(said, "existing filesystem") {
 		t.Errorf("a disk that is occupied was taken: %s, %v", said, err)
 	}
 }
 
-// outside is the LXD over HTTPS, with a certificate that is restricted as that of a
+// connectRestricted is the LXD over HTTPS, with a certificate that is restricted as that of a
 // fleet is.
-func (d daemon) outside(t *testing.T) client.InstanceServer {
+func (d daemon) connectRestricted(t *testing.T) client.InstanceServer {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(inFolder("key-storage"), time.Now())
 	if err != nil {
@@ -98,10 +98,10 @@ func (d daemon) outside(t *testing.T) client.InstanceServer {
 	return conn.UseProject("maas")
 }
 
-// holds checks how large the pool is, in bytes, as who may not see its
+// wantPoolSize checks how large the pool is, in bytes, as who may not see its
 // configuration sees it: a file system says that it has a little less than was
 // asked for, never more.
-func holds(t *testing.T, conn client.InstanceServer, want uint64) {
+func wantPoolSize(t *testing.T, conn client.InstanceServer, want uint64) {
 	t.Helper()
 	space, err := conn.GetStoragePoolResources("default")
 	if err != nil {
@@ -112,14 +112,14 @@ func holds(t *testing.T, conn client.InstanceServer, want uint64) {
 	}
 }
 
-// forget takes the pool away again.
-func (d daemon) forget(t *testing.T) {
+// deleteDefaultPool takes the pool away again.
+func (d daemon) deleteDefaultPool(t *testing.T) {
 	t.Helper()
 	d.lxc(t, "storage", "delete", "default")
 }
 
-// rendered is the cloud-config of a host with one pool.
-func rendered(t *testing.T, pool cloudinit.StoragePool) []byte {
+// renderCloudConfig is the cloud-config of a host with one pool.
+func renderCloudConfig(t *testing.T, pool cloudinit.StoragePool) []byte {
 	t.Helper()
 	certificate, err := os.ReadFile("../../cloudinit/testdata/current.crt")
 	if err != nil {
@@ -169,8 +169,8 @@ func checkSchema(t *testing.T, config []byte) {
 	}
 }
 
-// preseed does what cloud-init's module for LXD does, and returns what LXD said.
-func (d daemon) preseed(t *testing.T, config []byte) (string, error) {
+// applyPreseed does what cloud-init's module for LXD does, and returns what LXD said.
+func (d daemon) applyPreseed(t *testing.T, config []byte) (string, error) {
 	t.Helper()
 	var in struct {
 		LXD struct{ Preseed string }
@@ -181,13 +181,13 @@ func (d daemon) preseed(t *testing.T, config []byte) (string, error) {
 	// Where LXD listens is not what is tested here.
 	text := strings.Replace(in.LXD.Preseed, "10.99.0.1:8443", storageAddress, 1)
 	cmd := exec.CommandContext(t.Context(), "lxd", "init", "--preseed")
-	cmd.Env, cmd.Stdin = d.environ(), strings.NewReader(text)
+	cmd.Env, cmd.Stdin = d.environment(), strings.NewReader(text)
 	out, err := cmd.CombinedOutput()
 	return strings.Join(strings.Fields(string(out)), " "), err
 }
 
-// loopDevice is a disk of so many bytes.
-func loopDevice(t *testing.T, size int64) string {
+// newLoopDevice is a disk of so many bytes.
+func newLoopDevice(t *testing.T, size int64) string {
 	t.Helper()
 	file := t.TempDir() + "/disk"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -201,15 +201,15 @@ func loopDevice(t *testing.T, size int64) string {
 		t.Fatal(err)
 	}
 	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = command("losetup", "--detach", device) })
+	t.Cleanup(func() { _ = runCommand("losetup", "--detach", device) })
 	return device
 }
 
-func hasDeviceMapper() bool { return contains("/proc/misc", "device-mapper") }
+func hasDeviceMapper() bool { return fileContains("/proc/misc", "device-mapper") }
 
-func hasZFS() bool { return contains("/proc/filesystems", "zfs") }
+func hasZFS() bool { return fileContains("/proc/filesystems", "zfs") }
 
-func contains(file, word string) bool {
+func fileContains(file, word string) bool {
 	text, err := os.ReadFile(file)
 	return err == nil && strings.Contains(string(text), word)
 }

@@ -9,38 +9,38 @@ import (
 	"syscall"
 )
 
-// prefix begins the names of what a run could leave behind: its folder, and the
+// runPrefix begins the names of what a run could leave behind: its folder, and the
 // cgroups of its containers, which are in no namespace.
-const prefix = "maaslxd-e2e-"
+const runPrefix = "maaslxd-e2e-"
 
 // newFolder makes the folder of a run, and removes those of runs that were
 // killed. The lock on it, which ends with this process, tells them apart.
 func newFolder() (string, *os.File, error) {
-	old, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
+	old, err := filepath.Glob(filepath.Join(os.TempDir(), runPrefix+"*"))
 	if err != nil {
 		return "", nil, err
 	}
 	for _, folder := range old {
-		if lock, err := lockIn(folder); err == nil {
+		if lock, err := lockFolder(folder); err == nil {
 			err = os.RemoveAll(folder)
 			if err := errors.Join(err, lock.Close()); err != nil {
 				return "", nil, err
 			}
 		}
 	}
-	folder, err := os.MkdirTemp("", prefix)
+	folder, err := os.MkdirTemp("", runPrefix)
 	if err != nil {
 		return "", nil, err
 	}
-	lock, err := lockIn(folder)
+	lock, err := lockFolder(folder)
 	if err != nil {
 		return "", nil, err
 	}
 	return folder, lock, os.Chmod(folder, 0o711) // the machines' root is not root here
 }
 
-// lockIn takes the lock of a folder, or says who has it: somebody.
-func lockIn(folder string) (*os.File, error) {
+// lockFolder takes the lock of a folder, or says who has it: somebody.
+func lockFolder(folder string) (*os.File, error) {
 	lock, err := os.Create(filepath.Join(folder, "lock"))
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func lockIn(folder string) (*os.File, error) {
 func sweepCgroups() {
 	var ours []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && strings.Contains(path, "/lxc.") && strings.Contains(path, "."+prefix) {
+		if err == nil && entry.IsDir() && strings.Contains(path, "/lxc.") && strings.Contains(path, "."+runPrefix) {
 			ours = append(ours, path)
 		}
 		return nil

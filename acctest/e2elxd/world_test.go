@@ -38,19 +38,19 @@ type network struct {
 	maasIP string
 }
 
-var networks atomic.Int32
+var networkCount atomic.Int32
 
 // newNetwork makes the network of a world.
 func newNetwork(t *testing.T) network {
 	t.Helper()
-	d, err := dataCentre()
+	d, err := startDataCentre()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := networks.Add(1)
+	i := networkCount.Add(1)
 	n := network{daemon: d, number: i, bridge: fmt.Sprintf("maas%d", i), cidr: fmt.Sprintf("10.99.%d.0/24", i), maasIP: fmt.Sprintf("10.99.%d.1", i)}
 	for _, words := range []string{"link add " + n.bridge + " type bridge", "addr add " + n.maasIP + "/24 dev " + n.bridge, "link set " + n.bridge + " up"} {
-		if err := command("ip", strings.Fields(words)...); err != nil {
+		if err := runCommand("ip", strings.Fields(words)...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func newWorld(t *testing.T, hostnames ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := sim.Listen(s, n.maasIP+":0")
+	server, err := sim.ServeAt(s, n.maasIP+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +107,8 @@ func newEngine(t *testing.T, url, key string) *assembly.Engine {
 	return e
 }
 
-// spec is a wanted host on a machine, with the bridge br0 unless told otherwise.
-func (w *world) spec(hostname string, change func(*engine.HostSpec)) engine.HostSpec {
+// hostSpec is a wanted host on a machine, with the bridge br0 unless told otherwise.
+func (w *world) hostSpec(hostname string, change func(*engine.HostSpec)) engine.HostSpec {
 	spec := engine.HostSpec{
 		Machine: engine.MachineSpec{Machine: hostname, Deploy: &engine.Deployment{Image: "ubuntu/noble"}},
 		Name:    hostname, Project: "maas", Bridge: &engine.BridgeSpec{Name: "br0"},
@@ -120,8 +120,8 @@ func (w *world) spec(hostname string, change func(*engine.HostSpec)) engine.Host
 	return spec
 }
 
-// begin takes the host as far as MAAS goes by itself, and boots its machine.
-func (w *world) begin(t *testing.T, spec engine.HostSpec, before ...func(*testing.T, machine)) (func(context.Context) (engine.Result[engine.Host], error), machine) {
+// beginHost takes the host as far as MAAS goes by itself, and boots its machine.
+func (w *world) beginHost(t *testing.T, spec engine.HostSpec, before ...func(*testing.T, machine)) (func(context.Context) (engine.Result[engine.Host], error), machine) {
 	t.Helper()
 	hostname := spec.Machine.Machine
 	step := w.engine.Hosts.Steps(engine.Ref{Key: engine.Key("e2e/" + hostname), Name: hostname}, spec)
@@ -135,9 +135,9 @@ func (w *world) begin(t *testing.T, spec engine.HostSpec, before ...func(*testin
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	files, err := w.maas.Installed(hostname, w.url)
+	files, err := w.maas.InstalledFiles(hostname, w.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return step, w.install(t, hostname, w.macs[hostname], files, before...)
+	return step, w.installMachine(t, hostname, w.macs[hostname], files, before...)
 }

@@ -33,19 +33,19 @@ func lxdSchema() schema.Schema {
 	}}
 }
 
-// reachLXD wants the LXD of a configuration to show its certificate, and to trust ours.
-func reachLXD(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+// checkLXD wants the LXD of a configuration to show its certificate, and to trust ours.
+func checkLXD(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var s lxdSettings
 	resp.Diagnostics.Append(req.Config.Get(ctx, &s)...)
 	if resp.Diagnostics.HasError() || s.Address.IsNull() || s.Address.IsUnknown() {
 		return
 	}
-	if err := s.ask(ctx); err != nil {
+	if err := s.checkTrust(ctx); err != nil {
 		resp.Diagnostics.AddError("Cannot use the LXD", err.Error())
 	}
 }
 
-func (s lxdSettings) ask(ctx context.Context) error {
+func (s lxdSettings) checkTrust(ctx context.Context) error {
 	pair, err := tls.X509KeyPair([]byte(s.Certificate.ValueString()), []byte(s.Key.ValueString()))
 	if err != nil {
 		return err

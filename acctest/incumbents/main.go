@@ -19,10 +19,10 @@ import (
 
 // standIns are the providers, by their file names.
 var standIns = map[string]standIn{
-	"terraform-provider-maas": {"maas", "registry.terraform.io/canonical/maas", []kind{
+	"terraform-provider-maas": {"maas", "registry.terraform.io/canonical/maas", []standInResource{
 		{"vm_host", "id"}, {"vm_host_machine", "id"}, {"instance", "id"},
 	}},
-	"terraform-provider-lxd": {"lxd", "registry.terraform.io/terraform-lxd/lxd", []kind{{"instance", "name"}}},
+	"terraform-provider-lxd": {"lxd", "registry.terraform.io/terraform-lxd/lxd", []standInResource{{"instance", "name"}}},
 }
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 type standIn struct {
 	name    string
 	address string
-	kinds   []kind
+	kinds   []standInResource
 }
 
 // Metadata names the provider.
@@ -59,7 +59,7 @@ func (s standIn) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 // Configure hands over nothing. It asks an LXD that is named.
 func (s standIn) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if s.name == "lxd" {
-		reachLXD(ctx, req, resp)
+		checkLXD(ctx, req, resp)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// validFor is how long certificates are good: longer than any test.
-const validFor = 7 * 24 * time.Hour
+// certificateValidity is how long certificates are good: longer than any test.
+const certificateValidity = 7 * 24 * time.Hour
 
 // Authority signs certificates: for the control plane, its clients, and the
 // webhooks that the API server calls.
@@ -34,7 +34,7 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := template("kubetest")
+	template, err := certificateTemplate("kubetest")
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{PEM: certPEM(der), cert: cert, key: key}, nil
 }
 
-// Server is a pair for what listens on 127.0.0.1.
-func (a *Authority) Server() (KeyPair, error) {
-	t, err := template("localhost")
+// ServerKeyPair is a pair for what listens on 127.0.0.1.
+func (a *Authority) ServerKeyPair() (KeyPair, error) {
+	t, err := certificateTemplate("localhost")
 	if err != nil {
 		return KeyPair{}, err
 	}
@@ -62,9 +62,9 @@ func (a *Authority) Server() (KeyPair, error) {
 	return a.sign(t)
 }
 
-// Client is a pair for a user of the API server in a group.
-func (a *Authority) Client(user, group string) (KeyPair, error) {
-	t, err := template(user)
+// ClientKeyPair is a pair for a user of the API server in a group.
+func (a *Authority) ClientKeyPair(user, group string) (KeyPair, error) {
+	t, err := certificateTemplate(user)
 	if err != nil {
 		return KeyPair{}, err
 	}
@@ -87,8 +87,8 @@ func (a *Authority) sign(t *x509.Certificate) (KeyPair, error) {
 	return KeyPair{Cert: certPEM(der), Key: private}, err
 }
 
-// template is a certificate of that name, with a number of its own.
-func template(name string) (*x509.Certificate, error) {
+// certificateTemplate is a certificate of that name, with a number of its own.
+func certificateTemplate(name string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func template(name string) (*x509.Certificate, error) {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
 		NotBefore:    time.Now().Add(-time.Hour), // clocks differ
-		NotAfter:     time.Now().Add(validFor),
+		NotAfter:     time.Now().Add(certificateValidity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}, nil
 }
@@ -114,9 +114,9 @@ func keyPEM(key any) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// write puts the pair into <dir>/<name>.crt and <name>.key, and returns both
+// writeFiles puts the pair into <dir>/<name>.crt and <name>.key, and returns both
 // paths.
-func (p KeyPair) write(dir, name string) (cert, key string, err error) {
+func (p KeyPair) writeFiles(dir, name string) (cert, key string, err error) {
 	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 	if err := os.WriteFile(cert, p.Cert, 0o600); err != nil {
 		return "", "", err

@@ -53,7 +53,7 @@ func (c *ControlPlane) NewClusterctl(ctx context.Context, configs ...string) (*C
 	if err != nil {
 		return nil, err
 	}
-	repository, err := c.builder.Repository(ctx)
+	repository, err := c.builder.WriteRepository(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +66,15 @@ func (c *ControlPlane) NewClusterctl(ctx context.Context, configs ...string) (*C
 		plane: c, program: bin.Path(programs.Clusterctl), home: home, repository: repository,
 	}
 	for _, config := range configs {
-		if err := k.read(config); err != nil {
+		if err := k.readProviders(config); err != nil {
 			return nil, err
 		}
 	}
-	return k, k.configure()
+	return k, k.writeConfig()
 }
 
-// read takes the providers of a configuration.
-func (k *Clusterctl) read(config string) error {
+// readProviders takes the providers of a configuration.
+func (k *Clusterctl) readProviders(config string) error {
 	text, err := os.ReadFile(config)
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func (k *Clusterctl) read(config string) error {
 	return nil
 }
 
-// configure writes the configuration.
-func (k *Clusterctl) configure() error {
+// writeConfig writes the configuration.
+func (k *Clusterctl) writeConfig() error {
 	all := slices.Clone(k.providers)
 	for _, c := range programs.Components {
 		all = append(all, provider{c.Name, c.Kind, k.repository.File(c)})
@@ -141,14 +141,14 @@ func (k *Clusterctl) Run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, k.program, append([]string{"--config", k.Config}, args...)...)
 	cmd.Dir = k.home
 	cmd.Env = k.environment()
-	leash(cmd)
+	killWithParent(cmd)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
 		return out.Bytes(), fmt.Errorf("clusterctl %s: %w: %s", args[0], err, bytes.TrimSpace(log.Bytes()))
 	}
-	k.plane.say("clusterctl %s took %s", args[0], time.Since(began).Round(10*time.Millisecond))
+	k.plane.logf("clusterctl %s took %s", args[0], time.Since(began).Round(10*time.Millisecond))
 	return out.Bytes(), nil
 }
 
@@ -156,7 +156,7 @@ func (k *Clusterctl) Run(ctx context.Context, args ...string) ([]byte, error) {
 func (k *Clusterctl) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "XDG_CONFIG_HOME=" + k.home, "KUBECONFIG=" + k.plane.Kubeconfig,
-		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "HTTPS_PROXY=" + nowhere, "HTTP_PROXY=" + nowhere, "GOPROXY=off",
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "HTTPS_PROXY=" + unreachableProxy, "HTTP_PROXY=" + unreachableProxy, "GOPROXY=off",
 	}
 	for name, value := range k.Variables {
 		env = append(env, name+"="+value)
@@ -174,6 +174,6 @@ func (k *Clusterctl) WriteProgram(folder string) error {
 	return os.WriteFile(filepath.Join(folder, programs.Clusterctl), []byte(text+" \"$@\"\n"), 0o700)
 }
 
-// nowhere is a proxy that nobody runs: what listens on port 1 needs root and
+// unreachableProxy is a proxy that nobody runs: what listens on port 1 needs root and
 // has not been seen since the 1990s. Loopback addresses are asked directly.
-const nowhere = "http://127.0.0.1:1"
+const unreachableProxy = "http://127.0.0.1:1"

@@ -25,7 +25,7 @@ import (
 // answer the API server.
 func TestKubeClusterctlInitThenManagers(t *testing.T) {
 	t.Parallel()
-	c := For(t, Options{ControllerManager: true})
+	c := StartForTest(t, Options{ControllerManager: true})
 	k, err := c.NewClusterctl(t.Context(), toyConfig(t))
 	if err != nil {
 		t.Fatal(err)
@@ -41,12 +41,12 @@ func TestKubeClusterctlInitThenManagers(t *testing.T) {
 	if args := managers[0].Args; !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "ClusterTopology=true") }) {
 		t.Errorf("the variable of clusterctl did not reach the manager: %q", args)
 	}
-	refusesBadClusters(t, c)
+	wantBadClustersRefused(t, c)
 	managers[0].Kill()
 	if _, err := c.RunComponent(t.Context(), programs.Components[0]); err != nil {
 		t.Fatal(err)
 	}
-	refusesBadClusters(t, c)
+	wantBadClustersRefused(t, c)
 	runToy(t, c)
 }
 
@@ -65,9 +65,9 @@ func toyConfig(t *testing.T) string {
 	return config
 }
 
-// refusesBadClusters asks the core manager's webhook through the API server:
+// wantBadClustersRefused asks the core manager's webhook through the API server:
 // no schema knows what a version looks like.
-func refusesBadClusters(t *testing.T, c *ControlPlane) {
+func wantBadClustersRefused(t *testing.T, c *ControlPlane) {
 	t.Helper()
 	cluster := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "a", "namespace": "default"},
@@ -92,7 +92,7 @@ func runToy(t *testing.T, c *ControlPlane) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found started
+	var found managerStart
 	if err := json.Unmarshal(text, &found); err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,12 @@ func runToy(t *testing.T, c *ControlPlane) {
 	default:
 		t.Error("the manager runs after Stop")
 	}
-	losesItsClaim(t, c, toy, filepath.Join(home, "ledger", "ledger.db"))
+	wantClaimLost(t, c, toy, filepath.Join(home, "ledger", "ledger.db"))
 }
 
-// losesItsClaim holds that a manager does not start on a volume that is being
+// wantClaimLost holds that a manager does not start on a volume that is being
 // deleted, and finds nothing of it on the next one.
-func losesItsClaim(t *testing.T, c *ControlPlane, toy Manager, file string) {
+func wantClaimLost(t *testing.T, c *ControlPlane, toy Manager, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -74,9 +74,9 @@ type ControlPlane struct {
 	webhookPorts map[string]int
 }
 
-// Start builds what is missing, and starts it. What it starts runs until Stop;
+// StartControlPlane builds what is missing, and starts it. What it starts runs until Stop;
 // ctx bounds the start alone.
-func Start(ctx context.Context, builder *programs.Builder, o Options) (*ControlPlane, error) {
+func StartControlPlane(ctx context.Context, builder *programs.Builder, o Options) (*ControlPlane, error) {
 	bin, err := builder.Build(ctx, o.programs()...)
 	if err != nil {
 		return nil, err
@@ -87,16 +87,16 @@ func Start(ctx context.Context, builder *programs.Builder, o Options) (*ControlP
 	}
 	c := &ControlPlane{Dir: o.Dir, Authority: authority, builder: builder, log: o.Log, bin: bin, webhookPorts: map[string]int{}}
 	began := time.Now()
-	if err := c.start(ctx, o); err != nil {
+	if err := c.startWithRetries(ctx, o); err != nil {
 		c.Stop()
 		return nil, err
 	}
-	c.say("control plane at %s is up after %s", c.Config.Host, time.Since(began).Round(10*time.Millisecond))
+	c.logf("control plane at %s is up after %s", c.Config.Host, time.Since(began).Round(10*time.Millisecond))
 	return c, nil
 }
 
-// start tries until the ports are free.
-func (c *ControlPlane) start(ctx context.Context, o Options) error {
+// startWithRetries tries until the ports are free.
+func (c *ControlPlane) startWithRetries(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var failed error
@@ -124,23 +124,23 @@ func (c *ControlPlane) startServers(ctx context.Context, withControllers bool) e
 	if err != nil {
 		return err
 	}
-	etcd, err := servers{c}.startEtcd(ctx, data, ports[0], ports[1])
+	etcd, err := serverStarter{c}.startEtcd(ctx, data, ports[0], ports[1])
 	if err != nil {
 		return err
 	}
-	if err := c.administrator(ports[2]); err != nil {
+	if err := c.setUpAdministrator(ports[2]); err != nil {
 		return err
 	}
-	if err := (servers{c}).startAPIServer(ctx, etcd, ports[2]); err != nil || !withControllers {
+	if err := (serverStarter{c}).startAPIServer(ctx, etcd, ports[2]); err != nil || !withControllers {
 		return err
 	}
-	return servers{c}.startControllerManager(ctx)
+	return serverStarter{c}.startControllerManager(ctx)
 }
 
-// administrator makes the kubeconfig, the configuration and the client for the
+// setUpAdministrator makes the kubeconfig, the configuration and the client for the
 // API server on that port.
-func (c *ControlPlane) administrator(port int) error {
-	pair, err := c.Authority.Client("kubetest-admin", "system:masters")
+func (c *ControlPlane) setUpAdministrator(port int) error {
+	pair, err := c.Authority.ClientKeyPair("kubetest-admin", "system:masters")
 	if err != nil {
 		return err
 	}
@@ -164,15 +164,15 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: kinds})
 }
 
-// keep has the process end with the control plane.
-func (c *ControlPlane) keep(p *Process) { c.processes = append(c.processes, p) }
+// trackProcess has the process end with the control plane.
+func (c *ControlPlane) trackProcess(p *Process) { c.processes = append(c.processes, p) }
 
 // Stop ends everything, the last first, and waits for it. It says which
 // programs had ended before: their clients saw refused connections.
 func (c *ControlPlane) Stop() {
 	for _, p := range c.processes {
-		if err := p.Crashed(); err != nil {
-			c.say("%v", err)
+		if err := p.CrashError(); err != nil {
+			c.logf("%v", err)
 		}
 	}
 	for len(c.processes) > 0 {
@@ -182,8 +182,8 @@ func (c *ControlPlane) Stop() {
 	}
 }
 
-// say writes a line for people.
-func (c *ControlPlane) say(format string, args ...any) {
+// logf writes a line for people.
+func (c *ControlPlane) logf(format string, args ...any) {
 	if c.log != nil {
 		fmt.Fprintf(c.log, "kubetest: "+format+"\n", args...)
 	}

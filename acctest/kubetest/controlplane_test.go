@@ -21,8 +21,8 @@ import (
 // may do what RBAC says, and nothing else.
 func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	t.Parallel()
-	c := For(t, Options{})
-	create(t, c,
+	c := StartForTest(t, Options{})
+	createObjects(t, c,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "reader"}},
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "reader"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
@@ -41,7 +41,7 @@ func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it may read what the role allows", func() bool { // once the API server has seen the binding
+	waitFor(t, "it may read what the role allows", func() bool { // once the API server has seen the binding
 		return reader.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "one"}, &corev1.Secret{}) == nil
 	})
 	if err := reader.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
@@ -56,10 +56,10 @@ func TestKubeServiceAccountHasItsRightsOnly(t *testing.T) {
 // goes with its owner.
 func TestKubeControllerManagerCleansUp(t *testing.T) {
 	t.Parallel()
-	c := For(t, Options{ControllerManager: true})
+	c := StartForTest(t, Options{ControllerManager: true})
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
-	create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, owner)
-	create(t, c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned", OwnerReferences: []metav1.OwnerReference{
+	createObjects(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, owner)
+	createObjects(t, c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
 	}}})
 	for _, object := range []client.Object{owner, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}} {
@@ -67,10 +67,10 @@ func TestKubeControllerManagerCleansUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the owned secret goes", func() bool {
+	waitFor(t, "the owned secret goes", func() bool {
 		return apierrors.IsNotFound(c.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "owned"}, &corev1.Secret{}))
 	})
-	eventually(t, "the namespace goes", func() bool {
+	waitFor(t, "the namespace goes", func() bool {
 		return apierrors.IsNotFound(c.Client.Get(t.Context(), client.ObjectKey{Name: "short"}, &corev1.Namespace{}))
 	})
 }
@@ -79,11 +79,11 @@ func TestKubeControllerManagerCleansUp(t *testing.T) {
 // manager end with the process that started them, although it is killed.
 func TestKubeNothingOutlivesAKilledTest(t *testing.T) {
 	t.Parallel()
-	For(t, Options{}) // skips where there is no Kubernetes
+	StartForTest(t, Options{}) // skips where there is no Kubernetes
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), stageVariable+"=victim", "KUBETEST_DIR="+t.TempDir())
 	victim.Stderr = t.Output()
-	leash(victim)
+	killWithParent(victim)
 	out, err := victim.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestKubeNothingOutlivesAKilledTest(t *testing.T) {
 	}
 	_ = victim.Wait() // killed: an error
 	for _, pid := range pids {
-		eventually(t, "process "+strconv.Itoa(pid)+" ends", func() bool {
+		waitFor(t, "process "+strconv.Itoa(pid)+" ends", func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 		})
 	}
@@ -123,7 +123,7 @@ func readPIDs(t *testing.T, lines *bufio.Scanner) (pids []int) {
 	return nil
 }
 
-func create(t *testing.T, c *ControlPlane, objects ...client.Object) {
+func createObjects(t *testing.T, c *ControlPlane, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		if err := c.Client.Create(t.Context(), object); err != nil {
@@ -132,10 +132,10 @@ func create(t *testing.T, c *ControlPlane, objects ...client.Object) {
 	}
 }
 
-// eventually waits up to a minute for what takes a moment.
-func eventually(t *testing.T, what string, is func() bool) {
+// waitFor waits up to a minute for what takes a moment.
+func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(readyPoll) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(readyPollInterval) {
 		if time.Now().After(end) {
 			t.Fatalf("waited a minute: %s", what)
 		}

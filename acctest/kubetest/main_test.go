@@ -20,23 +20,23 @@ const stageVariable = "KUBETEST_STAGE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(stageVariable) {
 	case "manager":
-		beManager()
+		runAsManager()
 	case "victim":
-		beVictim()
+		runAsVictim()
 	default:
 		os.Exit(m.Run())
 	}
 }
 
-// started is what the stand-in for a manager found.
-type started struct {
+// managerStart is what the stand-in for a manager found.
+type managerStart struct {
 	Args        []string
 	Environment []string
 	Folder      string
 }
 
-// beManager is a manager that is always ready, and notes how it was started.
-func beManager() {
+// runAsManager is a manager that is always ready, and notes how it was started.
+func runAsManager() {
 	flags := flag.NewFlagSet("manager", flag.ExitOnError)
 	health := flags.String("health-addr", "", "")
 	for _, name := range []string{"diagnostics-address", "webhook-port", "webhook-cert-dir", "namespace", "ledger", "v"} {
@@ -45,7 +45,7 @@ func beManager() {
 	flags.Bool("leader-elect", false, "")
 	_ = flags.Parse(os.Args[1:]) // exits on error
 	folder, _ := os.Getwd()
-	text, _ := json.Marshal(started{os.Args[1:], os.Environ(), folder})
+	text, _ := json.Marshal(managerStart{os.Args[1:], os.Environ(), folder})
 	if err := os.WriteFile("started.json", text, 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -55,16 +55,16 @@ func beManager() {
 	os.Exit(1)
 }
 
-// beVictim starts a control plane, says which processes that are, and waits to
+// runAsVictim starts a control plane, says which processes that are, and waits to
 // be killed.
-func beVictim() {
+func runAsVictim() {
 	ctx := context.Background()
 	builder, err := programs.NewBuilder(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	c, err := Start(ctx, builder, Options{Dir: os.Getenv("KUBETEST_DIR"), ControllerManager: true, Log: os.Stderr})
+	c, err := StartControlPlane(ctx, builder, Options{Dir: os.Getenv("KUBETEST_DIR"), ControllerManager: true, Log: os.Stderr})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -41,8 +41,8 @@ type Manager struct {
 	Elects bool
 }
 
-// outsidePods are the arguments by which a manager can do without a pod.
-func (m Manager) outsidePods() []string {
+// noPodArgs are the arguments by which a manager can do without a pod.
+func (m Manager) noPodArgs() []string {
 	if m.Elects {
 		return nil
 	}
@@ -90,11 +90,11 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	defer cancel()
 	began := time.Now()
 	home := filepath.Join(c.Dir, m.Deployment)
-	moved, err := podRunner{c}.mount(ctx, m.Namespace, home, pod.Volumes, container.VolumeMounts)
+	moved, err := podRunner{c}.mountVolumes(ctx, m.Namespace, home, pod.Volumes, container.VolumeMounts)
 	if err != nil {
 		return nil, err
 	}
-	env, err := podRunner{c}.environment(ctx, m, pod, container.Env)
+	env, err := podRunner{c}.containerEnvironment(ctx, m, pod, container.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -106,27 +106,27 @@ func (c *ControlPlane) runContainer(ctx context.Context, m Manager, pod corev1.P
 	if err != nil {
 		return nil, err
 	}
-	r := c.running(m, container, env, ports, webhooks)
-	cmd := exec.Command(m.Program, moved.all(r.Args)...)
-	cmd.Dir, cmd.Env = home, append(moved.all(env), m.Env...)
+	r := c.newRunningManager(m, container, env, ports, webhooks)
+	cmd := exec.Command(m.Program, moved.replacePaths(r.Args)...)
+	cmd.Dir, cmd.Env = home, append(moved.replacePaths(env), m.Env...)
 	if r.Process, err = StartProcess(c.Dir, m.Deployment, cmd); err != nil {
 		return nil, err
 	}
-	c.keep(r.Process)
-	if err := r.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, http.DefaultClient, r.Health+"/readyz") }); err != nil {
+	c.trackProcess(r.Process)
+	if err := r.AwaitReady(ctx, func(ctx context.Context) error { return checkAnswersOK(ctx, http.DefaultClient, r.Health+"/readyz") }); err != nil {
 		r.Kill()
 		return nil, err
 	}
-	c.say("%s is ready after %s", m.Deployment, time.Since(began).Round(10*time.Millisecond))
+	c.logf("%s is ready after %s", m.Deployment, time.Since(began).Round(10*time.Millisecond))
 	return r, nil
 }
 
-// running is the manager as it is about to be started: its addresses and its arguments.
-func (c *ControlPlane) running(m Manager, container corev1.Container, env []string, ports []int, webhooks int) *RunningManager {
+// newRunningManager is the manager as it is about to be started: its addresses and its arguments.
+func (c *ControlPlane) newRunningManager(m Manager, container corev1.Container, env []string, ports []int, webhooks int) *RunningManager {
 	return &RunningManager{
 		Health:      fmt.Sprintf("http://%s:%d", loopback, ports[0]),
 		Diagnostics: fmt.Sprintf("%s:%d", loopback, ports[1]),
-		Args: slices.Concat(expanded(container.Args, env), m.outsidePods(), []string{
+		Args: slices.Concat(expandArgs(container.Args, env), m.noPodArgs(), []string{
 			fmt.Sprintf("--health-addr=%s:%d", loopback, ports[0]),
 			fmt.Sprintf("--diagnostics-address=%s:%d", loopback, ports[1]),
 			fmt.Sprintf("--webhook-port=%d", webhooks),
@@ -174,11 +174,11 @@ func (c *ControlPlane) WriteWebhookCerts(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	pair, err := c.Authority.Server()
+	pair, err := c.Authority.ServerKeyPair()
 	if err != nil {
 		return err
 	}
-	_, _, err = pair.write(dir, "tls")
+	_, _, err = pair.writeFiles(dir, "tls")
 	return err
 }
 

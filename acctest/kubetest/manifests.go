@@ -117,20 +117,20 @@ func (c *ControlPlane) awaitEstablished(ctx context.Context, names []string) err
 	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
 	for _, name := range names {
-		for !c.established(ctx, name) {
+		for !c.isEstablished(ctx, name) {
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("%s is not served: %w", name, ctx.Err())
-			case <-time.After(readyPoll):
+			case <-time.After(readyPollInterval):
 			}
 		}
 	}
 	return nil
 }
 
-// established tells whether the definition's kinds are served; it is not known
+// isEstablished tells whether the definition's kinds are served; it is not known
 // while the API server cannot be asked.
-func (c *ControlPlane) established(ctx context.Context, name string) bool {
+func (c *ControlPlane) isEstablished(ctx context.Context, name string) bool {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 		return false
@@ -138,12 +138,12 @@ func (c *ControlPlane) established(ctx context.Context, name string) bool {
 	accepted := slices.ContainsFunc(crd.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
 	})
-	return accepted && c.listed(crd)
+	return accepted && c.isDiscoverable(crd)
 }
 
-// listed tells whether clients find all served versions of a definition. The API
+// isDiscoverable tells whether clients find all served versions of a definition. The API
 // server lists them a moment after it says that they are established.
-func (c *ControlPlane) listed(crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (c *ControlPlane) isDiscoverable(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 	return !slices.ContainsFunc(crd.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		if !version.Served {
@@ -159,7 +159,7 @@ func (c *ControlPlane) listed(crd *apiextensionsv1.CustomResourceDefinition) boo
 // and webhooks: what a test of controllers alone needs.
 func (c *ControlPlane) InstallCAPIKinds(ctx context.Context) error {
 	began := time.Now()
-	repository, err := c.builder.Repository(ctx)
+	repository, err := c.builder.WriteRepository(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,6 +175,6 @@ func (c *ControlPlane) InstallCAPIKinds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.say("installed %d kinds of Cluster API in %s", installed, time.Since(began).Round(10*time.Millisecond))
+	c.logf("installed %d kinds of Cluster API in %s", installed, time.Since(began).Round(10*time.Millisecond))
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mounts pair the paths of a container's volumes with the folders that stand
+// pathMounts pair the paths of a container's volumes with the folders that stand
 // for them.
-type mounts []string
+type pathMounts []string
 
-// all replaces the paths in the container by those of the folders.
-func (m mounts) all(texts []string) []string {
+// replacePaths replaces the paths in the container by those of the folders.
+func (m pathMounts) replacePaths(texts []string) []string {
 	var moved []string
 	for _, text := range texts {
 		moved = append(moved, strings.NewReplacer(m...).Replace(text))
@@ -29,16 +29,16 @@ func (m mounts) all(texts []string) []string {
 // podRunner gives a process what its container would have: volumes and environment.
 type podRunner struct{ *ControlPlane }
 
-// mount makes a folder for each of a container's volumes. Secrets and
+// mountVolumes makes a folder for each of a container's volumes. Secrets and
 // ConfigMaps that are in the cluster are written into theirs, anew each time;
 // what others keep there stays.
-func (c podRunner) mount(ctx context.Context, namespace, home string, volumes []corev1.Volume, into []corev1.VolumeMount) (mounts, error) {
+func (c podRunner) mountVolumes(ctx context.Context, namespace, home string, volumes []corev1.Volume, into []corev1.VolumeMount) (pathMounts, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
-	var folders mounts
+	var folders pathMounts
 	for _, volume := range volumes {
-		if err := c.claim(ctx, namespace, filepath.Join(home, volume.Name), volume.PersistentVolumeClaim); err != nil {
+		if err := c.prepareClaimFolder(ctx, namespace, filepath.Join(home, volume.Name), volume.PersistentVolumeClaim); err != nil {
 			return nil, fmt.Errorf("volume %s: %w", volume.Name, err)
 		}
 	}
@@ -63,10 +63,10 @@ func (c podRunner) mount(ctx context.Context, namespace, home string, volumes []
 	return folders, nil
 }
 
-// claim empties the folder of a claim that is not the one it was filled for: who
+// prepareClaimFolder empties the folder of a claim that is not the one it was filled for: who
 // deletes a claim deletes what its volume holds. A pod whose claim is being
 // deleted never starts.
-func (c podRunner) claim(ctx context.Context, namespace, folder string, of *corev1.PersistentVolumeClaimVolumeSource) error {
+func (c podRunner) prepareClaimFolder(ctx context.Context, namespace, folder string, of *corev1.PersistentVolumeClaimVolumeSource) error {
 	if of == nil {
 		return nil
 	}
@@ -116,16 +116,16 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// environment is what the container's variables are, and where the API server
+// containerEnvironment is what the container's variables are, and where the API server
 // is and who asks it.
-func (c podRunner) environment(ctx context.Context, m Manager, pod corev1.PodSpec, variables []corev1.EnvVar) ([]string, error) {
+func (c podRunner) containerEnvironment(ctx context.Context, m Manager, pod corev1.PodSpec, variables []corev1.EnvVar) ([]string, error) {
 	kubeconfig, err := c.ServiceAccountKubeconfig(ctx, m.Namespace, pod.ServiceAccountName)
 	if err != nil {
 		return nil, err
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig, "HOME=" + filepath.Join(c.Dir, m.Deployment), "PATH=" + os.Getenv("PATH")}
 	for _, variable := range variables {
-		value, set, err := c.value(ctx, m, pod, variable)
+		value, set, err := c.variableValue(ctx, m, pod, variable)
 		if err != nil {
 			return nil, fmt.Errorf("environment variable %s: %w", variable.Name, err)
 		}
@@ -136,9 +136,9 @@ func (c podRunner) environment(ctx context.Context, m Manager, pod corev1.PodSpe
 	return env, nil
 }
 
-// expanded are the arguments of a container, where $(NAME) is a variable of its
+// expandArgs are the arguments of a container, where $(NAME) is a variable of its
 // environment.
-func expanded(args, env []string) []string {
+func expandArgs(args, env []string) []string {
 	var pairs, all []string
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
@@ -150,33 +150,33 @@ func expanded(args, env []string) []string {
 	return all
 }
 
-// value is a variable's value, and whether it has one.
-func (c podRunner) value(ctx context.Context, m Manager, pod corev1.PodSpec, v corev1.EnvVar) (string, bool, error) {
+// variableValue is a variable's value, and whether it has one.
+func (c podRunner) variableValue(ctx context.Context, m Manager, pod corev1.PodSpec, v corev1.EnvVar) (string, bool, error) {
 	from := v.ValueFrom
 	switch {
 	case from == nil:
 		return v.Value, true, nil
 	case from.FieldRef != nil:
-		value, err := field(m, pod, from.FieldRef.FieldPath)
+		value, err := podField(m, pod, from.FieldRef.FieldPath)
 		return value, true, err
 	case from.SecretKeyRef != nil:
 		secret := &corev1.Secret{}
 		ref := from.SecretKeyRef
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, secret)
 		value, found := secret.Data[ref.Key]
-		return string(value), found, unlessOptional(err, found, ref.Optional)
+		return string(value), found, ignoreIfOptional(err, found, ref.Optional)
 	case from.ConfigMapKeyRef != nil:
 		config := &corev1.ConfigMap{}
 		ref := from.ConfigMapKeyRef
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, config)
 		value, found := config.Data[ref.Key]
-		return value, found, unlessOptional(err, found, ref.Optional)
+		return value, found, ignoreIfOptional(err, found, ref.Optional)
 	}
 	return "", false, fmt.Errorf("cannot tell a value from %v", from)
 }
 
-// unlessOptional is the error of a reference that a pod would not start with.
-func unlessOptional(err error, found bool, optional *bool) error {
+// ignoreIfOptional is the error of a reference that a pod would not start with.
+func ignoreIfOptional(err error, found bool, optional *bool) error {
 	if optional != nil && *optional {
 		return ignoreNotFound(err)
 	}
@@ -186,8 +186,8 @@ func unlessOptional(err error, found bool, optional *bool) error {
 	return err
 }
 
-// field is what the downward API would say of the only pod.
-func field(m Manager, pod corev1.PodSpec, path string) (string, error) {
+// podField is what the downward API would say of the only pod.
+func podField(m Manager, pod corev1.PodSpec, path string) (string, error) {
 	switch path {
 	case "metadata.namespace":
 		return m.Namespace, nil

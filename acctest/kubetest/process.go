@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// stopGrace is how long a program has to end by itself; Deployments of
+	// stopTimeout is how long a program has to end by itself; Deployments of
 	// managers give them as long.
-	stopGrace = 10 * time.Second
-	// readyPoll is how often a program is asked whether it is ready.
-	readyPoll = 50 * time.Millisecond
-	// logTail is how much of a program's log an error quotes, in bytes.
-	logTail = 2000
+	stopTimeout = 10 * time.Second
+	// readyPollInterval is how often a program is asked whether it is ready.
+	readyPollInterval = 50 * time.Millisecond
+	// logTailBytes is how much of a program's log an error quotes, in bytes.
+	logTailBytes = 2000
 )
 
 // Process is a program that runs in the background.
@@ -28,10 +28,10 @@ type Process struct {
 	Name string
 	Log  string // file with what it prints
 
-	cmd   *exec.Cmd
-	asked atomic.Bool   // it was stopped or killed
-	done  chan struct{} // closed when it has ended
-	err   error         // how it ended; read after done
+	cmd       *exec.Cmd
+	stopAsked atomic.Bool   // it was stopped or killed
+	done      chan struct{} // closed when it has ended
+	err       error         // how it ended; read after done
 }
 
 // StartProcess starts a program whose output goes to <dir>/<name>.log. It is
@@ -44,7 +44,7 @@ func StartProcess(dir, name string, cmd *exec.Cmd) (*Process, error) {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	leash(cmd)
+	killWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", name, err)
 	}
@@ -64,37 +64,37 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Stop asks the process to end, kills it where it does not, and waits. One
 // that has ended already is no error.
 func (p *Process) Stop() {
-	p.asked.Store(true)
+	p.stopAsked.Store(true)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails for one that has ended
 	select {
 	case <-p.done:
-	case <-time.After(stopGrace):
+	case <-time.After(stopTimeout):
 		p.Kill()
 	}
 }
 
 // Kill ends the process at once, as a crash would, and waits.
 func (p *Process) Kill() {
-	p.asked.Store(true)
+	p.stopAsked.Store(true)
 	_ = p.cmd.Process.Kill() // fails for one that has ended
 	<-p.done
 }
 
-// Crashed tells how the process ended although nobody stopped it, with the end
+// CrashError tells how the process ended although nobody stopped it, with the end
 // of its log; nil while it runs.
-func (p *Process) Crashed() error {
+func (p *Process) CrashError() error {
 	select {
 	case <-p.done:
 	default:
 		return nil
 	}
 	switch {
-	case p.asked.Load():
+	case p.stopAsked.Load():
 		return nil
 	case p.err == nil:
-		return p.failure("ended by itself", errors.New("exit status 0"))
+		return p.failureError("ended by itself", errors.New("exit status 0"))
 	}
-	return p.failure("ended by itself", p.err)
+	return p.failureError("ended by itself", p.err)
 }
 
 // AwaitReady asks until the answer is nil, the process ends or ctx is done.
@@ -104,7 +104,7 @@ func (p *Process) AwaitReady(ctx context.Context, ask func(context.Context) erro
 		err := ask(ctx)
 		select {
 		case <-p.done: // whoever answered was somebody else
-			return p.failure("ended before it was ready", p.err)
+			return p.failureError("ended before it was ready", p.err)
 		default:
 		}
 		if err == nil {
@@ -112,15 +112,15 @@ func (p *Process) AwaitReady(ctx context.Context, ask func(context.Context) erro
 		}
 		select {
 		case <-ctx.Done():
-			return p.failure("is not ready", errors.Join(ctx.Err(), err))
+			return p.failureError("is not ready", errors.Join(ctx.Err(), err))
 		case <-p.done:
-		case <-time.After(readyPoll):
+		case <-time.After(readyPollInterval):
 		}
 	}
 }
 
-// failure is an error with the end of the log.
-func (p *Process) failure(what string, cause error) error {
+// failureError is an error with the end of the log.
+func (p *Process) failureError(what string, cause error) error {
 	return fmt.Errorf("%s %s: %w; %s ends with:\n%s", p.Name, what, cause, p.Log, p.Tail())
 }
 
@@ -130,5 +130,5 @@ func (p *Process) Tail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(bytes.TrimSpace(text[max(0, len(text)-logTail):]))
+	return string(bytes.TrimSpace(text[max(0, len(text)-logTailBytes):]))
 }

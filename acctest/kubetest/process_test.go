@@ -27,7 +27,7 @@ func TestCrashed(t *testing.T) {
 			}
 			defer p.Kill()
 			test.stop(p)
-			switch err := p.Crashed(); {
+			switch err := p.CrashError(); {
 			case test.want == "" && err != nil:
 				t.Errorf("got %v, want no error", err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the port is taken")):

@@ -21,12 +21,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
-// servers starts etcd, the API server and the controller manager.
-type servers struct{ *ControlPlane }
+// serverStarter starts etcd, the API server and the controller manager.
+type serverStarter struct{ *ControlPlane }
 
 // startEtcd starts a cluster of one, and returns its URL. Losing power is no
 // danger to it, so it does not wait for the disk.
-func (c servers) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
+func (c serverStarter) startEtcd(ctx context.Context, data string, clients, peers int) (string, error) {
 	url := fmt.Sprintf("http://%s:%d", loopback, clients)
 	peer := fmt.Sprintf("http://%s:%d", loopback, peers)
 	p, err := StartProcess(c.Dir, programs.Etcd, exec.Command(c.bin.Path(programs.Etcd),
@@ -37,14 +37,14 @@ func (c servers) startEtcd(ctx context.Context, data string, clients, peers int)
 	if err != nil {
 		return "", err
 	}
-	c.keep(p)
-	return url, p.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, http.DefaultClient, url+"/readyz") })
+	c.trackProcess(p)
+	return url, p.AwaitReady(ctx, func(ctx context.Context) error { return checkAnswersOK(ctx, http.DefaultClient, url+"/readyz") })
 }
 
 // startAPIServer starts one that demands certificates or tokens and decides by
 // RBAC. Who blocks the deletion of an owner must have a right to it, as some
 // distributions demand.
-func (c servers) startAPIServer(ctx context.Context, etcd string, port int) error {
+func (c serverStarter) startAPIServer(ctx context.Context, etcd string, port int) error {
 	flags, err := c.apiServerFiles()
 	if err != nil {
 		return err
@@ -60,18 +60,18 @@ func (c servers) startAPIServer(ctx context.Context, etcd string, port int) erro
 	if err != nil {
 		return err
 	}
-	c.keep(p)
-	return p.AwaitReady(ctx, c.serves)
+	c.trackProcess(p)
+	return p.AwaitReady(ctx, c.checkReady)
 }
 
-// serves tells whether the API server is ready, and the namespaces are there
+// checkReady tells whether the API server is ready, and the namespaces are there
 // that it makes by itself.
-func (c servers) serves(ctx context.Context) error {
+func (c serverStarter) checkReady(ctx context.Context) error {
 	transport, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
 		return err
 	}
-	if err := answers(ctx, transport, c.Config.Host+"/readyz"); err != nil {
+	if err := checkAnswersOK(ctx, transport, c.Config.Host+"/readyz"); err != nil {
 		return err
 	}
 	if c.Client, err = newClient(c.Config); err != nil {
@@ -85,8 +85,8 @@ func (c servers) serves(ctx context.Context) error {
 	return nil
 }
 
-// answers asks for a URL and wants a 200.
-func answers(ctx context.Context, by *http.Client, url string) error {
+// checkAnswersOK asks for a URL and wants a 200.
+func checkAnswersOK(ctx context.Context, by *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -104,16 +104,16 @@ func answers(ctx context.Context, by *http.Client, url string) error {
 
 // apiServerFiles writes keys and certificates, and returns the flags that name
 // them.
-func (c servers) apiServerFiles() ([]string, error) {
+func (c serverStarter) apiServerFiles() ([]string, error) {
 	ca := filepath.Join(c.Dir, "ca.crt")
 	if err := os.WriteFile(ca, c.Authority.PEM, 0o600); err != nil {
 		return nil, err
 	}
-	pair, err := c.Authority.Server()
+	pair, err := c.Authority.ServerKeyPair()
 	if err != nil {
 		return nil, err
 	}
-	cert, key, err := pair.write(c.Dir, "server")
+	cert, key, err := pair.writeFiles(c.Dir, "server")
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +138,12 @@ func writeTokenKey(dir string) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// controllers are those that need no nodes: for garbage, namespaces and their
+// enabledControllers are those that need no nodes: for garbage, namespaces and their
 // service accounts, and roles that are the sum of others, as Cluster API's are.
-var controllers = []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "clusterrole-aggregation-controller"}
+var enabledControllers = []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "clusterrole-aggregation-controller"}
 
 // startControllerManager starts the controllers.
-func (c servers) startControllerManager(ctx context.Context) error {
+func (c serverStarter) startControllerManager(ctx context.Context) error {
 	ports, err := freeport.Ports(1)
 	if err != nil {
 		return err
@@ -151,18 +151,18 @@ func (c servers) startControllerManager(ctx context.Context) error {
 	name := programs.KubeControllerManager
 	p, err := StartProcess(c.Dir, name, exec.Command(c.bin.Path(name),
 		"--kubeconfig="+c.Kubeconfig, "--authentication-kubeconfig="+c.Kubeconfig, "--authorization-kubeconfig="+c.Kubeconfig,
-		"--controllers="+strings.Join(controllers, ","),
+		"--controllers="+strings.Join(enabledControllers, ","),
 		"--leader-elect=false", "--bind-address="+loopback, fmt.Sprintf("--secure-port=%d", ports[0]),
 		"--tls-cert-file="+filepath.Join(c.Dir, "server.crt"), "--tls-private-key-file="+filepath.Join(c.Dir, "server.key"),
 	))
 	if err != nil {
 		return err
 	}
-	c.keep(p)
+	c.trackProcess(p)
 	transport, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.Authority.PEM}})
 	if err != nil {
 		return err
 	}
 	url := fmt.Sprintf("https://%s:%d/healthz", loopback, ports[0])
-	return p.AwaitReady(ctx, func(ctx context.Context) error { return answers(ctx, transport, url) })
+	return p.AwaitReady(ctx, func(ctx context.Context) error { return checkAnswersOK(ctx, transport, url) })
 }

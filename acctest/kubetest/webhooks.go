@@ -15,7 +15,7 @@ import (
 // certificate there: webhooks and conversions of installed manifests. It
 // returns how many webhooks and conversions that were.
 func (c *ControlPlane) PointWebhooks(ctx context.Context, namespace string, port int) (int, error) {
-	to := target{namespace: namespace, url: fmt.Sprintf("https://%s:%d", loopback, port), ca: c.Authority.PEM}
+	to := webhookTarget{namespace: namespace, url: fmt.Sprintf("https://%s:%d", loopback, port), ca: c.Authority.PEM}
 	mutating, err := c.pointMutating(ctx, to)
 	if err != nil {
 		return 0, err
@@ -60,15 +60,15 @@ func (c *ControlPlane) InstallWebhooks(ctx context.Context, port int, objects ..
 	return installed, nil
 }
 
-// target is where calls to a namespace's services go instead.
-type target struct {
+// webhookTarget is where calls to a namespace's services go instead.
+type webhookTarget struct {
 	namespace string
 	url       string // without a path
 	ca        []byte
 }
 
-// take changes where a webhook is called, unless it is of another namespace.
-func (t target) take(c *admissionv1.WebhookClientConfig) bool {
+// redirect changes where a webhook is called, unless it is of another namespace.
+func (t webhookTarget) redirect(c *admissionv1.WebhookClientConfig) bool {
 	if c.Service == nil || c.Service.Namespace != t.namespace {
 		return false
 	}
@@ -80,7 +80,7 @@ func (t target) take(c *admissionv1.WebhookClientConfig) bool {
 	return true
 }
 
-func (c *ControlPlane) pointMutating(ctx context.Context, to target) (pointed int, err error) {
+func (c *ControlPlane) pointMutating(ctx context.Context, to webhookTarget) (pointed int, err error) {
 	list := &admissionv1.MutatingWebhookConfigurationList{}
 	if err := c.Client.List(ctx, list); err != nil {
 		return 0, err
@@ -88,11 +88,11 @@ func (c *ControlPlane) pointMutating(ctx context.Context, to target) (pointed in
 	for i := range list.Items {
 		taken := 0
 		for j := range list.Items[i].Webhooks {
-			if to.take(&list.Items[i].Webhooks[j].ClientConfig) {
+			if to.redirect(&list.Items[i].Webhooks[j].ClientConfig) {
 				taken++
 			}
 		}
-		if err := c.updateIf(ctx, taken > 0, &list.Items[i]); err != nil {
+		if err := c.updateIfChanged(ctx, taken > 0, &list.Items[i]); err != nil {
 			return 0, err
 		}
 		pointed += taken
@@ -100,7 +100,7 @@ func (c *ControlPlane) pointMutating(ctx context.Context, to target) (pointed in
 	return pointed, nil
 }
 
-func (c *ControlPlane) pointValidating(ctx context.Context, to target) (pointed int, err error) {
+func (c *ControlPlane) pointValidating(ctx context.Context, to webhookTarget) (pointed int, err error) {
 	list := &admissionv1.ValidatingWebhookConfigurationList{}
 	if err := c.Client.List(ctx, list); err != nil {
 		return 0, err
@@ -108,11 +108,11 @@ func (c *ControlPlane) pointValidating(ctx context.Context, to target) (pointed 
 	for i := range list.Items {
 		taken := 0
 		for j := range list.Items[i].Webhooks {
-			if to.take(&list.Items[i].Webhooks[j].ClientConfig) {
+			if to.redirect(&list.Items[i].Webhooks[j].ClientConfig) {
 				taken++
 			}
 		}
-		if err := c.updateIf(ctx, taken > 0, &list.Items[i]); err != nil {
+		if err := c.updateIfChanged(ctx, taken > 0, &list.Items[i]); err != nil {
 			return 0, err
 		}
 		pointed += taken
@@ -120,7 +120,7 @@ func (c *ControlPlane) pointValidating(ctx context.Context, to target) (pointed 
 	return pointed, nil
 }
 
-func (c *ControlPlane) pointConversions(ctx context.Context, to target) (pointed int, err error) {
+func (c *ControlPlane) pointConversions(ctx context.Context, to webhookTarget) (pointed int, err error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := c.Client.List(ctx, list); err != nil {
 		return 0, err
@@ -139,7 +139,7 @@ func (c *ControlPlane) pointConversions(ctx context.Context, to target) (pointed
 			url += *service.Path
 		}
 		conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: to.ca}
-		if err := c.updateIf(ctx, true, &list.Items[i]); err != nil {
+		if err := c.updateIfChanged(ctx, true, &list.Items[i]); err != nil {
 			return 0, err
 		}
 		pointed++
@@ -147,8 +147,8 @@ func (c *ControlPlane) pointConversions(ctx context.Context, to target) (pointed
 	return pointed, nil
 }
 
-// updateIf writes an object that changed.
-func (c *ControlPlane) updateIf(ctx context.Context, changed bool, object client.Object) error {
+// updateIfChanged writes an object that changed.
+func (c *ControlPlane) updateIfChanged(ctx context.Context, changed bool, object client.Object) error {
 	if !changed {
 		return nil
 	}

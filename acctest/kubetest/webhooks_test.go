@@ -31,7 +31,7 @@ webhooks:
 // served by the test itself, over TLS.
 func TestKubeInstallWebhooks(t *testing.T) {
 	t.Parallel()
-	c := For(t, Options{})
+	c := StartForTest(t, Options{})
 	dir := t.TempDir()
 	if err := c.WriteWebhookCerts(dir); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestKubeInstallWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(deny)}
+	server := &http.Server{Handler: http.HandlerFunc(denyRequest)}
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.ServeTLS(l, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")) }() // ends with Close
 	objects, err := ReadManifests([]byte(denyingHook))
@@ -54,15 +54,15 @@ func TestKubeInstallWebhooks(t *testing.T) {
 	if installed != 1 {
 		t.Errorf("installed %d webhooks, want 1", installed)
 	}
-	eventually(t, "the webhook is asked", func() bool { // once the API server has seen it
+	waitFor(t, "the webhook is asked", func() bool { // once the API server has seen it
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}}
 		err := c.Client.Create(t.Context(), secret, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "denied at /deny")
 	})
 }
 
-// deny refuses whatever is asked, and says where.
-func deny(w http.ResponseWriter, r *http.Request) {
+// denyRequest refuses whatever is asked, and says where.
+func denyRequest(w http.ResponseWriter, r *http.Request) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -76,7 +76,7 @@ func deny(w http.ResponseWriter, r *http.Request) {
 // that its schema refuses cannot.
 func TestKubeInstallCAPIKinds(t *testing.T) {
 	t.Parallel()
-	c := For(t, Options{})
+	c := StartForTest(t, Options{})
 	if err := c.InstallCAPIKinds(t.Context()); err != nil {
 		t.Fatal(err)
 	}

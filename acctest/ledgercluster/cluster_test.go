@@ -28,11 +28,11 @@ const (
 	healthPort = 9441
 )
 
-// patience is how long a test waits for what must come, on a busy machine.
-const patience = 90 * time.Second
+// waitTimeout is how long a test waits for what must come, on a busy machine.
+const waitTimeout = 90 * time.Second
 
-// made counts clusters: each has a network of its own.
-var made atomic.Int64
+// clusterCount counts clusters: each has a network of its own.
+var clusterCount atomic.Int64
 
 // cluster is three nodes, and clients beside them.
 type cluster struct {
@@ -59,31 +59,31 @@ type node struct {
 // newCluster starts three nodes, of which the first one begins the cluster.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	return newClusterOn(t, 0)
+	return newClusterWithDisks(t, 0)
 }
 
-// newClusterOn gives each node a disk of its own of so many MiB; 0: of no size.
-func newClusterOn(t testing.TB, diskMiB int) *cluster {
+// newClusterWithDisks gives each node a disk of its own of so many MiB; 0: of no size.
+func newClusterWithDisks(t testing.TB, diskMiB int) *cluster {
 	t.Helper()
-	if why := impossible(); why != "" {
+	if why := missingPrerequisite(); why != "" {
 		t.Skip(why)
 	}
-	c := &cluster{t: t, number: made.Add(1), folder: t.TempDir()}
-	c.layNetwork()
+	c := &cluster{t: t, number: clusterCount.Add(1), folder: t.TempDir()}
+	c.createBridge()
 	for i := range c.nodes {
 		c.nodes[i] = c.newNode(i)
 		if diskMiB > 0 {
-			run(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=700", diskMiB), "tmpfs", c.nodes[i].folder)
-			t.Cleanup(func() { run(t, "umount", "--lazy", c.nodes[i].folder) })
+			runCommand(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=700", diskMiB), "tmpfs", c.nodes[i].folder)
+			t.Cleanup(func() { runCommand(t, "umount", "--lazy", c.nodes[i].folder) })
 		}
 	}
 	first := c.nodes[0]
-	first.ledger("cluster", "init")
+	first.runLedger("cluster", "init")
 	for _, other := range c.nodes[1:] {
 		c.copyKeys(other)
 	}
 	for _, n := range c.nodes {
-		n.start()
+		n.startProcess()
 	}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
@@ -93,24 +93,24 @@ func newClusterOn(t testing.TB, diskMiB int) *cluster {
 	for _, n := range c.nodes {
 		n.wantReady()
 	}
-	c.config = c.client("all", "*")
+	c.config = c.addClient("all", "*")
 	return c
 }
 
-// layNetwork makes a bridge by which the nodes and this process reach each other.
-func (c *cluster) layNetwork() {
+// createBridge makes a bridge by which the nodes and this process reach each other.
+func (c *cluster) createBridge() {
 	if c.number == 1 {
-		run(c.t, "mount", "--make-rprivate", "/")
+		runCommand(c.t, "mount", "--make-rprivate", "/")
 		if err := os.MkdirAll("/run/netns", 0o755); err != nil {
 			c.t.Fatal(err)
 		}
-		run(c.t, "mount", "-t", "tmpfs", "tmpfs", "/run/netns")
-		run(c.t, "ip", "link", "set", "lo", "up")
+		runCommand(c.t, "mount", "-t", "tmpfs", "tmpfs", "/run/netns")
+		runCommand(c.t, "ip", "link", "set", "lo", "up")
 	}
 	bridge := fmt.Sprint("br", c.number)
-	run(c.t, "ip", "link", "add", bridge, "type", "bridge")
-	run(c.t, "ip", "addr", "add", fmt.Sprintf("10.98.%d.254/24", c.number), "dev", bridge)
-	run(c.t, "ip", "link", "set", bridge, "up")
+	runCommand(c.t, "ip", "link", "add", bridge, "type", "bridge")
+	runCommand(c.t, "ip", "addr", "add", fmt.Sprintf("10.98.%d.254/24", c.number), "dev", bridge)
+	runCommand(c.t, "ip", "link", "set", bridge, "up")
 }
 
 // newNode gives a node its network and its folder.
@@ -124,12 +124,12 @@ func (c *cluster) newNode(i int) *node {
 		c.t.Fatal(err)
 	}
 	link := fmt.Sprintf("v%d-%d", c.number, i)
-	run(c.t, "ip", "netns", "add", n.name)
-	run(c.t, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", n.name)
-	run(c.t, "ip", "link", "set", link, "master", fmt.Sprint("br", c.number), "up")
-	run(c.t, "ip", "-n", n.name, "addr", "add", n.address+"/24", "dev", "eth0")
-	run(c.t, "ip", "-n", n.name, "link", "set", "eth0", "up")
-	run(c.t, "ip", "-n", n.name, "link", "set", "lo", "up")
+	runCommand(c.t, "ip", "netns", "add", n.name)
+	runCommand(c.t, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", n.name)
+	runCommand(c.t, "ip", "link", "set", link, "master", fmt.Sprint("br", c.number), "up")
+	runCommand(c.t, "ip", "-n", n.name, "addr", "add", n.address+"/24", "dev", "eth0")
+	runCommand(c.t, "ip", "-n", n.name, "link", "set", "eth0", "up")
+	runCommand(c.t, "ip", "-n", n.name, "link", "set", "lo", "up")
 	return n
 }
 
@@ -144,11 +144,11 @@ func (c *cluster) copyKeys(to *node) {
 	}
 }
 
-// client adds a client, which is told of all nodes.
-func (c *cluster) client(name, prefix string) remote.Config {
+// addClient adds a client, which is told of all nodes.
+func (c *cluster) addClient(name, prefix string) remote.Config {
 	c.t.Helper()
 	keys := filepath.Join(c.folder, "keys-"+name)
-	c.nodes[1].ledger("client", "add", name, "--region", "*", "--prefix", prefix, "--out", keys)
+	c.nodes[1].runLedger("client", "add", name, "--region", "*", "--prefix", prefix, "--out", keys)
 	read := func(file string) string {
 		text, err := os.ReadFile(filepath.Join(keys, file))
 		if err != nil {
@@ -158,13 +158,13 @@ func (c *cluster) client(name, prefix string) remote.Config {
 	}
 	var addresses []string
 	for _, n := range c.nodes {
-		addresses = append(addresses, n.url())
+		addresses = append(addresses, n.clientURL())
 	}
 	return remote.Config{Address: strings.Join(addresses, ","), CA: read("ca.pem"), Certificate: read(name + ".crt"), Key: read(name + ".key"), Version: "test"}
 }
 
-// open connects a client of its own.
-func (c *cluster) open(int) engine.Ledger {
+// openLedger connects a client of its own.
+func (c *cluster) openLedger(int) engine.Ledger {
 	c.t.Helper()
 	client, err := remote.New(c.config)
 	if err != nil {
@@ -177,9 +177,9 @@ func (c *cluster) open(int) engine.Ledger {
 // leader is the node that leads, once there is one.
 func (c *cluster) leader() *node {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, n := range c.nodes {
-			if _, text := n.get("/metrics"); strings.Contains(text, "\nmaaslxd_ledger_leader 1\n") {
+			if _, text := n.getDiagnostics("/metrics"); strings.Contains(text, "\nmaaslxd_ledger_leader 1\n") {
 				return n
 			}
 		}
@@ -188,28 +188,28 @@ func (c *cluster) leader() *node {
 	return nil
 }
 
-// argv is a command of the program, in the node's network.
-func (n *node) argv(args ...string) *exec.Cmd {
+// ledgerCommand is a command of the program, in the node's network.
+func (n *node) ledgerCommand(args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.name, n.program, "ledger"}, args...)...)
 }
 
-// ledger runs a command on the node, which must succeed.
-func (n *node) ledger(args ...string) string {
+// runLedger runs a command on the node, which must succeed.
+func (n *node) runLedger(args ...string) string {
 	n.cluster.t.Helper()
-	out, err := n.try(args...)
+	out, err := n.tryLedger(args...)
 	if err != nil {
 		n.cluster.t.Fatalf("ledger %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return out
 }
 
-func (n *node) try(args ...string) (string, error) {
-	out, err := n.argv(append(args, "--dir", n.folder)...).CombinedOutput()
+func (n *node) tryLedger(args ...string) (string, error) {
+	out, err := n.ledgerCommand(append(args, "--dir", n.folder)...).CombinedOutput()
 	return string(out), err
 }
 
-// start starts the node's process.
-func (n *node) start() {
+// startProcess starts the node's process.
+func (n *node) startProcess() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -220,14 +220,14 @@ func (n *node) start() {
 	defer log.Close()
 	args := []string{
 		"serve", "--dir", n.folder, "--listen", fmt.Sprintf("%s:%d", n.address, clientPort), "--health-addr", fmt.Sprintf("%s:%d", n.address, healthPort),
-		"--name", n.address, "--node", n.member(), "--grace", "5s",
+		"--name", n.address, "--node", n.memberAddress(), "--grace", "5s",
 	}
 	for _, other := range n.cluster.nodes {
 		if other != nil && other != n {
-			args = append(args, "--peer", other.member())
+			args = append(args, "--peer", other.memberAddress())
 		}
 	}
-	n.process = n.argv(args...)
+	n.process = n.ledgerCommand(args...)
 	n.process.Stdout, n.process.Stderr = log, log
 	n.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.process.Start(); err != nil {
@@ -235,11 +235,11 @@ func (n *node) start() {
 	}
 }
 
-// member is the node's address for other nodes.
-func (n *node) member() string { return fmt.Sprintf("%s:%d", n.address, nodePort) }
+// memberAddress is the node's address for other nodes.
+func (n *node) memberAddress() string { return fmt.Sprintf("%s:%d", n.address, nodePort) }
 
-// signal sends a signal to the node's process, if it runs.
-func (n *node) signal(s syscall.Signal) {
+// sendSignal sends a signal to the node's process, if it runs.
+func (n *node) sendSignal(s syscall.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process != nil {
@@ -247,9 +247,9 @@ func (n *node) signal(s syscall.Signal) {
 	}
 }
 
-// end signals the process, and waits until it has ended.
-func (n *node) end(s syscall.Signal) {
-	n.signal(s)
+// signalAndWait signals the process, and waits until it has ended.
+func (n *node) signalAndWait(s syscall.Signal) {
+	n.sendSignal(s)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process != nil {
@@ -258,7 +258,7 @@ func (n *node) end(s syscall.Signal) {
 	}
 }
 
-func (n *node) kill() { n.end(syscall.SIGKILL) }
+func (n *node) kill() { n.signalAndWait(syscall.SIGKILL) }
 
 // cutOff parts the node from other nodes, in both directions. Clients still reach it.
 func (n *node) cutOff() {
@@ -266,21 +266,21 @@ func (n *node) cutOff() {
 	chain in { type filter hook input priority 0; tcp dport %[1]d drop; tcp sport %[1]d drop; }
 	chain out { type filter hook output priority 0; tcp dport %[1]d drop; tcp sport %[1]d drop; }
 }`, nodePort)
-	n.nft(rules)
+	n.runNFT(rules)
 }
 
 // isolate parts the node from everyone.
 func (n *node) isolate() {
-	n.nft(`table inet cut {
+	n.runNFT(`table inet cut {
 	chain in { type filter hook input priority 0; policy drop; }
 	chain out { type filter hook output priority 0; policy drop; }
 }`)
 }
 
 // rejoin ends a cut.
-func (n *node) rejoin() { n.nft("delete table inet cut") }
+func (n *node) rejoin() { n.runNFT("delete table inet cut") }
 
-func (n *node) nft(rules string) {
+func (n *node) runNFT(rules string) {
 	cmd := exec.Command("ip", "netns", "exec", n.name, "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(rules)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -288,8 +288,8 @@ func (n *node) nft(rules string) {
 	}
 }
 
-// get asks the node's diagnostics; 0 where it does not answer.
-func (n *node) get(path string) (status int, text string) {
+// getDiagnostics asks the node's diagnostics; 0 where it does not answer.
+func (n *node) getDiagnostics(path string) (status int, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d%s", n.address, healthPort, path), nil)
@@ -308,38 +308,38 @@ func (n *node) get(path string) (status int, text string) {
 	return response.StatusCode, string(body)
 }
 
-// url is where clients ask the node.
-func (n *node) url() string { return fmt.Sprintf("https://%s:%d", n.address, clientPort) }
+// clientURL is where clients ask the node.
+func (n *node) clientURL() string { return fmt.Sprintf("https://%s:%d", n.address, clientPort) }
 
 // wantReady waits until the node serves.
 func (n *node) wantReady() {
 	n.cluster.t.Helper()
 	said := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		status, text := n.get("/readyz")
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		status, text := n.getDiagnostics("/readyz")
 		if status == http.StatusOK {
 			return
 		}
 		said = text
 	}
 	log, _ := os.ReadFile(n.log)
-	n.cluster.t.Fatalf("%s does not serve: %s\n%s", n.name, said, tail(log))
+	n.cluster.t.Fatalf("%s does not serve: %s\n%s", n.name, said, lastBytes(log))
 }
 
-// wantSays waits until the node's log says something.
-func (n *node) wantSays(pattern string) {
+// wantLogMatch waits until the node's log says something.
+func (n *node) wantLogMatch(pattern string) {
 	n.cluster.t.Helper()
 	wanted := regexp.MustCompile(pattern)
 	var log []byte
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if log, _ = os.ReadFile(n.log); wanted.Match(log) {
 			return
 		}
 	}
-	n.cluster.t.Errorf("the log of %s does not say %q:\n%s", n.name, pattern, tail(log))
+	n.cluster.t.Errorf("the log of %s does not say %q:\n%s", n.name, pattern, lastBytes(log))
 }
 
-func tail(text []byte) string {
+func lastBytes(text []byte) string {
 	const most = 4000
 	return string(text[max(0, len(text)-most):])
 }

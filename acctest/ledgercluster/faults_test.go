@@ -24,29 +24,29 @@ var faults = map[string]struct {
 		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
 			n := c.leader()
 			n.kill()
-			pause(ctx, time.Duration(rnd.IntN(2000))*time.Millisecond)
-			n.start()
+			sleepUnlessDone(ctx, time.Duration(rnd.IntN(2000))*time.Millisecond)
+			n.startProcess()
 			n.wantReady()
 		},
 	},
 	"Stopped": {
 		reason: "The leader hangs: connections to it stay open, and nothing answers.",
-		do:     forAWhile(func(n *node) { n.signal(syscall.SIGSTOP) }, func(n *node) { n.signal(syscall.SIGCONT) }),
+		do:     onLeaderForSeconds(func(n *node) { n.sendSignal(syscall.SIGSTOP) }, func(n *node) { n.sendSignal(syscall.SIGCONT) }),
 	},
 	"CutOff": {
 		reason: "The leader loses the other nodes, and clients still reach it.",
-		do:     forAWhile((*node).cutOff, (*node).rejoin),
+		do:     onLeaderForSeconds((*node).cutOff, (*node).rejoin),
 	},
 	"Isolated": {
 		reason: "Nobody reaches the leader, in either direction.",
-		do:     forAWhile((*node).isolate, (*node).rejoin),
+		do:     onLeaderForSeconds((*node).isolate, (*node).rejoin),
 	},
 	"Rolling": {
 		reason: "All nodes are started anew, one after the other, as in an upgrade.",
 		do: func(_ context.Context, c *cluster, _ *rand.Rand) {
 			for _, n := range c.nodes {
-				n.end(syscall.SIGTERM)
-				n.start()
+				n.signalAndWait(syscall.SIGTERM)
+				n.startProcess()
 				n.wantReady()
 			}
 		},
@@ -55,37 +55,37 @@ var faults = map[string]struct {
 		reason: "The disk of the leader is full for a while.", diskMiB: 256,
 		do: func(ctx context.Context, c *cluster, rnd *rand.Rand) {
 			n := c.leader()
-			ballast := n.fill()
-			pause(ctx, time.Duration(1000+rnd.IntN(2000))*time.Millisecond)
+			ballast := n.fillDisk()
+			sleepUnlessDone(ctx, time.Duration(1000+rnd.IntN(2000))*time.Millisecond)
 			if err := os.Remove(ballast); err != nil {
 				c.t.Error(err)
 			}
-			n.revive()
+			n.restartIfDown()
 		},
 	},
 }
 
-// forAWhile does something to the leader, and takes it back after some seconds.
-func forAWhile(begin, end func(*node)) func(context.Context, *cluster, *rand.Rand) {
+// onLeaderForSeconds does something to the leader, and takes it back after some seconds.
+func onLeaderForSeconds(begin, end func(*node)) func(context.Context, *cluster, *rand.Rand) {
 	return func(ctx context.Context, c *cluster, rnd *rand.Rand) {
 		n := c.leader()
 		begin(n)
-		pause(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
+		sleepUnlessDone(ctx, time.Duration(2000+rnd.IntN(3000))*time.Millisecond)
 		end(n)
 		n.wantReady()
 	}
 }
 
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, d time.Duration) {
+// sleepUnlessDone waits, unless ctx ends before.
+func sleepUnlessDone(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
 }
 
-// fill leaves no room on the node's disk.
-func (n *node) fill() (ballast string) {
+// fillDisk leaves no room on the node's disk.
+func (n *node) fillDisk() (ballast string) {
 	ballast = filepath.Join(n.folder, "ballast")
 	file, err := os.Create(ballast)
 	if err != nil {
@@ -101,23 +101,23 @@ func (n *node) fill() (ballast string) {
 	return ballast
 }
 
-// revive starts a node that has given up, and waits until it serves.
-func (n *node) revive() {
-	if status, _ := n.get("/healthz"); status == 0 {
+// restartIfDown starts a node that has given up, and waits until it serves.
+func (n *node) restartIfDown() {
+	if status, _ := n.getDiagnostics("/healthz"); status == 0 {
 		n.kill()
-		n.start()
+		n.startProcess()
 	}
 	n.wantReady()
 }
 
-// disturb does one kind of fault after the other, and counts them.
-func (c *cluster) disturb(count *atomic.Int64, names ...string) func(context.Context, *rand.Rand) {
+// injectFaults does one kind of fault after the other, and counts them.
+func (c *cluster) injectFaults(count *atomic.Int64, names ...string) func(context.Context, *rand.Rand) {
 	return func(ctx context.Context, rnd *rand.Rand) {
 		for ctx.Err() == nil {
 			name := names[rnd.IntN(len(names))]
 			faults[name].do(ctx, c, rnd)
 			count.Add(1)
-			pause(ctx, time.Duration(rnd.IntN(1000))*time.Millisecond)
+			sleepUnlessDone(ctx, time.Duration(rnd.IntN(1000))*time.Millisecond)
 		}
 	}
 }
@@ -127,9 +127,9 @@ func (c *cluster) disturb(count *atomic.Int64, names ...string) func(context.Con
 func TestNodesAcknowledgedOnce(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
-			c := newClusterOn(t, fault.diskMiB)
+			c := newClusterWithDisks(t, fault.diskMiB)
 			var count atomic.Int64
-			ledgertest.AcknowledgedOnce(t, ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, name), Clients: 32, Steps: 24, Seed: 1})
+			ledgertest.CheckAcknowledgedOnce(t, ledgertest.Trial{Open: c.openLedger, InjectFaults: c.injectFaults(&count, name), Clients: 32, Steps: 24, Seed: 1})
 			if count.Load() == 0 {
 				t.Error("nothing happened to a node: this proves nothing")
 			}
@@ -144,10 +144,10 @@ func TestNodesAcknowledgedOnce(t *testing.T) {
 // TestNodesLinearizable: what clients hear of nodes that are killed, stopped and cut off is
 // what one client after the other could have heard. Reads may be late, and are not judged.
 func TestNodesLinearizable(t *testing.T) {
-	ledgertest.Histories(t, func(t *testing.T) ledgertest.Trial {
+	ledgertest.CheckHistories(t, func(t *testing.T) ledgertest.Trial {
 		c := newCluster(t)
 		var count atomic.Int64
 		t.Cleanup(func() { t.Logf("happened: %d times", count.Load()) })
-		return ledgertest.Trial{Open: c.open, Disturb: c.disturb(&count, "Killed", "Stopped", "CutOff", "Isolated", "Rolling"), StaleReads: true}
+		return ledgertest.Trial{Open: c.openLedger, InjectFaults: c.injectFaults(&count, "Killed", "Stopped", "CutOff", "Isolated", "Rolling"), StaleReads: true}
 	})
 }

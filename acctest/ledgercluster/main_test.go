@@ -19,7 +19,7 @@ const insideVariable = "MAASLXD_TEST_INSIDE"
 // TestMain runs the tests in a network and with mounts of their own, where that is possible.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if why := impossible(); why != "" || os.Getenv(insideVariable) != "" {
+	if why := missingPrerequisite(); why != "" || os.Getenv(insideVariable) != "" {
 		os.Exit(m.Run())
 	}
 	inside := exec.Command("unshare", append([]string{"--net", "--mount", "--fork", "--kill-child", os.Args[0]}, os.Args[1:]...)...)
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// impossible says why there can be no nodes here; empty: there can.
-func impossible() string {
+// missingPrerequisite says why there can be no nodes here; empty: there can.
+func missingPrerequisite() string {
 	if program == "" {
 		return "MAASLXD_CLUSTER_BIN names no capi-bridge that was built with dqlite: make test-cluster"
 	}
@@ -50,8 +50,8 @@ func impossible() string {
 	return ""
 }
 
-// run runs a command that must succeed, and returns what it printed.
-func run(t testing.TB, name string, args ...string) string {
+// runCommand runs a command that must succeed, and returns what it printed.
+func runCommand(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {

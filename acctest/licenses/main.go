@@ -59,7 +59,7 @@ func run(ctx context.Context, configuration string, out io.Writer) error {
 			return err
 		}
 	}
-	texts, err := collect(slices.SortedFunc(maps.Keys(linked), linkedPackage.compare))
+	texts, err := collectTexts(slices.SortedFunc(maps.Keys(linked), linkedPackage.compare))
 	if err != nil {
 		return err
 	}
@@ -103,18 +103,18 @@ func addLinked(ctx context.Context, linked map[linkedPackage]bool, folder string
 	return nil
 }
 
-// text is a licence, or a notice, with the modules that it is of.
-type text struct {
+// licenceText is a licence, or a notice, with the modules that it is of.
+type licenceText struct {
 	modules []string
 	text    string
 }
 
-// collect reads each text once, sorted by the first module that has it.
-func collect(linked []linkedPackage) ([]text, error) {
-	byText := map[string]*text{}
+// collectTexts reads each text once, sorted by the first module that has it.
+func collectTexts(linked []linkedPackage) ([]licenceText, error) {
+	byText := map[string]*licenceText{}
 	var wrong []error
 	for _, p := range linked {
-		files, err := nearest(p)
+		files, err := nearestLicenceFiles(p)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -125,23 +125,23 @@ func collect(linked []linkedPackage) ([]text, error) {
 				return nil, err
 			}
 			body := string(bytes.TrimSpace(data))
-			if name := copyleft.FindString(body); name != "" {
+			if name := copyleftLicence.FindString(body); name != "" {
 				wrong = append(wrong, fmt.Errorf("%s is under the %s (%s): it may not be linked", p.path, name, filepath.Base(file)))
 			}
 			if byText[body] == nil {
-				byText[body] = &text{text: body}
+				byText[body] = &licenceText{text: body}
 			}
 			if t := byText[body]; !slices.Contains(t.modules, p.module) {
 				t.modules = append(t.modules, p.module)
 			}
 		}
 	}
-	var all []text
+	var all []licenceText
 	for _, t := range byText {
 		slices.Sort(t.modules)
 		all = append(all, *t)
 	}
-	slices.SortFunc(all, func(a, b text) int {
+	slices.SortFunc(all, func(a, b licenceText) int {
 		return strings.Compare(a.modules[0]+a.text, b.modules[0]+b.text)
 	})
 	return all, errors.Join(wrong...)
@@ -150,13 +150,13 @@ func collect(linked []linkedPackage) ([]text, error) {
 var (
 	// licenceFile is what projects call the files that are wanted.
 	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense)([.-].*)?$`)
-	// copyleft are the licences that would be ours, too. The Mozilla Public License
+	// copyleftLicence are the licences that would be ours, too. The Mozilla Public License
 	// names them as alternatives, further down.
-	copyleft = regexp.MustCompile(`(?i)\A\W*GNU (AFFERO |LESSER )?GENERAL PUBLIC LICENSE`)
+	copyleftLicence = regexp.MustCompile(`(?i)\A\W*GNU (AFFERO |LESSER )?GENERAL PUBLIC LICENSE`)
 )
 
-// nearest are the licence files of the nearest folder that has some.
-func nearest(p linkedPackage) ([]string, error) {
+// nearestLicenceFiles are the licence files of the nearest folder that has some.
+func nearestLicenceFiles(p linkedPackage) ([]string, error) {
 	for dir := p.dir; strings.HasPrefix(dir, p.root); dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

@@ -55,7 +55,7 @@ func TestLicenceOf(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			_, err := collect([]linkedPackage{{"example.com/m/client", dir, "example.com/m v1", root}})
+			_, err := collectTexts([]linkedPackage{{"example.com/m/client", dir, "example.com/m v1", root}})
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s got %v, want %q", tc.reason, err, tc.says)
 			}

@@ -17,9 +17,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// fewestClientTests is what passes of the clients' tests at least, so that none is lost
+// minClientTests is what passes of the clients' tests at least, so that none is lost
 // unseen.
-const fewestClientTests = 138
+const minClientTests = 138
 
 // TestClients runs the tests of other people's clients on a simulator. They are a
 // module of their own, in the folder clients.
@@ -33,23 +33,23 @@ func TestClients(t *testing.T) {
 	if err := json.Unmarshal(text, &model); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := inClients(t, nil, "mod", "download"); err != nil {
+	if out, err := runGoInClients(t, nil, "mod", "download"); err != nil {
 		t.Skipf("the clients' modules cannot be had: %v: %s", err, out)
 	}
-	server := sim.Start(t, model)
+	server := sim.StartServer(t, model)
 	environ := []string{"MAAS_API_URL=" + server.URL, "MAAS_API_KEY=" + server.APIKey()}
-	out, err := inClients(t, environ, "test", "-json", "-count=1", "-p=1", "./...")
-	ran := carryOut(t, out)
+	out, err := runGoInClients(t, environ, "test", "-json", "-count=1", "-p=1", "./...")
+	ran := reportClientTests(t, out)
 	if err != nil && !t.Failed() {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if ran < fewestClientTests {
-		t.Errorf("%d tests passed, fewer than %d:\n%s", ran, fewestClientTests, out)
+	if ran < minClientTests {
+		t.Errorf("%d tests passed, fewer than %d:\n%s", ran, minClientTests, out)
 	}
 }
 
-// inClients runs the go command in the clients' module.
-func inClients(t *testing.T, environ []string, args ...string) ([]byte, error) {
+// runGoInClients runs the go command in the clients' module.
+func runGoInClients(t *testing.T, environ []string, args ...string) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -67,9 +67,9 @@ func inClients(t *testing.T, environ []string, args ...string) ([]byte, error) {
 // testEvent is a line of "go test -json".
 type testEvent struct{ Action, Package, ImportPath, Test, Output, FailedBuild string }
 
-// carryOut makes a subtest of each test that failed, was skipped or passed, with
+// reportClientTests makes a subtest of each test that failed, was skipped or passed, with
 // what it printed, and counts those that passed.
-func carryOut(t *testing.T, out []byte) (passed int) {
+func reportClientTests(t *testing.T, out []byte) (passed int) {
 	t.Helper()
 	printed := map[string]*strings.Builder{}
 	for line := range bytes.Lines(out) {

@@ -9,17 +9,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// compare replays the recordings of a folder and writes how they came out: a
+// compareRecordings replays the recordings of a folder and writes how they came out: a
 // line for each story and for all, and each cause of a first difference.
-func compare(dir string, model *sim.Model, w io.Writer) error {
-	stories, err := recording.Load(dir)
+func compareRecordings(dir string, model *sim.Model, w io.Writer) error {
+	stories, err := recording.LoadStories(dir)
 	if err != nil {
 		return err
 	}
 	var outcomes []replay.Outcome
 	var all replay.Tally
 	for _, story := range stories {
-		o, err := play(story, model)
+		o, err := replayStory(story, model)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func compare(dir string, model *sim.Model, w io.Writer) error {
 		one.Add(o)
 		all.Add(o)
 		fmt.Fprintf(w, "%s: %s\n", story.Name, one)
-		for _, line := range o.Inferred {
+		for _, line := range o.Inferences {
 			fmt.Fprintf(w, "      inferred: %s\n", line)
 		}
 		outcomes = append(outcomes, o)
@@ -35,18 +35,18 @@ func compare(dir string, model *sim.Model, w io.Writer) error {
 	if len(stories) > 1 {
 		fmt.Fprintf(w, "all: %s\n", all)
 	}
-	fmt.Fprintln(w, all.Basis())
+	fmt.Fprintln(w, all.InferenceSummary())
 	replay.PrintCauses(w, outcomes)
 	return nil
 }
 
-// play replays a story. A recording may hold anything, so what the replay did not
+// replayStory replays a story. A recording may hold anything, so what the replay did not
 // foresee is a sentence, too.
-func play(story recording.Story, model *sim.Model) (o replay.Outcome, err error) {
+func replayStory(story recording.Story, model *sim.Model) (o replay.Outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot replay %s: %v", story.Name, r)
 		}
 	}()
-	return replay.Play(story, model)
+	return replay.PlayStory(story, model)
 }

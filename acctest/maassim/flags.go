@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// or is the text, or another where it is empty.
-func or(text, otherwise string) string {
+// textOr is the text, or another where it is empty.
+func textOr(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
@@ -30,14 +30,14 @@ func (e usageError) Unwrap() error { return e.error }
 
 // options are the command line.
 type options struct {
-	listen  string
-	journal bool
-	model   sim.Model
-	compare string // the folder to replay; empty to serve
-	record  string // the folder to write; empty to serve
-	before  string // the MAAS that is recorded
-	caFile  string // certificates that it may show
-	modeled bool   // -model was given
+	listen      string
+	journal     bool
+	model       sim.Model
+	compare     string // the folder to replay; empty to serve
+	record      string // the folder to write; empty to serve
+	upstreamURL string // the MAAS that is recorded
+	caFile      string // certificates that it may show
+	modelGiven  bool   // -model was given
 }
 
 // hostFlags shape the hosts that are made where no file describes them.
@@ -47,39 +47,39 @@ type hostFlags struct {
 	storageGB              int64
 }
 
-// names is a comma separated list; an empty text is an empty list.
-type names struct{ to *[]string }
+// namesFlag is a comma separated list; an empty text is an empty list.
+type namesFlag struct{ target *[]string }
 
-func (n names) String() string {
-	if n.to == nil {
+func (n namesFlag) String() string {
+	if n.target == nil {
 		return ""
 	}
-	return strings.Join(*n.to, ",")
+	return strings.Join(*n.target, ",")
 }
 
-func (n names) Set(text string) error {
-	*n.to = []string{}
+func (n namesFlag) Set(text string) error {
+	*n.target = []string{}
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			*n.to = append(*n.to, name)
+			*n.target = append(*n.target, name)
 		}
 	}
 	return nil
 }
 
-// share is the flag that makes everything nasty; over-commitment has its own.
-type share struct{ to *sim.Nasty }
+// nastyShareFlag is the flag that makes everything nasty; over-commitment has its own.
+type nastyShareFlag struct{ randomFaults *sim.RandomFaults }
 
-func (s share) String() string { return "" }
+func (s nastyShareFlag) String() string { return "" }
 
-func (s share) Set(text string) error {
+func (s nastyShareFlag) Set(text string) error {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= 1) {
 		return fmt.Errorf("%q is no number from 0 to 1", text)
 	}
-	nasty := sim.AllNasty(n)
-	nasty.Overcommit = s.to.Overcommit
-	*s.to = nasty
+	nasty := sim.AllRandomFaults(n)
+	nasty.Overcommit = s.randomFaults.Overcommit
+	*s.randomFaults = nasty
 	return nil
 }
 
@@ -98,10 +98,10 @@ steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
 Flags:
 `
 
-// parse reads the flags: the file first, then what changes it.
-func parse(args []string, stderr io.Writer) (options, error) {
+// parseFlags reads the flags: the file first, then what changes it.
+func parseFlags(args []string, stderr io.Writer) (options, error) {
 	o, h, file := options{model: sim.DefaultModel()}, hostFlags{hosts: -1, machines: -1}, ""
-	if err := o.flags(&h, &file, io.Discard).Parse(args); err != nil {
+	if err := o.newFlagSet(&h, &file, io.Discard).Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			printHelp(stderr)
 			return o, err
@@ -109,15 +109,15 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, usageError{fmt.Errorf("%w (maassim -h lists the flags)", err)}
 	}
 	if file != "" {
-		m, err := readFile(file)
+		m, err := readModelFile(file)
 		if err != nil {
 			return o, usageError{fmt.Errorf("-model: %w", err)}
 		}
-		o.model, o.modeled = m, true
+		o.model, o.modelGiven = m, true
 	}
 	// Once more, now on top of the file.
 	h = hostFlags{hosts: -1, machines: -1}
-	flags := o.flags(&h, &file, io.Discard)
+	flags := o.newFlagSet(&h, &file, io.Discard)
 	if err := flags.Parse(args); err != nil {
 		return o, usageError{err}
 	}
@@ -127,9 +127,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := o.checkMode(); err != nil {
 		return o, usageError{err}
 	}
-	err := h.apply(&o.model)
+	err := h.applyTo(&o.model)
 	if file == "" {
-		spread(&o.model)
+		spreadOverZones(&o.model)
 	}
 	return o, err
 }
@@ -137,9 +137,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // checkMode says what does not go together.
 func (o options) checkMode() error {
 	switch {
-	case o.record != "" && o.before == "":
+	case o.record != "" && o.upstreamURL == "":
 		return errors.New("-record: say which MAAS with -before URL")
-	case o.record == "" && (o.before != "" || o.caFile != ""):
+	case o.record == "" && (o.upstreamURL != "" || o.caFile != ""):
 		return errors.New("-before and -ca are for -record DIR")
 	case o.record != "" && o.compare != "":
 		return errors.New("-record and -compare: one at a time")
@@ -147,15 +147,15 @@ func (o options) checkMode() error {
 	return nil
 }
 
-// world is the model of a recording's world, nil where the recording tells.
-func (o options) world() *sim.Model {
-	if !o.modeled {
+// recordingModel is the model of a recording's world, nil where the recording tells.
+func (o options) recordingModel() *sim.Model {
+	if !o.modelGiven {
 		return nil
 	}
 	return &o.model
 }
 
-func readFile(name string) (sim.Model, error) {
+func readModelFile(name string) (sim.Model, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return sim.Model{}, err
@@ -173,12 +173,12 @@ func printHelp(w io.Writer) {
 	o.model = sim.DefaultModel()
 	h, file := hostFlags{}, ""
 	fmt.Fprint(w, usageText)
-	flags := o.flags(&h, &file, w)
+	flags := o.newFlagSet(&h, &file, w)
 	flags.PrintDefaults()
 }
 
-// flags ties the flags to the options.
-func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
+// newFlagSet ties the flags to the options.
+func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet("maassim", flag.ContinueOnError)
 	f.SetOutput(w)
 	f.Usage = func() {}
@@ -186,28 +186,28 @@ func (o *options) flags(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
 	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, say how true the simulator is, and end; -model is their world")
 	f.StringVar(&o.record, "record", "", "stand before the MAAS of -before, pass calls on, and write them into the folder `DIR`, without secrets")
-	f.StringVar(&o.before, "before", "", "`URL` of the MAAS that -record records, as https://maas.example:5443/MAAS")
+	f.StringVar(&o.upstreamURL, "before", "", "`URL` of the MAAS that -record records, as https://maas.example:5443/MAAS")
 	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, that the MAAS of -before may show besides the system's")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
 	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")
-	f.Var(names{&m.Zones}, "zones", "`names` of availability zones, comma separated")
-	f.Var(names{&m.Pools}, "pools", "`names` of resource pools")
-	f.Var(names{&m.Domains}, "domains", "`names` of DNS domains")
-	f.Var(names{&m.Tags}, "tags", "`names` of machine tags")
-	f.Var(names{&m.Images}, "images", "imported `images` (default ubuntu/jammy,ubuntu/noble)")
+	f.Var(namesFlag{&m.Zones}, "zones", "`names` of availability zones, comma separated")
+	f.Var(namesFlag{&m.Pools}, "pools", "`names` of resource pools")
+	f.Var(namesFlag{&m.Domains}, "domains", "`names` of DNS domains")
+	f.Var(namesFlag{&m.Tags}, "tags", "`names` of machine tags")
+	f.Var(namesFlag{&m.Images}, "images", "imported `images` (default ubuntu/jammy,ubuntu/noble)")
 	f.StringVar(&m.AdminKey, "admin-key", m.AdminKey, "API `key` of the user admin (default a well-known one)")
 	f.StringVar(&m.UserKey, "user-key", m.UserKey, "API `key` of a user without admin rights (default a well-known one)")
 	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
-	f.StringVar(&m.LXDListen, "lxd-listen", or(m.LXDListen, sim.LXDListenAuto), "`where` LXD's API is served: auto, a free network of 127.0.0.0/8; one of them, as 127.77.0.0/16; ports, each LXD on one of 127.0.0.1; or off")
-	h.flags(f)
-	latencyFlags(f, &m.Latency)
-	f.Var(share{&m.Nasty}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")
-	f.BoolVar(&m.Nasty.Overcommit, "over-commit", m.Nasty.Overcommit, "compose beyond the ratios of VM hosts and the room of storage pools")
+	f.StringVar(&m.LXDListen, "lxd-listen", textOr(m.LXDListen, sim.LXDListenAuto), "`where` LXD's API is served: auto, a free network of 127.0.0.0/8; one of them, as 127.77.0.0/16; ports, each LXD on one of 127.0.0.1; or off")
+	h.addFlags(f)
+	addLatencyFlags(f, &m.Latency)
+	f.Var(nastyShareFlag{&m.RandomFaults}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")
+	f.BoolVar(&m.RandomFaults.Overcommit, "over-commit", m.RandomFaults.Overcommit, "compose beyond the ratios of VM hosts and the room of storage pools")
 	return f
 }
 
-func (h *hostFlags) flags(f *flag.FlagSet) {
+func (h *hostFlags) addFlags(f *flag.FlagSet) {
 	f.IntVar(&h.hosts, "hosts", h.hosts, "`number` of VM hosts, spread over the zones, instead of the model's")
 	f.IntVar(&h.cores, "cores", 0, "cores of each of them (default 16)")
 	f.Int64Var(&h.memoryMiB, "memory", 0, "memory of each in `MiB` (default 65536)")
@@ -215,8 +215,8 @@ func (h *hostFlags) flags(f *flag.FlagSet) {
 	f.IntVar(&h.machines, "machines", h.machines, "`number` of bare-metal machines instead of the model's")
 }
 
-// latencyFlags say how long things take; zero shows each transition to one read.
-func latencyFlags(f *flag.FlagSet, l *sim.Latency) {
+// addLatencyFlags say how long things take; zero shows each transition to one read.
+func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	for name, to := range map[string]struct {
 		field *time.Duration
 		what  string
@@ -232,8 +232,8 @@ func latencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}
 }
 
-// apply replaces hosts and machines where flags want so.
-func (h hostFlags) apply(m *sim.Model) error {
+// applyTo replaces hosts and machines where flags want so.
+func (h hostFlags) applyTo(m *sim.Model) error {
 	shaped := h.cores != 0 || h.memoryMiB != 0 || h.storageGB != 0
 	switch {
 	case h.hosts < -1:
@@ -281,9 +281,9 @@ func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
 	return hosts
 }
 
-// spread moves hosts and machines whose zone the flags took away to the zones
+// spreadOverZones moves hosts and machines whose zone the flags took away to the zones
 // that there are.
-func spread(m *sim.Model) {
+func spreadOverZones(m *sim.Model) {
 	zone := func(have string, i int) string {
 		switch {
 		case slices.Contains(m.Zones, have):

@@ -24,13 +24,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if code := report(run(ctx, os.Args[1:], os.Stdout, os.Stderr)); code != 0 {
+	if code := reportError(run(ctx, os.Args[1:], os.Stdout, os.Stderr)); code != 0 {
 		os.Exit(code)
 	}
 }
 
-// report tells an error, and is the exit code for it.
-func report(err error) int {
+// reportError tells an error, and is the exit code for it.
+func reportError(err error) int {
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "maassim:", err)
 	}
@@ -51,23 +51,23 @@ func exitCode(err error) int {
 
 // run serves until ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parse(args, stderr)
+	o, err := parseFlags(args, stderr)
 	if err != nil {
 		return err
 	}
 	if o.record != "" {
-		return recordBefore(ctx, o, stdout, stderr)
+		return recordMAAS(ctx, o, stdout, stderr)
 	}
 	if o.compare != "" {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // Ctrl-C ends the replay at once
-		replay.InVirtualTime(func() int { return report(compare(o.compare, o.world(), stdout)) })
+		replay.InVirtualTime(func() int { return reportError(compareRecordings(o.compare, o.recordingModel(), stdout)) })
 		return nil
 	}
 	s, err := sim.New(o.model)
 	if err != nil {
 		return usageError{err}
 	}
-	server, err := sim.Listen(s, o.listen)
+	server, err := sim.ServeAt(s, o.listen)
 	if err != nil {
 		return err
 	}
@@ -84,10 +84,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func printJournal(w io.Writer, j sim.Journal, s *sim.Sim) {
 	fmt.Fprintf(w, "%d calls, %d connections, %d bytes, %d machine objects\n", j.Total(), j.Connections, j.Bytes, j.MachineObjects)
 	for _, r := range j.Routes {
-		fmt.Fprintf(w, "%6d  %s%s\n", r.Calls, r.Route, failures(r.Failed))
+		fmt.Fprintf(w, "%6d  %s%s\n", r.Calls, r.Route, failureText(r.Failed))
 	}
 	for _, r := range j.LXD.Routes {
-		fmt.Fprintf(w, "%6d  LXD %s%s\n", r.Calls, r.Route, failures(r.Failed))
+		fmt.Fprintf(w, "%6d  LXD %s%s\n", r.Calls, r.Route, failureText(r.Failed))
 	}
 	vms := 0
 	for _, m := range s.Machines() {
@@ -98,7 +98,7 @@ func printJournal(w io.Writer, j sim.Journal, s *sim.Sim) {
 	fmt.Fprintf(w, "left: %d VMs in MAAS, %d instances in LXD\n", vms, len(s.Instances()))
 }
 
-func failures(n int) string {
+func failureText(n int) string {
 	if n == 0 {
 		return ""
 	}

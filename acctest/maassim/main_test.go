@@ -102,7 +102,7 @@ func TestPythonInREADME(t *testing.T) {
 	if err != nil {
 		t.Skip("python3 is not on PATH: the README's Python example was not run")
 	}
-	server := sim.Start(t, sim.DefaultModel())
+	server := sim.StartServer(t, sim.DefaultModel())
 	c := exec.CommandContext(t.Context(), python, "-c", string(code[1]))
 	c.Env = append(os.Environ(), "MAAS_API_URL="+server.URL, "MAAS_API_KEY="+server.APIKey(), "no_proxy=127.0.0.1")
 	out, err := c.CombinedOutput()
@@ -126,7 +126,7 @@ func TestModelInREADME(t *testing.T) {
 	if err := os.WriteFile(file, model[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, err := parse([]string{"-model", file, "-deploy", "1s"}, io.Discard)
+	o, err := parseFlags([]string{"-model", file, "-deploy", "1s"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +137,13 @@ func TestModelInREADME(t *testing.T) {
 
 // curl is curl -sf [-X METHOD] [-d BODY] URL.
 func curl() {
-	if err := fetch(os.Args[1:], os.Stdout); err != nil {
+	if err := fetchURL(os.Args[1:], os.Stdout); err != nil {
 		os.Stderr.WriteString("curl: " + err.Error() + "\n")
 		os.Exit(22)
 	}
 }
 
-func fetch(args []string, w io.Writer) error {
+func fetchURL(args []string, w io.Writer) error {
 	method, body, url := http.MethodGet, "", ""
 	for i := 0; i < len(args); i++ {
 		switch args[i] {

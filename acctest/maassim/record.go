@@ -15,13 +15,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/record"
 )
 
-// recordBefore stands before a MAAS and records until ctx ends.
-func recordBefore(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	transport, err := upstream(o.caFile)
+// recordMAAS stands before a MAAS and records until ctx ends.
+func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	transport, err := upstreamTransport(o.caFile)
 	if err != nil {
 		return usageError{err}
 	}
-	proxy, err := record.New(o.before, o.record, transport, func(err error) { fmt.Fprintln(stderr, "maassim:", err) })
+	proxy, err := record.New(o.upstreamURL, o.record, transport, func(err error) { fmt.Fprintln(stderr, "maassim:", err) })
 	if err != nil {
 		return usageError{err}
 	}
@@ -30,7 +30,7 @@ func recordBefore(ctx context.Context, o options, stdout, stderr io.Writer) erro
 		return fmt.Errorf("cannot record: %w", err)
 	}
 	fmt.Fprintf(stdout, "export MAAS_API_URL=%s\n", proxy.URL(listener.Addr().String()))
-	fmt.Fprintf(stderr, "maassim: recording what goes to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.before, o.record)
+	fmt.Fprintf(stderr, "maassim: recording what goes to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.upstreamURL, o.record)
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -47,13 +47,13 @@ func recordBefore(ctx context.Context, o options, stdout, stderr io.Writer) erro
 	if err := proxy.Finish(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "maassim: %d exchanges are in %s. Look through them before you give them away.\n", proxy.Written(), o.record)
+	fmt.Fprintf(stderr, "maassim: %d exchanges are in %s. Look through them before you give them away.\n", proxy.WrittenCount(), o.record)
 	return nil
 }
 
-// upstream is the way to the MAAS that is recorded. It trusts the system's
+// upstreamTransport is the way to the MAAS that is recorded. It trusts the system's
 // certificates and those of the file.
-func upstream(caFile string) (http.RoundTripper, error) {
+func upstreamTransport(caFile string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression, t.MaxIdleConnsPerHost = true, 100
 	if caFile == "" {

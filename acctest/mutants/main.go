@@ -68,7 +68,7 @@ func run(ctx context.Context, out io.Writer, root, only string) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "%d mutants; their tests must pass on the unbroken tree first\n", len(mutants))
-	if err := tree.passTests(ctx, out, mutants); err != nil {
+	if err := tree.checkUnbroken(ctx, out, mutants); err != nil {
 		return err
 	}
 	verdicts := make([]verdict, 0, len(mutants))
@@ -80,5 +80,5 @@ func run(ctx context.Context, out io.Writer, root, only string) (err error) {
 		fmt.Fprintln(out, v)
 		verdicts = append(verdicts, v)
 	}
-	return report(out, verdicts)
+	return printReport(out, verdicts)
 }

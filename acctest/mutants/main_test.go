@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a module with one rule and its tests.
-var world = map[string]string{
+// testModule is a module with one rule and its tests.
+var testModule = map[string]string{
 	"go.mod":        "module example.com/world\n\ngo 1.26\n",
 	"room/room.go":  "package room\n\n// Fits tells whether there is room.\nfunc Fits(need, free int) bool {\n\treturn need <= free\n}\n",
 	"room/.ignored": "a file that a walk must bring along\n",
@@ -64,8 +64,8 @@ func patchOf(run, line string) string {
 		"@@ -4,3 +4,3 @@\n func Fits(need, free int) bool {\n-\treturn need <= free\n+\t" + line + "\n }\n"
 }
 
-// seconds are the figures of a report that differ each time.
-var seconds = regexp.MustCompile(` *\d+\.\d s( \(and +\d+ s to build\))?| *\d+\.\d\n`)
+// secondsPattern are the figures of a report that differ each time.
+var secondsPattern = regexp.MustCompile(` *\d+\.\d s( \(and +\d+ s to build\))?| *\d+\.\d\n`)
 
 func TestMutants(t *testing.T) {
 	t.Setenv("MAAS_API_URL", "http://maas.example.com:5240/MAAS")
@@ -154,7 +154,7 @@ all      2        0     2
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			for file, text := range world {
+			for file, text := range testModule {
 				writeFile(t, filepath.Join(root, file), text)
 			}
 			for file, text := range tc.patches {
@@ -163,7 +163,7 @@ all      2        0     2
 			var out bytes.Buffer
 			err := run(t.Context(), &out, root, tc.only)
 			if tc.want != "" {
-				report := seconds.ReplaceAllStringFunc(out.String(), func(figure string) string {
+				report := secondsPattern.ReplaceAllStringFunc(out.String(), func(figure string) string {
 					if strings.HasSuffix(figure, "\n") {
 						return "\n"
 					}

@@ -21,8 +21,8 @@ type tree struct {
 	programs string // the tests that were built
 }
 
-// tools is the folder of built tools. The copy uses that of the tree.
-const tools = ".tools"
+// toolsFolder is the folder of built tools. The copy uses that of the tree.
+const toolsFolder = ".tools"
 
 // copyTree copies the tree into a new temporary folder, without what is built in it.
 func copyTree(ctx context.Context, root string) (*tree, error) {
@@ -31,21 +31,21 @@ func copyTree(ctx context.Context, root string) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{temp: temp, root: filepath.Join(temp, "tree"), programs: filepath.Join(temp, "programs")}
-	if err := t.fill(ctx, root); err != nil {
+	if err := t.copyFrom(ctx, root); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot copy %s: %w", root, err), t.remove())
 	}
 	return t, nil
 }
 
-func (t *tree) fill(ctx context.Context, root string) error {
+func (t *tree) copyFrom(ctx context.Context, root string) error {
 	if err := os.Mkdir(t.programs, 0o700); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(root, tools)); err == nil {
+	if _, err := os.Stat(filepath.Join(root, toolsFolder)); err == nil {
 		if err := os.MkdirAll(t.root, 0o700); err != nil {
 			return err
 		}
-		if err := os.Symlink(filepath.Join(root, tools), filepath.Join(t.root, tools)); err != nil {
+		if err := os.Symlink(filepath.Join(root, toolsFolder), filepath.Join(t.root, toolsFolder)); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (t *tree) fill(ctx context.Context, root string) error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains([]string{".git", tools, "bin", "dist"}, name) {
+		if slices.Contains([]string{".git", toolsFolder, "bin", "dist"}, name) {
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
@@ -106,9 +106,9 @@ func (t *tree) apply(ctx context.Context, m mutant, args ...string) error {
 	return runQuietly(cmd)
 }
 
-// passTests wants all tests of the mutants to pass on the unbroken tree: what fails
+// checkUnbroken wants all tests of the mutants to pass on the unbroken tree: what fails
 // anyway says nothing of a mutant.
-func (t *tree) passTests(ctx context.Context, out io.Writer, mutants []mutant) error {
+func (t *tree) checkUnbroken(ctx context.Context, out io.Writer, mutants []mutant) error {
 	var errs []error
 	tried, programs := map[test]bool{}, map[string]string{}
 	for _, m := range mutants {
@@ -127,7 +127,7 @@ func (t *tree) passTests(ctx context.Context, out io.Writer, mutants []mutant) e
 		if err != nil {
 			return err
 		}
-		if ended.result != passed {
+		if ended.result != resultPassed {
 			errs = append(errs, fmt.Errorf("%s: on the unbroken tree, %s %s\n%s", m.name, m.test, ended.result, ended.output))
 			continue
 		}

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// limit is the most that a test may take, without its build.
-const limit = time.Minute
+// testTimeout is the most that a test may take, without its build.
+const testTimeout = time.Minute
 
 // result is how a test ended.
 type result string
 
 const (
-	passed   result = "passes"
-	failed   result = "fails"
-	skipped  result = "is skipped"
-	absent   result = "matches no test"
-	panicked result = "panics"
-	hung     result = "does not end in time"
-	broken   result = "ends without a verdict"
+	resultPassed    result = "passes"
+	resultFailed    result = "fails"
+	resultSkipped   result = "is skipped"
+	resultNoTest    result = "matches no test"
+	resultPanicked  result = "panics"
+	resultTimedOut  result = "does not end in time"
+	resultNoVerdict result = "ends without a verdict"
 )
 
-// ending is how a test ended, when, and what it said.
-type ending struct {
+// testEnd is how a test ended, when, and what it said.
+type testEnd struct {
 	result result
 	failed string // the first test that failed, with its case
 	took   time.Duration
@@ -56,11 +56,11 @@ func (t *tree) build(ctx context.Context, pkg string) (string, error) {
 }
 
 // runTest runs a test of the program, as go test does.
-func (t *tree) runTest(ctx context.Context, program string, which test) (ending, error) {
+func (t *tree) runTest(ctx context.Context, program string, which test) (testEnd, error) {
 	// The test ends itself; the context is for one that does not.
-	bounded, cancel := context.WithTimeout(ctx, limit+10*time.Second)
+	bounded, cancel := context.WithTimeout(ctx, testTimeout+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(bounded, program, "-test.v", "-test.count=1", "-test.timeout="+limit.String(), "-test.run="+which.expr)
+	cmd := exec.CommandContext(bounded, program, "-test.v", "-test.count=1", "-test.timeout="+testTimeout.String(), "-test.run="+which.expr)
 	cmd.Dir = filepath.Join(t.root, which.pkg)
 	cmd.Env = withoutMAAS(os.Environ())
 	cmd.WaitDelay = 5 * time.Second
@@ -70,13 +70,13 @@ func (t *tree) runTest(ctx context.Context, program string, which test) (ending,
 	err := cmd.Run()
 	took := time.Since(began)
 	if ctx.Err() != nil {
-		return ending{}, ctx.Err()
+		return testEnd{}, ctx.Err()
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		return ending{}, err
+		return testEnd{}, err
 	}
-	e := judge(output.String(), err == nil)
+	e := parseResult(output.String(), err == nil)
 	e.took = took
 	return e, nil
 }
@@ -93,19 +93,19 @@ func withoutMAAS(environ []string) []string {
 }
 
 var (
-	endOfTest  = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+)`)
-	panicLine  = regexp.MustCompile(`(?m)^(panic|fatal error): (.*)`)
-	timeoutOf  = "panic: test timed out"
-	noneWasRun = "testing: warning: no tests to run"
+	testEndLine = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+)`)
+	panicLine   = regexp.MustCompile(`(?m)^(panic|fatal error): (.*)`)
+	timeoutText = "panic: test timed out"
+	noTestsText = "testing: warning: no tests to run"
 )
 
-// judge reads what a test with -v printed. A panic is no assertion: it may come from the
+// parseResult reads what a test with -v printed. A panic is no assertion: it may come from the
 // mistake without anybody having looked for it. There is one exception: testing/synctest
 // panics where a goroutine outlives its test, which is what such a test is for.
-func judge(output string, success bool) ending {
-	e := ending{output: output}
+func parseResult(output string, success bool) testEnd {
+	e := testEnd{output: output}
 	count := map[string]int{}
-	for _, m := range endOfTest.FindAllStringSubmatch(output, -1) {
+	for _, m := range testEndLine.FindAllStringSubmatch(output, -1) {
 		count[m[1]]++
 		// A case is printed after the test that it belongs to.
 		if m[1] == "FAIL" && strings.HasPrefix(m[2], e.failed) {
@@ -113,26 +113,26 @@ func judge(output string, success bool) ending {
 		}
 	}
 	switch {
-	case strings.Contains(output, timeoutOf):
-		e.result = hung
-	case panics(output):
-		e.result = panicked
-	case strings.Contains(output, noneWasRun):
-		e.result = absent
+	case strings.Contains(output, timeoutText):
+		e.result = resultTimedOut
+	case hasPanicked(output):
+		e.result = resultPanicked
+	case strings.Contains(output, noTestsText):
+		e.result = resultNoTest
 	case count["FAIL"] > 0 && !success:
-		e.result = failed
+		e.result = resultFailed
 	case count["PASS"] == 0 && count["SKIP"] > 0:
-		e.result = skipped
+		e.result = resultSkipped
 	case count["PASS"] > 0 && success:
-		e.result = passed
+		e.result = resultPassed
 	default:
-		e.result = broken
+		e.result = resultNoVerdict
 	}
 	return e
 }
 
-// panics tells whether the test panicked, but for synctest's own verdict.
-func panics(output string) bool {
+// hasPanicked tells whether the test panicked, but for synctest's own verdict.
+func hasPanicked(output string) bool {
 	for _, m := range panicLine.FindAllStringSubmatch(output, -1) {
 		if !strings.HasPrefix(m[2], "deadlock: ") {
 			return true

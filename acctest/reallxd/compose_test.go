@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// clientTo speaks with the simulated MAAS.
-func clientTo(t *testing.T, s *sim.Server) *maas.Client {
+// newMAASClient speaks with the simulated MAAS.
+func newMAASClient(t *testing.T, s *sim.Server) *maas.Client {
 	t.Helper()
 	c, err := maas.New(maas.Config{URL: s.URL, APIKey: s.APIKey(), Interval: 20 * time.Millisecond})
 	if err != nil {
@@ -23,10 +23,10 @@ func clientTo(t *testing.T, s *sim.Server) *maas.Client {
 	return c
 }
 
-// clientOf also knows the MAAS's host.
-func clientOf(t *testing.T, s *sim.Server) (*maas.Client, engine.VMHost) {
+// newMAASClientAndHost also knows the MAAS's host.
+func newMAASClientAndHost(t *testing.T, s *sim.Server) (*maas.Client, engine.VMHost) {
 	t.Helper()
-	c := clientTo(t, s)
+	c := newMAASClient(t, s)
 	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 {
 		t.Fatalf("%+v, %v", hosts, err)
@@ -34,17 +34,17 @@ func clientOf(t *testing.T, s *sim.Server) (*maas.Client, engine.VMHost) {
 	return c, hosts[0]
 }
 
-// shape is what of an instance says how a VM was asked for, volumes by their
+// vmShape is what of an instance says how a VM was asked for, volumes by their
 // pool and size.
-type shape struct {
+type vmShape struct {
 	CPU, Memory, HugePages, SecureBoot string
 	Disks, NICs                        map[string]string
 }
 
-func shapeOf(t *testing.T, name string) shape {
+func readVMShape(t *testing.T, name string) vmShape {
 	t.Helper()
-	i := query[api.Instance](t, "h1", "/1.0/instances/"+name+"?project=maas")
-	s := shape{
+	i := queryLXD[api.Instance](t, "h1", "/1.0/instances/"+name+"?project=maas")
+	s := vmShape{
 		CPU: i.Config["limits.cpu"], Memory: i.Config["limits.memory"], HugePages: i.Config["limits.memory.hugepages"],
 		SecureBoot: i.Config["security.secureboot"], Disks: map[string]string{}, NICs: map[string]string{},
 	}
@@ -53,7 +53,7 @@ func shapeOf(t *testing.T, name string) shape {
 		case d["type"] == "nic":
 			s.NICs[device] = strings.TrimSpace(d["nictype"] + " " + d["parent"] + " " + d["boot.priority"])
 		case d["source"] != "":
-			v := query[api.StorageVolume](t, "h1", "/1.0/storage-pools/"+d["pool"]+"/volumes/custom/"+d["source"]+"?project=maas")
+			v := queryLXD[api.StorageVolume](t, "h1", "/1.0/storage-pools/"+d["pool"]+"/volumes/custom/"+d["source"]+"?project=maas")
 			s.Disks[device] = d["pool"] + " " + v.Config["size"] + " " + v.ContentType
 		default:
 			s.Disks[device] = d["pool"] + " " + d["size"] + " " + d["path"]
@@ -69,12 +69,12 @@ func TestRealCompose(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		comp   engine.Composition
-		want   shape
+		want   vmShape
 	}{
 		"Least": {
 			reason: "MAAS puts a VM on the first bridge that has DHCP.",
 			comp:   engine.Composition{Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}},
-			want: shape{
+			want: vmShape{
 				CPU: "1", Memory: "1073741824", HugePages: "false", SecureBoot: "false",
 				Disks: map[string]string{"root": "default 8000000000 /"}, NICs: map[string]string{"eth0": "bridged maasbr0 1"},
 			},
@@ -84,7 +84,7 @@ func TestRealCompose(t *testing.T) {
 			comp: engine.Composition{Cores: 2, MemoryMiB: 4096, Marker: "maaslxd-abc123", Disks: []engine.Disk{
 				{Name: "root", SizeGB: 10, Pool: "fast"}, {Name: "data", SizeGB: 20}, {Name: "log", SizeGB: 5, Pool: "fast"},
 			}},
-			want: shape{
+			want: vmShape{
 				CPU: "2", Memory: "4294967296", HugePages: "false", SecureBoot: "false",
 				Disks: map[string]string{"root": "fast 10000000000 /", "disk1": "default 20000000000 block", "disk2": "fast 5000000000 block"},
 				NICs:  map[string]string{"eth0": "bridged maasbr0 1"},
@@ -93,7 +93,7 @@ func TestRealCompose(t *testing.T) {
 		"Interfaces": {
 			reason: "It boots from the first.",
 			comp:   engine.Composition{Cores: 1, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Interfaces: []engine.NIC{{Subnet: dmz}, {Subnet: lan}}},
-			want: shape{
+			want: vmShape{
 				CPU: "1", Memory: "2147483648", HugePages: "false", SecureBoot: "false",
 				Disks: map[string]string{"root": "default 8000000000 /"}, NICs: map[string]string{"eth0": "bridged maasbr1 1", "eth1": "bridged maasbr0"},
 			},
@@ -101,7 +101,7 @@ func TestRealCompose(t *testing.T) {
 		"OnePinned": {
 			reason: "A number alone would be how many cores.",
 			comp:   engine.Composition{PinnedCores: []int{3}, MemoryMiB: 2048, HugePages: true, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}},
-			want: shape{
+			want: vmShape{
 				CPU: "3-3", Memory: "2147483648", HugePages: "true", SecureBoot: "false",
 				Disks: map[string]string{"root": "default 8000000000 /"}, NICs: map[string]string{"eth0": "bridged maasbr0 1"},
 			},
@@ -109,14 +109,14 @@ func TestRealCompose(t *testing.T) {
 		"Pinned": {
 			reason: "LXD takes a list.",
 			comp:   engine.Composition{PinnedCores: []int{0, 2, 11}, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}},
-			want: shape{
+			want: vmShape{
 				CPU: "0,2,11", Memory: "2147483648", HugePages: "false", SecureBoot: "false",
 				Disks: map[string]string{"root": "default 8000000000 /"}, NICs: map[string]string{"eth0": "bridged maasbr0 1"},
 			},
 		},
 	}
-	s := world(t)
-	c, host := clientOf(t, s)
+	s := newMAASWithRealHost(t)
+	c, host := newMAASClientAndHost(t, s)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			comp := tc.comp
@@ -125,7 +125,7 @@ func TestRealCompose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, shapeOf(t, comp.Hostname)); diff != "" {
+			if diff := cmp.Diff(tc.want, readVMShape(t, comp.Hostname)); diff != "" {
 				t.Errorf("%s: in LXD (-want +got):\n%s", tc.reason, diff)
 			}
 			s.Settle()
@@ -135,9 +135,9 @@ func TestRealCompose(t *testing.T) {
 			if err := c.Hosts.Decompose(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			left := query[[]string](t, "h1", "/1.0/instances?project=maas")
+			left := queryLXD[[]string](t, "h1", "/1.0/instances?project=maas")
 			for _, pool := range []string{"default", "fast"} {
-				left = append(left, query[[]string](t, "h1", "/1.0/storage-pools/"+pool+"/volumes/custom?project=maas")...)
+				left = append(left, queryLXD[[]string](t, "h1", "/1.0/storage-pools/"+pool+"/volumes/custom?project=maas")...)
 			}
 			if len(left) > 0 {
 				t.Errorf("%s: left in LXD: %v", tc.reason, left)
@@ -149,18 +149,18 @@ func TestRealCompose(t *testing.T) {
 // TestRealRefresh is MAAS's own view of what is in the LXD: a stranger's instance
 // is adopted by the next refresh, and one that is gone leaves MAAS.
 func TestRealRefresh(t *testing.T) {
-	s := world(t)
-	c, host := clientOf(t, s)
+	s := newMAASWithRealHost(t)
+	c, host := newMAASClientAndHost(t, s)
 	id, err := c.Hosts.Compose(t.Context(), host, engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Settle()
-	lender.Server("h1").LXC(t, "delete", "web", "--project", "maas")
+	lender.LastServer("h1").LXC(t, "delete", "web", "--project", "maas")
 	if err := s.AddInstance(sim.Instance{Host: "h1", Name: "stranger"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Hosts.Sync(t.Context(), host, ""); err != nil {
+	if err := c.Hosts.SyncHost(t.Context(), host, ""); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

@@ -23,10 +23,10 @@ func TestRealPower(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := world(t, func(m *sim.Model) {
+	s := newMAASWithRealHost(t, func(m *sim.Model) {
 		m.MAASVersion, m.Hosts[0].TrustedCertificates = sim.VersionGone, []string{key.Certificate}
 	})
-	c := clientTo(t, s)
+	c := newMAASClient(t, s)
 	l := s.LXDs()[0]
 	composer := lxd.NewComposer(lxd.ComposerConfig{
 		Machines: c.Machines, Enlister: c.Enlister, Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
@@ -44,13 +44,13 @@ func TestRealPower(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := func() string { return query[api.Instance](t, "h1", "/1.0/instances/web?project=maas").Status }
+	status := func() string { return queryLXD[api.Instance](t, "h1", "/1.0/instances/web?project=maas").Status }
 	is := func(reason, power, inLXD string) {
 		t.Helper()
-		if got, err := c.Machines.Power(ctx, id); err != nil || got != power {
+		if got, err := c.Machines.QueryPower(ctx, id); err != nil || got != power {
 			t.Errorf("%s MAAS asks LXD and says %q, %v, want %q", reason, got, err, power)
 		}
-		if lender.Boots() == nil && status() != inLXD {
+		if lender.VMStartError() == nil && status() != inLXD {
 			t.Errorf("%s in LXD it is %s, want %s", reason, status(), inLXD)
 		}
 	}
@@ -63,10 +63,10 @@ func TestRealPower(t *testing.T) {
 	if err := composer.Decompose(ctx, id); err != nil {
 		t.Error(err)
 	}
-	if left := query[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
+	if left := queryLXD[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
 		t.Errorf("left in LXD: %v", left)
 	}
-	if err := lender.Boots(); err != nil {
+	if err := lender.VMStartError(); err != nil {
 		t.Skipf("no VM was started, so the power that MAAS saw was the simulator's word: %v", err)
 	}
 }

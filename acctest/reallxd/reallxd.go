@@ -17,49 +17,49 @@ import (
 )
 
 const (
-	// ahead are started before they are wanted: as many as a test's world has
+	// serversAhead are started before they are wanted: as many as a test's world has
 	// hosts, mostly.
-	ahead = 2
-	// most run at once: six tests side by side, with some hosts each, at 60 MB.
-	most = 40
+	serversAhead = 2
+	// maxServers run at once: six tests side by side, with some hosts each, at 60 MB.
+	maxServers = 40
 )
 
 // Lender lends LXDs of a pool. It implements world.Lender.
 type Lender struct {
-	// Starts lets VMs be started for real, where that can be: it takes a second
+	// StartsVMs lets VMs be started for real, where that can be: it takes a second
 	// each, and of a processor as much as their firmware does. Else they are made,
 	// and taken as started.
-	Starts bool
+	StartsVMs bool
 
 	pool *lxdtest.Pool
-	// say is told once what is not as it is with real hosts.
-	say   func(string)
-	tried sync.Once
-	boots error // why VMs are not started
+	// report is told once what is not as it is with real hosts.
+	report     func(string)
+	tryOnce    sync.Once
+	vmStartErr error // why VMs are not started
 
-	mu   sync.Mutex
-	last map[string]*lxdtest.Server
+	mu       sync.Mutex
+	lastLent map[string]*lxdtest.Server
 }
 
-// Version is that of the LXDs, as "5.0.2".
-func Version() (string, error) {
+// LXDVersion is that of the LXDs, as "5.0.2".
+func LXDVersion() (string, error) {
 	out, err := exec.Command("lxd", "--version").Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// New is a lender whose LXDs end with this process. say is told in one sentence,
+// NewLender is a lender whose LXDs end with this process. say is told in one sentence,
 // once, what becomes of VMs.
-func New(say func(string)) *Lender {
-	return &Lender{pool: lxdtest.NewPool(ahead, most), say: say, last: map[string]*lxdtest.Server{}}
+func NewLender(say func(string)) *Lender {
+	return &Lender{pool: lxdtest.NewPool(serversAhead, maxServers), report: say, lastLent: map[string]*lxdtest.Server{}}
 }
 
-// Starting lends from the same pool, and lets VMs be started for real.
-func (l *Lender) Starting() *Lender {
-	return &Lender{Starts: true, pool: l.pool, say: l.say, last: map[string]*lxdtest.Server{}}
+// WithVMStart lends from the same pool, and lets VMs be started for real.
+func (l *Lender) WithVMStart() *Lender {
+	return &Lender{StartsVMs: true, pool: l.pool, report: l.report, lastLent: map[string]*lxdtest.Server{}}
 }
 
-// Possible says why no real LXD can be had here, nil if one can.
-func Possible() error { return lxdtest.Possible() }
+// CheckAvailable says why no real LXD can be had here, nil if one can.
+func CheckAvailable() error { return lxdtest.CheckAvailable() }
 
 // Lend implements world.Lender. All storage pools have the driver dir, whatever the
 // host has.
@@ -75,61 +75,61 @@ func (l *Lender) Lend(m world.LXDMachine) (world.RealLXD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lend %s a real LXD: %w", m.Name, err)
 	}
-	l.tried.Do(func() { l.boots = l.try(server) })
+	l.tryOnce.Do(func() { l.vmStartErr = l.tryVMStart(server) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last[m.Name] = server
-	return &lent{Server: server, giveBack: giveBack, boots: l.boots == nil}, nil
+	l.lastLent[m.Name] = server
+	return &lentServer{Server: server, giveBack: giveBack, startsVMs: l.vmStartErr == nil}, nil
 }
 
-// errTaken is why a lender starts no VMs that was not asked to.
-var errTaken = errors.New("it takes time, and is done for a few tests")
+// errVMStartNotWanted is why a lender starts no VMs that was not asked to.
+var errVMStartNotWanted = errors.New("it takes time, and is done for a few tests")
 
-// try says whether VMs are started: nil, or why not.
-func (l *Lender) try(s *lxdtest.Server) error {
-	err := errTaken
-	if l.Starts {
-		err = s.Boots()
+// tryVMStart says whether VMs are started: nil, or why not.
+func (l *Lender) tryVMStart(s *lxdtest.Server) error {
+	err := errVMStartNotWanted
+	if l.StartsVMs {
+		err = s.TryBoot()
 	}
 	if err != nil {
-		l.say(fmt.Sprintf("VMs are made, not started, and taken as started: %v", err))
+		l.report(fmt.Sprintf("VMs are made, not started, and taken as started: %v", err))
 		return err
 	}
-	l.say("VMs are made and started")
+	l.report("VMs are made and started")
 	return nil
 }
 
-// Boots says why the VMs of what was lent are not started; nil where they are, or
+// VMStartError says why the VMs of what was lent are not started; nil where they are, or
 // where nothing was lent yet.
-func (l *Lender) Boots() error { return l.boots }
+func (l *Lender) VMStartError() error { return l.vmStartErr }
 
-// Server is the LXD that was last lent to a host or machine of a name, nil for
+// LastServer is the LXD that was last lent to a host or machine of a name, nil for
 // none.
-func (l *Lender) Server(name string) *lxdtest.Server {
+func (l *Lender) LastServer(name string) *lxdtest.Server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last[name]
+	return l.lastLent[name]
 }
 
-// lent is an LXD that was lent. It implements world.RealLXD.
-type lent struct {
+// lentServer is an LXD that was lent. It implements world.RealLXD.
+type lentServer struct {
 	*lxdtest.Server
-	giveBack func()
-	boots    bool
+	giveBack  func()
+	startsVMs bool
 }
 
 // Dial implements world.RealLXD.
-func (l *lent) Dial(ctx context.Context) (net.Conn, error) {
+func (l *lentServer) Dial(ctx context.Context) (net.Conn, error) {
 	return l.Server.Dial(ctx, "tcp", "127.0.0.1:8443")
 }
 
-// Administer implements world.RealLXD.
-func (l *lent) Administer(ctx context.Context) (net.Conn, error) {
+// DialAdmin implements world.RealLXD.
+func (l *lentServer) DialAdmin(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket)
 }
 
-// Boots implements world.RealLXD.
-func (l *lent) Boots() bool { return l.boots }
+// CanBoot implements world.RealLXD.
+func (l *lentServer) CanBoot() bool { return l.startsVMs }
 
 // Return implements world.RealLXD.
-func (l *lent) Return() { l.giveBack() }
+func (l *lentServer) Return() { l.giveBack() }

@@ -19,15 +19,15 @@ import (
 
 // lender lends LXDs to all tests here, whose VMs can be started.
 var lender = func() *reallxd.Lender {
-	l := reallxd.New(func(what string) { fmt.Println(what) })
-	l.Starts = true
+	l := reallxd.NewLender(func(what string) { fmt.Println(what) })
+	l.StartsVMs = true
 	return l
 }()
 
-// world is a simulated MAAS whose host h1 has a real LXD.
-func world(t *testing.T, change ...func(*sim.Model)) *sim.Server {
+// newMAASWithRealHost is a simulated MAAS whose host h1 has a real LXD.
+func newMAASWithRealHost(t *testing.T, change ...func(*sim.Model)) *sim.Server {
 	t.Helper()
-	if err := reallxd.Possible(); err != nil {
+	if err := reallxd.CheckAvailable(); err != nil {
 		t.Skip(err)
 	}
 	m := sim.Model{
@@ -40,13 +40,13 @@ func world(t *testing.T, change ...func(*sim.Model)) *sim.Server {
 	for _, c := range change {
 		c(&m)
 	}
-	return sim.Start(t, m, sim.WithLXDs(lender))
+	return sim.StartServer(t, m, sim.WithLXDs(lender))
 }
 
-// query asks the real LXD of a host as its administrator.
-func query[T any](t *testing.T, host, path string) (value T) {
+// queryLXD asks the real LXD of a host as its administrator.
+func queryLXD[T any](t *testing.T, host, path string) (value T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(lender.Server(host).LXC(t, "query", path)), &value); err != nil {
+	if err := json.Unmarshal([]byte(lender.LastServer(host).LXC(t, "query", path)), &value); err != nil {
 		t.Fatal(err)
 	}
 	return value
@@ -55,9 +55,9 @@ func query[T any](t *testing.T, host, path string) (value T) {
 // TestRealHost looks at what an LXD is shown of a host, at its own certificate
 // through the host's address, and that nothing is left of it.
 func TestRealHost(t *testing.T) {
-	s := world(t)
+	s := newMAASWithRealHost(t)
 	l := s.LXDs()[0]
-	resources := query[api.Resources](t, "h1", "/1.0/resources")
+	resources := queryLXD[api.Resources](t, "h1", "/1.0/resources")
 	if resources.CPU.Total != 12 || resources.Memory.Total != 32768<<20 || resources.Memory.Used != 0 {
 		t.Errorf("LXD sees %d cores, and %d of %d bytes of memory used", resources.CPU.Total, resources.Memory.Used, resources.Memory.Total)
 	}
@@ -75,7 +75,7 @@ func TestRealHost(t *testing.T) {
 	if diff := cmp.Diff(block.Bytes, answer.TLS.PeerCertificates[0].Raw); diff != "" {
 		t.Errorf("at %s another certificate is shown", l.Listening[0])
 	}
-	folder := lender.Server("h1").Folder
+	folder := lender.LastServer("h1").Folder
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -87,11 +87,11 @@ func TestRealHost(t *testing.T) {
 // TestRealInstances makes and removes instances on both sides: the simulator sees
 // those of the LXD, and the LXD those of the simulator.
 func TestRealInstances(t *testing.T) {
-	s := world(t)
+	s := newMAASWithRealHost(t)
 	if err := s.AddInstance(sim.Instance{Host: "h1", Name: "ours", MACs: []string{"00:16:3e:00:00:01"}}); err != nil {
 		t.Fatal(err)
 	}
-	lender.Server("h1").LXC(t, "init", "theirs", "--empty", "--vm", "--project", "maas", "--storage", "fast", "--config", "limits.cpu=3", "--config", "limits.memory=1GiB")
+	lender.LastServer("h1").LXC(t, "init", "theirs", "--empty", "--vm", "--project", "maas", "--storage", "fast", "--config", "limits.cpu=3", "--config", "limits.memory=1GiB")
 	var seen []string
 	for _, i := range s.Instances() {
 		seen = append(seen, fmt.Sprint(i.Name, i.Cores, i.MemoryMiB, i.MACs))
@@ -104,21 +104,21 @@ func TestRealInstances(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if left := query[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
+	if left := queryLXD[[]string](t, "h1", "/1.0/instances?project=maas"); len(left) != 0 {
 		t.Errorf("left in LXD: %v", left)
 	}
 }
 
 // TestRealTrust: the LXD itself says who is let in.
 func TestRealTrust(t *testing.T) {
-	s := world(t)
+	s := newMAASWithRealHost(t)
 	if err := s.TrustCertificate("h1", "no certificate"); err == nil {
 		t.Error("a text is trusted")
 	}
 	if err := s.TrustCertificate("h1", s.LXDs()[0].Certificate); err != nil {
 		t.Error(err)
 	}
-	if trusted := query[[]string](t, "h1", "/1.0/certificates"); len(trusted) != 2 { // MAAS's, and that one
+	if trusted := queryLXD[[]string](t, "h1", "/1.0/certificates"); len(trusted) != 2 { // MAAS's, and that one
 		t.Errorf("trusted: %v", trusted)
 	}
 	if _, err := s.RenewCertificate("h1"); err == nil {

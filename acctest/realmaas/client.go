@@ -26,11 +26,11 @@ type Client struct {
 	Pause time.Duration
 }
 
-// looks is how often a look is tried while MAAS is away.
-const looks = 5
+// maxReadAttempts is how often a look is tried while MAAS is away.
+const maxReadAttempts = 5
 
-// maxAnswer bounds what is read of an answer: a region of 10,000 machines has less.
-const maxAnswer = 512 << 20
+// maxAnswerBytes bounds what is read of an answer: a region of 10,000 machines has less.
+const maxAnswerBytes = 512 << 20
 
 // NewClient is a client for a MAAS at a URL, with an API key of three parts.
 func NewClient(address, apiKey string) (*Client, error) {
@@ -87,18 +87,18 @@ func IsGone(err error) bool {
 	return errors.As(err, &status) && status.Status == http.StatusNotFound
 }
 
-// Look reads what is at a path into a value. It tries again after a 502, a 503 and an
+// GetJSON reads what is at a path into a value. It tries again after a 502, a 503 and an
 // error of the transport, and after nothing else.
-func (c *Client) Look(ctx context.Context, path string, into any) error {
+func (c *Client) GetJSON(ctx context.Context, path string, into any) error {
 	var body []byte
 	var err error
-	for try := range looks {
+	for try := range maxReadAttempts {
 		if try > 0 {
-			if waitErr := Wait(ctx, c.Pause); waitErr != nil {
+			if waitErr := WaitFor(ctx, c.Pause); waitErr != nil {
 				return errors.Join(waitErr, err)
 			}
 		}
-		if body, err = c.Do(ctx, http.MethodGet, path, nil); err == nil || !isPassing(err) {
+		if body, err = c.Send(ctx, http.MethodGet, path, nil); err == nil || !isTransient(err) {
 			break
 		}
 	}
@@ -111,8 +111,8 @@ func (c *Client) Look(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// isPassing tells whether a look may succeed if it is repeated.
-func isPassing(err error) bool {
+// isTransient tells whether a look may succeed if it is repeated.
+func isTransient(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		return true // no answer came
@@ -120,8 +120,8 @@ func isPassing(err error) bool {
 	return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable
 }
 
-// Do sends one request, once, and returns what MAAS answers to it.
-func (c *Client) Do(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
+// Send sends one request, once, and returns what MAAS answers to it.
+func (c *Client) Send(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (c *Client) Do(ctx context.Context, method, path string, form url.Values) (
 		return nil, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
 	switch {
 	case err != nil:
 		return nil, err
@@ -149,8 +149,8 @@ func (c *Client) Do(ctx context.Context, method, path string, form url.Values) (
 	return body, nil
 }
 
-// Wait pauses, or returns an error where ctx ends before.
-func Wait(ctx context.Context, pause time.Duration) error {
+// WaitFor pauses, or returns an error where ctx ends before.
+func WaitFor(ctx context.Context, pause time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

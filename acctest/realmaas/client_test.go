@@ -46,7 +46,7 @@ func TestLook(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			m, err := client(t, server.URL).Machine(t.Context(), "abc")
+			m, err := newTestClient(t, server.URL).Machine(t.Context(), "abc")
 			if (err == nil) != tc.ok || tc.ok && m.SystemID != "abc" || calls != tc.calls {
 				t.Errorf("%s\n%d calls end in %+v, %v", tc.reason, calls, m, err)
 			}
@@ -65,7 +65,7 @@ func TestLookIsCancelled(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	defer server.Close()
-	c := client(t, server.URL)
+	c := newTestClient(t, server.URL)
 	c.Pause = time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -83,13 +83,13 @@ func TestWritesAreSentOnce(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
-	if err := client(t, server.URL).Operate(t.Context(), "abc", "release", nil); err == nil || calls != 1 {
+	if err := newTestClient(t, server.URL).Operate(t.Context(), "abc", "release", nil); err == nil || calls != 1 {
 		t.Errorf("%d calls end in %v", calls, err)
 	}
 }
 
-// client is one of which the pauses are short.
-func client(t *testing.T, url string) *realmaas.Client {
+// newTestClient is one of which the pauses are short.
+func newTestClient(t *testing.T, url string) *realmaas.Client {
 	t.Helper()
 	c, err := realmaas.NewClient(url, "consumer:token:secret")
 	if err != nil {

@@ -15,34 +15,34 @@ type Verb string
 // The verbs. The command is called as "COMMAND VERB SYSTEM_ID". It ends with 0 once it
 // is done, and MAAS need not show it yet.
 const (
-	// Commissioned ends commissioning well: the scripts' results are sent, then the
+	// VerbCommissioned ends commissioning well: the scripts' results are sent, then the
 	// signal OK.
-	Commissioned Verb = "commissioned"
-	// CommissioningFailed ends commissioning with the signal FAILED.
-	CommissioningFailed Verb = "commissioning-failed"
-	// Deployed ends a deployment well: the machine fetches its user-data.
-	Deployed Verb = "deployed"
-	// DeploymentFailed ends a deployment with the signal FAILED.
-	DeploymentFailed Verb = "deployment-failed"
-	// Booted runs what a Deployed machine was given as user-data: afterwards its LXD
+	VerbCommissioned Verb = "commissioned"
+	// VerbCommissioningFailed ends commissioning with the signal FAILED.
+	VerbCommissioningFailed Verb = "commissioning-failed"
+	// VerbDeployed ends a deployment well: the machine fetches its user-data.
+	VerbDeployed Verb = "deployed"
+	// VerbDeploymentFailed ends a deployment with the signal FAILED.
+	VerbDeploymentFailed Verb = "deployment-failed"
+	// VerbBooted runs what a Deployed machine was given as user-data: afterwards its LXD
 	// answers at the machine's address, and trusts the certificates of the user-data.
-	Booted Verb = "booted"
-	// UserData prints the user-data that the machine was deployed with.
-	UserData Verb = "user-data"
-	// Off powers a machine off behind MAAS's back.
-	Off Verb = "off"
+	VerbBooted Verb = "booted"
+	// VerbUserData prints the user-data that the machine was deployed with.
+	VerbUserData Verb = "user-data"
+	// VerbOff powers a machine off behind MAAS's back.
+	VerbOff Verb = "off"
 )
 
 // Drive runs the command that plays guests which do not boot. An empty command plays
 // none: then the machines boot.
 type Drive struct{ Command string }
 
-// Plays tells whether there is a command.
-func (d Drive) Plays() bool { return d.Command != "" }
+// HasCommand tells whether there is a command.
+func (d Drive) HasCommand() bool { return d.Command != "" }
 
-// words are the command and its arguments. The name of a program may have spaces in it,
+// commandLine are the command and its arguments. The name of a program may have spaces in it,
 // where no arguments follow.
-func (d Drive) words() []string {
+func (d Drive) commandLine() []string {
 	if program, err := exec.LookPath(d.Command); err == nil {
 		return []string{program}
 	}
@@ -55,7 +55,7 @@ const outputDelay = 5 * time.Second
 
 // Run calls the command, and returns what it printed to its standard output.
 func (d Drive) Run(ctx context.Context, verb Verb, systemID string) (string, error) {
-	words := d.words()
+	words := d.commandLine()
 	if len(words) == 0 {
 		return "", fmt.Errorf("cannot drive %s to %s: no command is set", systemID, verb)
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// returnBy is the operation that brings a machine nearer to Ready, by MAAS's name of
+// operationsByStatus is the operation that brings a machine nearer to Ready, by MAAS's name of
 // its status. Empty: MAAS is at it, and one waits. A machine in a status that is not
 // listed (Missing, Reserved, Retired) is left as it is, with an error that names it.
-var returnBy = map[string]string{
+var operationsByStatus = map[string]string{
 	"Ready":                       "",
 	"New":                         "commission",
 	"Commissioning":               "abort",
@@ -48,20 +48,20 @@ func (c *Client) GiveBack(ctx context.Context, was Machine, pause time.Duration)
 			return fmt.Errorf("cannot give back machine %s: %w", was.Hostname, errors.Join(err, refusal))
 		}
 		if m.StatusName == "Ready" && m.Owner == "" && !m.Locked {
-			return c.restore(ctx, m, was)
+			return c.restoreMachine(ctx, m, was)
 		}
 		op, err := operationTowardsReady(m, commissions)
 		if err != nil {
 			return err
 		}
 		if op != "" {
-			err := c.step(ctx, m.SystemID, op)
+			err := c.callOperation(ctx, m.SystemID, op)
 			if err == nil || ctx.Err() == nil { // else the call was cut off, and tells nothing
 				refusal = err
 			}
 			commissions = commissions || op == "commission" && err == nil
 		}
-		if err := Wait(ctx, pause); err != nil {
+		if err := WaitFor(ctx, pause); err != nil {
 			return fmt.Errorf("cannot give back machine %s: it is %s: %w", was.Hostname, m.StatusName, errors.Join(err, refusal))
 		}
 	}
@@ -73,7 +73,7 @@ func operationTowardsReady(m Machine, commissions bool) (string, error) {
 	if m.Locked {
 		return "unlock", nil
 	}
-	op, known := returnBy[m.StatusName]
+	op, known := operationsByStatus[m.StatusName]
 	switch {
 	case !known:
 		return "", fmt.Errorf("cannot give back machine %s: no operation is known for the status %s", m.Hostname, m.StatusName)
@@ -83,8 +83,8 @@ func operationTowardsReady(m Machine, commissions bool) (string, error) {
 	return op, nil
 }
 
-// step calls an operation. What MAAS refuses is tried again by the caller.
-func (c *Client) step(ctx context.Context, systemID, op string) error {
+// callOperation calls an operation. What MAAS refuses is tried again by the caller.
+func (c *Client) callOperation(ctx context.Context, systemID, op string) error {
 	form := url.Values{}
 	if op == "commission" {
 		form.Set("testing_scripts", "none")
@@ -92,8 +92,8 @@ func (c *Client) step(ctx context.Context, systemID, op string) error {
 	return c.Operate(ctx, systemID, op, form)
 }
 
-// restore puts back what a story may have changed of a Ready machine.
-func (c *Client) restore(ctx context.Context, m, was Machine) error {
+// restoreMachine puts back what a story may have changed of a Ready machine.
+func (c *Client) restoreMachine(ctx context.Context, m, was Machine) error {
 	if m.Hostname != was.Hostname || m.Zone != was.Zone || m.Pool != was.Pool || m.Domain != was.Domain || m.Description != was.Description {
 		err := c.Change(ctx, m.SystemID, url.Values{
 			"hostname": {was.Hostname}, "zone": {was.Zone.Name}, "pool": {was.Pool.Name},

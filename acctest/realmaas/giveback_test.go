@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// lentWorld has a machine to lend, a VM host, and what an operator has.
-func lentWorld() sim.Model {
+// lentModel has a machine to lend, a VM host, and what an operator has.
+func lentModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"north", "south"}, Pools: []string{"lab"}, Tags: []string{"rack", "tf-acc-0001-a", "web"},
 		Hosts:    []sim.HostModel{{Name: "alpha", Cores: 8, MemoryMiB: 32768}},
@@ -27,10 +27,10 @@ func lentWorld() sim.Model {
 	}
 }
 
-// open is a client for a simulated MAAS.
-func open(t *testing.T, m sim.Model) (*realmaas.Client, *sim.Server) {
+// openMAAS is a client for a simulated MAAS.
+func openMAAS(t *testing.T, m sim.Model) (*realmaas.Client, *sim.Server) {
 	t.Helper()
-	s := sim.Start(t, m)
+	s := sim.StartServer(t, m)
 	c, err := realmaas.NewClient(s.URL, s.APIKey())
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +49,8 @@ func TestGiveBack(t *testing.T) {
 		for _, locked := range []bool{false, true} {
 			t.Run(strings.ReplaceAll(status, " ", "")+map[bool]string{true: "Locked"}[locked], func(t *testing.T) {
 				t.Parallel()
-				c, s := open(t, lentWorld())
-				was := find(t, c, "node")
+				c, s := openMAAS(t, lentModel())
+				was := findMachine(t, c, "node")
 				zone, pool, name, tags := "south", "lab", "moved", []string{"web"}
 				err := s.EditMachine("node", sim.MachineEdit{StatusName: &status, Locked: &locked, Zone: &zone, Pool: &pool, Hostname: &name, Tags: &tags})
 				if err != nil {
@@ -61,11 +61,11 @@ func TestGiveBack(t *testing.T) {
 				if err := c.GiveBack(ctx, was, 10*time.Millisecond); err != nil {
 					t.Fatal(err)
 				}
-				is := find(t, c, "node")
+				is := findMachine(t, c, "node")
 				is.PowerState, is.Cores, is.MemoryMiB, is.StatusMessage = was.PowerState, was.Cores, was.MemoryMiB, was.StatusMessage
 				is.IPAddresses = was.IPAddresses
 				is.Tags = slices.DeleteFunc(is.Tags, func(tag string) bool { return !slices.Contains(was.Tags, tag) })
-				if diff := cmp.Diff(said(was.Interfaces), said(is.Interfaces)); diff != "" {
+				if diff := cmp.Diff(describeLinks(was.Interfaces), describeLinks(is.Interfaces)); diff != "" {
 					t.Errorf("its links are not as they were (-was +is):\n%s", diff)
 				}
 				is.Interfaces = was.Interfaces // commissioning makes the links anew
@@ -81,8 +81,8 @@ func TestGiveBack(t *testing.T) {
 // the machine and its status.
 func TestGiveBackWaits(t *testing.T) {
 	t.Parallel()
-	c, s := open(t, lentWorld())
-	was, erasing := find(t, c, "node"), "Disk erasing"
+	c, s := openMAAS(t, lentModel())
+	was, erasing := findMachine(t, c, "node"), "Disk erasing"
 	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &erasing}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +97,10 @@ func TestGiveBackWaits(t *testing.T) {
 // many looks.
 func TestGiveBackCommissions(t *testing.T) {
 	t.Parallel()
-	m := lentWorld()
+	m := lentModel()
 	m.Latency.Commission = 300 * time.Millisecond
-	c, s := open(t, m)
-	was, failed := find(t, c, "node"), "Failed commissioning"
+	c, s := openMAAS(t, m)
+	was, failed := findMachine(t, c, "node"), "Failed commissioning"
 	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &failed}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,8 @@ func TestGiveBackCommissions(t *testing.T) {
 // it took too long.
 func TestGiveBackTellsRefusal(t *testing.T) {
 	t.Parallel()
-	c, s := open(t, lentWorld())
-	was, deployed := find(t, c, "node"), "Deployed"
+	c, s := openMAAS(t, lentModel())
+	was, deployed := findMachine(t, c, "node"), "Deployed"
 	if err := s.EditMachine("node", sim.MachineEdit{StatusName: &deployed}); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestGiveBackTellsRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { // ends it when the refusal was told, however long that took
-		for s.Journal().Count("POST machines/{id}/ release") < 2 && realmaas.Wait(t.Context(), time.Millisecond) == nil {
+		for s.Journal().Count("POST machines/{id}/ release") < 2 && realmaas.WaitFor(t.Context(), time.Millisecond) == nil {
 		}
 		cancel()
 	}()
@@ -139,8 +139,8 @@ func TestGiveBackTellsRefusal(t *testing.T) {
 func TestGiveBackKnowsNoWay(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"Missing", "Retired", "Reserved"} {
-		c, s := open(t, lentWorld())
-		was := find(t, c, "node")
+		c, s := openMAAS(t, lentModel())
+		was := findMachine(t, c, "node")
 		if err := s.EditMachine("node", sim.MachineEdit{StatusName: &status}); err != nil {
 			t.Skipf("maassim has no status %s: %v", status, err)
 		}
@@ -160,17 +160,17 @@ func TestGiveBackInterfaces(t *testing.T) {
 	} {
 		t.Run("Link"+link.Get("mode"), func(t *testing.T) {
 			t.Parallel()
-			m := lentWorld()
+			m := lentModel()
 			m.Subnets = []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}}
-			c, s := open(t, m)
+			c, s := openMAAS(t, m)
 			if link != nil {
-				relink(t, c, find(t, c, "node"), link)
+				replaceLink(t, c, findMachine(t, c, "node"), link)
 			}
-			was := find(t, c, "node")
+			was := findMachine(t, c, "node")
 			if err := c.AddBridge(t.Context(), was.SystemID, "br0"); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(find(t, c, "node").Interfaces); n != len(was.Interfaces)+1 {
+			if n := len(findMachine(t, c, "node").Interfaces); n != len(was.Interfaces)+1 {
 				t.Errorf("it has %d interfaces, and had %d", n, len(was.Interfaces))
 			}
 			if err := c.Operate(t.Context(), was.SystemID, "deploy", nil); err != nil {
@@ -180,7 +180,7 @@ func TestGiveBackInterfaces(t *testing.T) {
 			if err := c.GiveBack(t.Context(), was, time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(said(was.Interfaces), said(find(t, c, "node").Interfaces)); diff != "" {
+			if diff := cmp.Diff(describeLinks(was.Interfaces), describeLinks(findMachine(t, c, "node").Interfaces)); diff != "" {
 				t.Errorf("the links are not as they were (-was +is):\n%s", diff)
 			}
 			calls := len(s.Journal().Calls)
@@ -191,24 +191,24 @@ func TestGiveBackInterfaces(t *testing.T) {
 	}
 }
 
-// relink gives the only NIC of a machine another link.
-func relink(t *testing.T, c *realmaas.Client, m realmaas.Machine, link url.Values) {
+// replaceLink gives the only NIC of a machine another link.
+func replaceLink(t *testing.T, c *realmaas.Client, m realmaas.Machine, link url.Values) {
 	t.Helper()
 	nic := m.Interfaces[0]
 	path := fmt.Sprintf("nodes/%s/interfaces/%d/", m.SystemID, nic.ID)
 	link.Set("subnet", fmt.Sprint(nic.Links[0].Subnet.ID))
 	for _, l := range nic.Links {
-		if _, err := c.Do(t.Context(), http.MethodPost, path+"?op=unlink_subnet", url.Values{"id": {fmt.Sprint(l.ID)}}); err != nil {
+		if _, err := c.Send(t.Context(), http.MethodPost, path+"?op=unlink_subnet", url.Values{"id": {fmt.Sprint(l.ID)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Do(t.Context(), http.MethodPost, path+"?op=link_subnet", link); err != nil {
+	if _, err := c.Send(t.Context(), http.MethodPost, path+"?op=link_subnet", link); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// said are the links of interfaces, in words.
-func said(all []realmaas.Interface) (lines []string) {
+// describeLinks are the links of interfaces, in words.
+func describeLinks(all []realmaas.Interface) (lines []string) {
 	for _, i := range all {
 		for _, l := range i.Links {
 			lines = append(lines, i.Name+" "+l.String())
@@ -217,14 +217,14 @@ func said(all []realmaas.Interface) (lines []string) {
 	return lines
 }
 
-// find is the machine of a hostname.
-func find(t *testing.T, c *realmaas.Client, hostname string) realmaas.Machine {
+// findMachine is the machine of a hostname.
+func findMachine(t *testing.T, c *realmaas.Client, hostname string) realmaas.Machine {
 	t.Helper()
 	all, err := c.Machines(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := realmaas.Find(all, hostname)
+	m, err := realmaas.FindMachine(all, hostname)
 	if err != nil {
 		t.Fatal(err)
 	}

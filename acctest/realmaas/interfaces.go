@@ -30,9 +30,9 @@ type Link struct {
 	} `json:"subnet"`
 }
 
-// linked is what a link is made with again. MAAS gives the address of a link that is
+// linkForm is what a link is made with again. MAAS gives the address of a link that is
 // not static.
-func (l Link) linked() url.Values {
+func (l Link) linkForm() url.Values {
 	form := url.Values{"mode": {strings.ToUpper(l.Mode)}}
 	if l.Subnet.ID != 0 {
 		form.Set("subnet", fmt.Sprint(l.Subnet.ID))
@@ -58,7 +58,7 @@ func (l Link) String() string {
 // Interfaces lists those of a machine.
 func (c *Client) Interfaces(ctx context.Context, systemID string) ([]Interface, error) {
 	var all []Interface
-	err := c.Look(ctx, "nodes/"+url.PathEscape(systemID)+"/interfaces/", &all)
+	err := c.GetJSON(ctx, "nodes/"+url.PathEscape(systemID)+"/interfaces/", &all)
 	return all, err
 }
 
@@ -82,7 +82,7 @@ func (c *Client) AddBridge(ctx context.Context, systemID, name string) error {
 		if nic.Type != "physical" || len(nic.Links) == 0 || nic.Links[0].Subnet.ID == 0 {
 			continue
 		}
-		body, err := c.Do(ctx, http.MethodPost, path+"?op=create_bridge", url.Values{"name": {name}, "parent": {fmt.Sprint(nic.ID)}})
+		body, err := c.Send(ctx, http.MethodPost, path+"?op=create_bridge", url.Values{"name": {name}, "parent": {fmt.Sprint(nic.ID)}})
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (c *Client) AddBridge(ctx context.Context, systemID, name string) error {
 			return err
 		}
 		link := url.Values{"mode": {"AUTO"}, "subnet": {fmt.Sprint(nic.Links[0].Subnet.ID)}}
-		_, err = c.Do(ctx, http.MethodPost, fmt.Sprintf("%s%d/?op=link_subnet", path, bridge.ID), link)
+		_, err = c.Send(ctx, http.MethodPost, fmt.Sprintf("%s%d/?op=link_subnet", path, bridge.ID), link)
 		return err
 	}
 	return fmt.Errorf("machine %s has no NIC that is linked to a subnet", systemID)
@@ -103,11 +103,11 @@ func (c *Client) AddBridge(ctx context.Context, systemID, name string) error {
 func (c *Client) restoreInterfaces(ctx context.Context, m, was Machine) error {
 	path, removed := interfacesPath(m.SystemID), false
 	for _, i := range m.Interfaces {
-		if _, had := was.interfaceNamed(i.Name); had || i.Type == "physical" {
+		if _, had := was.findInterface(i.Name); had || i.Type == "physical" {
 			continue // what is physical, commissioning has found
 		}
 		removed = true
-		if err := c.remove(ctx, fmt.Sprintf("%s%d/", path, i.ID)); err != nil {
+		if err := c.deletePath(ctx, fmt.Sprintf("%s%d/", path, i.ID)); err != nil {
 			return err
 		}
 	}
@@ -119,15 +119,15 @@ func (c *Client) restoreInterfaces(ctx context.Context, m, was Machine) error {
 	}
 	var err error
 	for _, i := range m.Interfaces {
-		if had, ok := was.interfaceNamed(i.Name); ok {
-			err = errors.Join(err, c.relink(ctx, fmt.Sprintf("%s%d/", path, i.ID), i.Links, had.Links))
+		if had, ok := was.findInterface(i.Name); ok {
+			err = errors.Join(err, c.restoreLinks(ctx, fmt.Sprintf("%s%d/", path, i.ID), i.Links, had.Links))
 		}
 	}
 	return err
 }
 
-// interfaceNamed is the interface of a name.
-func (m Machine) interfaceNamed(name string) (Interface, bool) {
+// findInterface is the interface of a name.
+func (m Machine) findInterface(name string) (Interface, bool) {
 	n := slices.IndexFunc(m.Interfaces, func(i Interface) bool { return i.Name == name })
 	if n < 0 {
 		return Interface{}, false
@@ -135,10 +135,10 @@ func (m Machine) interfaceNamed(name string) (Interface, bool) {
 	return m.Interfaces[n], true
 }
 
-// relink gives an interface the links that it had, and takes off what it had not. MAAS
+// restoreLinks gives an interface the links that it had, and takes off what it had not. MAAS
 // puts a link that is only up on an interface without any, and takes it off with the
 // first other one.
-func (c *Client) relink(ctx context.Context, path string, is, was []Link) error {
+func (c *Client) restoreLinks(ctx context.Context, path string, is, was []Link) error {
 	has := func(links []Link, link Link) bool {
 		return slices.ContainsFunc(links, func(l Link) bool { return l.String() == link.String() })
 	}
@@ -146,7 +146,7 @@ func (c *Client) relink(ctx context.Context, path string, is, was []Link) error 
 		if has(was, link) || link.Mode == "link_up" {
 			continue
 		}
-		if _, err := c.Do(ctx, http.MethodPost, path+"?op=unlink_subnet", url.Values{"id": {fmt.Sprint(link.ID)}}); err != nil {
+		if _, err := c.Send(ctx, http.MethodPost, path+"?op=unlink_subnet", url.Values{"id": {fmt.Sprint(link.ID)}}); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (c *Client) relink(ctx context.Context, path string, is, was []Link) error 
 		if has(is, link) {
 			continue
 		}
-		if _, err := c.Do(ctx, http.MethodPost, path+"?op=link_subnet", link.linked()); err != nil {
+		if _, err := c.Send(ctx, http.MethodPost, path+"?op=link_subnet", link.linkForm()); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Client) Inventory(ctx context.Context) ([]string, error) {
 	}
 	var lines []string
 	for _, m := range machines {
-		lines = append(lines, m.inventory()...)
+		lines = append(lines, m.inventoryLines()...)
 	}
 	hosts, err := c.VMHosts(ctx)
 	if err != nil {
@@ -29,23 +29,23 @@ func (c *Client) Inventory(ctx context.Context) ([]string, error) {
 		lines = append(lines, "VM host "+h.Name)
 	}
 	for _, list := range []string{"zones/", "resourcepools/", "domains/", "tags/"} {
-		var all []named
-		if err := c.Look(ctx, list, &all); err != nil {
+		var all []namedObject
+		if err := c.GetJSON(ctx, list, &all); err != nil {
 			return nil, err
 		}
 		for _, o := range all {
 			lines = append(lines, list+o.Name)
 		}
 	}
-	addresses, err := c.addresses(ctx)
+	addresses, err := c.addressLines(ctx)
 	return append(lines, addresses...), err
 }
 
-// inventory are the lines of a machine.
-func (m Machine) inventory() []string {
+// inventoryLines are the lines of a machine.
+func (m Machine) inventoryLines() []string {
 	lines := []string{fmt.Sprintf("machine %s: %s of %q in zone %s and pool %s", m.Hostname, m.StatusName, m.Owner, m.Zone.Name, m.Pool.Name)}
 	for _, tag := range m.Tags {
-		lines = append(lines, TaggedLine(m.Hostname, tag))
+		lines = append(lines, TagLine(m.Hostname, tag))
 	}
 	for _, i := range m.Interfaces {
 		links := make([]string, len(i.Links))
@@ -58,17 +58,17 @@ func (m Machine) inventory() []string {
 	return lines
 }
 
-// TaggedLine is the line of an inventory for a tag of a machine.
-func TaggedLine(hostname, tag string) string {
+// TagLine is the line of an inventory for a tag of a machine.
+func TagLine(hostname, tag string) string {
 	return fmt.Sprintf("machine %s has the tag %s", hostname, tag)
 }
 
-// addresses are the lines of the DNS resources, reserved addresses and ranges.
-func (c *Client) addresses(ctx context.Context) (lines []string, err error) {
+// addressLines are the lines of the DNS resources, reserved addresses and ranges.
+func (c *Client) addressLines(ctx context.Context) (lines []string, err error) {
 	var records []struct {
 		FQDN string `json:"fqdn"`
 	}
-	if err := c.Look(ctx, "dnsresources/", &records); err != nil {
+	if err := c.GetJSON(ctx, "dnsresources/", &records); err != nil {
 		return nil, err
 	}
 	for _, r := range records {
@@ -78,7 +78,7 @@ func (c *Client) addresses(ctx context.Context) (lines []string, err error) {
 		IP   string `json:"ip"`
 		Kind string `json:"alloc_type_name"`
 	}
-	if err := c.Look(ctx, "ipaddresses/?all=true", &addresses); err != nil {
+	if err := c.GetJSON(ctx, "ipaddresses/?all=true", &addresses); err != nil {
 		return nil, err
 	}
 	for _, a := range addresses {
@@ -91,7 +91,7 @@ func (c *Client) addresses(ctx context.Context) (lines []string, err error) {
 		End   string `json:"end_ip"`
 		Type  string `json:"type"`
 	}
-	if err := c.Look(ctx, "ipranges/", &ranges); err != nil {
+	if err := c.GetJSON(ctx, "ipranges/", &ranges); err != nil {
 		return nil, err
 	}
 	for _, r := range ranges {
@@ -109,7 +109,7 @@ func (l LXD) Inventory(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer s.Disconnect()
-	lines, err := inventoryOf(s)
+	lines, err := lxdInventoryLines(s)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look into the LXD at %s: %w", l.Address, err)
 	}
@@ -119,8 +119,8 @@ func (l LXD) Inventory(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// inventoryOf are the lines without the address of the LXD.
-func inventoryOf(s lxd.InstanceServer) (lines []string, err error) {
+// lxdInventoryLines are the lines without the address of the LXD.
+func lxdInventoryLines(s lxd.InstanceServer) (lines []string, err error) {
 	certificates, err := s.GetCertificateFingerprints()
 	if err != nil {
 		return nil, err

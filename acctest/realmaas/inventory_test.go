@@ -14,14 +14,14 @@ import (
 // that names it.
 func TestInventory(t *testing.T) {
 	t.Parallel()
-	m := lentWorld()
+	m := lentModel()
 	m.Subnets = []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}}
-	post := func(path string, form url.Values) func(*testing.T, *sim.Server, poster) {
-		return func(t *testing.T, _ *sim.Server, send poster) { send(t, path, form) }
+	post := func(path string, form url.Values) func(*testing.T, *sim.Server, formPoster) {
+		return func(t *testing.T, _ *sim.Server, send formPoster) { send(t, path, form) }
 	}
 	tags := []string{"rack", "web"}
 	cases := map[string]struct {
-		act  func(*testing.T, *sim.Server, poster)
+		act  func(*testing.T, *sim.Server, formPoster)
 		want []string
 	}{
 		"Zone":    {post("zones/", url.Values{"name": {"west"}}), []string{"zones/west"}},
@@ -30,7 +30,7 @@ func TestInventory(t *testing.T) {
 		"DNS":     {post("dnsresources/", url.Values{"name": {"www"}, "domain": {"maas"}, "ip_addresses": {"10.77.0.9"}}), []string{"DNS resource www.maas", "reserved address 10.77.0.9"}},
 		"Address": {post("ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.8"}}), []string{"reserved address 10.77.0.8"}},
 		"Range":   {post("ipranges/", url.Values{"type": {"reserved"}, "start_ip": {"10.77.0.20"}, "end_ip": {"10.77.0.30"}}), []string{"range 10.77.0.20 to 10.77.0.30, reserved"}},
-		"Tag of a machine": {func(t *testing.T, s *sim.Server, _ poster) {
+		"Tag of a machine": {func(t *testing.T, s *sim.Server, _ formPoster) {
 			if err := s.EditMachine("node", sim.MachineEdit{Tags: &tags}); err != nil {
 				t.Fatal(err)
 			}
@@ -39,14 +39,14 @@ func TestInventory(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			c, s := open(t, m)
-			before := inventory(t, c)
+			c, s := openMAAS(t, m)
+			before := readInventory(t, c)
 			tc.act(t, s, func(t *testing.T, path string, form url.Values) {
-				if _, err := c.Do(t.Context(), http.MethodPost, path, form); err != nil {
+				if _, err := c.Send(t.Context(), http.MethodPost, path, form); err != nil {
 					t.Fatal(err)
 				}
 			})
-			added := slices.DeleteFunc(inventory(t, c), func(line string) bool { return slices.Contains(before, line) })
+			added := slices.DeleteFunc(readInventory(t, c), func(line string) bool { return slices.Contains(before, line) })
 			if !slices.Equal(added, tc.want) {
 				t.Errorf("new is %q, want %q", added, tc.want)
 			}
@@ -54,13 +54,13 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// poster sends a form to MAAS.
-type poster func(t *testing.T, path string, form url.Values)
+// formPoster sends a form to MAAS.
+type formPoster func(t *testing.T, path string, form url.Values)
 
 // TestLXDInventory shows an instance of any project, and what the LXD trusts.
 func TestLXDInventory(t *testing.T) {
 	t.Parallel()
-	s, l := listening(t)
+	s, l := startListeningLXD(t)
 	lines := func() []string {
 		all, err := l.Inventory(t.Context())
 		if err != nil {

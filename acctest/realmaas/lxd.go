@@ -47,7 +47,7 @@ func (l LXD) Pin(ctx context.Context) (LXD, error) {
 		return l, fmt.Errorf("cannot reach the LXD at %s: %w", l.Address, err)
 	}
 	note := func(state tls.ConnectionState) error {
-		l.Fingerprint = fingerprint(state)
+		l.Fingerprint = certificateFingerprint(state)
 		return nil
 	}
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, VerifyConnection: note, MinVersion: tls.VersionTLS12}} //nolint:gosec // LXD signs its own certificate: it is noted
@@ -58,8 +58,8 @@ func (l LXD) Pin(ctx context.Context) (LXD, error) {
 	return l, c.Close()
 }
 
-// fingerprint is the SHA-256 of the certificate that a server shows, as LXD prints it.
-func fingerprint(state tls.ConnectionState) string {
+// certificateFingerprint is the SHA-256 of the certificate that a server shows, as LXD prints it.
+func certificateFingerprint(state tls.ConnectionState) string {
 	if len(state.PeerCertificates) == 0 {
 		return ""
 	}
@@ -67,27 +67,27 @@ func fingerprint(state tls.ConnectionState) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check refuses a server that does not show the certificate of the fingerprint.
-func (l LXD) check(state tls.ConnectionState) error {
-	if is := fingerprint(state); l.Fingerprint != "" && is != l.Fingerprint {
+// checkFingerprint refuses a server that does not show the certificate of the fingerprint.
+func (l LXD) checkFingerprint(state tls.ConnectionState) error {
+	if is := certificateFingerprint(state); l.Fingerprint != "" && is != l.Fingerprint {
 		return fmt.Errorf("it shows the certificate %s, want %s", is, l.Fingerprint)
 	}
 	return nil
 }
 
-// transporter is a transport, as LXD's client wants it wrapped.
-type transporter struct{ http.RoundTripper }
+// wrappedTransport is a transport, as LXD's client wants it wrapped.
+type wrappedTransport struct{ http.RoundTripper }
 
 // Transport is the transport that is wrapped.
-func (t transporter) Transport() *http.Transport { return t.RoundTripper.(*http.Transport) }
+func (t wrappedTransport) Transport() *http.Transport { return t.RoundTripper.(*http.Transport) }
 
 // connect reaches the LXD. LXD signs its own certificate, so its fingerprint is compared.
 func (l LXD) connect(ctx context.Context) (lxd.InstanceServer, error) {
 	s, err := lxd.ConnectLXDWithContext(ctx, l.Address, &lxd.ConnectionArgs{
 		TLSClientCert: l.Certificate, TLSClientKey: l.Key, InsecureSkipVerify: true, SkipGetServer: true,
 		TransportWrapper: func(t *http.Transport) lxd.HTTPTransporter {
-			t.TLSClientConfig.VerifyConnection = l.check
-			return transporter{t}
+			t.TLSClientConfig.VerifyConnection = l.checkFingerprint
+			return wrappedTransport{t}
 		},
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (l LXD) Instances(ctx context.Context) ([]Instance, error) {
 			return nil, fmt.Errorf("cannot look into project %s of the LXD at %s: %w", project, l.Address, err)
 		}
 		for _, i := range instances {
-			all = append(all, l.instance(i, project))
+			all = append(all, l.convertInstance(i, project))
 		}
 	}
 	return all, nil
@@ -154,8 +154,8 @@ func (l LXD) StoragePools(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// instance is what matters of an instance.
-func (l LXD) instance(i api.Instance, project string) Instance {
+// convertInstance is what matters of an instance.
+func (l LXD) convertInstance(i api.Instance, project string) Instance {
 	out := Instance{Address: l.Address, Project: project, Name: i.Name, Running: i.StatusCode == api.Running}
 	out.Cores, _ = strconv.Atoi(i.ExpandedConfig["limits.cpu"]) // a set of cores is none
 	memory := i.ExpandedConfig["limits.memory"]
@@ -179,11 +179,11 @@ func (l LXD) instance(i api.Instance, project string) Instance {
 	return out
 }
 
-// stopSeconds is how long LXD may take to stop or to delete a VM.
-const stopSeconds = 120
+// stopTimeoutSeconds is how long LXD may take to stop or to delete a VM.
+const stopTimeoutSeconds = 120
 
-// Remove stops and deletes the VM of a name in a project. One that is gone is fine.
-func (l LXD) Remove(ctx context.Context, project, name string) error {
+// RemoveVM stops and deletes the VM of a name in a project. One that is gone is fine.
+func (l LXD) RemoveVM(ctx context.Context, project, name string) error {
 	s, err := l.connect(ctx)
 	if err != nil {
 		return err
@@ -191,11 +191,11 @@ func (l LXD) Remove(ctx context.Context, project, name string) error {
 	defer s.Disconnect()
 	s = s.UseProject(project)
 	if op, err := s.UpdateInstanceState(name, api.InstanceStatePut{Action: "stop", Force: true, Timeout: -1}, ""); err == nil {
-		_, _, _ = s.GetOperationWait(op.Get().ID, stopSeconds) // it may be off already
+		_, _, _ = s.GetOperationWait(op.Get().ID, stopTimeoutSeconds) // it may be off already
 	}
 	op, err := s.DeleteInstance(name)
 	if err == nil {
-		_, _, err = s.GetOperationWait(op.Get().ID, stopSeconds)
+		_, _, err = s.GetOperationWait(op.Get().ID, stopTimeoutSeconds)
 	}
 	if err != nil && !api.StatusErrorCheck(err, http.StatusNotFound) {
 		return fmt.Errorf("cannot remove instance %s of project %s of the LXD at %s: %w", name, project, l.Address, err)
@@ -217,7 +217,7 @@ func (l LXD) Sweep(ctx context.Context, prefix string) (removed []string, err er
 		if !strings.HasPrefix(i.Name, prefix) {
 			continue
 		}
-		err = errors.Join(err, l.Remove(ctx, i.Project, i.Name))
+		err = errors.Join(err, l.RemoveVM(ctx, i.Project, i.Name))
 		removed = append(removed, "instance "+i.Name)
 	}
 	return removed, err

@@ -12,18 +12,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// listening is a simulated MAAS whose LXD listens, and trusts the certificate of the
+// startListeningLXD is a simulated MAAS whose LXD listens, and trusts the certificate of the
 // client that is returned.
-func listening(t *testing.T) (*sim.Server, realmaas.LXD) {
+func startListeningLXD(t *testing.T) (*sim.Server, realmaas.LXD) {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := lentWorld()
+	m := lentModel()
 	m.LXDListen = sim.LXDListenAuto
 	m.Hosts[0].TrustedCertificates = []string{key.Certificate}
-	s := sim.Start(t, m)
+	s := sim.StartServer(t, m)
 	address := s.LXDs()[0].Address
 	return s, realmaas.LXD{Address: "https://" + address, Certificate: key.Certificate, Key: key.Credentials.Key}
 }
@@ -32,7 +32,7 @@ func listening(t *testing.T) (*sim.Server, realmaas.LXD) {
 // deletes instances there.
 func TestPin(t *testing.T) {
 	t.Parallel()
-	s, l := listening(t)
+	s, l := startListeningLXD(t)
 	if err := s.AddInstance(sim.Instance{Host: "alpha", Project: "maas", Name: "tf-acc-0001-web"}); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestPin(t *testing.T) {
 	if removed, err := pinned.Sweep(t.Context(), "tf-acc-"); err == nil || !strings.Contains(err.Error(), pinned.Fingerprint) || len(removed) > 0 {
 		t.Errorf("another LXD answers, and a sweep removes %q, %v", removed, err)
 	}
-	if err := pinned.Remove(t.Context(), "maas", "tf-acc-0001-web"); err == nil {
+	if err := pinned.RemoveVM(t.Context(), "maas", "tf-acc-0001-web"); err == nil {
 		t.Error("another LXD answers, and an instance is removed there")
 	}
 	if n := len(s.Instances()); n != 1 {
@@ -64,12 +64,12 @@ func TestPin(t *testing.T) {
 // on a machine.
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	_, l := listening(t)
+	_, l := startListeningLXD(t)
 	if name, err := l.Bridge(t.Context()); (err == nil) != (name != "") {
 		t.Errorf("it has the bridge %q, %v", name, err)
 	}
-	c, _ := open(t, lentWorld())
-	if err := c.AddBridge(t.Context(), find(t, c, "node").SystemID, ""); err == nil {
+	c, _ := openMAAS(t, lentModel())
+	if err := c.AddBridge(t.Context(), findMachine(t, c, "node").SystemID, ""); err == nil {
 		t.Errorf("a bridge without a name is put on a machine: %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestBridge(t *testing.T) {
 func TestSweepLXD(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
-	s, l := listening(t)
+	s, l := startListeningLXD(t)
 	for name, project := range map[string]string{"web": "", "tf-acc-0002-web": "", prefix + "web": "", prefix + "db": "maas"} {
 		if err := s.AddInstance(sim.Instance{Host: "alpha", Project: project, Name: name, Cores: 1, MemoryMiB: 1024}); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestSweepLXD(t *testing.T) {
 // without instances.
 func TestLXDAway(t *testing.T) {
 	t.Parallel()
-	s, trusted := listening(t)
+	s, trusted := startListeningLXD(t)
 	if err := s.DistrustCertificate("alpha", trusted.Certificate); err != nil {
 		t.Fatal(err)
 	}

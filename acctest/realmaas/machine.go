@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// named is an object of which the name alone matters.
-type named struct {
+// namedObject is an object of which the name alone matters.
+type namedObject struct {
 	Name string `json:"name"`
 }
 
@@ -26,9 +26,9 @@ type Machine struct {
 	Owner         string            `json:"owner"`
 	PowerState    string            `json:"power_state"`
 	PowerType     string            `json:"power_type"`
-	Zone          named             `json:"zone"`
-	Pool          named             `json:"pool"`
-	Domain        named             `json:"domain"`
+	Zone          namedObject       `json:"zone"`
+	Pool          namedObject       `json:"pool"`
+	Domain        namedObject       `json:"domain"`
 	Tags          []string          `json:"tag_names"`
 	Locked        bool              `json:"locked"`
 	Cores         int               `json:"cpu_count"`
@@ -62,26 +62,26 @@ func (m Machine) BelongsTo(prefix string) bool {
 // Machines lists all machines that the user may see.
 func (c *Client) Machines(ctx context.Context) ([]Machine, error) {
 	var all []Machine
-	err := c.Look(ctx, "machines/", &all)
+	err := c.GetJSON(ctx, "machines/", &all)
 	return all, err
 }
 
 // Machine reads one machine. [IsGone] tells whether the error means that there is none.
 func (c *Client) Machine(ctx context.Context, systemID string) (Machine, error) {
 	var m Machine
-	err := c.Look(ctx, "machines/"+url.PathEscape(systemID)+"/", &m)
+	err := c.GetJSON(ctx, "machines/"+url.PathEscape(systemID)+"/", &m)
 	return m, err
 }
 
 // Operate calls an operation of a machine.
 func (c *Client) Operate(ctx context.Context, systemID, op string, form url.Values) error {
-	_, err := c.Do(ctx, http.MethodPost, "machines/"+url.PathEscape(systemID)+"/?op="+op, form)
+	_, err := c.Send(ctx, http.MethodPost, "machines/"+url.PathEscape(systemID)+"/?op="+op, form)
 	return err
 }
 
 // Change sets fields of a machine, by MAAS's names for them.
 func (c *Client) Change(ctx context.Context, systemID string, form url.Values) error {
-	_, err := c.Do(ctx, http.MethodPut, "machines/"+url.PathEscape(systemID)+"/", form)
+	_, err := c.Send(ctx, http.MethodPut, "machines/"+url.PathEscape(systemID)+"/", form)
 	return err
 }
 
@@ -112,30 +112,30 @@ func (c *Client) SetTags(ctx context.Context, m Machine, tags []string) error {
 
 // EnsureTag makes a tag unless MAAS has it.
 func (c *Client) EnsureTag(ctx context.Context, tag string) error {
-	var all []named
-	if err := c.Look(ctx, "tags/", &all); err != nil {
+	var all []namedObject
+	if err := c.GetJSON(ctx, "tags/", &all); err != nil {
 		return err
 	}
-	if slices.Contains(all, named{tag}) {
+	if slices.Contains(all, namedObject{tag}) {
 		return nil
 	}
-	_, err := c.Do(ctx, http.MethodPost, "tags/", url.Values{"name": {tag}})
+	_, err := c.Send(ctx, http.MethodPost, "tags/", url.Values{"name": {tag}})
 	return err
 }
 
 func (c *Client) updateTag(ctx context.Context, tag, verb, systemID string) error {
-	_, err := c.Do(ctx, http.MethodPost, "tags/"+url.PathEscape(tag)+"/?op=update_nodes", url.Values{verb: {systemID}})
+	_, err := c.Send(ctx, http.MethodPost, "tags/"+url.PathEscape(tag)+"/?op=update_nodes", url.Values{verb: {systemID}})
 	return err
 }
 
 // VMHost is what MAAS tells of a VM host.
 type VMHost struct {
-	ID           int      `json:"id"`
-	Name         string   `json:"name"`
-	Zone         named    `json:"zone"`
-	Pool         named    `json:"pool"`
-	Tags         []string `json:"tags"`
-	Version      string   `json:"version"`
+	ID           int         `json:"id"`
+	Name         string      `json:"name"`
+	Zone         namedObject `json:"zone"`
+	Pool         namedObject `json:"pool"`
+	Tags         []string    `json:"tags"`
+	Version      string      `json:"version"`
 	StoragePools []struct {
 		Name    string `json:"name"`
 		Default bool   `json:"default"`
@@ -148,7 +148,7 @@ type VMHost struct {
 // VMHosts lists the VM hosts; there are none where MAAS has removed them.
 func (c *Client) VMHosts(ctx context.Context) ([]VMHost, error) {
 	var all []VMHost
-	err := c.Look(ctx, "vm-hosts/", &all)
+	err := c.GetJSON(ctx, "vm-hosts/", &all)
 	var status *StatusError
 	if errors.As(err, &status) && status.Status == http.StatusGone {
 		return nil, nil
@@ -156,9 +156,9 @@ func (c *Client) VMHosts(ctx context.Context) ([]VMHost, error) {
 	return all, err
 }
 
-// Find is the machine of a hostname. It has no domain, and is in lower case, as in
+// FindMachine is the machine of a hostname. It has no domain, and is in lower case, as in
 // MAAS's own records. The error says so where there is none.
-func Find(machines []Machine, hostname string) (Machine, error) {
+func FindMachine(machines []Machine, hostname string) (Machine, error) {
 	short, _, _ := strings.Cut(hostname, ".")
 	for _, m := range machines {
 		if strings.EqualFold(m.Hostname, short) {

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// script is a drive command that notes how it is called, and steers a simulator.
-func script(t *testing.T, steer string) (command, log string) {
+// writeDriveScript is a drive command that notes how it is called, and steers a simulator.
+func writeDriveScript(t *testing.T, steer string) (command, log string) {
 	t.Helper()
 	dir := t.TempDir()
 	command, log = filepath.Join(dir, "drive"), filepath.Join(dir, "log")
@@ -34,29 +34,29 @@ func script(t *testing.T, steer string) (command, log string) {
 // story holds, otherwise where a story wants so, and no machine of anybody else.
 func TestPilot(t *testing.T) {
 	t.Parallel()
-	m := lentWorld()
+	m := lentModel()
 	m.Latency = sim.Latency{Commission: time.Hour, Deploy: time.Hour, FirstBoot: time.Hour}
-	c, s := open(t, m)
-	command, log := script(t, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
+	c, s := openMAAS(t, m)
+	command, log := writeDriveScript(t, strings.TrimSuffix(s.URL, "/MAAS")+"/_sim")
 	ours := func(m realmaas.Machine) bool { return strings.HasPrefix(m.Hostname, "tf-acc-0001-") }
 	p := realmaas.NewPilot(c, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { t.Log(text) })
 	p.Hold("tf-acc-0001-held")
-	p.End("tf-acc-0001-bad", realmaas.Commissioned, realmaas.CommissioningFailed)
+	p.ReplaceVerb("tf-acc-0001-bad", realmaas.VerbCommissioned, realmaas.VerbCommissioningFailed)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go p.Run(ctx)
 	for _, name := range []string{"good", "bad", "held"} {
-		compose(t, c, "tf-acc-0001-"+name)
+		composeVM(t, c, "tf-acc-0001-"+name)
 	}
-	compose(t, c, "web-1")
-	becomes(t, c, map[string]string{
+	composeVM(t, c, "web-1")
+	waitForStatuses(t, c, map[string]string{
 		"tf-acc-0001-good": "Ready", "tf-acc-0001-bad": "Failed commissioning", "tf-acc-0001-held": "Commissioning", "web-1": "Commissioning",
 	})
 	p.Release("tf-acc-0001-held")
-	if err := c.Operate(ctx, find(t, c, "tf-acc-0001-good").SystemID, "deploy", nil); err != nil {
+	if err := c.Operate(ctx, findMachine(t, c, "tf-acc-0001-good").SystemID, "deploy", nil); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, c, map[string]string{"tf-acc-0001-good": "Deployed", "tf-acc-0001-held": "Ready", "web-1": "Commissioning"})
+	waitForStatuses(t, c, map[string]string{"tf-acc-0001-good": "Deployed", "tf-acc-0001-held": "Ready", "web-1": "Commissioning"})
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(log)
 		if err != nil {
@@ -76,14 +76,14 @@ func TestPilot(t *testing.T) {
 // one that fails is called again, also booted; an order is kept until it is carried out.
 func TestPilotGoesOn(t *testing.T) {
 	t.Parallel()
-	m := lentWorld()
+	m := lentModel()
 	m.Latency = sim.Latency{Commission: time.Hour, Deploy: time.Hour, FirstBoot: time.Hour}
-	c, s := open(t, m)
+	c, s := openMAAS(t, m)
 	good, hung := "tf-acc-0001-good", "tf-acc-0001-hung"
 	for _, name := range []string{hung, good} {
-		compose(t, c, name)
+		composeVM(t, c, name)
 	}
-	ids := map[string]string{good: find(t, c, good).SystemID, hung: find(t, c, hung).SystemID}
+	ids := map[string]string{good: findMachine(t, c, good).SystemID, hung: findMachine(t, c, hung).SystemID}
 	dir := t.TempDir()
 	command := filepath.Join(dir, "the drive") // of which the name has a space
 	// Each verb fails at its first call; what hangs has a child that keeps its output.
@@ -96,17 +96,17 @@ func TestPilotGoesOn(t *testing.T) {
 	var reported atomic.Int64
 	ours := func(m realmaas.Machine) bool { return strings.HasPrefix(m.Hostname, "tf-acc-0001-") }
 	p := realmaas.NewPilot(c, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { reported.Add(1); t.Log(text) })
-	p.Again, p.Limit = 100*time.Millisecond, 2*time.Second
-	p.End(good, realmaas.Commissioned, realmaas.CommissioningFailed)
+	p.RetryAfter, p.CommandTimeout = 100*time.Millisecond, 2*time.Second
+	p.ReplaceVerb(good, realmaas.VerbCommissioned, realmaas.VerbCommissioningFailed)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { p.Run(ctx); close(ended) }()
 	defer func() { cancel(); <-ended }()
-	becomes(t, c, map[string]string{good: "Ready"}) // the simulator finishes it whatever the verb is
+	waitForStatuses(t, c, map[string]string{good: "Ready"}) // the simulator finishes it whatever the verb is
 	if err := c.Operate(ctx, ids[good], "deploy", nil); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, c, map[string]string{good: "Deployed", hung: "Commissioning"})
+	waitForStatuses(t, c, map[string]string{good: "Deployed", hung: "Commissioning"})
 	want := "commissioning-failed commissioning-failed deployed deployed booted booted "
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(filepath.Join(dir, "log"))
@@ -125,11 +125,11 @@ func TestPilotGoesOn(t *testing.T) {
 // taken for news. The machine would be driven again by what it has behind it.
 func TestPilotStale(t *testing.T) {
 	t.Parallel()
-	m := lentWorld()
+	m := lentModel()
 	m.Latency = sim.Latency{Commission: time.Hour}
-	c, s := open(t, m)
+	c, s := openMAAS(t, m)
 	const name = "tf-acc-0001-good"
-	compose(t, c, name)
+	composeVM(t, c, name)
 	dir := t.TempDir()
 	command, log, ended := filepath.Join(dir, "drive"), filepath.Join(dir, "log"), filepath.Join(dir, "ended")
 	// The command ends once a list is on its way.
@@ -155,7 +155,7 @@ func TestPilotStale(t *testing.T) {
 		if err := os.WriteFile(ended, nil, 0o600); err != nil {
 			return err
 		}
-		becomes(t, c, map[string]string{name: "Ready"})
+		waitForStatuses(t, c, map[string]string{name: "Ready"})
 		time.Sleep(500 * time.Millisecond) // the command ends, too
 		return nil
 	}
@@ -167,7 +167,7 @@ func TestPilotStale(t *testing.T) {
 	}
 	ours := func(m realmaas.Machine) bool { return m.Hostname == name }
 	p := realmaas.NewPilot(late, realmaas.Drive{Command: command}, ours, ours, 20*time.Millisecond, func(text string) { t.Log(text) })
-	p.Again = 0
+	p.RetryAfter = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	finished := make(chan struct{})
 	go func() { p.Run(ctx); close(finished) }()
@@ -182,21 +182,21 @@ func TestPilotStale(t *testing.T) {
 	}
 }
 
-// compose makes a VM on the only VM host.
-func compose(t *testing.T, c *realmaas.Client, name string) {
+// composeVM makes a VM on the only VM host.
+func composeVM(t *testing.T, c *realmaas.Client, name string) {
 	t.Helper()
-	if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}}); err != nil {
+	if _, err := c.Send(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// becomes waits until machines have these statuses.
-func becomes(t *testing.T, c *realmaas.Client, want map[string]string) {
+// waitForStatuses waits until machines have these statuses.
+func waitForStatuses(t *testing.T, c *realmaas.Client, want map[string]string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		wrong := ""
 		for name, status := range want {
-			if m := find(t, c, name); m.StatusName != status {
+			if m := findMachine(t, c, name); m.StatusName != status {
 				wrong = name + " is " + m.StatusName + ", not " + status
 			}
 		}
@@ -216,11 +216,11 @@ func TestDriveFails(t *testing.T) {
 	if err := os.WriteFile(command, []byte("#!/bin/sh\necho no such guest >&2\nexit 3\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
-	_, err := realmaas.Drive{Command: command}.Run(t.Context(), realmaas.Deployed, "abc")
+	_, err := realmaas.Drive{Command: command}.Run(t.Context(), realmaas.VerbDeployed, "abc")
 	if err == nil || !strings.Contains(err.Error(), "no such guest") || !strings.Contains(err.Error(), "deployed abc") {
 		t.Errorf("it ends with %v", err)
 	}
-	if _, err := (realmaas.Drive{}).Run(t.Context(), realmaas.Deployed, "abc"); err == nil {
+	if _, err := (realmaas.Drive{}).Run(t.Context(), realmaas.VerbDeployed, "abc"); err == nil {
 		t.Error("without a command it is no error")
 	}
 }

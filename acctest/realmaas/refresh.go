@@ -17,7 +17,7 @@ func (c *Client) WhyNotRefresh(ctx context.Context, vmHost int, lxds []LXD) (str
 		Address string `json:"power_address"`
 		Project string `json:"project"`
 	}
-	if err := c.Look(ctx, fmt.Sprintf("vm-hosts/%d/?op=parameters", vmHost), &at); err != nil {
+	if err := c.GetJSON(ctx, fmt.Sprintf("vm-hosts/%d/?op=parameters", vmHost), &at); err != nil {
 		return "", err
 	}
 	n := slices.IndexFunc(lxds, func(l LXD) bool { return hostPort(l.Address) == hostPort(at.Address) })

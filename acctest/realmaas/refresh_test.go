@@ -20,7 +20,7 @@ func TestWhyNotRefresh(t *testing.T) {
 	}{
 		"Agree": {"Each instance is a machine, and each machine has one.", func(*testing.T, *sim.Server) {}, ""},
 		"Foreign": {"MAAS would take somebody's instance.", func(t *testing.T, s *sim.Server) {
-			if err := s.AddInstance(sim.Instance{Host: "alpha", Project: projectOf(t, s), Name: "precious", MACs: []string{"00:16:3e:00:00:99"}}); err != nil {
+			if err := s.AddInstance(sim.Instance{Host: "alpha", Project: onlyInstanceProject(t, s), Name: "precious", MACs: []string{"00:16:3e:00:00:99"}}); err != nil {
 				t.Fatal(err)
 			}
 		}, "precious"},
@@ -30,7 +30,7 @@ func TestWhyNotRefresh(t *testing.T) {
 			}
 		}, ""},
 		"Missing": {"MAAS would forget somebody's machine.", func(t *testing.T, s *sim.Server) {
-			if err := s.RemoveInstance("alpha", projectOf(t, s), "web-1"); err != nil {
+			if err := s.RemoveInstance("alpha", onlyInstanceProject(t, s), "web-1"); err != nil {
 				t.Fatal(err)
 			}
 		}, "web-1"},
@@ -38,12 +38,12 @@ func TestWhyNotRefresh(t *testing.T) {
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s, l := listening(t)
+			s, l := startListeningLXD(t)
 			c, err := realmaas.NewClient(s.URL, s.APIKey())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {"web-1"}, "skip_commissioning": {"true"}}); err != nil {
+			if _, err := c.Send(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {"web-1"}, "skip_commissioning": {"true"}}); err != nil {
 				t.Fatal(err)
 			}
 			tc.act(t, s)
@@ -58,8 +58,8 @@ func TestWhyNotRefresh(t *testing.T) {
 	}
 }
 
-// projectOf is the project of the only instance.
-func projectOf(t *testing.T, s *sim.Server) string {
+// onlyInstanceProject is the project of the only instance.
+func onlyInstanceProject(t *testing.T, s *sim.Server) string {
 	t.Helper()
 	all := s.Instances()
 	if len(all) != 1 {

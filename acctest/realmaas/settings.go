@@ -50,13 +50,13 @@ type Settings struct {
 	Deadline time.Duration // no story begins later than that after the beginning
 }
 
-// Read reads the settings. They are nil where no MAAS is named.
-func Read(getenv func(string) string) (*Settings, error) {
+// ReadSettings reads the settings. They are nil where no MAAS is named.
+func ReadSettings(getenv func(string) string) (*Settings, error) {
 	s := &Settings{
 		URL: getenv(URLVariable), Key: getenv(KeyVariable), VMHost: getenv(VMHostVariable), VMHost2: getenv(VMHost2Variable),
 		Zone: getenv(ZoneVariable), Pool: getenv(PoolVariable), Image: getenv(ImageVariable),
 		Drive: Drive{getenv(DriveVariable)}, Project: getenv(ProjectVariable), Interval: 5 * time.Second, Parallel: 3, Deadline: 24 * time.Hour,
-		Machines: listed(getenv(MachinesVariable)),
+		Machines: splitList(getenv(MachinesVariable)),
 	}
 	switch {
 	case s.URL == "" && s.Key == "":
@@ -94,7 +94,7 @@ func Read(getenv func(string) string) (*Settings, error) {
 
 // readLXDs reads what the LXDs are looked into with.
 func (s *Settings) readLXDs(getenv func(string) string) error {
-	addresses := listed(getenv(LXDVariable))
+	addresses := splitList(getenv(LXDVariable))
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (s *Settings) readLXDs(getenv func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", LXDKeyVariable, err)
 	}
-	pins := listed(getenv(LXDPinVariable))
+	pins := splitList(getenv(LXDPinVariable))
 	if len(pins) > 0 && len(pins) != len(addresses) {
 		return fmt.Errorf("%s names %d certificates, and %s names %d LXDs", LXDPinVariable, len(pins), LXDVariable, len(addresses))
 	}
@@ -157,8 +157,8 @@ func pemText(text string) (string, error) {
 	return string(data), err
 }
 
-// listed are the names of a list, in which spaces may follow the commas.
-func listed(text string) []string {
+// splitList are the names of a list, in which spaces may follow the commas.
+func splitList(text string) []string {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 			for name, value := range tc.env {
 				env[name] = value
 			}
-			_, err := realmaas.Read(func(name string) string { return env[name] })
+			_, err := realmaas.ReadSettings(func(name string) string { return env[name] })
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\ngot %v, want an error with %q", tc.reason, err, tc.err)
 			}
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		"MAAS_API_URL": "http://127.0.0.1:1/MAAS", "MAAS_API_KEY": "a:b:c", "MAASLXD_ACC_DEADLINE": "90m", "MAASLXD_ACC_LXD": "a, https://b:1",
 		"MAASLXD_ACC_LXD_CERT": "-----BEGIN", "MAASLXD_ACC_LXD_KEY": "-----BEGIN", "MAASLXD_ACC_LXD_FINGERPRINT": "AB:CD,ef",
 	}
-	s, err := realmaas.Read(func(name string) string { return env[name] })
+	s, err := realmaas.ReadSettings(func(name string) string { return env[name] })
 	if err != nil || s.Deadline != 90*time.Minute || len(s.LXDs) != 2 || s.LXDs[0].Fingerprint != "abcd" || s.LXDs[1].Address != "https://b:1" {
 		t.Errorf("got %+v, %v", s, err)
 	}
@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 // signed, where the variable names it, and not without.
 func TestOpenTrusts(t *testing.T) {
 	t.Parallel()
-	_, s := open(t, lentWorld())
+	_, s := openMAAS(t, lentModel())
 	to, err := url.Parse(strings.TrimSuffix(s.URL, "/MAAS"))
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestOpenTrusts(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			env := map[string]string{"MAAS_API_URL": front.URL + "/MAAS", "MAAS_API_KEY": s.APIKey(), "MAAS_API_CACERT": tc.ca}
-			settings, err := realmaas.Read(func(name string) string { return env[name] })
+			settings, err := realmaas.ReadSettings(func(name string) string { return env[name] })
 			if err != nil {
 				t.Fatal(err)
 			}

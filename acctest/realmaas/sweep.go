@@ -24,7 +24,7 @@ func (c *Client) Sweep(ctx context.Context, prefix string, lent ...string) (remo
 	err = errors.Join(err, hostsErr)
 	for _, h := range hosts {
 		if strings.HasPrefix(h.Name, prefix) {
-			err = errors.Join(err, c.remove(ctx, fmt.Sprintf("vm-hosts/%d/", h.ID)))
+			err = errors.Join(err, c.deletePath(ctx, fmt.Sprintf("vm-hosts/%d/", h.ID)))
 			removed = append(removed, "VM host "+h.Name)
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Client) sweepMachines(ctx context.Context, prefix string, lent []string
 		if m.Locked {
 			err = errors.Join(err, c.Operate(ctx, m.SystemID, "unlock", nil))
 		}
-		err = errors.Join(err, c.remove(ctx, "machines/"+url.PathEscape(m.SystemID)+"/"))
+		err = errors.Join(err, c.deletePath(ctx, "machines/"+url.PathEscape(m.SystemID)+"/"))
 		removed = append(removed, "machine "+m.Hostname)
 	}
 	return removed, err
@@ -63,7 +63,7 @@ func (c *Client) sweepNamed(ctx context.Context, prefix, what, list, byName stri
 		ID   int    `json:"id"`
 		Name string `json:"name"`
 	}
-	if err := c.Look(ctx, list, &all); err != nil {
+	if err := c.GetJSON(ctx, list, &all); err != nil {
 		return nil, err
 	}
 	for _, o := range all {
@@ -74,15 +74,15 @@ func (c *Client) sweepNamed(ctx context.Context, prefix, what, list, byName stri
 		if byName == "" {
 			path = fmt.Sprintf("%s%d/", map[string]string{"resourcepools/": "resourcepool/", "domains/": "domains/"}[list], o.ID)
 		}
-		err = errors.Join(err, c.remove(ctx, path))
+		err = errors.Join(err, c.deletePath(ctx, path))
 		removed = append(removed, what+" "+o.Name)
 	}
 	return removed, err
 }
 
-// remove deletes what is at a path. What is gone already is fine.
-func (c *Client) remove(ctx context.Context, path string) error {
-	if _, err := c.Do(ctx, http.MethodDelete, path, nil); err != nil && !IsGone(err) {
+// deletePath deletes what is at a path. What is gone already is fine.
+func (c *Client) deletePath(ctx context.Context, path string) error {
+	if _, err := c.Send(ctx, http.MethodDelete, path, nil); err != nil && !IsGone(err) {
 		return err
 	}
 	return nil

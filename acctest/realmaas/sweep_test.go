@@ -17,27 +17,27 @@ import (
 func TestSweepLeavesLent(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
-	c, s := open(t, lentWorld())
+	c, s := openMAAS(t, lentModel())
 	for _, name := range []string{"node7", "web-1"} {
 		form := url.Values{"hostname": {name}, "skip_commissioning": {"true"}}
-		if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", form); err != nil {
+		if _, err := c.Send(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", form); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lent := find(t, c, "node7")
+	lent := findMachine(t, c, "node7")
 	if lent.PowerType != "lxd" {
 		t.Fatalf("its power is %s", lent.PowerType)
 	}
 	if err := c.Change(t.Context(), lent.SystemID, url.Values{"hostname": {prefix + "renamed"}, "description": {"maaslxd-0a tf-acc/" + prefix + "renamed"}}); err != nil {
 		t.Fatal(err)
 	}
-	before, instances := inventory(t, c), s.Instances()
+	before, instances := readInventory(t, c), s.Instances()
 	removed, err := c.Sweep(t.Context(), prefix, lent.SystemID)
 	if want := []string{"tag tf-acc-0001-a"}; err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %q, %v, want %q", removed, err, want)
 	}
 	before = slices.DeleteFunc(before, func(line string) bool { return line == "tags/tf-acc-0001-a" })
-	if diff := cmp.Diff(before, inventory(t, c)); diff != "" {
+	if diff := cmp.Diff(before, readInventory(t, c)); diff != "" {
 		t.Errorf("MAAS is not as it was (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(instances, s.Instances()); diff != "" {
@@ -50,9 +50,9 @@ func TestSweepLeavesLent(t *testing.T) {
 func TestSweepFindsParked(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
-	m := lentWorld()
+	m := lentModel()
 	m.Tags = []string{"rack", "web"}
-	c, _ := open(t, m)
+	c, _ := openMAAS(t, m)
 	for name, description := range map[string]string{
 		"maaslxd-aaaaaa": "a note\nmaaslxd-0a1b tf-acc/" + prefix + "web (in progress)",
 		"maaslxd-bbbbbb": "maaslxd-0a1b tf-acc/tf-acc-0002-web",
@@ -60,10 +60,10 @@ func TestSweepFindsParked(t *testing.T) {
 		"maaslxd-dddddd": "",
 	} {
 		form := url.Values{"hostname": {name}, "skip_commissioning": {"true"}}
-		if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", form); err != nil {
+		if _, err := c.Send(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", form); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Change(t.Context(), find(t, c, name).SystemID, url.Values{"description": {description}}); err != nil {
+		if err := c.Change(t.Context(), findMachine(t, c, name).SystemID, url.Values{"description": {description}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,8 +77,8 @@ func TestSweepFindsParked(t *testing.T) {
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
-	c, s := open(t, lentWorld())
-	if _, err := c.Do(t.Context(), http.MethodPost, "zones/", url.Values{"name": {prefix + "z"}}); err != nil {
+	c, s := openMAAS(t, lentModel())
+	if _, err := c.Send(t.Context(), http.MethodPost, "zones/", url.Values{"name": {prefix + "z"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.AddFault(sim.Fault{Method: http.MethodGet, Path: "machines/", Kind: sim.FaultStatus, Status: http.StatusInternalServerError})
@@ -93,19 +93,19 @@ func TestSweepGoesOn(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	const prefix = "tf-acc-0001-"
-	m := lentWorld()
+	m := lentModel()
 	m.Tags = []string{"rack", "web"}
-	c, s := open(t, m)
+	c, s := openMAAS(t, m)
 	compose := func(name string) {
-		if _, err := c.Do(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}, "skip_commissioning": {"true"}}); err != nil {
+		if _, err := c.Send(t.Context(), http.MethodPost, "vm-hosts/1/?op=compose", url.Values{"hostname": {name}, "skip_commissioning": {"true"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	compose("web-1") // an operator's VM
-	before, instances := inventory(t, c), s.Instances()
+	before, instances := readInventory(t, c), s.Instances()
 	compose(prefix + "web")
 	for path, name := range map[string]string{"zones/": "z", "resourcepools/": "p", "domains/": "d", "tags/": "t"} {
-		if _, err := c.Do(t.Context(), http.MethodPost, path, url.Values{"name": {prefix + name}}); err != nil {
+		if _, err := c.Send(t.Context(), http.MethodPost, path, url.Values{"name": {prefix + name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestSweep(t *testing.T) {
 	if err != nil || len(removed) != 5 {
 		t.Errorf("removed %q, %v", removed, err)
 	}
-	if diff := cmp.Diff(before, inventory(t, c)); diff != "" {
+	if diff := cmp.Diff(before, readInventory(t, c)); diff != "" {
 		t.Errorf("MAAS is not as it was (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(instances, s.Instances()); diff != "" {
@@ -124,8 +124,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// inventory is what a MAAS has.
-func inventory(t *testing.T, c *realmaas.Client) []string {
+// readInventory is what a MAAS has.
+func readInventory(t *testing.T, c *realmaas.Client) []string {
 	t.Helper()
 	lines, err := c.Inventory(t.Context())
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// texts come with each program.
-var texts = []string{"LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"}
+// licenceFiles come with each program.
+var licenceFiles = []string{"LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"}
 
 // archive is a file that a release must have.
 type archive struct {
@@ -37,15 +37,15 @@ func archiveOf(b Build, target Target, version string) archive {
 	return a
 }
 
-func (a archive) file() string {
+func (a archive) fileName() string {
 	if a.zipped {
 		return a.name + ".zip"
 	}
 	return a.name + ".tar.gz"
 }
 
-// bill is the file with the program's bill of materials.
-func (a archive) bill() string { return a.name + ".cdx.json" }
+// billFileName is the file with the program's bill of materials.
+func (a archive) billFileName() string { return a.name + ".cdx.json" }
 
 // check compares what the archive in the folder holds with what it should.
 func (a archive) check(folder string) error {
@@ -53,15 +53,15 @@ func (a archive) check(folder string) error {
 	if a.zipped {
 		list = zipEntries
 	}
-	got, err := list(filepath.Join(folder, a.file()))
+	got, err := list(filepath.Join(folder, a.fileName()))
 	if err != nil {
-		return fmt.Errorf("cannot read %s: %w", a.file(), err)
+		return fmt.Errorf("cannot read %s: %w", a.fileName(), err)
 	}
-	want := append(slices.Clone(texts), a.program)
+	want := append(slices.Clone(licenceFiles), a.program)
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("%s holds %s, want %s", a.file(), strings.Join(got, " "), strings.Join(want, " "))
+		return fmt.Errorf("%s holds %s, want %s", a.fileName(), strings.Join(got, " "), strings.Join(want, " "))
 	}
 	return nil
 }

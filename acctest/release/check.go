@@ -10,41 +10,41 @@ import (
 	"strings"
 )
 
-const project = "terraform-provider-maaslxd"
+const projectName = "terraform-provider-maaslxd"
 
-// Made is a release that goreleaser made.
-type Made struct {
+// Dist is a release that goreleaser made.
+type Dist struct {
 	Folder   string
 	Version  string
 	Manifest string // the registry's manifest, which is published under another name
 }
 
-// Open finds out which version the folder holds.
-func Open(folder, manifest string) (Made, error) {
+// OpenDist finds out which version the folder holds.
+func OpenDist(folder, manifest string) (Dist, error) {
 	data, err := os.ReadFile(filepath.Join(folder, "metadata.json"))
 	if err != nil {
-		return Made{}, err
+		return Dist{}, err
 	}
 	var said struct {
 		Version string `json:"version"`
 	}
 	if err := json.Unmarshal(data, &said); err != nil || said.Version == "" {
-		return Made{}, fmt.Errorf("%s/metadata.json names no version (%v)", folder, err)
+		return Dist{}, fmt.Errorf("%s/metadata.json names no version (%v)", folder, err)
 	}
-	return Made{Folder: folder, Version: said.Version, Manifest: manifest}, nil
+	return Dist{Folder: folder, Version: said.Version, Manifest: manifest}, nil
 }
 
 // Check returns all that the registries, or people, would miss in the release:
 // archives, what they hold, their bills of materials and their sums.
-func (m Made) Check(c Config) error {
+func (m Dist) Check(c Config) error {
 	var wrong []error
-	manifest := fmt.Sprintf("%s_%s_manifest.json", project, m.Version)
+	manifest := fmt.Sprintf("%s_%s_manifest.json", projectName, m.Version)
 	want := map[string]string{manifest: m.Manifest} // where it is, by name
 	for _, b := range c.Builds {
 		for _, target := range b.Targets {
 			a := archiveOf(b, target, m.Version)
-			wrong = append(wrong, a.check(m.Folder), checkBill(filepath.Join(m.Folder, a.bill())))
-			for _, file := range []string{a.file(), a.bill()} {
+			wrong = append(wrong, a.check(m.Folder), checkBill(filepath.Join(m.Folder, a.billFileName())))
+			for _, file := range []string{a.fileName(), a.billFileName()} {
 				want[file] = filepath.Join(m.Folder, file)
 			}
 		}
@@ -70,8 +70,8 @@ func checkBill(path string) error {
 
 // checkSums compares the list of sums with the files, by name: each file has a sum,
 // and each sum a file.
-func (m Made) checkSums(want map[string]string) error {
-	list := fmt.Sprintf("%s_%s_SHA256SUMS", project, m.Version)
+func (m Dist) checkSums(want map[string]string) error {
+	list := fmt.Sprintf("%s_%s_SHA256SUMS", projectName, m.Version)
 	data, err := os.ReadFile(filepath.Join(m.Folder, list))
 	if err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/release"
 )
 
-var small = release.Config{Builds: []release.Build{
+var smallConfig = release.Config{Builds: []release.Build{
 	{ID: "provider", Main: "./terraform-provider-maaslxd", Targets: []release.Target{{GOOS: "linux", GOARCH: "arm64"}, {GOOS: "windows", GOARCH: "amd64"}}},
 	{ID: "bridge", Main: "./capi-bridge", Targets: []release.Target{{GOOS: "linux", GOARCH: "s390x"}}},
 }}
 
-const bill = `{"bomFormat": "CycloneDX", "components": [{"name": "std"}]}`
+const billText = `{"bomFormat": "CycloneDX", "components": [{"name": "std"}]}`
 
 // wholeRelease is all that the registries look for, by name.
 func wholeRelease(t *testing.T) map[string][]byte {
@@ -30,9 +30,9 @@ func wholeRelease(t *testing.T) map[string][]byte {
 		provider + "_1.2.3_linux_arm64.zip":        zipOf(t, provider+"_v1.2.3", "LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"),
 		provider + "_1.2.3_windows_amd64.zip":      zipOf(t, provider+"_v1.2.3.exe", "LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"),
 		"capi-bridge_1.2.3_linux_s390x.tar.gz":     tarOf(t, "capi-bridge", "LICENSE", "NOTICE", "THIRD-PARTY-LICENSES"),
-		provider + "_1.2.3_linux_arm64.cdx.json":   []byte(bill),
-		provider + "_1.2.3_windows_amd64.cdx.json": []byte(bill),
-		"capi-bridge_1.2.3_linux_s390x.cdx.json":   []byte(bill),
+		provider + "_1.2.3_linux_arm64.cdx.json":   []byte(billText),
+		provider + "_1.2.3_windows_amd64.cdx.json": []byte(billText),
+		"capi-bridge_1.2.3_linux_s390x.cdx.json":   []byte(billText),
 		provider + "_1.2.3_manifest.json":          []byte(`{"version": 1}`),
 	}
 }
@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 		},
 		"WrongSum": {
 			reason: "A file was changed after its sum was made.",
-			later:  func(f map[string][]byte) { f[linux+".cdx.json"] = []byte(bill + " ") },
+			later:  func(f map[string][]byte) { f[linux+".cdx.json"] = []byte(billText + " ") },
 			says:   "wrong sum of " + linux + ".cdx.json",
 		},
 		"Stranger": {
@@ -131,11 +131,11 @@ func checkFiles(t *testing.T, files map[string][]byte) error {
 			t.Fatal(err)
 		}
 	}
-	made, err := release.Open(folder, manifest)
+	made, err := release.OpenDist(folder, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.Check(small)
+	return made.Check(smallConfig)
 }
 
 func zipOf(t *testing.T, names ...string) []byte {

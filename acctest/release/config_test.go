@@ -16,9 +16,9 @@ import (
 
 const root = "../.."
 
-// untenable are the targets for which SQLite's translation is there and does not
+// untenableTargets are the targets for which SQLite's translation is there and does not
 // compile, with the reason (modernc.org/sqlite v1.46.1, modernc.org/libc v1.67.6).
-var untenable = map[string]string{
+var untenableTargets = map[string]string{
 	"freebsd/386":  "libc_freebsd.go takes offsets and size_t for 64 bits wide",
 	"freebsd/arm":  "libc_freebsd.go takes offsets and size_t for 64 bits wide",
 	"netbsd/amd64": "sqlite_netbsd_amd64.go is of an older SQLite than what is around it",
@@ -29,7 +29,7 @@ var untenable = map[string]string{
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	want := targetsOfSQLite(t)
-	config := config(t)
+	config := readConfig(t)
 	for _, id := range []string{"provider", "simulator"} {
 		if diff := cmp.Diff(want, targetsOf(t, config, id)); diff != "" {
 			t.Errorf("targets of the %s (-it builds for +it is released for):\n%s", id, diff)
@@ -46,7 +46,7 @@ func TestTargetsOfTheBridge(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(makefile), "\nPLATFORMS := ")
 	platforms, _, _ := strings.Cut(rest, "\n")
-	got := targetsOf(t, config(t), "bridge")
+	got := targetsOf(t, readConfig(t), "bridge")
 	for _, platform := range strings.Fields(platforms) {
 		if !slices.Contains(got, strings.ReplaceAll(platform, "/", "_")) {
 			t.Errorf("the image is made for %s, and no archive is: %q", platform, got)
@@ -60,7 +60,7 @@ func TestTargetsOfTheBridge(t *testing.T) {
 // TestMains: each program that is released is one that the tree has.
 func TestMains(t *testing.T) {
 	t.Parallel()
-	for _, b := range config(t).Builds {
+	for _, b := range readConfig(t).Builds {
 		if _, err := os.Stat(filepath.Join(root, b.Main, "main.go")); err != nil {
 			t.Errorf("the build %s: %v", b.ID, err)
 		}
@@ -90,7 +90,7 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-func config(t *testing.T) release.Config {
+func readConfig(t *testing.T) release.Config {
 	t.Helper()
 	c, err := release.ReadConfig(filepath.Join(root, ".goreleaser.yaml"))
 	if err != nil {
@@ -123,7 +123,7 @@ func targetsOfSQLite(t *testing.T) []string {
 	}
 	var all []string
 	for _, target := range strings.Fields(goOutput(t, "tool", "dist", "list")) {
-		if _, ok := untenable[target]; ok || strings.HasPrefix(target, "android/") || strings.HasPrefix(target, "ios/") {
+		if _, ok := untenableTargets[target]; ok || strings.HasPrefix(target, "android/") || strings.HasPrefix(target, "ios/") {
 			continue // phones' linker is a C compiler's, and neither CLI runs there
 		}
 		context := build.Default

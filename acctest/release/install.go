@@ -12,9 +12,9 @@ import (
 
 // Install lets the CLI at the path install the provider from its archive for this
 // machine. The archive lies in a mirror, which takes archives as they are.
-func (m Made) Install(ctx context.Context, path string) error {
-	a := archiveOf(Build{ID: "provider", Main: project}, Target{runtime.GOOS, runtime.GOARCH}, m.Version)
-	content, err := os.ReadFile(filepath.Join(m.Folder, a.file()))
+func (m Dist) Install(ctx context.Context, path string) error {
+	a := archiveOf(Build{ID: "provider", Main: projectName}, Target{runtime.GOOS, runtime.GOARCH}, m.Version)
+	content, err := os.ReadFile(filepath.Join(m.Folder, a.fileName()))
 	if err != nil {
 		return fmt.Errorf("cannot install the provider: %w", err)
 	}
@@ -28,9 +28,9 @@ func (m Made) Install(ctx context.Context, path string) error {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, a.file()), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, a.fileName()), content, 0o600); err != nil {
 			return err
 		}
 	}
-	return cli.InstallFrom(ctx, path, mirror, m.Version)
+	return cli.InstallFromMirror(ctx, path, mirror, m.Version)
 }

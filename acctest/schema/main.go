@@ -50,12 +50,12 @@ func run(ctx context.Context, out io.Writer, server tfprotov6.ProviderServer) er
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(document{
 		FormatVersion: "1.0",
-		Providers:     map[string]providerJSON{shortName: describe(schemas, identities)},
+		Providers:     map[string]providerJSON{shortName: describeProvider(schemas, identities)},
 	})
 }
 
-// describe gathers what the provider has.
-func describe(s *tfprotov6.GetProviderSchemaResponse, i *tfprotov6.GetResourceIdentitySchemasResponse) providerJSON {
+// describeProvider gathers what the provider has.
+func describeProvider(s *tfprotov6.GetProviderSchemaResponse, i *tfprotov6.GetResourceIdentitySchemasResponse) providerJSON {
 	p := providerJSON{
 		Provider:    schemaOf(s.Provider),
 		Resources:   schemasOf(s.ResourceSchemas),

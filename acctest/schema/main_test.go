@@ -30,13 +30,13 @@ func (s server) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResour
 	return &s.identities, nil
 }
 
-// empty is a schema without attributes.
-var empty = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{}}
+// emptySchema is a schema without attributes.
+var emptySchema = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{}}
 
-// small has one of each form that a schema can take.
-var small = server{
+// smallServer has one of each form that a schema can take.
+var smallServer = server{
 	schemas: tfprotov6.GetProviderSchemaResponse{
-		Provider: empty,
+		Provider: emptySchema,
 		ResourceSchemas: map[string]*tfprotov6.Schema{"x": {Version: 2, Block: &tfprotov6.SchemaBlock{
 			Description:     "An *x*.",
 			DescriptionKind: tfprotov6.StringKindMarkdown,
@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 			"variadic_parameter":{"name":"more","type":"number"}}},
 		"resource_identity_schemas":{"x":{"version":0,"attributes":{"id":{"type":"string","required_for_import":true}}}}}}}`
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, small); err != nil {
+	if err := run(t.Context(), &out, smallServer); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(decode(t, want), decode(t, out.String())); diff != "" {

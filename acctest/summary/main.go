@@ -43,11 +43,11 @@ func run(out io.Writer, files []string, want string, stories int) error {
 		}
 	}
 	r.print(out)
-	return r.verdict(listed(want), stories)
+	return r.checkOutcome(splitList(want), stories)
 }
 
-// listed are the names of a list, in which spaces may follow the commas.
-func listed(list string) []string {
+// splitList are the names of a list, in which spaces may follow the commas.
+func splitList(list string) []string {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -71,7 +71,7 @@ func (r *report) readFile(path string) error {
 		return err
 	}
 	defer file.Close()
-	if err := r.read(file, column); err != nil {
+	if err := r.readEvents(file, column); err != nil {
 		return fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return nil

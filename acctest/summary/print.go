@@ -16,7 +16,7 @@ import (
 func (r *report) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "\nkind\tpassed\tfailed\tskipped\n")
-	for _, name := range r.names() {
+	for _, name := range r.kindNames() {
 		c := r.counts[name]
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", name, c.passed, c.failed, c.skipped)
 	}
@@ -24,7 +24,7 @@ func (r *report) print(out io.Writer) {
 	for _, note := range r.notes {
 		fmt.Fprintln(out, note)
 	}
-	for _, name := range r.names() {
+	for _, name := range r.kindNames() {
 		r.printStories(out, name)
 	}
 	if len(r.skips) == 0 {
@@ -33,7 +33,7 @@ func (r *report) print(out io.Writer) {
 	for _, s := range r.skips {
 		fmt.Fprintf(out, "skipped %s: %s\n", s.test, s.reason)
 	}
-	for _, name := range r.broken {
+	for _, name := range r.brokenPackages {
 		fmt.Fprintf(out, "failed outside of any test: %s\n", name)
 	}
 	total := r.total()
@@ -55,10 +55,10 @@ func (r *report) printStories(out io.Writer, name string) {
 	}
 }
 
-// names are the kinds that were seen, each with its columns: unit first, then the
+// kindNames are the kinds that were seen, each with its columns: unit first, then the
 // suites.
-func (r *report) names() []string {
-	order := []string{unit}
+func (r *report) kindNames() []string {
+	order := []string{unitKind}
 	for _, k := range kinds {
 		order = append(order, k.name)
 	}
@@ -73,8 +73,8 @@ func (r *report) names() []string {
 
 // total sums the kinds; a package that failed outside of its tests counts as
 // one failure.
-func (r *report) total() count {
-	sum := count{failed: len(r.broken)}
+func (r *report) total() kindCount {
+	sum := kindCount{failed: len(r.brokenPackages)}
 	for _, c := range r.counts {
 		sum.passed += c.passed
 		sum.failed += c.failed
@@ -83,9 +83,9 @@ func (r *report) total() count {
 	return sum
 }
 
-// verdict is an error where something failed, or a wanted kind did not run, or not on a
+// checkOutcome is an error where something failed, or a wanted kind did not run, or not on a
 // MAAS that was there in that many stories.
-func (r *report) verdict(want []string, stories int) error {
+func (r *report) checkOutcome(want []string, stories int) error {
 	var errs []error
 	if failed := r.total().failed; failed > 0 {
 		errs = append(errs, fmt.Errorf("%d failed", failed))

@@ -35,7 +35,7 @@ var kinds = []struct {
 	{"nodes", []string{"TestNodes"}},
 }
 
-const unit = "unit"
+const unitKind = "unit"
 
 // kindOf is the kind of a test or subtest.
 func kindOf(test string) string {
@@ -45,45 +45,45 @@ func kindOf(test string) string {
 			return k.name
 		}
 	}
-	return unit
+	return unitKind
 }
 
-// count is how many tests, subtests included, ended how.
-type count struct{ passed, failed, skipped int }
+// kindCount is how many tests, subtests included, ended how.
+type kindCount struct{ passed, failed, skipped int }
 
 // skip is a test that did not run.
 type skip struct{ test, reason string }
 
 // report is what a whole run did.
 type report struct {
-	counts map[string]*count // by kind
-	skips  []skip
-	broken []string // packages that failed outside of any test: build, panic, time-out
-	notes  []string // figures that tests found out
+	counts         map[string]*kindCount // by kind
+	skips          []skip
+	brokenPackages []string // packages that failed outside of any test: build, panic, time-out
+	notes          []string // figures that tests found out
 
 	stories map[string]map[string]int // by kind and top-level test: how many of it and its cases passed on a MAAS which they did not make
 	leftOut map[string]map[string]int // how often a step was left out, by kind and by what the test said
 }
 
-// figure is output that is worth its line in the summary.
-var figure = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|real LXDs: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
+// figureLine is output that is worth its line in the summary.
+var figureLine = regexp.MustCompile(`\d+ of \d+ (exchanges reproduced|facts hold).*|(VM|Machine|Host): survived \d+ broken calls|\d+ schedules, .*|unseen by MAAS, \d+ times: .*|real LXDs: .*|(\w+: installed in|\w+: this kernel has none|\w+: LXD has made).*`)
 
 func newReport() *report {
-	return &report{counts: map[string]*count{}, stories: map[string]map[string]int{}, leftOut: map[string]map[string]int{}}
+	return &report{counts: map[string]*kindCount{}, stories: map[string]map[string]int{}, leftOut: map[string]map[string]int{}}
 }
 
-// read counts the events of a column. A stream that ends in the middle of a test
+// readEvents counts the events of a column. A stream that ends in the middle of a test
 // shows as its package having failed.
-func (r *report) read(in io.Reader, column string) error {
+func (r *report) readEvents(in io.Reader, column string) error {
 	output := map[string]string{} // by package and test
-	var ended []ending
+	var ended []testEnd
 	failing := map[string]bool{}   // packages with a failed test
 	unfinished := map[string]int{} // tests that have begun and not ended, by package
 	for decoder := json.NewDecoder(in); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
 			r.addAll(ended, column)
-			r.finish(unfinished, failing)
+			r.addUnfinished(unfinished, failing)
 			return nil
 		} else if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (r *report) read(in io.Reader, column string) error {
 		switch {
 		case e.Action == "output":
 			output[key] += e.Output
-			r.notes = append(r.notes, figure.FindAllString(e.Output, -1)...)
+			r.notes = append(r.notes, figureLine.FindAllString(e.Output, -1)...)
 		case e.Test == "" && e.Action == "fail":
 			r.packageFailed(e.Package, failing)
 			delete(unfinished, e.Package)
@@ -102,24 +102,24 @@ func (r *report) read(in io.Reader, column string) error {
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			unfinished[e.Package]--
 			failing[e.Package] = failing[e.Package] || e.Action == "fail"
-			ended = append(ended, ending{e, output[key]})
+			ended = append(ended, testEnd{e, output[key]})
 			delete(output, key)
 		}
 	}
 }
 
-// ending is the end of a test, and what the test said.
-type ending struct {
+// testEnd is the end of a test, and what the test said.
+type testEnd struct {
 	event
 	output string
 }
 
 // addAll counts tests that ended. A test that passed though each of its cases was
 // skipped counts as skipped.
-func (r *report) addAll(ended []ending, column string) {
+func (r *report) addAll(ended []testEnd, column string) {
 	cases, ran := map[string]int{}, map[string]int{} // by package and test
 	for _, e := range ended {
-		for parent := range parents(e.event) {
+		for parent := range parentTests(e.event) {
 			cases[parent]++
 			if e.Action != "skip" && !hasCases(e, ended) {
 				ran[parent]++
@@ -130,13 +130,13 @@ func (r *report) addAll(ended []ending, column string) {
 		if key := e.Package + " " + e.Test; e.Action == "pass" && cases[key] > 0 && ran[key] == 0 {
 			e.Action, e.output = "skip", "each of its cases is skipped"
 		}
-		r.add(e, column)
+		r.addEnding(e, column)
 	}
 }
 
-// parents are the tests that a test may be a case of, by package and name: a name of a
+// parentTests are the tests that a test may be a case of, by package and name: a name of a
 // case may have a slash in it.
-func parents(e event) iter.Seq[string] {
+func parentTests(e event) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n, c := range e.Test {
 			if c == '/' && !yield(e.Package+" "+e.Test[:n]) {
@@ -147,23 +147,23 @@ func parents(e event) iter.Seq[string] {
 }
 
 // hasCases tells whether a test has cases.
-func hasCases(e ending, ended []ending) bool {
-	return slices.ContainsFunc(ended, func(other ending) bool {
+func hasCases(e testEnd, ended []testEnd) bool {
+	return slices.ContainsFunc(ended, func(other testEnd) bool {
 		return other.Package == e.Package && strings.HasPrefix(other.Test, e.Test+"/")
 	})
 }
 
-// story is what a test says that runs on a MAAS which it did not make.
-const story = "story on the MAAS at "
+// storyPrefix is what a test says that runs on a MAAS which it did not make.
+const storyPrefix = "story on the MAAS at "
 
-// leftOut is a step that a test says it left out.
-var leftOut = regexp.MustCompile(`step left out: (.*)`)
+// leftOutLine is a step that a test says it left out.
+var leftOutLine = regexp.MustCompile(`step left out: (.*)`)
 
-// add counts a test that ended.
-func (r *report) add(e ending, column string) {
+// addEnding counts a test that ended.
+func (r *report) addEnding(e testEnd, column string) {
 	name := inColumn(kindOf(e.Test), column)
-	c := r.kind(name)
-	for _, said := range leftOut.FindAllStringSubmatch(e.output, -1) {
+	c := r.countOf(name)
+	for _, said := range leftOutLine.FindAllStringSubmatch(e.output, -1) {
 		if r.leftOut[name] == nil {
 			r.leftOut[name] = map[string]int{}
 		}
@@ -172,7 +172,7 @@ func (r *report) add(e ending, column string) {
 	switch e.Action {
 	case "pass":
 		c.passed++
-		if strings.Contains(e.output, story) {
+		if strings.Contains(e.output, storyPrefix) {
 			r.addStory(name, e)
 		}
 	case "fail":
@@ -185,7 +185,7 @@ func (r *report) add(e ending, column string) {
 }
 
 // addStory counts a story by its top-level test: ten cases of one test are one story.
-func (r *report) addStory(name string, e ending) {
+func (r *report) addStory(name string, e testEnd) {
 	if r.stories[name] == nil {
 		r.stories[name] = map[string]int{}
 	}
@@ -201,10 +201,10 @@ func inColumn(name, column string) string {
 	return name + " (" + column + ")"
 }
 
-// kind is the count of a kind.
-func (r *report) kind(name string) *count {
+// countOf is the count of a kind.
+func (r *report) countOf(name string) *kindCount {
 	if r.counts[name] == nil {
-		r.counts[name] = &count{}
+		r.counts[name] = &kindCount{}
 	}
 	return r.counts[name]
 }
@@ -212,12 +212,12 @@ func (r *report) kind(name string) *count {
 // packageFailed notes a package that failed though none of its tests did.
 func (r *report) packageFailed(name string, failing map[string]bool) {
 	if !failing[name] {
-		r.broken = append(r.broken, name)
+		r.brokenPackages = append(r.brokenPackages, name)
 	}
 }
 
-// finish notes the packages of which a test never ended.
-func (r *report) finish(unfinished map[string]int, failing map[string]bool) {
+// addUnfinished notes the packages of which a test never ended.
+func (r *report) addUnfinished(unfinished map[string]int, failing map[string]bool) {
 	for name, tests := range unfinished {
 		if tests > 0 {
 			r.packageFailed(name, failing)
@@ -225,8 +225,8 @@ func (r *report) finish(unfinished map[string]int, failing map[string]bool) {
 	}
 }
 
-// place is what go test puts before a message.
-var place = regexp.MustCompile(`^\S+\.go:\d+: `)
+// positionPrefix is what go test puts before a message.
+var positionPrefix = regexp.MustCompile(`^\S+\.go:\d+: `)
 
 // reasonIn is what a skipped test said.
 func reasonIn(output string) string {
@@ -237,8 +237,8 @@ func reasonIn(output string) string {
 			continue
 		}
 		// A test may have said aloud what it then gives as its reason.
-		line = place.ReplaceAllString(line, "")
-		if strings.HasPrefix(line, story) {
+		line = positionPrefix.ReplaceAllString(line, "")
+		if strings.HasPrefix(line, storyPrefix) {
 			continue
 		}
 		said = append(said, line)

@@ -30,8 +30,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// apiServer is a fake one.
-func apiServer(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.WithWatch {
+// newAPIServer is a fake one.
+func newAPIServer(t *testing.T, calls interceptor.Funcs, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(infrav1.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme)); err != nil {
@@ -40,14 +40,14 @@ func apiServer(t *testing.T, calls interceptor.Funcs, objects ...client.Object) 
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(calls).Build()
 }
 
-// keyOf is the key of a machine of these tests.
-func keyOf(name string) engine.Key { return engine.Key("uid/ns/c/" + name) }
+// testKey is the key of a machine of these tests.
+func testKey(name string) engine.Key { return engine.Key("uid/ns/c/" + name) }
 
-// machine is a VM's object that a manager has claimed.
-func machine(name string, annotations map[string]string) *infrav1.MaasMachine {
+// newMachine is a VM's object that a manager has claimed.
+func newMachine(name string, annotations map[string]string) *infrav1.MaasMachine {
 	m := &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}, Finalizers: []string{infrav1.MachineFinalizer},
-		Annotations: map[string]string{ownership.KeyAnnotation: string(keyOf(name)), ownership.KindAnnotation: ownership.KindVM},
+		Annotations: map[string]string{ownership.KeyAnnotation: string(testKey(name)), ownership.KindAnnotation: ownership.KindVM},
 	}}
 	for name, value := range annotations {
 		m.Annotations[name] = value
@@ -55,40 +55,40 @@ func machine(name string, annotations map[string]string) *infrav1.MaasMachine {
 	return m
 }
 
-// claimed are the annotations of an object for which nothing was begun.
-var claimed = map[string]string{ownership.AttemptAnnotation: ownership.NoAttempt}
+// claimedAnnotations are the annotations of an object for which nothing was begun.
+var claimedAnnotations = map[string]string{ownership.AttemptAnnotation: ownership.NoAttempt}
 
-// closes is where closed hosts are listed.
-var closes = client.ObjectKey{Namespace: "own", Name: "closes"}
+// closesKey is where closed hosts are listed.
+var closesKey = client.ObjectKey{Namespace: "own", Name: "closes"}
 
-// world is an API server with the leaders that follow each other.
-type world struct {
+// leaderSetup is an API server with the leaders that follow each other.
+type leaderSetup struct {
 	client.WithWatch
 	t   *testing.T
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newWorld(t *testing.T, calls interceptor.Funcs, objects ...client.Object) *world {
-	return &world{WithWatch: apiServer(t, calls, objects...), t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+func newLeaderSetup(t *testing.T, calls interceptor.Funcs, objects ...client.Object) *leaderSetup {
+	return &leaderSetup{WithWatch: newAPIServer(t, calls, objects...), t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 }
 
-func (w *world) time() time.Time {
+func (w *leaderSetup) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) pass(d time.Duration) {
+func (w *leaderSetup) advanceClock(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
 }
 
-// leader is a new leader's ledger of the region "maas".
-func (w *world) leader(change ...func(*attempt.Config)) ledger.Rows {
+// newLeader is a new leader's ledger of the region "maas".
+func (w *leaderSetup) newLeader(change ...func(*attempt.Config)) ledger.RegionLedger {
 	w.t.Helper()
-	c := attempt.Config{Reader: w, Writer: w, Now: w.time, Closes: closes}
+	c := attempt.Config{Reader: w, Writer: w, Now: w.clock, ClosesKey: closesKey}
 	for _, each := range change {
 		each(&c)
 	}
@@ -97,8 +97,8 @@ func (w *world) leader(change ...func(*attempt.Config)) ledger.Rows {
 	return l.Region("maas")
 }
 
-// recorded is what the annotation of a machine says.
-func (w *world) recorded(name string) string {
+// readRecord is what the annotation of a machine says.
+func (w *leaderSetup) readRecord(name string) string {
 	w.t.Helper()
 	m := &infrav1.MaasMachine{}
 	if err := w.Get(w.t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, m); err != nil {
@@ -109,24 +109,24 @@ func (w *world) recorded(name string) string {
 
 var need = engine.Need{Cores: 2, MemoryMiB: 2048, DiskBytes: map[string]int64{"default": 8e9}}
 
-// wish asks for one of the hosts, each of which has room for one VM.
-func wish(t *testing.T, l engine.Ledger, name string, hosts ...string) engine.Reservation {
+// newReservation asks for one of the hosts, each of which has room for one VM.
+func newReservation(t *testing.T, l engine.Ledger, name string, hosts ...string) engine.Reservation {
 	t.Helper()
-	tag, err := l.Tag(t.Context())
+	tag, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := engine.Reservation{Key: keyOf(name), Name: name, Group: "g", Need: need, Inventory: tag}
+	r := engine.Reservation{Key: testKey(name), Name: name, Group: "g", Need: need, Inventory: tag}
 	for n, host := range hosts {
 		r.Candidates = append(r.Candidates, engine.Candidate{HostKey: host, Zone: "z", Rank: int64(n), DefaultPool: "default", Free: need})
 	}
 	return r
 }
 
-// begin reserves a host for a machine, and notes that MAAS is asked now.
-func begin(t *testing.T, l engine.Ledger, name string, hosts ...string) engine.Row {
+// placeAndRenew reserves a host for a machine, and notes that MAAS is asked now.
+func placeAndRenew(t *testing.T, l engine.Ledger, name string, hosts ...string) engine.Row {
 	t.Helper()
-	row, fresh, err := l.Place(t.Context(), wish(t, l, name, hosts...))
+	row, fresh, err := l.Place(t.Context(), newReservation(t, l, name, hosts...))
 	if err != nil || !fresh {
 		t.Fatalf("placed %v: %+v, %v", fresh, row, err)
 	}
@@ -138,21 +138,21 @@ func begin(t *testing.T, l engine.Ledger, name string, hosts ...string) engine.R
 
 func rowOf(t *testing.T, l engine.Ledger, name string) engine.Row {
 	t.Helper()
-	row, err := l.Row(t.Context(), keyOf(name))
+	row, err := l.Row(t.Context(), testKey(name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return row
 }
 
-// objects makes the object of each key that a ledger is asked to write.
-type objects struct {
+// machineMakingLedger makes the object of each key that a ledger is asked to write.
+type machineMakingLedger struct {
 	engine.Ledger
-	w *world
+	w *leaderSetup
 }
 
-func (o objects) make(ctx context.Context, key engine.Key) error {
-	m := machine("x", claimed)
+func (o machineMakingLedger) createMachine(ctx context.Context, key engine.Key) error {
+	m := newMachine("x", claimedAnnotations)
 	m.Name = "m" + strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
 			return c
@@ -166,15 +166,15 @@ func (o objects) make(ctx context.Context, key engine.Key) error {
 	return nil
 }
 
-func (o objects) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
-	if err := o.make(ctx, r.Key); err != nil {
+func (o machineMakingLedger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
+	if err := o.createMachine(ctx, r.Key); err != nil {
 		return engine.Row{}, false, err
 	}
 	return o.Ledger.Place(ctx, r)
 }
 
-func (o objects) Bind(ctx context.Context, row engine.Row) error {
-	if err := o.make(ctx, row.Key); err != nil {
+func (o machineMakingLedger) Bind(ctx context.Context, row engine.Row) error {
+	if err := o.createMachine(ctx, row.Key); err != nil {
 		return err
 	}
 	return o.Ledger.Bind(ctx, row)
@@ -184,10 +184,10 @@ func (o objects) Bind(ctx context.Context, row engine.Row) error {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	ledgertest.Contract(t, func(t *testing.T) ledgertest.Store {
-		w := newWorld(t, interceptor.Funcs{})
-		all := attempt.New(attempt.Config{Reader: w, Writer: w, Closes: closes})
+		w := newLeaderSetup(t, interceptor.Funcs{})
+		all := attempt.New(attempt.Config{Reader: w, Writer: w, ClosesKey: closesKey})
 		t.Cleanup(func() { all.Close() })
-		return ledgertest.Store{Open: func(region string) engine.Ledger { return objects{all.Region(region), w} }}
+		return ledgertest.Store{Open: func(region string) engine.Ledger { return machineMakingLedger{all.Region(region), w} }}
 	})
 }
 
@@ -197,23 +197,23 @@ func TestNextLeader(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		do     func(t *testing.T, w *world, l engine.Ledger)
+		do     func(t *testing.T, w *leaderSetup, l engine.Ledger)
 		state  engine.RowState // of the row of m; empty: there is none
 		system string
 	}{
 		"Placed": {
 			reason: "MAAS was not asked: nothing was begun.",
-			do: func(t *testing.T, _ *world, l engine.Ledger) {
-				if _, _, err := l.Place(t.Context(), wish(t, l, "m", "h1")); err != nil {
+			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {
+				if _, _, err := l.Place(t.Context(), newReservation(t, l, "m", "h1")); err != nil {
 					t.Fatal(err)
 				}
 			},
 		},
-		"Begun": {reason: "MAAS may be at it.", do: func(t *testing.T, _ *world, l engine.Ledger) { begin(t, l, "m", "h1") }, state: engine.RowPending},
+		"Begun": {reason: "MAAS may be at it.", do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) { placeAndRenew(t, l, "m", "h1") }, state: engine.RowPending},
 		"Bound": {
 			reason: "The VM may bear no mark yet.",
-			do: func(t *testing.T, _ *world, l engine.Ledger) {
-				row := begin(t, l, "m", "h1")
+			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {
+				row := placeAndRenew(t, l, "m", "h1")
 				row.SystemID = "abc123"
 				if err := l.Bind(t.Context(), row); err != nil {
 					t.Fatal(err)
@@ -223,17 +223,17 @@ func TestNextLeader(t *testing.T) {
 		},
 		"Dropped": {
 			reason: "It was refused, and nothing of it is left.",
-			do: func(t *testing.T, _ *world, l engine.Ledger) {
-				if err := l.Drop(t.Context(), begin(t, l, "m", "h1")); err != nil {
+			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {
+				if err := l.Drop(t.Context(), placeAndRenew(t, l, "m", "h1")); err != nil {
 					t.Fatal(err)
 				}
 			},
 		},
 		"Moved": {
 			reason: "The next attempt was not begun: the former one counts.",
-			do: func(t *testing.T, _ *world, l engine.Ledger) {
-				begin(t, l, "m", "h1")
-				r := wish(t, l, "m", "h1", "h2")
+			do: func(t *testing.T, _ *leaderSetup, l engine.Ledger) {
+				placeAndRenew(t, l, "m", "h1")
+				r := newReservation(t, l, "m", "h1", "h2")
 				r.Exclude = []string{"h1"}
 				if row, _, err := l.Move(t.Context(), 2, r); err != nil || row.HostKey != "h2" {
 					t.Fatalf("%+v, %v", row, err)
@@ -243,9 +243,9 @@ func TestNextLeader(t *testing.T) {
 		},
 		"Deleting": {
 			reason: "Its room stays taken until it is gone.",
-			do: func(t *testing.T, w *world, l engine.Ledger) {
-				begin(t, l, "m", "h1")
-				m := machine("m", nil)
+			do: func(t *testing.T, w *leaderSetup, l engine.Ledger) {
+				placeAndRenew(t, l, "m", "h1")
+				m := newMachine("m", nil)
 				if err := w.Delete(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}
@@ -254,9 +254,9 @@ func TestNextLeader(t *testing.T) {
 		},
 		"Provisioned": {
 			reason: "The manager was killed before it noted the system id with the row.",
-			do: func(t *testing.T, w *world, l engine.Ledger) {
-				begin(t, l, "m", "h1")
-				m := machine("m", nil)
+			do: func(t *testing.T, w *leaderSetup, l engine.Ledger) {
+				placeAndRenew(t, l, "m", "h1")
+				m := newMachine("m", nil)
 				if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 					t.Fatal(err)
 				}
@@ -271,12 +271,12 @@ func TestNextLeader(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-			before := w.leader()
+			w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+			before := w.newLeader()
 			tc.do(t, w, before)
-			was, wasErr := before.Row(t.Context(), keyOf("m"))
-			w.pass(20 * time.Second)
-			row, err := w.leader().Row(t.Context(), keyOf("m"))
+			was, wasErr := before.Row(t.Context(), testKey("m"))
+			w.advanceClock(20 * time.Second)
+			row, err := w.newLeader().Row(t.Context(), testKey("m"))
 			if tc.state == "" {
 				if !errors.Is(err, engine.ErrNotFound) {
 					t.Errorf("%s The next leader has %+v, %v", tc.reason, row, err)
@@ -303,21 +303,21 @@ func TestNextLeader(t *testing.T) {
 // what it restores takes room from others.
 func TestAllObjectsCount(t *testing.T) {
 	t.Parallel()
-	paused, filtered := machine("paused", claimed), machine("filtered", claimed)
+	paused, filtered := newMachine("paused", claimedAnnotations), newMachine("filtered", claimedAnnotations)
 	paused.Annotations[clusterv1.PausedAnnotation] = ""
 	filtered.Labels[clusterv1.WatchLabel] = "somebody"
-	w := newWorld(t, interceptor.Funcs{}, paused, filtered, machine("new", claimed))
-	first := w.leader()
-	begin(t, first, "paused", "h1")
-	begin(t, first, "filtered", "h2")
-	next := w.leader()
-	if rows, err := next.Pending(t.Context()); err != nil || len(rows) != 2 {
+	w := newLeaderSetup(t, interceptor.Funcs{}, paused, filtered, newMachine("new", claimedAnnotations))
+	first := w.newLeader()
+	placeAndRenew(t, first, "paused", "h1")
+	placeAndRenew(t, first, "filtered", "h2")
+	next := w.newLeader()
+	if rows, err := next.PendingRows(t.Context()); err != nil || len(rows) != 2 {
 		t.Errorf("pending are %+v, %v", rows, err)
 	}
-	if row, _, err := next.Place(t.Context(), wish(t, next, "new", "h1", "h2")); !errors.Is(err, engine.ErrBusy) {
+	if row, _, err := next.Place(t.Context(), newReservation(t, next, "new", "h1", "h2")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("placed %+v, %v", row, err)
 	}
-	if row, _, err := next.Place(t.Context(), wish(t, next, "new", "h1", "h2", "h3")); err != nil || row.HostKey != "h3" {
+	if row, _, err := next.Place(t.Context(), newReservation(t, next, "new", "h1", "h2", "h3")); err != nil || row.HostKey != "h3" {
 		t.Errorf("placed %+v, %v", row, err)
 	}
 }
@@ -340,34 +340,34 @@ func TestUnrecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			old := machine("old", nil)
+			old := newMachine("old", nil)
 			tc.change(old)
-			w := newWorld(t, interceptor.Funcs{}, old, machine("new", claimed))
-			l := w.leader()
-			early := wish(t, l, "new", "h1")
+			w := newLeaderSetup(t, interceptor.Funcs{}, old, newMachine("new", claimedAnnotations))
+			l := w.newLeader()
+			early := newReservation(t, l, "new", "h1")
 			_, _, err := l.Place(t.Context(), early)
 			if waits := errors.Is(err, engine.ErrBusy); waits != tc.waits || !waits && err != nil {
 				t.Fatalf("%s A machine is placed: %v", tc.reason, err)
 			}
-			err = l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "change", Lease: time.Minute})
+			err = l.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "change", Lease: time.Minute})
 			if waits := errors.Is(err, engine.ErrBusy); waits != tc.waits || !waits && err != nil {
 				t.Errorf("%s A host is closed: %v", tc.reason, err)
 			}
-			row, err := l.Row(t.Context(), keyOf("old"))
-			if has := err == nil; has != tc.waits || has && (!row.Since.Equal(w.time()) || row.State != engine.RowPending || row.Name == "") {
+			row, err := l.Row(t.Context(), testKey("old"))
+			if has := err == nil; has != tc.waits || has && (!row.Since.Equal(w.clock()) || row.State != engine.RowPending || row.Name == "") {
 				t.Errorf("%s The row is %+v, %v", tc.reason, row, err)
 			}
 			if !tc.waits {
 				return
 			}
-			w.pass(engine.ComposeWindow + time.Second)
+			w.advanceClock(engine.ComposeWindow + time.Second)
 			if _, _, err := l.Place(t.Context(), early); !errors.Is(err, engine.ErrBusy) {
 				t.Errorf("%s An inventory from before serves: %v", tc.reason, err)
 			}
-			if _, _, err := l.Place(t.Context(), wish(t, l, "new", "h1")); err != nil {
+			if _, _, err := l.Place(t.Context(), newReservation(t, l, "new", "h1")); err != nil {
 				t.Errorf("%s It waits on: %v", tc.reason, err)
 			}
-			if row, fresh, err := l.Move(t.Context(), 2, wish(t, l, "old", "h2")); err != nil || !fresh {
+			if row, fresh, err := l.Move(t.Context(), 2, newReservation(t, l, "old", "h2")); err != nil || !fresh {
 				t.Errorf("%s It is not begun anew: %+v, %v", tc.reason, row, err)
 			}
 		})
@@ -378,15 +378,15 @@ func TestUnrecorded(t *testing.T) {
 // it moves elsewhere.
 func TestSameHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	begin(t, w.leader(), "m", "h1")
-	l := w.leader()
-	r := wish(t, l, "m", "h1", "h2")
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	placeAndRenew(t, w.newLeader(), "m", "h1")
+	l := w.newLeader()
+	r := newReservation(t, l, "m", "h1", "h2")
 	r.Exclude = []string{"h1"}
 	if row, fresh, err := l.Move(t.Context(), 2, r); err != nil || !fresh || row.HostKey != "h1" || len(row.Excluded) > 0 {
 		t.Errorf("attempt 2: %+v, %v", row, err)
 	}
-	r = wish(t, l, "m", "h1", "h2")
+	r = newReservation(t, l, "m", "h1", "h2")
 	r.Exclude = []string{"h1"}
 	if row, fresh, err := l.Move(t.Context(), 3, r); err != nil || !fresh || row.HostKey != "h2" || !slices.Equal(row.Excluded, []string{"h1"}) {
 		t.Errorf("attempt 3: %+v, %v", row, err)
@@ -399,23 +399,23 @@ func TestNothingIsBegun(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason   string
-		sabotage func(t *testing.T, w *world, c *broken)
+		sabotage func(t *testing.T, w *leaderSetup, c *brokenCalls)
 		err      error
 	}{
-		"LeadsNoMore": {"Another one leads by now.", func(_ *testing.T, _ *world, c *broken) { c.leads = fmt.Errorf("no: %w", engine.ErrBusy) }, engine.ErrBusy},
-		"NoAPIServer": {"The record may not be there.", func(_ *testing.T, _ *world, c *broken) { c.patch = errors.New("down") }, engine.ErrUnavailable},
-		"Gone": {"Nobody would find what is made.", func(t *testing.T, w *world, _ *broken) {
-			w.edit(t, "m", func(m *infrav1.MaasMachine) { m.Finalizers = nil })
-			w.remove(t, "m")
+		"LeadsNoMore": {"Another one leads by now.", func(_ *testing.T, _ *leaderSetup, c *brokenCalls) { c.leads = fmt.Errorf("no: %w", engine.ErrBusy) }, engine.ErrBusy},
+		"NoAPIServer": {"The record may not be there.", func(_ *testing.T, _ *leaderSetup, c *brokenCalls) { c.patch = errors.New("down") }, engine.ErrUnavailable},
+		"Gone": {"Nobody would find what is made.", func(t *testing.T, w *leaderSetup, _ *brokenCalls) {
+			w.editMachine(t, "m", func(m *infrav1.MaasMachine) { m.Finalizers = nil })
+			w.deleteMachine(t, "m")
 		}, engine.ErrBusy},
-		"AnotherBegan": {"Another manager has begun it.", func(t *testing.T, w *world, _ *broken) { begin(t, w.leader(), "m", "h2") }, engine.ErrBusy},
+		"AnotherBegan": {"Another manager has begun it.", func(t *testing.T, w *leaderSetup, _ *brokenCalls) { placeAndRenew(t, w.newLeader(), "m", "h2") }, engine.ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &broken{}
-			w := newWorld(t, interceptor.Funcs{Patch: b.Patch}, machine("m", claimed))
-			l := w.leader(func(c *attempt.Config) { c.Leads = func(context.Context) error { return b.leads } })
-			row, _, err := l.Place(t.Context(), wish(t, l, "m", "h1"))
+			b := &brokenCalls{}
+			w := newLeaderSetup(t, interceptor.Funcs{Patch: b.Patch}, newMachine("m", claimedAnnotations))
+			l := w.newLeader(func(c *attempt.Config) { c.CheckLeader = func(context.Context) error { return b.leads } })
+			row, _, err := l.Place(t.Context(), newReservation(t, l, "m", "h1"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -427,19 +427,19 @@ func TestNothingIsBegun(t *testing.T) {
 	}
 }
 
-// broken is what of the world does not work.
-type broken struct{ leads, patch error }
+// brokenCalls is what of the world does not work.
+type brokenCalls struct{ leads, patch error }
 
-func (b *broken) Patch(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+func (b *brokenCalls) Patch(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 	if b.patch != nil {
 		return b.patch
 	}
 	return c.Patch(ctx, o, p, options...)
 }
 
-func (w *world) edit(t *testing.T, name string, change func(*infrav1.MaasMachine)) {
+func (w *leaderSetup) editMachine(t *testing.T, name string, change func(*infrav1.MaasMachine)) {
 	t.Helper()
-	m := machine(name, nil)
+	m := newMachine(name, nil)
 	err := w.Get(t.Context(), client.ObjectKeyFromObject(m), m)
 	if err == nil {
 		change(m)
@@ -450,9 +450,9 @@ func (w *world) edit(t *testing.T, name string, change func(*infrav1.MaasMachine
 	}
 }
 
-func (w *world) remove(t *testing.T, name string) {
+func (w *leaderSetup) deleteMachine(t *testing.T, name string) {
 	t.Helper()
-	if err := w.Delete(t.Context(), machine(name, nil)); err != nil {
+	if err := w.Delete(t.Context(), newMachine(name, nil)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -461,17 +461,17 @@ func (w *world) remove(t *testing.T, name string) {
 // manager could take the lease and list the objects in between.
 func TestRecordBeforeLease(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
 	asked := 0
-	l := w.leader(func(c *attempt.Config) {
-		c.Leads = func(context.Context) error {
-			if asked++; !strings.Contains(w.recorded("m"), `"host":"h1"`) {
-				t.Errorf("recorded is %q", w.recorded("m"))
+	l := w.newLeader(func(c *attempt.Config) {
+		c.CheckLeader = func(context.Context) error {
+			if asked++; !strings.Contains(w.readRecord("m"), `"host":"h1"`) {
+				t.Errorf("recorded is %q", w.readRecord("m"))
 			}
 			return nil
 		}
 	})
-	begin(t, l, "m", "h1")
+	placeAndRenew(t, l, "m", "h1")
 	if asked != 1 {
 		t.Errorf("the lease was read %d times", asked)
 	}
@@ -482,14 +482,14 @@ func TestRecordBeforeLease(t *testing.T) {
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	once := sync.Once{}
-	var w *world
-	w = newWorld(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-		once.Do(func() { w.edit(t, "m", func(m *infrav1.MaasMachine) { m.Labels["by"] = "others" }) })
+	var w *leaderSetup
+	w = newLeaderSetup(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+		once.Do(func() { w.editMachine(t, "m", func(m *infrav1.MaasMachine) { m.Labels["by"] = "others" }) })
 		return c.Patch(ctx, o, p, options...)
-	}}, machine("m", claimed))
-	begin(t, w.leader(), "m", "h1")
-	m := machine("m", nil)
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || m.Labels["by"] != "others" || !strings.Contains(w.recorded("m"), "h1") {
+	}}, newMachine("m", claimedAnnotations))
+	placeAndRenew(t, w.newLeader(), "m", "h1")
+	m := newMachine("m", nil)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil || m.Labels["by"] != "others" || !strings.Contains(w.readRecord("m"), "h1") {
 		t.Errorf("%+v, %v", m.ObjectMeta, err)
 	}
 }
@@ -498,14 +498,14 @@ func TestConflict(t *testing.T) {
 // brings its row along.
 func TestArrival(t *testing.T) {
 	t.Parallel()
-	there := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	row := begin(t, there.leader(), "m", "h1")
-	here := newWorld(t, interceptor.Funcs{})
-	l := here.leader()
-	if _, err := l.Tag(t.Context()); err != nil { // which lists the objects
+	there := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	row := placeAndRenew(t, there.newLeader(), "m", "h1")
+	here := newLeaderSetup(t, interceptor.Funcs{})
+	l := here.newLeader()
+	if _, err := l.CurrentTag(t.Context()); err != nil { // which lists the objects
 		t.Fatal(err)
 	}
-	if err := here.Create(t.Context(), machine("m", map[string]string{ownership.AttemptAnnotation: there.recorded("m")})); err != nil {
+	if err := here.Create(t.Context(), newMachine("m", map[string]string{ownership.AttemptAnnotation: there.readRecord("m")})); err != nil {
 		t.Fatal(err)
 	}
 	if got := rowOf(t, l, "m"); !cmp.Equal(got, row) {
@@ -516,19 +516,19 @@ func TestArrival(t *testing.T) {
 // TestUnrecordedArrival: what comes without a record counts as begun when it comes.
 func TestUnrecordedArrival(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("new", claimed))
-	l := w.leader()
-	if _, err := l.Tag(t.Context()); err != nil { // which lists the objects
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("new", claimedAnnotations))
+	l := w.newLeader()
+	if _, err := l.CurrentTag(t.Context()); err != nil { // which lists the objects
 		t.Fatal(err)
 	}
-	w.pass(time.Hour)
-	if err := w.Create(t.Context(), machine("old", nil)); err != nil {
+	w.advanceClock(time.Hour)
+	if err := w.Create(t.Context(), newMachine("old", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if row := rowOf(t, l, "old"); row.State != engine.RowPending || row.Age > time.Second {
 		t.Errorf("it has %+v", row)
 	}
-	if row, _, err := l.Place(t.Context(), wish(t, l, "new", "h1")); !errors.Is(err, engine.ErrBusy) {
+	if row, _, err := l.Place(t.Context(), newReservation(t, l, "new", "h1")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("placed %+v, %v", row, err)
 	}
 }
@@ -538,13 +538,13 @@ func TestUnrecordedArrival(t *testing.T) {
 func TestLostReplyOfARecord(t *testing.T) {
 	t.Parallel()
 	once := sync.Once{}
-	w := newWorld(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) (err error) {
+	w := newLeaderSetup(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) (err error) {
 		err = c.Patch(ctx, o, p, options...)
 		once.Do(func() { err = errors.Join(err, errors.New("the answer is lost")) })
 		return err
-	}}, machine("m", claimed))
-	l := w.leader()
-	row, _, err := l.Place(t.Context(), wish(t, l, "m", "h1"))
+	}}, newMachine("m", claimedAnnotations))
+	l := w.newLeader()
+	row, _, err := l.Place(t.Context(), newReservation(t, l, "m", "h1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -559,13 +559,13 @@ func TestLostReplyOfARecord(t *testing.T) {
 // TestNotElected: nothing is read, and so nothing reserved, before the manager leads.
 func TestNotElected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
 	elected := make(chan struct{})
-	l := w.leader(func(c *attempt.Config) { c.Elected = elected })
-	if _, err := l.Tag(t.Context()); !errors.Is(err, engine.ErrBusy) {
+	l := w.newLeader(func(c *attempt.Config) { c.Elected = elected })
+	if _, err := l.CurrentTag(t.Context()); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("before: %v", err)
 	}
-	begin(t, w.leader(), "m", "h1")
+	placeAndRenew(t, w.newLeader(), "m", "h1")
 	close(elected)
 	if row := rowOf(t, l, "m"); row.HostKey != "h1" {
 		t.Errorf("it has %+v", row)
@@ -576,15 +576,15 @@ func TestNotElected(t *testing.T) {
 // address of a MAAS is of its mark's region afterwards.
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	begin(t, w.leader(), "m", "h1")
-	all := attempt.New(attempt.Config{Reader: w, Writer: w, Now: w.time})
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	placeAndRenew(t, w.newLeader(), "m", "h1")
+	all := attempt.New(attempt.Config{Reader: w, Writer: w, Now: w.clock})
 	defer all.Close()
 	other, mark := all.Region("other"), all.Region("mark")
 	if rows, err := other.Rows(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("another MAAS has %+v, %v", rows, err)
 	}
-	if err := mark.TakeRegion(t.Context(), "maas"); err != nil {
+	if err := mark.TakeOverRegion(t.Context(), "maas"); err != nil {
 		t.Fatal(err)
 	}
 	if rows, err := mark.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].HostKey != "h1" {
@@ -596,29 +596,29 @@ func TestRegions(t *testing.T) {
 // dead. The next one places nothing there until the close is over.
 func TestClosesOutliveTheLeader(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	first := w.leader()
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	first := w.newLeader()
 	for _, host := range []string{"h1", "h2"} {
-		if err := first.CloseHost(t.Context(), engine.Close{HostKey: host, Holder: "first", Lease: time.Minute, Window: engine.ComposeWindow}); err != nil {
+		if err := first.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: host, Holder: "first", Lease: time.Minute, Window: engine.ComposeWindow}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := first.OpenHost(t.Context(), "h2", "first"); err != nil {
 		t.Fatal(err)
 	}
-	w.pass(20 * time.Second)
-	next := w.leader()
-	if row, _, err := next.Place(t.Context(), wish(t, next, "m", "h1")); !errors.Is(err, engine.ErrBusy) {
+	w.advanceClock(20 * time.Second)
+	next := w.newLeader()
+	if row, _, err := next.Place(t.Context(), newReservation(t, next, "m", "h1")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("on the closed host: %+v, %v", row, err)
 	}
-	if err := next.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "next", Lease: time.Minute}); !errors.Is(err, engine.ErrBusy) {
+	if err := next.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "next", Lease: time.Minute}); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("another holder closes it: %v", err)
 	}
-	if row, _, err := next.Place(t.Context(), wish(t, next, "m", "h1", "h2")); err != nil || row.HostKey != "h2" {
+	if row, _, err := next.Place(t.Context(), newReservation(t, next, "m", "h1", "h2")); err != nil || row.HostKey != "h2" {
 		t.Errorf("on the open host: %+v, %v", row, err)
 	}
-	w.pass(time.Minute)
-	if err := next.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "next", Lease: time.Minute}); err != nil {
+	w.advanceClock(time.Minute)
+	if err := next.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "next", Lease: time.Minute}); err != nil {
 		t.Errorf("the close does not end: %v", err)
 	}
 }
@@ -628,13 +628,13 @@ func TestNothingIsClosed(t *testing.T) {
 	t.Parallel()
 	no := fmt.Errorf("no: %w", engine.ErrBusy)
 	down := errors.New("down")
-	w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return down }})
-	want := engine.Close{HostKey: "h1", Holder: "first", Lease: time.Minute}
-	if err := w.leader().CloseHost(t.Context(), want); !errors.Is(err, engine.ErrUnavailable) {
+	w := newLeaderSetup(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return down }})
+	want := engine.HostCloseRequest{HostKey: "h1", Holder: "first", Lease: time.Minute}
+	if err := w.newLeader().CloseHost(t.Context(), want); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("no API server: %v", err)
 	}
-	w = newWorld(t, interceptor.Funcs{})
-	stale := w.leader(func(c *attempt.Config) { c.Leads = func(context.Context) error { return no } })
+	w = newLeaderSetup(t, interceptor.Funcs{})
+	stale := w.newLeader(func(c *attempt.Config) { c.CheckLeader = func(context.Context) error { return no } })
 	if err := stale.CloseHost(t.Context(), want); !errors.Is(err, no) {
 		t.Errorf("it leads no more: %v", err)
 	}
@@ -645,16 +645,16 @@ func TestNothingIsClosed(t *testing.T) {
 // host has no room at all.
 func TestMoveWaitsForItsHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	begin(t, w.leader(), "m", "h1")
-	l := w.leader()
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	placeAndRenew(t, w.newLeader(), "m", "h1")
+	l := w.newLeader()
 	wanted := func() engine.Reservation {
-		r := wish(t, l, "m", "h1", "h2")
+		r := newReservation(t, l, "m", "h1", "h2")
 		r.Exclude = []string{"h1"}
 		return r
 	}
-	w.pass(engine.ComposeWindow + time.Second)
-	if err := l.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "change", Lease: time.Minute}); err != nil {
+	w.advanceClock(engine.ComposeWindow + time.Second)
+	if err := l.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "change", Lease: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	if row, _, err := l.Move(t.Context(), 2, wanted()); !errors.Is(err, engine.ErrBusy) {
@@ -675,12 +675,12 @@ func TestMoveWaitsForItsHost(t *testing.T) {
 func TestMalformedCloses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"{", `"x"`, `[{"host":"h1"}]`, `[{"region":"maas"}]`} {
-		of := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: closes.Namespace, Name: closes.Name, Annotations: map[string]string{
+		of := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: closesKey.Namespace, Name: closesKey.Name, Annotations: map[string]string{
 			infrav1.AnnotationPrefix + "closed-hosts": text,
 		}}}
-		w := newWorld(t, interceptor.Funcs{}, machine("m", claimed), of)
-		l := w.leader()
-		_, err := l.Tag(t.Context())
+		w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations), of)
+		l := w.newLeader()
+		_, err := l.CurrentTag(t.Context())
 		if !errors.Is(err, engine.ErrUnavailable) {
 			t.Errorf("%s: got %v", text, err)
 			continue
@@ -693,7 +693,7 @@ func TestMalformedCloses(t *testing.T) {
 		if err := w.Delete(t.Context(), of); err != nil {
 			t.Fatal(err)
 		}
-		begin(t, l, "m", "h1")
+		placeAndRenew(t, l, "m", "h1")
 	}
 }
 
@@ -701,15 +701,15 @@ func TestMalformedCloses(t *testing.T) {
 // VM that there ever was.
 func TestDeletedObjectsAreForgotten(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, interceptor.Funcs{}, machine("m", claimed))
-	l := attempt.New(attempt.Config{Reader: w, Writer: w, Now: w.time, Closes: closes})
+	w := newLeaderSetup(t, interceptor.Funcs{}, newMachine("m", claimedAnnotations))
+	l := attempt.New(attempt.Config{Reader: w, Writer: w, Now: w.clock, ClosesKey: closesKey})
 	defer l.Close()
 	rows := l.Region("maas")
-	row := begin(t, rows, "m", "h1")
-	if err := w.Delete(t.Context(), machine("m", nil)); err != nil {
+	row := placeAndRenew(t, rows, "m", "h1")
+	if err := w.Delete(t.Context(), newMachine("m", nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := rows.Leaving(t.Context(), row.Key); err != nil {
+	if err := rows.MarkLeaving(t.Context(), row.Key); err != nil {
 		t.Fatal(err)
 	}
 	if err := rows.Drop(t.Context(), rowOf(t, rows, "m")); err != nil {
@@ -718,10 +718,10 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	if _, err := rows.Row(t.Context(), row.Key); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if n := l.Remembered(); n > 0 {
+	if n := l.CountObjects(); n > 0 {
 		t.Errorf("%d objects are remembered", n)
 	}
-	if w.recorded("m") != ownership.NoAttempt {
-		t.Errorf("the record is %s", w.recorded("m"))
+	if w.readRecord("m") != ownership.NoAttempt {
+		t.Errorf("the record is %s", w.readRecord("m"))
 	}
 }

@@ -1,7 +1,7 @@
 package attempt
 
-// Remembered is how many objects a ledger knows.
-func (l *Ledger) Remembered() int {
+// CountObjects is how many objects a ledger knows.
+func (l *Ledger) CountObjects() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.objects)

@@ -34,12 +34,12 @@ type Config struct {
 	Namespace string
 	// Elected is closed once this manager leads. Nothing is read before that.
 	Elected <-chan struct{}
-	// Leads asks the API server whether this manager still leads. Its error is an
+	// CheckLeader asks the API server whether this manager still leads. Its error is an
 	// ErrBusy where it does not; nil: there is only this one.
-	Leads func(context.Context) error
-	// Closes is the Lease, in the manager's namespace, that lists the hosts which a leader
+	CheckLeader func(context.Context) error
+	// ClosesKey is the Lease, in the manager's namespace, that lists the hosts which a leader
 	// has closed; no name: they are in memory alone.
-	Closes client.ObjectKey
+	ClosesKey client.ObjectKey
 	// Window is how long a compose may be under way; zero: engine.ComposeWindow.
 	Window time.Duration
 	// Now is the clock; nil means time.Now.
@@ -51,23 +51,23 @@ type Ledger struct {
 	Config
 	memory *ledger.Ledger
 
-	mu     sync.Mutex
-	loaded bool
-	began  time.Time // when the objects were listed
-	// placing is from when on anything may be placed: before it, what a former manager
+	mu       sync.Mutex
+	loaded   bool
+	listedAt time.Time // when the objects were listed
+	// placeFrom is from when on anything may be placed: before it, what a former manager
 	// has begun without a record may be under way on any host.
-	placing time.Time
-	listed  []infrav1.MaasMachine     // with a record, and not restored yet
-	objects map[engine.Key]object     // of the keys that were asked for, until they are deleted
-	revived map[engine.Key]engine.Row // of a former leader, whose compose is unclear
+	placeFrom   time.Time
+	unrestored  []infrav1.MaasMachine      // with a record, and not restored yet
+	objects     map[engine.Key]knownObject // of the keys that were asked for, until they are deleted
+	revivedRows map[engine.Key]engine.Row  // of a former leader, whose compose is unclear
 
 	formerCloses []closedHost // by a former leader, and not restored yet
 }
 
-// object is what this manager has last read, or written, of a MaasMachine.
-type object struct {
-	at     client.ObjectKey
-	record string // AttemptAnnotation
+// knownObject is what this manager has last read, or written, of a MaasMachine.
+type knownObject struct {
+	objectKey client.ObjectKey
+	record    string // AttemptAnnotation
 }
 
 var _ ledger.Regions = (*Ledger)(nil)
@@ -80,19 +80,19 @@ func New(c Config) *Ledger {
 	if c.Window == 0 {
 		c.Window = engine.ComposeWindow
 	}
-	return &Ledger{Config: c, memory: ledger.NewMemory(c.Now), objects: map[engine.Key]object{}, revived: map[engine.Key]engine.Row{}}
+	return &Ledger{Config: c, memory: ledger.NewMemory(c.Now), objects: map[engine.Key]knownObject{}, revivedRows: map[engine.Key]engine.Row{}}
 }
 
 // Region implements ledger.Regions.
-func (l *Ledger) Region(name string) ledger.Rows {
-	return &region{Ledger: l.memory.Region(name), all: l, name: name}
+func (l *Ledger) Region(name string) ledger.RegionLedger {
+	return &regionLedger{Ledger: l.memory.Region(name), parent: l, name: name}
 }
 
 // Close implements ledger.Regions.
 func (l *Ledger) Close() error { return l.memory.Close() }
 
-// load lists the objects, once. The caller holds mu.
-func (l *Ledger) load(ctx context.Context) error {
+// loadMachines lists the objects, once. The caller holds mu.
+func (l *Ledger) loadMachines(ctx context.Context) error {
 	if l.loaded {
 		return nil
 	}
@@ -107,19 +107,19 @@ func (l *Ledger) load(ctx context.Context) error {
 	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
 		return fmt.Errorf("cannot list all MaasMachines, to learn what is being made: %w: %w", engine.ErrUnavailable, err)
 	}
-	if l.Closes.Name != "" {
+	if l.ClosesKey.Name != "" {
 		var err error
 		if l.formerCloses, _, err = l.readCloses(ctx); err != nil {
 			return err
 		}
 	}
-	l.began, l.loaded = l.Now(), true
+	l.listedAt, l.loaded = l.Now(), true
 	for _, m := range list.Items {
 		switch _, recorded := parseRecord(m.Annotations[ownership.AttemptAnnotation]); {
 		case recorded && isVM(&m):
-			l.listed = append(l.listed, m)
+			l.unrestored = append(l.unrestored, m)
 		case isUnrecorded(&m):
-			l.placing = l.began.Add(l.Window)
+			l.placeFrom = l.listedAt.Add(l.Window)
 		}
 	}
 	return nil
@@ -129,46 +129,46 @@ func (l *Ledger) load(ctx context.Context) error {
 func (l *Ledger) restoreRegion(ctx context.Context, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.load(ctx); err != nil {
+	if err := l.loadMachines(ctx); err != nil {
 		return err
 	}
 	if err := l.restoreCloses(ctx, name); err != nil {
 		return err
 	}
-	rest := l.listed[:0:0]
-	for n := range l.listed {
-		m := &l.listed[n]
+	rest := l.unrestored[:0:0]
+	for n := range l.unrestored {
+		m := &l.unrestored[n]
 		if r, _ := parseRecord(m.Annotations[ownership.AttemptAnnotation]); r.Region != name {
 			rest = append(rest, *m)
 			continue
 		}
-		if err := l.restore(ctx, name, m, l.began); err != nil {
+		if err := l.restoreMachine(ctx, name, m, l.listedAt); err != nil {
 			return err
 		}
 	}
-	l.listed = rest
+	l.unrestored = rest
 	return nil
 }
 
-// restore notes the row of an object, and what is known of it. Of two objects with one
+// restoreMachine notes the row of an object, and what is known of it. Of two objects with one
 // key, which the copy of an object makes, the one counts that the key names. The caller
 // holds mu.
-func (l *Ledger) restore(ctx context.Context, region string, m *infrav1.MaasMachine, unrecordedSince time.Time) error {
+func (l *Ledger) restoreMachine(ctx context.Context, region string, m *infrav1.MaasMachine, unrecordedSince time.Time) error {
 	key, at := engine.Key(m.Annotations[ownership.KeyAnnotation]), client.ObjectKeyFromObject(m)
-	if was, ok := l.objects[key]; ok && was.at != at && !isNamedBy(key, at) {
+	if was, ok := l.objects[key]; ok && was.objectKey != at && !isNamedBy(key, at) {
 		return nil
 	}
 	if row, ok := rowOf(m, unrecordedSince); ok {
-		if err := ledger.Restore(ctx, l.memory.Region(region), row); err != nil {
+		if err := ledger.RestoreRow(ctx, l.memory.Region(region), row); err != nil {
 			return err
 		}
 		if row.State == engine.RowPending && row.HostKey != "" {
-			l.revived[key] = row
+			l.revivedRows[key] = row
 		}
 	} else if !m.DeletionTimestamp.IsZero() {
 		return nil // nobody will ask for much more
 	}
-	l.objects[key] = object{at, m.Annotations[ownership.AttemptAnnotation]}
+	l.objects[key] = knownObject{at, m.Annotations[ownership.AttemptAnnotation]}
 	return nil
 }
 
@@ -178,16 +178,16 @@ func isNamedBy(key engine.Key, at client.ObjectKey) bool {
 	return ok && made.ObjectKey() == at
 }
 
-// learn restores the row of a key whose object is not known yet: it came after the list,
+// restoreLateMachine restores the row of a key whose object is not known yet: it came after the list,
 // perhaps from another management cluster.
-func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error {
+func (l *Ledger) restoreLateMachine(ctx context.Context, region string, key engine.Key) error {
 	l.mu.Lock()
 	_, ok := l.objects[key]
 	l.mu.Unlock()
 	if ok {
 		return nil
 	}
-	m, err := l.find(ctx, key)
+	m, err := l.findMachine(ctx, key)
 	if m == nil || err != nil {
 		return err
 	}
@@ -197,14 +197,14 @@ func (l *Ledger) learn(ctx context.Context, region string, key engine.Key) error
 		return nil
 	}
 	now := l.Now()
-	if end := now.Add(l.Window); isUnrecorded(m) && end.After(l.placing) {
-		l.placing = end
+	if end := now.Add(l.Window); isUnrecorded(m) && end.After(l.placeFrom) {
+		l.placeFrom = end
 	}
-	return l.restore(ctx, region, m, now)
+	return l.restoreMachine(ctx, region, m, now)
 }
 
-// find reads the object of a key; nil: there is none.
-func (l *Ledger) find(ctx context.Context, key engine.Key) (*infrav1.MaasMachine, error) {
+// findMachine reads the object of a key; nil: there is none.
+func (l *Ledger) findMachine(ctx context.Context, key engine.Key) (*infrav1.MaasMachine, error) {
 	if made, ok := ownership.ParseMark(string(key)); ok {
 		m := &infrav1.MaasMachine{}
 		err := l.Reader.Get(ctx, made.ObjectKey(), m)
@@ -212,13 +212,13 @@ func (l *Ledger) find(ctx context.Context, key engine.Key) (*infrav1.MaasMachine
 		case err == nil && m.Annotations[ownership.KeyAnnotation] == string(key):
 			return m, nil
 		case client.IgnoreNotFound(err) != nil:
-			return nil, readError(key, err)
+			return nil, readMachineError(key, err)
 		}
 	}
 	// Keys of former versions name no object.
 	var list infrav1.MaasMachineList
 	if err := l.Reader.List(ctx, &list, client.InNamespace(l.Namespace)); err != nil {
-		return nil, readError(key, err)
+		return nil, readMachineError(key, err)
 	}
 	for n := range list.Items {
 		if list.Items[n].Annotations[ownership.KeyAnnotation] == string(key) {
@@ -228,17 +228,17 @@ func (l *Ledger) find(ctx context.Context, key engine.Key) (*infrav1.MaasMachine
 	return nil, nil
 }
 
-func readError(key engine.Key, err error) error {
+func readMachineError(key engine.Key, err error) error {
 	return fmt.Errorf("cannot read the MaasMachine of %s: %w: %w", key, engine.ErrUnavailable, err)
 }
 
-// mostTries bounds how often a write is tried that others of the same object precede.
-const mostTries = 5
+// maxWriteTries bounds how often a write is tried that others of the same object precede.
+const maxWriteTries = 5
 
-// write changes the record of the object of a key. change is given the record that is
+// updateRecord changes the record of the object of a key. change is given the record that is
 // there, and returns the next one, or an error where that one is to stay. A key without
 // an object is ErrNotFound.
-func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have string) (next string, err error)) error {
+func (l *Ledger) updateRecord(ctx context.Context, key engine.Key, change func(have string) (next string, err error)) error {
 	l.mu.Lock()
 	its, ok := l.objects[key]
 	l.mu.Unlock()
@@ -247,13 +247,13 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 	}
 	for tries := 1; ; tries++ {
 		m := &infrav1.MaasMachine{}
-		err := l.Reader.Get(ctx, its.at, m)
+		err := l.Reader.Get(ctx, its.objectKey, m)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && m.Annotations[ownership.KeyAnnotation] != string(key):
-			l.forget(key)
+			l.forgetObject(key)
 			return fmt.Errorf("there is no MaasMachine of %s any more: %w", key, engine.ErrNotFound)
 		case err != nil:
-			return readError(key, err)
+			return readMachineError(key, err)
 		}
 		before := m.DeepCopy()
 		next, err := change(m.Annotations[ownership.AttemptAnnotation])
@@ -264,26 +264,26 @@ func (l *Ledger) write(ctx context.Context, key engine.Key, change func(have str
 		err = l.Writer.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		switch {
 		case err == nil:
-			l.note(key, object{its.at, next})
+			l.keepObject(key, knownObject{its.objectKey, next})
 			if next == ownership.NoAttempt && !m.DeletionTimestamp.IsZero() {
-				l.forget(key) // the object goes
+				l.forgetObject(key) // the object goes
 			}
 			return nil
-		case !apierrors.IsConflict(err) || ctx.Err() != nil || tries == mostTries:
+		case !apierrors.IsConflict(err) || ctx.Err() != nil || tries == maxWriteTries:
 			return fmt.Errorf("cannot write down what is begun for %s: %w: %w", key, engine.ErrUnavailable, err)
 		}
 	}
 }
 
-// note keeps what was written.
-func (l *Ledger) note(key engine.Key, now object) {
+// keepObject keeps what was written.
+func (l *Ledger) keepObject(key engine.Key, now knownObject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.objects[key] = now
 }
 
-// forget has the object of a key read anew, if anybody asks for it.
-func (l *Ledger) forget(key engine.Key) {
+// forgetObject has the object of a key read anew, if anybody asks for it.
+func (l *Ledger) forgetObject(key engine.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.objects, key)

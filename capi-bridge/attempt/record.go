@@ -25,8 +25,8 @@ type record struct {
 	Token    string      `json:"token"`
 }
 
-// recordOf is a row as it is written down.
-func recordOf(region string, row engine.Row) record {
+// newRecord is a row as it is written down.
+func newRecord(region string, row engine.Row) record {
 	return record{
 		Region: region, Name: row.Name, Host: row.HostKey, Zone: row.Zone, Group: row.Group, Need: row.Need,
 		Attempt: row.Attempt, Excluded: row.Excluded, SystemID: row.SystemID, Since: row.Since, Token: row.Token,

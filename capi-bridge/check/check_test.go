@@ -17,15 +17,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// site is a MAAS with the LXD of one node, which the fleet's pair opens.
-type site struct {
+// testSite is a MAAS with the LXD of one node, which the fleet's pair opens.
+type testSite struct {
 	*sim.Server
 	key fleetkey.Key
 	env map[string]string
 }
 
-// newSite has an LXD with an empty project, which MAAS does not know.
-func newSite(t *testing.T, change ...func(*sim.Model)) site {
+// newTestSite has an LXD with an empty project, which MAAS does not know.
+func newTestSite(t *testing.T, change ...func(*sim.Model)) testSite {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
@@ -40,7 +40,7 @@ func newSite(t *testing.T, change ...func(*sim.Model)) site {
 	for _, c := range change {
 		c(&m)
 	}
-	x := site{Server: sim.Start(t, m), key: key}
+	x := testSite{Server: sim.StartServer(t, m), key: key}
 	x.env = map[string]string{
 		"MAAS_ENDPOINT": x.URL, "MAAS_API_KEY": x.APIKey(), "NODE_IP": x.LXDs()[0].Listening[0], "ZONE": "az1", "RESOURCE_POOL": "vms",
 		"MAASLXD_LXD_CLIENT_CERT": key.Certificate, "MAASLXD_LXD_CLIENT_KEY": key.Key,
@@ -48,11 +48,11 @@ func newSite(t *testing.T, change ...func(*sim.Model)) site {
 	return x
 }
 
-// registered makes it one that MAAS knows.
-func registered(m *sim.Model) { m.Hosts[0].Unregistered = false }
+// registerHost makes it one that MAAS knows.
+func registerHost(m *sim.Model) { m.Hosts[0].Unregistered = false }
 
-// run runs a check, and returns what it said and its status.
-func run(ctx context.Context, env map[string]string, args ...string) (said string, status int) {
+// runCheck runs a check, and returns what it said and its status.
+func runCheck(ctx context.Context, env map[string]string, args ...string) (said string, status int) {
 	var out bytes.Buffer
 	err := check.Run(ctx, setting.Program{
 		Name: "capi-bridge check", Args: args, Getenv: func(key string) string { return env[key] }, Stdout: &out, Stderr: &out, Version: "test",
@@ -61,15 +61,15 @@ func run(ctx context.Context, env map[string]string, args ...string) (said strin
 	return out.String(), status
 }
 
-// with is the environment with changes; empty values take away.
-func (x site) with(change map[string]string) map[string]string {
+// withEnv is the environment with changes; empty values take away.
+func (x testSite) withEnv(change map[string]string) map[string]string {
 	env := maps.Clone(x.env)
 	maps.Copy(env, change)
 	return env
 }
 
-// wants fails unless the status is as wanted and the words are in the text.
-func wants(t *testing.T, said string, status, want int, words ...string) {
+// wantOutput fails unless the status is as wanted and the words are in the text.
+func wantOutput(t *testing.T, said string, status, want int, words ...string) {
 	t.Helper()
 	if status != want {
 		t.Errorf("status %d, want %d:\n%s", status, want, said)
@@ -81,8 +81,8 @@ func wants(t *testing.T, said string, status, want int, words ...string) {
 	}
 }
 
-// left is what a check may leave behind in MAAS and in LXD.
-func (x site) left() map[string]any {
+// listLeftovers is what a check may leave behind in MAAS and in LXD.
+func (x testSite) listLeftovers() map[string]any {
 	names := []string{}
 	for _, m := range x.Machines() {
 		names = append(names, m.Hostname)
@@ -96,11 +96,11 @@ func (x site) left() map[string]any {
 
 func TestVMHost(t *testing.T) {
 	t.Parallel()
-	x := newSite(t)
-	before := x.left()
-	said, status := run(t.Context(), x.env, "vm-host")
-	wants(t, said, status, 0, "ok    MAAS registered it, and knows LXD 5.21.3, 8 cores, 16384 MiB", "ok    MAAS has forgotten it again", "check vm-host: passed\n")
-	if diff := cmp.Diff(before, x.left()); diff != "" {
+	x := newTestSite(t)
+	before := x.listLeftovers()
+	said, status := runCheck(t.Context(), x.env, "vm-host")
+	wantOutput(t, said, status, 0, "ok    MAAS registered it, and knows LXD 5.21.3, 8 cores, 16384 MiB", "ok    MAAS has forgotten it again", "check vm-host: passed\n")
+	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("it left something behind: -before +after:\n%s", diff)
 	}
 	journal := x.Journal()
@@ -124,7 +124,7 @@ func TestVMHostFails(t *testing.T) {
 		reason string
 		model  func(*sim.Model)
 		env    map[string]string
-		before func(t *testing.T, x site)
+		before func(t *testing.T, x testSite)
 		status int
 		says   []string
 		never  bool // that it must not be registered
@@ -139,9 +139,9 @@ func TestVMHostFails(t *testing.T) {
 		},
 		"OnlyMAASCannot": {
 			reason: "MAAS answers a registration with success, reached or not.",
-			before: func(t *testing.T, x site) {
+			before: func(t *testing.T, x testSite) {
 				x.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/*", Op: "refresh", Kind: sim.FaultStatus, Status: 503, Body: "Failed talking to pod: Error connecting to 10.0.0.5"})
-				if err := x.SetRack(sim.Unreachable); err != nil {
+				if err := x.SetRackCondition(sim.ConditionUnreachable); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -152,11 +152,11 @@ func TestVMHostFails(t *testing.T) {
 			says: []string{"skip  project maas holds precious", "passed as far as it went; 1 not tried"},
 		},
 		"Known": {
-			reason: "There is nothing to try.", model: registered, never: true,
+			reason: "There is nothing to try.", model: registerHost, never: true,
 			says: []string{"ok    MAAS has it already, as VM host node1: LXD 5.21.3, 8 cores"},
 		},
 		"OtherProject": {
-			reason: "The machine of both would go with the second one.", model: registered, env: map[string]string{"LXD_PROJECT": "default"}, never: true,
+			reason: "The machine of both would go with the second one.", model: registerHost, env: map[string]string{"LXD_PROJECT": "default"}, never: true,
 			says: []string{"skip  MAAS has project maas of this LXD already"},
 		},
 		"MachineKnown": {
@@ -181,8 +181,8 @@ func TestVMHostFails(t *testing.T) {
 		},
 		"ReplyLost": {
 			reason: "What may have been made is looked for, and removed.",
-			before: func(t *testing.T, x site) {
-				x.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/", Op: "-", When: sim.After, Kind: sim.FaultLostReply, Times: 1})
+			before: func(t *testing.T, x testSite) {
+				x.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/", Op: "-", When: sim.FaultAfterEffect, Kind: sim.FaultLostReply, Times: 1})
 			},
 			status: setting.CodeFailed, says: []string{"FAIL  "},
 		},
@@ -202,7 +202,7 @@ func TestVMHostFails(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newSite(t, func(m *sim.Model) {
+			x := newTestSite(t, func(m *sim.Model) {
 				if tc.model != nil {
 					tc.model(m)
 				}
@@ -210,10 +210,10 @@ func TestVMHostFails(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, x)
 			}
-			before := x.left()
-			said, status := run(t.Context(), x.with(tc.env), "vm-host")
-			wants(t, said, status, tc.status, tc.says...)
-			if diff := cmp.Diff(before, x.left()); diff != "" {
+			before := x.listLeftovers()
+			said, status := runCheck(t.Context(), x.withEnv(tc.env), "vm-host")
+			wantOutput(t, said, status, tc.status, tc.says...)
+			if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 				t.Errorf("%s\nit left something behind: -before +after:\n%s", tc.reason, diff)
 			}
 			made, gone := x.Journal().Count("POST vm-hosts/"), x.Journal().Count("DELETE vm-hosts/{id}/")
@@ -228,7 +228,7 @@ func TestVMHostFails(t *testing.T) {
 // and the next check what a killed one left.
 func TestVMHostInterrupted(t *testing.T) {
 	t.Parallel()
-	x := newSite(t, func(m *sim.Model) { m.Latency.Inventory = time.Hour })
+	x := newTestSite(t, func(m *sim.Model) { m.Latency.Inventory = time.Hour })
 	// It is interrupted once it waits for what MAAS learns of the host, however slow
 	// the machine is.
 	interrupted := func() (string, int) {
@@ -241,21 +241,21 @@ func TestVMHostInterrupted(t *testing.T) {
 			}
 			cancel()
 		}()
-		return run(ctx, x.env, "vm-host", "--timeout", "1m")
+		return runCheck(ctx, x.env, "vm-host", "--timeout", "1m")
 	}
-	before := x.left()
+	before := x.listLeftovers()
 	said, status := interrupted()
-	wants(t, said, status, setting.CodeFailed, "MAAS does not know what", "MAAS has forgotten it again")
-	if diff := cmp.Diff(before, x.left()); diff != "" {
+	wantOutput(t, said, status, setting.CodeFailed, "MAAS does not know what", "MAAS has forgotten it again")
+	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
 	x.AddFault(sim.Fault{Method: "DELETE", Path: "vm-hosts/*", Kind: sim.FaultStatus, Status: 400, Body: "no", Times: 1})
 	said, status = interrupted()
-	wants(t, said, status, setting.CodeFailed, "cannot remove VM host maaslxd-check-", "remove it in MAAS")
+	wantOutput(t, said, status, setting.CodeFailed, "cannot remove VM host maaslxd-check-", "remove it in MAAS")
 	x.Settle()
 	said, status = interrupted()
-	wants(t, said, status, setting.CodeFailed, "which an earlier check had left behind, was removed")
-	if diff := cmp.Diff(before, x.left()); diff != "" {
+	wantOutput(t, said, status, setting.CodeFailed, "which an earlier check had left behind, was removed")
+	if diff := cmp.Diff(before, x.listLeftovers()); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
 }
@@ -270,7 +270,7 @@ func TestMAAS(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"Good": {reason: "A MAAS to work with.", model: registered, says: []string{
+		"Good": {reason: "A MAAS to work with.", model: registerHost, says: []string{
 			"ok    MAAS 3.", "ok    admin is an administrator", "ok    zone az1 is there", "ok    resource pool vms is there", "ok    images: ubuntu/",
 			"ok    1 LXD VM hosts", "note  VM host node1: LXD 5.21.3, 0 of 8 cores used", "check maas: passed\n",
 		}},
@@ -283,26 +283,26 @@ func TestMAAS(t *testing.T) {
 		"Pool":      {reason: "There is none.", args: []string{"--resource-pool", "gold"}, status: 1, says: []string{"FAIL  MAAS has no resource pool gold, but default, vms"}},
 		"TestHost":  {reason: "The seeds of the other check.", args: []string{"--test-vm-host"}, says: []string{"MAAS has forgotten it again", "check maas: passed"}},
 		"APIURL":    {reason: "The provider's variable will do.", env: map[string]string{"MAAS_ENDPOINT": ""}, status: 2, says: []string{"--maas-endpoint: it is missing"}},
-		"CannotYet": {reason: "A VM host that MAAS never reached.", model: func(m *sim.Model) { registered(m); m.Hosts[0].TrustedCertificates = nil }, says: []string{"check maas: passed"}},
+		"CannotYet": {reason: "A VM host that MAAS never reached.", model: func(m *sim.Model) { registerHost(m); m.Hosts[0].TrustedCertificates = nil }, says: []string{"check maas: passed"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newSite(t, func(m *sim.Model) {
+			x := newTestSite(t, func(m *sim.Model) {
 				if tc.model != nil {
 					tc.model(m)
 				}
 			})
-			said, status := run(t.Context(), x.with(tc.env), append([]string{"maas"}, tc.args...)...)
-			wants(t, said, status, tc.status, tc.says...)
+			said, status := runCheck(t.Context(), x.withEnv(tc.env), append([]string{"maas"}, tc.args...)...)
+			wantOutput(t, said, status, tc.status, tc.says...)
 			if strings.Contains(said, x.APIKey()) {
 				t.Error("it says the key")
 			}
 		})
 	}
-	x := newSite(t)
-	said, status := run(t.Context(), x.with(map[string]string{"MAAS_ENDPOINT": "", "MAAS_API_URL": x.URL}), "maas")
-	wants(t, said, status, 0, "passed")
+	x := newTestSite(t)
+	said, status := runCheck(t.Context(), x.withEnv(map[string]string{"MAAS_ENDPOINT": "", "MAAS_API_URL": x.URL}), "maas")
+	wantOutput(t, said, status, 0, "passed")
 }
 
 // TestLXDRemote looks at an LXD with the fleet's eyes.
@@ -329,15 +329,15 @@ func TestLXDRemote(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newSite(t, func(m *sim.Model) {
+			x := newTestSite(t, func(m *sim.Model) {
 				m.Subnets = []sim.SubnetModel{{CIDR: "10.77.0.0/24"}}
 				if tc.model != nil {
 					tc.model(m)
 				}
 			})
 			args := append([]string{"lxd", "--address", x.LXDs()[0].Listening[0], "--network-bridge", "maasbr0"}, tc.args...)
-			said, status := run(t.Context(), x.env, args...)
-			wants(t, said, status, tc.status, tc.says...)
+			said, status := runCheck(t.Context(), x.env, args...)
+			wantOutput(t, said, status, tc.status, tc.says...)
 		})
 	}
 }
@@ -345,17 +345,17 @@ func TestLXDRemote(t *testing.T) {
 // TestUsage: a check is named.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	said, status := run(t.Context(), nil)
-	wants(t, said, status, setting.CodeUsage, "no command is given", "vm-host")
-	said, status = run(t.Context(), nil, "help")
-	wants(t, said, status, 0, "lxd", "vm-host", "maas", "upgrade")
-	said, status = run(t.Context(), nil, "disk")
-	wants(t, said, status, setting.CodeUsage, `there is no command "disk"`)
+	said, status := runCheck(t.Context(), nil)
+	wantOutput(t, said, status, setting.CodeUsage, "no command is given", "vm-host")
+	said, status = runCheck(t.Context(), nil, "help")
+	wantOutput(t, said, status, 0, "lxd", "vm-host", "maas", "upgrade")
+	said, status = runCheck(t.Context(), nil, "disk")
+	wantOutput(t, said, status, setting.CodeUsage, `there is no command "disk"`)
 	for _, name := range []string{"lxd", "vm-host", "maas", "upgrade"} {
-		said, status := run(t.Context(), nil, name, "--help")
-		wants(t, said, status, 0, "Flags, with the variables")
+		said, status := runCheck(t.Context(), nil, name, "--help")
+		wantOutput(t, said, status, 0, "Flags, with the variables")
 	}
 	none := filepath.Join(t.TempDir(), "none")
-	said, status = run(t.Context(), map[string]string{"LXD_SOCKET": none}, "lxd")
-	wants(t, said, status, 1, "FAIL  LXD HostUnavailable: there is no LXD at "+none, "check lxd: failed (1)")
+	said, status = runCheck(t.Context(), map[string]string{"LXD_SOCKET": none}, "lxd")
+	wantOutput(t, said, status, 1, "FAIL  LXD HostUnavailable: there is no LXD at "+none, "check lxd: failed (1)")
 }

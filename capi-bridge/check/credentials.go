@@ -17,43 +17,43 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// pair is the fleet's client key pair.
-type pair struct{ certificate, key string }
+// clientPair is the fleet's client key pair.
+type clientPair struct{ certificate, key string }
 
-func (c *pair) add(s *setting.Settings) {
-	s.PEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file; the file may hold the key, too, if both flags name it")
-	s.PEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "its private key, in the same way")
+func (c *clientPair) addSettings(s *setting.Settings) {
+	s.AddPEM(&c.certificate, "lxd-client-cert", "MAASLXD_LXD_CLIENT_CERT", "certificate by which LXD knows the fleet, as PEM text or the path of a file; the file may hold the key, too, if both flags name it")
+	s.AddPEM(&c.key, "lxd-client-key", "MAASLXD_LXD_CLIENT_KEY", "its private key, in the same way")
 }
 
-// credentials are the pair, or a *setting.UsageError. One file may hold both.
-func (c *pair) credentials() (engine.Credentials, error) {
+// parseCredentials are the pair, or a *setting.UsageError. One file may hold both.
+func (c *clientPair) parseCredentials() (engine.Credentials, error) {
 	if c.certificate == "" || c.key == "" {
 		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert", Text: "the key pair of the fleet is missing",
 			Hint: "Give both --lxd-client-cert (MAASLXD_LXD_CLIENT_CERT) and --lxd-client-key (MAASLXD_LXD_CLIENT_KEY)."}
 	}
 	key, err := fleetkey.Parse(c.certificate, c.key, time.Now())
 	if err != nil {
-		p := setting.Explain(err)[0]
-		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: inFlags(p.Message), Hint: inFlags(p.Hint)}
+		p := setting.ExplainError(err)[0]
+		return engine.Credentials{}, &setting.UsageError{Flag: "--lxd-client-cert, --lxd-client-key", Text: replaceSettingNames(p.Message), Hint: replaceSettingNames(p.Hint)}
 	}
 	return key.Credentials, nil
 }
 
-// region is how a MAAS is reached.
-type region struct {
+// maasAccess is how a MAAS is reached.
+type maasAccess struct {
 	endpoint, key, caCert string
 	timeout               time.Duration
 }
 
-func (r *region) add(s *setting.Settings, p setting.Program) {
-	s.Text(&r.endpoint, "maas-endpoint", "MAAS_ENDPOINT", p.Getenv("MAAS_API_URL"), "MAAS's address, such as http://maas:5240/MAAS (or MAAS_API_URL)")
-	s.Text(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; better as a variable, for others see the flags of a process")
-	s.PEM(&r.caCert, "maas-ca-cert", "MAAS_API_CACERT", "certificate authority of MAAS's https, as PEM text or the path of a file")
-	s.Timeout(&r.timeout, 5*time.Minute)
+func (r *maasAccess) addSettings(s *setting.Settings, p setting.Program) {
+	s.AddText(&r.endpoint, "maas-endpoint", "MAAS_ENDPOINT", p.Getenv("MAAS_API_URL"), "MAAS's address, such as http://maas:5240/MAAS (or MAAS_API_URL)")
+	s.AddText(&r.key, "maas-api-key", "MAAS_API_KEY", "", "API key of an administrator; better as a variable, for others see the flags of a process")
+	s.AddPEM(&r.caCert, "maas-ca-cert", "MAAS_API_CACERT", "certificate authority of MAAS's https, as PEM text or the path of a file")
+	s.AddTimeout(&r.timeout, 5*time.Minute)
 }
 
-// client is a client of the MAAS, which calls nothing yet.
-func (r *region) client(p setting.Program) (*maas.Client, error) {
+// newClient is a client of the MAAS, which calls nothing yet.
+func (r *maasAccess) newClient(p setting.Program) (*maas.Client, error) {
 	var missing []error
 	for _, each := range []struct{ flag, env, value string }{{"--maas-endpoint", "MAAS_ENDPOINT", r.endpoint}, {"--maas-api-key", "MAAS_API_KEY", r.key}} {
 		if each.value == "" {
@@ -64,26 +64,26 @@ func (r *region) client(p setting.Program) (*maas.Client, error) {
 		return nil, errors.Join(missing...)
 	}
 	client, err := maas.New(maas.Config{URL: r.endpoint, APIKey: r.key, CACert: []byte(r.caCert), UserAgent: "capi-bridge/" + p.Version})
-	return client, asUsage(err)
+	return client, asUsageError(err)
 }
 
-// asUsage says of which flags a configuration is wrong.
-func asUsage(err error) error {
+// asUsageError says of which flags a configuration is wrong.
+func asUsageError(err error) error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, e := range several.Unwrap() {
-			all = append(all, asUsage(e))
+			all = append(all, asUsageError(e))
 		}
 		return errors.Join(all...)
 	}
 	if config, ok := errors.AsType[*api.ConfigError](err); ok {
-		return &setting.UsageError{Flag: inFlags(config.Field), Text: config.Message, Hint: inFlags(config.Hint)}
+		return &setting.UsageError{Flag: replaceSettingNames(config.Field), Text: config.Message, Hint: replaceSettingNames(config.Hint)}
 	}
 	return err
 }
 
-// flagOf are the flags by the names that others give to their settings.
-var flagOf = map[string]string{
+// flagBySetting are the flags by the names that others give to their settings.
+var flagBySetting = map[string]string{
 	"api_url": "--maas-endpoint", "api_key": "--maas-api-key", "ca_cert": "--maas-ca-cert",
 	"lxd_client_cert": "--lxd-client-cert", "lxd_client_key": "--lxd-client-key", "server_fingerprint =": "--server-fingerprint",
 }
@@ -91,14 +91,14 @@ var flagOf = map[string]string{
 // wordOrPath is what can be a setting, without the end of a sentence.
 var wordOrPath = regexp.MustCompile(`[\w/~-]+(\.[\w/~-]+)*( =)?`)
 
-// inFlags says of what is said to people by which flag it is set here. What is only
+// replaceSettingNames says of what is said to people by which flag it is set here. What is only
 // a part of a word or a path is no setting.
-func inFlags(said string) string {
-	return wordOrPath.ReplaceAllStringFunc(said, func(word string) string { return cmp.Or(flagOf[word], word) })
+func replaceSettingNames(said string) string {
+	return wordOrPath.ReplaceAllStringFunc(said, func(word string) string { return cmp.Or(flagBySetting[word], word) })
 }
 
-// open tells whether what is sent to MAAS can be read on the way.
-func (r *region) open() bool {
+// isUnencrypted tells whether what is sent to MAAS can be read on the way.
+func (r *maasAccess) isUnencrypted() bool {
 	u, err := url.Parse(strings.TrimSpace(r.endpoint))
 	if err != nil || !strings.EqualFold(u.Scheme, "http") || u.Hostname() == "localhost" {
 		return false

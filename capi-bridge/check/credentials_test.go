@@ -17,7 +17,7 @@ func TestInFlags(t *testing.T) {
 		"the pool my-api_url, and my_api_url":    "the pool my-api_url, and my_api_url",
 		"no project \"lxd_client_key2\"":         "no project \"lxd_client_key2\"",
 	} {
-		if got := inFlags(said); got != want {
+		if got := replaceSettingNames(said); got != want {
 			t.Errorf("of %q: %q, want %q", said, got, want)
 		}
 	}

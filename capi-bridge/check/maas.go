@@ -19,7 +19,7 @@ what check vm-host does. It leaves nothing behind.`
 
 // maasOptions are those of check maas, and of check vm-host, which has the same.
 type maasOptions struct {
-	region
+	maasAccess
 	vmHostOptions
 	image      string
 	testVMHost bool
@@ -27,105 +27,105 @@ type maasOptions struct {
 
 func (o *maasOptions) settings(p setting.Program) *setting.Settings {
 	s := setting.New(p, aboutMAAS)
-	o.region.add(s, p)
-	s.Text(&o.image, "image", "IMAGE", "", "image that must be there, such as ubuntu/noble (default: any)")
-	s.Switch(&o.testVMHost, "test-vm-host", "", "register an LXD, and remove it again")
-	o.vmHostOptions.add(s)
+	o.maasAccess.addSettings(s, p)
+	s.AddText(&o.image, "image", "IMAGE", "", "image that must be there, such as ubuntu/noble (default: any)")
+	s.AddSwitch(&o.testVMHost, "test-vm-host", "", "register an LXD, and remove it again")
+	o.vmHostOptions.addSettings(s)
 	return s
 }
 
-// MAAS checks a MAAS.
-func MAAS(ctx context.Context, p setting.Program) error {
+// RunMAAS checks a RunMAAS.
+func RunMAAS(ctx context.Context, p setting.Program) error {
 	var o maasOptions
 	if err := o.settings(p).Read(); err != nil {
 		return err
 	}
-	client, err := o.client(p)
+	client, err := o.newClient(p)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	if o.testVMHost {
-		if err := o.vmHostOptions.complete(); err != nil {
+		if err := o.vmHostOptions.requireCredentials(); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	f := begin(p, "the MAAS at "+o.endpoint)
+	f := startFindings(p, "the MAAS at "+o.endpoint)
 	can, err := client.Catalog.Capabilities(ctx)
-	if f.failure(err) {
-		return f.end(nil)
+	if f.reportError(err) {
+		return f.finish(nil)
 	}
-	f.capabilities(can)
-	f.places(ctx, client.Names, o.zone, o.pool)
-	f.images(ctx, client.Catalog, o.image)
-	f.vmHosts(ctx, client, can)
+	f.checkCapabilities(can)
+	f.checkZoneAndPool(ctx, client.Names, o.zone, o.pool)
+	f.checkImages(ctx, client.Catalog, o.image)
+	f.reportVMHosts(ctx, client, can)
 	if o.testVMHost && f.failed == 0 {
-		f.failure(o.register(ctx, f, client, &o.region, can))
+		f.reportError(o.tryRegistration(ctx, f, client, &o.maasAccess, can))
 	}
-	return f.end(nil)
+	return f.finish(nil)
 }
 
-func (f *findings) capabilities(can engine.Capabilities) {
-	f.ok("MAAS %s answers, and knows the key as %s's", can.Version, can.Username)
+func (f *findings) checkCapabilities(can engine.Capabilities) {
+	f.reportOK("MAAS %s answers, and knows the key as %s's", can.Version, can.Username)
 	if can.Admin {
-		f.ok("%s is an administrator", can.Username)
+		f.reportOK("%s is an administrator", can.Username)
 	} else {
-		f.fail(can.Username+" is no administrator", "Hosts and VMs are made by administrators: give the key of one (sudo maas apikey --username NAME).")
+		f.reportFailure(can.Username+" is no administrator", "Hosts and VMs are made by administrators: give the key of one (sudo maas apikey --username NAME).")
 	}
 }
 
-// places are the zone and the resource pool that are to be used.
-func (f *findings) places(ctx context.Context, names engine.Names, zone, pool string) {
+// checkZoneAndPool are the zone and the resource pool that are to be used.
+func (f *findings) checkZoneAndPool(ctx context.Context, names engine.Names, zone, pool string) {
 	for _, each := range []struct {
 		what, flag, name string
 		list             func(context.Context) ([]string, error)
 	}{{"zone", "--zone", zone, names.Zones}, {"resource pool", "--resource-pool", pool, names.Pools}} {
 		found, err := each.list(ctx)
 		switch {
-		case f.failure(err):
+		case f.reportError(err):
 		case slices.Contains(found, each.name):
-			f.ok("%s %s is there", each.what, each.name)
+			f.reportOK("%s %s is there", each.what, each.name)
 		default:
-			f.fail(fmt.Sprintf("MAAS has no %s %s, but %s", each.what, each.name, strings.Join(found, ", ")), fmt.Sprintf("Make it in MAAS, or name another one (%s).", each.flag))
+			f.reportFailure(fmt.Sprintf("MAAS has no %s %s, but %s", each.what, each.name, strings.Join(found, ", ")), fmt.Sprintf("Make it in MAAS, or name another one (%s).", each.flag))
 		}
 	}
 }
 
-func (f *findings) images(ctx context.Context, catalog engine.Catalog, image string) {
+func (f *findings) checkImages(ctx context.Context, catalog engine.Catalog, image string) {
 	images, err := catalog.Images(ctx)
 	var found []string
 	for _, i := range images {
 		found = append(found, i.Name)
 	}
 	switch {
-	case f.failure(err):
+	case f.reportError(err):
 	case len(found) == 0:
-		f.fail("MAAS has no image", "Import one in MAAS: machines boot from it to be commissioned.")
+		f.reportFailure("MAAS has no image", "Import one in MAAS: machines boot from it to be commissioned.")
 	case image != "" && !slices.Contains(found, image):
-		f.fail(fmt.Sprintf("MAAS has no image %s, but %s", image, strings.Join(found, ", ")), "Import it in MAAS, or name another one (--image).")
+		f.reportFailure(fmt.Sprintf("MAAS has no image %s, but %s", image, strings.Join(found, ", ")), "Import it in MAAS, or name another one (--image).")
 	default:
-		f.ok("images: %s", strings.Join(found, ", "))
+		f.reportOK("images: %s", strings.Join(found, ", "))
 	}
 }
 
-// vmHosts are those that MAAS has.
-func (f *findings) vmHosts(ctx context.Context, client *maas.Client, can engine.Capabilities) {
+// reportVMHosts are those that RunMAAS has.
+func (f *findings) reportVMHosts(ctx context.Context, client *maas.Client, can engine.Capabilities) {
 	if !can.VMHosts {
-		f.note("this MAAS has no VM hosts any more: VMs are made in LXD itself, and enlisted; check lxd --address looks at one")
+		f.reportNote("this MAAS has no VM hosts any more: VMs are made in LXD itself, and enlisted; check lxd --address looks at one")
 		return
 	}
 	hosts, err := client.Hosts.Hosts(ctx)
-	if f.failure(err) {
+	if f.reportError(err) {
 		return
 	}
-	f.ok("%d LXD VM hosts", len(hosts))
+	f.reportOK("%d LXD VM hosts", len(hosts))
 	for _, h := range hosts {
 		if h.Version == "" || h.Cores.Total == 0 {
-			f.note("VM host %s: MAAS has never reached its LXD; refresh it in MAAS", h.Name)
+			f.reportNote("VM host %s: MAAS has never reached its LXD; refresh it in MAAS", h.Name)
 			continue
 		}
-		f.note("VM host %s: LXD %s, %d of %d cores used, zone %s, pool %s", h.Name, h.Version, h.Cores.Used, h.Cores.Total, h.Zone, cmp.Or(h.Pool, "-"))
+		f.reportNote("VM host %s: LXD %s, %d of %d cores used, zone %s, pool %s", h.Name, h.Version, h.Cores.Used, h.Cores.Total, h.Zone, cmp.Or(h.Pool, "-"))
 	}
 }

@@ -16,14 +16,14 @@ import (
 // trialTag marks VM hosts that are only tried.
 const trialTag = "maaslxd-check"
 
-func leftover(h engine.VMHost) bool { return slices.Contains(h.Tags, trialTag) }
+func isLeftover(h engine.VMHost) bool { return slices.Contains(h.Tags, trialTag) }
 
 // How often the VM host is looked at, how long MAAS may go on with what a lost
 // reply was about (120 s, clusterrpc/pods.py), and how long the removal may take.
 const (
-	lookEvery   = 2 * time.Second
-	maasGoesOn  = 130 * time.Second
-	removalTime = 3 * time.Minute
+	hostPollInterval = 2 * time.Second
+	lostReplyWindow  = 130 * time.Second
+	removalTimeout   = 3 * time.Minute
 )
 
 // trial is a registration that is taken back.
@@ -48,33 +48,33 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err != nil && !errors.Is(err, engine.ErrUnclear) {
 		return err
 	}
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	if err != nil {
-		return errors.Join(err, t.removeUnclear(cleanup, name))
+		return errors.Join(err, t.removeUnclearHost(cleanup, name))
 	}
-	seen, err := t.inventory(ctx, made.ID, name)
+	seen, err := t.awaitInventory(ctx, made.ID, name)
 	if err == nil {
-		t.ok("MAAS registered it, and knows LXD %s, %d cores, %d MiB, %d storage pools", seen.Version, seen.Cores.Total, seen.MemoryMiB.Total, len(seen.StoragePools))
+		t.reportOK("MAAS registered it, and knows LXD %s, %d cores, %d MiB, %d storage pools", seen.Version, seen.Cores.Total, seen.MemoryMiB.Total, len(seen.StoragePools))
 	}
 	seen.ID, seen.Name = made.ID, name
-	if failure := t.forget(cleanup, seen); failure != nil {
+	if failure := t.removeHost(cleanup, seen); failure != nil {
 		return errors.Join(err, failure)
 	}
-	t.ok("MAAS has forgotten it again")
-	t.learnt(cleanup, before)
+	t.reportOK("MAAS has forgotten it again")
+	t.reportLearntSubnets(cleanup, before)
 	return err
 }
 
-// inventory waits until MAAS knows what the LXD has. MAAS answers a registration
+// awaitInventory waits until MAAS knows what the LXD has. MAAS answers a registration
 // with success whether it could reach the LXD or not; a refresh says why not.
-func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHost, error) {
+func (t *trial) awaitInventory(ctx context.Context, id int, name string) (engine.VMHost, error) {
 	asked := false
 	for {
-		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.ID == id })
+		h, err := t.findHost(ctx, func(h engine.VMHost) bool { return h.ID == id })
 		if err == nil && h.Version == "" && !asked {
 			asked = true
-			if err = t.client.Hosts.Sync(ctx, h, ""); err != nil {
+			if err = t.client.Hosts.SyncHost(ctx, h, ""); err != nil {
 				err = fmt.Errorf("MAAS has registered it, and cannot use it: %w", err)
 			}
 		}
@@ -88,13 +88,13 @@ func (t *trial) inventory(ctx context.Context, id int, name string) (engine.VMHo
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookEvery):
+		case <-time.After(hostPollInterval):
 		}
 	}
 }
 
-// host is the VM host that fits, as MAAS has it now; ErrNotFound for none.
-func (t *trial) host(ctx context.Context, fits func(engine.VMHost) bool) (engine.VMHost, error) {
+// findHost is the VM host that fits, as MAAS has it now; ErrNotFound for none.
+func (t *trial) findHost(ctx context.Context, fits func(engine.VMHost) bool) (engine.VMHost, error) {
 	t.client.Names.Refresh()
 	hosts, err := t.client.Hosts.Hosts(ctx)
 	if err != nil {
@@ -106,32 +106,32 @@ func (t *trial) host(ctx context.Context, fits func(engine.VMHost) bool) (engine
 	return engine.VMHost{}, fmt.Errorf("MAAS does not list the VM host: %w", engine.ErrNotFound)
 }
 
-// removeUnclear removes a VM host that may have been made, or may still be.
-func (t *trial) removeUnclear(ctx context.Context, name string) error {
-	for end := time.Now().Add(maasGoesOn); ; {
-		h, err := t.host(ctx, func(h engine.VMHost) bool { return h.Name == name })
+// removeUnclearHost removes a VM host that may have been made, or may still be.
+func (t *trial) removeUnclearHost(ctx context.Context, name string) error {
+	for end := time.Now().Add(lostReplyWindow); ; {
+		h, err := t.findHost(ctx, func(h engine.VMHost) bool { return h.Name == name })
 		if err == nil {
-			return t.forget(ctx, h)
+			return t.removeHost(ctx, h)
 		}
 		if !errors.Is(err, engine.ErrNotFound) || time.Now().After(end) {
-			return unless(err, engine.ErrNotFound)
+			return ignoreError(err, engine.ErrNotFound)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookEvery):
+		case <-time.After(hostPollInterval):
 		}
 	}
 }
 
-// forget removes the VM host, and sees that nothing of it is left. MAAS removes
+// removeHost removes the VM host, and sees that nothing of it is left. MAAS removes
 // the machine that it made for the host by itself.
-func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
+func (t *trial) removeHost(ctx context.Context, h engine.VMHost) error {
 	if err := t.client.Hosts.Unregister(ctx, h); err != nil {
 		return fmt.Errorf("cannot remove VM host %s (id %d) again, remove it in MAAS: %w", h.Name, h.ID, err)
 	}
-	_, err := t.host(ctx, func(other engine.VMHost) bool { return other.ID == h.ID })
-	if err := unless(err, engine.ErrNotFound); err != nil {
+	_, err := t.findHost(ctx, func(other engine.VMHost) bool { return other.ID == h.ID })
+	if err := ignoreError(err, engine.ErrNotFound); err != nil {
 		return err
 	}
 	if err == nil {
@@ -144,11 +144,11 @@ func (t *trial) forget(ctx context.Context, h engine.VMHost) error {
 	if err == nil {
 		return fmt.Errorf("MAAS still has the machine %s (%s) of the VM host, delete it there", m.Hostname, m.SystemID)
 	}
-	return unless(err, engine.ErrNotFound)
+	return ignoreError(err, engine.ErrNotFound)
 }
 
-// learnt tells what MAAS does not forget: subnets that it saw on the LXD.
-func (t *trial) learnt(ctx context.Context, before []engine.Subnet) {
+// reportLearntSubnets tells what MAAS does not forget: subnets that it saw on the LXD.
+func (t *trial) reportLearntSubnets(ctx context.Context, before []engine.Subnet) {
 	t.client.Names.Refresh()
 	after, err := t.client.Names.Subnets(ctx)
 	if err != nil {
@@ -156,13 +156,13 @@ func (t *trial) learnt(ctx context.Context, before []engine.Subnet) {
 	}
 	for _, s := range after {
 		if !slices.ContainsFunc(before, func(b engine.Subnet) bool { return b.CIDR == s.CIDR }) {
-			t.note("MAAS has learnt of the subnet %s, and keeps it", s.CIDR)
+			t.reportNote("MAAS has learnt of the subnet %s, and keeps it", s.CIDR)
 		}
 	}
 }
 
-// unless is the error, or nil if it is the sentinel.
-func unless(err, sentinel error) error {
+// ignoreError is the error, or nil if it is the sentinel.
+func ignoreError(err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return nil
 	}

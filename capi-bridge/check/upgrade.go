@@ -22,27 +22,27 @@ first. With the fleet's key pair it also asks each LXD. It changes nothing.`
 
 // upgradeOptions are those of check upgrade.
 type upgradeOptions struct {
-	region
-	pair
+	maasAccess
+	clientPair
 }
 
-// Upgrade rehearses the upgrade to a MAAS without VM hosts.
-func Upgrade(ctx context.Context, p setting.Program) error {
+// RunUpgrade rehearses the upgrade to a MAAS without VM hosts.
+func RunUpgrade(ctx context.Context, p setting.Program) error {
 	var o upgradeOptions
 	s := setting.New(p, aboutUpgrade)
-	o.region.add(s, p)
-	o.pair.add(s)
+	o.maasAccess.addSettings(s, p)
+	o.clientPair.addSettings(s)
 	if err := s.Read(); err != nil {
 		return err
 	}
-	client, err := o.client(p)
+	client, err := o.newClient(p)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	r := rehearsal{client: client, prober: lxd.NewProber(lxd.Config{Timeout: lookTimeout, UserAgent: "capi-bridge/" + p.Version})}
-	if o.pair.certificate != "" || o.pair.key != "" {
-		credentials, err := o.pair.credentials()
+	r := rehearsal{client: client, prober: lxd.NewProber(lxd.Config{Timeout: probeTimeout, UserAgent: "capi-bridge/" + p.Version})}
+	if o.clientPair.certificate != "" || o.clientPair.key != "" {
+		credentials, err := o.clientPair.parseCredentials()
 		if err != nil {
 			return err
 		}
@@ -50,23 +50,23 @@ func Upgrade(ctx context.Context, p setting.Program) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	r.findings = begin(p, "what the MAAS at "+o.endpoint+" would drop with its VM hosts")
+	r.findings = startFindings(p, "what the MAAS at "+o.endpoint+" would drop with its VM hosts")
 	can, err := client.Catalog.Capabilities(ctx)
-	if r.failure(err) {
-		return r.end(nil)
+	if r.reportError(err) {
+		return r.finish(nil)
 	}
-	r.capabilities(can)
+	r.checkCapabilities(can)
 	if !can.VMHosts {
-		r.note("this MAAS has no VM hosts any more: nothing is left to drop")
+		r.reportNote("this MAAS has no VM hosts any more: nothing is left to drop")
 	}
 	if r.credentials == nil {
-		r.skip("the LXDs were not asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, from where Terraform or the bridge runs: after the upgrade the LXDs are asked from there.")
+		r.reportSkipped("the LXDs were not asked: no key pair is given", "Give --lxd-client-cert and --lxd-client-key, from where Terraform or the bridge runs: after the upgrade the LXDs are asked from there.")
 	}
-	return r.end(r.run(ctx, can))
+	return r.finish(r.run(ctx, can))
 }
 
-// lookTimeout bounds the look at one LXD.
-const lookTimeout = 10 * time.Second
+// probeTimeout bounds the look at one LXD.
+const probeTimeout = 10 * time.Second
 
 // rehearsal is one run of check upgrade.
 type rehearsal struct {
@@ -78,7 +78,7 @@ type rehearsal struct {
 
 func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 	if !can.VMHosts {
-		return r.afterwards(ctx)
+		return r.checkHostMachines(ctx)
 	}
 	hosts, err := r.client.Hosts.Hosts(ctx)
 	if err != nil {
@@ -96,21 +96,21 @@ func (r *rehearsal) run(ctx context.Context, can engine.Capabilities) error {
 		}
 	}
 	for _, h := range hosts {
-		if err := r.host(ctx, h, hosts); err != nil {
+		if err := r.checkVMHost(ctx, h, hosts); err != nil {
 			return err
 		}
 		for _, m := range vms {
 			if m.HostID == h.ID {
-				r.vm(m)
+				r.checkVM(m)
 			}
 		}
 	}
-	r.ok("%d VM hosts and %d VMs were looked at", len(hosts), len(vms))
+	r.reportOK("%d VM hosts and %d VMs were looked at", len(hosts), len(vms))
 	return nil
 }
 
-// afterwards looks at the hosts of a MAAS that has no VM hosts any more.
-func (r *rehearsal) afterwards(ctx context.Context) error {
+// checkHostMachines looks at the hosts of a MAAS that has no VM hosts any more.
+func (r *rehearsal) checkHostMachines(ctx context.Context) error {
 	machines, err := r.client.Machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
 		return err
@@ -118,34 +118,34 @@ func (r *rehearsal) afterwards(ctx context.Context) error {
 	for _, m := range machines {
 		record, ok := m.HostRecord()
 		if !ok {
-			r.fail(fmt.Sprintf("machine %s has the tag %s, and says no address of an LXD", title(m), engine.HostTag), "Apply its maaslxd_vm_host, which notes it.")
+			r.reportFailure(fmt.Sprintf("machine %s has the tag %s, and says no address of an LXD", machineTitle(m), engine.HostTag), "Apply its maaslxd_vm_host, which notes it.")
 			continue
 		}
-		r.ok("host %s: machine %s", record.Name, title(m))
-		r.reach(ctx, record)
+		r.reportOK("host %s: machine %s", record.Name, machineTitle(m))
+		r.checkHostLXD(ctx, record)
 	}
 	return nil
 }
 
-func title(m engine.Machine) string { return fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID) }
+func machineTitle(m engine.Machine) string { return fmt.Sprintf("%s (%s)", m.Hostname, m.SystemID) }
 
-// host says what MAAS would drop of a VM host, and whether it is noted.
-func (r *rehearsal) host(ctx context.Context, h engine.VMHost, all []engine.VMHost) error {
+// checkVMHost says what MAAS would drop of a VM host, and whether it is noted.
+func (r *rehearsal) checkVMHost(ctx context.Context, h engine.VMHost, all []engine.VMHost) error {
 	others := slices.ContainsFunc(all, func(o engine.VMHost) bool { return o.ID != h.ID && o.MachineID == h.MachineID && h.MachineID != "" })
 	switch {
 	case h.MachineID == "":
-		r.fail(fmt.Sprintf("VM host %s: MAAS knows no machine that its LXD runs on, and nobody finds it afterwards", h.Name),
+		r.reportFailure(fmt.Sprintf("VM host %s: MAAS knows no machine that its LXD runs on, and nobody finds it afterwards", h.Name),
 			"Refresh the VM host in MAAS. If that finds no machine, let MAAS deploy the machine first.")
 		return nil
 	case others:
-		r.fail(fmt.Sprintf("VM host %s: its LXD is another VM host, too, and one machine can note one of them", h.Name),
+		r.reportFailure(fmt.Sprintf("VM host %s: its LXD is another VM host, too, and one machine can note one of them", h.Name),
 			"Remove all of them but one, with their VMs. docs/operations.md says more: Several VM hosts of one LXD.")
 		return nil
 	}
 	m, err := r.client.Machines.Machine(ctx, h.MachineID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		r.fail(fmt.Sprintf("VM host %s: its LXD runs on node %s, which is no machine of MAAS but a controller", h.Name, h.MachineID),
+		r.reportFailure(fmt.Sprintf("VM host %s: its LXD runs on node %s, which is no machine of MAAS but a controller", h.Name, h.MachineID),
 			"Afterwards only a machine can be a host: move its VMs to another one.")
 		return nil
 	case err != nil:
@@ -155,30 +155,30 @@ func (r *rehearsal) host(ctx context.Context, h engine.VMHost, all []engine.VMHo
 	if err != nil {
 		return err
 	}
-	lacks := lacking(h, e, m)
+	lacks := missingInRecord(h, e, m)
 	if len(lacks) > 0 {
-		r.fail(fmt.Sprintf("VM host %s: MAAS would drop what its machine %s does not note: %s", h.Name, title(m), strings.Join(lacks, "; ")), wayOut(m))
+		r.reportFailure(fmt.Sprintf("VM host %s: MAAS would drop what its machine %s does not note: %s", h.Name, machineTitle(m), strings.Join(lacks, "; ")), recordHint(m))
 		return nil
 	}
-	r.ok("VM host %s: its machine %s notes all that MAAS would drop: %s", h.Name, title(m), strings.Join(dropped(h, e), ", "))
+	r.reportOK("VM host %s: its machine %s notes all that MAAS would drop: %s", h.Name, machineTitle(m), strings.Join(droppedByMAAS(h, e), ", "))
 	record, _ := m.HostRecord()
 	if record.ServerFingerprint == "" {
-		r.note("VM host %s: the certificate of its LXD is not noted: the first one that it shows afterwards is believed", h.Name)
+		r.reportNote("VM host %s: the certificate of its LXD is not noted: the first one that it shows afterwards is believed", h.Name)
 	}
-	r.reach(ctx, record)
+	r.checkHostLXD(ctx, record)
 	return nil
 }
 
-// wayOut is how a machine comes to note its VM host.
-func wayOut(m engine.Machine) string {
+// recordHint is how a machine comes to note its VM host.
+func recordHint(m engine.Machine) string {
 	if m.Status != engine.StatusDeployed {
 		return fmt.Sprintf("It is %s, and only a Deployed machine can be a host: let MAAS deploy it first.", m.StatusName)
 	}
 	return "Apply its maaslxd_vm_host once with this version. If there is none, import the VM host first."
 }
 
-// dropped is what MAAS would drop of a VM host.
-func dropped(h engine.VMHost, e engine.Endpoint) []string {
+// droppedByMAAS is what MAAS would drop of a VM host.
+func droppedByMAAS(h engine.VMHost, e engine.Endpoint) []string {
 	list := []string{"zone " + h.Zone, "pool " + h.Pool, fmt.Sprintf("over-commit %v of cores and %v of memory", h.CPUOvercommit, h.MemoryOvercommit), "project " + e.Project}
 	if pool := h.DefaultPool(); pool != "" {
 		list = append(list, "default storage pool "+pool)
@@ -189,8 +189,8 @@ func dropped(h engine.VMHost, e engine.Endpoint) []string {
 	return list
 }
 
-// lacking is what a machine does not note of its VM host, or otherwise.
-func lacking(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list []string) {
+// missingInRecord is what a machine does not note of its VM host, or otherwise.
+func missingInRecord(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list []string) {
 	if !slices.Contains(m.Tags, engine.HostTag) {
 		list = append(list, "the tag "+engine.HostTag)
 	}
@@ -200,7 +200,7 @@ func lacking(h engine.VMHost, e engine.Endpoint, m engine.Machine) (list []strin
 	if !ok {
 		return append(list, "the address of the LXD")
 	}
-	if !lxd.SameServer(record.Address, e.Address) {
+	if !lxd.IsSameServer(record.Address, e.Address) {
 		list = append(list, fmt.Sprintf("address %s (noted is %s)", e.Address, record.Address))
 	}
 	for _, each := range []struct{ what, has, noted string }{
@@ -221,36 +221,36 @@ func sortedWords(words []string) string {
 	return strings.Join(slices.Sorted(slices.Values(words)), " ")
 }
 
-// reach asks the LXD of a host, as Terraform and the bridge do after the upgrade.
-func (r *rehearsal) reach(ctx context.Context, record engine.HostRecord) {
+// checkHostLXD asks the LXD of a host, as Terraform and the bridge do after the upgrade.
+func (r *rehearsal) checkHostLXD(ctx context.Context, record engine.HostRecord) {
 	if r.credentials == nil {
 		return
 	}
 	server, err := r.prober.Server(ctx, record.Endpoint, *r.credentials, record.ServerFingerprint)
-	if r.failure(err) {
+	if r.reportError(err) {
 		return
 	}
-	r.ok("host %s: its LXD %s trusts the key pair for project %s", record.Name, server.Version, record.Project)
+	r.reportOK("host %s: its LXD %s trusts the key pair for project %s", record.Name, server.Version, record.Project)
 }
 
-// vm says what MAAS would drop of a VM, and whose it is.
-func (r *rehearsal) vm(m engine.Machine) {
+// checkVM says what MAAS would drop of a VM, and whose it is.
+func (r *rehearsal) checkVM(m engine.Machine) {
 	key, finished := engine.KeyIn(m.Description)
 	switch phase := m.Status.Phase(); {
 	case key != "" && !finished:
-		r.fail(fmt.Sprintf("VM %s on %s was begun for %q, and is not finished: MAAS would drop which host it is on", title(m), m.HostName, key),
+		r.reportFailure(fmt.Sprintf("VM %s on %s was begun for %q, and is not finished: MAAS would drop which host it is on", machineTitle(m), m.HostName, key),
 			"Apply again until it is finished, or destroy it.")
 	case phase == engine.PhaseCommissioning || phase == engine.PhaseDeploying || phase == engine.PhaseReleasing:
-		r.fail(fmt.Sprintf("VM %s on %s is %s: the upgrade would cut that off", title(m), m.HostName, m.StatusName), "Wait until that is over, and run this again.")
+		r.reportFailure(fmt.Sprintf("VM %s on %s is %s: the upgrade would cut that off", machineTitle(m), m.HostName, m.StatusName), "Wait until that is over, and run this again.")
 	case key == "":
-		r.note("VM %s on %s carries no mark: it stays a machine of MAAS, which nobody here manages; import it to have it managed", title(m), m.HostName)
+		r.reportNote("VM %s on %s carries no mark: it stays a machine of MAAS, which nobody here manages; import it to have it managed", machineTitle(m), m.HostName)
 	default:
-		r.ok("VM %s on %s, of %q: MAAS would drop its host%s; its MACs tell both afterwards", title(m), m.HostName, key, storagePools(m))
+		r.reportOK("VM %s on %s, of %q: MAAS would drop its host%s; its MACs tell both afterwards", machineTitle(m), m.HostName, key, storagePoolsText(m))
 	}
 }
 
-// storagePools says which storage pools of its disks MAAS would drop, too.
-func storagePools(m engine.Machine) string {
+// storagePoolsText says which storage pools of its disks MAAS would drop, too.
+func storagePoolsText(m engine.Machine) string {
 	var names []string
 	for _, d := range m.Disks {
 		if d.Pool != "" && !slices.Contains(names, d.Pool) {

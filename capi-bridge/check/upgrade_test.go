@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// client is a client of the site's MAAS.
-func (x site) client(t *testing.T) *maas.Client {
+// newClient is a client of the site's MAAS.
+func (x testSite) newClient(t *testing.T) *maas.Client {
 	t.Helper()
 	c, err := maas.New(maas.Config{URL: x.URL, APIKey: x.APIKey()})
 	if err != nil {
@@ -41,8 +41,8 @@ func onlyHost(t *testing.T, c *maas.Client) (engine.VMHost, engine.HostRecord) {
 	}
 }
 
-// note makes the machine of the VM host say the record.
-func note(t *testing.T, c *maas.Client, h engine.VMHost, record engine.HostRecord) {
+// noteHostRecord makes the machine of the VM host say the record.
+func noteHostRecord(t *testing.T, c *maas.Client, h engine.VMHost, record engine.HostRecord) {
 	t.Helper()
 	if err := c.Machines.Annotate(t.Context(), h.MachineID, record.OwnerData()); err != nil {
 		t.Fatal(err)
@@ -52,12 +52,12 @@ func note(t *testing.T, c *maas.Client, h engine.VMHost, record engine.HostRecor
 	}
 }
 
-// composed makes a VM with that description.
-func composed(t *testing.T, c *maas.Client, h engine.VMHost, name, description string) {
+// composeVM makes a VM with that description.
+func composeVM(t *testing.T, c *maas.Client, h engine.VMHost, name, description string) {
 	t.Helper()
 	id, err := c.Hosts.Compose(t.Context(), h, engine.Composition{
 		Hostname: name, Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{SizeGB: 8}},
-		Begin: func(ctx context.Context) error { return nil },
+		BeforeSend: func(ctx context.Context) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,20 +71,20 @@ func composed(t *testing.T, c *maas.Client, h engine.VMHost, name, description s
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("default/web")
-	noted := func(change func(*engine.HostRecord)) func(*testing.T, site, *maas.Client) {
-		return func(t *testing.T, _ site, c *maas.Client) {
+	noted := func(change func(*engine.HostRecord)) func(*testing.T, testSite, *maas.Client) {
+		return func(t *testing.T, _ testSite, c *maas.Client) {
 			h, record := onlyHost(t, c)
 			if change != nil {
 				change(&record)
 			}
-			note(t, c, h, record)
+			noteHostRecord(t, c, h, record)
 		}
 	}
-	vm := func(description string) func(*testing.T, site, *maas.Client) {
-		return func(t *testing.T, x site, c *maas.Client) {
+	vm := func(description string) func(*testing.T, testSite, *maas.Client) {
+		return func(t *testing.T, x testSite, c *maas.Client) {
 			noted(nil)(t, x, c)
 			h, _ := onlyHost(t, c)
-			composed(t, c, h, "web", description)
+			composeVM(t, c, h, "web", description)
 			x.Settle()
 		}
 	}
@@ -92,7 +92,7 @@ func TestUpgrade(t *testing.T) {
 		reason string
 		model  func(*sim.Model)
 		env    map[string]string
-		first  func(*testing.T, site, *maas.Client)
+		first  func(*testing.T, testSite, *maas.Client)
 		status int
 		says   []string
 	}{
@@ -109,9 +109,9 @@ func TestUpgrade(t *testing.T) {
 		},
 		"NoTag": {
 			reason: "Nobody finds it.", status: setting.CodeFailed,
-			first: func(t *testing.T, _ site, c *maas.Client) {
+			first: func(t *testing.T, _ testSite, c *maas.Client) {
 				h, record := onlyHost(t, c)
-				note(t, c, h, record)
+				noteHostRecord(t, c, h, record)
 				if err := c.Machines.Untag(t.Context(), h.MachineID, engine.HostTag); err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +137,7 @@ func TestUpgrade(t *testing.T) {
 		},
 		"Untrusted": {
 			reason: "Only MAAS may use the LXD until now.", status: setting.CodeFailed,
-			first: func(t *testing.T, x site, c *maas.Client) {
+			first: func(t *testing.T, x testSite, c *maas.Client) {
 				noted(nil)(t, x, c)
 				if err := x.DistrustCertificate("node1", x.key.Certificate); err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func TestUpgrade(t *testing.T) {
 			reason: "It stays a machine.", first: vm("by hand"), says: []string{"note  VM web (", "carries no mark"},
 		},
 		"Gone": {
-			reason: "It is over.", first: func(t *testing.T, x site, c *maas.Client) {
+			reason: "It is over.", first: func(t *testing.T, x testSite, c *maas.Client) {
 				noted(nil)(t, x, c)
 				if err := x.Upgrade(); err != nil {
 					t.Fatal(err)
@@ -178,8 +178,8 @@ func TestUpgrade(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := newSite(t, func(m *sim.Model) { registered(m); m.MAASVersion = sim.Version37 })
-			c := x.client(t)
+			x := newTestSite(t, func(m *sim.Model) { registerHost(m); m.MAASVersion = sim.Version37 })
+			c := x.newClient(t)
 			if tc.first != nil {
 				tc.first(t, x, c)
 			}
@@ -190,8 +190,8 @@ func TestUpgrade(t *testing.T) {
 				}
 			}
 			x.ResetJournal()
-			said, status := run(t.Context(), x.with(tc.env), "upgrade")
-			wants(t, said, status, tc.status, tc.says...)
+			said, status := runCheck(t.Context(), x.withEnv(tc.env), "upgrade")
+			wantOutput(t, said, status, tc.status, tc.says...)
 			for _, call := range x.Journal().Calls {
 				if !strings.HasPrefix(call.Route, "GET ") {
 					t.Errorf("%s\n%s was sent", tc.reason, call.Route)

@@ -37,8 +37,8 @@ func TestBadFlags(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said, status := run(t.Context(), nil, tc.args...)
-			wants(t, said, status, setting.CodeUsage, tc.says...)
+			said, status := runCheck(t.Context(), nil, tc.args...)
+			wantOutput(t, said, status, setting.CodeUsage, tc.says...)
 			if strings.Contains(said, "PRIVATE") {
 				t.Errorf("%s\nit says a secret: %s", tc.reason, said)
 			}
@@ -50,7 +50,7 @@ func TestBadFlags(t *testing.T) {
 func TestHelpOf(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"help", "lxd"}, {"lxd", "-h"}, {"lxd", "--help"}} {
-		said, status := run(t.Context(), nil, args...)
-		wants(t, said, status, 0, "Looks whether an LXD is set up for VMs", "--storage-pool")
+		said, status := runCheck(t.Context(), nil, args...)
+		wantOutput(t, said, status, 0, "Looks whether an LXD is set up for VMs", "--storage-pool")
 	}
 }

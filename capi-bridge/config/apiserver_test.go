@@ -33,9 +33,9 @@ var flavors = []string{"", "-bare-metal", "-lxd", "-lxd-hosts", "-mixed"}
 // writes to it what users write.
 func TestKubeAPIServer(t *testing.T) {
 	t.Parallel()
-	folder := manifests(t)
-	c := kubetest.For(t, kubetest.Options{})
-	install(t, c, objects(t, filepath.Join(folder, components), nil))
+	folder := makeManifests(t)
+	c := kubetest.StartForTest(t, kubetest.Options{})
+	installRelease(t, c, readObjects(t, filepath.Join(folder, componentsFile), nil))
 
 	t.Run("Templates", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(folder, "cluster-template*.yaml"))
@@ -45,20 +45,20 @@ func TestKubeAPIServer(t *testing.T) {
 		for _, flavor := range flavors {
 			name := "cluster-template" + flavor
 			// All that a user must say.
-			apply(t, c, objects(t, filepath.Join(folder, name+".yaml"), map[string]string{
+			applyObjects(t, c, readObjects(t, filepath.Join(folder, name+".yaml"), map[string]string{
 				"CLUSTER_NAME": name, "NAMESPACE": "default", "KUBERNETES_VERSION": "v1.36.2", "MAAS_DNS_DOMAIN": "maas",
 				"CONTROL_PLANE_MACHINE_IMAGE": "ubuntu/noble", "WORKER_MACHINE_IMAGE": "ubuntu/noble",
 			}))
 		}
 	})
 	t.Run("Examples", func(t *testing.T) { applyExamples(t, c) })
-	t.Run("Refusals", func(t *testing.T) { refusals(t, c) })
-	t.Run("Defaults", func(t *testing.T) { defaults(t, c) })
-	t.Run("Columns", func(t *testing.T) { columns(t, c) })
+	t.Run("Refusals", func(t *testing.T) { checkRefusals(t, c) })
+	t.Run("Defaults", func(t *testing.T) { checkDefaults(t, c) })
+	t.Run("Columns", func(t *testing.T) { checkColumns(t, c) })
 }
 
-// install installs the kinds and the webhooks, which are served by the test.
-func install(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstructured) {
+// installRelease installs the kinds and the webhooks, which are served by the test.
+func installRelease(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstructured) {
 	t.Helper()
 	ctx := t.Context()
 	if err := c.InstallCAPIKinds(ctx); err != nil {
@@ -67,7 +67,7 @@ func install(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstruc
 	if _, err := c.InstallCRDs(ctx, all...); err != nil {
 		t.Fatal(err)
 	}
-	installed, err := c.InstallWebhooks(ctx, serve(t, c), all...)
+	installed, err := c.InstallWebhooks(ctx, serveWebhooks(t, c), all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +79,12 @@ func install(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstruc
 		case "CustomResourceDefinition", "ValidatingWebhookConfiguration", "Certificate", "Issuer":
 			continue // installed above, or of nobody's kind here
 		}
-		apply(t, c, []*unstructured.Unstructured{object})
+		applyObjects(t, c, []*unstructured.Unstructured{object})
 	}
 }
 
-// serve serves the webhooks at a port of 127.0.0.1.
-func serve(t *testing.T, c *kubetest.ControlPlane) int {
+// serveWebhooks serves the webhooks at a port of 127.0.0.1.
+func serveWebhooks(t *testing.T, c *kubetest.ControlPlane) int {
 	t.Helper()
 	certs := t.TempDir()
 	if err := c.WriteWebhookCerts(certs); err != nil {
@@ -129,18 +129,18 @@ func serve(t *testing.T, c *kubetest.ControlPlane) int {
 	return port
 }
 
-// apply writes the objects, as strictly as kubectl: what is not of the kind is
+// applyObjects writes the objects, as strictly as kubectl: what is not of the kind is
 // an error.
-func apply(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstructured) {
+func applyObjects(t *testing.T, c *kubetest.ControlPlane, all []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range all {
-		if err := write(t, c, object); err != nil {
+		if err := createStrictly(t, c, object); err != nil {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
 }
 
-func write(t *testing.T, c *kubetest.ControlPlane, object *unstructured.Unstructured) error {
+func createStrictly(t *testing.T, c *kubetest.ControlPlane, object *unstructured.Unstructured) error {
 	t.Helper()
 	object = object.DeepCopy()
 	if mapping, err := c.Client.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind()); err == nil &&
@@ -160,12 +160,12 @@ func applyExamples(t *testing.T, c *kubetest.ControlPlane) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, c, all)
+	applyObjects(t, c, all)
 }
 
-// refusals are what the schema, the CEL rules or the webhooks refuse, through
+// checkRefusals are what the schema, the CEL rules or the webhooks refuse, through
 // the API server.
-func refusals(t *testing.T, c *kubetest.ControlPlane) {
+func checkRefusals(t *testing.T, c *kubetest.ControlPlane) {
 	const head = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: MaasMachine\nmetadata: {namespace: default, name: NAME}\n"
 	const lxd = "spec: {image: a, minCPU: 2, minMemory: 2048, provisioningMode: lxd"
 	cases := map[string]struct {
@@ -199,7 +199,7 @@ func refusals(t *testing.T, c *kubetest.ControlPlane) {
 			object := read(tc.after)
 			var err error
 			if tc.before == "" {
-				err = write(t, c, object)
+				err = createStrictly(t, c, object)
 			} else {
 				old := read(tc.before)
 				if err := c.Client.Create(t.Context(), old); err != nil {
@@ -215,9 +215,9 @@ func refusals(t *testing.T, c *kubetest.ControlPlane) {
 	}
 }
 
-// defaults: what a user leaves out is left out, so that nothing differs from
+// checkDefaults: what a user leaves out is left out, so that nothing differs from
 // what is kept in git; the form of a static address stays.
-func defaults(t *testing.T, c *kubetest.ControlPlane) {
+func checkDefaults(t *testing.T, c *kubetest.ControlPlane) {
 	texts := map[string]string{
 		"MaasCluster": "spec: {dnsDomain: maas, controlPlaneEndpoint: {host: c.maas}}", // the port may be the Cluster's
 		"MaasMachine": "spec: {image: a, staticIP: 10.0.0.5}",
@@ -233,7 +233,7 @@ func defaults(t *testing.T, c *kubetest.ControlPlane) {
 		object.SetAPIVersion(infrav1.GroupVersion.String())
 		object.SetKind(kind)
 		object.SetName("defaults")
-		if err := write(t, c, object); err != nil {
+		if err := createStrictly(t, c, object); err != nil {
 			t.Fatal(err)
 		}
 		stored := &unstructured.Unstructured{}
@@ -254,8 +254,8 @@ func defaults(t *testing.T, c *kubetest.ControlPlane) {
 	}
 }
 
-// columns: what "kubectl get maasmachines" shows.
-func columns(t *testing.T, c *kubetest.ControlPlane) {
+// checkColumns: what "kubectl get maasmachines" shows.
+func checkColumns(t *testing.T, c *kubetest.ControlPlane) {
 	machine := &unstructured.Unstructured{}
 	text := `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
@@ -277,7 +277,7 @@ status:
 	}
 	status := machine.Object["status"]
 	inOther := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "columns"}}}
-	apply(t, c, []*unstructured.Unstructured{inOther, machine})
+	applyObjects(t, c, []*unstructured.Unstructured{inOther, machine})
 	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ status:
 	if err := c.Client.Status().Update(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}
-	table := tableOf(t, c, "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/columns/maasmachines")
+	table := getTable(t, c, "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/columns/maasmachines")
 	shown := map[string]any{}
 	for i, column := range table.ColumnDefinitions {
 		shown[column.Name] = table.Rows[0].Cells[i]
@@ -300,8 +300,8 @@ status:
 	}
 }
 
-// tableOf is what a list looks like on a terminal.
-func tableOf(t *testing.T, c *kubetest.ControlPlane, path string) *metav1.Table {
+// getTable is what a list looks like on a terminal.
+func getTable(t *testing.T, c *kubetest.ControlPlane, path string) *metav1.Table {
 	t.Helper()
 	by, err := rest.HTTPClientFor(c.Config)
 	if err != nil {

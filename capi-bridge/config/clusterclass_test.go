@@ -22,9 +22,9 @@ import (
 // another release takes its place.
 func TestKubeClusterClass(t *testing.T) {
 	t.Parallel()
-	c := kubetest.For(t, kubetest.Options{ControllerManager: true})
+	c := kubetest.StartForTest(t, kubetest.Options{ControllerManager: true})
 	dist := t.TempDir()
-	ctl, err := c.NewClusterctl(t.Context(), configOf(release(t, dist, first)))
+	ctl, err := c.NewClusterctl(t.Context(), clusterctlConfig(makeRelease(t, dist, firstVersion)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestKubeClusterClass(t *testing.T) {
 	if err := ctl.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	program := build(t)
+	program := buildManager(t)
 	ours := runManager(t, c, program)
 	if _, err := c.RunCAPI(t.Context()); err != nil {
 		t.Fatal(err)
@@ -41,11 +41,11 @@ func TestKubeClusterClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, c, example)
+	applyObjects(t, c, example)
 
-	api := typed(t, c)
+	api := newTypedClient(t, c)
 	cluster := &clusterv1.Cluster{}
-	await(t, "the cluster to be made", func() bool { return reconciled(t, api, cluster) })
+	waitUntil(t, "the cluster to be made", func() bool { return isReconciled(t, api, cluster) })
 	if ref := cluster.Spec.InfrastructureRef; ref.Kind != "MaasCluster" {
 		t.Errorf("the cluster's infrastructure is %+v", ref)
 	}
@@ -53,8 +53,8 @@ func TestKubeClusterClass(t *testing.T) {
 	if err := api.Get(t.Context(), key, maas); err != nil || maas.Spec.DNSDomain != "maas" {
 		t.Errorf("the MaasCluster has the domain %q: %v", maas.Spec.DNSDomain, err)
 	}
-	hasRights(t, api, ours, key)
-	before := workerTemplates(t, api)
+	wantRights(t, api, ours, key)
+	before := listWorkerCores(t, api)
 	if len(before) != 1 || before[0] != 2 {
 		t.Fatalf("the workers' templates have %v cores, want [2]", before)
 	}
@@ -64,16 +64,16 @@ func TestKubeClusterClass(t *testing.T) {
 	if err := api.Patch(t.Context(), cluster, client.MergeFrom(asked)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "another template for the workers", func() bool {
-		return slices.Contains(workerTemplates(t, api), 4)
+	waitUntil(t, "another template for the workers", func() bool {
+		return slices.Contains(listWorkerCores(t, api), 4)
 	})
-	release(t, dist, newer)
-	next := upgrade(t, c, ctl, api, ours)
-	next.goesOn(t, func() { runManager(t, c, program) })
+	makeRelease(t, dist, newerVersion)
+	next := upgradeRelease(t, c, ctl, api, ours)
+	next.wantMachineUnchanged(t, func() { runManager(t, c, program) })
 }
 
-// typed is a client that knows Cluster API's kinds and ours.
-func typed(t *testing.T, c *kubetest.ControlPlane) client.Client {
+// newTypedClient is a client that knows Cluster API's kinds and ours.
+func newTypedClient(t *testing.T, c *kubetest.ControlPlane) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, infrav1.AddToScheme} {
@@ -88,9 +88,9 @@ func typed(t *testing.T, c *kubetest.ControlPlane) client.Client {
 	return api
 }
 
-// reconciled reads the cluster, and tells whether all of it is made. A try that fails
+// isReconciled reads the cluster, and tells whether all of it is made. A try that fails
 // is logged: managers that have just started may not know all kinds yet.
-func reconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) bool {
+func isReconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) bool {
 	t.Helper()
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "classy"}, cluster); err != nil {
 		t.Fatal(err)
@@ -102,9 +102,9 @@ func reconciled(t *testing.T, api client.Client, cluster *clusterv1.Cluster) boo
 	return done != nil && done.Status == metav1.ConditionTrue
 }
 
-// workerTemplates are the cores of the templates that were made for the
+// listWorkerCores are the cores of the templates that were made for the
 // workers.
-func workerTemplates(t *testing.T, api client.Client) []int {
+func listWorkerCores(t *testing.T, api client.Client) []int {
 	t.Helper()
 	list := &infrav1.MaasMachineTemplateList{}
 	err := api.List(t.Context(), list, client.InNamespace("default"), client.HasLabels{clusterv1.ClusterTopologyMachineDeploymentNameLabel})
@@ -118,8 +118,8 @@ func workerTemplates(t *testing.T, api client.Client) []int {
 	return cores
 }
 
-// await waits until something holds, for two minutes at most.
-func await(t *testing.T, what string, holds func() bool) {
+// waitUntil waits until something holds, for two minutes at most.
+func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
 	for deadline := began.Add(2 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {

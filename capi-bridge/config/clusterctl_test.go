@@ -17,9 +17,9 @@ import (
 // clusters of the templates.
 func TestKubeInstall(t *testing.T) {
 	t.Parallel()
-	c := kubetest.For(t, kubetest.Options{})
-	follow(t, c, "../../README.md", first)
-	ctl, err := c.NewClusterctl(t.Context(), configOf(manifests(t)))
+	c := kubetest.StartForTest(t, kubetest.Options{})
+	followPage(t, c, "../../README.md", firstVersion)
+	ctl, err := c.NewClusterctl(t.Context(), clusterctlConfig(makeManifests(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestKubeInstall(t *testing.T) {
 	ctl.Variables["CONTROL_PLANE_MACHINE_IMAGE"] = "ubuntu/noble"
 	ctl.Variables["WORKER_MACHINE_IMAGE"] = "ubuntu/noble"
 	for _, flavor := range flavors {
-		args := []string{"generate", "cluster", "demo" + flavor, "--infrastructure", "maas:" + first, "--kubernetes-version", "v1.36.2",
+		args := []string{"generate", "cluster", "demo" + flavor, "--infrastructure", "maas:" + firstVersion, "--kubernetes-version", "v1.36.2",
 			"--control-plane-machine-count", "3", "--worker-machine-count", "2"}
 		if flavor != "" {
 			args = append(args, "--flavor", flavor[1:])
@@ -47,27 +47,27 @@ func TestKubeInstall(t *testing.T) {
 			}
 		}
 	}
-	keyOutlives(t, c, ctl)
+	wantKeyOutlives(t, c, ctl)
 }
 
 // TestKubeInstallAnother installs a release, makes a cluster and then installs another
 // release, as the guide says.
 func TestKubeInstallAnother(t *testing.T) {
 	t.Parallel()
-	follow(t, kubetest.For(t, kubetest.Options{}), "../../docs/guides/clusters.md", newer)
+	followPage(t, kubetest.StartForTest(t, kubetest.Options{}), "../../docs/guides/clusters.md", newerVersion)
 }
 
-// keyOutlives wants the fleet's key to outlive the release, which clusterctl deletes
+// wantKeyOutlives wants the fleet's key to outlive the release, which clusterctl deletes
 // at each upgrade, too.
-func keyOutlives(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl) {
+func wantKeyOutlives(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl) {
 	t.Helper()
 	certificate := func() string {
 		finder := identity.Finder{Reader: c.Client, Namespace: namespace, Getenv: func(name string) string {
 			return map[string]string{"MAAS_ENDPOINT": "https://maas.example/MAAS", "MAAS_API_KEY": "consumer:token:secret"}[name]
 		}}
-		rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
+		rows := ledger.LocalRegions{Ledger: ledger.NewMemory(nil)}
 		defer func() { _ = rows.Close() }()
-		sites := identity.New(identity.Config{Finder: finder, Ledger: rows, Keeper: c.Client, LXDKeySecret: "maaslxd-lxd-client"})
+		sites := identity.New(identity.Config{Finder: finder, Ledger: rows, KeyWriter: c.Client, LXDKeySecret: "maaslxd-lxd-client"})
 		defer sites.Close()
 		site, err := sites.Site(t.Context(), &infrav1.MaasCluster{})
 		if err != nil {

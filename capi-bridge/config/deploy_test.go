@@ -18,7 +18,7 @@ import (
 // variables of its environment, and leaves clusters to kubectl's own choice.
 func TestKubeDeploy(t *testing.T) {
 	t.Parallel()
-	clusterctl := clusterctl(t)
+	clusterctl := buildClusterctl(t)
 	dist, bin := t.TempDir(), t.TempDir()
 	asked, applied := filepath.Join(bin, "asked"), filepath.Join(bin, "applied.yaml")
 	kubectl := "#!/bin/sh\nprintf '%s ' \"$@\" >> '" + asked + "'\nexec cat > '" + applied + "'\n"
@@ -29,10 +29,10 @@ func TestKubeDeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run(t, []string{
+	runMake(t, []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "CAPMAAS_COMPOSER=lxd",
 		"XDG_CONFIG_HOME=" + t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", // it is nobody's who runs the tests
-	}, "deploy", "KUBE=kube", "DIST="+dist, "REGISTRY=registry.example/maas", "TAG="+first)
+	}, "deploy", "KUBE=kube", "DIST="+dist, "REGISTRY=registry.example/maas", "TAG="+firstVersion)
 	got, err := os.ReadFile(asked)
 	if want := "apply --server-side -f - "; err != nil || string(got) != want {
 		t.Errorf("kubectl was asked to %q (%v), want %q", got, err, want)
@@ -41,19 +41,19 @@ func TestKubeDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped := filepath.Join(dist, "infrastructure-maas", first, components)
-	if diff := cmp.Diff(objects(t, shipped, map[string]string{"CAPMAAS_COMPOSER": "lxd"}), all); diff != "" {
+	shipped := filepath.Join(dist, "infrastructure-maas", firstVersion, componentsFile)
+	if diff := cmp.Diff(readObjects(t, shipped, map[string]string{"CAPMAAS_COMPOSER": "lxd"}), all); diff != "" {
 		t.Errorf("what is applied is not what is shipped: -want +got:\n%s", diff)
 	}
-	manager := of[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Containers[0]
-	if manager.Image != "registry.example/maas/capi-bridge:"+first || !slices.Contains(manager.Args, "--composer=lxd") {
+	manager := objectsOfKind[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Containers[0]
+	if manager.Image != "registry.example/maas/capi-bridge:"+firstVersion || !slices.Contains(manager.Args, "--composer=lxd") {
 		t.Errorf("the manager is %s with %q", manager.Image, manager.Args)
 	}
 }
 
-// clusterctl is the program. Where it cannot be built, because its modules are neither
+// buildClusterctl is the program. Where it cannot be built, because its modules are neither
 // in the module cache nor to be had, the test is skipped and says so.
-func clusterctl(t *testing.T) string {
+func buildClusterctl(t *testing.T) string {
 	t.Helper()
 	builder, err := programs.NewBuilder(t.Context())
 	if err != nil {

@@ -25,18 +25,18 @@ var standIns = map[string]string{
 	"kubectl": `[ "$1" != apply ] || exec cat`,
 }
 
-// follow runs the commands of a page that are about clusters, and nothing else, as
+// followPage runs the commands of a page that are about clusters, and nothing else, as
 // somebody would who has never heard of us. The version is installed in the end, and
 // a cluster is one of our kinds.
-func follow(t *testing.T, c *kubetest.ControlPlane, page, version string) {
+func followPage(t *testing.T, c *kubetest.ControlPlane, page, version string) {
 	t.Helper()
-	folder, bin, made := t.TempDir(), stand(t), ""
-	for i, release := range strings.Split(documented(t, page), "make docker-push")[1:] {
+	folder, bin, made := t.TempDir(), writeStandIns(t), ""
+	for i, release := range strings.Split(readPageCommands(t, page), "make docker-push")[1:] {
 		before, after, found := strings.Cut(release, "\nclusterctl ")
 		if !found {
 			t.Fatalf("%s does not say how to install release %d", page, i+1)
 		}
-		script(t, folder, bin, "make docker-push"+before)
+		runScript(t, folder, bin, "make docker-push"+before)
 		// Cluster API's own providers would be downloaded.
 		config := filepath.Join(folder, "dist", "clusterctl.yaml")
 		ctl, err := c.NewClusterctl(t.Context(), config)
@@ -48,16 +48,16 @@ func follow(t *testing.T, c *kubetest.ControlPlane, page, version string) {
 				t.Fatal(prepare)
 			}
 		}
-		if out := script(t, folder, bin, "clusterctl "+after); strings.Contains(out, "apiVersion:") {
+		if out := runScript(t, folder, bin, "clusterctl "+after); strings.Contains(out, "apiVersion:") {
 			made = out // a release may follow on the one that a cluster is made with
 		}
 	}
-	isOurs(t, c, version, made)
+	wantOurRelease(t, c, version, made)
 }
 
-// script runs a shell script in a folder, which finds the programs of another one
+// runScript runs a shell script in a folder, which finds the programs of another one
 // first, and returns what it prints on standard output.
-func script(t *testing.T, folder, bin, text string) string {
+func runScript(t *testing.T, folder, bin, text string) string {
 	t.Helper()
 	var log strings.Builder
 	cmd := exec.CommandContext(t.Context(), "sh", "-eu")
@@ -71,8 +71,8 @@ func script(t *testing.T, folder, bin, text string) string {
 	return string(out)
 }
 
-// isOurs wants a version of ours, and a cluster of our template.
-func isOurs(t *testing.T, c *kubetest.ControlPlane, version, made string) {
+// wantOurRelease wants a version of ours, and a cluster of our template.
+func wantOurRelease(t *testing.T, c *kubetest.ControlPlane, version, made string) {
 	t.Helper()
 	manager := &appsv1.Deployment{}
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "capmaas-controller-manager"}, manager); err != nil {
@@ -95,8 +95,8 @@ func isOurs(t *testing.T, c *kubetest.ControlPlane, version, made string) {
 	}
 }
 
-// documented are the commands of a page with clusterctl, or those beside them.
-func documented(t *testing.T, page string) string {
+// readPageCommands are the commands of a page with clusterctl, or those beside them.
+func readPageCommands(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -111,8 +111,8 @@ func documented(t *testing.T, page string) string {
 	return script.String()
 }
 
-// stand is a folder with the stand-ins.
-func stand(t *testing.T) string {
+// writeStandIns is a folder with the stand-ins.
+func writeStandIns(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {

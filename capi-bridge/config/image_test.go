@@ -19,10 +19,10 @@ func TestKubeImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s ' \"$@\" >> '"+asked+"'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	run(t, []string{"GOOS=windows", "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},
-		"docker-push", "CONTEXT="+context, "REGISTRY=registry.example/maas", "TAG="+first, "DIST="+filepath.Join(bin, "dist"), "PLATFORMS=linux/"+runtime.GOARCH)
+	runMake(t, []string{"GOOS=windows", "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},
+		"docker-push", "CONTEXT="+context, "REGISTRY=registry.example/maas", "TAG="+firstVersion, "DIST="+filepath.Join(bin, "dist"), "PLATFORMS=linux/"+runtime.GOARCH)
 	got, err := os.ReadFile(asked)
-	image := "registry.example/maas/capi-bridge:" + first
+	image := "registry.example/maas/capi-bridge:" + firstVersion
 	if want := "buildx build -f capi-bridge/Dockerfile -t " + image + " --platform linux/" + runtime.GOARCH + " --push " + context + " "; err != nil || string(got) != want {
 		t.Errorf("docker was asked to %q (%v), want %q", got, err, want)
 	}

@@ -35,8 +35,8 @@ func TestKubeUpgradeFromIncumbent(t *testing.T) {
 	for version, contract := range map[string]string{"v0.6.2": "v1beta1", "v0.9.0": "v1beta2"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			c := kubetest.For(t, kubetest.Options{})
-			ours := configOf(manifests(t))
+			c := kubetest.StartForTest(t, kubetest.Options{})
+			ours := clusterctlConfig(makeManifests(t))
 			theirs, err := c.NewClusterctl(t.Context(), releaseIncumbent(t, filepath.Dir(ours), version, contract))
 			if err != nil {
 				t.Fatal(err)
@@ -44,20 +44,20 @@ func TestKubeUpgradeFromIncumbent(t *testing.T) {
 			if err := theirs.Init(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			stored := store(t, c)
+			stored := createIncumbentObjects(t, c)
 			ctl, err := c.NewClusterctl(t.Context(), ours)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan, err := ctl.Run(t.Context(), "upgrade", "plan"); err != nil || !strings.Contains(string(plan), first) {
-				t.Errorf("the plan has no %s: %v\n%s", first, err, plan)
+			if plan, err := ctl.Run(t.Context(), "upgrade", "plan"); err != nil || !strings.Contains(string(plan), firstVersion) {
+				t.Errorf("the plan has no %s: %v\n%s", firstVersion, err, plan)
 			}
-			if _, err := ctl.Run(t.Context(), "upgrade", "apply", "--infrastructure", namespace+"/maas:"+first); err != nil {
+			if _, err := ctl.Run(t.Context(), "upgrade", "apply", "--infrastructure", namespace+"/maas:"+firstVersion); err != nil {
 				t.Fatal(err)
 			}
-			runsOurs(t, c)
+			wantOurManager(t, c)
 			for _, before := range stored {
-				livesOn(t, c, before)
+				wantObjectKept(t, c, before)
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestKubeUpgradeFromIncumbent(t *testing.T) {
 func releaseIncumbent(t *testing.T, dist, version, contract string) string {
 	t.Helper()
 	folder := filepath.Join(dist, "infrastructure-maas", version)
-	file, config := filepath.Join(folder, components), filepath.Join(t.TempDir(), "clusterctl.yaml")
+	file, config := filepath.Join(folder, componentsFile), filepath.Join(t.TempDir(), "clusterctl.yaml")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +86,8 @@ func releaseIncumbent(t *testing.T, dist, version, contract string) string {
 	return config
 }
 
-// store makes the incumbent's objects, with their status, and returns them as they are.
-func store(t *testing.T, c *kubetest.ControlPlane) []*unstructured.Unstructured {
+// createIncumbentObjects makes the incumbent's objects, with their status, and returns them as they are.
+func createIncumbentObjects(t *testing.T, c *kubetest.ControlPlane) []*unstructured.Unstructured {
 	t.Helper()
 	all, err := kubetest.ReadManifests(incumbentObjects)
 	if err != nil {
@@ -109,21 +109,21 @@ func store(t *testing.T, c *kubetest.ControlPlane) []*unstructured.Unstructured 
 	return all
 }
 
-// runsOurs wants our manager in the place of theirs.
-func runsOurs(t *testing.T, c *kubetest.ControlPlane) {
+// wantOurManager wants our manager in the place of theirs.
+func wantOurManager(t *testing.T, c *kubetest.ControlPlane) {
 	t.Helper()
 	manager := &appsv1.Deployment{}
 	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "capmaas-controller-manager"}, manager); err != nil {
 		t.Fatal(err)
 	}
-	if image := manager.Spec.Template.Spec.Containers[0].Image; !strings.Contains(image, "capi-bridge:"+first) {
+	if image := manager.Spec.Template.Spec.Containers[0].Image; !strings.Contains(image, "capi-bridge:"+firstVersion) {
 		t.Errorf("the manager is %s", image)
 	}
 }
 
-// livesOn wants an object to be the one that it was, and to read as ours. What older
+// wantObjectKept wants an object to be the one that it was, and to read as ours. What older
 // forms of the status say is found anew.
-func livesOn(t *testing.T, c *kubetest.ControlPlane, before *unstructured.Unstructured) {
+func wantObjectKept(t *testing.T, c *kubetest.ControlPlane, before *unstructured.Unstructured) {
 	t.Helper()
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(before.GroupVersionKind())

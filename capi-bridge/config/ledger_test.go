@@ -25,11 +25,11 @@ import (
 
 // ledgerService are the objects of the manifest of the ledger service.
 type ledgerService struct {
-	namespace  corev1.Namespace
-	claim      corev1.PersistentVolumeClaim
-	deployment appsv1.Deployment
-	service    corev1.Service
-	given      appsv1.Deployment // the patch for certificates from a Secret
+	namespace         corev1.Namespace
+	claim             corev1.PersistentVolumeClaim
+	deployment        appsv1.Deployment
+	service           corev1.Service
+	certificatesPatch appsv1.Deployment // the patch for certificates from a Secret
 }
 
 // readLedgerService parses the manifest, and takes no field that Kubernetes does not know.
@@ -52,7 +52,7 @@ func readLedgerService(t *testing.T) (all ledgerService, texts [][]byte) {
 			t.Errorf("object %d: %v", n, err)
 		}
 	}
-	if err := yaml.UnmarshalStrict(read("certificates/deployment.yaml"), &all.given); err != nil {
+	if err := yaml.UnmarshalStrict(read("certificates/deployment.yaml"), &all.certificatesPatch); err != nil {
 		t.Error(err)
 	}
 	return all, texts
@@ -95,8 +95,8 @@ func TestLedgerService(t *testing.T) {
 	if !slices.Contains(c.Args, name) {
 		t.Errorf("clients call it %s, and the arguments are %q", name, c.Args)
 	}
-	usage := checkArgs(t, c.Args)
-	for _, env := range slices.Concat(c.Env, all.given.Spec.Template.Spec.Containers[0].Env) {
+	usage := readUsageByArgs(t, c.Args)
+	for _, env := range slices.Concat(c.Env, all.certificatesPatch.Spec.Template.Spec.Containers[0].Env) {
 		if strings.HasPrefix(env.Name, "LEDGER_") && !strings.Contains(usage, env.Name) {
 			t.Errorf("ledger serve reads no %s:\n%s", env.Name, usage)
 		}
@@ -104,8 +104,8 @@ func TestLedgerService(t *testing.T) {
 	if c.Env[0].Value != c.VolumeMounts[0].MountPath {
 		t.Errorf("it keeps its ledger in %s, and the volume is %s", c.Env[0].Value, c.VolumeMounts[0].MountPath)
 	}
-	mount := all.given.Spec.Template.Spec.Containers[0].VolumeMounts[0]
-	for _, env := range all.given.Spec.Template.Spec.Containers[0].Env {
+	mount := all.certificatesPatch.Spec.Template.Spec.Containers[0].VolumeMounts[0]
+	for _, env := range all.certificatesPatch.Spec.Template.Spec.Containers[0].Env {
 		if filepath.Dir(env.Value) != mount.MountPath {
 			t.Errorf("%s is %s, and the Secret is mounted at %s", env.Name, env.Value, mount.MountPath)
 		}
@@ -119,7 +119,7 @@ func TestLedgerCluster(t *testing.T) {
 	var nodes, clients corev1.Service
 	var set appsv1.StatefulSet
 	var budget policyv1.PodDisruptionBudget
-	texts := ledgerCluster(t)
+	texts := readLedgerCluster(t)
 	for n, into := range []any{&nodes, &set, &budget, &clients} {
 		if err := yaml.UnmarshalStrict(texts[n], into); err != nil {
 			t.Fatalf("object %d: %v", n, err)
@@ -140,7 +140,7 @@ func TestLedgerCluster(t *testing.T) {
 		}
 	}
 	c := set.Spec.Template.Spec.Containers[0]
-	usage, env := checkArgs(t, c.Args), map[string]string{}
+	usage, env := readUsageByArgs(t, c.Args), map[string]string{}
 	for _, e := range c.Env {
 		env[e.Name] = e.Value
 		if strings.HasPrefix(e.Name, "LEDGER_") && !strings.Contains(usage, e.Name) {
@@ -162,8 +162,8 @@ func TestLedgerCluster(t *testing.T) {
 	}
 }
 
-// ledgerCluster are the objects of the manifest of three nodes.
-func ledgerCluster(t *testing.T) [][]byte {
+// readLedgerCluster are the objects of the manifest of three nodes.
+func readLedgerCluster(t *testing.T) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("ledger-cluster", "ledger.yaml"))
 	if err != nil {
@@ -172,8 +172,8 @@ func ledgerCluster(t *testing.T) [][]byte {
 	return bytes.Split(text, []byte("\n---\n"))
 }
 
-// checkArgs has the program read its arguments, and returns what it says of them.
-func checkArgs(t *testing.T, args []string) string {
+// readUsageByArgs has the program read its arguments, and returns what it says of them.
+func readUsageByArgs(t *testing.T, args []string) string {
 	t.Helper()
 	if len(args) < 2 || args[0] != "ledger" {
 		t.Fatalf("the arguments are %q", args)
@@ -193,16 +193,16 @@ func checkArgs(t *testing.T, args []string) string {
 func TestKubeLedgerService(t *testing.T) {
 	t.Parallel()
 	_, service := readLedgerService(t)
-	for name, texts := range map[string][][]byte{"File": service, "Cluster": append([][]byte{service[0]}, ledgerCluster(t)...)} {
+	for name, texts := range map[string][][]byte{"File": service, "Cluster": append([][]byte{service[0]}, readLedgerCluster(t)...)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := kubetest.For(t, kubetest.Options{})
+			c := kubetest.StartForTest(t, kubetest.Options{})
 			for _, text := range texts {
 				var o unstructured.Unstructured
 				if err := yaml.Unmarshal(text, &o.Object); err != nil {
 					t.Fatal(err)
 				}
-				apply(t, c, []*unstructured.Unstructured{&o})
+				applyObjects(t, c, []*unstructured.Unstructured{&o})
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// build builds the manager's program as the image has it.
-func build(t *testing.T) string {
+// buildManager builds the manager's program as the image has it.
+func buildManager(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "..")
@@ -37,7 +37,7 @@ func runManager(t *testing.T, c *kubetest.ControlPlane, program string) *kubetes
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the manager to lead", func() bool {
+	waitUntil(t, "the manager to lead", func() bool {
 		leader, err := c.Leader(t.Context(), client.ObjectKey{Namespace: namespace, Name: infrav1.LeaderElectionID})
 		if err != nil {
 			t.Fatal(err)
@@ -47,23 +47,23 @@ func runManager(t *testing.T, c *kubetest.ControlPlane, program string) *kubetes
 	return running
 }
 
-// hasRights wants the manager to say of a cluster that it finds no credentials:
+// wantRights wants the manager to say of a cluster that it finds no credentials:
 // for that it has listed, watched, looked for Secrets, and patched.
-func hasRights(t *testing.T, api client.Client, running *kubetest.RunningManager, cluster client.ObjectKey) {
+func wantRights(t *testing.T, api client.Client, running *kubetest.RunningManager, cluster client.ObjectKey) {
 	t.Helper()
 	maas := &infrav1.MaasCluster{}
-	await(t, "the manager's word on the cluster", func() bool {
+	waitUntil(t, "the manager's word on the cluster", func() bool {
 		if err := api.Get(t.Context(), cluster, maas); err != nil {
 			t.Fatal(err)
 		}
 		found := conditions.Get(maas, infrav1.IdentityReadyCondition)
 		return found != nil && found.Reason == infrav1.CredentialsNotFoundReason
 	})
-	suffices(t, running)
+	wantNoForbidden(t, running)
 }
 
-// suffices holds that the shipped rights do.
-func suffices(t *testing.T, running *kubetest.RunningManager) {
+// wantNoForbidden holds that the shipped rights do.
+func wantNoForbidden(t *testing.T, running *kubetest.RunningManager) {
 	t.Helper()
 	log, err := os.ReadFile(running.Log)
 	if err != nil {

@@ -28,29 +28,29 @@ import (
 )
 
 const (
-	namespace   = "capmaas-system"
-	contractOf  = "v1beta2"
-	contractKey = "cluster.x-k8s.io/" + contractOf
-	components  = "infrastructure-components.yaml"
-	namespaced  = "infrastructure-components-namespaced.yaml"
-	first       = "v0.10.0"
+	namespace                = "capmaas-system"
+	contractVersion          = "v1beta2"
+	contractKey              = "cluster.x-k8s.io/" + contractVersion
+	componentsFile           = "infrastructure-components.yaml"
+	namespacedComponentsFile = "infrastructure-components-namespaced.yaml"
+	firstVersion             = "v0.10.0"
 )
 
-// manifests is the folder that "make manifests" writes for the first release.
-func manifests(t *testing.T) string {
+// makeManifests is the folder that "make manifests" writes for the first release.
+func makeManifests(t *testing.T) string {
 	t.Helper()
-	return release(t, t.TempDir(), first)
+	return makeRelease(t, t.TempDir(), firstVersion)
 }
 
-// release is the folder of a version that "make manifests" writes into another one.
-func release(t *testing.T, dist, version string) string {
+// makeRelease is the folder of a version that "make manifests" writes into another one.
+func makeRelease(t *testing.T, dist, version string) string {
 	t.Helper()
-	run(t, nil, "manifests", "DIST="+dist, "REGISTRY=registry.example/maas", "TAG="+version)
+	runMake(t, nil, "manifests", "DIST="+dist, "REGISTRY=registry.example/maas", "TAG="+version)
 	return filepath.Join(dist, "infrastructure-maas", version)
 }
 
-// run runs make.
-func run(t *testing.T, env []string, args ...string) {
+// runMake runs make.
+func runMake(t *testing.T, env []string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-C", "../.."}, args...)...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -62,12 +62,12 @@ func run(t *testing.T, env []string, args ...string) {
 	}
 }
 
-// configOf is the configuration of clusterctl beside the folder of a release.
-func configOf(folder string) string { return filepath.Join(folder, "../../clusterctl.yaml") }
+// clusterctlConfig is the configuration of clusterctl beside the folder of a release.
+func clusterctlConfig(folder string) string { return filepath.Join(folder, "../../clusterctl.yaml") }
 
-// objects are those of a file, the variables of which have their defaults, or
+// readObjects are those of a file, the variables of which have their defaults, or
 // these values.
-func objects(t *testing.T, file string, values map[string]string) []*unstructured.Unstructured {
+func readObjects(t *testing.T, file string, values map[string]string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -89,8 +89,8 @@ func objects(t *testing.T, file string, values map[string]string) []*unstructure
 	return read
 }
 
-// of are the objects of a kind.
-func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) []T {
+// objectsOfKind are the objects of a kind.
+func objectsOfKind[T any](t *testing.T, kind string, all []*unstructured.Unstructured) []T {
 	t.Helper()
 	var typed []T
 	for _, object := range all {
@@ -108,20 +108,20 @@ func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) []T 
 
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	folder := manifests(t)
-	for _, file := range []string{components, namespaced} {
+	folder := makeManifests(t)
+	for _, file := range []string{componentsFile, namespacedComponentsFile} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			all := objects(t, filepath.Join(folder, file), nil) // no variable needs a value
-			checkPlaces(t, all)
+			all := readObjects(t, filepath.Join(folder, file), nil) // no variable needs a value
+			checkNamespaces(t, all)
 			checkKinds(t, all)
 			checkDeployment(t, all)
 			checkNoVolume(t, all)
 			checkBudget(t, all)
-			checkRights(t, all, file == namespaced)
+			checkRights(t, all, file == namespacedComponentsFile)
 		})
 	}
-	t.Run("Variables", func(t *testing.T) { t.Parallel(); checkVariables(t, filepath.Join(folder, components)) })
+	t.Run("Variables", func(t *testing.T) { t.Parallel(); checkVariables(t, filepath.Join(folder, componentsFile)) })
 	t.Run("Metadata", func(t *testing.T) { t.Parallel(); checkMetadata(t, filepath.Join(folder, "metadata.yaml")) })
 }
 
@@ -152,7 +152,7 @@ func checkVariables(t *testing.T, file string) {
 	for name, flag := range flags {
 		_, values[name], _ = strings.Cut(flag, "=")
 	}
-	args := of[appsv1.Deployment](t, "Deployment", objects(t, file, values))[0].Spec.Template.Spec.Containers[0].Args
+	args := objectsOfKind[appsv1.Deployment](t, "Deployment", readObjects(t, file, values))[0].Spec.Template.Spec.Containers[0].Args
 	for name, flag := range flags {
 		if !slices.Contains(args, "--"+flag) {
 			t.Errorf("with %s=%s the arguments are %q, want --%s", name, values[name], args, flag)
@@ -168,9 +168,9 @@ var clusterWide = []string{
 	"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ValidatingWebhookConfiguration",
 }
 
-// checkPlaces: clusterctl wants one Namespace with everything in it, and all
+// checkNamespaces: clusterctl wants one Namespace with everything in it, and all
 // objects labelled.
-func checkPlaces(t *testing.T, all []*unstructured.Unstructured) {
+func checkNamespaces(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range all {
 		name := object.GetKind() + " " + object.GetName()
@@ -191,7 +191,7 @@ func checkPlaces(t *testing.T, all []*unstructured.Unstructured) {
 func checkKinds(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
 	var kinds []string
-	for _, crd := range of[apiextensionsv1.CustomResourceDefinition](t, "CustomResourceDefinition", all) {
+	for _, crd := range objectsOfKind[apiextensionsv1.CustomResourceDefinition](t, "CustomResourceDefinition", all) {
 		kinds = append(kinds, crd.Spec.Names.Kind)
 		if want := contract.CalculateCRDName(crd.Spec.Group, crd.Spec.Names.Kind); crd.Name != want {
 			t.Errorf("%s is called %s, want %s", crd.Spec.Names.Kind, crd.Name, want)
@@ -226,7 +226,7 @@ func checkKinds(t *testing.T, all []*unstructured.Unstructured) {
 // of pods.
 func checkDeployment(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
-	deployments := of[appsv1.Deployment](t, "Deployment", all)
+	deployments := objectsOfKind[appsv1.Deployment](t, "Deployment", all)
 	if len(deployments) != 1 {
 		t.Fatalf("%d Deployments, want 1", len(deployments))
 	}
@@ -245,7 +245,7 @@ func checkDeployment(t *testing.T, all []*unstructured.Unstructured) {
 		t.Fatal("there is not one container, called manager")
 	}
 	checkContainer(t, pod.Containers[0])
-	namespaces := of[corev1.Namespace](t, "Namespace", all)
+	namespaces := objectsOfKind[corev1.Namespace](t, "Namespace", all)
 	if len(namespaces) != 1 || namespaces[0].Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Error("the namespace does not enforce restricted pods")
 	}
@@ -253,7 +253,7 @@ func checkDeployment(t *testing.T, all []*unstructured.Unstructured) {
 
 func checkContainer(t *testing.T, c corev1.Container) {
 	t.Helper()
-	if c.Image != "registry.example/maas/capi-bridge:"+first {
+	if c.Image != "registry.example/maas/capi-bridge:"+firstVersion {
 		t.Errorf("image %s is not of REGISTRY and TAG", c.Image)
 	}
 	s := c.SecurityContext
@@ -280,7 +280,7 @@ func checkNoVolume(t *testing.T, all []*unstructured.Unstructured) {
 			t.Errorf("there is a %s, %s", kind, object.GetName())
 		}
 	}
-	for _, v := range of[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Volumes {
+	for _, v := range objectsOfKind[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Volumes {
 		if v.Secret == nil {
 			t.Errorf("the volume %s is no Secret", v.Name)
 		}
@@ -290,11 +290,11 @@ func checkNoVolume(t *testing.T, all []*unstructured.Unstructured) {
 // checkBudget: a drain leaves a manager.
 func checkBudget(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
-	budgets := of[policyv1.PodDisruptionBudget](t, "PodDisruptionBudget", all)
+	budgets := objectsOfKind[policyv1.PodDisruptionBudget](t, "PodDisruptionBudget", all)
 	if len(budgets) != 1 || budgets[0].Spec.MaxUnavailable.IntValue() != 1 {
 		t.Fatalf("the budgets are %+v", budgets)
 	}
-	d := of[appsv1.Deployment](t, "Deployment", all)[0]
+	d := objectsOfKind[appsv1.Deployment](t, "Deployment", all)[0]
 	if diff := cmp.Diff(d.Spec.Selector, budgets[0].Spec.Selector); diff != "" {
 		t.Errorf("the budget is of other pods: -Deployment +budget:\n%s", diff)
 	}
@@ -305,7 +305,7 @@ func checkBudget(t *testing.T, all []*unstructured.Unstructured) {
 func checkRights(t *testing.T, all []*unstructured.Unstructured, oneNamespace bool) {
 	t.Helper()
 	reads := map[string]bool{} // roles that read Secrets
-	for _, role := range of[rbacv1.ClusterRole](t, "ClusterRole", all) {
+	for _, role := range objectsOfKind[rbacv1.ClusterRole](t, "ClusterRole", all) {
 		for _, rule := range role.Rules {
 			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {
 				t.Errorf("%s allows wholesale: %v", role.Name, rule)
@@ -325,7 +325,7 @@ func checkRights(t *testing.T, all []*unstructured.Unstructured, oneNamespace bo
 		}
 	}
 	everywhere := 0
-	for _, binding := range of[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", all) {
+	for _, binding := range objectsOfKind[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding", all) {
 		if reads[binding.RoleRef.Name] {
 			everywhere++
 		}
@@ -333,7 +333,7 @@ func checkRights(t *testing.T, all []*unstructured.Unstructured, oneNamespace bo
 	if (everywhere == 0) != oneNamespace {
 		t.Errorf("%d bindings let Secrets of all namespaces be read; one namespace: %v", everywhere, oneNamespace)
 	}
-	for _, d := range of[appsv1.Deployment](t, "Deployment", all) {
+	for _, d := range objectsOfKind[appsv1.Deployment](t, "Deployment", all) {
 		if slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--namespace=$(POD_NAMESPACE)") != oneNamespace {
 			t.Errorf("arguments %q; one namespace: %v", d.Spec.Template.Spec.Containers[0].Args, oneNamespace)
 		}
@@ -354,12 +354,12 @@ func checkMetadata(t *testing.T, file string) {
 	if metadata.APIVersion != clusterctlv1.GroupVersion.String() || metadata.Kind != "Metadata" || len(metadata.ReleaseSeries) == 0 {
 		t.Fatalf("%s is no metadata: %+v", file, metadata)
 	}
-	if last := metadata.ReleaseSeries[len(metadata.ReleaseSeries)-1]; last.Contract != contractOf {
-		t.Errorf("release %d.%d has the contract %s, the kinds have %s", last.Major, last.Minor, last.Contract, contractOf)
+	if last := metadata.ReleaseSeries[len(metadata.ReleaseSeries)-1]; last.Contract != contractVersion {
+		t.Errorf("release %d.%d has the contract %s, the kinds have %s", last.Major, last.Minor, last.Contract, contractVersion)
 	}
 	// clusterctl asks for the series of the version that it upgrades from, before
 	// anything (cmd/clusterctl/client/cluster/upgrader_info.go, getUpgradeInfo).
-	for have, contract := range map[string]string{"v0.4.0": "v1beta1", "v0.6.1": "v1beta1", "v0.8.0": "v1beta1", "v0.9.0": contractOf} {
+	for have, contract := range map[string]string{"v0.4.0": "v1beta1", "v0.6.1": "v1beta1", "v0.8.0": "v1beta1", "v0.9.0": contractVersion} {
 		series := metadata.GetReleaseSeriesForVersion(version.MustParseSemantic(have))
 		if series == nil || series.Contract != contract {
 			t.Errorf("clusterctl refuses the upgrade from CAPMaaS %s: its series is %+v, want the contract %s", have, series, contract)

@@ -32,15 +32,15 @@ import (
 // namespace it sees nothing, and may not.
 func TestKubeNamespaced(t *testing.T) {
 	t.Parallel()
-	c := kubetest.For(t, kubetest.Options{})
+	c := kubetest.StartForTest(t, kubetest.Options{})
 	installNamespaced(t, c)
-	maas := sim.Start(t, sim.Model{
+	maas := sim.StartServer(t, sim.Model{
 		Subnets: []sim.SubnetModel{{CIDR: "10.0.0.0/24", DHCP: true, DynamicStart: "10.0.0.150", DynamicEnd: "10.0.0.250"}},
 		Hosts:   []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}},
 	})
-	tell(t, c, maas)
-	running := runManager(t, c, build(t))
-	api := typed(t, c)
+	createCredentials(t, c, maas)
+	running := runManager(t, c, buildManager(t))
+	api := newTypedClient(t, c)
 	theirs := makeStatic(t, c, api, "default")
 	ours := makeStatic(t, c, api, namespace)
 	t.Cleanup(func() {
@@ -48,7 +48,7 @@ func TestKubeNamespaced(t *testing.T) {
 			t.Logf("the machine's conditions: %+v\nthe manager: %s", ours.Status.Conditions, running.Tail())
 		}
 	})
-	await(t, "a machine that is ready", func() bool {
+	waitUntil(t, "a machine that is ready", func() bool {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(ours), ours); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestKubeNamespaced(t *testing.T) {
 	if err := api.Delete(t.Context(), ours); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the machine to be gone", func() bool {
+	waitUntil(t, "the machine to be gone", func() bool {
 		return apierrors.IsNotFound(api.Get(t.Context(), client.ObjectKeyFromObject(ours), ours))
 	})
 	if left := maas.Instances(); len(left) > 0 {
@@ -73,21 +73,21 @@ func TestKubeNamespaced(t *testing.T) {
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || len(theirs.Finalizers)+len(theirs.Status.Conditions) > 0 {
 		t.Errorf("it looked at another namespace's machine (%v): %v %v", err, theirs.Finalizers, theirs.Status.Conditions)
 	}
-	suffices(t, running)
-	mayNot(t, c)
-	showsMetrics(t, c, running)
+	wantNoForbidden(t, running)
+	wantForbidden(t, c)
+	checkMetricsAccess(t, c, running)
 }
 
 // installNamespaced has clusterctl install the manager of one namespace. Cluster
 // API's own managers do not run here, nor do their webhooks.
 func installNamespaced(t *testing.T, c *kubetest.ControlPlane) {
 	t.Helper()
-	config := configOf(manifests(t))
+	config := clusterctlConfig(makeManifests(t))
 	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, []byte(strings.Replace(string(text), components, namespaced, 1)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(strings.Replace(string(text), componentsFile, namespacedComponentsFile, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctl, err := c.NewClusterctl(t.Context(), config)
@@ -116,7 +116,7 @@ func makeStatic(t *testing.T, c *kubetest.ControlPlane, api client.Client, in st
 	if err != nil {
 		t.Fatal(err)
 	}
-	maasMachine := of[infrav1.MaasMachine](t, "MaasMachine", example)[0]
+	maasMachine := objectsOfKind[infrav1.MaasMachine](t, "MaasMachine", example)[0]
 	named := metav1.ObjectMeta{Namespace: in, Name: maasMachine.Name, Labels: map[string]string{clusterv1.ClusterNameLabel: maasMachine.Name}}
 	ref := func(kind string) clusterv1.ContractVersionedObjectReference {
 		return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: named.Name}
@@ -153,14 +153,14 @@ func makeStatic(t *testing.T, c *kubetest.ControlPlane, api client.Client, in st
 	return &maasMachine
 }
 
-// mayNot holds what the manager's account is refused in another namespace.
-func mayNot(t *testing.T, c *kubetest.ControlPlane) {
+// wantForbidden holds what the manager's account is refused in another namespace.
+func wantForbidden(t *testing.T, c *kubetest.ControlPlane) {
 	t.Helper()
 	config, err := c.ServiceAccountConfig(t.Context(), namespace, "capmaas-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
-	as, err := client.New(config, client.Options{Scheme: typed(t, c).Scheme()})
+	as, err := client.New(config, client.Options{Scheme: newTypedClient(t, c).Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func mayNot(t *testing.T, c *kubetest.ControlPlane) {
 	}
 }
 
-// showsMetrics: the manager's metrics are for those alone who are bound to the
+// checkMetricsAccess: the manager's metrics are for those alone who are bound to the
 // shipped role.
-func showsMetrics(t *testing.T, c *kubetest.ControlPlane, running *kubetest.RunningManager) {
+func checkMetricsAccess(t *testing.T, c *kubetest.ControlPlane, running *kubetest.RunningManager) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "prometheus"}}
 	if err := c.Client.Create(t.Context(), account); err != nil {
@@ -201,7 +201,7 @@ func showsMetrics(t *testing.T, c *kubetest.ControlPlane, running *kubetest.Runn
 	if config, err = c.ServiceAccountConfig(t.Context(), account.Namespace, account.Name); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the metrics", func() bool {
+	waitUntil(t, "the metrics", func() bool {
 		status, text := scrape(t, running, config.BearerToken)
 		return status == http.StatusOK && strings.Contains(text, "capmaas_maas_requests_total")
 	})

@@ -22,8 +22,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// newer is the release that clusterctl upgrades to.
-const newer = "v0.10.1"
+// newerVersion is the release that clusterctl upgrades to.
+const newerVersion = "v0.10.1"
 
 // upgraded is what a manager of another release finds.
 type upgraded struct {
@@ -32,32 +32,32 @@ type upgraded struct {
 	machine *infrav1.MaasMachine // as the manager before left it
 }
 
-// upgrade has clusterctl put another release in the place of one that has made a
+// upgradeRelease has clusterctl put another release in the place of one that has made a
 // machine. All that is the user's or the fleet's stays.
-func upgrade(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl, api client.Client, old *kubetest.RunningManager) upgraded {
+func upgradeRelease(t *testing.T, c *kubetest.ControlPlane, ctl *kubetest.Clusterctl, api client.Client, old *kubetest.RunningManager) upgraded {
 	t.Helper()
-	maas := sim.Start(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}}})
-	tell(t, c, maas)
+	maas := sim.StartServer(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384}}})
+	createCredentials(t, c, maas)
 	before := awaitMachine(t, api)
-	stays := lasting(t, c)
+	stays := listLastingObjects(t, c)
 
 	old.Stop()
 	maas.ResetJournal()
-	if plan, err := ctl.Run(t.Context(), "upgrade", "plan"); err != nil || !strings.Contains(string(plan), newer) {
-		t.Errorf("the plan has no %s: %v\n%s", newer, err, plan)
+	if plan, err := ctl.Run(t.Context(), "upgrade", "plan"); err != nil || !strings.Contains(string(plan), newerVersion) {
+		t.Errorf("the plan has no %s: %v\n%s", newerVersion, err, plan)
 	}
-	if _, err := ctl.Run(t.Context(), "upgrade", "apply", "--infrastructure", namespace+"/maas:"+newer); err != nil {
+	if _, err := ctl.Run(t.Context(), "upgrade", "apply", "--infrastructure", namespace+"/maas:"+newerVersion); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(stays, lasting(t, c)); diff != "" {
+	if diff := cmp.Diff(stays, listLastingObjects(t, c)); diff != "" {
 		t.Errorf("not all of it outlived the upgrade: -before +after:\n%s", diff)
 	}
 	return upgraded{api, maas, before}
 }
 
-// goesOn holds that the next manager goes on with the machine without a change
+// wantMachineUnchanged holds that the next manager goes on with the machine without a change
 // in MAAS.
-func (u upgraded) goesOn(t *testing.T, begin func()) {
+func (u upgraded) wantMachineUnchanged(t *testing.T, begin func()) {
 	t.Helper()
 	// Whoever shows this has looked at the machine after it.
 	if err := u.maas.EditMachine(*u.machine.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("off")}); err != nil {
@@ -65,13 +65,13 @@ func (u upgraded) goesOn(t *testing.T, begin func()) {
 	}
 	begin()
 	now := &infrav1.MaasMachine{}
-	await(t, "the next manager to look at the machine", func() bool {
+	waitUntil(t, "the next manager to look at the machine", func() bool {
 		if err := u.api.Get(t.Context(), client.ObjectKeyFromObject(u.machine), now); err != nil {
 			t.Fatal(err)
 		}
 		return !now.Status.MachinePowered
 	})
-	if diff := cmp.Diff(keptOf(u.machine), keptOf(now)); diff != "" {
+	if diff := cmp.Diff(keptParts(u.machine), keptParts(now)); diff != "" {
 		t.Errorf("the machine is another: -before +after:\n%s", diff)
 	}
 	for _, call := range u.maas.Journal().Calls {
@@ -81,13 +81,13 @@ func (u upgraded) goesOn(t *testing.T, begin func()) {
 	}
 }
 
-// keptOf is what a manager leaves as it is.
-func keptOf(m *infrav1.MaasMachine) any {
+// keptParts is what a manager leaves as it is.
+func keptParts(m *infrav1.MaasMachine) any {
 	return []any{m.UID, m.Annotations, m.Labels, m.Finalizers, m.OwnerReferences, m.Spec}
 }
 
-// tell gives the manager a MAAS.
-func tell(t *testing.T, c *kubetest.ControlPlane, maas *sim.Server) {
+// createCredentials gives the manager a MAAS.
+func createCredentials(t *testing.T, c *kubetest.ControlPlane, maas *sim.Server) {
 	t.Helper()
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	for _, o := range []client.Object{
@@ -108,7 +108,7 @@ func awaitMachine(t *testing.T, api client.Client) *infrav1.MaasMachine {
 	clusters, machines := &infrav1.MaasClusterList{}, &infrav1.MaasMachineList{}
 	nameless := func(c infrav1.MaasCluster) bool { return !conditions.IsTrue(&c, infrav1.DNSReadyCondition) }
 	ready := func(m infrav1.MaasMachine) bool { return conditions.IsTrue(&m, infrav1.ReadyCondition) }
-	await(t, "a machine that is ready", func() bool {
+	waitUntil(t, "a machine that is ready", func() bool {
 		for _, list := range []client.ObjectList{clusters, machines} {
 			if err := api.List(t.Context(), list, client.InNamespace("default")); err != nil {
 				t.Fatal(err)
@@ -125,9 +125,9 @@ func awaitMachine(t *testing.T, api client.Client) *infrav1.MaasMachine {
 	return &machines.Items[slices.IndexFunc(machines.Items, ready)]
 }
 
-// lasting are the objects that an upgrade leaves where they are, by their UIDs,
+// listLastingObjects are the objects that an upgrade leaves where they are, by their UIDs,
 // which objects that were made again do not have.
-func lasting(t *testing.T, c *kubetest.ControlPlane) map[string]types.UID {
+func listLastingObjects(t *testing.T, c *kubetest.ControlPlane) map[string]types.UID {
 	t.Helper()
 	secrets, configs, crds := &corev1.SecretList{}, &corev1.ConfigMapList{}, &apiextensionsv1.CustomResourceDefinitionList{}
 	for _, list := range []client.ObjectList{secrets, configs} {

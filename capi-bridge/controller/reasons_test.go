@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
 )
 
-// parsed are the files of a pattern, without tests.
-func parsed(t *testing.T, pattern string) map[string]*ast.File {
+// parseFiles are the files of a pattern, without tests.
+func parseFiles(t *testing.T, pattern string) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
@@ -36,8 +36,8 @@ func parsed(t *testing.T, pattern string) map[string]*ast.File {
 	return files
 }
 
-// texts are the string constants of files whose name or type ends so, by name.
-func texts(files map[string]*ast.File, ending string) map[string]string {
+// stringConstants are the string constants of files whose name or type ends so, by name.
+func stringConstants(files map[string]*ast.File, ending string) map[string]string {
 	found := map[string]string{}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -56,9 +56,9 @@ func texts(files map[string]*ast.File, ending string) map[string]string {
 	return found
 }
 
-// setIn calls f with each name that a function of the file uses as a value: not
+// visitUsedNames calls f with each name that a function of the file uses as a value: not
 // what it compares others with.
-func setIn(file *ast.File, f func(name string)) {
+func visitUsedNames(file *ast.File, f func(name string)) {
 	var walk func(ast.Node) bool
 	walk = func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -83,18 +83,18 @@ func setIn(file *ast.File, f func(name string)) {
 // users, and they are told of no other.
 func TestReasonsAreSetAndDocumented(t *testing.T) {
 	t.Parallel()
-	api := parsed(t, "../api/v1beta1/conditions_*.go")
-	reasons, types := texts(api, "Reason"), texts(api, "Condition")
+	api := parseFiles(t, "../api/v1beta1/conditions_*.go")
+	reasons, types := stringConstants(api, "Reason"), stringConstants(api, "Condition")
 	if len(reasons) < 50 || len(types) < 15 {
 		t.Fatalf("found %d reasons and %d conditions; they are not where they were", len(reasons), len(types))
 	}
 	set := map[string]bool{}
 	for _, pattern := range []string{"*.go", "*/*.go", "../identity/*.go", "../api/v1beta1/tolerant.go"} {
-		for _, file := range parsed(t, pattern) {
-			setIn(file, func(name string) { set[reasons[name]] = true })
+		for _, file := range parseFiles(t, pattern) {
+			visitUsedNames(file, func(name string) { set[reasons[name]] = true })
 		}
 	}
-	for name, kind := range texts(parsed(t, "../../engine/errors.go"), "ErrorType") {
+	for name, kind := range stringConstants(parseFiles(t, "../../engine/errors.go"), "ErrorType") {
 		if !slices.Contains(slices.Collect(maps.Values(reasons)), kind) {
 			t.Errorf("the engine's error %s becomes a reason that the API does not have", name)
 		}
@@ -137,12 +137,12 @@ var documentedKinds = map[string]string{"cluster": "MaasCluster", "machine": "Ma
 // gives it by name.
 func TestReasonsOfConditions(t *testing.T) {
 	t.Parallel()
-	api := parsed(t, "../api/v1beta1/conditions_*.go")
-	reasons, types := texts(api, "Reason"), texts(api, "Condition")
+	api := parseFiles(t, "../api/v1beta1/conditions_*.go")
+	reasons, types := stringConstants(api, "Reason"), stringConstants(api, "Condition")
 	documented, pairs := controllertest.DocumentedConditions(t), 0
-	for name, file := range parsed(t, "*/*.go") {
-		settings(file, func(kind, reason, message ast.Expr) {
-			condition, why := types[nameOf(kind)], reasons[nameOf(reason)]
+	for name, file := range parseFiles(t, "*/*.go") {
+		visitConditionCalls(file, func(kind, reason, message ast.Expr) {
+			condition, why := types[lastIdentifier(kind)], reasons[lastIdentifier(reason)]
 			if condition == "" || why == "" {
 				return // it is a variable
 			}
@@ -152,7 +152,7 @@ func TestReasonsOfConditions(t *testing.T) {
 			}
 			text, literal := message.(*ast.BasicLit)
 			silent := condition == infrav1.DNSAttachedCondition || condition == infrav1.LXDVMDeployedCondition || why == infrav1.ReadyReason || why == infrav1.NotDeletingReason
-			if literal && text.Value == `""` && !silent && outbox.Note(&metav1.Condition{Reason: why}) == why {
+			if literal && text.Value == `""` && !silent && outbox.NoteForCondition(&metav1.Condition{Reason: why}) == why {
 				t.Errorf("%s: an event of %s would only say %s", name, condition, why)
 			}
 		})
@@ -162,15 +162,15 @@ func TestReasonsOfConditions(t *testing.T) {
 	}
 }
 
-// settings calls f with each condition that is set, and with what.
-func settings(file *ast.File, f func(kind, reason, message ast.Expr)) {
+// visitConditionCalls calls f with each condition that is set, and with what.
+func visitConditionCalls(file *ast.File, f func(kind, reason, message ast.Expr)) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
 		last := len(call.Args)
-		switch nameOf(call.Fun) {
+		switch lastIdentifier(call.Fun) {
 		case "setTrue", "setFalse":
 			f(call.Args[0], call.Args[last-2], call.Args[last-1])
 		case "setCondition":
@@ -182,8 +182,8 @@ func settings(file *ast.File, f func(kind, reason, message ast.Expr)) {
 	})
 }
 
-// nameOf is the last part of a name; empty for other expressions.
-func nameOf(e ast.Expr) string {
+// lastIdentifier is the last part of a name; empty for other expressions.
+func lastIdentifier(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
 		return e.Sel.Name

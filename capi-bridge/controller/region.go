@@ -10,12 +10,12 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// noMark stands in AcceptMAASAnnotation for a MAAS without a mark.
-const noMark = "none"
+// noRegionMark stands in AcceptMAASAnnotation for a MAAS without a mark.
+const noRegionMark = "none"
 
-// SiteOf finds the MAAS of a cluster, and refuses another one than the cluster was made
+// FindSite finds the MAAS of a cluster, and refuses another one than the cluster was made
 // in: all that the cluster has would seem to be gone there.
-func SiteOf(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site, error) {
+func FindSite(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site, error) {
 	site, err := sites.Site(ctx, maas)
 	known := maas.Annotations[RegionAnnotation]
 	if err != nil || known == "" {
@@ -25,12 +25,12 @@ func SiteOf(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Site,
 	if err != nil || mark == known {
 		return site, err
 	}
-	shown := cmp.Or(mark, noMark)
+	shown := cmp.Or(mark, noRegionMark)
 	if maas.Annotations[infrav1.AcceptMAASAnnotation] == shown {
 		return site, nil
 	}
 	return nil, &CredentialsError{
-		Reason: infrav1.AnotherMAASReason, Anew: site.Anew,
+		Reason: infrav1.AnotherMAASReason, RecheckAfter: site.KeyRecheckAfter,
 		Message: fmt.Sprintf("the credentials are for another MAAS than MaasCluster %s was made in: that one has the mark %s, and this one %s",
 			client.ObjectKeyFromObject(maas), known, shown),
 		Hint: fmt.Sprintf("Let the identity name the former MAAS. If this is the same one, restored or without its tag maaslxd-region, annotate the MaasCluster with %s=%s.",

@@ -32,9 +32,9 @@ func (c Credentials) String() string { return c.Endpoint + " by the key of " + c
 // GoString leaves the key out, too.
 func (c Credentials) GoString() string { return c.String() }
 
-// sum tells credentials apart without showing them. Where they were found makes
+// digest tells credentials apart without showing them. Where they were found makes
 // no difference.
-func (c Credentials) sum(more ...string) string {
+func (c Credentials) digest(more ...string) string {
 	h := sha256.New()
 	for _, part := range append([]string{c.Endpoint, c.APIKey, c.CABundle, fmt.Sprint(c.AllowTakeOver, c.OfTenant), fmt.Sprintf("%q", c.Limits)}, more...) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)

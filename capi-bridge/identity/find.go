@@ -43,14 +43,14 @@ type Finder struct {
 func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (Credentials, error) {
 	switch {
 	case ref != nil && ref.Kind == infrav1.IdentityKindSecret:
-		return f.ofTenant(ctx, ref.Name, namespace)
+		return f.readTenantSecret(ctx, ref.Name, namespace)
 	case ref != nil:
-		return f.ofIdentity(ctx, ref.Name, namespace)
+		return f.readIdentity(ctx, ref.Name, namespace)
 	case len(f.DefaultNamespaces) > 0 && !slices.Contains(f.DefaultNamespaces, namespace):
 		return Credentials{}, deniedError("Name a MaasClusterIdentity, or a Secret of the namespace, in spec.identityRef; or let the administrator add the namespace to --default-credentials-namespaces.",
 			"clusters of the namespace %s may not use the manager's own credentials", namespace)
 	}
-	for _, look := range []func(context.Context) (Credentials, bool, error){f.managersOwn, f.ofBootstrapSecret, f.ofEnvironment} {
+	for _, look := range []func(context.Context) (Credentials, bool, error){f.readManagerCredentials, f.readBootstrapSecret, f.readEnvironment} {
 		if found, ok, err := look(ctx); ok || err != nil {
 			found.AllowTakeOver = f.AllowTakeOver
 			return found, err
@@ -62,10 +62,10 @@ func (f Finder) Find(ctx context.Context, ref *infrav1.MaasIdentityReference, na
 		"there are no credentials of a MAAS in the namespace %s", f.Namespace)
 }
 
-// ofIdentity reads a MaasClusterIdentity and its Secret.
-func (f Finder) ofIdentity(ctx context.Context, name, namespace string) (Credentials, error) {
+// readIdentity reads a MaasClusterIdentity and its Secret.
+func (f Finder) readIdentity(ctx context.Context, name, namespace string) (Credentials, error) {
 	var id infrav1.MaasClusterIdentity
-	found, err := f.read(ctx, "MaasClusterIdentity", client.ObjectKey{Name: name}, &id)
+	found, err := f.readObject(ctx, "MaasClusterIdentity", client.ObjectKey{Name: name}, &id)
 	switch {
 	case err != nil:
 		return Credentials{}, err
@@ -92,15 +92,15 @@ func (f Finder) ofIdentity(ctx context.Context, name, namespace string) (Credent
 	}
 	c := Credentials{
 		Endpoint: id.Spec.Endpoint, EndpointFrom: "MaasClusterIdentity " + name + ", spec.endpoint",
-		APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from, CABundle: id.Spec.CABundle,
+		APIKey: trimmedValue(secret.Data[infrav1.CredentialsKey]), KeyFrom: from, CABundle: id.Spec.CABundle,
 		AllowTakeOver: id.Spec.AllowTakeOver, Limits: id.Spec.Limits,
 	}
 	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// ofTenant reads a Secret of the cluster's own namespace, by which a tenant brings a
+// readTenantSecret reads a Secret of the cluster's own namespace, by which a tenant brings a
 // MAAS of its own.
-func (f Finder) ofTenant(ctx context.Context, name, namespace string) (Credentials, error) {
+func (f Finder) readTenantSecret(ctx context.Context, name, namespace string) (Credentials, error) {
 	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {
 	case err != nil:
@@ -110,21 +110,21 @@ func (f Finder) ofTenant(ctx context.Context, name, namespace string) (Credentia
 			"there is no %s, which spec.identityRef names", from)
 	}
 	c := Credentials{
-		Endpoint: text(secret.Data[infrav1.EndpointKey]), EndpointFrom: from, APIKey: text(secret.Data[infrav1.CredentialsKey]), KeyFrom: from,
+		Endpoint: trimmedValue(secret.Data[infrav1.EndpointKey]), EndpointFrom: from, APIKey: trimmedValue(secret.Data[infrav1.CredentialsKey]), KeyFrom: from,
 		CABundle: string(secret.Data[caBundleKey]), OfTenant: true,
 	}
 	return c, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// managersOwn are the Secret and the ConfigMap that are the manager's own.
-func (f Finder) managersOwn(ctx context.Context) (Credentials, bool, error) {
+// readManagerCredentials are the Secret and the ConfigMap that are the manager's own.
+func (f Finder) readManagerCredentials(ctx context.Context) (Credentials, bool, error) {
 	secret, keyFrom, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.CredentialsSecret})
 	if err != nil {
 		return Credentials{}, false, err
 	}
 	var config corev1.ConfigMap
 	key := client.ObjectKey{Namespace: f.Namespace, Name: infrav1.EndpointConfigMap}
-	found, err := f.read(ctx, "ConfigMap", key, &config)
+	found, err := f.readObject(ctx, "ConfigMap", key, &config)
 	if err != nil || secret == nil && !found {
 		return Credentials{}, false, err
 	}
@@ -133,26 +133,26 @@ func (f Finder) managersOwn(ctx context.Context) (Credentials, bool, error) {
 		CABundle: config.Data[caBundleKey], KeyFrom: keyFrom,
 	}
 	if secret != nil {
-		c.APIKey = text(secret.Data[infrav1.CredentialsKey])
+		c.APIKey = trimmedValue(secret.Data[infrav1.CredentialsKey])
 	}
 	return c, true, c.checkComplete(infrav1.EndpointKey, infrav1.CredentialsKey)
 }
 
-// ofBootstrapSecret is the Secret that an earlier provider was installed with.
-func (f Finder) ofBootstrapSecret(ctx context.Context) (Credentials, bool, error) {
+// readBootstrapSecret is the Secret that an earlier provider was installed with.
+func (f Finder) readBootstrapSecret(ctx context.Context) (Credentials, bool, error) {
 	secret, from, err := f.readSecret(ctx, client.ObjectKey{Namespace: f.Namespace, Name: infrav1.BootstrapSecret})
 	if err != nil || secret == nil {
 		return Credentials{}, false, err
 	}
 	c := Credentials{
-		Endpoint: text(secret.Data[infrav1.BootstrapSecretEndpointKey]), EndpointFrom: from,
-		APIKey: text(secret.Data[infrav1.BootstrapSecretAPIKeyKey]), KeyFrom: from,
+		Endpoint: trimmedValue(secret.Data[infrav1.BootstrapSecretEndpointKey]), EndpointFrom: from,
+		APIKey: trimmedValue(secret.Data[infrav1.BootstrapSecretAPIKeyKey]), KeyFrom: from,
 	}
 	return c, true, c.checkComplete(infrav1.BootstrapSecretEndpointKey, infrav1.BootstrapSecretAPIKeyKey)
 }
 
-// ofEnvironment is the manager's own. Each of the two has two names.
-func (f Finder) ofEnvironment(context.Context) (Credentials, bool, error) {
+// readEnvironment is the manager's own. Each of the two has two names.
+func (f Finder) readEnvironment(context.Context) (Credentials, bool, error) {
 	if f.Getenv == nil {
 		return Credentials{}, false, nil
 	}
@@ -184,16 +184,16 @@ func (c Credentials) checkComplete(endpointKey, keyKey string) error {
 // readSecret reads one, and says how to call it. None is nil.
 func (f Finder) readSecret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, string, error) {
 	var secret corev1.Secret
-	found, err := f.read(ctx, "Secret", key, &secret)
+	found, err := f.readObject(ctx, "Secret", key, &secret)
 	if err != nil || !found {
 		return nil, "Secret " + key.String(), err
 	}
 	return &secret, "Secret " + key.String(), nil
 }
 
-// read reads an object and says whether it is there. What the manager may not
+// readObject reads an object and says whether it is there. What the manager may not
 // read is denied.
-func (f Finder) read(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
+func (f Finder) readObject(ctx context.Context, kind string, key client.ObjectKey, into client.Object) (bool, error) {
 	err := f.Reader.Get(ctx, key, into)
 	name := strings.TrimPrefix(key.String(), "/")
 	switch {
@@ -207,8 +207,8 @@ func (f Finder) read(ctx context.Context, kind string, key client.ObjectKey, int
 	return false, err
 }
 
-// text is a Secret's value without the line end that files bring along.
-func text(value []byte) string { return strings.TrimSpace(string(value)) }
+// trimmedValue is a Secret's value without the line end that files bring along.
+func trimmedValue(value []byte) string { return strings.TrimSpace(string(value)) }
 
 func readPEM(given string) (string, error) {
 	if given == "" || strings.Contains(given, "-----BEGIN") {

@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	own  = infrav1.DefaultNamespace
-	team = "team-a"
+	managerNamespace = infrav1.DefaultNamespace
+	team             = "team-a"
 	// key is the API key of no MAAS.
 	key = "consumerPart00001:tokenPart000000002:secretPart00000000000000003"
 )
 
-func secret(namespace, name string, data ...string) *corev1.Secret {
+func newSecret(namespace, name string, data ...string) *corev1.Secret {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
 	for i := 0; i < len(data); i += 2 {
 		s.Data[data[i]] = []byte(data[i+1])
@@ -42,23 +42,23 @@ func secret(namespace, name string, data ...string) *corev1.Secret {
 	return s
 }
 
-func config(data ...string) *corev1.ConfigMap {
-	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: infrav1.EndpointConfigMap}, Data: map[string]string{}}
+func newEndpointConfigMap(data ...string) *corev1.ConfigMap {
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: infrav1.EndpointConfigMap}, Data: map[string]string{}}
 	for i := 0; i < len(data); i += 2 {
 		c.Data[data[i]] = data[i+1]
 	}
 	return c
 }
 
-func ident(name, endpoint, secretNamespace string, may *infrav1.AllowedNamespaces) *infrav1.MaasClusterIdentity {
+func newIdentity(name, endpoint, secretNamespace string, may *infrav1.AllowedNamespaces) *infrav1.MaasClusterIdentity {
 	return &infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.MaasClusterIdentitySpec{
 		Endpoint: endpoint, SecretRef: infrav1.SecretReference{Name: name + "-key", Namespace: secretNamespace}, AllowedNamespaces: may,
 	}}
 }
 
-// reader is an API server in memory that has copies of the objects: it writes
+// newReader is an API server in memory that has copies of the objects: it writes
 // resource versions into what it is given, and parallel tests share that.
-func reader(t *testing.T, objects ...client.Object) client.Client {
+func newReader(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	var copies []client.Object
 	for _, o := range objects {
@@ -71,7 +71,7 @@ func reader(t *testing.T, objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(copies...).Build()
 }
 
-func environ(pairs ...string) func(string) string {
+func newGetenv(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
@@ -98,94 +98,94 @@ func TestFind(t *testing.T) {
 	}{
 		"Own": {
 			reason:   "The manager's own Secret and ConfigMap come first.",
-			objects:  []client.Object{secret(own, "maas-credentials", "apiKey", key+"\n"), config("maasEndpoint", " http://own/MAAS\n"), secret(own, "capmaas-manager-bootstrap-credentials", "MAAS_ENDPOINT", "http://old/MAAS", "MAAS_API_KEY", key)},
-			env:      environ("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key),
+			objects:  []client.Object{newSecret(managerNamespace, "maas-credentials", "apiKey", key+"\n"), newEndpointConfigMap("maasEndpoint", " http://own/MAAS\n"), newSecret(managerNamespace, "capmaas-manager-bootstrap-credentials", "MAAS_ENDPOINT", "http://old/MAAS", "MAAS_API_KEY", key)},
+			env:      newGetenv("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key),
 			endpoint: "http://own/MAAS",
 		},
 		"Bootstrap": {
 			reason:   "Then the Secret of an earlier provider.",
-			objects:  []client.Object{secret(own, "capmaas-manager-bootstrap-credentials", "MAAS_ENDPOINT", "http://old/MAAS", "MAAS_API_KEY", key)},
-			env:      environ("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key),
+			objects:  []client.Object{newSecret(managerNamespace, "capmaas-manager-bootstrap-credentials", "MAAS_ENDPOINT", "http://old/MAAS", "MAAS_API_KEY", key)},
+			env:      newGetenv("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key),
 			endpoint: "http://old/MAAS",
 		},
-		"Environment":      {reason: "Then the environment.", env: environ("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key), endpoint: "http://env/MAAS"},
-		"EnvironmentNames": {reason: "It has two names for each.", env: environ("MAAS_API_URL", "http://env2/MAAS", "MAAS_API_TOKEN", key), endpoint: "http://env2/MAAS"},
-		"EnvironmentHalf":  {reason: "A half is none.", env: environ("MAAS_API_URL", "http://env2/MAAS"), failure: "CredentialsNotFound", says: "environment has no MAAS_API_KEY"},
-		"EnvironmentCA":    {reason: "A path that leads nowhere is a mistake.", env: environ("MAAS_API_URL", "https://e", "MAAS_API_KEY", key, "MAAS_API_CACERT", "/nowhere.pem"), failure: "InvalidSpec", says: "MAAS_API_CACERT"},
+		"Environment":      {reason: "Then the environment.", env: newGetenv("MAAS_ENDPOINT", "http://env/MAAS", "MAAS_API_KEY", key), endpoint: "http://env/MAAS"},
+		"EnvironmentNames": {reason: "It has two names for each.", env: newGetenv("MAAS_API_URL", "http://env2/MAAS", "MAAS_API_TOKEN", key), endpoint: "http://env2/MAAS"},
+		"EnvironmentHalf":  {reason: "A half is none.", env: newGetenv("MAAS_API_URL", "http://env2/MAAS"), failure: "CredentialsNotFound", says: "environment has no MAAS_API_KEY"},
+		"EnvironmentCA":    {reason: "A path that leads nowhere is a mistake.", env: newGetenv("MAAS_API_URL", "https://e", "MAAS_API_KEY", key, "MAAS_API_CACERT", "/nowhere.pem"), failure: "InvalidSpec", says: "MAAS_API_CACERT"},
 		"Nothing":          {reason: "Nobody said anything.", failure: "CredentialsNotFound", says: "namespace capmaas-system"},
 		"NoConfigMap": {
-			reason: "A Secret alone does not say where MAAS is.", objects: []client.Object{secret(own, "maas-credentials", "apiKey", key)},
+			reason: "A Secret alone does not say where MAAS is.", objects: []client.Object{newSecret(managerNamespace, "maas-credentials", "apiKey", key)},
 			failure: "CredentialsNotFound", says: "ConfigMap capmaas-system/capmaas-config has no maasEndpoint",
 		},
 		"NoSecret": {
-			reason: "A ConfigMap alone has no key.", objects: []client.Object{config("maasEndpoint", "http://own/MAAS")},
+			reason: "A ConfigMap alone has no key.", objects: []client.Object{newEndpointConfigMap("maasEndpoint", "http://own/MAAS")},
 			failure: "CredentialsNotFound", says: "Secret capmaas-system/maas-credentials has no apiKey",
 		},
 		"OtherNamespace": {
-			reason: "Secrets of other namespaces are none of ours.", objects: []client.Object{secret(team, "maas-credentials", "apiKey", key), config("maasEndpoint", "http://own/MAAS")},
+			reason: "Secrets of other namespaces are none of ours.", objects: []client.Object{newSecret(team, "maas-credentials", "apiKey", key), newEndpointConfigMap("maasEndpoint", "http://own/MAAS")},
 			failure: "CredentialsNotFound", says: "Secret capmaas-system/maas-credentials",
 		},
 		"Identity": {
 			reason: "An identity wins over the manager's own.", ref: ref,
-			objects:  []client.Object{ident("lab", "http://lab/MAAS", "", everybody), secret(own, "lab-key", "apiKey", key), config("maasEndpoint", "http://own/MAAS")},
+			objects:  []client.Object{newIdentity("lab", "http://lab/MAAS", "", everybody), newSecret(managerNamespace, "lab-key", "apiKey", key), newEndpointConfigMap("maasEndpoint", "http://own/MAAS")},
 			endpoint: "http://lab/MAAS",
 		},
 		"IdentitySecretElsewhere": {
 			reason: "Who makes identities could have any Secret's apiKey sent anywhere.", ref: ref,
-			objects: []client.Object{ident("lab", "http://lab/MAAS", "vault", everybody), secret("vault", "lab-key", "apiKey", key)},
+			objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "vault", everybody), newSecret("vault", "lab-key", "apiKey", key)},
 			failure: "IdentityNotAllowed", says: "Secret of the namespace vault",
 		},
 		"IdentitySecretInOwn": {
 			reason: "The manager's own namespace may be named.", ref: ref,
-			objects: []client.Object{ident("lab", "http://lab/MAAS", own, everybody), secret(own, "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
+			objects: []client.Object{newIdentity("lab", "http://lab/MAAS", managerNamespace, everybody), newSecret(managerNamespace, "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
 		},
 		"Tenant": {
 			reason: "A tenant brings a MAAS of its own.", ref: &infrav1.MaasIdentityReference{Kind: infrav1.IdentityKindSecret, Name: "mine"},
-			objects: []client.Object{secret(team, "mine", "apiKey", key, "maasEndpoint", "http://mine/MAAS"), secret(own, "mine", "apiKey", key)}, endpoint: "http://mine/MAAS",
+			objects: []client.Object{newSecret(team, "mine", "apiKey", key, "maasEndpoint", "http://mine/MAAS"), newSecret(managerNamespace, "mine", "apiKey", key)}, endpoint: "http://mine/MAAS",
 		},
 		"TenantOfAnother": {
 			reason: "A Secret of another namespace is another tenant's.", ref: &infrav1.MaasIdentityReference{Kind: infrav1.IdentityKindSecret, Name: "theirs"},
-			objects: []client.Object{secret("team-b", "theirs", "apiKey", key, "maasEndpoint", "http://theirs/MAAS")},
+			objects: []client.Object{newSecret("team-b", "theirs", "apiKey", key, "maasEndpoint", "http://theirs/MAAS")},
 			failure: "CredentialsNotFound", says: "Secret team-a/theirs",
 		},
 		"IdentityMissing":       {reason: "A name that is none.", ref: ref, failure: "IdentityNotFound", says: "MaasClusterIdentity lab"},
-		"IdentitySecretMissing": {reason: "Its Secret is not there.", ref: ref, objects: []client.Object{ident("lab", "http://lab/MAAS", "", everybody)}, failure: "CredentialsNotFound", says: "Secret capmaas-system/lab-key"},
+		"IdentitySecretMissing": {reason: "Its Secret is not there.", ref: ref, objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", everybody)}, failure: "CredentialsNotFound", says: "Secret capmaas-system/lab-key"},
 		"IdentityKeyMissing": {
-			reason: "Its Secret has another key.", ref: ref, objects: []client.Object{ident("lab", "http://lab/MAAS", "", everybody), secret(own, "lab-key", "apikey", key)},
+			reason: "Its Secret has another key.", ref: ref, objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", everybody), newSecret(managerNamespace, "lab-key", "apikey", key)},
 			failure: "CredentialsNotFound", says: "has no apiKey",
 		},
 		"NobodyAllowed": {
-			reason: "Without allowedNamespaces nobody may.", ref: ref, objects: []client.Object{ident("lab", "http://lab/MAAS", "", nil), secret(own, "lab-key", "apiKey", key)},
+			reason: "Without allowedNamespaces nobody may.", ref: ref, objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", nil), newSecret(managerNamespace, "lab-key", "apiKey", key)},
 			failure: "IdentityNotAllowed", says: "namespace team-a",
 		},
 		"OthersAllowed": {
 			reason: "The list does not have the namespace.", ref: ref,
-			objects: []client.Object{ident("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{List: []string{"team-b"}}), secret(own, "lab-key", "apiKey", key)},
+			objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{List: []string{"team-b"}}), newSecret(managerNamespace, "lab-key", "apiKey", key)},
 			failure: "IdentityNotAllowed", says: "namespace team-a",
 		},
 		"ListAllowed": {
 			reason: "The list has it.", ref: ref,
-			objects: []client.Object{ident("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{List: []string{"team-b", team}}), secret(own, "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
+			objects: []client.Object{newIdentity("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{List: []string{"team-b", team}}), newSecret(managerNamespace, "lab-key", "apiKey", key)}, endpoint: "http://lab/MAAS",
 		},
 		"LabelsAllowed": {
 			reason: "Its labels fit.", ref: ref, endpoint: "http://lab/MAAS",
 			objects: []client.Object{
-				ident("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "yes"}}}),
-				secret(own, "lab-key", "apiKey", key), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team, Labels: map[string]string{"lab": "yes"}}},
+				newIdentity("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "yes"}}}),
+				newSecret(managerNamespace, "lab-key", "apiKey", key), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team, Labels: map[string]string{"lab": "yes"}}},
 			},
 		},
 		"LabelsDenied": {
 			reason: "Its labels do not fit.", ref: ref, failure: "IdentityNotAllowed",
 			objects: []client.Object{
-				ident("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "yes"}}}),
-				secret(own, "lab-key", "apiKey", key), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}},
+				newIdentity("lab", "http://lab/MAAS", "", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "yes"}}}),
+				newSecret(managerNamespace, "lab-key", "apiKey", key), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}},
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := identity.Finder{Reader: reader(t, tc.objects...), Namespace: own, Getenv: tc.env}.Find(t.Context(), tc.ref, team)
+			got, err := identity.Finder{Reader: newReader(t, tc.objects...), Namespace: managerNamespace, Getenv: tc.env}.Find(t.Context(), tc.ref, team)
 			if tc.failure != "" {
 				wantFailure(t, tc.reason, err, tc.failure, tc.says)
 				return
@@ -211,8 +211,8 @@ func wantFailure(t *testing.T, why string, err error, reason, says string) {
 	}
 }
 
-// blindOnce reads objects, and does not see a Secret called lxd the first time.
-func blindOnce(t *testing.T, from client.Client) client.Reader {
+// hideSecretOnce reads objects, and does not see a Secret called lxd the first time.
+func hideSecretOnce(t *testing.T, from client.Client) client.Reader {
 	t.Helper()
 	seen := false
 	return interceptor.NewClient(from.(client.WithWatch), interceptor.Funcs{
@@ -226,20 +226,20 @@ func blindOnce(t *testing.T, from client.Client) client.Reader {
 	})
 }
 
-// world is a manager's Sites with objects and a clock.
-type world struct {
+// testSites is a manager's Sites with objects and a clock.
+type testSites struct {
 	client.Client
 	*identity.Sites
 	now time.Time
 }
 
-func newWorld(t *testing.T, change func(*identity.Config), objects ...client.Object) *world {
+func newTestSites(t *testing.T, change func(*identity.Config), objects ...client.Object) *testSites {
 	t.Helper()
-	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
+	rows := ledger.LocalRegions{Ledger: ledger.NewMemory(nil)}
 	t.Cleanup(func() { _ = rows.Close() })
-	w := &world{Client: reader(t, objects...), now: time.Now()}
+	w := &testSites{Client: newReader(t, objects...), now: time.Now()}
 	c := identity.Config{
-		Finder: identity.Finder{Reader: w.Client, Namespace: own}, Ledger: rows, Period: time.Minute, LXDKeySecret: "lxd",
+		Finder: identity.Finder{Reader: w.Client, Namespace: managerNamespace}, Ledger: rows, CredentialsPeriod: time.Minute, LXDKeySecret: "lxd",
 		Timeout: 5 * time.Second, Now: func() time.Time { return w.now },
 	}
 	if change != nil {
@@ -250,7 +250,7 @@ func newWorld(t *testing.T, change func(*identity.Config), objects ...client.Obj
 	return w
 }
 
-func cluster(identityName string) *infrav1.MaasCluster {
+func newCluster(identityName string) *infrav1.MaasCluster {
 	c := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "c1"}}
 	if identityName != "" {
 		c.Spec.IdentityRef = &infrav1.MaasIdentityReference{Name: identityName}
@@ -258,10 +258,10 @@ func cluster(identityName string) *infrav1.MaasCluster {
 	return c
 }
 
-// zones asks the MAAS of a cluster for its zones.
-func (w *world) zones(t *testing.T, identityName string) (string, error) {
+// listZones asks the MAAS of a cluster for its zones.
+func (w *testSites) listZones(t *testing.T, identityName string) (string, error) {
 	t.Helper()
-	site, err := w.Site(t.Context(), cluster(identityName))
+	site, err := w.Site(t.Context(), newCluster(identityName))
 	if err != nil {
 		return "", err
 	}
@@ -273,17 +273,17 @@ func (w *world) zones(t *testing.T, identityName string) (string, error) {
 // and deleted in the other.
 func TestTwoIdentities(t *testing.T) {
 	t.Parallel()
-	a, b := sim.Start(t, sim.Model{Zones: []string{"in-a"}}), sim.Start(t, sim.Model{Zones: []string{"in-b"}})
+	a, b := sim.StartServer(t, sim.Model{Zones: []string{"in-a"}}), sim.StartServer(t, sim.Model{Zones: []string{"in-b"}})
 	all := &infrav1.AllowedNamespaces{}
-	w := newWorld(t, nil, ident("a", a.URL, "", all), secret(own, "a-key", "apiKey", a.APIKey()), ident("b", b.URL, "", all),
-		secret(own, "b-key", "apiKey", b.APIKey()))
+	w := newTestSites(t, nil, newIdentity("a", a.URL, "", all), newSecret(managerNamespace, "a-key", "apiKey", a.APIKey()), newIdentity("b", b.URL, "", all),
+		newSecret(managerNamespace, "b-key", "apiKey", b.APIKey()))
 	for name, want := range map[string]string{"a": "default in-a", "b": "default in-b"} {
-		if got, err := w.zones(t, name); got != want || err != nil {
+		if got, err := w.listZones(t, name); got != want || err != nil {
 			t.Errorf("%s: zones %q, %v", name, got, err)
 		}
 	}
-	one, _ := w.Site(t.Context(), cluster("a"))
-	again, _ := w.Site(t.Context(), cluster("a"))
+	one, _ := w.Site(t.Context(), newCluster("a"))
+	again, _ := w.Site(t.Context(), newCluster("a"))
 	if one != again {
 		t.Error("the same identity has two sites")
 	}
@@ -292,26 +292,26 @@ func TestTwoIdentities(t *testing.T) {
 // TestChangedKeyIsUsed: who changes a Secret need not restart the manager.
 func TestChangedKeyIsUsed(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{})
-	w := newWorld(t, nil, secret(own, "maas-credentials", "apiKey", key), config("maasEndpoint", s.URL))
-	if _, err := w.zones(t, ""); !errors.Is(err, engine.ErrForbidden) {
+	s := sim.StartServer(t, sim.Model{})
+	w := newTestSites(t, nil, newSecret(managerNamespace, "maas-credentials", "apiKey", key), newEndpointConfigMap("maasEndpoint", s.URL))
+	if _, err := w.listZones(t, ""); !errors.Is(err, engine.ErrForbidden) {
 		t.Fatalf("MAAS takes a wrong key: %v", err)
 	}
-	if err := w.Update(t.Context(), secret(own, "maas-credentials", "apiKey", s.APIKey())); err != nil {
+	if err := w.Update(t.Context(), newSecret(managerNamespace, "maas-credentials", "apiKey", s.APIKey())); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(6 * time.Second) // a key that MAAS refused is read again soon
-	if got, err := w.zones(t, ""); got != "default" || err != nil {
+	if got, err := w.listZones(t, ""); got != "default" || err != nil {
 		t.Errorf("zones %q, %v", got, err)
 	}
-	if err := w.Update(t.Context(), config("maasEndpoint", "http://127.0.0.1:1/MAAS")); err != nil {
+	if err := w.Update(t.Context(), newEndpointConfigMap("maasEndpoint", "http://127.0.0.1:1/MAAS")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.zones(t, ""); got != "default" || err != nil {
+	if got, err := w.listZones(t, ""); got != "default" || err != nil {
 		t.Errorf("what is good is read anew before its time: zones %q, %v", got, err)
 	}
 	w.now = w.now.Add(2 * time.Minute)
-	site, err := w.Site(t.Context(), cluster(""))
+	site, err := w.Site(t.Context(), newCluster(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,22 +324,22 @@ func TestChangedKeyIsUsed(t *testing.T) {
 // Secret that is taken away is missed.
 func TestMissingSecretIsFoundLater(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{})
-	w := newWorld(t, nil, config("maasEndpoint", s.URL))
-	_, err := w.zones(t, "")
+	s := sim.StartServer(t, sim.Model{})
+	w := newTestSites(t, nil, newEndpointConfigMap("maasEndpoint", s.URL))
+	_, err := w.listZones(t, "")
 	wantFailure(t, "There is no key.", err, "CredentialsNotFound", "maas-credentials")
-	if err := w.Create(t.Context(), secret(own, "maas-credentials", "apiKey", s.APIKey())); err != nil {
+	if err := w.Create(t.Context(), newSecret(managerNamespace, "maas-credentials", "apiKey", s.APIKey())); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(6 * time.Second)
-	if _, err := w.zones(t, ""); err != nil {
+	if _, err := w.listZones(t, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Delete(t.Context(), secret(own, "maas-credentials")); err != nil {
+	if err := w.Delete(t.Context(), newSecret(managerNamespace, "maas-credentials")); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(2 * time.Minute)
-	_, err = w.zones(t, "")
+	_, err = w.listZones(t, "")
 	wantFailure(t, "It was taken away.", err, "CredentialsNotFound", "maas-credentials")
 }
 
@@ -352,8 +352,8 @@ func TestMalformedCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, nil, secret(own, "maas-credentials", "apiKey", tc.key), config("maasEndpoint", tc.endpoint))
-			_, err := w.zones(t, "")
+			w := newTestSites(t, nil, newSecret(managerNamespace, "maas-credentials", "apiKey", tc.key), newEndpointConfigMap("maasEndpoint", tc.endpoint))
+			_, err := w.listZones(t, "")
 			wantFailure(t, name, err, "InvalidSpec", tc.says)
 		})
 	}
@@ -362,23 +362,23 @@ func TestMalformedCredentials(t *testing.T) {
 // TestTLSIsVerified: CAPMaaS trusted every certificate.
 func TestTLSIsVerified(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{})
+	s := sim.StartServer(t, sim.Model{})
 	secure := httptest.NewTLSServer(s.Sim)
 	t.Cleanup(secure.Close)
 	bundle := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
 	all := &infrav1.AllowedNamespaces{}
-	plain, trusting := ident("plain", secure.URL+"/MAAS", "", all), ident("trusting", secure.URL+"/MAAS", "", all)
+	plain, trusting := newIdentity("plain", secure.URL+"/MAAS", "", all), newIdentity("trusting", secure.URL+"/MAAS", "", all)
 	trusting.Spec.CABundle = bundle
-	w := newWorld(t, nil, plain, secret(own, "plain-key", "apiKey", s.APIKey()), trusting, secret(own, "trusting-key", "apiKey", s.APIKey()),
-		secret(own, "maas-credentials", "apiKey", s.APIKey()), config("maasEndpoint", secure.URL, "caBundle", bundle))
-	if _, err := w.zones(t, "plain"); err == nil {
+	w := newTestSites(t, nil, plain, newSecret(managerNamespace, "plain-key", "apiKey", s.APIKey()), trusting, newSecret(managerNamespace, "trusting-key", "apiKey", s.APIKey()),
+		newSecret(managerNamespace, "maas-credentials", "apiKey", s.APIKey()), newEndpointConfigMap("maasEndpoint", secure.URL, "caBundle", bundle))
+	if _, err := w.listZones(t, "plain"); err == nil {
 		t.Error("a certificate that nobody vouches for is believed")
 	}
 	if n := s.Journal().Total(); n > 0 {
 		t.Errorf("%d requests were sent to who may be anybody", n)
 	}
 	for _, name := range []string{"trusting", ""} {
-		if got, err := w.zones(t, name); got != "default" || err != nil {
+		if got, err := w.listZones(t, name); got != "default" || err != nil {
 			t.Errorf("identity %q: zones %q, %v", name, got, err)
 		}
 	}
@@ -387,51 +387,51 @@ func TestTLSIsVerified(t *testing.T) {
 // TestFleetKey: the pair of the Secret, else the one beside the ledger.
 func TestFleetKey(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{})
-	objects := []client.Object{secret(own, "maas-credentials", "apiKey", s.APIKey()), config("maasEndpoint", s.URL)}
-	certificate := func(w *world) string {
+	s := sim.StartServer(t, sim.Model{})
+	objects := []client.Object{newSecret(managerNamespace, "maas-credentials", "apiKey", s.APIKey()), newEndpointConfigMap("maasEndpoint", s.URL)}
+	certificate := func(w *testSites) string {
 		t.Helper()
-		site, err := w.Site(t.Context(), cluster(""))
+		site, err := w.Site(t.Context(), newCluster(""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return site.Credentials.Certificate
 	}
-	if got := certificate(newWorld(t, nil, objects...)); got != "" {
+	if got := certificate(newTestSites(t, nil, objects...)); got != "" {
 		t.Error("without a place for it there is a pair")
 	}
 	folder := filepath.Join(t.TempDir(), "ledger")
 	beside := func(c *identity.Config) { c.Folder = folder }
-	made := newWorld(t, beside, objects...)
+	made := newTestSites(t, beside, objects...)
 	first := certificate(made)
-	if first == "" || first != certificate(newWorld(t, beside, objects...)) {
+	if first == "" || first != certificate(newTestSites(t, beside, objects...)) {
 		t.Error("the pair beside the ledger is not the same for the next manager")
 	}
-	site, _ := made.Site(t.Context(), cluster(""))
-	pair := secret(own, "lxd", "tls.crt", site.Credentials.Certificate, "tls.key", site.Credentials.Key)
-	if got := certificate(newWorld(t, nil, append(objects, pair)...)); got != first {
+	site, _ := made.Site(t.Context(), newCluster(""))
+	pair := newSecret(managerNamespace, "lxd", "tls.crt", site.Credentials.Certificate, "tls.key", site.Credentials.Key)
+	if got := certificate(newTestSites(t, nil, append(objects, pair)...)); got != first {
 		t.Error("the pair of the Secret is not used")
 	}
-	lasting := newWorld(t, beside, objects...)
+	lasting := newTestSites(t, beside, objects...)
 	again := func(c *identity.Config) {
-		c.Folder, c.Keeper, c.Finder.Reader = t.TempDir(), lasting.Client, lasting.Client
+		c.Folder, c.KeyWriter, c.Finder.Reader = t.TempDir(), lasting.Client, lasting.Client
 	}
-	before := certificate(newWorld(t, again))
-	if before == first || before != certificate(newWorld(t, again)) {
+	before := certificate(newTestSites(t, again))
+	if before == first || before != certificate(newTestSites(t, again)) {
 		t.Error("the pair does not outlive the ledger's volume")
 	}
-	bare := newWorld(t, nil)
-	nowhere := func(c *identity.Config) { c.Keeper, c.Finder.Reader = bare.Client, bare.Client }
+	bare := newTestSites(t, nil)
+	nowhere := func(c *identity.Config) { c.KeyWriter, c.Finder.Reader = bare.Client, bare.Client }
 	for _, o := range objects {
 		if err := bare.Create(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if made := certificate(newWorld(t, nowhere)); made == "" || made != certificate(newWorld(t, nowhere)) {
+	if made := certificate(newTestSites(t, nowhere)); made == "" || made != certificate(newTestSites(t, nowhere)) {
 		t.Error("without a folder, the pair is not made into the Secret")
 	}
-	late := func(c *identity.Config) { again(c); c.Finder.Reader = blindOnce(t, lasting.Client) }
-	if got := certificate(newWorld(t, late)); got != before {
+	late := func(c *identity.Config) { again(c); c.Finder.Reader = hideSecretOnce(t, lasting.Client) }
+	if got := certificate(newTestSites(t, late)); got != before {
 		t.Error("the pair that another manager kept first does not count")
 	}
 }
@@ -439,10 +439,10 @@ func TestFleetKey(t *testing.T) {
 // TestTenantsGetNoFleetKey: whoever brings a MAAS reads there what the manager sends to it.
 func TestTenantsGetNoFleetKey(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{})
-	objects := []client.Object{secret(team, "mine", "maasEndpoint", s.URL, "apiKey", s.APIKey())}
-	w := newWorld(t, func(c *identity.Config) { c.Folder = t.TempDir() }, objects...)
-	asking := cluster("mine")
+	s := sim.StartServer(t, sim.Model{})
+	objects := []client.Object{newSecret(team, "mine", "maasEndpoint", s.URL, "apiKey", s.APIKey())}
+	w := newTestSites(t, func(c *identity.Config) { c.Folder = t.TempDir() }, objects...)
+	asking := newCluster("mine")
 	asking.Spec.IdentityRef.Kind = infrav1.IdentityKindSecret
 	site, err := w.Site(t.Context(), asking)
 	if err != nil {

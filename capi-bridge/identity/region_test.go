@@ -17,16 +17,16 @@ import (
 // VMs want one address, which MAAS shows as free until the first one has it.
 func TestIdentitiesShareARegion(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{
+	s := sim.StartServer(t, sim.Model{
 		MAASVersion: sim.Version37, Hosts: []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 16384}},
 		Subnets: []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}},
 	})
 	all := &infrav1.AllowedNamespaces{}
-	w := newWorld(t, nil, ident("a", s.URL, "", all), secret(own, "a-key", "apiKey", s.APIKey()),
-		ident("b", s.URL+"/", "", all), secret(own, "b-key", "apiKey", s.APIKey()))
+	w := newTestSites(t, nil, newIdentity("a", s.URL, "", all), newSecret(managerNamespace, "a-key", "apiKey", s.APIKey()),
+		newIdentity("b", s.URL+"/", "", all), newSecret(managerNamespace, "b-key", "apiKey", s.APIKey()))
 	step := func(identityName, name string) error {
 		t.Helper()
-		site, err := w.Site(t.Context(), cluster(identityName))
+		site, err := w.Site(t.Context(), newCluster(identityName))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,19 +53,19 @@ func TestIdentitiesShareARegion(t *testing.T) {
 // the other.
 func TestAddressesShareALedger(t *testing.T) {
 	t.Parallel()
-	s := sim.Start(t, sim.Model{MAASVersion: sim.Version37, Hosts: []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 16384}}})
+	s := sim.StartServer(t, sim.Model{MAASVersion: sim.Version37, Hosts: []sim.HostModel{{Name: "lxd1", Cores: 8, MemoryMiB: 16384}}})
 	all := &infrav1.AllowedNamespaces{}
 	another := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	if another == s.URL {
 		t.Fatalf("the simulator is at %s", s.URL)
 	}
-	w := newWorld(t, nil, ident("a", s.URL, "", all), secret(own, "a-key", "apiKey", s.APIKey()),
-		ident("b", another, "", all), secret(own, "b-key", "apiKey", s.APIKey()))
+	w := newTestSites(t, nil, newIdentity("a", s.URL, "", all), newSecret(managerNamespace, "a-key", "apiKey", s.APIKey()),
+		newIdentity("b", another, "", all), newSecret(managerNamespace, "b-key", "apiKey", s.APIKey()))
 	ref := engine.Ref{Key: "team/c/web", Name: "web"}
 	spec := engine.VMSpec{Name: "web", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}}
 	at := func(identityName string) engine.Kind[engine.VMSpec, engine.VM] {
 		t.Helper()
-		found, err := w.Site(t.Context(), cluster(identityName))
+		found, err := w.Site(t.Context(), newCluster(identityName))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestAddressesShareALedger(t *testing.T) {
 		t.Errorf("by another address: %v", err)
 	}
 	for _, address := range []string{s.URL, another} {
-		if rows, err := w.Ledger.Region(site.Region(address)).Rows(t.Context()); len(rows) > 0 || err != nil {
+		if rows, err := w.Ledger.Region(site.RegionName(address)).Rows(t.Context()); len(rows) > 0 || err != nil {
 			t.Errorf("the ledger has the region %s: %+v, %v", address, rows, err)
 		}
 	}

@@ -35,8 +35,8 @@ type Config struct {
 	// Folder is where the fleet's key pair is made unless the Secret has one;
 	// empty: nowhere.
 	Folder string
-	// Keeper makes the Secret of a pair that was made; nil: it is only in Folder.
-	Keeper client.Writer
+	// KeyWriter makes the Secret of a pair that was made; nil: it is only in Folder.
+	KeyWriter client.Writer
 	// LXDKeySecret names the Secret, in the manager's namespace, with the
 	// fleet's key pair for LXD.
 	LXDKeySecret string
@@ -47,8 +47,8 @@ type Config struct {
 	// ProbeLXD: new hosts are asked themselves whether they are ready. Otherwise
 	// what MAAS knows of them suffices.
 	ProbeLXD bool
-	// Period is the time after which credentials are read anew.
-	Period time.Duration
+	// CredentialsPeriod is the time after which credentials are read anew.
+	CredentialsPeriod time.Duration
 	// Timeout, Interval and MaxConns are those of maas.Config.
 	Timeout  time.Duration
 	Interval time.Duration
@@ -56,13 +56,13 @@ type Config struct {
 
 	UserAgent string
 	Log       *slog.Logger
-	// Called is told of each request to the MAAS at an address; nil: nobody is.
-	Called func(address string) func(api.Call)
-	// Listed is told when the LXD hosts of the MAAS at an address were listed;
+	// OnRequest is told of each request to the MAAS at an address; nil: nobody is.
+	OnRequest func(address string) func(api.Call)
+	// OnHostsListed is told when the LXD hosts of the MAAS at an address were listed;
 	// nil: nobody is.
-	Listed func(address string) func()
-	// Placing may count what the ledger is asked for; nil: nothing does.
-	Placing func(engine.Ledger) engine.Ledger
+	OnHostsListed func(address string) func()
+	// WrapLedger may count what the ledger is asked for; nil: nothing does.
+	WrapLedger func(engine.Ledger) engine.Ledger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -71,9 +71,9 @@ type Config struct {
 type Sites struct {
 	Config
 
-	mu    sync.Mutex
-	looks map[credentialsUser]*lookup
-	open  map[string]*site // by the sum of their credentials
+	mu      sync.Mutex
+	lookups map[credentialsUser]*lookup
+	open    map[string]*openSite // by the sum of their credentials
 	// regions are what the sites of one MAAS share, by its name in the ledger.
 	regions map[string]*region.Region
 }
@@ -91,7 +91,7 @@ type credentialsUser struct {
 type lookup struct {
 	mu   sync.Mutex // held while reading, so that one reads for all
 	at   time.Time
-	site *site // what was last usable; kept over passing failures
+	site *openSite // what was last usable; kept over passing failures
 	err  error
 }
 
@@ -100,7 +100,7 @@ func New(c Config) *Sites {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Sites{Config: c, looks: map[credentialsUser]*lookup{}, open: map[string]*site{}, regions: map[string]*region.Region{}}
+	return &Sites{Config: c, lookups: map[credentialsUser]*lookup{}, open: map[string]*openSite{}, regions: map[string]*region.Region{}}
 }
 
 // Site implements controller.Sites.
@@ -118,17 +118,17 @@ func (s *Sites) Site(ctx context.Context, cluster *infrav1.MaasCluster) (*contro
 	if l.err != nil {
 		return nil, l.err
 	}
-	s.noteUse(l.site)
+	s.noteUseAndCloseIdle(l.site)
 	return l.site.Site, nil
 }
 
 func (s *Sites) lookupOf(who credentialsUser) *lookup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.looks[who]
+	l := s.lookups[who]
 	if l == nil {
 		l = &lookup{}
-		s.looks[who] = l
+		s.lookups[who] = l
 	}
 	return l
 }
@@ -137,7 +137,7 @@ func (s *Sites) lookupOf(who credentialsUser) *lookup {
 // sooner after a failure, or where MAAS refused them.
 func (s *Sites) isStale(l *lookup) bool {
 	age := s.Now().Sub(l.at)
-	return l.at.IsZero() || age >= s.Period || age >= retryAfter && (l.err != nil || l.site.isRefused())
+	return l.at.IsZero() || age >= s.CredentialsPeriod || age >= retryAfter && (l.err != nil || l.site.isKeyRefused())
 }
 
 // readCredentials finds the credentials anew. What no credentials can do anything about, as
@@ -146,7 +146,7 @@ func (s *Sites) readCredentials(ctx context.Context, l *lookup, ref *infrav1.Maa
 	found, err := s.findSite(ctx, ref, namespace)
 	missing, about := errors.AsType[*controller.CredentialsError](err)
 	if about {
-		missing.Anew = s.Period
+		missing.RecheckAfter = s.CredentialsPeriod
 	}
 	switch {
 	case err == nil:
@@ -161,48 +161,48 @@ func (s *Sites) readCredentials(ctx context.Context, l *lookup, ref *infrav1.Maa
 	}
 }
 
-func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (*site, error) {
+func (s *Sites) findSite(ctx context.Context, ref *infrav1.MaasIdentityReference, namespace string) (*openSite, error) {
 	c, err := s.Finder.Find(ctx, ref, namespace)
 	if err != nil {
 		return nil, err
 	}
-	key := noPair("the MAAS is that of a Secret of the cluster's namespace, which is given no key pair for LXD", "Name a MaasClusterIdentity to have LXD hosts made.")
+	key := missingKeyPair("the MAAS is that of a Secret of the cluster's namespace, which is given no key pair for LXD", "Name a MaasClusterIdentity to have LXD hosts made.")
 	if !c.OfTenant {
-		if key, err = s.pair(ctx); err != nil {
+		if key, err = s.readKeyPair(ctx); err != nil {
 			return nil, err
 		}
 	}
-	sum := c.sum(key.sum()...)
+	sum := c.digest(key.digestParts()...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[sum]; have != nil {
-		have.forgetRefusal() // by whoever reads anew: MAAS shall say again whether it refuses
+		have.clearKeyRefused() // by whoever reads anew: MAAS shall say again whether it refuses
 		return have, nil
 	}
-	made, err := s.connect(c, key)
+	made, err := s.newSite(c, key)
 	if err == nil {
 		s.open[sum] = made
 	}
 	return made, err
 }
 
-// region is what all sites of a MAAS share. It is kept when they are closed: a step
+// sharedRegion is what all sites of a MAAS share. It is kept when they are closed: a step
 // of theirs may still be under way. The caller holds mu.
-func (s *Sites) region(name string) *region.Region {
+func (s *Sites) sharedRegion(name string) *region.Region {
 	if s.regions[name] == nil {
 		s.regions[name] = region.New()
 	}
 	return s.regions[name]
 }
 
-// noteUse notes that a site is, and closes those that are not any more.
-func (s *Sites) noteUse(now *site) {
+// noteUseAndCloseIdle notes that a site is, and closes those that are not any more.
+func (s *Sites) noteUseAndCloseIdle(now *openSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.Now()
-	now.used = at
+	now.lastUsed = at
 	for sum, each := range s.open {
-		if at.Sub(each.used) > idleAfter && !each.used.IsZero() {
+		if at.Sub(each.lastUsed) > idleAfter && !each.lastUsed.IsZero() {
 			each.engine.Close()
 			delete(s.open, sum)
 		}
@@ -217,5 +217,5 @@ func (s *Sites) Close() {
 		each.engine.Close()
 		delete(s.open, sum)
 	}
-	clear(s.looks)
+	clear(s.lookups)
 }

@@ -15,14 +15,14 @@ import (
 // the namespaces that the operator names; without any they are for all.
 func TestDefaultNamespaces(t *testing.T) {
 	t.Parallel()
-	objects := []client.Object{secret(own, "maas-credentials", "apiKey", key), config("maasEndpoint", "http://own/MAAS")}
+	objects := []client.Object{newSecret(managerNamespace, "maas-credentials", "apiKey", key), newEndpointConfigMap("maasEndpoint", "http://own/MAAS")}
 	for name, tc := range map[string]struct {
 		namespaces []string
 		may        bool
 	}{"Unset": {nil, true}, "Named": {[]string{"team-b", team}, true}, "Others": {[]string{"team-b"}, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := identity.Finder{Reader: reader(t, objects...), Namespace: own, DefaultNamespaces: tc.namespaces}
+			f := identity.Finder{Reader: newReader(t, objects...), Namespace: managerNamespace, DefaultNamespaces: tc.namespaces}
 			_, err := f.Find(t.Context(), nil, team)
 			missing, ok := errors.AsType[*controller.CredentialsError](err)
 			if (err == nil) != tc.may || ok && missing.Reason != infrav1.IdentityNotAllowedReason {

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/setup"
 )
 
-const about = `
+const aboutInitHost = `
 Sets up the LXD of this node, so that VMs can be made on it: a storage pool, a
 project with a profile, and the certificate of a fleet, trusted for that project
 alone. It speaks to LXD's local socket, installs nothing and restarts nothing.
@@ -34,12 +34,12 @@ type options struct {
 }
 
 func (o *options) settings(p setting.Program) *setting.Settings {
-	s := setting.New(p, about)
-	o.Add(s)
-	s.Switch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "let an LXD that listens elsewhere listen as asked")
-	s.Switch(&o.dryRun, "dry-run", "DRY_RUN", "say what would be done, and do nothing")
-	s.Span(&o.interval, "interval", "INTERVAL", 0, "stay, and look again after this time; for a DaemonSet")
-	s.Timeout(&o.timeout, 10*time.Minute)
+	s := setting.New(p, aboutInitHost)
+	o.AddSettings(s)
+	s.AddSwitch(&o.changeListen, "change-listen-address", "CHANGE_LISTEN_ADDRESS", "let an LXD that listens elsewhere listen as asked")
+	s.AddSwitch(&o.dryRun, "dry-run", "DRY_RUN", "say what would be done, and do nothing")
+	s.AddDuration(&o.interval, "interval", "INTERVAL", 0, "stay, and look again after this time; for a DaemonSet")
+	s.AddTimeout(&o.timeout, 10*time.Minute)
 	return s
 }
 
@@ -49,7 +49,7 @@ func Run(ctx context.Context, p setting.Program) error {
 	if err := o.settings(p).Read(); err != nil {
 		return err
 	}
-	host, err := o.Host.Host()
+	host, err := o.Host.Build()
 	if err != nil {
 		return err
 	}
@@ -57,13 +57,13 @@ func Run(ctx context.Context, p setting.Program) error {
 		return &setting.UsageError{Flag: "--trusted-certificate", Text: "it is missing: nobody could use the host",
 			Hint: "Give the public certificate of the fleet (TRUSTED_CERTIFICATE), as PEM text or the path of a file."}
 	}
-	o.Socket = cmp.Or(o.Socket, setup.Socket(p.Getenv))
+	o.Socket = cmp.Or(o.Socket, setup.FindSocket(p.Getenv))
 	if o.Node == "" {
 		o.Node, _ = os.Hostname()
 	}
-	o.unneeded(p)
+	o.warnUnusedVariables(p)
 	for first := true; ; first = false {
-		err := o.once(ctx, p, host, first)
+		err := o.applyOnce(ctx, p, host, first)
 		switch {
 		case o.interval == 0:
 			return err
@@ -80,9 +80,9 @@ func Run(ctx context.Context, p setting.Program) error {
 	}
 }
 
-// unneeded tells of what former initializers were given: the node is registered
+// warnUnusedVariables tells of what former initializers were given: the node is registered
 // in MAAS by who manages the fleet, and its key has no business here.
-func (o *options) unneeded(p setting.Program) {
+func (o *options) warnUnusedVariables(p setting.Program) {
 	for _, name := range []string{"MAAS_API_KEY", "MAAS_ENDPOINT", "ZONE", "RESOURCE_POOL"} {
 		if p.Getenv(name) != "" {
 			fmt.Fprintf(p.Stderr, "%s: %s is not used: who manages the fleet registers the node in MAAS; take it away from here\n", o.Node, name)
@@ -90,18 +90,18 @@ func (o *options) unneeded(p setting.Program) {
 	}
 }
 
-// once applies the host, and says what came of it. Later looks are quiet about
+// applyOnce applies the host, and says what came of it. Later looks are quiet about
 // what is as it was.
-func (o *options) once(ctx context.Context, p setting.Program, host cloudinit.Host, aloud bool) error {
+func (o *options) applyOnce(ctx context.Context, p setting.Program, host cloudinit.Host, aloud bool) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	conn, err := setup.Local(ctx, o.Socket, "capi-bridge/"+p.Version)
+	conn, err := setup.ConnectLocal(ctx, o.Socket, "capi-bridge/"+p.Version)
 	if err != nil {
 		return err
 	}
 	report, err := setup.Apply(ctx, conn, host, setup.Options{DryRun: o.dryRun, ChangeListen: o.changeListen})
-	if aloud || err != nil || report.Changed() > 0 || report.Open() > 0 {
-		o.print(p.Stdout, report, err)
+	if aloud || err != nil || report.ChangedCount() > 0 || report.OpenCount() > 0 {
+		o.printReport(p.Stdout, report, err)
 	}
 	refusal := (*engine.Refusal)(nil)
 	if errors.As(err, &refusal) && len(report.Steps) > 0 {
@@ -110,13 +110,13 @@ func (o *options) once(ctx context.Context, p setting.Program, host cloudinit.Ho
 	return err
 }
 
-func (o *options) print(w io.Writer, r setup.Report, err error) {
+func (o *options) printReport(w io.Writer, r setup.Report, err error) {
 	fmt.Fprintf(w, "%s: LXD %s at %s\n", o.Node, cmp.Or(r.Version, "of an unknown version"), o.Socket)
 	refused := false
 	for _, s := range r.Steps {
-		word := o.word(s)
+		word := o.verdictWord(s)
 		if err != nil && s.Verdict != setup.Keep && s.Verdict != setup.Refuse && !s.Done {
-			word = "not " + pastOf[s.Verdict]
+			word = "not " + pastTense[s.Verdict]
 		}
 		fmt.Fprintf(w, "  %-12s %s: %s\n", word, s.Object, s.Detail)
 		if s.Verdict == setup.Refuse {
@@ -130,31 +130,31 @@ func (o *options) print(w io.Writer, r setup.Report, err error) {
 	fmt.Fprintf(w, "%s: %s\n", o.Node, o.summary(r, err, refused))
 }
 
-// pastOf are the words for what was done.
-var pastOf = map[setup.Verdict]string{setup.Make: "made", setup.Change: "changed"}
+// pastTense are the words for what was done.
+var pastTense = map[setup.Verdict]string{setup.Make: "made", setup.Change: "changed"}
 
-func (o *options) word(s setup.Step) string {
+func (o *options) verdictWord(s setup.Step) string {
 	switch {
 	case s.Verdict == setup.Keep:
 		return "kept"
 	case s.Verdict == setup.Refuse:
 		return "refused"
 	case s.Done:
-		return pastOf[s.Verdict]
+		return pastTense[s.Verdict]
 	}
 	return "would " + string(s.Verdict)
 }
 
 func (o *options) summary(r setup.Report, err error, refused bool) string {
 	switch {
-	case refused && r.Changed() == 0:
+	case refused && r.ChangedCount() == 0:
 		return "refused; nothing was changed"
 	case err != nil:
-		return fmt.Sprintf("not finished; %d made or changed, run it again", r.Changed())
-	case r.Open() > 0:
-		return fmt.Sprintf("would make or change %d, and did nothing", r.Open())
-	case r.Changed() > 0:
-		return fmt.Sprintf("done; %d made or changed", r.Changed())
+		return fmt.Sprintf("not finished; %d made or changed, run it again", r.ChangedCount())
+	case r.OpenCount() > 0:
+		return fmt.Sprintf("would make or change %d, and did nothing", r.OpenCount())
+	case r.ChangedCount() > 0:
+		return fmt.Sprintf("done; %d made or changed", r.ChangedCount())
 	}
 	return "nothing to do"
 }

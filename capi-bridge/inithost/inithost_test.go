@@ -32,15 +32,15 @@ var nodes = map[string]func(t *testing.T) node{"Real": realNode, "Simulated": si
 
 func realNode(t *testing.T) node {
 	t.Helper()
-	s := lxdtest.Start(t, "br0")
+	s := lxdtest.StartForTest(t, "br0")
 	return node{real: s, env: map[string]string{
-		"NODE_NAME": "node1", "LXD_SOCKET": s.Socket, "STORAGE_BACKEND": "dir", "TRUSTED_CERTIFICATE": publicFile(t),
+		"NODE_NAME": "node1", "LXD_SOCKET": s.Socket, "STORAGE_BACKEND": "dir", "TRUSTED_CERTIFICATE": writeCertificateFile(t),
 	}}
 }
 
 func simulatedNode(t *testing.T) node {
 	t.Helper()
-	admin := pair(t)
+	admin := newKeyPair(t)
 	world, err := sim.New(sim.Model{
 		Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24"}},
 		Hosts:   []sim.HostModel{{Name: "node1", Cores: 8, MemoryMiB: 16384, Unregistered: true, TrustedCertificates: []string{admin.Certificate}}},
@@ -62,12 +62,12 @@ func simulatedNode(t *testing.T) node {
 		t.Fatal(err)
 	}
 	return node{sim: world, env: map[string]string{
-		"NODE_NAME": "node1", "LXD_SOCKET": lxdtest.Socket(t, address, transport), "STORAGE_BACKEND": "dir", "STORAGE_POOL": "vms",
-		"NETWORK_BRIDGE": "maasbr0", "LISTEN_ADDRESS": host, "TRUSTED_CERTIFICATE": publicFile(t),
+		"NODE_NAME": "node1", "LXD_SOCKET": lxdtest.ServeSocket(t, address, transport), "STORAGE_BACKEND": "dir", "STORAGE_POOL": "vms",
+		"NETWORK_BRIDGE": "maasbr0", "LISTEN_ADDRESS": host, "TRUSTED_CERTIFICATE": writeCertificateFile(t),
 	}}
 }
 
-func pair(t *testing.T) fleetkey.Key {
+func newKeyPair(t *testing.T) fleetkey.Key {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
@@ -76,19 +76,19 @@ func pair(t *testing.T) fleetkey.Key {
 	return key
 }
 
-// publicFile is the path of a certificate.
-func publicFile(t *testing.T) string {
+// writeCertificateFile is the path of a certificate.
+func writeCertificateFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fleet.crt")
-	if err := os.WriteFile(path, []byte(pair(t).Certificate), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(newKeyPair(t).Certificate), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// run runs the command with the node's environment, and returns what it said
+// runInitHost runs the command with the node's environment, and returns what it said
 // and the status that it ends with.
-func (n node) run(ctx context.Context, change map[string]string, args ...string) (said string, status int) {
+func (n node) runInitHost(ctx context.Context, change map[string]string, args ...string) (said string, status int) {
 	env := maps.Clone(n.env)
 	maps.Copy(env, change)
 	var out bytes.Buffer
@@ -99,8 +99,8 @@ func (n node) run(ctx context.Context, change map[string]string, args ...string)
 	return out.String(), status
 }
 
-// wants fails unless the words are in the text.
-func wants(t *testing.T, said string, words ...string) {
+// wantWords fails unless the words are in the text.
+func wantWords(t *testing.T, said string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(said, word) {
@@ -116,18 +116,18 @@ func TestInitHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := start(t)
-			said, status := n.run(t.Context(), nil, "--dry-run")
-			wants(t, said, "would make   storage pool", "would make   project maas: features.profiles=true", "would make   certificate", "and did nothing")
+			said, status := n.runInitHost(t.Context(), nil, "--dry-run")
+			wantWords(t, said, "would make   storage pool", "would make   project maas: features.profiles=true", "would make   certificate", "and did nothing")
 			if status != 0 {
 				t.Errorf("status %d", status)
 			}
-			said, status = n.run(t.Context(), map[string]string{"MAAS_API_KEY": "a:b:secret"})
-			wants(t, said, "node1: LXD ", "kept         interface", "made         storage pool", " profile default of project maas: eth0 on", "node1: done; ", "MAAS_API_KEY is not used")
+			said, status = n.runInitHost(t.Context(), map[string]string{"MAAS_API_KEY": "a:b:secret"})
+			wantWords(t, said, "node1: LXD ", "kept         interface", "made         storage pool", " profile default of project maas: eth0 on", "node1: done; ", "MAAS_API_KEY is not used")
 			if status != 0 || strings.Contains(said, "secret") {
 				t.Errorf("status %d:\n%s", status, said)
 			}
-			said, status = n.run(t.Context(), nil)
-			wants(t, said, "node1: nothing to do")
+			said, status = n.runInitHost(t.Context(), nil)
+			wantWords(t, said, "node1: nothing to do")
 			if status != 0 || strings.Contains(said, "made  ") {
 				t.Errorf("status %d:\n%s", status, said)
 			}
@@ -140,8 +140,8 @@ func TestInitHostRefuses(t *testing.T) {
 	t.Parallel()
 	n := simulatedNode(t)
 	before := n.sim.LXDs()[0]
-	said, status := n.run(t.Context(), nil, "--storage-pool", "default", "--network-bridge", "nobr")
-	wants(t, said, "refused      interface nobr: the machine has none of that name", "Make it first",
+	said, status := n.runInitHost(t.Context(), nil, "--storage-pool", "default", "--network-bridge", "nobr")
+	wantWords(t, said, "refused      interface nobr: the machine has none of that name", "Make it first",
 		"refused      storage pool default: it is there with the driver zfs instead of dir", "not made     project maas", "node1: refused; nothing was changed")
 	if status != setting.CodeRefused {
 		t.Errorf("status %d", status)
@@ -156,14 +156,14 @@ func TestInitHostGoesOn(t *testing.T) {
 	t.Parallel()
 	n := simulatedNode(t)
 	id := n.sim.AddFault(sim.Fault{Method: "POST", Path: "lxd/node1/1.0/certificates", Kind: sim.FaultStatus, Status: 500, Body: "disk full"})
-	said, status := n.run(t.Context(), nil)
-	wants(t, said, "made         project maas", "not made     certificate", "disk full", "not finished; 3 made or changed, run it again")
+	said, status := n.runInitHost(t.Context(), nil)
+	wantWords(t, said, "made         project maas", "not made     certificate", "disk full", "not finished; 3 made or changed, run it again")
 	if status != setting.CodeFailed {
 		t.Errorf("status %d:\n%s", status, said)
 	}
 	n.sim.RemoveFault(id)
-	said, status = n.run(t.Context(), nil)
-	wants(t, said, "kept         project maas", "made         certificate", "done; 1 made or changed")
+	said, status = n.runInitHost(t.Context(), nil)
+	wantWords(t, said, "kept         project maas", "made         certificate", "done; 1 made or changed")
 	if status != 0 {
 		t.Errorf("status %d:\n%s", status, said)
 	}
@@ -174,7 +174,7 @@ func TestInitHostGoesOn(t *testing.T) {
 func TestInitHostStays(t *testing.T) {
 	t.Parallel()
 	n := simulatedNode(t)
-	if said, status := n.run(t.Context(), nil); status != 0 {
+	if said, status := n.runInitHost(t.Context(), nil); status != 0 {
 		t.Fatal(said)
 	}
 	n.sim.ResetJournal()
@@ -186,7 +186,7 @@ func TestInitHostStays(t *testing.T) {
 		}
 		cancel()
 	}()
-	said, status := n.run(ctx, map[string]string{"INTERVAL": "10ms"})
+	said, status := n.runInitHost(ctx, map[string]string{"INTERVAL": "10ms"})
 	if status != 0 || strings.Count(said, "nothing to do") != 1 || n.sim.Journal().LXD.Count("GET 1.0/projects/{name}") < 3 {
 		t.Errorf("status %d:\n%s", status, said)
 	}
@@ -221,24 +221,24 @@ func TestInitHostBadSettings(t *testing.T) {
 		"DryRun":         {reason: "A switch is true or false.", env: map[string]string{"DRY_RUN": "maybe"}, says: []string{`DRY_RUN: "maybe" is neither true nor false`}},
 		"Interval":       {reason: "A time has a unit.", args: []string{"--interval", "10"}, says: []string{`--interval: "10" is no time such as 30s`}},
 	}
-	n := node{env: map[string]string{"LXD_SOCKET": "/nonexistent", "STORAGE_BACKEND": "dir", "TRUSTED_CERTIFICATE": publicFile(t)}}
+	n := node{env: map[string]string{"LXD_SOCKET": "/nonexistent", "STORAGE_BACKEND": "dir", "TRUSTED_CERTIFICATE": writeCertificateFile(t)}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said, status := n.run(t.Context(), tc.env, tc.args...)
+			said, status := n.runInitHost(t.Context(), tc.env, tc.args...)
 			if status != setting.CodeUsage || strings.Contains(said, "c2VjcmV0") {
 				t.Errorf("%s\nstatus %d:\n%s", tc.reason, status, said)
 			}
-			wants(t, said, tc.says...)
+			wantWords(t, said, tc.says...)
 		})
 	}
-	said, status := n.run(t.Context(), nil)
-	wants(t, said, "there is no LXD at /nonexistent", "snap install lxd")
+	said, status := n.runInitHost(t.Context(), nil)
+	wantWords(t, said, "there is no LXD at /nonexistent", "snap install lxd")
 	if status != setting.CodeFailed {
 		t.Errorf("no LXD: status %d", status)
 	}
-	said, status = n.run(t.Context(), nil, "-h")
-	wants(t, said, "--storage-backend, STORAGE_BACKEND", "(default zfs)", "installs nothing")
+	said, status = n.runInitHost(t.Context(), nil, "-h")
+	wantWords(t, said, "--storage-backend, STORAGE_BACKEND", "(default zfs)", "installs nothing")
 	if status != 0 {
 		t.Errorf("help: status %d", status)
 	}
@@ -248,8 +248,8 @@ func TestInitHostBadSettings(t *testing.T) {
 func TestInitHostMacvlan(t *testing.T) {
 	t.Parallel()
 	n := simulatedNode(t)
-	said, status := n.run(t.Context(), nil, "--nic-type", "macvlan", "--nic-parent", "eth0")
-	wants(t, said, "kept         interface eth0: a physical of the machine", "eth0 on eth0, root on vms")
+	said, status := n.runInitHost(t.Context(), nil, "--nic-type", "macvlan", "--nic-parent", "eth0")
+	wantWords(t, said, "kept         interface eth0: a physical of the machine", "eth0 on eth0, root on vms")
 	if status != 0 {
 		t.Errorf("status %d:\n%s", status, said)
 	}
@@ -259,7 +259,7 @@ func TestInitHostMacvlan(t *testing.T) {
 func TestInitHostTwoCertificates(t *testing.T) {
 	t.Parallel()
 	n := simulatedNode(t)
-	said, status := n.run(t.Context(), map[string]string{"TRUSTED_CERTIFICATE": pair(t).Certificate + pair(t).Certificate})
+	said, status := n.runInitHost(t.Context(), map[string]string{"TRUSTED_CERTIFICATE": newKeyPair(t).Certificate + newKeyPair(t).Certificate})
 	if status != 0 || strings.Count(said, "made         certificate") != 2 {
 		t.Errorf("status %d:\n%s", status, said)
 	}

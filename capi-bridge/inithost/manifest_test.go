@@ -61,8 +61,8 @@ type container struct {
 	} `yaml:"volumeMounts"`
 }
 
-// objects reads a file of several, by kind and name.
-func objects(t *testing.T, path string) map[string]manifest {
+// readManifests reads a file of several, by kind and name.
+func readManifests(t *testing.T, path string) map[string]manifest {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func objects(t *testing.T, path string) map[string]manifest {
 }
 
 // options of the command as it would read them from this environment.
-func optionsOf(t *testing.T, env map[string]string, args []string) options {
+func readOptions(t *testing.T, env map[string]string, args []string) options {
 	t.Helper()
 	var o options
 	p := setting.Program{Name: "capi-bridge init-host", Args: args, Getenv: func(key string) string { return env[key] }, Stdout: io.Discard, Stderr: io.Discard}
@@ -96,7 +96,7 @@ func optionsOf(t *testing.T, env map[string]string, args []string) options {
 // README says that it may do.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	all := objects(t, filepath.Join(example, "existing-nodes.yaml"))
+	all := readManifests(t, filepath.Join(example, "existing-nodes.yaml"))
 	want := []string{"ConfigMap lxd-fleet-certificate", "ConfigMap lxd-initializer", "DaemonSet lxd-initializer", "Namespace capmaas-system"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
@@ -116,7 +116,7 @@ func TestManifest(t *testing.T) {
 		given = append(given, e.Name)
 	}
 	var o options
-	known := o.settings(setting.Program{}).Env()
+	known := o.settings(setting.Program{}).ListVariables()
 	for _, name := range given {
 		if !slices.Contains(known, name) {
 			t.Errorf("the manifest sets %s, which the program does not read: %v", name, known)
@@ -177,15 +177,15 @@ func TestManifestFilledIn(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	all := objects(t, filepath.Join(folder, "mine.yaml"))
+	all := readManifests(t, filepath.Join(folder, "mine.yaml"))
 	c := all["DaemonSet lxd-initializer"].Spec.Template.Spec.Containers[0]
 	if c.Image != "registry.example.com/capi-bridge:v1" {
 		t.Errorf("the image is %s", c.Image)
 	}
 	env := maps.Clone(all["ConfigMap lxd-initializer"].Data)
 	env["TRUSTED_CERTIFICATE"] = all["ConfigMap lxd-fleet-certificate"].Data["fleet.crt"]
-	o := optionsOf(t, env, nil)
-	host, err := o.Host.Host()
+	o := readOptions(t, env, nil)
+	host, err := o.Host.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestReadmeNamesSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o options
-	known := append(o.settings(setting.Program{}).Env(), "MAAS_API_KEY", "MAAS_ENDPOINT", "ZONE", "RESOURCE_POOL")
+	known := append(o.settings(setting.Program{}).ListVariables(), "MAAS_API_KEY", "MAAS_ENDPOINT", "ZONE", "RESOURCE_POOL")
 	for _, name := range regexp.MustCompile("`([A-Z]+_?[A-Z_]*)[:`]").FindAllStringSubmatch(string(readme), -1) {
 		if !slices.Contains(known, strings.TrimSpace(name[1])) {
 			t.Errorf("the README names %s, which nothing reads", name[1])

@@ -15,13 +15,13 @@ runs. Run it on the service's machine, as its user.`
 const aboutRestore = `Copies a backup into the ledger of a new service, which must be empty: the rows, and
 the clients of a cluster. Those of a service on a file are in its folder "clients". It refuses a backup in which MAAS may still be composing.`
 
-// backup is the command backup.
-func backup(ctx context.Context, p setting.Program) (err error) {
-	file, service, err := fileAndService(p, aboutBackup)
+// backUpLedger is the command backup.
+func backUpLedger(ctx context.Context, p setting.Program) (err error) {
+	file, service, err := readFileAndService(p, aboutBackup)
 	if err != nil {
 		return err
 	}
-	if service.path == "" && inCluster(service.folder) {
+	if service.path == "" && isClusterNode(service.folder) {
 		c, err := connectCluster(nodeConfig{folder: service.folder})
 		if err == nil {
 			err = c.Backup(ctx, file)
@@ -33,16 +33,16 @@ func backup(ctx context.Context, p setting.Program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	return rows.Backup(ctx, l, file)
+	return rows.WriteBackup(ctx, l, file)
 }
 
-// restore is the command restore.
-func restore(ctx context.Context, p setting.Program) (err error) {
-	file, service, err := fileAndService(p, aboutRestore)
+// restoreLedger is the command restore.
+func restoreLedger(ctx context.Context, p setting.Program) (err error) {
+	file, service, err := readFileAndService(p, aboutRestore)
 	if err != nil {
 		return err
 	}
-	from, err := openThere(ctx, "", file)
+	from, err := openExistingFile(ctx, "", file)
 	if err != nil {
 		return err
 	}
@@ -60,20 +60,20 @@ func restore(ctx context.Context, p setting.Program) (err error) {
 	return err
 }
 
-// fileAndService reads the file that a command names, and the service's settings.
-func fileAndService(p setting.Program, about string) (file string, service ledgerFile, err error) {
+// readFileAndService reads the file that a command names, and the service's settings.
+func readFileAndService(p setting.Program, about string) (file string, service ledgerFile, err error) {
 	s := setting.New(p, about)
-	service.settings(s)
-	names, rest := leading(p.Args)
+	service.addSettings(s)
+	names, rest := splitLeadingNames(p.Args)
 	if err := s.ReadArgs(rest); err != nil {
 		return "", service, err
 	}
-	file, err = onlyName(names, "file", p.Name+" FILE …")
+	file, err = requireOneName(names, "file", p.Name+" FILE …")
 	return file, service, err
 }
 
-// onlyName is the one argument that a command takes. what says of what it is the name.
-func onlyName(names []string, what, hint string) (string, error) {
+// requireOneName is the one argument that a command takes. what says of what it is the name.
+func requireOneName(names []string, what, hint string) (string, error) {
 	if len(names) != 1 {
 		return "", &setting.UsageError{Text: "one " + what + " must be named", Hint: hint}
 	}

@@ -26,13 +26,13 @@ type certificates struct {
 	signers   *x509.CertPool
 	log       *slog.Logger
 
-	renewing *sync.Mutex
-	shown    *tls.Certificate
-	renew    time.Time // when another one is to be shown
+	renewMu          *sync.Mutex
+	shownCertificate *tls.Certificate
+	renewAt          time.Time // when another one is to be shown
 }
 
-// check refuses halves.
-func (c *certificates) check() error {
+// checkCertificateFlags refuses halves.
+func (c *certificates) checkCertificateFlags() error {
 	switch {
 	case c.serverCert != "" && c.serverKey == "":
 		return &setting.UsageError{Flag: "--server-key", Text: "it is missing", Hint: "--server-cert needs its key."}
@@ -42,9 +42,9 @@ func (c *certificates) check() error {
 	return nil
 }
 
-// open reads the files that are given, and makes what is missing.
-func (c *certificates) open(folder string, names []string, log *slog.Logger) (err error) {
-	c.folder, c.names, c.log, c.renewing = folder, names, log, &sync.Mutex{}
+// openCertificates reads the files that are given, and makes what is missing.
+func (c *certificates) openCertificates(folder string, names []string, log *slog.Logger) (err error) {
+	c.folder, c.names, c.log, c.renewMu = folder, names, log, &sync.Mutex{}
 	c.signers = x509.NewCertPool()
 	if c.serverCert == "" || c.clientCA == "" || access.HasAuthority(folder) {
 		if c.authority, err = access.OpenAuthority(folder, time.Now()); err != nil {
@@ -58,48 +58,48 @@ func (c *certificates) open(folder string, names []string, log *slog.Logger) (er
 			return &setting.UsageError{Flag: "--client-ca", Text: fmt.Sprintf("%s holds no certificate in PEM that can be read", c.clientCA), Hint: "Name the file of the authorities."}
 		}
 	}
-	c.shown, c.renew, err = c.load(time.Now())
+	c.shownCertificate, c.renewAt, err = c.loadCertificate(time.Now())
 	return err
 }
 
-// about says for people whose certificates the clients have to trust.
-func (c *certificates) about() string {
+// authorityPath says for people whose certificates the clients have to trust.
+func (c *certificates) authorityPath() string {
 	if c.serverCert != "" {
 		return c.serverCert
 	}
 	return filepath.Join(c.folder, access.AuthorityFile)
 }
 
-// ownFor is how long a certificate of one's own is shown: less than half of its time.
+// ownCertificatePeriod is how long a certificate of one's own is shown: less than half of its time.
 // Files are read again each minute.
 const (
-	ownFor   = 30 * 24 * time.Hour
-	filesFor = time.Minute
+	ownCertificatePeriod   = 30 * 24 * time.Hour
+	certificateFilesPeriod = time.Minute
 )
 
-// current is the certificate to be shown. Where another one cannot be had, the former
+// currentCertificate is the certificate to be shown. Where another one cannot be had, the former
 // one goes on.
-func (c *certificates) current(now time.Time) (*tls.Certificate, error) {
-	c.renewing.Lock()
-	defer c.renewing.Unlock()
-	if now.Before(c.renew) {
-		return c.shown, nil
+func (c *certificates) currentCertificate(now time.Time) (*tls.Certificate, error) {
+	c.renewMu.Lock()
+	defer c.renewMu.Unlock()
+	if now.Before(c.renewAt) {
+		return c.shownCertificate, nil
 	}
-	shown, renew, err := c.load(now)
+	shown, renew, err := c.loadCertificate(now)
 	if err != nil {
 		c.log.Error("the certificate of the service cannot be read anew", "error", err)
-		c.renew = now.Add(filesFor)
-		return c.shown, nil
+		c.renewAt = now.Add(certificateFilesPeriod)
+		return c.shownCertificate, nil
 	}
-	c.shown, c.renew = shown, renew
-	return c.shown, nil
+	c.shownCertificate, c.renewAt = shown, renew
+	return c.shownCertificate, nil
 }
 
-// load reads or makes a certificate, and says how long it is to be shown.
-func (c *certificates) load(now time.Time) (*tls.Certificate, time.Time, error) {
+// loadCertificate reads or makes a certificate, and says how long it is to be shown.
+func (c *certificates) loadCertificate(now time.Time) (*tls.Certificate, time.Time, error) {
 	if c.serverCert == "" {
-		pair, err := c.authority.Server(c.names, now)
-		return &pair, now.Add(ownFor), err
+		pair, err := c.authority.IssueServer(c.names, now)
+		return &pair, now.Add(ownCertificatePeriod), err
 	}
 	pair, err := tls.LoadX509KeyPair(c.serverCert, c.serverKey)
 	switch {
@@ -108,5 +108,5 @@ func (c *certificates) load(now time.Time) (*tls.Certificate, time.Time, error) 
 	case pair.Leaf != nil && now.After(pair.Leaf.NotAfter):
 		return nil, now, &setting.UsageError{Flag: "--server-cert", Text: "it expired on " + pair.Leaf.NotAfter.UTC().Format(time.RFC3339), Hint: "Give another one."}
 	}
-	return &pair, now.Add(filesFor), nil
+	return &pair, now.Add(certificateFilesPeriod), nil
 }

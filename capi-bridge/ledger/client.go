@@ -20,8 +20,8 @@ const aboutAdd = `Makes a certificate and a key for a client of the ledger servi
 the client may do. Run it on the service's machine, as the service's user; the
 service need not be started anew.`
 
-// newClient is what client add is told.
-type newClient struct {
+// clientToAdd is what client add is told.
+type clientToAdd struct {
 	folder, name, certificate, out string
 	rights                         access.Rights
 	valid                          time.Duration
@@ -29,29 +29,29 @@ type newClient struct {
 
 // addClient is the command client add.
 func addClient(ctx context.Context, p setting.Program) error {
-	c := newClient{}
+	c := clientToAdd{}
 	s := setting.New(p, aboutAdd)
 	addFolder(s, &c.folder)
-	s.Texts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, its address, or * for all; may be given several times")
-	s.Text(&c.rights.Prefix, "prefix", "", "", "owner whose rows the client may write, such as ci; * for all")
-	s.Span(&c.valid, "valid", "", access.ClientValid, "how long the certificate is valid")
-	s.PEM(&c.certificate, "certificate", "", "certificate that the client has already, as PEM text or the path of a file")
-	s.Text(&c.out, "out", "", "", "folder for NAME.crt, NAME.key and ca.pem (default: they are printed)")
+	s.AddTexts(&c.rights.Regions, "region", "", "MAAS that the client may use: its mark, its address, or * for all; may be given several times")
+	s.AddText(&c.rights.Prefix, "prefix", "", "", "owner whose rows the client may write, such as ci; * for all")
+	s.AddDuration(&c.valid, "valid", "", access.ClientValidity, "how long the certificate is valid")
+	s.AddPEM(&c.certificate, "certificate", "", "certificate that the client has already, as PEM text or the path of a file")
+	s.AddText(&c.out, "out", "", "", "folder for NAME.crt, NAME.key and ca.pem (default: they are printed)")
 	var err error
-	if c.name, p.Args, err = nameIn(p); err != nil {
+	if c.name, p.Args, err = takeClientName(p); err != nil {
 		return err
 	}
 	if err := s.ReadArgs(p.Args); err != nil {
 		return err
 	}
 	c.rights.Prefix = access.OwnerPrefix(c.rights.Prefix)
-	return c.add(ctx, p)
+	return c.addAndHandOut(ctx, p)
 }
 
 // openRegister opens the clients of the service in a folder. Those of a cluster are in its
 // ledger, so that all nodes know them.
 func openRegister(ctx context.Context, folder string) (register *access.Register, done func() error, err error) {
-	if !inCluster(folder) {
+	if !isClusterNode(folder) {
 		return access.NewRegister(folder), func() error { return nil }, nil
 	}
 	c, err := connectCluster(nodeConfig{folder: folder})
@@ -62,11 +62,11 @@ func openRegister(ctx context.Context, folder string) (register *access.Register
 	if err != nil {
 		return nil, nil, err
 	}
-	return access.RegisterIn(service.NewClients(l)), l.Close, nil
+	return access.NewRegisterWith(service.NewLedgerClients(l)), l.Close, nil
 }
 
-// nameIn takes the name of a client off the arguments, where it stands first.
-func nameIn(p setting.Program) (name string, rest []string, err error) {
+// takeClientName takes the name of a client off the arguments, where it stands first.
+func takeClientName(p setting.Program) (name string, rest []string, err error) {
 	if len(p.Args) > 0 && !strings.HasPrefix(p.Args[0], "-") {
 		return p.Args[0], p.Args[1:], nil
 	}
@@ -78,8 +78,8 @@ func nameIn(p setting.Program) (name string, rest []string, err error) {
 	return "", nil, &setting.UsageError{Text: "the name of the client is missing", Hint: p.Name + " NAME …"}
 }
 
-// add makes what is missing, notes the client and hands the certificate out.
-func (c newClient) add(ctx context.Context, p setting.Program) (err error) {
+// addAndHandOut makes what is missing, notes the client and hands the certificate out.
+func (c clientToAdd) addAndHandOut(ctx context.Context, p setting.Program) (err error) {
 	now := time.Now()
 	register, done, err := openRegister(ctx, c.folder)
 	if err != nil {
@@ -89,9 +89,9 @@ func (c newClient) add(ctx context.Context, p setting.Program) (err error) {
 	if c.certificate != "" {
 		added, err := register.Add(ctx, c.name, c.rights, []byte(c.certificate), now)
 		if err != nil {
-			return inFlags(err)
+			return asRightsUsageError(err)
 		}
-		return tell(p, added)
+		return printAddedClient(p, added)
 	}
 	if err := c.checkAuthority(); err != nil {
 		return err
@@ -100,24 +100,24 @@ func (c newClient) add(ctx context.Context, p setting.Program) (err error) {
 	if err != nil {
 		return err
 	}
-	certificate, key, err := authority.Client(c.name, now, c.valid)
+	certificate, key, err := authority.IssueClient(c.name, now, c.valid)
 	if err != nil {
 		return err
 	}
 	added, err := register.Add(ctx, c.name, c.rights, certificate, now)
 	if err != nil {
-		return inFlags(err)
+		return asRightsUsageError(err)
 	}
-	if err := c.handOut(p, map[string][]byte{".crt": certificate, ".key": key}, []byte(authority.Certificate)); err != nil {
+	if err := c.writeCertificates(p, map[string][]byte{".crt": certificate, ".key": key}, []byte(authority.Certificate)); err != nil {
 		_, undo := register.Revoke(ctx, c.name, now)
 		return errors.Join(err, undo)
 	}
-	return tell(p, added)
+	return printAddedClient(p, added)
 }
 
 // checkAuthority refuses to make an authority that the service does not know: one that has
 // run has made its own, unless it was given others'.
-func (c newClient) checkAuthority() error {
+func (c clientToAdd) checkAuthority() error {
 	if _, err := os.Stat(filepath.Join(c.folder, "ledger.db")); err != nil || access.HasAuthority(c.folder) {
 		return nil
 	}
@@ -128,8 +128,8 @@ func (c newClient) checkAuthority() error {
 	}
 }
 
-// handOut writes or prints the certificate, the key and the authority's certificate.
-func (c newClient) handOut(p setting.Program, pair map[string][]byte, authority []byte) error {
+// writeCertificates writes or prints the certificate, the key and the authority's certificate.
+func (c clientToAdd) writeCertificates(p setting.Program, pair map[string][]byte, authority []byte) error {
 	if c.out == "" {
 		_, err := fmt.Fprintf(p.Stdout, "%s%s%s", pair[".crt"], pair[".key"], authority)
 		return err
@@ -160,15 +160,15 @@ func outError(err error) error {
 	return &setting.UsageError{Flag: "--out", Text: err.Error(), Hint: "Name a folder in which this user may make files."}
 }
 
-// tell says who was added. The certificates may go to a file, so this does not.
-func tell(p setting.Program, c access.Client) error {
+// printAddedClient says who was added. The certificates may go to a file, so this does not.
+func printAddedClient(p setting.Program, c access.Client) error {
 	_, err := fmt.Fprintf(p.Stderr, "client %s may use %s, and write the rows of %s, until %s\n",
 		c.Name, strings.Join(c.Regions, ", "), c.Prefix, c.Expires.Format(time.DateOnly))
 	return err
 }
 
-// inFlags names the flag in the place of what is wrong with the rights.
-func inFlags(err error) error {
+// asRightsUsageError names the flag in the place of what is wrong with the rights.
+func asRightsUsageError(err error) error {
 	refusal, ok := errors.AsType[*engine.Refusal](err)
 	if !ok || !errors.Is(err, engine.ErrInvalid) {
 		return err
@@ -196,13 +196,13 @@ func listClients(ctx context.Context, p setting.Program) (err error) {
 	table := tabwriter.NewWriter(p.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tREGIONS\tPREFIX\tEXPIRES\tSTATE")
 	for _, c := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, strings.Join(c.Regions, ","), c.Prefix, c.Expires.Format(time.DateOnly), stateOf(c, time.Now()))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, strings.Join(c.Regions, ","), c.Prefix, c.Expires.Format(time.DateOnly), clientState(c, time.Now()))
 	}
 	return table.Flush()
 }
 
-// stateOf says whether a client may use the service.
-func stateOf(c access.Client, now time.Time) string {
+// clientState says whether a client may use the service.
+func clientState(c access.Client, now time.Time) string {
 	switch {
 	case !c.Revoked.IsZero():
 		return "revoked on " + c.Revoked.Format(time.DateOnly)
@@ -217,7 +217,7 @@ func revokeClient(ctx context.Context, p setting.Program) (err error) {
 	var folder string
 	s := setting.New(p, "Refuses a client from its next request on, also where it is connected. All nodes of a cluster know it within a second.")
 	addFolder(s, &folder)
-	name, rest, err := nameIn(p)
+	name, rest, err := takeClientName(p)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ type nodeConfig struct {
 	log     *slog.Logger
 }
 
-// data is the folder of the node's data.
-func (c nodeConfig) data() string { return filepath.Join(c.folder, nodeFolder) }
+// dataFolder is the folder of the node's data.
+func (c nodeConfig) dataFolder() string { return filepath.Join(c.folder, nodeFolder) }
 
 // member is a node of a cluster, for people.
 type member struct {
@@ -38,12 +38,12 @@ type member struct {
 	votes, leads bool
 }
 
-// members reach a cluster.
-type members interface {
+// clusterAccess reach a cluster.
+type clusterAccess interface {
 	// Open opens its ledger.
 	Open(ctx context.Context, now func() time.Time) (*rows.Ledger, error)
-	// list lists its nodes, sorted by address.
-	list(ctx context.Context) ([]member, error)
+	// listMembers lists its nodes, sorted by address.
+	listMembers(ctx context.Context) ([]member, error)
 	// Remove takes a node out that does not come back as it was.
 	Remove(ctx context.Context, address string) error
 	// Backup writes a file of SQLite with all that the cluster has.
@@ -52,17 +52,17 @@ type members interface {
 
 // node is one of them that runs in this process.
 type node interface {
-	members
-	// Ready waits until it is a member.
-	Ready(ctx context.Context) error
-	// Leads tells whether it leads the others.
-	Leads(ctx context.Context) (bool, error)
+	clusterAccess
+	// WaitUntilMember waits until it is a member.
+	WaitUntilMember(ctx context.Context) error
+	// IsLeader tells whether it leads the others.
+	IsLeader(ctx context.Context) (bool, error)
 	// Close hands over what it leads, and stops it.
 	Close(ctx context.Context) error
 }
 
-// check refuses what cannot be meant.
-func (c nodeConfig) check() error {
+// checkConfig refuses what cannot be meant.
+func (c nodeConfig) checkConfig() error {
 	for _, each := range append([]string{c.address}, c.peers...) {
 		host, port, err := net.SplitHostPort(each)
 		if err != nil || host == "" || port == "" || port == "0" {
@@ -78,9 +78,9 @@ func (c nodeConfig) check() error {
 	}
 }
 
-// takeKeys copies what all nodes share into the service's folder, where it is missing. A
+// copySharedKeys copies what all nodes share into the service's folder, where it is missing. A
 // Secret of Kubernetes is open to a group, which a key must not be.
-func (c nodeConfig) takeKeys() error {
+func (c nodeConfig) copySharedKeys() error {
 	if c.keys == "" {
 		return nil
 	}
@@ -92,19 +92,19 @@ func (c nodeConfig) takeKeys() error {
 	return nil
 }
 
-// inCluster tells whether the service in a folder is, or was, a node of a cluster.
-func inCluster(folder string) bool {
+// isClusterNode tells whether the service in a folder is, or was, a node of a cluster.
+func isClusterNode(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, nodeFolder))
 	return err == nil
 }
 
-// Cluster runs one of the commands about the nodes of a cluster.
-func Cluster(ctx context.Context, p setting.Program) error {
+// RunCluster runs one of the commands about the nodes of a cluster.
+func RunCluster(ctx context.Context, p setting.Program) error {
 	return setting.Commands{
-		{Name: "init", What: "begin a cluster on its first node, before that is started for the first time", Run: initCluster},
-		{Name: "status", What: "list the nodes of the cluster, and which one leads", Run: clusterStatus},
-		{Name: "remove", What: "take out a node that does not come back as it was: remove HOST:PORT", Run: removeNode},
-		{Name: "recover", What: "let the last node go on alone, where the others are lost for good", Run: recoverNode},
+		{Name: "init", Summary: "begin a cluster on its first node, before that is started for the first time", Run: initCluster},
+		{Name: "status", Summary: "list the nodes of the cluster, and which one leads", Run: printClusterStatus},
+		{Name: "remove", Summary: "take out a node that does not come back as it was: remove HOST:PORT", Run: removeNode},
+		{Name: "recover", Summary: "let the last node go on alone, where the others are lost for good", Run: recoverNode},
 	}.Run(ctx, p)
 }
 
@@ -119,7 +119,7 @@ func initCluster(_ context.Context, p setting.Program) error {
 	if err := s.Read(); err != nil {
 		return err
 	}
-	if err := foundCluster(filepath.Join(folder, nodeFolder)); err != nil {
+	if err := prepareNewCluster(filepath.Join(folder, nodeFolder)); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -133,8 +133,8 @@ func initCluster(_ context.Context, p setting.Program) error {
 	return err
 }
 
-// clusterOf reads the settings of a command, and reaches the cluster of the node in a folder.
-func clusterOf(p setting.Program, about string, args []string) (members, error) {
+// connectFromArgs reads the settings of a command, and reaches the cluster of the node in a folder.
+func connectFromArgs(p setting.Program, about string, args []string) (clusterAccess, error) {
 	var folder string
 	s := setting.New(p, about)
 	addFolder(s, &folder)
@@ -144,13 +144,13 @@ func clusterOf(p setting.Program, about string, args []string) (members, error) 
 	return connectCluster(nodeConfig{folder: folder})
 }
 
-// clusterStatus is the command cluster status.
-func clusterStatus(ctx context.Context, p setting.Program) error {
-	c, err := clusterOf(p, "Lists the nodes of the cluster. Run it on any of them, as the service's user.", p.Args)
+// printClusterStatus is the command cluster status.
+func printClusterStatus(ctx context.Context, p setting.Program) error {
+	c, err := connectFromArgs(p, "Lists the nodes of the cluster. Run it on any of them, as the service's user.", p.Args)
 	if err != nil {
 		return err
 	}
-	all, err := c.list(ctx)
+	all, err := c.listMembers(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,12 +171,12 @@ func yesNo(yes bool) string {
 
 // removeNode is the command cluster remove.
 func removeNode(ctx context.Context, p setting.Program) error {
-	names, rest := leading(p.Args)
-	c, err := clusterOf(p, "Takes a node out of the cluster. One that is started with an empty folder joins anew then.", rest)
+	names, rest := splitLeadingNames(p.Args)
+	c, err := connectFromArgs(p, "Takes a node out of the cluster. One that is started with an empty folder joins anew then.", rest)
 	if err != nil {
 		return err
 	}
-	address, err := onlyName(names, "node", p.Name+" HOST:PORT, as ledger cluster status lists it")
+	address, err := requireOneName(names, "node", p.Name+" HOST:PORT, as ledger cluster status lists it")
 	if err != nil {
 		return err
 	}
@@ -198,19 +198,19 @@ func recoverNode(_ context.Context, p setting.Program) (err error) {
 	var confirm bool
 	s := setting.New(p, aboutRecover)
 	addFolder(s, &c.folder)
-	s.Switch(&confirm, "confirm", "", "forget the other nodes")
+	s.AddSwitch(&confirm, "confirm", "", "forget the other nodes")
 	if err := s.Read(); err != nil {
 		return err
 	}
-	if !inCluster(c.folder) {
+	if !isClusterNode(c.folder) {
 		return &engine.Refusal{Message: fmt.Sprintf("there is no node of a cluster in %s", c.folder), Hint: "Name the folder of one by --dir.", Err: engine.ErrNotFound}
 	}
-	lock, err := lockFile(c.data())
+	lock, err := lockFile(c.dataFolder())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	last, err := recoverCluster(c.data(), confirm)
+	last, err := recoverCluster(c.dataFolder(), confirm)
 	if err != nil {
 		return err
 	}
@@ -218,6 +218,6 @@ func recoverNode(_ context.Context, p setting.Program) (err error) {
 	if confirm {
 		did = "This node is the only member now."
 	}
-	_, err = fmt.Fprintf(p.Stdout, "The copy in %s ends with %s. %s\n", c.data(), last, did)
+	_, err = fmt.Fprintf(p.Stdout, "The copy in %s ends with %s. %s\n", c.dataFolder(), last, did)
 	return err
 }

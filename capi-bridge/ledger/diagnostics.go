@@ -49,8 +49,8 @@ func newMetrics(leads *atomic.Bool) *metrics {
 	return m
 }
 
-// count counts a request.
-func (m *metrics) count(r service.Request) {
+// countRequest counts a request.
+func (m *metrics) countRequest(r service.AnsweredRequest) {
 	m.requests.WithLabelValues(r.Operation, r.Outcome).Inc()
 	m.durations.WithLabelValues(r.Operation).Observe(r.Took.Seconds())
 	if r.Resent {
@@ -58,25 +58,25 @@ func (m *metrics) count(r service.Request) {
 	}
 }
 
-// readyWithin is how long the ledger may take to say that it can be read.
-const readyWithin = 5 * time.Second
+// readyTimeout is how long the ledger may take to say that it can be read.
+const readyTimeout = 5 * time.Second
 
 // diagnosticsHandler answers probes, and gives the metrics.
-func (r *running) diagnosticsHandler(m *metrics) http.Handler {
+func (r *runningService) diagnosticsHandler(m *metrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, request *http.Request) {
-		ctx, cancel := context.WithTimeout(request.Context(), readyWithin)
+		ctx, cancel := context.WithTimeout(request.Context(), readyTimeout)
 		defer cancel()
 		if r.ending.Load() {
 			http.Error(w, "ending", http.StatusServiceUnavailable)
 			return
 		}
-		if err := r.gate.check(); err != nil {
+		if err := r.gate.checkOpen(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		switch _, err := r.rows.Tag(ctx); {
+		switch _, err := r.rows.CurrentTag(ctx); {
 		case err != nil:
 			r.log.Error("the ledger cannot be read", "error", err)
 			http.Error(w, "the ledger cannot be read", http.StatusServiceUnavailable)

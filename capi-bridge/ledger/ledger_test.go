@@ -43,16 +43,16 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// command runs a command of the ledger in a folder.
-func command(ctx context.Context, folder string, out, log io.Writer, args ...string) error {
+// runCommand runs a command of the ledger in a folder.
+func runCommand(ctx context.Context, folder string, out, log io.Writer, args ...string) error {
 	return Run(ctx, setting.Program{
 		Name: "capi-bridge ledger", Args: args, Stdout: out, Stderr: log, Version: "test",
 		Getenv: func(name string) string { return map[string]string{"LEDGER_DIR": folder}[name] },
 	})
 }
 
-// served is a service that runs.
-type served struct {
+// testService is a service that runs.
+type testService struct {
 	t               *testing.T
 	folder          string
 	address, health string
@@ -61,13 +61,13 @@ type served struct {
 	ended           chan error
 }
 
-// serve starts a service, and waits until it serves.
-func serve(t *testing.T, folder string, args ...string) *served {
+// startTestService starts a service, and waits until it serves.
+func startTestService(t *testing.T, folder string, args ...string) *testService {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	s := &served{t: t, folder: folder, stop: stop, ended: make(chan error, 1)}
+	s := &testService{t: t, folder: folder, stop: stop, ended: make(chan error, 1)}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}, args...)
-	go func() { s.ended <- command(ctx, folder, io.Discard, &s.log, args...) }()
+	go func() { s.ended <- runCommand(ctx, folder, io.Discard, &s.log, args...) }()
 	t.Cleanup(stop)
 	for range 600 {
 		for text := range strings.Lines(s.log.String()) {
@@ -87,11 +87,11 @@ func serve(t *testing.T, folder string, args ...string) *served {
 	return nil
 }
 
-// client adds a client, and connects it.
-func (s *served) client(name string, args ...string) *remote.Client {
+// addAndConnectClient adds a client, and connects it.
+func (s *testService) addAndConnectClient(name string, args ...string) *remote.Client {
 	s.t.Helper()
 	keys := s.t.TempDir()
-	err := command(s.t.Context(), s.folder, io.Discard, io.Discard, append([]string{"client", "add", name, "--out", keys}, args...)...)
+	err := runCommand(s.t.Context(), s.folder, io.Discard, io.Discard, append([]string{"client", "add", name, "--out", keys}, args...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (s *served) client(name string, args ...string) *remote.Client {
 	return c
 }
 
-func (s *served) get(path string) (int, string) {
+func (s *testService) getDiagnostics(path string) (int, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.health+path, nil)
 	if err != nil {
@@ -133,15 +133,15 @@ func (s *served) get(path string) (int, string) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state")
-	s := serve(t, folder)
-	c := s.client("ci", "--region", "mark", "--prefix", "ci")
+	s := startTestService(t, folder)
+	c := s.addAndConnectClient("ci", "--region", "mark", "--prefix", "ci")
 	if err := c.Region("mark").Bind(t.Context(), engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Region("mark").Leaving(t.Context(), "other/web-1"); !errors.Is(err, engine.ErrForbidden) {
+	if err := c.Region("mark").MarkLeaving(t.Context(), "other/web-1"); !errors.Is(err, engine.ErrForbidden) {
 		t.Errorf("another one's row: %v", err)
 	}
-	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "revoke", "ci"); err != nil {
+	if err := runCommand(t.Context(), folder, io.Discard, io.Discard, "client", "revoke", "ci"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Tag(t.Context()); !errors.Is(err, engine.ErrForbidden) {
@@ -150,7 +150,7 @@ func TestServe(t *testing.T) {
 	for path, want := range map[string]string{
 		"/healthz": "ok", "/readyz": "ok", "/metrics": `maaslxd_ledger_requests_total{operation="bind",outcome="ok"} 1`,
 	} {
-		if status, text := s.get(path); status != http.StatusOK || !strings.Contains(text, want) {
+		if status, text := s.getDiagnostics(path); status != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: status %d, want %q:\n%s", path, status, want, text)
 		}
 	}
@@ -166,46 +166,46 @@ func TestServe(t *testing.T) {
 	if strings.Contains(s.log.String(), "PRIVATE") {
 		t.Error("a key is in the log")
 	}
-	again := serve(t, folder)
-	c = again.client("all", "--region", "*", "--prefix", "*")
+	again := startTestService(t, folder)
+	c = again.addAndConnectClient("all", "--region", "*", "--prefix", "*")
 	if row, err := c.Region("mark").Row(t.Context(), "ci/web-1"); err != nil || row.SystemID != "abc123" {
 		t.Errorf("after a new start: %+v, %v", row, err)
 	}
 }
 
-// given is an authority of a site: its own clients and servers have certificates of it.
-type given struct {
+// siteAuthority is an authority of a site: its own clients and servers have certificates of it.
+type siteAuthority struct {
 	folder    string
 	authority *access.Authority
 }
 
-func newGiven(t *testing.T) given {
+func newSiteAuthority(t *testing.T) siteAuthority {
 	t.Helper()
 	folder := t.TempDir()
 	authority, err := access.OpenAuthority(folder, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return given{folder, authority}
+	return siteAuthority{folder, authority}
 }
 
 // path is that of a file in its folder.
-func (g given) path(name string) string { return filepath.Join(g.folder, name) }
+func (g siteAuthority) path(name string) string { return filepath.Join(g.folder, name) }
 
-// client makes the certificate of a client, whose text is returned, in NAME.crt.
-func (g given) client(t *testing.T, name string) remote.Config {
+// issueClient makes the certificate of a client, whose text is returned, in NAME.crt.
+func (g siteAuthority) issueClient(t *testing.T, name string) remote.Config {
 	t.Helper()
-	certificate, key, err := g.authority.Client(name, time.Now(), time.Hour)
+	certificate, key, err := g.authority.IssueClient(name, time.Now(), time.Hour)
 	if err := errors.Join(err, os.WriteFile(g.path(name+".crt"), certificate, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return remote.Config{CA: g.authority.Certificate, Certificate: string(certificate), Key: string(key)}
 }
 
-// server makes the certificate of a service, in server.crt and server.key.
-func (g given) server(t *testing.T) {
+// issueServer makes the certificate of a service, in server.crt and server.key.
+func (g siteAuthority) issueServer(t *testing.T) {
 	t.Helper()
-	pair, err := g.authority.Server([]string{"127.0.0.1"}, time.Now())
+	pair, err := g.authority.IssueServer([]string{"127.0.0.1"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +217,8 @@ func (g given) server(t *testing.T) {
 	}
 }
 
-// check asks a service who a client is for it.
-func (s *served) check(c remote.Config) error {
+// checkClient asks a service who a client is for it.
+func (s *testService) checkClient(c remote.Config) error {
 	s.t.Helper()
 	c.Address = "https://" + s.address
 	client, err := remote.New(c)
@@ -234,29 +234,29 @@ func (s *served) check(c remote.Config) error {
 // they are registered, and no others. No authority is made that nobody needs.
 func TestGivenCertificates(t *testing.T) {
 	t.Parallel()
-	site, folder := newGiven(t), t.TempDir()
-	site.server(t)
-	s := serve(t, folder, "--server-cert", site.path("server.crt"), "--server-key", site.path("server.key"), "--client-ca", site.path("ca.pem"))
-	ci, other := site.client(t, "ci"), site.client(t, "other")
+	site, folder := newSiteAuthority(t), t.TempDir()
+	site.issueServer(t)
+	s := startTestService(t, folder, "--server-cert", site.path("server.crt"), "--server-key", site.path("server.key"), "--client-ca", site.path("ca.pem"))
+	ci, other := site.issueClient(t, "ci"), site.issueClient(t, "other")
 	register := []string{"client", "add", "ci", "--region", "*", "--prefix", "*"}
-	if err := command(t.Context(), folder, io.Discard, io.Discard, register...); err == nil || !strings.Contains(err.Error(), "has no authority of its own") {
+	if err := runCommand(t.Context(), folder, io.Discard, io.Discard, register...); err == nil || !strings.Contains(err.Error(), "has no authority of its own") {
 		t.Errorf("the service would refuse what it makes: %v", err)
 	}
-	if err := command(t.Context(), folder, io.Discard, io.Discard, append(register, "--certificate", site.path("ci.crt"))...); err != nil {
+	if err := runCommand(t.Context(), folder, io.Discard, io.Discard, append(register, "--certificate", site.path("ci.crt"))...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "ca-key.pem")); err == nil {
 		t.Error("an authority was made that nobody needs")
 	}
-	if err := s.check(ci); err != nil {
+	if err := s.checkClient(ci); err != nil {
 		t.Errorf("a client of the site: %v", err)
 	}
-	if err := s.check(other); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not registered") {
+	if err := s.checkClient(other); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not registered") {
 		t.Errorf("one that nobody has registered: %v", err)
 	}
-	stranger := newGiven(t).client(t, "ci")
+	stranger := newSiteAuthority(t).issueClient(t, "ci")
 	stranger.CA = ci.CA
-	if err := s.check(stranger); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not signed by an authority") {
+	if err := s.checkClient(stranger); !errors.Is(err, engine.ErrForbidden) || !strings.Contains(err.Error(), "is not signed by an authority") {
 		t.Errorf("one of another site: %v", err)
 	}
 }
@@ -264,13 +264,13 @@ func TestGivenCertificates(t *testing.T) {
 // TestClientCA takes clients of a site beside those of its own authority.
 func TestClientCA(t *testing.T) {
 	t.Parallel()
-	site, folder := newGiven(t), t.TempDir()
-	s := serve(t, folder, "--client-ca", site.path("ca.pem"))
-	if _, err := s.client("own", "--region=*", "--prefix=*").Check(t.Context()); err != nil {
+	site, folder := newSiteAuthority(t), t.TempDir()
+	s := startTestService(t, folder, "--client-ca", site.path("ca.pem"))
+	if _, err := s.addAndConnectClient("own", "--region=*", "--prefix=*").Check(t.Context()); err != nil {
 		t.Errorf("a client of its own: %v", err)
 	}
-	ci := site.client(t, "ci")
-	if err := command(t.Context(), folder, io.Discard, io.Discard, "client", "add", "ci", "--region=*", "--prefix=*", "--certificate", site.path("ci.crt")); err != nil {
+	ci := site.issueClient(t, "ci")
+	if err := runCommand(t.Context(), folder, io.Discard, io.Discard, "client", "add", "ci", "--region=*", "--prefix=*", "--certificate", site.path("ci.crt")); err != nil {
 		t.Fatal(err)
 	}
 	ca, err := os.ReadFile(filepath.Join(folder, "ca.pem"))
@@ -278,7 +278,7 @@ func TestClientCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	ci.CA = string(ca)
-	if err := s.check(ci); err != nil {
+	if err := s.checkClient(ci); err != nil {
 		t.Errorf("a client of the site: %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestBadServe(t *testing.T) {
 	}{
 		"PortTaken":   {"Another program listens there.", nil, []string{"--listen", taken.Addr().String()}, "--listen: cannot listen at"},
 		"HealthTaken": {"Nor may the probes be left out.", nil, []string{"--health-addr", taken.Addr().String()}, "--health-addr: cannot listen at"},
-		"Twice":       {"Two services would forget each other's answers.", func(t *testing.T, folder string) { serve(t, folder) }, nil, "another service has the ledger"},
+		"Twice":       {"Two services would forget each other's answers.", func(t *testing.T, folder string) { startTestService(t, folder) }, nil, "another service has the ledger"},
 		"ReadOnly": {"Nothing can be written.", func(t *testing.T, folder string) {
 			if os.Geteuid() == 0 {
 				t.Skip("root may write everywhere")
@@ -309,7 +309,7 @@ func TestBadServe(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
 		}, nil, "the folder of the ledger"},
-		"Newer": {"A newer program has used the file.", func(t *testing.T, folder string) { newer(t, filepath.Join(folder, "ledger.db")) }, nil, "has schema"},
+		"Newer": {"A newer program has used the file.", func(t *testing.T, folder string) { makeNewerLedger(t, filepath.Join(folder, "ledger.db")) }, nil, "has schema"},
 		"Damaged": {"It is no ledger.", func(t *testing.T, folder string) {
 			if err := os.WriteFile(filepath.Join(folder, "ledger.db"), []byte(strings.Repeat("no ledger ", 1000)), 0o600); err != nil {
 				t.Fatal(err)
@@ -323,21 +323,21 @@ func TestBadServe(t *testing.T) {
 				tc.spoil(t, folder)
 			}
 			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", ""}, tc.args...)
-			err := command(t.Context(), folder, io.Discard, io.Discard, args...)
+			err := runCommand(t.Context(), folder, io.Discard, io.Discard, args...)
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("%s\ngot %v, want %q", tc.reason, err, tc.says)
 			}
-			if problems := setting.Explain(err); len(problems) != 1 || problems[0].Hint == "" {
+			if problems := setting.ExplainError(err); len(problems) != 1 || problems[0].Hint == "" {
 				t.Errorf("%s\ngot %+v", tc.reason, problems)
 			}
 		})
 	}
 }
 
-// newer makes a ledger of a schema that is to come.
-func newer(t *testing.T, path string) {
+// makeNewerLedger makes a ledger of a schema that is to come.
+func makeNewerLedger(t *testing.T, path string) {
 	t.Helper()
-	l, err := rows.Open(t.Context(), path)
+	l, err := rows.OpenFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,9 +358,9 @@ func newer(t *testing.T, path string) {
 // is listed, one row is forgotten, and the rest moves out.
 func TestRowsAndMoves(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir())
+	s := startTestService(t, t.TempDir())
 	file := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := rows.Open(t.Context(), file)
+	l, err := rows.OpenFile(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestRowsAndMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := of.Leaving(t.Context(), "gone/web-1"); err != nil {
+	if err := of.MarkLeaving(t.Context(), "gone/web-1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -380,7 +380,7 @@ func TestRowsAndMoves(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out output
-		if err := command(t.Context(), s.folder, &out, io.Discard, args...); err != nil {
+		if err := runCommand(t.Context(), s.folder, &out, io.Discard, args...); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -388,7 +388,7 @@ func TestRowsAndMoves(t *testing.T) {
 	if got := run("import", file); got != "keys moved: 2 (already there: 0)\n" {
 		t.Errorf("got %q", got)
 	}
-	mine := s.client("ci", "--region=*", "--prefix=ci").Region("m1")
+	mine := s.addAndConnectClient("ci", "--region=*", "--prefix=ci").Region("m1")
 	if row, err := mine.Row(t.Context(), "ci/web-1"); err != nil || row.SystemID != "abc" {
 		t.Errorf("the service does not know it: %+v, %v", row, err)
 	}
@@ -418,7 +418,7 @@ func TestRowsAndMoves(t *testing.T) {
 		"Address":  {"is an address", []string{"rows", "--ledger", "https://ledger.example"}},
 		"TwoFiles": {"one file must be named", []string{"import", file, file}},
 	} {
-		if err := command(t.Context(), s.folder, io.Discard, io.Discard, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if err := runCommand(t.Context(), s.folder, io.Discard, io.Discard, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.says)
 		}
 	}

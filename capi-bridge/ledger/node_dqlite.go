@@ -12,10 +12,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/dqlite"
 )
 
-// reached is a cluster that dqlite keeps.
-type reached struct{ *dqlite.Cluster }
+// dqliteCluster is a cluster that dqlite keeps.
+type dqliteCluster struct{ *dqlite.Cluster }
 
-func (r reached) list(ctx context.Context) (all []member, err error) {
+func (r dqliteCluster) listMembers(ctx context.Context) (all []member, err error) {
 	of, err := r.Members(ctx)
 	for _, m := range of {
 		all = append(all, member{m.Address, m.Votes, m.Leads})
@@ -25,13 +25,13 @@ func (r reached) list(ctx context.Context) (all []member, err error) {
 
 // runningNode is a node in this process.
 type runningNode struct {
-	reached
+	dqliteCluster
 	own *dqlite.Node
 }
 
-func (n runningNode) Ready(ctx context.Context) error         { return n.own.Ready(ctx) }
-func (n runningNode) Leads(ctx context.Context) (bool, error) { return n.own.Leads(ctx) }
-func (n runningNode) Close(ctx context.Context) error         { return n.own.Close(ctx) }
+func (n runningNode) WaitUntilMember(ctx context.Context) error  { return n.own.WaitUntilMember(ctx) }
+func (n runningNode) IsLeader(ctx context.Context) (bool, error) { return n.own.IsLeader(ctx) }
+func (n runningNode) Close(ctx context.Context) error            { return n.own.Close(ctx) }
 
 // identity proves that a node at a host belongs to the cluster.
 func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
@@ -39,7 +39,7 @@ func (c nodeConfig) identity(host string) (dqlite.Identity, error) {
 	if err != nil {
 		return dqlite.Identity{}, err
 	}
-	pair, err := authority.Node(host, time.Now())
+	pair, err := authority.IssueNode(host, time.Now())
 	return dqlite.Identity{Certificate: pair, Signers: authority.Pool()}, err
 }
 
@@ -53,30 +53,30 @@ func startNode(ctx context.Context, c nodeConfig) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := dqlite.Start(ctx, dqlite.Config{Folder: c.data(), Address: c.address, Peers: slices.DeleteFunc(slices.Clone(c.peers), func(peer string) bool { return peer == c.address }), Identity: identity, Log: c.log})
+	n, err := dqlite.StartNode(ctx, dqlite.Config{Folder: c.dataFolder(), Address: c.address, Peers: slices.DeleteFunc(slices.Clone(c.peers), func(peer string) bool { return peer == c.address }), Identity: identity, Log: c.log})
 	if err != nil {
 		return nil, err
 	}
-	return runningNode{reached{n.Cluster}, n}, nil
+	return runningNode{dqliteCluster{n.Cluster}, n}, nil
 }
 
 // connectCluster reaches the cluster of the node in a folder.
-func connectCluster(c nodeConfig) (members, error) {
+func connectCluster(c nodeConfig) (clusterAccess, error) {
 	if !access.HasClusterAuthority(c.folder) {
-		return nil, c.check()
+		return nil, c.checkConfig()
 	}
 	identity, err := c.identity("localhost")
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := dqlite.Connect(c.data(), identity, c.log)
+	cluster, err := dqlite.Connect(c.dataFolder(), identity, c.log)
 	if err != nil {
 		return nil, err
 	}
-	return reached{cluster}, nil
+	return dqliteCluster{cluster}, nil
 }
 
-func foundCluster(data string) error { return dqlite.Found(data) }
+func prepareNewCluster(data string) error { return dqlite.PrepareNewCluster(data) }
 
 func recoverCluster(data string, confirm bool) (last string, err error) {
 	if confirm {

@@ -10,15 +10,15 @@ import (
 
 // This build keeps a ledger in a file alone.
 
-func startNode(context.Context, nodeConfig) (node, error) { return nil, errNoCluster() }
+func startNode(context.Context, nodeConfig) (node, error) { return nil, noClusterError() }
 
-func connectCluster(nodeConfig) (members, error) { return nil, errNoCluster() }
+func connectCluster(nodeConfig) (clusterAccess, error) { return nil, noClusterError() }
 
-func foundCluster(string) error { return errNoCluster() }
+func prepareNewCluster(string) error { return noClusterError() }
 
-func recoverCluster(string, bool) (string, error) { return "", errNoCluster() }
+func recoverCluster(string, bool) (string, error) { return "", noClusterError() }
 
-func errNoCluster() error {
+func noClusterError() error {
 	return &engine.Refusal{
 		Message: "this capi-bridge cannot keep a ledger on several nodes: it was built without dqlite",
 		Hint:    "Take the image capi-bridge-ledger, or build the program by make build-cluster.", Err: engine.ErrInvalid,

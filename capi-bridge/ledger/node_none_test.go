@@ -14,7 +14,7 @@ import (
 func TestWithoutDqlite(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"init", "status"} {
-		if err := command(t.Context(), t.TempDir(), io.Discard, io.Discard, "cluster", name); !errors.Is(err, engine.ErrInvalid) {
+		if err := runCommand(t.Context(), t.TempDir(), io.Discard, io.Discard, "cluster", name); !errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("cluster %s: %v", name, err)
 		}
 	}

@@ -29,15 +29,15 @@ there stays, and is found by its mark; look in MAAS and LXD for what is left.`
 // ledgerFile says which file a command is about.
 type ledgerFile struct{ folder, path string }
 
-// settings adds the flags.
-func (f *ledgerFile) settings(s *setting.Settings) {
+// addSettings adds the flags.
+func (f *ledgerFile) addSettings(s *setting.Settings) {
 	addFolder(s, &f.folder)
-	s.Text(&f.path, "ledger", "LEDGER_FILE", "", "file of the ledger, such as ~/.local/state/maaslxd/ledger.db (default: the cluster of the node in the folder, or else ledger.db there)")
+	s.AddText(&f.path, "ledger", "LEDGER_FILE", "", "file of the ledger, such as ~/.local/state/maaslxd/ledger.db (default: the cluster of the node in the folder, or else ledger.db there)")
 }
 
 // open opens a ledger that is there.
 func (f *ledgerFile) open(ctx context.Context) (*rows.Ledger, error) {
-	if f.path == "" && inCluster(f.folder) {
+	if f.path == "" && isClusterNode(f.folder) {
 		c, err := connectCluster(nodeConfig{folder: f.folder})
 		if err != nil {
 			return nil, err
@@ -50,15 +50,15 @@ func (f *ledgerFile) open(ctx context.Context) (*rows.Ledger, error) {
 	if strings.Contains(f.path, "://") {
 		return nil, &setting.UsageError{Flag: "--ledger", Text: fmt.Sprintf("%s is an address, and no file", f.path), Hint: "Run the command on the machine of the service, with its --dir."}
 	}
-	return openThere(ctx, "--ledger", f.path)
+	return openExistingFile(ctx, "--ledger", f.path)
 }
 
-// openThere opens a ledger, and makes none.
-func openThere(ctx context.Context, flag, path string) (*rows.Ledger, error) {
+// openExistingFile opens a ledger, and makes none.
+func openExistingFile(ctx context.Context, flag, path string) (*rows.Ledger, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, &setting.UsageError{Flag: flag, Text: fmt.Sprintf("there is no ledger %s", path), Hint: "Name its file, or by --dir the folder of a service that has run once."}
 	}
-	return rows.Open(ctx, path)
+	return rows.OpenFile(ctx, path)
 }
 
 // listRows is the command rows.
@@ -66,8 +66,8 @@ func listRows(ctx context.Context, p setting.Program) (err error) {
 	var file ledgerFile
 	var owner string
 	s := setting.New(p, aboutRows)
-	file.settings(s)
-	s.Text(&owner, "owner", "", "", "owner whose rows are listed (default: all)")
+	file.addSettings(s)
+	s.AddText(&owner, "owner", "", "", "owner whose rows are listed (default: all)")
 	if err := s.Read(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func listRows(ctx context.Context, p setting.Program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	all, err := rows.Entries(ctx, l, access.OwnerPrefix(owner))
+	all, err := rows.ListEntries(ctx, l, access.OwnerPrefix(owner))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runText(e rows.Entry) string {
 	switch {
 	case e.Lease.Holder == "":
 		return "-"
-	case e.Lease.IsDead():
+	case e.Lease.HasDeadHolder():
 		return "died"
 	}
 	return "lives"
@@ -121,9 +121,9 @@ func forgetRows(ctx context.Context, p setting.Program) (err error) {
 	var file ledgerFile
 	var region string
 	s := setting.New(p, aboutForget)
-	file.settings(s)
-	s.Text(&region, "region", "", "", "MAAS of the keys, where several have them (see ledger rows)")
-	keys, rest := leading(p.Args)
+	file.addSettings(s)
+	s.AddText(&region, "region", "", "", "MAAS of the keys, where several have them (see ledger rows)")
+	keys, rest := splitLeadingNames(p.Args)
 	if err := s.ReadArgs(rest); err != nil {
 		return err
 	}
@@ -135,15 +135,15 @@ func forgetRows(ctx context.Context, p setting.Program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	all, err := rows.Entries(ctx, l, "")
+	all, err := rows.ListEntries(ctx, l, "")
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, key := range keys {
-		e, err := entryOf(all, key, region)
+		e, err := findEntry(all, key, region)
 		if err == nil {
-			err = rows.Forget(ctx, l, e)
+			err = rows.ForgetEntry(ctx, l, e)
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(p.Stdout, "%s is forgotten\n", key)
@@ -153,8 +153,8 @@ func forgetRows(ctx context.Context, p setting.Program) (err error) {
 	return errors.Join(errs...)
 }
 
-// leading are the arguments before the first flag.
-func leading(args []string) (names, rest []string) {
+// splitLeadingNames are the arguments before the first flag.
+func splitLeadingNames(args []string) (names, rest []string) {
 	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if n < 0 {
 		n = len(args)
@@ -162,8 +162,8 @@ func leading(args []string) (names, rest []string) {
 	return args[:n], args[n:]
 }
 
-// entryOf finds what the ledger has of a key.
-func entryOf(all []rows.Entry, key, region string) (rows.Entry, error) {
+// findEntry finds what the ledger has of a key.
+func findEntry(all []rows.Entry, key, region string) (rows.Entry, error) {
 	var found []rows.Entry
 	for _, e := range all {
 		if string(e.Row.Key) == key && (region == "" || e.Region == region) {

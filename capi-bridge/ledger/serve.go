@@ -28,8 +28,8 @@ unless it is given certificates. "ledger client add" makes the clients' ones.
 With --node it is one of several nodes that have the ledger together. "ledger
 cluster init" begins such a cluster, on the first node.`
 
-// serving is what serve is told.
-type serving struct {
+// serveOptions is what serve is told.
+type serveOptions struct {
 	folder, file, listen, diagnostics string
 	names                             []string
 	certificates
@@ -39,34 +39,34 @@ type serving struct {
 }
 
 // settings are the flags of serve.
-func (s *serving) settings(p setting.Program) *setting.Settings {
+func (s *serveOptions) settings(p setting.Program) *setting.Settings {
 	all := setting.New(p, aboutServe)
 	addFolder(all, &s.folder)
-	all.Text(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
-	all.Text(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the ledger is theirs together, and --file is of no use")
-	all.Texts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times, and this node is passed over")
-	all.Text(&s.node.keys, "keys", "LEDGER_KEYS", "", "folder with cluster-key.pem and ca-key.pem, which are copied to --dir where they are missing there")
-	all.Text(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
-	all.Texts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
-	all.Text(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
-	all.Text(&s.serverKey, "server-key", "LEDGER_SERVER_KEY", "", "file with the key of --server-cert in PEM")
-	all.Text(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with authorities whose clients may be registered (ledger client add --certificate), besides its own; with --server-cert none of its own is made")
-	all.Text(&s.diagnostics, "health-addr", "LEDGER_HEALTH_ADDR", ":9441", `address of /healthz, /readyz and /metrics, over plain HTTP; "": none`)
-	all.Span(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long calls that are under way may take at the end")
-	all.Switch(&s.verbose, "verbose", "LEDGER_VERBOSE", "log reads, too")
+	all.AddText(&s.file, "file", "LEDGER_FILE", "", "file of the ledger (default ledger.db in the folder)")
+	all.AddText(&s.node.address, "node", "LEDGER_NODE", "", "HOST:PORT by which the other nodes of a cluster reach this one; the ledger is theirs together, and --file is of no use")
+	all.AddTexts(&s.node.peers, "peer", "LEDGER_PEERS", "HOST:PORT of another node of the cluster; may be given several times, and this node is passed over")
+	all.AddText(&s.node.keys, "keys", "LEDGER_KEYS", "", "folder with cluster-key.pem and ca-key.pem, which are copied to --dir where they are missing there")
+	all.AddText(&s.listen, "listen", "LEDGER_LISTEN", ":7443", "address at which clients reach the service")
+	all.AddTexts(&s.names, "name", "LEDGER_NAME", "name or IP address by which clients call the service; may be given several times (default: this machine's name)")
+	all.AddText(&s.serverCert, "server-cert", "LEDGER_SERVER_CERT", "", "file with the service's certificate in PEM, in the place of one that it makes itself; read again when it changes")
+	all.AddText(&s.serverKey, "server-key", "LEDGER_SERVER_KEY", "", "file with the key of --server-cert in PEM")
+	all.AddText(&s.clientCA, "client-ca", "LEDGER_CLIENT_CA", "", "file with authorities whose clients may be registered (ledger client add --certificate), besides its own; with --server-cert none of its own is made")
+	all.AddText(&s.diagnostics, "health-addr", "LEDGER_HEALTH_ADDR", ":9441", `address of /healthz, /readyz and /metrics, over plain HTTP; "": none`)
+	all.AddDuration(&s.grace, "grace", "LEDGER_GRACE", 20*time.Second, "how long calls that are under way may take at the end")
+	all.AddSwitch(&s.verbose, "verbose", "LEDGER_VERBOSE", "log reads, too")
 	return all
 }
 
-// Serve is the command serve: it serves until ctx ends.
-func Serve(ctx context.Context, p setting.Program) error {
-	s := &serving{}
+// RunServe is the command serve: it serves until ctx ends.
+func RunServe(ctx context.Context, p setting.Program) error {
+	s := &serveOptions{}
 	if err := s.settings(p).Read(); err != nil {
 		return err
 	}
-	if err := s.check(); err != nil {
+	if err := s.completeAndCheck(); err != nil {
 		return err
 	}
-	running, err := s.open(ctx, p)
+	running, err := s.openService(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -80,30 +80,30 @@ func Serve(ctx context.Context, p setting.Program) error {
 // collected. With Go's default of twice that, collections take a twentieth of the processor.
 const gcPercent = 400
 
-// check completes the settings, and refuses what cannot be meant.
-func (s *serving) check() error {
+// completeAndCheck completes the settings, and refuses what cannot be meant.
+func (s *serveOptions) completeAndCheck() error {
 	s.node.folder = s.folder
 	switch {
 	case s.node.address == "" && len(s.node.peers) > 0:
 		return &setting.UsageError{Flag: "--node", Text: "it is missing", Hint: "--peer names the other nodes of a cluster, and --node this one."}
-	case s.node.address == "" && inCluster(s.folder):
+	case s.node.address == "" && isClusterNode(s.folder):
 		return &setting.UsageError{Flag: "--node", Text: fmt.Sprintf("it is missing, and %s has the data of a node", s.folder), Hint: "Give the node's address, or name another folder by --dir."}
 	case s.node.address != "" && s.file != "":
 		return &setting.UsageError{Flag: "--file", Text: "the nodes of a cluster have the ledger, and no file", Hint: "Leave out --file. Move what is in it by capi-bridge ledger import."}
 	case s.node.address != "":
-		if err := errors.Join(s.node.takeKeys(), s.node.check()); err != nil {
+		if err := errors.Join(s.node.copySharedKeys(), s.node.checkConfig()); err != nil {
 			return err
 		}
-		s.file = s.node.data()
+		s.file = s.node.dataFolder()
 	case s.file == "":
 		s.file = filepath.Join(s.folder, "ledger.db")
 	}
-	return s.certificates.check()
+	return s.certificates.checkCertificateFlags()
 }
 
-// running is a service that has all that it needs.
-type running struct {
-	serving
+// runningService is a service that has all that it needs.
+type runningService struct {
+	serveOptions
 	log             *slog.Logger
 	lock            *os.File
 	rows            *rows.Ledger // of a cluster: nil until the node is a member
@@ -118,16 +118,16 @@ type running struct {
 	version         string
 }
 
-// open takes the file and the ports. What cannot be had is an error with a way out.
-func (s *serving) open(ctx context.Context, p setting.Program) (r *running, err error) {
+// openService takes the file and the ports. What cannot be had is an error with a way out.
+func (s *serveOptions) openService(ctx context.Context, p setting.Program) (r *runningService, err error) {
 	level := slog.LevelInfo
 	if s.verbose {
 		level = slog.LevelDebug
 	}
-	r = &running{serving: *s, version: p.Version, log: slog.New(slog.NewJSONHandler(p.Stderr, &slog.HandlerOptions{Level: level}))}
+	r = &runningService{serveOptions: *s, version: p.Version, log: slog.New(slog.NewJSONHandler(p.Stderr, &slog.HandlerOptions{Level: level}))}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.giveBack())
+			err = errors.Join(err, r.releaseResources())
 		}
 	}()
 	if r.lock, err = lockFile(s.file); err != nil {
@@ -135,26 +135,26 @@ func (s *serving) open(ctx context.Context, p setting.Program) (r *running, err 
 	}
 	r.node.log = r.log
 	if s.node.address == "" {
-		if r.rows, err = rows.Open(ctx, s.file); err != nil {
+		if r.rows, err = rows.OpenFile(ctx, s.file); err != nil {
 			return r, err
 		}
-	} else if err := s.checkShared(); err != nil {
+	} else if err := s.checkSharedAuthority(); err != nil {
 		return r, err
 	}
-	if err := r.certificates.open(s.folder, s.calledBy(), r.log); err != nil {
+	if err := r.certificates.openCertificates(s.folder, s.certificateNames(), r.log); err != nil {
 		return r, err
 	}
-	if r.clients, err = listen(ctx, "--listen", s.listen); err != nil {
+	if r.clients, err = listenAt(ctx, "--listen", s.listen); err != nil {
 		return r, err
 	}
 	if s.diagnostics != "" {
-		r.health, err = listen(ctx, "--health-addr", s.diagnostics)
+		r.health, err = listenAt(ctx, "--health-addr", s.diagnostics)
 	}
 	return r, err
 }
 
-// calledBy are the names and addresses in the service's certificate.
-func (s *serving) calledBy() []string {
+// certificateNames are the names and addresses in the service's certificate.
+func (s *serveOptions) certificateNames() []string {
 	names := append([]string{"localhost", "127.0.0.1", "::1"}, s.names...)
 	if host, _, err := net.SplitHostPort(s.listen); err == nil && host != "" {
 		names = append(names, host)
@@ -167,19 +167,19 @@ func (s *serving) calledBy() []string {
 	return names
 }
 
-// listen takes a port.
-func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+// listenAt takes a port.
+func listenAt(ctx context.Context, flag, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, &setting.UsageError{
-			Flag: flag, Text: fmt.Sprintf("cannot listen at %s: %v", address, cause(err)),
+			Flag: flag, Text: fmt.Sprintf("cannot listen at %s: %v", address, causeWithoutAddress(err)),
 			Hint: "Another program may have the port: ss -ltnp. Stop it, or choose another address.",
 		}
 	}
 	return listener, nil
 }
 
-func cause(err error) error {
+func causeWithoutAddress(err error) error {
 	if wrapped, ok := errors.AsType[*net.OpError](err); ok {
 		return wrapped.Err
 	}
@@ -187,12 +187,12 @@ func cause(err error) error {
 }
 
 // run serves until ctx ends, and then ends the calls that are under way.
-func (r *running) run(ctx context.Context) error {
+func (r *runningService) run(ctx context.Context) error {
 	counted := newMetrics(&r.leads)
 	failed := make(chan error, 2)
 	address := ""
 	if r.node.address != "" {
-		r.gate.set(errStarting)
+		r.gate.setClosed(errStarting)
 	}
 	if r.health != nil {
 		address = r.health.Addr().String()
@@ -205,16 +205,16 @@ func (r *running) run(ctx context.Context) error {
 		if err := r.joinCluster(ctx); err != nil {
 			return errors.Join(err, r.end(ctx))
 		}
-		register, leads = access.RegisterIn(service.NewClients(r.rows)), r.leads.Load
+		register, leads = access.NewRegisterWith(service.NewLedgerClients(r.rows)), r.leads.Load
 		watching, stop := context.WithCancel(ctx)
-		r.watching.Go(func() { r.watch(watching) })
+		r.watching.Go(func() { r.watchNode(watching) })
 		r.stopWatching = stop
 	}
 	r.server = service.NewServer(service.New(service.Config{
-		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, Done: counted.count, Available: r.gate.check, Leads: leads,
+		Ledger: r.rows, Clients: register, Signers: r.signers, Version: r.version, Log: r.log, OnAnswered: counted.countRequest, CheckAvailable: r.gate.checkOpen, IsLeader: leads,
 	}), r.certificate, r.log)
-	go func() { failed <- r.server.ServeTLS(service.Limit(r.clients), "", "") }()
-	r.log.Info("serving", "address", r.clients.Addr().String(), "health", address, "file", r.file, "authority", r.about(), "version", r.version)
+	go func() { failed <- r.server.ServeTLS(service.LimitConnections(r.clients), "", "") }()
+	r.log.Info("serving", "address", r.clients.Addr().String(), "health", address, "file", r.file, "authority", r.authorityPath(), "version", r.version)
 	select {
 	case <-ctx.Done():
 		return r.end(ctx)
@@ -224,7 +224,7 @@ func (r *running) run(ctx context.Context) error {
 }
 
 // end lets the calls end that are under way, and takes no others.
-func (r *running) end(ctx context.Context) error {
+func (r *runningService) end(ctx context.Context) error {
 	r.log.Info("ending", "grace", r.grace.String())
 	r.ending.Store(true)
 	if r.stopWatching != nil {
@@ -246,11 +246,11 @@ func (r *running) end(ctx context.Context) error {
 		err = errors.Join(err, r.probes.Close())
 		r.health = nil
 	}
-	return errors.Join(err, r.giveBack())
+	return errors.Join(err, r.releaseResources())
 }
 
-// giveBack closes what was taken.
-func (r *running) giveBack() error {
+// releaseResources closes what was taken.
+func (r *runningService) releaseResources() error {
 	var errs []error
 	for _, l := range []net.Listener{r.clients, r.health} {
 		if l != nil {
@@ -299,4 +299,6 @@ func folderError(path string, err error) error {
 }
 
 // certificate is that of the service, for a new connection.
-func (r *running) certificate() (*tls.Certificate, error) { return r.certificates.current(time.Now()) }
+func (r *runningService) certificate() (*tls.Certificate, error) {
+	return r.certificates.currentCertificate(time.Now())
+}

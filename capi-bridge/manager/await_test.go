@@ -20,22 +20,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// eventually waits until holds says nothing; it says last what does not hold.
-func (w *world) eventually(what string, holds func() string) {
+// waitFor waits until holds says nothing; it says last what does not hold.
+func (w *world) waitFor(what string, holds func() string) {
 	w.t.Helper()
 	why := ""
-	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if why = holds(); why == "" {
 			return
 		}
 	}
-	w.t.Fatalf("%s: %s\n%s", what, why, w.log.about(w.space))
+	w.t.Fatalf("%s: %s\n%s", what, why, w.log.lastLinesAbout(w.namespace))
 }
 
-// await waits until what is read of an object holds.
-func (w *world) await(o client.Object, what string, holds func() string) {
+// awaitObject waits until what is read of an object holds.
+func (w *world) awaitObject(o client.Object, what string, holds func() string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%T %s %s", o, o.GetName(), what), func() string {
+	w.waitFor(fmt.Sprintf("%T %s %s", o, o.GetName(), what), func() string {
 		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return err.Error()
 		}
@@ -43,40 +43,40 @@ func (w *world) await(o client.Object, what string, holds func() string) {
 	})
 }
 
-// until waits until a condition of a machine has a reason.
-func (w *world) until(name, condition, reason string) *infrav1.MaasMachine {
+// awaitReason waits until a condition of a machine has a reason.
+func (w *world) awaitReason(name, condition, reason string) *infrav1.MaasMachine {
 	w.t.Helper()
-	m := w.object(name)
-	w.await(m, condition+" "+reason, func() string {
+	m := w.machineObject(name)
+	w.awaitObject(m, condition+" "+reason, func() string {
 		if conditions.GetReason(m, condition) != reason {
-			return said(m)
+			return describeConditions(m)
 		}
 		return ""
 	})
 	return m
 }
 
-// isReady waits until a machine is. Its conditions are written before the rest of
+// awaitReady waits until a machine is. Its conditions are written before the rest of
 // its status.
-func (w *world) isReady(name string) *infrav1.MaasMachine {
+func (w *world) awaitReady(name string) *infrav1.MaasMachine {
 	w.t.Helper()
-	m := w.object(name)
-	w.await(m, "Ready", func() string {
+	m := w.machineObject(name)
+	w.awaitObject(m, "Ready", func() string {
 		if !m.Status.Ready || !conditions.IsTrue(m, infrav1.ReadyCondition) {
-			return said(m)
+			return describeConditions(m)
 		}
 		return ""
 	})
 	return m
 }
 
-// systemID waits until it is noted by which id MAAS knows a machine.
-func (w *world) systemID(name string) string {
+// awaitSystemID waits until it is noted by which id MAAS knows a machine.
+func (w *world) awaitSystemID(name string) string {
 	w.t.Helper()
-	m := w.object(name)
-	w.await(m, "is known", func() string {
+	m := w.machineObject(name)
+	w.awaitObject(m, "is known", func() string {
 		if m.Annotations[ownership.SystemIDAnnotation] == "" {
-			return said(m)
+			return describeConditions(m)
 		}
 		return ""
 	})
@@ -86,7 +86,7 @@ func (w *world) systemID(name string) string {
 // awaitGone waits until an object is not there.
 func (w *world) awaitGone(o client.Object) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%T %s is gone", o, o.GetName()), func() string {
+	w.waitFor(fmt.Sprintf("%T %s is gone", o, o.GetName()), func() string {
 		if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) == nil && err != nil {
 			return ""
 		}
@@ -94,51 +94,51 @@ func (w *world) awaitGone(o client.Object) {
 	})
 }
 
-func (w *world) object(name string) *infrav1.MaasMachine {
-	return &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name}}
+func (w *world) machineObject(name string) *infrav1.MaasMachine {
+	return &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 }
 
-func (w *world) get(name string) *infrav1.MaasMachine {
+func (w *world) getMachine(name string) *infrav1.MaasMachine {
 	w.t.Helper()
-	m := w.object(name)
+	m := w.machineObject(name)
 	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 		w.t.Fatal(err)
 	}
 	return m
 }
 
-// remove deletes an object.
-func (w *world) remove(o client.Object) {
+// deleteObject deletes an object.
+func (w *world) deleteObject(o client.Object) {
 	w.t.Helper()
 	if err := w.Delete(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// removeAll deletes machines, and waits until they are gone.
-func (w *world) removeAll(names ...string) {
+// deleteMachines deletes machines, and waits until they are gone.
+func (w *world) deleteMachines(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
-		w.remove(w.object(name))
+		w.deleteObject(w.machineObject(name))
 	}
 	for _, name := range names {
-		w.awaitGone(w.object(name))
+		w.awaitGone(w.machineObject(name))
 	}
 }
 
-// end deletes the machines and the cluster, and sees that MAAS has no more than
+// deleteCluster deletes the machines and the cluster, and sees that MAAS has no more than
 // before.
-func (w *world) end(c *infrav1.MaasCluster, before int, names ...string) {
+func (w *world) deleteCluster(c *infrav1.MaasCluster, before int, names ...string) {
 	w.t.Helper()
-	w.removeAll(names...)
-	w.remove(c)
+	w.deleteMachines(names...)
+	w.deleteObject(c)
 	w.awaitGone(c)
-	w.nothingLeft(before)
+	w.wantNothingLeft(before)
 }
 
-// nothingLeft sees that MAAS has as many machines as before, none of them taken,
+// wantNothingLeft sees that MAAS has as many machines as before, none of them taken,
 // and no name.
-func (w *world) nothingLeft(before int) {
+func (w *world) wantNothingLeft(before int) {
 	w.t.Helper()
 	if vms, machines := w.maas.Instances(), w.maas.Machines(); len(vms) > 0 || len(machines) != before {
 		w.t.Errorf("left in MAAS: instances %+v, %d machines where %d were", vms, len(machines), before)
@@ -148,14 +148,14 @@ func (w *world) nothingLeft(before int) {
 			w.t.Errorf("%s is not given back: %s of %s", m.Hostname, m.StatusName, m.Owner)
 		}
 	}
-	if left := names(w.t, w.maas); left != "" {
+	if left := leftDNSNames(w.t, w.maas); left != "" {
 		w.t.Errorf("left in MAAS's DNS: %s", left)
 	}
 }
 
-// nudge has an object looked at now. At rest that is done every minute, which the
+// touchObject has an object looked at now. At rest that is done every minute, which the
 // test does not wait for.
-func (w *world) nudge(o client.Object) {
+func (w *world) touchObject(o client.Object) {
 	w.t.Helper()
 	w.annotate(o, "test/nudge", time.Now().String())
 }
@@ -164,7 +164,7 @@ func (w *world) nudge(o client.Object) {
 // away.
 func (w *world) annotate(o client.Object, name, value string) {
 	w.t.Helper()
-	w.amend(o, func(o client.Object) {
+	w.patchObject(o, func(o client.Object) {
 		all := o.GetAnnotations()
 		if all == nil {
 			all = map[string]string{}
@@ -176,35 +176,35 @@ func (w *world) annotate(o client.Object, name, value string) {
 	})
 }
 
-// nudged waits, with nudges, until a condition of a machine has a reason and says
+// touchUntilReason waits, with nudges, until a condition of a machine has a reason and says
 // something: what was read a moment ago serves for a while.
-func (w *world) nudged(name, condition, reason, says string) *infrav1.MaasMachine {
+func (w *world) touchUntilReason(name, condition, reason, says string) *infrav1.MaasMachine {
 	w.t.Helper()
-	m, n := w.object(name), 0
-	w.await(m, condition+" "+reason, func() string {
+	m, n := w.machineObject(name), 0
+	w.awaitObject(m, condition+" "+reason, func() string {
 		if conditions.GetReason(m, condition) == reason && strings.Contains(conditions.GetMessage(m, condition), says) {
 			return ""
 		}
 		if n++; n%10 == 1 {
-			w.nudge(w.object(name))
+			w.touchObject(w.machineObject(name))
 		}
-		return said(m)
+		return describeConditions(m)
 	})
 	return m
 }
 
-// lookAgain has machines looked at twice.
-func (w *world) lookAgain(names ...string) {
+// awaitTwoLooks has machines looked at twice.
+func (w *world) awaitTwoLooks(names ...string) {
 	w.t.Helper()
 	for range 2 {
 		before, n := w.maas.Journal().Total(), 0
-		w.eventually("a look at "+strings.Join(names, ", "), func() string {
+		w.waitFor("a look at "+strings.Join(names, ", "), func() string {
 			if w.maas.Journal().Total() > before {
 				return ""
 			}
 			if n++; n%10 == 1 {
 				for _, name := range names {
-					w.nudge(w.object(name))
+					w.touchObject(w.machineObject(name))
 				}
 			}
 			return "MAAS was not asked"
@@ -212,12 +212,12 @@ func (w *world) lookAgain(names ...string) {
 	}
 }
 
-// want checks a condition, and that its message says all of the parts.
-func (w *world) want(o conditions.Getter, kind string, status metav1.ConditionStatus, reason string, parts ...string) {
+// wantCondition checks a condition, and that its message says all of the parts.
+func (w *world) wantCondition(o conditions.Getter, kind string, status metav1.ConditionStatus, reason string, parts ...string) {
 	w.t.Helper()
 	c := conditions.Get(o, kind)
 	if c == nil || c.Status != status || c.Reason != reason {
-		w.t.Fatalf("want %s=%s (%s), got\n%s", kind, status, reason, said(o))
+		w.t.Fatalf("want %s=%s (%s), got\n%s", kind, status, reason, describeConditions(o))
 	}
 	for _, part := range parts {
 		if !strings.Contains(c.Message, part) {
@@ -226,12 +226,12 @@ func (w *world) want(o conditions.Getter, kind string, status metav1.ConditionSt
 	}
 }
 
-// told waits for an event about an object that says something.
-func (w *world) told(name, reason, says string) {
+// awaitEvent waits for an event about an object that says something.
+func (w *world) awaitEvent(name, reason, says string) {
 	w.t.Helper()
-	w.eventually("an event "+reason+" about "+name, func() string {
+	w.waitFor("an event "+reason+" about "+name, func() string {
 		list := &eventsv1.EventList{}
-		if err := w.List(context.WithoutCancel(w.t.Context()), list, client.InNamespace(w.space)); err != nil {
+		if err := w.List(context.WithoutCancel(w.t.Context()), list, client.InNamespace(w.namespace)); err != nil {
 			return err.Error()
 		}
 		var all []string
@@ -248,9 +248,9 @@ func (w *world) told(name, reason, says string) {
 	})
 }
 
-// onlyLooked sees that nothing was asked of MAAS but looks since its journal was
+// wantOnlyReads sees that nothing was asked of MAAS but looks since its journal was
 // emptied.
-func (w *world) onlyLooked() {
+func (w *world) wantOnlyReads() {
 	w.t.Helper()
 	for _, c := range w.maas.Journal().Calls {
 		if !strings.HasPrefix(c.Route, "GET ") {
@@ -259,8 +259,8 @@ func (w *world) onlyLooked() {
 	}
 }
 
-// said are the conditions in words.
-func said(o conditions.Getter) string {
+// describeConditions are the conditions in words.
+func describeConditions(o conditions.Getter) string {
 	all := []string{"its conditions:"}
 	for _, c := range o.GetConditions() {
 		all = append(all, fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message))
@@ -268,8 +268,8 @@ func said(o conditions.Getter) string {
 	return strings.Join(all, "\n")
 }
 
-// known is what MAAS has of a machine, by hostname or system id.
-func (w *world) known(name string) sim.Machine {
+// mustFindMachine is what MAAS has of a machine, by hostname or system id.
+func (w *world) mustFindMachine(name string) sim.Machine {
 	w.t.Helper()
 	m, ok := w.maas.Machine(name)
 	if !ok {
@@ -278,15 +278,15 @@ func (w *world) known(name string) sim.Machine {
 	return m
 }
 
-func (w *world) edit(systemID string, e sim.MachineEdit) {
+func (w *world) editMachine(systemID string, e sim.MachineEdit) {
 	w.t.Helper()
 	if err := w.maas.EditMachine(systemID, e); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// ofMachine are the addresses of a machine that are no names.
-func ofMachine(m *infrav1.MaasMachine) []string {
+// machineIPs are the addresses of a machine that are no names.
+func machineIPs(m *infrav1.MaasMachine) []string {
 	var all []string
 	for _, a := range m.Status.Addresses {
 		if a.Type == clusterv1.MachineExternalIP || a.Type == clusterv1.MachineInternalIP {

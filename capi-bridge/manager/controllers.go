@@ -23,7 +23,7 @@ import (
 
 // addControllers adds those of all kinds, and what reaches workload clusters.
 func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bridge.Sites, management string) error {
-	workloads, err := o.workloads(ctx, mgr)
+	workloads, err := o.newClusterCache(ctx, mgr)
 	if err != nil {
 		return fmt.Errorf("cannot reach workload clusters: %w", err)
 	}
@@ -47,9 +47,9 @@ func (o Options) addControllers(ctx context.Context, mgr ctrl.Manager, sites bri
 	)
 }
 
-// workloads connects to the API servers of clusters that have one. Nothing of them
+// newClusterCache connects to the API servers of clusters that have one. Nothing of them
 // is cached: of a Node, each machine needs one look.
-func (o Options) workloads(ctx context.Context, mgr ctrl.Manager) (clustercache.ClusterCache, error) {
+func (o Options) newClusterCache(ctx context.Context, mgr ctrl.Manager) (clustercache.ClusterCache, error) {
 	live := []client.Object{&corev1.Node{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Pod{}}
 	return clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     mgr.GetAPIReader(),
@@ -67,7 +67,7 @@ func (o Options) addWebhooks(ctx context.Context, mgr ctrl.Manager, sites bridge
 	if o.WebhookPort == 0 {
 		return nil
 	}
-	user, err := ownUser(ctx, mgr.GetClient())
+	user, err := readOwnUser(ctx, mgr.GetClient())
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,14 @@ func (o Options) addWebhooks(ctx context.Context, mgr ctrl.Manager, sites bridge
 		return site.AllowTakeOver, nil
 	}
 	return errors.Join(
-		webhook.SetupWithManager(mgr, webhook.Guard{Reader: mgr.GetAPIReader(), Manager: user, TakeOver: takeOver}),
+		webhook.SetupWithManager(mgr, webhook.Guard{Reader: mgr.GetAPIReader(), ManagerUser: user, IdentityAllowsTakeOver: takeOver}),
 		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 	)
 }
 
-// ownUser is who the manager is to the API server: its service account, as a rule.
-func ownUser(ctx context.Context, api client.Writer) (string, error) {
+// readOwnUser is who the manager is to the API server: its service account, as a rule.
+func readOwnUser(ctx context.Context, api client.Writer) (string, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := api.Create(ctx, review); err != nil {
 		return "", fmt.Errorf("cannot tell who the manager is to the API server: %w", err)

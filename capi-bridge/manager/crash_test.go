@@ -21,43 +21,43 @@ func TestKubeCrashAfterComposeLeavesNoVM(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "crash", fastModel())
 	before := len(w.maas.Machines())
-	w.watch = w.space // a manager of its own
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "crash-system"}})
-	as, err := w.rights(t.Context(), "crash-system", w.space)
+	w.watchLabel = w.namespace // a manager of its own
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "crash-system"}})
+	as, err := w.grantRights(t.Context(), "crash-system", w.namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := w.manage(as, manager.MemoryLedger)
-	c := w.readyCluster("c", nil)
+	stop := w.runManager(as, manager.MemoryLedger)
+	c := w.createReadyCluster("c", nil)
 	w.maas.AddFault(sim.Fault{Path: "machines/*/", Op: "commission", Kind: sim.FaultHang})
-	w.machine("c", "w-0", vm(), nil)
-	w.eventually("there is a VM, which is to be commissioned", func() string {
+	w.createMachine("c", "w-0", newVMSpec(), nil)
+	w.waitFor("there is a VM, which is to be commissioned", func() string {
 		if w.maas.Faults()[0].Struck == 0 {
 			return "not yet"
 		}
 		return ""
 	})
 	stop()
-	if m := w.get("w-0"); m.Spec.SystemID != nil || m.Annotations[ownership.SystemIDAnnotation] != "" {
+	if m := w.getMachine("w-0"); m.Spec.SystemID != nil || m.Annotations[ownership.SystemIDAnnotation] != "" {
 		t.Errorf("the manager knew of the VM: %+v", m)
 	}
 	w.maas.ClearFaults()
 	if vms := w.maas.Instances(); len(vms) != 1 {
 		t.Errorf("the VMs are %+v", vms)
 	}
-	w.remove(w.object("w-0"))
-	w.manage(as, manager.MemoryLedger)
-	w.awaitGone(w.object("w-0"))
-	w.end(c, before)
+	w.deleteObject(w.machineObject("w-0"))
+	w.runManager(as, manager.MemoryLedger)
+	w.awaitGone(w.machineObject("w-0"))
+	w.deleteCluster(c, before)
 }
 
-// manage runs a manager of the world's objects, with this ledger.
-func (w *world) manage(as *rest.Config, ledger string) (stop func()) {
+// runManager runs a manager of the world's objects, with this ledger.
+func (w *world) runManager(as *rest.Config, ledger string) (stop func()) {
 	w.t.Helper()
-	o := options(ledger)
-	o.ManagerNamespace, o.Namespace, o.WatchFilter = w.space+"-system", w.space, w.watch
+	o := testOptions(ledger)
+	o.ManagerNamespace, o.Namespace, o.WatchFilter = w.namespace+"-system", w.namespace, w.watchLabel
 	key := &corev1.Secret{ // of the identity, which is read in the manager's namespace
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.ManagerNamespace, Name: w.space}, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.ManagerNamespace, Name: w.namespace}, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()},
 	}
 	if err := w.Create(w.t.Context(), key); err != nil && !apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
@@ -66,7 +66,7 @@ func (w *world) manage(as *rest.Config, ledger string) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return run(w.t, mgr)
+	return runUntilCleanup(w.t, mgr)
 }
 
 // TestKubeWatchFilter: what carries another label is somebody else's.
@@ -74,13 +74,13 @@ func TestKubeWatchFilter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "filter", fastModel())
 	other := *w
-	other.watch = "somebody"
-	theirs := other.cluster("theirs", nil)
-	w.readyCluster("ours", nil)
-	w.machine("ours", "w-0", vm(), nil)
-	w.isReady("w-0")
-	w.await(theirs, "is there", func() string { return "" })
+	other.watchLabel = "somebody"
+	theirs := other.createCluster("theirs", nil)
+	w.createReadyCluster("ours", nil)
+	w.createMachine("ours", "w-0", newVMSpec(), nil)
+	w.awaitReady("w-0")
+	w.awaitObject(theirs, "is there", func() string { return "" })
 	if len(theirs.Finalizers) > 0 || len(theirs.Status.Conditions) > 0 {
-		t.Errorf("theirs was reconciled: %v, %s", theirs.Finalizers, said(theirs))
+		t.Errorf("theirs was reconciled: %v, %s", theirs.Finalizers, describeConditions(theirs))
 	}
 }

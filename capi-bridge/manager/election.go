@@ -50,9 +50,9 @@ func (o Options) joinElection(to *rest.Config, options *ctrl.Options) (*election
 	return e, nil
 }
 
-// leads asks the API server who the leader is. The clock does not count: a lease that is
+// newLeaderCheck asks the API server who the leader is. The clock does not count: a lease that is
 // over, and that nobody has taken, is still this manager's.
-func (e *election) leads(api client.Reader) func(context.Context) error {
+func (e *election) newLeaderCheck(api client.Reader) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var lease coordinationv1.Lease
 		if err := api.Get(ctx, e.lease, &lease); err != nil {

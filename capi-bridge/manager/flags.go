@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-const about = `Runs the controllers and webhooks of MaasCluster and MaasMachine: the
+const aboutManager = `Runs the controllers and webhooks of MaasCluster and MaasMachine: the
 infrastructure provider "maas" of Cluster API.`
 
 // commandLine is what the flags say: options of the manager itself, and those
@@ -34,19 +34,19 @@ type commandLine struct {
 	logs        *logsv1.LoggingConfiguration
 }
 
-// parse reads the flags. What cannot be meant is a *setting.UsageError that
+// parseFlags reads the flags. What cannot be meant is a *setting.UsageError that
 // names the flag; -h prints them and is flag.ErrHelp.
-func parse(p setting.Program) (*commandLine, error) {
+func parseFlags(p setting.Program) (*commandLine, error) {
 	c := &commandLine{logs: logs.NewOptions()}
 	c.Version, c.ManagerNamespace = p.Version, p.Getenv("POD_NAMESPACE")
 	set := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	c.add(set)
+	c.addFlags(set)
 	err := set.Parse(p.Args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprintf(p.Stdout, "%s\n\nFlags:\n%s", about, set.FlagUsages())
+		fmt.Fprintf(p.Stdout, "%s\n\nFlags:\n%s", aboutManager, set.FlagUsages())
 		return nil, flag.ErrHelp
 	case err != nil:
 		return nil, usageError(p, set, err)
@@ -54,7 +54,7 @@ func parse(p setting.Program) (*commandLine, error) {
 		return nil, &setting.UsageError{Text: fmt.Sprintf("%q is no flag, and %s takes nothing else", set.Arg(0), p.Name), Hint: p.Name + " -h lists the flags"}
 	}
 	c.ignored = slices.DeleteFunc(slices.Clone(ignoredFlags), func(f ignoredFlag) bool { return !set.Changed(f.name) })
-	return c, c.check()
+	return c, c.checkFlags()
 }
 
 // ignoredFlag is a flag of CAPMaaS that has no effect here: its manifests set it,
@@ -78,7 +78,7 @@ func usageError(p setting.Program, set *pflag.FlagSet, err error) error {
 	switch {
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return &setting.UsageError{Flag: "--" + f.Name, Text: fmt.Sprintf("%q is no %s", invalid.GetValue(), typeOf(f)), Hint: f.Usage}
+		return &setting.UsageError{Flag: "--" + f.Name, Text: fmt.Sprintf("%q is no %s", invalid.GetValue(), flagTypeName(f)), Hint: f.Usage}
 	case errors.As(err, &absent):
 		return &setting.UsageError{Flag: "--" + absent.GetSpecifiedName(), Text: "there is no such flag", Hint: p.Name + " -h lists the flags"}
 	case errors.As(err, &bare):
@@ -91,8 +91,8 @@ func usageError(p setting.Program, set *pflag.FlagSet, err error) error {
 	return &setting.UsageError{Text: err.Error(), Hint: p.Name + " -h lists the flags"}
 }
 
-// typeOf names what a flag takes, for people.
-func typeOf(f *pflag.Flag) string {
+// flagTypeName names what a flag takes, for people.
+func flagTypeName(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "duration":
 		return "time such as 30s or 10m"
@@ -107,11 +107,11 @@ func typeOf(f *pflag.Flag) string {
 	}
 }
 
-func (c *commandLine) add(set *pflag.FlagSet) {
-	c.addCAPI(set)
-	c.addServers(set)
-	c.addMAAS(set)
-	c.addLedger(set)
+func (c *commandLine) addFlags(set *pflag.FlagSet) {
+	c.addCAPIFlags(set)
+	c.addServerFlags(set)
+	c.addMAASFlags(set)
+	c.addLedgerFlags(set)
 	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // controller-runtime's
 		set.AddGoFlag(kubeconfig)
 	}
@@ -119,8 +119,8 @@ func (c *commandLine) add(set *pflag.FlagSet) {
 	logsv1.AddFlags(c.logs, set)
 }
 
-// addCAPI are the flags that all managers of Cluster API have.
-func (c *commandLine) addCAPI(set *pflag.FlagSet) {
+// addCAPIFlags are the flags that all managers of Cluster API have.
+func (c *commandLine) addCAPIFlags(set *pflag.FlagSet) {
 	set.StringVar(&c.Namespace, "namespace", "", "namespace whose objects are reconciled; empty: those of all namespaces")
 	set.StringVar(&c.WatchFilter, "watch-filter", "", "reconcile only objects whose label "+clusterv1.WatchLabel+" has this value; empty: all")
 	set.IntVar(&c.MachineConcurrency, "machine-concurrency", 50, "number of MaasMachines that are worked on at once")
@@ -143,8 +143,8 @@ func (c *commandLine) addCAPI(set *pflag.FlagSet) {
 	}
 }
 
-// addServers are the flags of what the manager serves.
-func (c *commandLine) addServers(set *pflag.FlagSet) {
+// addServerFlags are the flags of what the manager serves.
+func (c *commandLine) addServerFlags(set *pflag.FlagSet) {
 	set.IntVar(&c.WebhookPort, "webhook-port", 9443, "port of the webhook server; 0: no webhooks")
 	set.StringVar(&c.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "folder with the webhook server's certificate")
 	set.StringVar(&c.WebhookCertName, "webhook-cert-name", "tls.crt", "name of the certificate's file in that folder")
@@ -153,8 +153,8 @@ func (c *commandLine) addServers(set *pflag.FlagSet) {
 	set.StringVar(&c.ProfilerAddr, "profiler-address", "", "address of pprof without authentication, such as localhost:6060; empty: none")
 }
 
-// addMAAS are the flags about MAAS and LXD.
-func (c *commandLine) addMAAS(set *pflag.FlagSet) {
+// addMAASFlags are the flags about MAAS and LXD.
+func (c *commandLine) addMAASFlags(set *pflag.FlagSet) {
 	set.StringVar(&c.Composer, "composer", "auto", "who makes VMs: auto, maas (MAAS up to 3.8), lxd (LXD itself, with any MAAS)")
 	set.BoolVar(&c.ProbeLXD, "probe-lxd", false, "ask new LXD hosts themselves whether they are ready; otherwise what MAAS knows of them suffices")
 	set.StringVar(&c.LXDKeySecret, "lxd-key-secret", "maaslxd-lxd-client", "Secret in the manager's namespace with the fleet's LXD key pair (tls.crt, tls.key); without it, it is made of the pair beside the ledger")
@@ -167,8 +167,8 @@ func (c *commandLine) addMAAS(set *pflag.FlagSet) {
 	set.DurationVar(&c.CredentialsPeriod, "credentials-period", time.Minute, "time after which credentials are read anew")
 }
 
-// check refuses values that parse and cannot be meant.
-func (c *commandLine) check() error {
+// checkFlags refuses values that parse and cannot be meant.
+func (c *commandLine) checkFlags() error {
 	positive := map[string]int64{
 		"machine-concurrency": int64(c.MachineConcurrency), "cluster-concurrency": int64(c.ClusterConcurrency),
 		"clustercache-concurrency": int64(c.ClusterCacheConcurrency), "maas-connections": int64(c.MAASConnections),
@@ -177,7 +177,7 @@ func (c *commandLine) check() error {
 		"leader-elect-retry-period": int64(c.RetryPeriod), "credentials-period": int64(c.CredentialsPeriod),
 	}
 	var wrong []error
-	for _, name := range sorted(positive) {
+	for _, name := range sortedKeys(positive) {
 		if positive[name] <= 0 {
 			wrong = append(wrong, &setting.UsageError{Flag: "--" + name, Text: "it must be more than 0"})
 		}
@@ -187,13 +187,13 @@ func (c *commandLine) check() error {
 
 func (c *commandLine) checkChoices() error {
 	switch {
-	case !oneOf(c.Composer, "auto", "maas", "lxd"):
+	case !isOneOf(c.Composer, "auto", "maas", "lxd"):
 		return &setting.UsageError{Flag: "--composer", Text: fmt.Sprintf("there is no composer %q", c.Composer), Hint: "Give auto, maas or lxd."}
-	case !oneOf(c.logs.Format, logsv1.DefaultLogFormat, logsv1.JSONLogFormat):
+	case !isOneOf(c.logs.Format, logsv1.DefaultLogFormat, logsv1.JSONLogFormat):
 		return &setting.UsageError{Flag: "--logging-format", Text: fmt.Sprintf("there is no format %q", c.logs.Format), Hint: "Give text or json."}
 	case c.WebhookPort < 0 || c.WebhookPort > 65535:
 		return &setting.UsageError{Flag: "--webhook-port", Text: fmt.Sprintf("%d is no port", c.WebhookPort), Hint: "Give one up to 65535, or 0 for no webhooks."}
-	case c.clusterRole != "" && !oneOf(c.clusterRole, "hcp", "wlc"):
+	case c.clusterRole != "" && !isOneOf(c.clusterRole, "hcp", "wlc"):
 		return &setting.UsageError{Flag: "--cluster-role", Text: fmt.Sprintf("there is no role %q", c.clusterRole), Hint: "Leave it out: every manager serves all clusters."}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/setting"
 )
 
-func program(args ...string) (setting.Program, *bytes.Buffer) {
+func newProgram(args ...string) (setting.Program, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	return setting.Program{
 		Name: "capi-bridge manager", Args: args, Stdout: out, Version: "1.2.3",
@@ -56,10 +56,10 @@ func TestFlags(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p, _ := program(tc.args...)
-			c, err := parse(p)
+			p, _ := newProgram(tc.args...)
+			c, err := parseFlags(p)
 			if err == nil {
-				err = c.complete(p)
+				err = c.completeOptions(p)
 			}
 			if tc.says == "" {
 				if err != nil {
@@ -77,15 +77,15 @@ func TestFlags(t *testing.T) {
 
 // TestFlagsAreMeant: what the flags say gets to where it counts.
 func TestFlagsAreMeant(t *testing.T) {
-	p, _ := program("--namespace=team-a", "--leader-elect", "--sync-period=1h", "--ledger=/data/l.db", "--composer=lxd", "--machine-concurrency=7", "--webhook-port=0")
-	c, err := parse(p)
+	p, _ := newProgram("--namespace=team-a", "--leader-elect", "--sync-period=1h", "--ledger=/data/l.db", "--composer=lxd", "--machine-concurrency=7", "--webhook-port=0")
+	c, err := parseFlags(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.complete(p); err != nil {
+	if err := c.completeOptions(p); err != nil {
 		t.Fatal(err)
 	}
-	options, err := c.controllerRuntime()
+	options, err := c.managerOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestFlagsAreMeant(t *testing.T) {
 
 // TestHelp: the flags are listed, and nothing else happens.
 func TestHelp(t *testing.T) {
-	p, out := program("--help")
-	if _, err := parse(p); !errors.Is(err, flag.ErrHelp) {
+	p, out := newProgram("--help")
+	if _, err := parseFlags(p); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("the error is %v", err)
 	}
 	for _, name := range []string{"--namespace", "--watch-filter", "--diagnostics-address", "--leader-elect", "--ledger", "--kubeconfig", "--kube-api-qps", "-v, --v"} {
@@ -117,8 +117,8 @@ func TestHelp(t *testing.T) {
 // TestIgnoredFlags: who sets a flag of the provider that came before is told that
 // it does nothing, and what does.
 func TestIgnoredFlags(t *testing.T) {
-	p, _ := program("--metrics-bind-addr=:8080", "--feature-gates=A=true", "--leader-elect")
-	c, err := parse(p)
+	p, _ := newProgram("--metrics-bind-addr=:8080", "--feature-gates=A=true", "--leader-elect")
+	c, err := parseFlags(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func hostModel(boots ...sim.FirstBoot) sim.Model {
 	return model
 }
 
-func becomeHosts(c *infrav1.MaasCluster) {
+func makeLXDHostCluster(c *infrav1.MaasCluster) {
 	c.Spec.LXDControlPlaneCluster = ptr.To(true)
 	c.Spec.LXDConfig = &infrav1.LXDHostConfig{StorageBackend: "dir", ResourcePool: "vms"}
 }
@@ -47,22 +47,22 @@ func becomeHosts(c *infrav1.MaasCluster) {
 func TestKubeLXDReadyIsTruthful(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "hosts", hostModel(sim.BootOK, sim.BootFails))
-	c := w.readyCluster("c", becomeHosts)
+	c := w.createReadyCluster("c", makeLXDHostCluster)
 	for name, boot := range map[string]sim.FirstBoot{"good": sim.BootOK, "bad": sim.BootFails} {
-		spec := metal()
+		spec := newMetalSpec()
 		spec.Tags = []string{string(boot)}
-		w.machine("c", name, spec, controlPlane)
+		w.createMachine("c", name, spec, makeControlPlane)
 	}
-	w.until("good", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-	w.isReady("bad") // its control plane could not wait for more
-	w.await(c, "counts", func() string {
+	w.awaitReason("good", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+	w.awaitReady("bad") // its control plane could not wait for more
+	w.awaitObject(c, "counts", func() string {
 		if !strings.Contains(conditions.GetMessage(c, infrav1.LXDReadyCondition), "1 of 2") {
-			return said(c)
+			return describeConditions(c)
 		}
 		return ""
 	})
-	if conditions.IsTrue(c, infrav1.LXDReadyCondition) || conditions.IsTrue(w.get("bad"), infrav1.LXDReadyCondition) {
-		t.Errorf("a machine without LXD is ready: %s\n%s", said(c), said(w.get("bad")))
+	if conditions.IsTrue(c, infrav1.LXDReadyCondition) || conditions.IsTrue(w.getMachine("bad"), infrav1.LXDReadyCondition) {
+		t.Errorf("a machine without LXD is ready: %s\n%s", describeConditions(c), describeConditions(w.getMachine("bad")))
 	}
 	var hosts []string
 	for _, m := range w.maas.Machines() {
@@ -70,14 +70,14 @@ func TestKubeLXDReadyIsTruthful(t *testing.T) {
 			hosts = append(hosts, m.Hostname)
 		}
 	}
-	if len(hosts) != 1 || hosts[0] != *w.get("good").Status.Hostname {
+	if len(hosts) != 1 || hosts[0] != *w.getMachine("good").Status.Hostname {
 		t.Errorf("the hosts of MAAS are %v", hosts)
 	}
-	w.edit(*w.get("good").Spec.SystemID, sim.MachineEdit{StatusName: ptr.To("Ready")})
-	w.nudged("good", infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "released")
-	w.await(c, "no longer counts what was released", func() string {
+	w.editMachine(*w.getMachine("good").Spec.SystemID, sim.MachineEdit{StatusName: ptr.To("Ready")})
+	w.touchUntilReason("good", infrav1.LXDReadyCondition, infrav1.LXDFailedReason, "released")
+	w.awaitObject(c, "no longer counts what was released", func() string {
 		if !strings.Contains(conditions.GetMessage(c, infrav1.LXDReadyCondition), "0 of 2") {
-			return said(c)
+			return describeConditions(c)
 		}
 		return ""
 	})
@@ -88,10 +88,10 @@ func TestKubeLXDReadyIsTruthful(t *testing.T) {
 func TestKubeNoTrustPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "password", hostModel(sim.BootOK))
-	w.readyCluster("c", becomeHosts)
-	w.machine("c", "cp-0", metal(), controlPlane)
-	m := w.until("cp-0", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-	data, err := w.maas.UserData(w.systemID("cp-0"))
+	w.createReadyCluster("c", makeLXDHostCluster)
+	w.createMachine("c", "cp-0", newMetalSpec(), makeControlPlane)
+	m := w.awaitReason("cp-0", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+	data, err := w.maas.UserData(w.awaitSystemID("cp-0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestKubeNoTrustPassword(t *testing.T) {
 		}
 	}
 	if !trusted {
-		t.Errorf("no LXD trusts the fleet's certificate: %+v\n%s", w.maas.LXDs(), said(m))
+		t.Errorf("no LXD trusts the fleet's certificate: %+v\n%s", w.maas.LXDs(), describeConditions(m))
 	}
 }
 
@@ -121,30 +121,30 @@ func TestKubeNoKeyIsCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: "c-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
+	w.createObjects(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": kubeconfig},
 	})
-	c := w.readyCluster("c", becomeHosts)
-	w.amend(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: "c"}}, func(o client.Object) {
+	c := w.createReadyCluster("c", makeLXDHostCluster)
+	w.patchObject(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}, func(o client.Object) {
 		o.(*clusterv1.Cluster).Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	})
-	w.machine("c", "cp-0", metal(), controlPlane)
-	m := w.isReady("cp-0")
+	w.createMachine("c", "cp-0", newMetalSpec(), makeControlPlane)
+	m := w.awaitReady("cp-0")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: *m.Status.Hostname}}
-	w.create(node)
+	w.createObjects(node)
 	t.Cleanup(func() { _ = w.Delete(context.Background(), node) })
-	w.until("cp-0", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-	w.nudged("cp-0", infrav1.NodeProviderIDSetCondition, infrav1.NodeProviderIDSetReason, "")
-	w.await(node, "is known", func() string {
+	w.awaitReason("cp-0", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+	w.touchUntilReason("cp-0", infrav1.NodeProviderIDSetCondition, infrav1.NodeProviderIDSetReason, "")
+	w.awaitObject(node, "is known", func() string {
 		if node.Spec.ProviderID != *m.Spec.ProviderID {
 			return fmt.Sprintf("it has %q, want %s", node.Spec.ProviderID, *m.Spec.ProviderID)
 		}
 		return ""
 	})
-	w.await(c, "is reached", func() string {
+	w.awaitObject(c, "is reached", func() string {
 		if !conditions.IsTrue(c, infrav1.APIServerAvailableCondition) {
-			return said(c)
+			return describeConditions(c)
 		}
 		return ""
 	})
@@ -158,11 +158,11 @@ func TestKubeNoKeyIsCopied(t *testing.T) {
 			t.Errorf("the machine boots with %q", secret)
 		}
 	}
-	w.isNowhere(parts...)
+	w.wantSecretsNowhere(parts...)
 }
 
-// isNowhere looks through all that the API server has for secrets of a MAAS.
-func (w *world) isNowhere(secrets ...string) {
+// wantSecretsNowhere looks through all that the API server has for secrets of a MAAS.
+func (w *world) wantSecretsNowhere(secrets ...string) {
 	w.t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfig(w.plane.Config)
 	if err != nil {
@@ -175,7 +175,7 @@ func (w *world) isNowhere(secrets ...string) {
 	looked := 0
 	for _, group := range served {
 		for _, kind := range group.APIResources {
-			if !slices.Contains(kind.Verbs, "list") || isOthers(group.GroupVersion, kind.Kind) {
+			if !slices.Contains(kind.Verbs, "list") || isForeignKind(group.GroupVersion, kind.Kind) {
 				continue
 			}
 			list := &unstructured.UnstructuredList{}
@@ -185,7 +185,7 @@ func (w *world) isNowhere(secrets ...string) {
 			}
 			for _, o := range list.Items {
 				looked++
-				w.hasNone(&o, secrets)
+				w.wantNoSecretIn(&o, secrets)
 			}
 		}
 	}
@@ -194,18 +194,18 @@ func (w *world) isNowhere(secrets ...string) {
 	}
 }
 
-// isOthers tells of kinds that the manager has no right to write, and whose lists
+// isForeignKind tells of kinds that the manager has no right to write, and whose lists
 // take a second each: definitions, and those of Cluster API.
-func isOthers(group, kind string) bool {
+func isForeignKind(group, kind string) bool {
 	ours := strings.HasPrefix(group, infrav1.GroupVersion.Group)
 	return kind == "CustomResourceDefinition" || strings.Contains(group, "cluster.x-k8s.io") && !ours
 }
 
-// hasNone sees that an object has no such text in it, but the Secret that it was
+// wantNoSecretIn sees that an object has no such text in it, but the Secret that it was
 // given in.
-func (w *world) hasNone(o *unstructured.Unstructured, secrets []string) {
+func (w *world) wantNoSecretIn(o *unstructured.Unstructured, secrets []string) {
 	w.t.Helper()
-	if o.GetKind() == "Secret" && o.GetNamespace() == cmp.Or(w.home, w.space) && o.GetName() == w.space {
+	if o.GetKind() == "Secret" && o.GetNamespace() == cmp.Or(w.managerNamespace, w.namespace) && o.GetName() == w.namespace {
 		return
 	}
 	text, err := json.Marshal(o)

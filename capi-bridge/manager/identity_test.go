@@ -19,18 +19,18 @@ func TestKubeTwoIdentities(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "identities", fastModel())
 	second := w.startMAAS("second", fastModel())
-	t.Cleanup(func() { w.isSecret(second) })
-	w.identity("second", second.URL, second.APIKey(), "identities", "elsewhere")
-	w.identity("closed", second.URL, second.APIKey(), "elsewhere")
+	t.Cleanup(func() { w.wantSecretUnlogged(second) })
+	w.createIdentity("second", second.URL, second.APIKey(), "identities", "elsewhere")
+	w.createIdentity("closed", second.URL, second.APIKey(), "elsewhere")
 	before := len(w.maas.Machines())
 	on := func(identity string) func(*infrav1.MaasCluster) {
 		return func(c *infrav1.MaasCluster) { c.Spec.IdentityRef.Name = identity }
 	}
-	refused := w.cluster("c3", on("closed"))
-	c1, c2 := w.readyCluster("c1", nil), w.readyCluster("c2", on("second"))
-	w.machine("c1", "w-1", vm(), nil)
-	w.machine("c2", "w-2", vm(), nil)
-	one, two := w.isReady("w-1"), w.isReady("w-2")
+	refused := w.createCluster("c3", on("closed"))
+	c1, c2 := w.createReadyCluster("c1", nil), w.createReadyCluster("c2", on("second"))
+	w.createMachine("c1", "w-1", newVMSpec(), nil)
+	w.createMachine("c2", "w-2", newVMSpec(), nil)
+	one, two := w.awaitReady("w-1"), w.awaitReady("w-2")
 	if all := w.maas.Instances(); len(all) != 1 || all[0].MachineID != *one.Spec.SystemID {
 		t.Errorf("the first MAAS has %+v", all)
 	}
@@ -38,32 +38,32 @@ func TestKubeTwoIdentities(t *testing.T) {
 		t.Errorf("the second MAAS has %+v", all)
 	}
 
-	w.lacksIdentity(refused, infrav1.IdentityNotAllowedReason, "closed", "identities", "allowedNamespaces")
-	w.amend(&infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "closed"}}, func(o client.Object) {
+	w.awaitIdentityFailure(refused, infrav1.IdentityNotAllowedReason, "closed", "identities", "allowedNamespaces")
+	w.patchObject(&infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "closed"}}, func(o client.Object) {
 		o.(*infrav1.MaasClusterIdentity).Spec.AllowedNamespaces.List = []string{"identities"}
 	})
-	w.ready(refused)
-	w.removeAll("w-2")
-	w.remove(c2)
+	w.awaitProvisioned(refused)
+	w.deleteMachines("w-2")
+	w.deleteObject(c2)
 	w.awaitGone(c2)
-	w.end(c1, before, "w-1")
+	w.deleteCluster(c1, before, "w-1")
 	if left := second.Instances(); len(left) > 0 {
 		t.Errorf("left in the second MAAS: %+v", left)
 	}
 }
 
-// lacksIdentity waits until a cluster says why it has no MAAS, in a condition and in
+// awaitIdentityFailure waits until a cluster says why it has no MAAS, in a condition and in
 // an event.
-func (w *world) lacksIdentity(c *infrav1.MaasCluster, reason string, parts ...string) {
+func (w *world) awaitIdentityFailure(c *infrav1.MaasCluster, reason string, parts ...string) {
 	w.t.Helper()
-	w.await(c, reason, func() string {
+	w.awaitObject(c, reason, func() string {
 		if conditions.GetReason(c, infrav1.IdentityReadyCondition) != reason {
-			return said(c)
+			return describeConditions(c)
 		}
 		return ""
 	})
-	w.want(c, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, parts...)
-	w.told(c.Name, reason, parts[0])
+	w.wantCondition(c, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, parts...)
+	w.awaitEvent(c.Name, reason, parts[0])
 }
 
 // TestKubeCredentialsMended: credentials that are missing, then wrong, then right,
@@ -74,42 +74,42 @@ func TestKubeCredentialsMended(t *testing.T) {
 	w := newWorld(t, "credentials", fastModel())
 	before := len(w.maas.Machines())
 	right := w.maas.APIKey()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.space}}
-	w.remove(secret)
-	c := w.cluster("c", nil)
-	w.lacksIdentity(c, infrav1.CredentialsNotFoundReason, "Secret "+sharedSpace+"/credentials", "apiKey")
-	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.space}, StringData: map[string]string{infrav1.CredentialsKey: "not-a-key"}})
-	w.lacksIdentity(c, infrav1.InvalidSpecReason, "Secret "+sharedSpace+"/credentials")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.namespace}}
+	w.deleteObject(secret)
+	c := w.createCluster("c", nil)
+	w.awaitIdentityFailure(c, infrav1.CredentialsNotFoundReason, "Secret "+sharedSpace+"/credentials", "apiKey")
+	w.createObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: sharedSpace, Name: w.namespace}, StringData: map[string]string{infrav1.CredentialsKey: "not-a-key"}})
+	w.awaitIdentityFailure(c, infrav1.InvalidSpecReason, "Secret "+sharedSpace+"/credentials")
 	write := func(key string) {
-		w.amend(secret, func(o client.Object) {
+		w.patchObject(secret, func(o client.Object) {
 			o.(*corev1.Secret).Data = map[string][]byte{infrav1.CredentialsKey: []byte(key)}
 		})
 	}
 	const revoked = "consumer:token-revoked:secret-revoked"
 	write(revoked)
-	w.lacksIdentity(c, infrav1.CredentialsRefusedReason, "administrator")
+	w.awaitIdentityFailure(c, infrav1.CredentialsRefusedReason, "administrator")
 	write(right)
-	w.ready(c)
-	w.machine("c", "w-0", vm(), nil)
-	w.isReady("w-0")
+	w.awaitProvisioned(c)
+	w.createMachine("c", "w-0", newVMSpec(), nil)
+	w.awaitReady("w-0")
 
 	write(revoked)
-	w.eventually("MAAS refuses the key", func() string {
-		w.nudge(w.object("w-0"))
+	w.waitFor("MAAS refuses the key", func() string {
+		w.touchObject(w.machineObject("w-0"))
 		calls := w.maas.Journal().Calls
 		if calls[len(calls)-1].Status != http.StatusUnauthorized {
 			return "the former is used"
 		}
 		return ""
 	})
-	w.machine("c", "w-1", vm(), nil)
-	m := w.until("w-1", infrav1.MachineDeployedCondition, infrav1.IdentityNotReadyReason)
-	w.want(m, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.IdentityNotReadyReason, "key")
-	w.told("w-1", infrav1.IdentityNotReadyReason, "key")
-	if m := w.isReady("w-0"); !conditions.IsTrue(m, infrav1.MachineDeployedCondition) {
-		t.Errorf("what runs is not Ready because a key was revoked: %s", said(m))
+	w.createMachine("c", "w-1", newVMSpec(), nil)
+	m := w.awaitReason("w-1", infrav1.MachineDeployedCondition, infrav1.IdentityNotReadyReason)
+	w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.IdentityNotReadyReason, "key")
+	w.awaitEvent("w-1", infrav1.IdentityNotReadyReason, "key")
+	if m := w.awaitReady("w-0"); !conditions.IsTrue(m, infrav1.MachineDeployedCondition) {
+		t.Errorf("what runs is not Ready because a key was revoked: %s", describeConditions(m))
 	}
 	write(right)
-	w.isReady("w-1")
-	w.end(c, before, "w-0", "w-1")
+	w.awaitReady("w-1")
+	w.deleteCluster(c, before, "w-0", "w-1")
 }

@@ -18,8 +18,8 @@ import (
 // hosts, and tried there.
 func TestKubeManagerKilledOnLXD(t *testing.T) {
 	t.Parallel()
-	calm := liveOnLXD(t, "lxd-calm")
-	for _, route := range []string{makesInstance, dropsInstance, enlists, "DELETE machines/{id}/"} {
+	calm := runLXDLifecycle(t, "lxd-calm")
+	for _, route := range []string{createInstanceRoute, deleteInstanceRoute, enlistRoute, "DELETE machines/{id}/"} {
 		if calm.LXD.Count(route)+calm.Count(route) == 0 || t.Failed() {
 			t.Fatalf("the life that nobody cut short lacks %s", route)
 		}
@@ -27,7 +27,7 @@ func TestKubeManagerKilledOnLXD(t *testing.T) {
 	seen, looked := map[string]int{}, map[string]bool{} // the latter by route: each host is asked the same
 	for nth, c := range append(calm.LXD.Calls, calm.Calls...) {
 		seen[c.Host+c.Route]++
-		times := []string{sim.Before, sim.After}
+		times := []string{sim.FaultBeforeEffect, sim.FaultAfterEffect}
 		if isLook := strings.HasPrefix(c.Route, "GET "); isLook {
 			times = times[1:]
 			if looked[c.Route] {
@@ -35,14 +35,14 @@ func TestKubeManagerKilledOnLXD(t *testing.T) {
 			}
 			looked[c.Route] = true
 		}
-		if c.Host == "" && c.Route != enlists && c.Route != "DELETE machines/{id}/" {
+		if c.Host == "" && c.Route != enlistRoute && c.Route != "DELETE machines/{id}/" {
 			continue
 		}
 		for _, when := range times {
 			fatal := faultAt(c, seen[c.Host+c.Route], when)
 			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s %d %s", cmp.Or(c.Host, "MAAS"), c.Route, fatal.Nth, when), "/", " "), func(t *testing.T) {
 				t.Parallel()
-				liveOnLXD(t, fmt.Sprintf("lxd-%d-%s", nth, when), fatal)
+				runLXDLifecycle(t, fmt.Sprintf("lxd-%d-%s", nth, when), fatal)
 			})
 		}
 	}
@@ -51,9 +51,9 @@ func TestKubeManagerKilledOnLXD(t *testing.T) {
 // What makes the machine of a VM in MAAS, and what makes and deletes the VM
 // itself in an LXD.
 const (
-	enlists       = "POST machines/"
-	makesInstance = "POST 1.0/instances"
-	dropsInstance = "DELETE 1.0/instances/{name}"
+	enlistRoute         = "POST machines/"
+	createInstanceRoute = "POST 1.0/instances"
+	deleteInstanceRoute = "DELETE 1.0/instances/{name}"
 )
 
 // faultAt keeps a call that was seen before from being answered.
@@ -72,21 +72,21 @@ func faultAt(c sim.Call, nth int, when string) sim.Fault {
 	return f
 }
 
-// liveOnLXD makes a cluster of one VM and deletes it. It returns what was asked.
-func liveOnLXD(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
+// runLXDLifecycle makes a cluster of one VM and deletes it. It returns what was asked.
+func runLXDLifecycle(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
 	t.Helper()
 	w := newProcesses(t, space, fatal...)
-	before := w.maas.Kept()
-	c := w.readyCluster("c", nil)
-	w.machine("c", "m", vm(), nil)
-	m := w.isReady("m")
-	if got, made := w.known(*m.Spec.SystemID), w.maas.Instances(); len(made) != 1 || made[0].MachineID != got.SystemID || got.StatusName != "Deployed" {
+	before := w.maas.DescribeState()
+	c := w.createReadyCluster("c", nil)
+	w.createMachine("c", "m", newVMSpec(), nil)
+	m := w.awaitReady("m")
+	if got, made := w.mustFindMachine(*m.Spec.SystemID), w.maas.Instances(); len(made) != 1 || made[0].MachineID != got.SystemID || got.StatusName != "Deployed" {
 		t.Errorf("MAAS has %+v, and LXD %+v", got, made)
 	}
-	w.removeAll("m")
-	w.remove(c)
+	w.deleteMachines("m")
+	w.deleteObject(c)
 	w.awaitGone(c)
-	if after := w.maas.Kept(); !slices.Equal(after, before) {
+	if after := w.maas.DescribeState(); !slices.Equal(after, before) {
 		t.Errorf("there is %q, and there was %q", after, before)
 	}
 	for _, f := range w.maas.Faults() {
@@ -94,23 +94,23 @@ func liveOnLXD(t *testing.T, space string, fatal ...sim.Fault) sim.Journal {
 			t.Errorf("no manager was killed at %+v", f)
 		}
 	}
-	w.enlistedOnce(fatal...)
+	w.wantEnlistedOnce(fatal...)
 	w.endAll()
 	return w.maas.Journal()
 }
 
-// enlistedOnce sees that no second machine was made, which is not seen any more once
+// wantEnlistedOnce sees that no second machine was made, which is not seen any more once
 // it is deleted again. A call that had no effect does not count. An instance may be
 // made twice: what an attempt on the other host has left is removed.
-func (w *processes) enlistedOnce(fatal ...sim.Fault) {
+func (w *processes) wantEnlistedOnce(fatal ...sim.Fault) {
 	w.t.Helper()
 	want := 1
 	for _, f := range fatal {
-		if f.Method+" "+f.Path == enlists && f.When == sim.Before {
+		if f.Method+" "+f.Path == enlistRoute && f.When == sim.FaultBeforeEffect {
 			want++
 		}
 	}
-	if n := w.maas.Journal().Count(enlists); n != want {
+	if n := w.maas.Journal().Count(enlistRoute); n != want {
 		w.t.Errorf("MAAS was asked for a machine %d times, want %d", n, want)
 	}
 }
@@ -120,16 +120,16 @@ func (w *processes) enlistedOnce(fatal ...sim.Fault) {
 // made its own: the first instance goes, or is gone on with.
 func TestKubeManagerKilledOnTheSameLXD(t *testing.T) {
 	t.Parallel()
-	first := faultAt(sim.Call{Host: "h1", Route: makesInstance}, 1, sim.After)
+	first := faultAt(sim.Call{Host: "h1", Route: createInstanceRoute}, 1, sim.FaultAfterEffect)
 	next := map[string]struct {
 		route string
 		nth   int
-	}{"Clear": {dropsInstance, 1}, "Make": {makesInstance, 2}}
+	}{"Clear": {deleteInstanceRoute, 1}, "Make": {createInstanceRoute, 2}}
 	for name, tc := range next {
-		for _, when := range []string{sim.Before, sim.After} {
+		for _, when := range []string{sim.FaultBeforeEffect, sim.FaultAfterEffect} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
-				liveOnLXD(t, strings.ToLower("lxd-next-"+name+"-"+when), first, faultAt(sim.Call{Host: "h1", Route: tc.route}, tc.nth, when))
+				runLXDLifecycle(t, strings.ToLower("lxd-next-"+name+"-"+when), first, faultAt(sim.Call{Host: "h1", Route: tc.route}, tc.nth, when))
 			})
 		}
 	}

@@ -31,9 +31,9 @@ import (
 // kubeconfig is in KUBECONFIG.
 const childSpace = "TEST_MANAGER_NAMESPACE"
 
-// beManager is a manager until it is killed, or the test is: its standard input
+// runManagerProcess is a manager until it is killed, or the test is: its standard input
 // ends then. It returns an exit code.
-func beManager(space string) int {
+func runManagerProcess(space string) int {
 	go endWithTest()
 	ctrl.SetLogger(funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{}))
 	to, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
@@ -42,9 +42,9 @@ func beManager(space string) int {
 		return 1
 	}
 	to.QPS = -1 // no limit
-	o := electing(manager.MemoryLedger)
+	o := electionOptions(manager.MemoryLedger)
 	o.Namespace, o.ManagerNamespace, o.WatchFilter = space, space, space
-	useService(&o)
+	useLedgerService(&o)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	mgr, err := manager.New(ctx, to, o, manager.NewMetrics())
@@ -71,7 +71,7 @@ type processes struct {
 // these faults keep from being answered.
 func newProcesses(t *testing.T, space string, fatal ...sim.Fault) *processes {
 	t.Helper()
-	w := &processes{world: &world{stage: onStage(t), t: t, space: space, watch: space}}
+	w := &processes{world: &world{stage: onStage(t), t: t, namespace: space, watchLabel: space}}
 	model := fastModel()
 	model.MAASVersion, model.LXDListen, model.Latency = sim.VersionGone, sim.LXDListenPorts, sim.Latency{}
 	model.Hosts[1].Cores, model.Hosts[1].MemoryMiB = 8, 16384 // the first one has more room, and gets the VM
@@ -80,21 +80,21 @@ func newProcesses(t *testing.T, space string, fatal ...sim.Fault) *processes {
 	}
 	w.maas = w.startMAAS(space, model)
 	for n, h := range model.Hosts {
-		w.note(w.maas.LXDs()[n], h.Name, h.Zone)
+		w.noteLXDHost(w.maas.LXDs()[n], h.Name, h.Zone)
 	}
-	w.create(
+	w.createObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: keySecret}, Type: corev1.SecretTypeTLS,
 			StringData: map[string]string{corev1.TLSCertKey: w.key.Certificate, corev1.TLSPrivateKeyKey: w.key.Key},
 		},
 	)
-	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
+	w.createIdentity(space, w.maas.URL, w.maas.APIKey(), space)
 	for _, f := range fatal {
 		w.maas.AddFault(f)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w.ended.Go(func() { w.liveOn(ctx) })
+	w.ended.Go(func() { w.keepManagersRunning(ctx) })
 	w.endAll = sync.OnceFunc(func() {
 		cancel()
 		w.ended.Wait()
@@ -103,8 +103,8 @@ func newProcesses(t *testing.T, space string, fatal ...sim.Fault) *processes {
 	return w
 }
 
-// note writes into MAAS that a machine is an LXD host, as registering it does.
-func (w *processes) note(server sim.LXD, name, zone string) {
+// noteLXDHost writes into MAAS that a machine is an LXD host, as registering it does.
+func (w *processes) noteLXDHost(server sim.LXD, name, zone string) {
 	w.t.Helper()
 	record := engine.HostRecord{
 		Name: name, Zone: zone, Pool: "default", DefaultStoragePool: server.StoragePools[0].Name,
@@ -116,7 +116,7 @@ func (w *processes) note(server sim.LXD, name, zone string) {
 			delete(data, key)
 		}
 	}
-	w.edit(name, sim.MachineEdit{Tags: ptr.To([]string{engine.HostTag}), OwnerData: &data})
+	w.editMachine(name, sim.MachineEdit{Tags: ptr.To([]string{engine.HostTag}), OwnerData: &data})
 }
 
 // process is a manager that is one.
@@ -126,9 +126,9 @@ type process struct {
 	os    *os.Process
 }
 
-// liveOn has managers live until ctx ends. The one that leads is killed when it makes a
+// keepManagersRunning has managers live until ctx ends. The one that leads is killed when it makes a
 // call that kills.
-func (w *processes) liveOn(ctx context.Context) {
+func (w *processes) keepManagersRunning(ctx context.Context) {
 	var leader, waiting process
 	defer func() {
 		for _, p := range []process{leader, waiting} {
@@ -138,15 +138,15 @@ func (w *processes) liveOn(ctx context.Context) {
 			}
 		}
 	}()
-	leader = w.start(ctx, w.plane.Kubeconfig)
+	leader = w.startManager(ctx, w.plane.Kubeconfig)
 	for died, former := 0, ""; leader.kill != nil; died++ {
 		if former = w.awaitLeader(ctx, former); former == "" {
 			return
 		}
-		if waiting = w.start(ctx, w.plane.Kubeconfig); waiting.kill == nil {
+		if waiting = w.startManager(ctx, w.plane.Kubeconfig); waiting.kill == nil {
 			return
 		}
-		for w.struck() <= died {
+		for w.countStruckFaults() <= died {
 			select {
 			case err := <-leader.ended:
 				w.t.Errorf("the manager ended by itself: %v", err)
@@ -159,7 +159,7 @@ func (w *processes) liveOn(ctx context.Context) {
 		}
 		leader.kill()
 		<-leader.ended
-		w.passTime()
+		w.ageAttempts()
 		leader, waiting = waiting, process{}
 	}
 }
@@ -168,7 +168,7 @@ func (w *processes) liveOn(ctx context.Context) {
 // name; empty: ctx has ended.
 func (w *world) awaitLeader(ctx context.Context, former string) string {
 	for ctx.Err() == nil {
-		name, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: w.space, Name: infrav1.LeaderElectionID})
+		name, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: w.namespace, Name: infrav1.LeaderElectionID})
 		if err == nil && name != "" && name != former {
 			return name
 		}
@@ -177,11 +177,11 @@ func (w *world) awaitLeader(ctx context.Context, former string) string {
 	return ""
 }
 
-// start starts a manager by a kubeconfig. It returns none where that fails.
-func (w *world) start(ctx context.Context, kubeconfig string) process {
+// startManager starts a manager by a kubeconfig. It returns none where that fails.
+func (w *world) startManager(ctx context.Context, kubeconfig string) process {
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childSpace+"="+w.space, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig)
+	cmd.Env = append(os.Environ(), childSpace+"="+w.namespace, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig)
 	_, inErr := cmd.StdinPipe()
 	said, outErr := cmd.StderrPipe()
 	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
@@ -192,15 +192,15 @@ func (w *world) start(ctx context.Context, kubeconfig string) process {
 	ended := make(chan error, 1)
 	go func() {
 		for lines := bufio.NewScanner(said); lines.Scan(); {
-			w.log.add(w.space, lines.Text())
+			w.log.add(w.namespace, lines.Text())
 		}
 		ended <- cmd.Wait()
 	}()
 	return process{kill, ended, cmd.Process}
 }
 
-// struck is how many calls were made that kill.
-func (w *processes) struck() int {
+// countStruckFaults is how many calls were made that kill.
+func (w *processes) countStruckFaults() int {
 	n := 0
 	for _, f := range w.maas.Faults() {
 		n += f.Struck

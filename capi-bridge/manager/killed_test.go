@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/maaslxd/maaslxd/acctest/mortal"
+	"github.com/maaslxd/maaslxd/acctest/crash"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
@@ -27,106 +27,106 @@ func TestKubeManagerKilled(t *testing.T) {
 		controlPlane bool
 		must         []string
 	}{
-		"VM": {vm(), true, []string{
-			makesVM, "POST machines/*/ deploy", "DELETE machines/*/", "POST dnsresources/",
+		"VM": {newVMSpec(), true, []string{
+			composeDeed, "POST machines/*/ deploy", "DELETE machines/*/", "POST dnsresources/",
 			"API PATCH maasmachines", "API PATCH maasmachines/status", "API PATCH maasclusters", "API PATCH maasclusters/status",
 		}},
-		"BareMetal": {metal(), false, []string{
-			takesMetal, "POST machines/*/ deploy", "POST machines/*/ release", "API PATCH maasmachines", "API PATCH maasmachines/status",
+		"BareMetal": {newMetalSpec(), false, []string{
+			allocateDeed, "POST machines/*/ deploy", "POST machines/*/ release", "API PATCH maasmachines", "API PATCH maasmachines/status",
 		}},
 	}
 	for name, tc := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live := func(t *testing.T, nth int, fate *mortal.Fate) {
-				liveAndDie(t, fmt.Sprintf("killed-%s-%d", strings.ToLower(name), nth), fate, tc.spec, tc.controlPlane)
+			live := func(t *testing.T, nth int, fate *crash.Plan) {
+				runKilledLifecycle(t, fmt.Sprintf("killed-%s-%d", strings.ToLower(name), nth), fate, tc.spec, tc.controlPlane)
 			}
-			calm := mortal.Never()
+			calm := crash.NeverCrash()
 			live(t, 0, calm)
-			if missing := calm.Missing(tc.must...); len(missing) > 0 || t.Failed() {
+			if missing := calm.MissingOperations(tc.must...); len(missing) > 0 || t.Failed() {
 				t.Fatalf("the life that nobody cut short lacks %q", missing)
 			}
-			var toll mortal.Toll
+			var toll crash.Coverage
 			t.Run("killed", func(t *testing.T) {
-				for nth, deed := range calm.Deeds() {
+				for nth, deed := range calm.Operations() {
 					if !isFatal(deed, tc.controlPlane) {
 						continue
 					}
-					t.Run(deed.Name(), func(t *testing.T) {
+					t.Run(deed.SubtestName(), func(t *testing.T) {
 						t.Parallel()
-						fate := mortal.Of(deed)
+						fate := crash.CrashAt(deed)
 						live(t, nth+1, fate)
-						toll.Note(deed, fate)
+						toll.RecordRun(deed, fate)
 					})
 				}
 			})
-			for _, what := range toll.Survived() {
+			for _, what := range toll.NeverCrashed() {
 				if !strings.HasPrefix(what, "GET ") { // which look is taken hangs on what was seen before
 					t.Errorf("no manager was killed at %q", what)
 				}
 			}
-			t.Logf("killed at %d different things", toll.Noted())
+			t.Logf("killed at %d different things", toll.PlannedCrashes())
 		})
 	}
 }
 
 // What makes a VM and takes a machine, as a fate names it.
 const (
-	makesVM    = "POST vm-hosts/*/ compose"
-	takesMetal = "POST machines/ allocate"
+	composeDeed  = "POST vm-hosts/*/ compose"
+	allocateDeed = "POST machines/ allocate"
 )
 
 // isFatal tells what one dies of. What a cluster needs is tried with the machines of
 // its control plane.
-func isFatal(d mortal.Deed, controlPlane bool) bool {
+func isFatal(d crash.Operation, controlPlane bool) bool {
 	switch {
-	case strings.HasPrefix(d.What, "GET "):
-		return d.Again == 1
-	case strings.HasPrefix(d.What, "API "):
-		return strings.HasSuffix(d.What, mortal.Undone) && (controlPlane || !strings.Contains(d.What, "maasclusters"))
+	case strings.HasPrefix(d.Label, "GET "):
+		return d.Occurrence == 1
+	case strings.HasPrefix(d.Label, "API "):
+		return strings.HasSuffix(d.Label, crash.NotDoneSuffix) && (controlPlane || !strings.Contains(d.Label, "maasclusters"))
 	}
 	return true
 }
 
-// liveAndDie makes a cluster of one machine and deletes it.
-func liveAndDie(t *testing.T, space string, fate *mortal.Fate, spec infrav1.MaasMachineSpec, published bool) {
+// runKilledLifecycle makes a cluster of one machine and deletes it.
+func runKilledLifecycle(t *testing.T, space string, fate *crash.Plan, spec infrav1.MaasMachineSpec, published bool) {
 	t.Helper()
-	w := newMortals(t, space, fate)
+	w := newKillableWorld(t, space, fate)
 	before := len(w.maas.Machines())
-	c := w.readyCluster("c", nil)
-	w.machine("c", "m", spec, func(m *infrav1.MaasMachine) {
+	c := w.createReadyCluster("c", nil)
+	w.createMachine("c", "m", spec, func(m *infrav1.MaasMachine) {
 		if published {
-			controlPlane(m)
+			makeControlPlane(m)
 		}
 	})
-	m := w.isReady("m")
-	if got := w.known(*m.Spec.SystemID); got.StatusName != "Deployed" {
+	m := w.awaitReady("m")
+	if got := w.mustFindMachine(*m.Spec.SystemID); got.StatusName != "Deployed" {
 		t.Errorf("MAAS has %+v", got)
 	}
-	if made := w.made(); made != 1 {
+	if made := w.countMade(); made != 1 {
 		t.Errorf("%d machines were made: %+v", made, w.maas.Machines())
 	}
 	if published {
-		w.await(c, "published", func() string {
-			if names(t, w.maas) == "" {
-				return said(c)
+		w.awaitObject(c, "published", func() string {
+			if leftDNSNames(t, w.maas) == "" {
+				return describeConditions(c)
 			}
 			return ""
 		})
 	}
-	w.end(c, before, "m")
+	w.deleteCluster(c, before, "m")
 	if n := w.maas.Journal().Count("POST dnsresources/"); published && n != 1 {
 		t.Errorf("%d names were made", n)
 	}
-	vms, taken := w.maas.Journal().Count("POST vm-hosts/{id}/ compose"), w.maas.Journal().Count(takesMetal)
+	vms, taken := w.maas.Journal().Count("POST vm-hosts/{id}/ compose"), w.maas.Journal().Count(allocateDeed)
 	if vms+taken != 1 { // one that was made and deleted again is not seen any more
 		t.Errorf("MAAS was asked for %d VMs and %d machines", vms, taken)
 	}
 	w.endAll()
 }
 
-// made counts VMs, and machines that are not free.
-func (w *world) made() int {
+// countMade counts VMs, and machines that are not free.
+func (w *world) countMade() int {
 	n := 0
 	for _, m := range w.maas.Machines() {
 		if m.Host != "" || m.HostedHosts == "" && m.StatusName != "Ready" {

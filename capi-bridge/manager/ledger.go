@@ -25,8 +25,8 @@ const MemoryLedger = "memory"
 // LedgerFiles are the files by which the manager and a ledger service know each other.
 type LedgerFiles struct{ CA, Certificate, Key string }
 
-// addLedger are the flags about the ledger.
-func (c *commandLine) addLedger(set *pflag.FlagSet) {
+// addLedgerFlags are the flags about the ledger.
+func (c *commandLine) addLedgerFlags(set *pflag.FlagSet) {
 	set.StringVar(&c.Ledger, "ledger", MemoryLedger, `where placements are noted. "memory": in the leader's memory, and in the annotations of the MaasMachines. https://HOST:PORT: at the service "capi-bridge ledger serve", which managers of several management clusters share; it may be several addresses of one cluster, parted by commas. Anything else: in this file, on a volume that outlives the pod; the fleet's LXD key pair is first made beside it`)
 	set.StringVar(&c.LedgerFiles.CA, "ledger-ca", "", "file with the authorities that sign the ledger service's certificate; empty: those that the system trusts")
 	set.StringVar(&c.LedgerFiles.Certificate, "ledger-cert", "", "file with the manager's certificate for the ledger service")
@@ -58,52 +58,52 @@ func (o Options) hasLedgerFile() bool {
 // closesLease is the Lease that lists the VM hosts which a leader has closed.
 const closesLease = "capmaas-closed-hosts"
 
-// ledgerOf is what placements are noted in: memory, a file, or a service.
-func (o Options) ledgerOf(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
+// newRegions is what placements are noted in: memory, a file, or a service.
+func (o Options) newRegions(ctx context.Context, mgr ctrl.Manager, election *election) (ledger.Regions, error) {
 	if o.Ledger != MemoryLedger {
 		regions, err := o.openLedger(ctx)
 		if err == nil && election != nil {
-			regions = ofLeader{regions, election.leads(mgr.GetAPIReader())}
+			regions = leaderRegions{regions, election.newLeaderCheck(mgr.GetAPIReader())}
 		}
 		return regions, err
 	}
 	c := attempt.Config{Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: o.Namespace, Elected: mgr.Elected(), Now: o.Now}
 	if o.ManagerNamespace != "" {
-		c.Closes = client.ObjectKey{Namespace: o.ManagerNamespace, Name: closesLease}
+		c.ClosesKey = client.ObjectKey{Namespace: o.ManagerNamespace, Name: closesLease}
 	}
 	if election != nil {
-		c.Leads = election.leads(mgr.GetAPIReader())
+		c.CheckLeader = election.newLeaderCheck(mgr.GetAPIReader())
 	}
 	return attempt.New(c), nil
 }
 
-// ofLeader is a ledger of which only the leader begins composes. A manager that stood still
+// leaderRegions is a ledger of which only the leader begins composes. A manager that stood still
 // while another one was elected takes no lease of a key, so its rows still are what they were.
-type ofLeader struct {
+type leaderRegions struct {
 	ledger.Regions
-	leads func(context.Context) error
+	checkLeader func(context.Context) error
 }
 
 // Region implements ledger.Regions.
-func (l ofLeader) Region(name string) ledger.Rows {
-	return rowsOfLeader{l.Regions.Region(name), l.leads}
+func (l leaderRegions) Region(name string) ledger.RegionLedger {
+	return leaderLedger{l.Regions.Region(name), l.checkLeader}
 }
 
-type regionRows = ledger.Rows
+type regionLedger = ledger.RegionLedger
 
-// rowsOfLeader are the rows of one MAAS.
-type rowsOfLeader struct {
-	regionRows
-	leads func(context.Context) error
+// leaderLedger are the rows of one MAAS.
+type leaderLedger struct {
+	regionLedger
+	checkLeader func(context.Context) error
 }
 
 // Renew implements engine.Ledger. It is the last thing before MAAS is asked: the row is
 // renewed first, so that the next leader waits, and then the manager must still lead.
-func (r rowsOfLeader) Renew(ctx context.Context, row engine.Row) error {
-	if err := r.regionRows.Renew(ctx, row); err != nil {
+func (r leaderLedger) Renew(ctx context.Context, row engine.Row) error {
+	if err := r.regionLedger.Renew(ctx, row); err != nil {
 		return err
 	}
-	return r.leads(ctx)
+	return r.checkLeader(ctx)
 }
 
 // openLedger opens a file, or a service.
@@ -111,11 +111,11 @@ func (o Options) openLedger(ctx context.Context) (ledger.Regions, error) {
 	if remote.IsAddress(o.Ledger) {
 		return o.dialLedger(ctx)
 	}
-	file, err := ledger.Open(ctx, o.Ledger)
+	file, err := ledger.OpenFile(ctx, o.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Local{Ledger: file}, nil
+	return ledger.LocalRegions{Ledger: file}, nil
 }
 
 // dialLedger connects to a service, which must be there: a manager that cannot reserve
@@ -139,7 +139,7 @@ func (o Options) dialLedger(ctx context.Context) (ledger.Regions, error) {
 	}
 	client, err := remote.New(config)
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return nil, &setting.UsageError{Flag: "--" + strings.ReplaceAll(spec.Field.Root(), "_", "-"), Text: spec.Message, Hint: spec.Hint}
+		return nil, &setting.UsageError{Flag: "--" + strings.ReplaceAll(spec.Field.RootName(), "_", "-"), Text: spec.Message, Hint: spec.Hint}
 	}
 	if err != nil {
 		return nil, err

@@ -18,27 +18,27 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/service"
 )
 
-// ledgerService serves a ledger, and returns its address with the files of a client.
-func ledgerService(t *testing.T) (address string, files LedgerFiles, clients *access.Register) {
+// startLedgerService serves a ledger, and returns its address with the files of a client.
+func startLedgerService(t *testing.T) (address string, files LedgerFiles, clients *access.Register) {
 	t.Helper()
 	folder, now := t.TempDir(), time.Now()
 	authority, err := access.OpenAuthority(folder, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, key, err := authority.Client("manager", now, time.Hour)
+	certificate, key, err := authority.IssueClient("manager", now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients = access.NewRegister(folder)
-	if _, err := clients.Add(t.Context(), "manager", access.Rights{Regions: []string{access.Any}, Prefix: access.Any}, certificate, now); err != nil {
+	if _, err := clients.Add(t.Context(), "manager", access.Rights{Regions: []string{access.Wildcard}, Prefix: access.Wildcard}, certificate, now); err != nil {
 		t.Fatal(err)
 	}
 	files = LedgerFiles{filepath.Join(folder, access.AuthorityFile), filepath.Join(folder, "m.crt"), filepath.Join(folder, "m.key")}
 	if err := errors.Join(os.WriteFile(files.Certificate, certificate, 0o600), os.WriteFile(files.Key, key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Server([]string{"127.0.0.1"}, now)
+	pair, err := authority.IssueServer([]string{"127.0.0.1"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func ledgerService(t *testing.T) (address string, files LedgerFiles, clients *ac
 // wrong with it.
 func TestLedgerService(t *testing.T) {
 	t.Parallel()
-	address, files, clients := ledgerService(t)
+	address, files, clients := startLedgerService(t)
 	good := Options{Ledger: address, LedgerFiles: files, Version: "test"}
 	if good.hasLedgerFile() {
 		t.Error("there is no place for a key pair beside a service")
@@ -104,8 +104,8 @@ func TestServiceOfLeader(t *testing.T) {
 	rows := ledger.NewMemory(nil)
 	defer rows.Close()
 	var leads error
-	l := ofLeader{ledger.Local{Ledger: rows}, func(context.Context) error { return leads }}.Region("mark")
-	tag, err := l.Tag(t.Context())
+	l := leaderRegions{ledger.LocalRegions{Ledger: rows}, func(context.Context) error { return leads }}.Region("mark")
+	tag, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestLessonsAreHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := testsOf(t, "../..")
+	have := listTests(t, "../..")
 	named, rows := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`"), 0
 	for line := range strings.Lines(string(page)) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| CAPMaaS") {
@@ -39,8 +39,8 @@ func TestLessonsAreHeld(t *testing.T) {
 	}
 }
 
-// testsOf are the names of all tests below a folder.
-func testsOf(t *testing.T, root string) map[string]bool {
+// listTests are the names of all tests below a folder.
+func listTests(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	all, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

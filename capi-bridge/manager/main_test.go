@@ -53,7 +53,7 @@ var theStage struct {
 // started it as one.
 func TestMain(m *testing.M) {
 	if space := os.Getenv(childSpace); space != "" {
-		os.Exit(beManager(space))
+		os.Exit(runManagerProcess(space))
 	}
 	if listen := os.Getenv(childLedger); listen != "" {
 		os.Exit(serveLedger(listen))
@@ -94,7 +94,7 @@ func openStage() (*stage, error) {
 	if _, err := builder.Build(context.Background(), programs.Etcd, programs.KubeAPIServer); err != nil {
 		return nil, err // after minutes, where nothing is built yet
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if err := s.open(ctx, builder); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -106,10 +106,10 @@ func (s *stage) open(ctx context.Context, builder *programs.Builder) (err error)
 	if s.folder, err = os.MkdirTemp("", "manager-test-"); err != nil {
 		return err
 	}
-	if s.plane, err = kubetest.Start(ctx, builder, kubetest.Options{Dir: s.folder}); err != nil {
+	if s.plane, err = kubetest.StartControlPlane(ctx, builder, kubetest.Options{Dir: s.folder}); err != nil {
 		return err
 	}
-	if err := install(ctx, s.plane); err != nil {
+	if err := installKinds(ctx, s.plane); err != nil {
 		return err
 	}
 	scheme, err := manager.Scheme()
@@ -121,12 +121,12 @@ func (s *stage) open(ctx context.Context, builder *programs.Builder) (err error)
 	}
 	// From 5 on controller-runtime logs its queue's items while it changes them.
 	ctrl.SetLogger(funcr.New(s.log.add, funcr.Options{Verbosity: 4}))
-	return s.share(ctx)
+	return s.startSharedManager(ctx)
 }
 
-// share starts the manager of all namespaces, with a key of the fleet that is there
+// startSharedManager starts the manager of all namespaces, with a key of the fleet that is there
 // already.
-func (s *stage) share(ctx context.Context) error {
+func (s *stage) startSharedManager(ctx context.Context) error {
 	key, err := fleetkey.LoadOrCreate(filepath.Join(s.folder, "fleet.key"), time.Now())
 	if err != nil {
 		return err
@@ -142,11 +142,11 @@ func (s *stage) share(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	as, err := s.rights(ctx, sharedSpace, "")
+	as, err := s.grantRights(ctx, sharedSpace, "")
 	if err != nil {
 		return err
 	}
-	o := options(manager.MemoryLedger)
+	o := testOptions(manager.MemoryLedger)
 	o.ManagerNamespace, o.WatchFilter = sharedSpace, sharedSpace
 	running, stop := context.WithCancel(context.Background())
 	mgr, err := manager.New(running, as, o, manager.NewMetrics())
@@ -175,8 +175,8 @@ func (s *stage) close() error {
 	return errors.Join(err, os.RemoveAll(s.folder))
 }
 
-// run runs a manager until it is stopped, or the test ends.
-func run(t *testing.T, mgr *manager.Manager) (stop func()) {
+// runUntilCleanup runs a manager until it is stopped, or the test ends.
+func runUntilCleanup(t *testing.T, mgr *manager.Manager) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

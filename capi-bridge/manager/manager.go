@@ -39,22 +39,22 @@ func Scheme() (*runtime.Scheme, error) {
 // Manager is a controller-runtime manager with the engines that it works with.
 type Manager struct {
 	ctrl.Manager
-	sites *identity.Sites
-	rows  ledger.Regions
+	sites   *identity.Sites
+	regions ledger.Regions
 }
 
 // Start serves until ctx ends, and then closes the ledger. It can be called once.
 func (m *Manager) Start(ctx context.Context) error {
 	err := m.Manager.Start(ctx)
 	m.sites.Close()
-	return errors.Join(err, m.rows.Close())
+	return errors.Join(err, m.regions.Close())
 }
 
 // New makes a manager that works with the API server of to. Nothing is
 // reconciled before it is started. metrics may be registered anywhere, or
 // nowhere.
 func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Manager, error) {
-	options, err := o.controllerRuntime()
+	options, err := o.managerOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +66,15 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the manager: %w", err)
 	}
-	management, err := managementCluster(ctx, mgr.GetAPIReader())
+	management, err := readManagementClusterID(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return nil, err
 	}
-	rows, err := o.ledgerOf(ctx, mgr, election)
+	rows, err := o.newRegions(ctx, mgr, election)
 	if err != nil {
 		return nil, err
 	}
-	sites := identity.New(o.identities(mgr, rows, metrics))
+	sites := identity.New(o.identityConfig(mgr, rows, metrics))
 	err = errors.Join(
 		mgr.Add(metrics.watchPhases(mgr.GetCache())),
 		o.addControllers(ctx, mgr, sites, management),
@@ -87,9 +87,9 @@ func New(ctx context.Context, to *rest.Config, o Options, metrics *Metrics) (*Ma
 	return &Manager{mgr, sites, rows}, nil
 }
 
-// managementCluster tells this cluster from others: the UID of its namespace
+// readManagementClusterID tells this cluster from others: the UID of its namespace
 // kube-system, which is made once.
-func managementCluster(ctx context.Context, api client.Reader) (string, error) {
+func readManagementClusterID(ctx context.Context, api client.Reader) (string, error) {
 	var system corev1.Namespace
 	if err := api.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
 		return "", fmt.Errorf("cannot read the namespace %s, by whose UID machines are marked: %w", metav1.NamespaceSystem, err)
@@ -97,9 +97,9 @@ func managementCluster(ctx context.Context, api client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-// controllerRuntime are the options of controller-runtime. Secrets, ConfigMaps and
+// managerOptions are the options of controller-runtime. Secrets, ConfigMaps and
 // what identities hang on are never cached: they are read one by one.
-func (o Options) controllerRuntime() (ctrl.Options, error) {
+func (o Options) managerOptions() (ctrl.Options, error) {
 	scheme, err := Scheme()
 	cached := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: cache.TransformStripManagedFields()}
 	if o.Namespace != "" {
@@ -126,16 +126,16 @@ func (o Options) controllerRuntime() (ctrl.Options, error) {
 	return options, err
 }
 
-// identities says how the MAAS of a cluster is found and reached.
-func (o Options) identities(mgr ctrl.Manager, rows ledger.Regions, metrics *Metrics) identity.Config {
+// identityConfig says how the MAAS of a cluster is found and reached.
+func (o Options) identityConfig(mgr ctrl.Manager, rows ledger.Regions, metrics *Metrics) identity.Config {
 	c := identity.Config{
 		Finder: identity.Finder{Reader: mgr.GetAPIReader(), Namespace: o.ManagerNamespace, Getenv: o.Getenv, AllowTakeOver: o.AllowTakeOver, DefaultNamespaces: o.DefaultNamespaces},
 		Ledger: rows, LXDKeySecret: o.LXDKeySecret, AllowInsecureKey: o.AllowInsecureKey, Composer: o.Composer, ProbeLXD: o.ProbeLXD,
-		Period: o.CredentialsPeriod, Timeout: o.MAASTimeout, Interval: o.MAASPollInterval, MaxConns: o.MAASConnections,
+		CredentialsPeriod: o.CredentialsPeriod, Timeout: o.MAASTimeout, Interval: o.MAASPollInterval, MaxConns: o.MAASConnections,
 		UserAgent: "capi-bridge/" + o.Version, Log: engineLog(mgr.GetLogger().WithName("engine")),
-		Called: metrics.Called, Listed: metrics.Listed, Placing: metrics.Placing,
+		OnRequest: metrics.CountRequests, OnHostsListed: metrics.NoteHostsListed, WrapLedger: metrics.CountPlacements,
 	}
-	c.Keeper = mgr.GetClient()
+	c.KeyWriter = mgr.GetClient()
 	if o.hasLedgerFile() {
 		c.Folder = filepath.Dir(o.Ledger)
 	}

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	ours   = "team-a" // the manager's --namespace
-	others = "team-b"
+	scopedNamespace = "team-a" // the manager's --namespace
+	otherNamespace  = "team-b"
 )
 
 // scopedWorld is one of a manager of a single namespace, with credentials of its
@@ -37,14 +37,14 @@ type scopedWorld struct {
 
 func newScopedWorld(t *testing.T, model sim.Model) *scopedWorld {
 	t.Helper()
-	w := &scopedWorld{world: &world{stage: onStage(t), t: t, space: ours}, metrics: prometheus.NewRegistry(), folder: t.TempDir()}
-	w.maas = w.startMAAS(ours, model)
-	for _, name := range []string{ours, others, infrav1.DefaultNamespace} {
-		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	w := &scopedWorld{world: &world{stage: onStage(t), t: t, namespace: scopedNamespace}, metrics: prometheus.NewRegistry(), folder: t.TempDir()}
+	w.maas = w.startMAAS(scopedNamespace, model)
+	for _, name := range []string{scopedNamespace, otherNamespace, infrav1.DefaultNamespace} {
+		w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.CredentialsSecret}, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()}})
-	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.EndpointConfigMap}, Data: map[string]string{infrav1.EndpointKey: w.maas.URL}})
-	as, err := w.rights(t.Context(), infrav1.DefaultNamespace, ours)
+	w.createObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.CredentialsSecret}, StringData: map[string]string{infrav1.CredentialsKey: w.maas.APIKey()}})
+	w.createObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.EndpointConfigMap}, Data: map[string]string{infrav1.EndpointKey: w.maas.URL}})
+	as, err := w.grantRights(t.Context(), infrav1.DefaultNamespace, scopedNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,14 +52,14 @@ func newScopedWorld(t *testing.T, model sim.Model) *scopedWorld {
 	if err := counted.Register(w.metrics); err != nil {
 		t.Fatal(err)
 	}
-	o := options(filepath.Join(w.folder, "ledger.db"))
-	o.ManagerNamespace, o.Namespace = infrav1.DefaultNamespace, ours
+	o := testOptions(filepath.Join(w.folder, "ledger.db"))
+	o.ManagerNamespace, o.Namespace = infrav1.DefaultNamespace, scopedNamespace
 	mgr, err := manager.New(t.Context(), as, o, counted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, mgr)
-	w.eventually("the manager leads", func() string {
+	runUntilCleanup(t, mgr)
+	w.waitFor("the manager leads", func() string {
 		leader, err := w.plane.Leader(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: infrav1.LeaderElectionID})
 		if err != nil || leader == "" {
 			return fmt.Sprintf("nobody does (%v)", err)
@@ -82,24 +82,24 @@ func TestKubeManager(t *testing.T) {
 	})
 	machinesBefore := len(w.maas.Machines())
 	foreign := *w.world
-	foreign.space = others
-	foreign.cluster("foreign", nil)
-	cluster := w.cluster("c1", nil)
+	foreign.namespace = otherNamespace
+	foreign.createCluster("foreign", nil)
+	cluster := w.createCluster("c1", nil)
 	for _, name := range []string{"cp-0", "w-0", "w-1"} {
-		w.machine("c1", name, vm(), func(m *infrav1.MaasMachine) {
+		w.createMachine("c1", name, newVMSpec(), func(m *infrav1.MaasMachine) {
 			if name == "cp-0" {
-				controlPlane(m)
+				makeControlPlane(m)
 			}
 		})
 	}
-	w.ready(cluster)
+	w.awaitProvisioned(cluster)
 	if got := zonesOf(cluster); got != "az1 az2" {
 		t.Errorf("the failure domains are %q", got)
 	}
-	template := &infrav1.MaasMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ours, Name: "workers"}}
+	template := &infrav1.MaasMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: scopedNamespace, Name: "workers"}}
 	template.Spec.Template.Spec = infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(4), MinMemoryInMB: ptr.To(4096)}
-	w.create(template)
-	w.await(template, "sized", func() string {
+	w.createObjects(template)
+	w.awaitObject(template, "sized", func() string {
 		if template.Status.Capacity.Cpu().Value() != 4 {
 			return "an autoscaler is told nothing"
 		}
@@ -107,7 +107,7 @@ func TestKubeManager(t *testing.T) {
 	})
 	ids := map[string]bool{}
 	for _, name := range []string{"cp-0", "w-0", "w-1"} {
-		id := ptr.Deref(w.isReady(name).Spec.ProviderID, "")
+		id := ptr.Deref(w.awaitReady(name).Spec.ProviderID, "")
 		ids[id] = true
 		if !strings.HasPrefix(id, "maas-lxd://az") {
 			t.Errorf("%s has the providerID %q", name, id)
@@ -116,18 +116,18 @@ func TestKubeManager(t *testing.T) {
 	if got := len(w.maas.Instances()); len(ids) != 3 || got != 3 {
 		t.Errorf("three machines are %d, and %d VMs", len(ids), got)
 	}
-	w.await(cluster, "published", func() string {
+	w.awaitObject(cluster, "published", func() string {
 		c := conditions.Get(cluster, infrav1.DNSReadyCondition)
 		if c != nil && strings.Contains(c.Message, cluster.Spec.ControlPlaneEndpoint.Host+" points to 10.77.0.") {
 			return ""
 		}
 		return "the API is not published"
 	})
-	w.isScoped()
-	w.isCounted()
-	w.end(cluster, machinesBefore, "w-1", "w-0", "cp-0")
-	w.isPublishedOnce()
-	w.keepsSecrets()
+	w.wantScoped()
+	w.wantMetrics()
+	w.deleteCluster(cluster, machinesBefore, "w-1", "w-0", "cp-0")
+	w.wantPublishedOnce()
+	w.wantNoSecretsLogged()
 }
 
 func zonesOf(c *infrav1.MaasCluster) string {
@@ -138,18 +138,18 @@ func zonesOf(c *infrav1.MaasCluster) string {
 	return strings.Join(zones, " ")
 }
 
-// isScoped: CAPMaaS logged its --namespace, and went on in all of them.
-func (w *scopedWorld) isScoped() {
+// wantScoped: CAPMaaS logged its --namespace, and went on in all of them.
+func (w *scopedWorld) wantScoped() {
 	w.t.Helper()
-	foreign := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: others, Name: "foreign"}}
-	w.await(foreign, "is there", func() string { return "" })
+	foreign := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: otherNamespace, Name: "foreign"}}
+	w.awaitObject(foreign, "is there", func() string { return "" })
 	if len(foreign.Finalizers) > 0 || len(foreign.Status.Conditions) > 0 {
 		w.t.Errorf("a cluster of another namespace was reconciled: %v, %+v", foreign.Finalizers, foreign.Status)
 	}
 }
 
-// isCounted: the metrics tell what was done.
-func (w *scopedWorld) isCounted() {
+// wantMetrics: the metrics tell what was done.
+func (w *scopedWorld) wantMetrics() {
 	w.t.Helper()
 	for _, want := range []struct {
 		name   string
@@ -163,8 +163,8 @@ func (w *scopedWorld) isCounted() {
 		{"capmaas_machine_phase_duration_seconds", []string{"mode=lxd", "phase=Deploying"}, 3},
 		{"capmaas_inventory_age_seconds", nil, 0.001},
 	} {
-		w.eventually(want.name, func() string { // the phases are counted by a watch of their own
-			if got := w.count(want.name, want.labels...); got < want.least {
+		w.waitFor(want.name, func() string { // the phases are counted by a watch of their own
+			if got := w.metricValue(want.name, want.labels...); got < want.least {
 				return fmt.Sprintf("%v is %v, want %v at least", want.labels, got, want.least)
 			}
 			return ""
@@ -172,9 +172,9 @@ func (w *scopedWorld) isCounted() {
 	}
 }
 
-// count is the value of a counter or gauge with these labels, in their order of
+// metricValue is the value of a counter or gauge with these labels, in their order of
 // name and value.
-func (w *scopedWorld) count(name string, labels ...string) float64 {
+func (w *scopedWorld) metricValue(name string, labels ...string) float64 {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
 	if err != nil {
@@ -199,18 +199,18 @@ func (w *scopedWorld) count(name string, labels ...string) float64 {
 	return sum
 }
 
-// isPublishedOnce: no address was published that did not last.
-func (w *scopedWorld) isPublishedOnce() {
+// wantPublishedOnce: no address was published that did not last.
+func (w *scopedWorld) wantPublishedOnce() {
 	w.t.Helper()
 	if made, changed := w.maas.Journal().Count("POST dnsresources/"), w.maas.Journal().Count("PUT dnsresources/{id}/"); made != 1 || changed != 0 {
 		w.t.Errorf("%d names were made, and changed %d times: an address was published that did not last", made, changed)
 	}
 }
 
-// keepsSecrets: no log, however wordy, has a key or a token in it.
-func (w *scopedWorld) keepsSecrets() {
+// wantNoSecretsLogged: no log, however wordy, has a key or a token in it.
+func (w *scopedWorld) wantNoSecretsLogged() {
 	w.t.Helper()
-	w.isSecret(w.maas)
+	w.wantSecretUnlogged(w.maas)
 	log := w.log.String()
 	if !strings.Contains(log, "maas request") {
 		w.t.Errorf("the engine's log is not passed on")

@@ -16,12 +16,12 @@ import (
 // Metrics are what the manager counts beside controller-runtime's own. They
 // hold no name of an object, and of MAAS no id.
 type Metrics struct {
-	requests   *prometheus.CounterVec
-	durations  *prometheus.HistogramVec
-	placements *prometheus.CounterVec
-	phases     *prometheus.GaugeVec
-	stays      *prometheus.HistogramVec
-	inventory  *inventoryAge
+	requests       *prometheus.CounterVec
+	durations      *prometheus.HistogramVec
+	placements     *prometheus.CounterVec
+	phases         *prometheus.GaugeVec
+	phaseDurations *prometheus.HistogramVec
+	inventory      *inventoryAge
 }
 
 // NewMetrics makes the metrics, at zero.
@@ -40,7 +40,7 @@ func NewMetrics() *Metrics {
 		phases: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "capmaas_machines", Help: "MaasMachines by provisioning mode and phase.",
 		}, []string{"mode", "phase"}),
-		stays: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		phaseDurations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "capmaas_machine_phase_duration_seconds", Help: "Time that MaasMachines spent in a phase before they left it.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 13), // up to 68 minutes
 		}, []string{"mode", "phase"}),
@@ -51,14 +51,14 @@ func NewMetrics() *Metrics {
 // Register adds the metrics to a registry.
 func (m *Metrics) Register(to prometheus.Registerer) error {
 	var errs []error
-	for _, c := range []prometheus.Collector{m.requests, m.durations, m.placements, m.phases, m.stays, m.inventory} {
+	for _, c := range []prometheus.Collector{m.requests, m.durations, m.placements, m.phases, m.phaseDurations, m.inventory} {
 		errs = append(errs, to.Register(c))
 	}
 	return errors.Join(errs...)
 }
 
-// Called counts a request to the MAAS at an address.
-func (m *Metrics) Called(address string) func(api.Call) {
+// CountRequests counts a request to the MAAS at an address.
+func (m *Metrics) CountRequests(address string) func(api.Call) {
 	return func(c api.Call) {
 		result := "none"
 		if c.Status != 0 {
@@ -69,32 +69,36 @@ func (m *Metrics) Called(address string) func(api.Call) {
 	}
 }
 
-// Listed notes when the LXD hosts of the MAAS at an address were listed.
-func (m *Metrics) Listed(address string) func() { return func() { m.inventory.read(address) } }
+// NoteHostsListed notes when the LXD hosts of the MAAS at an address were listed.
+func (m *Metrics) NoteHostsListed(address string) func() {
+	return func() { m.inventory.noteListed(address) }
+}
 
-// Placing counts what a ledger answers to those who look for a host.
-func (m *Metrics) Placing(ledger engine.Ledger) engine.Ledger { return placing{ledger, m.placements} }
+// CountPlacements counts what a ledger answers to those who look for a host.
+func (m *Metrics) CountPlacements(ledger engine.Ledger) engine.Ledger {
+	return countingLedger{ledger, m.placements}
+}
 
-type placing struct {
+type countingLedger struct {
 	engine.Ledger
 	counted *prometheus.CounterVec
 }
 
 // Place implements engine.Ledger.
-func (p placing) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
+func (p countingLedger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
 	row, fresh, err := p.Ledger.Place(ctx, r)
-	p.counted.WithLabelValues(placed(fresh, err)).Inc()
+	p.counted.WithLabelValues(placementResult(fresh, err)).Inc()
 	return row, fresh, err
 }
 
 // Move implements engine.Ledger.
-func (p placing) Move(ctx context.Context, attempt int, r engine.Reservation) (engine.Row, bool, error) {
+func (p countingLedger) Move(ctx context.Context, attempt int, r engine.Reservation) (engine.Row, bool, error) {
 	row, fresh, err := p.Ledger.Move(ctx, attempt, r)
-	p.counted.WithLabelValues(placed(fresh, err)).Inc()
+	p.counted.WithLabelValues(placementResult(fresh, err)).Inc()
 	return row, fresh, err
 }
 
-func placed(fresh bool, err error) string {
+func placementResult(fresh bool, err error) string {
 	failure, isFailure := errors.AsType[*engine.Error](err)
 	switch {
 	case isFailure && failure.Type == engine.InsufficientResources:
@@ -124,7 +128,7 @@ func newInventoryAge(now func() time.Time) *inventoryAge {
 		"capmaas_inventory_age_seconds", "Time since the LXD hosts of a MAAS were last listed.", []string{"maas"}, nil)}
 }
 
-func (a *inventoryAge) read(address string) {
+func (a *inventoryAge) noteListed(address string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[address] = a.now()

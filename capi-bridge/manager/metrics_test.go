@@ -28,11 +28,11 @@ func TestRequestsAreCounted(t *testing.T) {
 	if err := m.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	count := m.Called("http://maas/MAAS")
+	count := m.CountRequests("http://maas/MAAS")
 	count(api.Call{Method: "GET", Route: "vm-hosts/", Status: 200, Took: time.Second})
 	count(api.Call{Method: "GET", Route: "machines/", Status: 503})
 	count(api.Call{Method: "GET", Route: "machines/"})
-	m.Listed("http://maas/MAAS")()
+	m.NoteHostsListed("http://maas/MAAS")()
 	now = now.Add(30 * time.Second)
 	want := `
 # HELP capmaas_inventory_age_seconds Time since the LXD hosts of a MAAS were last listed.
@@ -66,7 +66,7 @@ func TestPlacementsByResult(t *testing.T) {
 		"no_room": {err: &engine.Error{Type: engine.InsufficientResources, Err: engine.ErrBusy}},
 		"error":   {err: errors.New("the disk is full")},
 	} {
-		if got := placed(tc.fresh, tc.err); got != want {
+		if got := placementResult(tc.fresh, tc.err); got != want {
 			t.Errorf("%+v is %s, want %s", tc, got, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestPhases(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	m := NewMetrics()
-	p := &phases{Metrics: m, now: func() time.Time { return now }, last: map[types.UID]stay{}}
+	p := &phaseTracker{Metrics: m, now: func() time.Time { return now }, last: map[types.UID]phaseStay{}}
 	machine := func(state string, deleted bool) *infrav1.MaasMachine {
 		o := &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{UID: "u1"}, Spec: infrav1.MaasMachineSpec{DynamicLXD: ptr.To(true)}}
 		if state != "" {
@@ -104,7 +104,7 @@ func TestPhases(t *testing.T) {
 	p.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: machine("Releasing", true)})
 	want := map[string]float64{"Pending": 10, "Commissioning": 20, "Deployed": 60, phaseDeleting: 0}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(m.stays); err != nil {
+	if err := registry.Register(m.phaseDurations); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()

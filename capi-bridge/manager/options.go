@@ -61,6 +61,6 @@ type Options struct {
 	NamesRepeat bool
 }
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func oneOf(value string, choices ...string) bool { return slices.Contains(choices, value) }
+func isOneOf(value string, choices ...string) bool { return slices.Contains(choices, value) }

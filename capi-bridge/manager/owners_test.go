@@ -72,8 +72,8 @@ func ledgerCommand(ctx context.Context, folder string, log io.Writer, args ...st
 	})
 }
 
-// useService has a manager that is a process keep its rows at a ledger service.
-func useService(o *manager.Options) {
+// useLedgerService has a manager that is a process keep its rows at a ledger service.
+func useLedgerService(o *manager.Options) {
 	address, keys := os.Getenv(childService), os.Getenv(childKeys)
 	if address == "" {
 		return
@@ -92,26 +92,26 @@ func TestKubeOwnersKilled(t *testing.T) {
 		seed := *ownersSeed + uint64(n)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newOwners(t, seed)
-			c := w.readyCluster("c", nil)
-			stop := w.disturb()
-			w.apply(3, 3)
-			w.machine("c", "w-0", vm(), nil)
-			w.machine("c", "w-1", vm(), nil)
-			w.isReady("w-0")
-			w.isReady("w-1")
+			c := w.createReadyCluster("c", nil)
+			stop := w.killAtRandom()
+			w.applyBoth(3, 3)
+			w.createMachine("c", "w-0", newVMSpec(), nil)
+			w.createMachine("c", "w-1", newVMSpec(), nil)
+			w.awaitReady("w-0")
+			w.awaitReady("w-1")
 			w.applied.Wait()
-			first := w.where()
-			w.apply(2, 1)
-			w.remove(w.object("w-1"))
-			w.awaitGone(w.object("w-1"))
+			first := w.systemIDsByName()
+			w.applyBoth(2, 1)
+			w.deleteObject(w.machineObject("w-1"))
+			w.awaitGone(w.machineObject("w-1"))
 			w.applied.Wait()
 			stop()
-			w.apply(2, 1)
+			w.applyBoth(2, 1)
 			w.applied.Wait()
-			w.check(first, w.where(), "red-0", "red-1", "blue-0", *w.isReady("w-0").Status.Hostname)
-			w.apply(0, 0)
+			w.wantVMs(first, w.systemIDsByName(), "red-0", "red-1", "blue-0", *w.awaitReady("w-0").Status.Hostname)
+			w.applyBoth(0, 0)
 			w.applied.Wait()
-			w.end(c, w.before, "w-0")
+			w.deleteCluster(c, w.before, "w-0")
 			if len(w.killed) == 0 {
 				t.Error("nothing was killed: this proves nothing")
 			}
@@ -144,38 +144,38 @@ func newOwners(t *testing.T, seed uint64) *owners {
 	t.Helper()
 	space := fmt.Sprint("owners-", seed)
 	w := &owners{
-		world: &world{stage: onStage(t), t: t, space: space, watch: space}, rnd: rand.New(rand.NewPCG(seed, 0)),
+		world: &world{stage: onStage(t), t: t, namespace: space, watchLabel: space}, rnd: rand.New(rand.NewPCG(seed, 0)),
 		running: map[string]*exec.Cmd{}, killed: map[string]int{},
 	}
 	model := fastModel()
-	model.Machines, model.Nasty = nil, sim.Nasty{Overcommit: true} // only the ledger keeps the hosts from it
+	model.Machines, model.RandomFaults = nil, sim.RandomFaults{Overcommit: true} // only the ledger keeps the hosts from it
 	for n := range model.Hosts {
 		model.Hosts[n].Cores = 6 // of the ten that are wanted
 	}
 	w.maas = w.startMAAS(space, model)
 	w.before = len(w.maas.Machines())
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
-	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
-	w.openService()
-	keys := w.addClient("manager", w.management()+"/")
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	w.createIdentity(space, w.maas.URL, w.maas.APIKey(), space)
+	w.startService()
+	keys := w.addClient("manager", w.managementClusterID()+"/")
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.liveOn(ctx, "manager", os.Args[0], childSpace+"="+space, clientcmd.RecommendedConfigPathEnvVar+"="+w.plane.Kubeconfig,
+		w.keepProgramRunning(ctx, "manager", os.Args[0], childSpace+"="+space, clientcmd.RecommendedConfigPathEnvVar+"="+w.plane.Kubeconfig,
 			childService+"="+w.address, childKeys+"="+keys)
 	}()
 	t.Cleanup(func() {
 		cancel()
-		w.kill("manager", true)
+		w.killProgram("manager", true)
 		<-ended
 	})
 	w.red, w.blue = w.newTerraform("red"), w.newTerraform("blue")
 	return w
 }
 
-// management is the UID by which the keys of this management cluster begin.
-func (w *owners) management() string {
+// managementClusterID is the UID by which the keys of this management cluster begin.
+func (w *owners) managementClusterID() string {
 	var system corev1.Namespace
 	if err := w.Get(w.t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
 		w.t.Fatal(err)
@@ -183,8 +183,8 @@ func (w *owners) management() string {
 	return string(system.UID)
 }
 
-// openService starts the ledger service, which has one address all the time.
-func (w *owners) openService() {
+// startService starts the ledger service, which has one address all the time.
+func (w *owners) startService() {
 	w.t.Helper()
 	ports, err := freeport.Ports(1)
 	if err != nil {
@@ -197,14 +197,14 @@ func (w *owners) openService() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.liveOn(ctx, "service", os.Args[0], childLedger+"="+listen, "LEDGER_DIR="+w.folder)
+		w.keepProgramRunning(ctx, "service", os.Args[0], childLedger+"="+listen, "LEDGER_DIR="+w.folder)
 	}()
 	w.t.Cleanup(func() {
 		cancel()
-		w.kill("service", true)
+		w.killProgram("service", true)
 		<-ended
 	})
-	w.eventually("the ledger service has an authority", func() string {
+	w.waitFor("the ledger service has an authority", func() string {
 		if _, err := os.Stat(filepath.Join(w.folder, "ca.pem")); err != nil {
 			return err.Error()
 		}
@@ -222,27 +222,27 @@ func (w *owners) addClient(name, prefix string) string {
 	return keys
 }
 
-// liveOn runs a program again and again until ctx ends.
-func (w *owners) liveOn(ctx context.Context, name, path string, env ...string) {
+// keepProgramRunning runs a program again and again until ctx ends.
+func (w *owners) keepProgramRunning(ctx context.Context, name, path string, env ...string) {
 	for ctx.Err() == nil {
 		cmd := exec.Command(path)
 		cmd.Env = append(os.Environ(), env...)
 		_, inErr := cmd.StdinPipe() // which ends with the test
 		said, outErr := cmd.StderrPipe()
-		if err := errors.Join(inErr, outErr, w.begin(name, cmd)); err != nil {
+		if err := errors.Join(inErr, outErr, w.startProgram(name, cmd)); err != nil {
 			w.t.Error(err)
 			return
 		}
 		for lines := bufio.NewScanner(said); lines.Scan(); {
-			w.log.add(w.space+" "+name, fmt.Sprintf("%q", w.space)+" "+lines.Text())
+			w.log.add(w.namespace+" "+name, fmt.Sprintf("%q", w.namespace)+" "+lines.Text())
 		}
 		_ = cmd.Wait() // it was killed
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// begin starts a program that may be killed under a name.
-func (w *owners) begin(name string, cmd *exec.Cmd) error {
+// startProgram starts a program that may be killed under a name.
+func (w *owners) startProgram(name string, cmd *exec.Cmd) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -252,9 +252,9 @@ func (w *owners) begin(name string, cmd *exec.Cmd) error {
 	return nil
 }
 
-// kill kills a program, if it runs; with what it started, or alone: then Terraform's
+// killProgram kills a program, if it runs; with what it started, or alone: then Terraform's
 // provider runs on for a moment.
-func (w *owners) kill(name string, alone bool) bool {
+func (w *owners) killProgram(name string, alone bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	cmd := w.running[name]
@@ -268,23 +268,23 @@ func (w *owners) kill(name string, alone bool) bool {
 	return cmd.Process.Kill() == nil
 }
 
-// mostKills is how often something is killed: a run that has to wait for a compose which may
+// maxKills is how often something is killed: a run that has to wait for a compose which may
 // be under way would else never get to its end.
-const mostKills = 15
+const maxKills = 15
 
-// disturb kills one after the other until stop is called.
-func (w *owners) disturb() (stop func()) {
+// killAtRandom kills one after the other until stop is called.
+func (w *owners) killAtRandom() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for kills := 0; kills < mostKills; {
+		for kills := 0; kills < maxKills; {
 			select {
 			case <-done:
 				return
 			case <-time.After(time.Duration(100+w.rnd.IntN(1200)) * time.Millisecond):
 			}
 			name := []string{"service", "manager", "red", "red", "blue", "blue"}[w.rnd.IntN(6)]
-			if w.kill(name, w.rnd.IntN(2) == 0) {
+			if w.killProgram(name, w.rnd.IntN(2) == 0) {
 				kills++
 			}
 		}
@@ -295,22 +295,22 @@ func (w *owners) disturb() (stop func()) {
 	}
 }
 
-// deaths is how often a program was killed.
-func (w *owners) deaths(name string) int {
+// countKills is how often a program was killed.
+func (w *owners) countKills(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.killed[name]
 }
 
-// apply begins to give both Terraform owners so many VMs each. w.applied waits for it.
-func (w *owners) apply(red, blue int) {
-	w.applied.Go(func() { w.red.apply(red) })
-	w.applied.Go(func() { w.blue.apply(blue) })
+// applyBoth begins to give both Terraform owners so many VMs each. w.applied waits for it.
+func (w *owners) applyBoth(red, blue int) {
+	w.applied.Go(func() { w.red.applyUntilDone(red) })
+	w.applied.Go(func() { w.blue.applyUntilDone(blue) })
 }
 
-// where is the system id of each VM of LXD, by its name. A name that is there twice is a
+// systemIDsByName is the system id of each VM of LXD, by its name. A name that is there twice is a
 // double.
-func (w *owners) where() map[string]string {
+func (w *owners) systemIDsByName() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
 	for _, i := range w.maas.Instances() {
@@ -323,12 +323,12 @@ func (w *owners) where() map[string]string {
 	return all
 }
 
-// check wants these VMs, each of which is the one that it was before.
-func (w *owners) check(first, last map[string]string, want ...string) {
+// wantVMs wants these VMs, each of which is the one that it was before.
+func (w *owners) wantVMs(first, last map[string]string, want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
 	if have := slices.Sorted(maps.Keys(last)); !slices.Equal(have, want) {
-		w.t.Errorf("there are the VMs %v, want %v\n%s", have, want, w.log.about(w.space))
+		w.t.Errorf("there are the VMs %v, want %v\n%s", have, want, w.log.lastLinesAbout(w.namespace))
 	}
 	for _, name := range want {
 		if first[name] != last[name] {
@@ -351,8 +351,8 @@ type terraform struct {
 	head string // of the configuration
 }
 
-// builtProvider builds the provider once for all tests, in the folder of the stage.
-var builtProvider = sync.OnceValues(func() (string, error) {
+// buildProviderOnce builds the provider once for all tests, in the folder of the stage.
+var buildProviderOnce = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(theStage.folder, "provider")
 	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, cli.ProviderBinary), "github.com/maaslxd/maaslxd/terraform-provider-maaslxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -362,8 +362,8 @@ var builtProvider = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// foundCLI looks for the CLI once for all tests.
-var foundCLI = sync.OnceValues(func() (cli.CLI, error) {
+// findCLIOnce looks for the CLI once for all tests.
+var findCLIOnce = sync.OnceValues(func() (cli.CLI, error) {
 	ctx := context.Background() // no test's own: the first one must not end it for all
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
@@ -374,11 +374,11 @@ var foundCLI = sync.OnceValues(func() (cli.CLI, error) {
 
 func (w *owners) newTerraform(name string) *terraform {
 	w.t.Helper()
-	bin, err := builtProvider()
+	bin, err := buildProviderOnce()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	found, err := foundCLI()
+	found, err := findCLIOnce()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -411,46 +411,46 @@ provider "maaslxd" {
 	return t
 }
 
-// mostErrors is how often a CLI may end with an error of its own before its owner gives up:
+// maxCLIErrors is how often a CLI may end with an error of its own before its owner gives up:
 // what it works with is killed.
-const mostErrors = 5
+const maxCLIErrors = 5
 
-// apply runs the CLI until it has given its owner so many VMs, and has nothing left to do.
-func (t *terraform) apply(vms int) {
+// applyUntilDone runs the CLI until it has given its owner so many VMs, and has nothing left to do.
+func (t *terraform) applyUntilDone(vms int) {
 	body := fmt.Sprintf("resource \"maaslxd_vm\" \"some\" {\n  count = %d\n  name = \"%s-${count.index}\"\n  cores = 1\n  placement = {}\n}\n", vms, t.name)
 	if err := os.WriteFile(filepath.Join(t.dir, "main.tf"), []byte(t.head+body), 0o600); err != nil {
 		t.w.t.Error(err)
 		return
 	}
 	var said string
-	for failed := 0; failed < mostErrors; {
+	for failed := 0; failed < maxCLIErrors; {
 		var err error
-		before := t.w.deaths(t.name)
-		if said, err = t.run("apply", "-auto-approve", "-no-color"); err == nil {
+		before := t.w.countKills(t.name)
+		if said, err = t.runCLI("apply", "-auto-approve", "-no-color"); err == nil {
 			return
 		}
-		if t.w.deaths(t.name) == before && !t.importLost(said) {
+		if t.w.countKills(t.name) == before && !t.importFinishedVMs(said) {
 			failed++
 		}
-		t.w.log.add(t.w.space+" "+t.name, fmt.Sprintf("%q %v: %q", t.w.space, err, said))
+		t.w.log.add(t.w.namespace+" "+t.name, fmt.Sprintf("%q %v: %q", t.w.namespace, err, said))
 	}
 	t.w.t.Errorf("%s does not get what it wants:\n%s", t.name, said)
 }
 
-// finishedBefore is what the provider says of a VM that a run finished, whose CLI was killed
+// finishedVMPattern is what the provider says of a VM that a run finished, whose CLI was killed
 // before it wrote its state. The lines of the CLI end anywhere.
-var finishedBefore = regexp.MustCompile(`VM\s+\w+-(\d+)\s+was\s+made\s+for\s+this\s+name\s+before\s+and\s+is\s+finished\s+\(system\s+id\s+(\w+)`)
+var finishedVMPattern = regexp.MustCompile(`VM\s+\w+-(\d+)\s+was\s+made\s+for\s+this\s+name\s+before\s+and\s+is\s+finished\s+\(system\s+id\s+(\w+)`)
 
-// importLost does what the CLI says of VMs that are not in the state, and tells whether it
+// importFinishedVMs does what the CLI says of VMs that are not in the state, and tells whether it
 // says that of any.
-func (t *terraform) importLost(said string) bool {
+func (t *terraform) importFinishedVMs(said string) bool {
 	lost := map[string]string{}
-	for _, found := range finishedBefore.FindAllStringSubmatch(said, -1) {
+	for _, found := range finishedVMPattern.FindAllStringSubmatch(said, -1) {
 		lost[found[1]] = found[2]
 	}
 	for index, systemID := range lost {
-		text, err := t.run("import", "-no-color", "maaslxd_vm.some["+index+"]", systemID)
-		t.w.log.add(t.w.space+" "+t.name, fmt.Sprintf("%q imports %s: %v: %q", t.w.space, systemID, err, text))
+		text, err := t.runCLI("import", "-no-color", "maaslxd_vm.some["+index+"]", systemID)
+		t.w.log.add(t.w.namespace+" "+t.name, fmt.Sprintf("%q imports %s: %v: %q", t.w.namespace, systemID, err, text))
 	}
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -458,14 +458,14 @@ func (t *terraform) importLost(said string) bool {
 	return len(lost) > 0
 }
 
-// run runs the CLI, which may be killed.
-func (t *terraform) run(args ...string) (string, error) {
+// runCLI runs the CLI, which may be killed.
+func (t *terraform) runCLI(args ...string) (string, error) {
 	cmd := exec.CommandContext(t.w.t.Context(), t.cli.Path, args...)
 	var out strings.Builder
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.dir, t.env, &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = 10 * time.Second
-	if err := t.w.begin(t.name, cmd); err != nil {
+	if err := t.w.startProgram(t.name, cmd); err != nil {
 		return "", err
 	}
 	err := cmd.Wait()

@@ -23,9 +23,9 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/manager"
 )
 
-// options are those that the managers of the tests have in common: they look often,
+// testOptions are those that the managers of the tests have in common: they look often,
 // for a simulated MAAS is fast. They elect a leader as they are shipped to.
-func options(ledger string) manager.Options {
+func testOptions(ledger string) manager.Options {
 	return manager.Options{
 		Version: "test", MachineConcurrency: 20, ClusterConcurrency: 5,
 		ClusterCacheConcurrency: 2, ClusterCacheQPS: 20, ClusterCacheBurst: 30,
@@ -36,8 +36,8 @@ func options(ledger string) manager.Options {
 	}
 }
 
-// install installs the kinds of Cluster API, and ours.
-func install(ctx context.Context, c *kubetest.ControlPlane) error {
+// installKinds installs the kinds of Cluster API, and ours.
+func installKinds(ctx context.Context, c *kubetest.ControlPlane) error {
 	files, err := filepath.Glob("../config/crd/bases/*.yaml")
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("there are no kinds of ours: %w", err)
@@ -50,9 +50,9 @@ func install(ctx context.Context, c *kubetest.ControlPlane) error {
 	return errors.Join(err, c.InstallCAPIKinds(ctx))
 }
 
-// rights are those that a manager is shipped with, which runs in the namespace own:
+// grantRights are those that a manager is shipped with, which runs in the namespace own:
 // in all namespaces or, if it is scoped, in its own and in that one.
-func (s *stage) rights(ctx context.Context, own, scope string) (*rest.Config, error) {
+func (s *stage) grantRights(ctx context.Context, own, scope string) (*rest.Config, error) {
 	roles, err := kubetest.ReadManifestFiles("../config/rbac/role.yaml", "../config/rbac/key.yaml", "../config/rbac/leader_election.yaml")
 	if err != nil {
 		return nil, err

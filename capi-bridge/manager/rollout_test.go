@@ -35,11 +35,11 @@ func TestKubeRollOut(t *testing.T) {
 		model.Hosts = append(model.Hosts, sim.HostModel{Name: fmt.Sprint("h", n), Cores: 2 * machines / hosts, MemoryMiB: 1 << 20, Zone: "az1"})
 	}
 	model.Latency = sim.Latency{Compose: 3 * time.Second, Commission: time.Second, Deploy: time.Second, Release: 300 * time.Millisecond}
-	w := &world{stage: onStage(t), t: t, space: space, watch: space}
+	w := &world{stage: onStage(t), t: t, namespace: space, watchLabel: space}
 	w.maas = w.startMAAS(space, model)
 	before := len(w.maas.Machines())
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
-	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	w.createIdentity(space, w.maas.URL, w.maas.APIKey(), space)
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &deployment{world: w, ctx: ctx}
 	t.Cleanup(func() {
@@ -50,14 +50,14 @@ func TestKubeRollOut(t *testing.T) {
 	})
 	d.scale(2)
 
-	c := w.readyCluster("c", nil)
+	c := w.createReadyCluster("c", nil)
 	var names []string
 	for n := range machines {
 		names = append(names, fmt.Sprintf("w-%d", n))
-		w.machine("c", names[n], vm(), nil)
+		w.createMachine("c", names[n], newVMSpec(), nil)
 	}
-	w.eventually("MAAS is asked for VMs", func() string {
-		if w.maas.Journal().Count(makesVMRoute) == 0 {
+	w.waitFor("MAAS is asked for VMs", func() string {
+		if w.maas.Journal().Count(composeRoute) == 0 {
 			return "not yet"
 		}
 		return ""
@@ -66,22 +66,22 @@ func TestKubeRollOut(t *testing.T) {
 		t.Error("all VMs were there before the leader was told to end")
 	}
 	for _, name := range names {
-		w.isReady(name)
+		w.awaitReady(name)
 	}
-	if vms, composed := len(w.maas.Instances()), w.maas.Journal().Count(makesVMRoute); vms != machines || composed != machines {
+	if vms, composed := len(w.maas.Instances()), w.maas.Journal().Count(composeRoute); vms != machines || composed != machines {
 		t.Errorf("%d machines have %d VMs, for which MAAS was asked %d times", machines, vms, composed)
 	}
 	if over := w.maas.Overcommits(); len(over) > 0 {
 		t.Errorf("over-committed: %v", over)
 	}
 	for _, name := range names {
-		w.remove(w.object(name))
+		w.deleteObject(w.machineObject(name))
 	}
 	d.rollOut()
 	for _, name := range names {
-		w.awaitGone(w.object(name))
+		w.awaitGone(w.machineObject(name))
 	}
-	w.end(c, before)
+	w.deleteCluster(c, before)
 }
 
 // deployment is what runs the managers, as processes.
@@ -95,7 +95,7 @@ type deployment struct {
 func (d *deployment) scale(replicas int) {
 	d.t.Helper()
 	for len(d.running) < replicas {
-		p := d.start(d.ctx, d.plane.Kubeconfig)
+		p := d.startManager(d.ctx, d.plane.Kubeconfig)
 		if p.kill == nil {
 			d.t.FailNow()
 		}
@@ -114,7 +114,7 @@ func (d *deployment) rollOut() (made int) {
 		oldest := d.running[0]
 		d.running = d.running[1:]
 		if made < 0 {
-			made = d.bound()
+			made = d.countBound()
 			d.t.Logf("%d VMs were bound when the leader was told to end", made)
 		}
 		if err := oldest.os.Signal(syscall.SIGTERM); err != nil {
@@ -125,18 +125,18 @@ func (d *deployment) rollOut() (made int) {
 			if err != nil {
 				d.t.Errorf("a manager did not end well: %v", err)
 			}
-		case <-time.After(patient):
+		case <-time.After(waitTimeout):
 			d.t.Fatal("a manager does not end")
 		}
 	}
 	return made
 }
 
-// bound counts the machines whose record has a system id.
-func (d *deployment) bound() (n int) {
+// countBound counts the machines whose record has a system id.
+func (d *deployment) countBound() (n int) {
 	d.t.Helper()
 	var list infrav1.MaasMachineList
-	if err := d.List(d.t.Context(), &list, client.InNamespace(d.space)); err != nil {
+	if err := d.List(d.t.Context(), &list, client.InNamespace(d.namespace)); err != nil {
 		d.t.Fatal(err)
 	}
 	for _, m := range list.Items {

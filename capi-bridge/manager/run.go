@@ -17,7 +17,7 @@ import (
 
 // Run is the command manager: it serves until ctx ends.
 func Run(ctx context.Context, p setting.Program) error {
-	c, err := parse(p)
+	c, err := parseFlags(p)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func Run(ctx context.Context, p setting.Program) error {
 	for _, f := range c.ignored {
 		ctrl.Log.WithName("setup").Info("a flag has no effect", "flag", "--"+f.name, "instead", f.instead)
 	}
-	if err := c.complete(p); err != nil {
+	if err := c.completeOptions(p); err != nil {
 		return err
 	}
 	config, err := c.restConfig(p)
@@ -46,8 +46,8 @@ func Run(ctx context.Context, p setting.Program) error {
 	return m.Start(ctx)
 }
 
-// complete fills in what follows from the flags and from where the process runs.
-func (c *commandLine) complete(p setting.Program) error {
+// completeOptions fills in what follows from the flags and from where the process runs.
+func (c *commandLine) completeOptions(p setting.Program) error {
 	tlsOptions, metricsOptions, err := flags.GetManagerOptions(c.diagnostics)
 	if err != nil {
 		return &setting.UsageError{Flag: "--tls-min-version, --tls-cipher-suites, --tls-curve-preferences", Text: err.Error()}

@@ -21,49 +21,49 @@ func TestKubeMixedModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "mixed", fastModel())
 	before := len(w.maas.Machines())
-	c := w.readyCluster("c", nil)
-	w.machine("c", "cp-0", vm(), controlPlane)
-	w.machine("c", "vm-0", vm(), nil)
-	w.machine("c", "metal-0", metal(), nil)
+	c := w.createReadyCluster("c", nil)
+	w.createMachine("c", "cp-0", newVMSpec(), makeControlPlane)
+	w.createMachine("c", "vm-0", newVMSpec(), nil)
+	w.createMachine("c", "metal-0", newMetalSpec(), nil)
 	for name, form := range map[string]string{"cp-0": "maas-lxd://az", "vm-0": "maas-lxd://az", "metal-0": "maas://az1/"} {
-		if id := ptr.Deref(w.isReady(name).Spec.ProviderID, ""); !strings.HasPrefix(id, form) {
+		if id := ptr.Deref(w.awaitReady(name).Spec.ProviderID, ""); !strings.HasPrefix(id, form) {
 			t.Errorf("%s has the providerID %q", name, id)
 		}
 	}
-	w.machine("c", "vm-1", vm(), nil)
-	w.machine("c", "metal-1", metal(), nil)
-	w.isReady("vm-1")
-	w.isReady("metal-1")
+	w.createMachine("c", "vm-1", newVMSpec(), nil)
+	w.createMachine("c", "metal-1", newMetalSpec(), nil)
+	w.awaitReady("vm-1")
+	w.awaitReady("metal-1")
 	if n := len(w.maas.Instances()); n != 3 {
 		t.Errorf("%d VMs, want 3", n)
 	}
-	w.removeAll("vm-0", "metal-0")
-	if n, free := len(w.maas.Instances()), w.known("small").StatusName+" "+w.known("metal").StatusName; n != 2 || strings.Count(free, "Ready") != 1 {
+	w.deleteMachines("vm-0", "metal-0")
+	if n, free := len(w.maas.Instances()), w.mustFindMachine("small").StatusName+" "+w.mustFindMachine("metal").StatusName; n != 2 || strings.Count(free, "Ready") != 1 {
 		t.Errorf("after scaling down: %d VMs, want 2; the machines are %s, want one Ready", n, free)
 	}
-	w.isReady("vm-1")
-	w.end(c, before, "vm-1", "metal-1", "cp-0")
+	w.awaitReady("vm-1")
+	w.deleteCluster(c, before, "vm-1", "metal-1", "cp-0")
 }
 
 // TestKubeEveryTagCounts: CAPMaaS asked MAAS for the last tag only.
 func TestKubeEveryTagCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "tags", fastModel())
-	w.readyCluster("c", nil)
-	spec := metal()
+	w.createReadyCluster("c", nil)
+	spec := newMetalSpec()
 	spec.Tags = []string{"nvme", "gpu"}
-	w.machine("c", "db-0", spec, nil)
-	if m := w.isReady("db-0"); *m.Status.Hostname != "metal" {
+	w.createMachine("c", "db-0", spec, nil)
+	if m := w.awaitReady("db-0"); *m.Status.Hostname != "metal" {
 		t.Errorf("took %s, which lacks a tag", *m.Status.Hostname)
 	}
-	w.machine("c", "db-1", spec, nil)
-	m := w.until("db-1", infrav1.ReadyCondition, infrav1.WaitingForMachineReason)
-	w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.WaitingForMachineReason, "nvme", "gpu")
+	w.createMachine("c", "db-1", spec, nil)
+	m := w.awaitReason("db-1", infrav1.ReadyCondition, infrav1.WaitingForMachineReason)
+	w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.WaitingForMachineReason, "nvme", "gpu")
 	spec.Tags = []string{"nvme"}
-	spec.ProvisioningMode = vm().ProvisioningMode
-	w.machine("c", "vm-0", spec, nil)
-	m = w.until("vm-0", infrav1.ReadyCondition, infrav1.InsufficientResourcesReason)
-	w.want(m, infrav1.LXDHostSelectedCondition, metav1.ConditionFalse, infrav1.InsufficientResourcesReason, "nvme")
+	spec.ProvisioningMode = newVMSpec().ProvisioningMode
+	w.createMachine("c", "vm-0", spec, nil)
+	m = w.awaitReason("vm-0", infrav1.ReadyCondition, infrav1.InsufficientResourcesReason)
+	w.wantCondition(m, infrav1.LXDHostSelectedCondition, metav1.ConditionFalse, infrav1.InsufficientResourcesReason, "nvme")
 }
 
 // TestKubeManyAtOnceSpread: eight machines that were made at once all landed on one
@@ -79,14 +79,14 @@ func TestKubeManyAtOnceSpread(t *testing.T) {
 	}
 	w := newWorld(t, "spread", model)
 	before := len(w.maas.Machines())
-	c := w.readyCluster("c", nil)
+	c := w.createReadyCluster("c", nil)
 	var names []string
 	for n := range 8 {
 		names = append(names, fmt.Sprintf("w-%d", n))
-		w.machine("c", names[n], vm(), nil)
+		w.createMachine("c", names[n], newVMSpec(), nil)
 	}
 	for _, name := range names {
-		w.isReady(name)
+		w.awaitReady(name)
 	}
 	on := map[string]int{}
 	for _, vm := range w.maas.Instances() {
@@ -105,7 +105,7 @@ func TestKubeManyAtOnceSpread(t *testing.T) {
 	if j.Connections > 16+j.Total()/10 { // idle ones are closed, and opened anew on a slow machine
 		t.Errorf("%d connections for %d calls", j.Connections, j.Total())
 	}
-	w.end(c, before, names...)
+	w.deleteCluster(c, before, names...)
 }
 
 // TestKubeHostDiesInCompose: LXD has begun to make the VM when its host dies. It
@@ -116,35 +116,35 @@ func TestKubeHostDiesInCompose(t *testing.T) {
 	model := fastModel()
 	model.Latency.Compose = time.Second
 	w := newWorld(t, "dies", model)
-	w.readyCluster("c", nil)
+	w.createReadyCluster("c", nil)
 	name, dead := "", ""
 	for n := 0; dead == ""; n++ {
 		name = fmt.Sprintf("w-%d", n)
-		w.machine("c", name, vm(), nil)
+		w.createMachine("c", name, newVMSpec(), nil)
 		if dead = w.killHostInCompose(); dead == "" { // too late
-			w.isReady(name)
-			w.removeAll(name)
+			w.awaitReady(name)
+			w.deleteMachines(name)
 		}
 	}
-	m := w.isReady(name)
-	if on := ptr.Deref(m.Status.LXDHost, ""); on == dead || w.known(*m.Spec.SystemID).Host != on {
+	m := w.awaitReady(name)
+	if on := ptr.Deref(m.Status.LXDHost, ""); on == dead || w.mustFindMachine(*m.Spec.SystemID).Host != on {
 		t.Errorf("it is on %s; %s died", on, dead)
 	}
-	if err := w.maas.SetLXD(dead, sim.OK); err != nil {
+	if err := w.maas.SetLXDCondition(dead, sim.ConditionOK); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.maas.RefreshHost(dead); err != nil {
 		t.Fatal(err)
 	}
-	w.nudge(m)
-	m = w.isReady(name)
-	w.want(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason, dead, "delete it")
+	w.touchObject(m)
+	m = w.awaitReady(name)
+	w.wantCondition(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason, dead, "delete it")
 	key := m.Annotations[ownership.KeyAnnotation]
 	ours := slices.DeleteFunc(w.maas.Machines(), func(m sim.Machine) bool { return !strings.Contains(m.Description, key) })
 	if len(ours) != 1 || ours[0].SystemID != *m.Spec.SystemID {
 		t.Errorf("MAAS has %d machines of ours: %+v", len(ours), ours)
 	}
-	w.removeAll(name)
+	w.deleteMachines(name)
 }
 
 // killHostInCompose lets the host die that MAAS has a VM made on, and says which it
@@ -152,7 +152,7 @@ func TestKubeHostDiesInCompose(t *testing.T) {
 func (w *world) killHostInCompose() (dead string) {
 	w.t.Helper()
 	w.maas.ResetJournal()
-	w.eventually("LXD makes a VM", func() string {
+	w.waitFor("LXD makes a VM", func() string {
 		all := w.maas.Instances()
 		if len(all) == 0 {
 			return "there is none"
@@ -160,11 +160,11 @@ func (w *world) killHostInCompose() (dead string) {
 		dead = all[0].Host
 		return ""
 	})
-	if err := w.maas.SetLXD(dead, sim.Unreachable); err != nil {
+	if err := w.maas.SetLXDCondition(dead, sim.ConditionUnreachable); err != nil {
 		w.t.Fatal(err)
 	}
 	status := 0
-	w.eventually("MAAS answers", func() string {
+	w.waitFor("MAAS answers", func() string {
 		for _, call := range w.maas.Journal().Calls {
 			if status = call.Status; strings.HasSuffix(call.Route, " compose") && status != 0 {
 				return ""
@@ -175,7 +175,7 @@ func (w *world) killHostInCompose() (dead string) {
 	if status != 200 {
 		return dead
 	}
-	if err := w.maas.SetLXD(dead, sim.OK); err != nil {
+	if err := w.maas.SetLXDCondition(dead, sim.ConditionOK); err != nil {
 		w.t.Fatal(err)
 	}
 	return ""
@@ -188,15 +188,15 @@ func TestKubeFailedCommissioningMovesOn(t *testing.T) {
 	model := fastModel()
 	model.Latency.Commission = time.Hour
 	w := newWorld(t, "commission", model)
-	w.readyCluster("c", nil)
-	w.machine("c", "w-0", vm(), nil)
-	w.until("w-0", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
+	w.createReadyCluster("c", nil)
+	w.createMachine("c", "w-0", newVMSpec(), nil)
+	w.awaitReason("w-0", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
 	first := w.maas.Instances()[0]
-	if err := w.maas.Fail(first.MachineID, "no disk found"); err != nil {
+	if err := w.maas.FailMachine(first.MachineID, "no disk found"); err != nil {
 		t.Fatal(err)
 	}
 	second := first
-	w.eventually("another VM", func() string {
+	w.waitFor("another VM", func() string {
 		all := w.maas.Instances()
 		if len(all) != 1 || all[0].MachineID == first.MachineID || all[0].MachineID == "" {
 			return fmt.Sprintf("%+v", all)
@@ -204,8 +204,8 @@ func TestKubeFailedCommissioningMovesOn(t *testing.T) {
 		second = all[0]
 		return ""
 	})
-	w.eventually("commissioned", func() string { return errorText(w.maas.Finish(second.MachineID)) })
-	m := w.isReady("w-0")
+	w.waitFor("commissioned", func() string { return errorText(w.maas.FinishMachine(second.MachineID)) })
+	m := w.awaitReady("w-0")
 	if *m.Status.LXDHost == first.Host || *m.Spec.SystemID != second.MachineID {
 		t.Errorf("it is on %s as %s; the first was %+v", *m.Status.LXDHost, *m.Spec.SystemID, first)
 	}
@@ -219,24 +219,24 @@ func TestKubeFailedDeploymentIsTold(t *testing.T) {
 	model.Latency.Deploy = time.Hour
 	w := newWorld(t, "deployment", model)
 	before := len(w.maas.Machines())
-	c := w.readyCluster("c", nil)
-	w.machine("c", "vm-0", vm(), nil)
-	w.machine("c", "metal-0", metal(), nil)
+	c := w.createReadyCluster("c", nil)
+	w.createMachine("c", "vm-0", newVMSpec(), nil)
+	w.createMachine("c", "metal-0", newMetalSpec(), nil)
 	for _, name := range []string{"vm-0", "metal-0"} {
-		w.until(name, infrav1.ReadyCondition, infrav1.MachineDeployingReason)
-		id := w.systemID(name)
-		w.eventually("the deployment fails", func() string { return errorText(w.maas.Fail(id, "no kernel")) })
-		m := w.until(name, infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
-		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineDeployFailedReason, "Failed deployment")
+		w.awaitReason(name, infrav1.ReadyCondition, infrav1.MachineDeployingReason)
+		id := w.awaitSystemID(name)
+		w.waitFor("the deployment fails", func() string { return errorText(w.maas.FailMachine(id, "no kernel")) })
+		m := w.awaitReason(name, infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
+		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineDeployFailedReason, "Failed deployment")
 		if m.Spec.ProviderID != nil || m.Status.FailureReason != nil || ptr.Deref(m.Status.Initialization.Provisioned, false) {
 			t.Errorf("providerID %v, failureReason %v, %+v", m.Spec.ProviderID, m.Status.FailureReason, m.Status.Initialization)
 		}
-		w.told(name, infrav1.MachineDeployFailedReason, "Failed deployment")
+		w.awaitEvent(name, infrav1.MachineDeployFailedReason, "Failed deployment")
 	}
 	w.maas.ResetJournal()
-	w.lookAgain("vm-0", "metal-0")
-	w.onlyLooked()
-	w.end(c, before, "vm-0", "metal-0")
+	w.awaitTwoLooks("vm-0", "metal-0")
+	w.wantOnlyReads()
+	w.deleteCluster(c, before, "vm-0", "metal-0")
 }
 
 func errorText(err error) string {

@@ -29,8 +29,8 @@ import (
 
 // stall is a way to the API server that stops who uses it, once, at a request.
 type stall struct {
-	at     func(r *http.Request, body string) bool
-	before bool // the request gets through only after the stall
+	stallsAt func(r *http.Request, body string) bool
+	before   bool // the request gets through only after the stall
 
 	mu      sync.Mutex
 	pid     int // zero: not started
@@ -59,13 +59,13 @@ func (s *stall) proxy(t *testing.T, to *rest.Config) (kubeconfig string) {
 			return // the manager is gone
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		stops := s.at(r, string(body))
+		stops := s.stallsAt(r, string(body))
 		if stops && s.before {
 			s.stop(t)
 		}
 		answer := rw
 		if stops && !s.before {
-			answer = stalling{rw, func() { s.stop(t) }}
+			answer = stallingWriter{rw, func() { s.stop(t) }}
 		}
 		proxy.ServeHTTP(answer, r)
 	}))
@@ -98,14 +98,14 @@ func (s *stall) stop(t *testing.T) {
 	})
 }
 
-// stalling is an answer that comes after the stall.
-type stalling struct {
+// stallingWriter is an answer that comes after the stall.
+type stallingWriter struct {
 	http.ResponseWriter
-	stop func()
+	stopManager func()
 }
 
-func (s stalling) WriteHeader(code int) {
-	s.stop()
+func (s stallingWriter) WriteHeader(code int) {
+	s.stopManager()
 	s.ResponseWriter.WriteHeader(code)
 }
 
@@ -128,30 +128,30 @@ func TestKubeLeaderStalled(t *testing.T) {
 		reason string
 		stall  *stall
 	}{
-		"BeforeRecord": {"Its record comes late, over that of another leader.", &stall{at: recordsAttempt, before: true}},
-		"AfterRecord":  {"Its record is there, and its compose is not sent.", &stall{at: recordsAttempt}},
-		"AfterLease":   {"It has read that it leads, when that was so.", &stall{at: asksWhoLeads}},
+		"BeforeRecord": {"Its record comes late, over that of another leader.", &stall{stallsAt: recordsAttempt, before: true}},
+		"AfterRecord":  {"Its record is there, and its compose is not sent.", &stall{stallsAt: recordsAttempt}},
+		"AfterLease":   {"It has read that it leads, when that was so.", &stall{stallsAt: asksWhoLeads}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stallLeader(t, "stalled-"+strings.ToLower(name), tc.reason, tc.stall)
+			runWithStalledLeader(t, "stalled-"+strings.ToLower(name), tc.reason, tc.stall)
 		})
 	}
 }
 
-// stallLeader makes a machine, and deletes it, with a leader that stalls.
-func stallLeader(t *testing.T, space, reason string, s *stall) {
-	w := &world{stage: onStage(t), t: t, space: space, watch: space}
+// runWithStalledLeader makes a machine, and deletes it, with a leader that stalls.
+func runWithStalledLeader(t *testing.T, space, reason string, s *stall) {
+	w := &world{stage: onStage(t), t: t, namespace: space, watchLabel: space}
 	w.maas = w.startMAAS(space, fastModel())
 	before := len(w.maas.Machines())
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
-	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	w.createIdentity(space, w.maas.URL, w.maas.APIKey(), space)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 
-	leader := w.start(ctx, s.proxy(t, w.plane.Config))
+	leader := w.startManager(ctx, s.proxy(t, w.plane.Config))
 	first := w.awaitLeader(t.Context(), "")
-	waiting := w.start(ctx, w.plane.Kubeconfig)
+	waiting := w.startManager(ctx, w.plane.Kubeconfig)
 	if leader.kill == nil || waiting.kill == nil {
 		return
 	}
@@ -163,17 +163,17 @@ func stallLeader(t *testing.T, space, reason string, s *stall) {
 	s.pid = leader.os.Pid
 	s.mu.Unlock()
 
-	c := w.readyCluster("c", nil)
-	w.machine("c", "m", vm(), nil)
+	c := w.createReadyCluster("c", nil)
+	w.createMachine("c", "m", newVMSpec(), nil)
 	select {
 	case <-s.struck:
-	case <-time.After(patient):
-		t.Fatalf("%s The leader was not stopped: %s", reason, w.log.about(space))
+	case <-time.After(waitTimeout):
+		t.Fatalf("%s The leader was not stopped: %s", reason, w.log.lastLinesAbout(space))
 	}
 	w.awaitLeader(t.Context(), first)
-	w.passTime()
+	w.ageAttempts()
 	if strings.HasSuffix(space, "beforerecord") {
-		w.isReady("m") // by the next leader, which knows of no record
+		w.awaitReady("m") // by the next leader, which knows of no record
 	}
 	if err := leader.os.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -184,15 +184,15 @@ func stallLeader(t *testing.T, space, reason string, s *stall) {
 		if err == nil {
 			t.Errorf("%s It ended without an error", reason)
 		}
-	case <-time.After(patient):
+	case <-time.After(waitTimeout):
 		t.Errorf("%s It lives on without its lease", reason)
 	}
-	w.isReady("m")
-	if vms, composed := len(w.maas.Instances()), w.maas.Journal().Count(makesVMRoute); vms != 1 || composed != 1 {
+	w.awaitReady("m")
+	if vms, composed := len(w.maas.Instances()), w.maas.Journal().Count(composeRoute); vms != 1 || composed != 1 {
 		t.Errorf("%s There are %d VMs, and MAAS was asked %d times", reason, vms, composed)
 	}
-	w.end(c, before, "m")
+	w.deleteCluster(c, before, "m")
 }
 
-// makesVMRoute is the compose in the journal.
-const makesVMRoute = "POST vm-hosts/{id}/ compose"
+// composeRoute is the compose in the journal.
+const composeRoute = "POST vm-hosts/{id}/ compose"

@@ -24,8 +24,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// patient is how long a test waits for what must come.
-const patient = 3 * time.Minute
+// waitTimeout is how long a test waits for what must come.
+const waitTimeout = 3 * time.Minute
 
 // bootstrapSecret is what no log may show.
 const bootstrapSecret = "abcdef.0123456789abcdef"
@@ -34,22 +34,22 @@ const bootstrapSecret = "abcdef.0123456789abcdef"
 // is done by the test.
 type world struct {
 	*stage
-	t     *testing.T
-	space string // the namespace
-	watch string // the watch label of what is made; empty: none
-	maas  *sim.Server
-	home  string // the manager's namespace, where identities' Secrets are; empty: space
+	t                *testing.T
+	namespace        string // the namespace
+	watchLabel       string // the watch label of what is made; empty: none
+	maas             *sim.Server
+	managerNamespace string // the manager's namespace, where identities' Secrets are; empty: space
 }
 
 // newWorld makes a world on the shared manager. Its clusters name the identity of
 // its MAAS, which has the name of the namespace.
 func newWorld(t *testing.T, space string, model sim.Model) *world {
 	t.Helper()
-	w := &world{stage: onStage(t), t: t, space: space, watch: sharedSpace, home: sharedSpace}
+	w := &world{stage: onStage(t), t: t, namespace: space, watchLabel: sharedSpace, managerNamespace: sharedSpace}
 	w.maas = w.startMAAS(space, model)
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
-	w.identity(space, w.maas.URL, w.maas.APIKey(), space)
-	t.Cleanup(func() { w.isSecret(w.maas) })
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	w.createIdentity(space, w.maas.URL, w.maas.APIKey(), space)
+	t.Cleanup(func() { w.wantSecretUnlogged(w.maas) })
 	return w
 }
 
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, space string, model sim.Model) *world {
 func (w *world) startMAAS(name string, model sim.Model) *sim.Server {
 	w.t.Helper()
 	model.AdminKey = fmt.Sprintf("consumer:token-%s:secret-%s", name, name)
-	return sim.Start(w.t, model)
+	return sim.StartServer(w.t, model)
 }
 
 // fastModel is a MAAS with three zones, LXD hosts in two of them, and two machines.
@@ -76,7 +76,7 @@ func fastModel() sim.Model {
 	}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *world) createObjects(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		if err := w.Create(w.t.Context(), o); err != nil {
@@ -85,81 +85,81 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// identity makes a MaasClusterIdentity, with a Secret in the manager's namespace,
+// createIdentity makes a MaasClusterIdentity, with a Secret in the manager's namespace,
 // for the clusters of some namespaces. Without a key there is no Secret.
-func (w *world) identity(name, url, key string, namespaces ...string) {
+func (w *world) createIdentity(name, url, key string, namespaces ...string) {
 	w.t.Helper()
-	w.create(&infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.MaasClusterIdentitySpec{
+	w.createObjects(&infrav1.MaasClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.MaasClusterIdentitySpec{
 		Endpoint: url, SecretRef: infrav1.SecretReference{Name: name},
 		AllowedNamespaces: &infrav1.AllowedNamespaces{List: namespaces},
 	}})
 	if key != "" {
-		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(w.home, w.space), Name: name}, StringData: map[string]string{infrav1.CredentialsKey: key}})
+		w.createObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(w.managerNamespace, w.namespace), Name: name}, StringData: map[string]string{infrav1.CredentialsKey: key}})
 	}
 }
 
-func (w *world) labels(more map[string]string) map[string]string {
+func (w *world) addWatchLabel(more map[string]string) map[string]string {
 	all := maps.Clone(more)
-	if w.watch != "" {
-		all[clusterv1.WatchLabel] = w.watch
+	if w.watchLabel != "" {
+		all[clusterv1.WatchLabel] = w.watchLabel
 	}
 	return all
 }
 
-// cluster makes a Cluster and its MaasCluster, which it owns, on the world's MAAS.
+// createCluster makes a Cluster and its MaasCluster, which it owns, on the world's MAAS.
 // change may change it before; nil leaves it.
-func (w *world) cluster(name string, change func(*infrav1.MaasCluster)) *infrav1.MaasCluster {
+func (w *world) createCluster(name string, change func(*infrav1.MaasCluster)) *infrav1.MaasCluster {
 	w.t.Helper()
-	labels := w.labels(map[string]string{clusterv1.ClusterNameLabel: name})
+	labels := w.addWatchLabel(map[string]string{clusterv1.ClusterNameLabel: name})
 	cluster := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupVersion.Group, Kind: "MaasCluster", Name: name,
 		}},
 	}
-	w.create(cluster)
+	w.createObjects(cluster)
 	c := &infrav1.MaasCluster{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.space, Name: name, Labels: labels,
+			Namespace: w.namespace, Name: name, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: name, UID: cluster.UID}},
 		},
 		Spec: infrav1.MaasClusterSpec{DNSDomain: "maas"},
 	}
-	if w.watch != "" {
-		c.Spec.IdentityRef = &infrav1.MaasIdentityReference{Name: w.space}
+	if w.watchLabel != "" {
+		c.Spec.IdentityRef = &infrav1.MaasIdentityReference{Name: w.namespace}
 	}
 	if change != nil {
 		change(c)
 	}
-	w.create(c)
+	w.createObjects(c)
 	return c
 }
 
-// ready waits until a MaasCluster is provisioned, and notes in its Cluster what
+// awaitProvisioned waits until a MaasCluster is provisioned, and notes in its Cluster what
 // Cluster API's manager would.
-func (w *world) ready(c *infrav1.MaasCluster) {
+func (w *world) awaitProvisioned(c *infrav1.MaasCluster) {
 	w.t.Helper()
-	w.await(c, "provisioned", func() string {
+	w.awaitObject(c, "provisioned", func() string {
 		if !ptr.Deref(c.Status.Initialization.Provisioned, false) {
-			return said(c) + " not provisioned"
+			return describeConditions(c) + " not provisioned"
 		}
 		return ""
 	})
-	w.amend(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}, func(o client.Object) {
+	w.patchObject(&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}, func(o client.Object) {
 		o.(*clusterv1.Cluster).Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	})
 }
 
-// readyCluster is a cluster that machines can be made in.
-func (w *world) readyCluster(name string, change func(*infrav1.MaasCluster)) *infrav1.MaasCluster {
+// createReadyCluster is a cluster that machines can be made in.
+func (w *world) createReadyCluster(name string, change func(*infrav1.MaasCluster)) *infrav1.MaasCluster {
 	w.t.Helper()
-	c := w.cluster(name, change)
-	w.ready(c)
+	c := w.createCluster(name, change)
+	w.awaitProvisioned(c)
 	return c
 }
 
-// amend changes an object that is there, its status included.
-func (w *world) amend(o client.Object, change func(client.Object)) {
+// patchObject changes an object that is there, its status included.
+func (w *world) patchObject(o client.Object, change func(client.Object)) {
 	w.t.Helper()
 	if err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		w.t.Fatal(err)
@@ -181,47 +181,47 @@ func (w *world) amend(o client.Object, change func(client.Object)) {
 	}
 }
 
-// vm and metal are what most machines of the tests are.
-func vm() infrav1.MaasMachineSpec {
+// newVMSpec and metal are what most machines of the tests are.
+func newVMSpec() infrav1.MaasMachineSpec {
 	return infrav1.MaasMachineSpec{
 		Image: "ubuntu/noble", ProvisioningMode: ptr.To(infrav1.ProvisioningModeLXD), MinCPU: ptr.To(2), MinMemoryInMB: ptr.To(2048), MinDiskSizeInGB: ptr.To(10),
 	}
 }
 
-func metal() infrav1.MaasMachineSpec {
+func newMetalSpec() infrav1.MaasMachineSpec {
 	return infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(2), MinMemoryInMB: ptr.To(4096)}
 }
 
-// machine makes a Machine with bootstrap data, and its MaasMachine. change may
+// createMachine makes a Machine with bootstrap data, and its MaasMachine. change may
 // change that before; nil leaves it.
-func (w *world) machine(cluster, name string, spec infrav1.MaasMachineSpec, change func(*infrav1.MaasMachine)) {
+func (w *world) createMachine(cluster, name string, spec infrav1.MaasMachineSpec, change func(*infrav1.MaasMachine)) {
 	w.t.Helper()
 	infra := &infrav1.MaasMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name, Labels: w.labels(map[string]string{clusterv1.ClusterNameLabel: cluster})}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: w.addWatchLabel(map[string]string{clusterv1.ClusterNameLabel: cluster})}, Spec: spec,
 	}
 	if change != nil {
 		change(infra)
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name + "-bootstrap"},
+	w.createObjects(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name + "-bootstrap"},
 		StringData: map[string]string{"value": "#cloud-config\nwrite_files:\n- path: /etc/token\n  content: " + bootstrapSecret + "\n", "format": "cloud-config"},
 	})
 	machine := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.space, Name: name, Labels: infra.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: infra.Labels},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: cluster, Version: "v1.36.2", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-bootstrap")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "MaasMachine", Name: name},
 		},
 	}
-	w.create(machine)
+	w.createObjects(machine)
 	infra.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
 	}}
-	w.create(infra)
+	w.createObjects(infra)
 }
 
-// controlPlane makes a machine one of the control plane.
-func controlPlane(m *infrav1.MaasMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
+// makeControlPlane makes a machine one of the control plane.
+func makeControlPlane(m *infrav1.MaasMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
 
 // lines is a log that is read while it is written.
 type lines struct {
@@ -241,8 +241,8 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// about are the last lines that name a namespace.
-func (l *lines) about(space string) string {
+// lastLinesAbout are the last lines that name a namespace.
+func (l *lines) lastLinesAbout(space string) string {
 	var all []string
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, `"`+space+`"`) && !strings.Contains(line, "clustercache") {
@@ -252,9 +252,9 @@ func (l *lines) about(space string) string {
 	return strings.Join(all[max(0, len(all)-15):], "")
 }
 
-// isSecret: no log, however wordy, shows the key of a MAAS or what machines boot
+// wantSecretUnlogged: no log, however wordy, shows the key of a MAAS or what machines boot
 // with; nor had the API server to refuse anything.
-func (w *world) isSecret(of *sim.Server) {
+func (w *world) wantSecretUnlogged(of *sim.Server) {
 	w.t.Helper()
 	secrets := append(strings.Split(of.APIKey(), ":")[1:], bootstrapSecret) // the consumer's part is no secret
 	for line := range strings.Lines(w.log.String()) {
@@ -267,8 +267,8 @@ func (w *world) isSecret(of *sim.Server) {
 	}
 }
 
-// names are those in MAAS's DNS that no machine has.
-func names(t *testing.T, s *sim.Server) string {
+// leftDNSNames are those in MAAS's DNS that no machine has.
+func leftDNSNames(t *testing.T, s *sim.Server) string {
 	t.Helper()
 	c, err := maas.New(maas.Config{URL: s.URL, APIKey: s.APIKey()})
 	if err != nil {

@@ -23,9 +23,9 @@ type Program struct {
 
 // Command is one of several.
 type Command struct {
-	Name string
-	What string // in a line
-	Run  func(context.Context, Program) error
+	Name    string
+	Summary string // in a line
+	Run     func(context.Context, Program) error
 }
 
 // Commands are the choices of a program.
@@ -66,7 +66,7 @@ func (c Commands) usage(program string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s takes one of these, and -h after it:\n", program)
 	for _, command := range c {
-		fmt.Fprintf(&text, "  %-10s %s\n", command.Name, command.What)
+		fmt.Fprintf(&text, "  %-10s %s\n", command.Name, command.Summary)
 	}
 	return text.String()
 }
@@ -111,7 +111,7 @@ func ExitCode(err error, stderr io.Writer) int {
 	case errors.Is(err, ErrFailed):
 		return CodeFailed
 	}
-	for _, p := range Explain(err) {
+	for _, p := range ExplainError(err) {
 		fmt.Fprintf(stderr, "capi-bridge: %s\n", strings.TrimSpace(p.Message))
 		if p.Hint != "" {
 			fmt.Fprintf(stderr, "  %s\n", p.Hint)

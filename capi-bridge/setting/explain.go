@@ -13,21 +13,21 @@ type Problem struct {
 	Hint    string // the way out, may be empty
 }
 
-// Explain takes an error apart into what people can act on: one Problem for
+// ExplainError takes an error apart into what people can act on: one Problem for
 // each error that was joined.
-func Explain(err error) []Problem {
+func ExplainError(err error) []Problem {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []Problem
 		for _, each := range joined.Unwrap() {
-			all = append(all, Explain(each)...)
+			all = append(all, ExplainError(each)...)
 		}
 		return all
 	}
-	return []Problem{{Message: err.Error(), Hint: hint(err)}}
+	return []Problem{{Message: err.Error(), Hint: findHint(err)}}
 }
 
-// hint is the way out that the error, or what it wraps, names.
-func hint(err error) string {
+// findHint is the way out that the error, or what it wraps, names.
+func findHint(err error) string {
 	var (
 		failure  *engine.Error
 		refusal  *engine.Refusal

@@ -30,31 +30,31 @@ type Host struct {
 	certificates []string
 }
 
-// Add adds the settings of a host.
-func (h *Host) Add(s *Settings) {
-	s.Text(&h.Node, "node-name", "NODE_NAME", "", "name of this node in what is printed")
-	s.Text(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+setup.SnapSocket+" or "+setup.PackageSocket+")")
-	s.Text(&h.backend, "storage-backend", "STORAGE_BACKEND", string(cloudinit.ZFS), "storage driver: zfs, btrfs, lvm or dir")
-	s.Number(&h.sizeGB, "storage-size", "STORAGE_SIZE", 0, "size of a new pool in a file, in GB of 10⁹ bytes (default 50; not for dir)")
-	s.Text(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder to make the pool on, instead of a file")
-	s.Text(&h.Pool, "storage-pool", "STORAGE_POOL", cloudinit.DefaultPool, "name of the storage pool")
-	s.Text(&h.Bridge, "network-bridge", "NETWORK_BRIDGE", cloudinit.DefaultBridge, "bridge of the node that VMs join; it must be there")
-	s.Text(&h.nicType, "nic-type", "NIC_TYPE", string(cloudinit.Bridge), "how VMs are attached: bridge or macvlan")
-	s.Text(&h.nicParent, "nic-parent", "NIC_PARENT", "", "NIC of the node beside which macvlan puts VMs")
-	s.Text(&h.Project, "project", "LXD_PROJECT", cloudinit.DefaultProject, "LXD project of the VMs")
-	s.Text(&h.profile, "profile", "LXD_PROFILE", cloudinit.DefaultProfile, "profile of the project that VMs get")
-	s.Text(&h.listen, "listen-address", "LISTEN_ADDRESS", "", "IP address of LXD's API (default: all)")
-	s.Number(&h.port, "listen-port", "LISTEN_PORT", cloudinit.DefaultPort, "port of LXD's API")
-	s.PEMs(&h.certificates, "trusted-certificate", "TRUSTED_CERTIFICATE",
+// AddSettings adds the settings of a host.
+func (h *Host) AddSettings(s *Settings) {
+	s.AddText(&h.Node, "node-name", "NODE_NAME", "", "name of this node in what is printed")
+	s.AddText(&h.Socket, "lxd-socket", "LXD_SOCKET", "", "LXD's unix socket (default: LXD_DIR's, else "+setup.SnapSocket+" or "+setup.PackageSocket+")")
+	s.AddText(&h.backend, "storage-backend", "STORAGE_BACKEND", string(cloudinit.ZFS), "storage driver: zfs, btrfs, lvm or dir")
+	s.AddNumber(&h.sizeGB, "storage-size", "STORAGE_SIZE", 0, "size of a new pool in a file, in GB of 10⁹ bytes (default 50; not for dir)")
+	s.AddText(&h.source, "storage-source", "STORAGE_SOURCE", "", "disk (best /dev/disk/by-id/…), ZFS pool, volume group or folder to make the pool on, instead of a file")
+	s.AddText(&h.Pool, "storage-pool", "STORAGE_POOL", cloudinit.DefaultPool, "name of the storage pool")
+	s.AddText(&h.Bridge, "network-bridge", "NETWORK_BRIDGE", cloudinit.DefaultBridge, "bridge of the node that VMs join; it must be there")
+	s.AddText(&h.nicType, "nic-type", "NIC_TYPE", string(cloudinit.Bridge), "how VMs are attached: bridge or macvlan")
+	s.AddText(&h.nicParent, "nic-parent", "NIC_PARENT", "", "NIC of the node beside which macvlan puts VMs")
+	s.AddText(&h.Project, "project", "LXD_PROJECT", cloudinit.DefaultProject, "LXD project of the VMs")
+	s.AddText(&h.profile, "profile", "LXD_PROFILE", cloudinit.DefaultProfile, "profile of the project that VMs get")
+	s.AddText(&h.listen, "listen-address", "LISTEN_ADDRESS", "", "IP address of LXD's API (default: all)")
+	s.AddNumber(&h.port, "listen-port", "LISTEN_PORT", cloudinit.DefaultPort, "port of LXD's API")
+	s.AddPEMs(&h.certificates, "trusted-certificate", "TRUSTED_CERTIFICATE",
 		"public certificate of the fleet, as PEM text or the path of a file; may be given several times")
 }
 
 // backends are the drivers of pools that can be made here.
 var backends = []cloudinit.Driver{cloudinit.ZFS, cloudinit.Btrfs, cloudinit.LVM, cloudinit.Dir}
 
-// Host is the host that the settings describe. What is wrong with it are
+// Build is the host that the settings describe. What is wrong with it are
 // *UsageErrors, joined.
-func (h *Host) Host() (cloudinit.Host, error) {
+func (h *Host) Build() (cloudinit.Host, error) {
 	host := cloudinit.Host{
 		ListenAddress: h.listen, ListenPort: int(h.port),
 		StoragePools: map[string]cloudinit.StoragePool{h.Pool: {Driver: cloudinit.Driver(h.backend), SizeGB: h.sizeGB, Source: h.source}},
@@ -74,17 +74,17 @@ func (h *Host) Host() (cloudinit.Host, error) {
 		return host, &UsageError{Flag: "--storage-backend", Text: fmt.Sprintf("there is no storage driver %q for VMs", h.backend), Hint: "Take zfs, btrfs, lvm or dir."}
 	}
 	for _, text := range h.certificates {
-		host.TrustedCertificates = append(host.TrustedCertificates, single(text)...)
+		host.TrustedCertificates = append(host.TrustedCertificates, splitCertificates(text)...)
 	}
 	if _, err := host.Setup(); err != nil {
-		return host, asFlags(err)
+		return host, asFlagErrors(err)
 	}
 	return host, nil
 }
 
-// single are the certificates of a text, each by itself: a file may hold that
+// splitCertificates are the certificates of a text, each by itself: a file may hold that
 // which follows, too. What holds anything else is left whole, to be refused.
-func single(text string) []string {
+func splitCertificates(text string) []string {
 	var all []string
 	for rest := []byte(text); ; {
 		var block *pem.Block
@@ -101,25 +101,25 @@ func single(text string) []string {
 	}
 }
 
-// asFlags names the flags in the place of the fields.
-func asFlags(err error) error {
+// asFlagErrors names the flags in the place of the fields.
+func asFlagErrors(err error) error {
 	fields := cloudinit.FieldErrors(err)
 	if len(fields) == 0 {
 		return err
 	}
 	var all []error
 	for _, f := range fields {
-		all = append(all, &UsageError{Flag: "--" + flagOf(f.Field), Text: f.Message, Hint: capital(f.Hint)})
+		all = append(all, &UsageError{Flag: "--" + flagForField(f.Field), Text: f.Message, Hint: asSentence(f.Hint)})
 	}
 	return errors.Join(all...)
 }
 
 var poolFlags = map[string]string{"driver": "storage-backend", "size_gb": "storage-size", "source": "storage-source"}
 
-// flagOf is the flag that a field of a cloudinit.Host comes from.
-func flagOf(field fieldpath.Path) string {
-	last := field.Last()
-	switch root := field.Root(); root {
+// flagForField is the flag that a field of a cloudinit.Host comes from.
+func flagForField(field fieldpath.Path) string {
+	last := field.LastName()
+	switch root := field.RootName(); root {
 	case "storage_pools":
 		if name, ok := poolFlags[last]; ok {
 			return name
@@ -138,8 +138,8 @@ func flagOf(field fieldpath.Path) string {
 	return "trusted-certificate"
 }
 
-// capital makes a sentence of a hint.
-func capital(text string) string {
+// asSentence makes a sentence of a hint.
+func asSentence(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -31,12 +31,12 @@ type values struct {
 
 func (v *values) settings(env map[string]string, args []string, out io.Writer) *setting.Settings {
 	s := setting.New(setting.Program{Name: "x", Args: args, Getenv: func(key string) string { return env[key] }, Stdout: out}, "About x.")
-	s.Text(&v.Text, "text", "TEXT", "plain", "a text")
-	s.Number(&v.Number, "number", "NUMBER", 7, "a number")
-	s.Span(&v.Span, "span", "SPAN", time.Second, "a time")
-	s.Switch(&v.On, "on", "ON", "a switch")
-	s.PEM(&v.PEM, "pem", "PEM", "a certificate")
-	s.PEMs(&v.PEMs, "pems", "PEMS", "certificates")
+	s.AddText(&v.Text, "text", "TEXT", "plain", "a text")
+	s.AddNumber(&v.Number, "number", "NUMBER", 7, "a number")
+	s.AddDuration(&v.Span, "span", "SPAN", time.Second, "a time")
+	s.AddSwitch(&v.On, "on", "ON", "a switch")
+	s.AddPEM(&v.PEM, "pem", "PEM", "a certificate")
+	s.AddPEMs(&v.PEMs, "pems", "PEMS", "certificates")
 	return s
 }
 
@@ -87,8 +87,8 @@ func TestSettingsHelp(t *testing.T) {
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if !slices.Equal(s.Env(), []string{"TEXT", "NUMBER", "SPAN", "ON", "PEM", "PEMS"}) {
-		t.Errorf("got %v", s.Env())
+	if !slices.Equal(s.ListVariables(), []string{"TEXT", "NUMBER", "SPAN", "ON", "PEM", "PEMS"}) {
+		t.Errorf("got %v", s.ListVariables())
 	}
 }
 

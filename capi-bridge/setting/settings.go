@@ -24,7 +24,7 @@ type entry struct {
 	name, env string
 	usage     string
 	fallback  string // for people
-	flag      bool   // takes no value
+	isSwitch  bool   // takes no value
 	set       func(text string) error
 	reset     func() // before the first flag takes the place of the environment
 }
@@ -32,16 +32,16 @@ type entry struct {
 // New makes the settings of a command. about says in lines what it does.
 func New(p Program, about string) *Settings { return &Settings{program: p, about: about} }
 
-// Text is a setting that is taken as it is.
-func (s *Settings) Text(to *string, name, env, fallback, usage string) {
+// AddText is a setting that is taken as it is.
+func (s *Settings) AddText(to *string, name, env, fallback, usage string) {
 	*to = fallback
-	s.add(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
+	s.addEntry(&entry{name: name, env: env, usage: usage, fallback: fallback, set: func(text string) error { *to = text; return nil }})
 }
 
-// Texts is a text that can be given several times. In the variable, commas part them.
-func (s *Settings) Texts(to *[]string, name, env, usage string) {
+// AddTexts is a text that can be given several times. In the variable, commas part them.
+func (s *Settings) AddTexts(to *[]string, name, env, usage string) {
 	inFlags := false
-	s.add(&entry{name: name, env: env, usage: usage, reset: func() { *to, inFlags = nil, true }, set: func(text string) error {
+	s.addEntry(&entry{name: name, env: env, usage: usage, reset: func() { *to, inFlags = nil, true }, set: func(text string) error {
 		if inFlags {
 			*to = append(*to, text)
 			return nil
@@ -51,8 +51,8 @@ func (s *Settings) Texts(to *[]string, name, env, usage string) {
 	}})
 }
 
-// Number is a whole one.
-func (s *Settings) Number(to *int64, name, env string, fallback int64, usage string) {
+// AddNumber is a whole one.
+func (s *Settings) AddNumber(to *int64, name, env string, fallback int64, usage string) {
 	*to = fallback
 	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		if *to, err = strconv.ParseInt(text, 10, 64); err != nil {
@@ -63,11 +63,11 @@ func (s *Settings) Number(to *int64, name, env string, fallback int64, usage str
 	if fallback != 0 {
 		e.fallback = strconv.FormatInt(fallback, 10)
 	}
-	s.add(e)
+	s.addEntry(e)
 }
 
-// Span is a duration like "30s".
-func (s *Settings) Span(to *time.Duration, name, env string, fallback time.Duration, usage string) {
+// AddDuration is a duration like "30s".
+func (s *Settings) AddDuration(to *time.Duration, name, env string, fallback time.Duration, usage string) {
 	*to = fallback
 	e := &entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		if *to, err = time.ParseDuration(text); err != nil || *to < 0 {
@@ -78,12 +78,12 @@ func (s *Settings) Span(to *time.Duration, name, env string, fallback time.Durat
 	if fallback != 0 {
 		e.fallback = fallback.String()
 	}
-	s.add(e)
+	s.addEntry(e)
 }
 
-// Timeout is the setting of how long a command may take.
-func (s *Settings) Timeout(to *time.Duration, fallback time.Duration) {
-	s.Span(to, "timeout", "TIMEOUT", fallback, "how long it may take")
+// AddTimeout is the setting of how long a command may take.
+func (s *Settings) AddTimeout(to *time.Duration, fallback time.Duration) {
+	s.AddDuration(to, "timeout", "TIMEOUT", fallback, "how long it may take")
 	e := s.all[len(s.all)-1]
 	span := e.set
 	e.set = func(text string) error {
@@ -95,9 +95,9 @@ func (s *Settings) Timeout(to *time.Duration, fallback time.Duration) {
 	}
 }
 
-// Switch is on or off: the flag alone, or a variable that is true or false.
-func (s *Settings) Switch(to *bool, name, env, usage string) {
-	s.add(&entry{name: name, env: env, usage: usage, flag: true, set: func(text string) (err error) {
+// AddSwitch is on or off: the flag alone, or a variable that is true or false.
+func (s *Settings) AddSwitch(to *bool, name, env, usage string) {
+	s.addEntry(&entry{name: name, env: env, usage: usage, isSwitch: true, set: func(text string) (err error) {
 		if *to, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%q is neither true nor false", text)
 		}
@@ -105,17 +105,17 @@ func (s *Settings) Switch(to *bool, name, env, usage string) {
 	}})
 }
 
-// PEM is PEM text, or the path of a file with PEM text in it.
-func (s *Settings) PEM(to *string, name, env, usage string) {
-	s.add(&entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
+// AddPEM is AddPEM text, or the path of a file with AddPEM text in it.
+func (s *Settings) AddPEM(to *string, name, env, usage string) {
+	s.addEntry(&entry{name: name, env: env, usage: usage, set: func(text string) (err error) {
 		*to, err = readPEM(text)
 		return err
 	}})
 }
 
-// PEMs is a PEM that can be given several times.
-func (s *Settings) PEMs(to *[]string, name, env, usage string) {
-	s.add(&entry{name: name, env: env, usage: usage, reset: func() { *to = nil }, set: func(text string) error {
+// AddPEMs is a AddPEM that can be given several times.
+func (s *Settings) AddPEMs(to *[]string, name, env, usage string) {
+	s.addEntry(&entry{name: name, env: env, usage: usage, reset: func() { *to = nil }, set: func(text string) error {
 		pem, err := readPEM(text)
 		*to = append(*to, pem)
 		return err
@@ -134,10 +134,10 @@ func readPEM(text string) (string, error) {
 	return string(data), nil
 }
 
-func (s *Settings) add(e *entry) { s.all = append(s.all, e) }
+func (s *Settings) addEntry(e *entry) { s.all = append(s.all, e) }
 
-// Env lists the variables that are read.
-func (s *Settings) Env() []string {
+// ListVariables lists the variables that are read.
+func (s *Settings) ListVariables() []string {
 	var names []string
 	for _, e := range s.all {
 		if e.env != "" {
@@ -189,7 +189,7 @@ func (s *Settings) readFlags() error {
 			}
 			return nil
 		}
-		if e.flag {
+		if e.isSwitch {
 			flags.BoolFunc(e.name, e.usage, set)
 		} else {
 			flags.Func(e.name, e.usage, set)

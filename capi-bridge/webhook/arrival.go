@@ -15,9 +15,9 @@ import (
 
 // Annotations that the controllers write, and by which they know what has a machine.
 const (
-	keyAnnotation       = infrav1.AnnotationPrefix + "key"
-	systemIDAnnotation  = infrav1.AnnotationPrefix + "system-id"
-	inheritedAnnotation = infrav1.AnnotationPrefix + "inherited"
+	keyAnnotation      = infrav1.AnnotationPrefix + "key"
+	systemIDAnnotation = infrav1.AnnotationPrefix + "system-id"
+	adoptionAnnotation = infrav1.AnnotationPrefix + "inherited"
 )
 
 // checkArrival refuses a MaasMachine that comes paused and names a machine which was not
@@ -42,7 +42,7 @@ func (g Guard) checkArrival(ctx context.Context, obj client.Object) (field.Error
 // namesMachine tells whether an object names a machine that it would be given. One of
 // which the controllers noted that it was new is given none.
 func namesMachine(m *infrav1.MaasMachine) bool {
-	if m.Annotations[inheritedAnnotation] == "none" && m.Annotations[keyAnnotation] == "" {
+	if m.Annotations[adoptionAnnotation] == "none" && m.Annotations[keyAnnotation] == "" {
 		return false
 	}
 	return ptr.Deref(m.Spec.SystemID, "") != "" || ptr.Deref(m.Spec.ProviderID, "") != "" || m.Annotations[systemIDAnnotation] != ""
@@ -52,29 +52,29 @@ func namesMachine(m *infrav1.MaasMachine) bool {
 func isMadeFor(m *infrav1.MaasMachine) bool {
 	_, names, _ := strings.Cut(m.Annotations[keyAnnotation], "/")
 	own := strings.Join([]string{m.Namespace, m.Labels[clusterv1.ClusterNameLabel], m.Name}, "/")
-	return names == own && m.Annotations[inheritedAnnotation] != "pending"
+	return names == own && m.Annotations[adoptionAnnotation] != "pending"
 }
 
 // allowsTakeOver asks the identity of an object's cluster.
 func (g Guard) allowsTakeOver(ctx context.Context, m *infrav1.MaasMachine) (bool, error) {
-	if g.TakeOver == nil {
+	if g.IdentityAllowsTakeOver == nil {
 		return false, nil
 	}
 	var cluster clusterv1.Cluster
 	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[clusterv1.ClusterNameLabel]}
 	if err := g.Reader.Get(ctx, key, &cluster); err != nil {
-		return false, noObject(err, "Cluster", key)
+		return false, ignoreMissingObject(err, "Cluster", key)
 	}
 	var infra infrav1.MaasCluster
 	key.Name = cluster.Spec.InfrastructureRef.Name
 	if err := g.Reader.Get(ctx, key, &infra); err != nil {
-		return false, noObject(err, "MaasCluster", key)
+		return false, ignoreMissingObject(err, "MaasCluster", key)
 	}
-	return g.TakeOver(ctx, &infra)
+	return g.IdentityAllowsTakeOver(ctx, &infra)
 }
 
-// noObject lets nothing be taken over where an object is missing that would say so.
-func noObject(err error, kind string, key client.ObjectKey) error {
+// ignoreMissingObject lets nothing be taken over where an object is missing that would say so.
+func ignoreMissingObject(err error, kind string, key client.ObjectKey) error {
 	if client.IgnoreNotFound(err) == nil {
 		return nil
 	}

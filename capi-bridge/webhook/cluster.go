@@ -15,10 +15,10 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maascluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclusters,versions=v1beta1,name=validation.maascluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// Clusters judges MaasClusters.
-func Clusters() admission.Validator[*infrav1.MaasCluster] {
+// ClusterValidator judges MaasClusters.
+func ClusterValidator() admission.Validator[*infrav1.MaasCluster] {
 	at := field.NewPath("spec")
-	return rules[*infrav1.MaasCluster]{
+	return ruleValidator[*infrav1.MaasCluster]{
 		kind:  "MaasCluster",
 		spec:  func(c *infrav1.MaasCluster) any { return c.Spec },
 		check: func(c *infrav1.MaasCluster) field.ErrorList { return checkClusterSpec(at, &c.Spec) },

@@ -18,8 +18,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// creation is a new object, and what is said to it.
-type creation struct {
+// createCase is a new object, and what is said to it.
+type createCase struct {
 	reason   string
 	text     string
 	want     []string // fields
@@ -29,19 +29,19 @@ type creation struct {
 func testCreations[T any, P interface {
 	*T
 	client.Object
-}](t *testing.T, rules admission.Validator[P], cases map[string]creation) {
+}](t *testing.T, rules admission.Validator[P], cases map[string]createCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			warnings, err := rules.ValidateCreate(t.Context(), read[T](t, tc.text))
-			if diff := cmp.Diff(tc.want, refused(t, err)); diff != "" {
+			warnings, err := rules.ValidateCreate(t.Context(), parseObject[T](t, tc.text))
+			if diff := cmp.Diff(tc.want, refusedFields(t, err)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s\n%v", tc.reason, diff, err)
 			}
 			if len(warnings) != tc.warnings {
 				t.Errorf("%s\nwarnings %q, want %d", tc.reason, warnings, tc.warnings)
 			}
-			if _, err := rules.ValidateDelete(t.Context(), read[T](t, tc.text)); err != nil {
+			if _, err := rules.ValidateDelete(t.Context(), parseObject[T](t, tc.text)); err != nil {
 				t.Errorf("it cannot be deleted: %v", err)
 			}
 		})
@@ -51,7 +51,7 @@ func testCreations[T any, P interface {
 func TestNewMachines(t *testing.T) {
 	t.Parallel()
 	const lxd = "spec: {image: a, minCPU: 2, minMemory: 2048, provisioningMode: lxd"
-	testCreations(t, Machines(), map[string]creation{
+	testCreations(t, MachineValidator(), map[string]createCase{
 		"BareMetal":     {reason: "The least that can be said.", text: "spec: {image: a}"},
 		"LXD":           {reason: "A VM.", text: lxd + "}"},
 		"Adopted":       {reason: "clusterctl move brings machines along.", text: lxd + ", systemID: abc123, providerID: 'maas:///az1/abc123'}"},
@@ -67,7 +67,7 @@ func TestNewMachines(t *testing.T) {
 func TestNewMachineTemplates(t *testing.T) {
 	t.Parallel()
 	const lxd = "spec: {template: {spec: {image: a, minCPU: 2, minMemory: 2048, provisioningMode: lxd"
-	testCreations(t, MachineTemplates(), map[string]creation{
+	testCreations(t, MachineTemplateValidator(), map[string]createCase{
 		"LXD":        {reason: "VMs.", text: lxd + "}}}"},
 		"BadSize":    {reason: "The path is that of the template.", text: "spec: {template: {spec: {image: a, dynamicLXD: true, minMemory: 2048}}}", want: []string{"spec.template.spec.minCPU"}},
 		"ProviderID": {reason: "It is of one machine.", text: lxd + ", providerID: 'maas-lxd://az1/abc123'}}}", want: []string{"spec.template.spec.providerID"}},
@@ -79,7 +79,7 @@ func TestNewMachineTemplates(t *testing.T) {
 
 func TestNewClusters(t *testing.T) {
 	t.Parallel()
-	testCreations(t, Clusters(), map[string]creation{
+	testCreations(t, ClusterValidator(), map[string]createCase{
 		"Least":        {reason: "The least that can be said.", text: "spec: {dnsDomain: maas}"},
 		"Most":         {reason: "All of it.", text: "spec: {dnsDomain: k8s.example, controlPlaneEndpoint: {host: 10.0.0.5, port: 443}, failureDomains: [az1, az2], preferredSubnets: [10.0.0.0/24, public], identityRef: {name: blue}, lxdConfig: {enabled: true}}"},
 		"BadDomain":    {reason: "No DNS name.", text: "spec: {dnsDomain: 'a b'}", want: []string{"spec.dnsDomain"}},
@@ -95,7 +95,7 @@ func TestNewClusters(t *testing.T) {
 
 func TestNewClusterTemplates(t *testing.T) {
 	t.Parallel()
-	testCreations(t, ClusterTemplates(), map[string]creation{
+	testCreations(t, ClusterTemplateValidator(), map[string]createCase{
 		"Least":     {reason: "The least that can be said.", text: "spec: {template: {spec: {dnsDomain: maas}}}"},
 		"BadDomain": {reason: "The path is that of the template.", text: "spec: {template: {spec: {dnsDomain: ''}}}", want: []string{"spec.template.spec.dnsDomain"}},
 		"BadLabel":  {reason: "Clusters could not get it.", text: "spec: {template: {metadata: {labels: {a: 'b c'}}, spec: {dnsDomain: maas}}}", want: []string{"spec.template.metadata.labels"}},
@@ -104,13 +104,13 @@ func TestNewClusterTemplates(t *testing.T) {
 
 func TestNewIdentities(t *testing.T) {
 	t.Parallel()
-	certificate, key := testCertificate(t)
+	certificate, key := newTestCertificate(t)
 	with := func(endpoint, ca, allowed string) string {
 		return "spec:\n  endpoint: " + endpoint + "\n  secretRef: {name: maas}\n  allowedNamespaces: " + allowed +
 			"\n  caBundle: |\n    " + strings.ReplaceAll(strings.TrimSpace(ca), "\n", "\n    ") + "\n"
 	}
 	const link = "https://maas.example:5443/MAAS"
-	testCreations(t, Identities(), map[string]creation{
+	testCreations(t, IdentityValidator(), map[string]createCase{
 		"All":         {reason: "As it should be.", text: with(link, certificate, "{}")},
 		"NoCA":        {reason: "A certificate that the system trusts.", text: with(link, "", "{list: [a], selector: {matchLabels: {b: c}}}")},
 		"HTTP":        {reason: "It works, and can be read on its way.", text: with("http://10.0.0.2:5240/MAAS", "", "{}"), warnings: 1},
@@ -132,11 +132,11 @@ func TestNewIdentities(t *testing.T) {
 // must not be told on.
 func TestRefusalsShowNoSecret(t *testing.T) {
 	t.Parallel()
-	_, key := testCertificate(t)
+	_, key := newTestCertificate(t)
 	identity := &infrav1.MaasClusterIdentity{Spec: infrav1.MaasClusterIdentitySpec{
 		Endpoint: "https://me:hunter2@maas.example/MAAS", CABundle: key, SecretRef: infrav1.SecretReference{Name: "maas"},
 	}}
-	_, err := Identities().ValidateCreate(t.Context(), identity)
+	_, err := IdentityValidator().ValidateCreate(t.Context(), identity)
 	if err == nil {
 		t.Fatal("it was taken")
 	}
@@ -146,8 +146,8 @@ func TestRefusalsShowNoSecret(t *testing.T) {
 	}
 }
 
-// testCertificate is a certificate and its key, PEM.
-func testCertificate(t *testing.T) (certificate, key string) {
+// newTestCertificate is a certificate and its key, PEM.
+func newTestCertificate(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

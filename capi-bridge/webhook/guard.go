@@ -23,31 +23,31 @@ type Guard struct {
 	// Reader reads Clusters, and not from a cache: an object may be made at once
 	// after its Cluster.
 	Reader client.Reader
-	// Manager is the user that the manager is to the API server.
-	Manager string
-	// TakeOver tells whether a cluster's identity lets objects have machines that were
+	// ManagerUser is the user that the manager is to the API server.
+	ManagerUser string
+	// IdentityAllowsTakeOver tells whether a cluster's identity lets objects have machines that were
 	// not made for them; nil: none does.
-	TakeOver func(context.Context, *infrav1.MaasCluster) (bool, error)
+	IdentityAllowsTakeOver func(context.Context, *infrav1.MaasCluster) (bool, error)
 }
 
-// guarded asks the guard before the rules of a kind.
-type guarded[T client.Object] struct {
+// guardedValidator asks the guard before the rules of a kind.
+type guardedValidator[T client.Object] struct {
 	admission.Validator[T]
 	guard Guard
 	kind  string
 }
 
 // ValidateCreate judges a new object.
-func (g guarded[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
+func (g guardedValidator[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
 	errs := append(checkAnnotations(nil, obj.GetAnnotations()), checkFinalizers(nil, obj.GetFinalizers())...)
-	if err := g.refuse(ctx, obj, errs, true); err != nil {
+	if err := g.refuseManagerFields(ctx, obj, errs, true); err != nil {
 		return nil, err
 	}
 	return g.Validator.ValidateCreate(ctx, obj)
 }
 
 // ValidateUpdate judges what becomes of an object.
-func (g guarded[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
+func (g guardedValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	var errs field.ErrorList
 	if leaves, err := g.guard.isMovedAway(ctx, after); err != nil {
 		return nil, err
@@ -55,16 +55,16 @@ func (g guarded[T]) ValidateUpdate(ctx context.Context, before, after T) (admiss
 		errs = checkAnnotations(before.GetAnnotations(), after.GetAnnotations())
 	}
 	errs = append(errs, checkFinalizers(before.GetFinalizers(), after.GetFinalizers())...)
-	if err := g.refuse(ctx, after, append(errs, checkIDs(before, after)...), false); err != nil {
+	if err := g.refuseManagerFields(ctx, after, append(errs, checkIDs(before, after)...), false); err != nil {
 		return nil, err
 	}
 	return g.Validator.ValidateUpdate(ctx, before, after)
 }
 
-// refuse refuses what only the manager may write. Objects may come with it while
+// refuseManagerFields refuses what only the manager may write. Objects may come with it while
 // their Cluster is paused: that is how clusterctl moves them, and how backups are
 // restored. That an object itself is paused says nothing: who makes it may write that.
-func (g guarded[T]) refuse(ctx context.Context, obj T, errs field.ErrorList, isNew bool) error {
+func (g guardedValidator[T]) refuseManagerFields(ctx context.Context, obj T, errs field.ErrorList, isNew bool) error {
 	if len(errs) == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (g guarded[T]) refuse(ctx context.Context, obj T, errs field.ErrorList, isN
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot tell who asks: %w", err)
-	case request.UserInfo.Username == g.guard.Manager:
+	case request.UserInfo.Username == g.guard.ManagerUser:
 		return nil
 	case isNew:
 		paused, err := g.guard.isPaused(ctx, obj)
@@ -91,14 +91,14 @@ func (g guarded[T]) refuse(ctx context.Context, obj T, errs field.ErrorList, isN
 // isMovedAway tells whether clusterctl deletes an object, which stands elsewhere by
 // then. It puts an annotation in the place of all others, while the Cluster is paused.
 func (g Guard) isMovedAway(ctx context.Context, obj client.Object) (bool, error) {
-	if _, moved := obj.GetAnnotations()[deleteForMove]; !moved || len(obj.GetAnnotations()) != 1 {
+	if _, moved := obj.GetAnnotations()[deleteForMoveAnnotation]; !moved || len(obj.GetAnnotations()) != 1 {
 		return false, nil
 	}
 	return g.isPaused(ctx, obj)
 }
 
-// deleteForMove is the annotation of what "clusterctl move" deletes.
-const deleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
+// deleteForMoveAnnotation is the annotation of what "clusterctl move" deletes.
+const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 
 // isPaused tells whether an object's Cluster is paused.
 func (g Guard) isPaused(ctx context.Context, obj client.Object) (bool, error) {
@@ -126,7 +126,7 @@ func checkAnnotations(before, after map[string]string) field.ErrorList {
 		was, had := before[name]
 		is, has := after[name]
 		ours := strings.HasPrefix(name, infrav1.AnnotationPrefix) && name != infrav1.TakeOverAnnotation
-		if ours && (had != has || was != is) || name == deleteForMove && had && !has {
+		if ours && (had != has || was != is) || name == deleteForMoveAnnotation && had && !has {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(name),
 				"only the manager writes it, because it says which machine in MAAS is the object's; leave it as it is"))
 		}
@@ -152,7 +152,7 @@ func checkFinalizers(before, after []string) field.ErrorList {
 func checkIDs(before, after client.Object) field.ErrorList {
 	was, isMachine := before.(*infrav1.MaasMachine)
 	is, _ := after.(*infrav1.MaasMachine)
-	_, moved := before.GetAnnotations()[deleteForMove] // and its key with the other annotations
+	_, moved := before.GetAnnotations()[deleteForMoveAnnotation] // and its key with the other annotations
 	if !isMachine || was.Annotations[keyAnnotation] == "" && !moved {
 		return nil
 	}

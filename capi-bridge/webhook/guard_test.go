@@ -88,33 +88,33 @@ func TestGuard(t *testing.T) {
 			infra := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "infra"}}
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, infra).Build()
 			takeOver := func(context.Context, *infrav1.MaasCluster) (bool, error) { return tc.user == "allowed", nil }
-			rules := guarded[*infrav1.MaasMachine]{Machines(), Guard{Reader: api, Manager: manager, TakeOver: takeOver}, "MaasMachine"}
-			ctx := asUser(t.Context(), tc.user)
+			rules := guardedValidator[*infrav1.MaasMachine]{MachineValidator(), Guard{Reader: api, ManagerUser: manager, IdentityAllowsTakeOver: takeOver}, "MaasMachine"}
+			ctx := withUser(t.Context(), tc.user)
 			var err error
 			if tc.before == "" {
-				_, err = rules.ValidateCreate(ctx, read[infrav1.MaasMachine](t, tc.after))
+				_, err = rules.ValidateCreate(ctx, parseObject[infrav1.MaasMachine](t, tc.after))
 			} else {
-				_, err = rules.ValidateUpdate(ctx, read[infrav1.MaasMachine](t, tc.before), read[infrav1.MaasMachine](t, tc.after))
+				_, err = rules.ValidateUpdate(ctx, parseObject[infrav1.MaasMachine](t, tc.before), parseObject[infrav1.MaasMachine](t, tc.after))
 			}
-			if diff := cmp.Diff(tc.want, refused(t, err)); diff != "" {
+			if diff := cmp.Diff(tc.want, refusedFields(t, err)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s\n%v", tc.reason, diff, err)
 			}
 		})
 	}
 }
 
-func asUser(ctx context.Context, name string) context.Context {
+func withUser(ctx context.Context, name string) context.Context {
 	return admission.NewContextWithRequest(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: name}}})
 }
 
 // TestTemplatesBearNoMarks: each machine of a template would be the same one.
 func TestTemplatesBearNoMarks(t *testing.T) {
 	t.Parallel()
-	testCreations(t, MachineTemplates(), map[string]creation{
+	testCreations(t, MachineTemplateValidator(), map[string]createCase{
 		"Key": {reason: "It is of one machine.", text: "spec: {template: {metadata: {annotations: {infrastructure.cluster.x-k8s.io/maas-key: x}}, spec: {image: a}}}",
 			want: []string{"spec.template.metadata.annotations[infrastructure.cluster.x-k8s.io/maas-key]"}},
 	})
-	testCreations(t, ClusterTemplates(), map[string]creation{
+	testCreations(t, ClusterTemplateValidator(), map[string]createCase{
 		"Name": {reason: "It is of one cluster.", text: "spec: {template: {metadata: {annotations: {infrastructure.cluster.x-k8s.io/maas-dns-name: x}}, spec: {dnsDomain: maas}}}",
 			want: []string{"spec.template.metadata.annotations[infrastructure.cluster.x-k8s.io/maas-dns-name]"}},
 	})

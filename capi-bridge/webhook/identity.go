@@ -16,9 +16,9 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclusteridentities,versions=v1beta1,name=validation.maasclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// Identities judges MaasClusterIdentities.
-func Identities() admission.Validator[*infrav1.MaasClusterIdentity] {
-	return rules[*infrav1.MaasClusterIdentity]{
+// IdentityValidator judges MaasClusterIdentities.
+func IdentityValidator() admission.Validator[*infrav1.MaasClusterIdentity] {
+	return ruleValidator[*infrav1.MaasClusterIdentity]{
 		kind:  "MaasClusterIdentity",
 		spec:  func(i *infrav1.MaasClusterIdentity) any { return i.Spec },
 		check: checkIdentity,

@@ -16,9 +16,9 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachines,versions=v1beta1,name=validation.maasmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// Machines judges MaasMachines.
-func Machines() admission.Validator[*infrav1.MaasMachine] {
-	return rules[*infrav1.MaasMachine]{
+// MachineValidator judges MaasMachines.
+func MachineValidator() admission.Validator[*infrav1.MaasMachine] {
+	return ruleValidator[*infrav1.MaasMachine]{
 		kind:  "MaasMachine",
 		spec:  func(m *infrav1.MaasMachine) any { return m.Spec },
 		check: checkMachine,
@@ -81,15 +81,15 @@ func checkMachineChange(before, after infrav1.MaasMachineSpec) field.ErrorList {
 	was, is := reflect.ValueOf(before), reflect.ValueOf(after)
 	for i := range was.NumField() {
 		name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
-		if !maySet(name, before) && !equality.Semantic.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+		if !canSet(name, before) && !equality.Semantic.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", name), immutableMessage(name)))
 		}
 	}
 	return errs
 }
 
-// maySet tells whether the field of a machine may be set after it was made.
-func maySet(name string, before infrav1.MaasMachineSpec) bool {
+// canSet tells whether the field of a machine may be set after it was made.
+func canSet(name string, before infrav1.MaasMachineSpec) bool {
 	switch name {
 	case "providerID":
 		return before.ProviderID == nil
@@ -118,7 +118,7 @@ func immutableMessage(name string) string {
 // warnMachine says what has no effect.
 func warnMachine(at *field.Path, spec infrav1.MaasMachineSpec) admission.Warnings {
 	var warnings admission.Warnings
-	for _, name := range spec.StaticIP.Ignored(at.Child("staticIP")) {
+	for _, name := range spec.StaticIP.IgnoredFields(at.Child("staticIP")) {
 		warnings = append(warnings, name+" has no effect: MAAS configures what its subnet has; set it there")
 	}
 	if spec.LXD == nil || spec.LXD.VMConfig == nil {

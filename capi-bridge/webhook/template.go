@@ -18,10 +18,10 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasmachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasmachinetemplates,versions=v1beta1,name=validation.maasmachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// MachineTemplates judges MaasMachineTemplates.
-func MachineTemplates() admission.Validator[*infrav1.MaasMachineTemplate] {
+// MachineTemplateValidator judges MaasMachineTemplates.
+func MachineTemplateValidator() admission.Validator[*infrav1.MaasMachineTemplate] {
 	at := field.NewPath("spec", "template", "spec")
-	return rules[*infrav1.MaasMachineTemplate]{
+	return ruleValidator[*infrav1.MaasMachineTemplate]{
 		kind:   "MaasMachineTemplate",
 		spec:   func(t *infrav1.MaasMachineTemplate) any { return t.Spec },
 		check:  checkMachineTemplate,
@@ -65,10 +65,10 @@ func checkTemplateMeta(at *field.Path, meta clusterv1.ObjectMeta) field.ErrorLis
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-maasclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=maasclustertemplates,versions=v1beta1,name=validation.maasclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// ClusterTemplates judges MaasClusterTemplates.
-func ClusterTemplates() admission.Validator[*infrav1.MaasClusterTemplate] {
+// ClusterTemplateValidator judges MaasClusterTemplates.
+func ClusterTemplateValidator() admission.Validator[*infrav1.MaasClusterTemplate] {
 	at := field.NewPath("spec", "template")
-	return rules[*infrav1.MaasClusterTemplate]{
+	return ruleValidator[*infrav1.MaasClusterTemplate]{
 		kind: "MaasClusterTemplate",
 		spec: func(t *infrav1.MaasClusterTemplate) any { return t.Spec },
 		check: func(t *infrav1.MaasClusterTemplate) field.ErrorList {

@@ -29,11 +29,11 @@ import (
 // server.
 func SetupWithManager(mgr ctrl.Manager, guard Guard) error {
 	for _, add := range []func() error{
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasCluster{}).WithValidator(guarded[*infrav1.MaasCluster]{Clusters(), guard, "MaasCluster"}).Complete,
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterTemplate{}).WithValidator(ClusterTemplates()).Complete,
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachine{}).WithValidator(guarded[*infrav1.MaasMachine]{Machines(), guard, "MaasMachine"}).Complete,
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachineTemplate{}).WithValidator(MachineTemplates()).Complete,
-		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterIdentity{}).WithValidator(Identities()).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasCluster{}).WithValidator(guardedValidator[*infrav1.MaasCluster]{ClusterValidator(), guard, "MaasCluster"}).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterTemplate{}).WithValidator(ClusterTemplateValidator()).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachine{}).WithValidator(guardedValidator[*infrav1.MaasMachine]{MachineValidator(), guard, "MaasMachine"}).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasMachineTemplate{}).WithValidator(MachineTemplateValidator()).Complete,
+		ctrl.NewWebhookManagedBy(mgr, &infrav1.MaasClusterIdentity{}).WithValidator(IdentityValidator()).Complete,
 	} {
 		if err := add(); err != nil {
 			return err
@@ -42,8 +42,8 @@ func SetupWithManager(mgr ctrl.Manager, guard Guard) error {
 	return nil
 }
 
-// rules are what is asked of the objects of a kind.
-type rules[T client.Object] struct {
+// ruleValidator are what is asked of the objects of a kind.
+type ruleValidator[T client.Object] struct {
 	kind string
 	// spec of the object: what the rules are about.
 	spec func(T) any
@@ -56,12 +56,12 @@ type rules[T client.Object] struct {
 }
 
 // ValidateCreate judges a new object.
-func (r rules[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
-	return r.verdict(obj, r.check(obj))
+func (r ruleValidator[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+	return r.admissionResult(obj, r.check(obj))
 }
 
 // ValidateUpdate judges what becomes of an object.
-func (r rules[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
+func (r ruleValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	if after.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(r.spec(before), r.spec(after)) {
 		return nil, nil
 	}
@@ -72,13 +72,15 @@ func (r rules[T]) ValidateUpdate(ctx context.Context, before, after T) (admissio
 			return nil, err
 		}
 	}
-	return r.verdict(after, append(errs, addedErrors(r.check(before), r.check(after))...))
+	return r.admissionResult(after, append(errs, addedErrors(r.check(before), r.check(after))...))
 }
 
 // ValidateDelete lets everything be deleted.
-func (r rules[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+func (r ruleValidator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) {
+	return nil, nil
+}
 
-func (r rules[T]) verdict(obj T, errs field.ErrorList) (admission.Warnings, error) {
+func (r ruleValidator[T]) admissionResult(obj T, errs field.ErrorList) (admission.Warnings, error) {
 	var warnings admission.Warnings
 	if r.warn != nil {
 		warnings = r.warn(obj)

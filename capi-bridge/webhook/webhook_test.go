@@ -15,8 +15,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// read is an object as YAML has it.
-func read[T any](t *testing.T, text string) *T {
+// parseObject is an object as YAML has it.
+func parseObject[T any](t *testing.T, text string) *T {
 	t.Helper()
 	var obj T
 	if err := yaml.UnmarshalStrict([]byte(text), &obj); err != nil {
@@ -25,8 +25,8 @@ func read[T any](t *testing.T, text string) *T {
 	return &obj
 }
 
-// refused are the fields that an answer names, nil where it is none.
-func refused(t *testing.T, err error) []string {
+// refusedFields are the fields that an answer names, nil where it is none.
+func refusedFields(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
 		return nil
@@ -42,8 +42,8 @@ func refused(t *testing.T, err error) []string {
 	return fields
 }
 
-// update is what becomes of an object, and what is said to it.
-type update struct {
+// updateCase is what becomes of an object, and what is said to it.
+type updateCase struct {
 	reason        string
 	before, after string
 	want          []string // fields
@@ -52,14 +52,14 @@ type update struct {
 func testUpdates[T any, P interface {
 	*T
 	client.Object
-}](t *testing.T, rules admission.Validator[P], cases map[string]update) {
+}](t *testing.T, rules admission.Validator[P], cases map[string]updateCase) {
 	t.Helper()
 	ctx := admission.NewContextWithRequest(t.Context(), admission.Request{})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := rules.ValidateUpdate(ctx, read[T](t, tc.before), read[T](t, tc.after))
-			if diff := cmp.Diff(tc.want, refused(t, err)); diff != "" {
+			_, err := rules.ValidateUpdate(ctx, parseObject[T](t, tc.before), parseObject[T](t, tc.after))
+			if diff := cmp.Diff(tc.want, refusedFields(t, err)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s\n%v", tc.reason, diff, err)
 			}
 		})
@@ -70,7 +70,7 @@ func TestUpdatesOfMachines(t *testing.T) {
 	t.Parallel()
 	const have = "spec: {image: a, minCPU: 2, minMemory: 2048, provisioningMode: lxd"
 	const known = have + ", systemID: abc123, providerID: 'maas-lxd://az1/abc123'"
-	testUpdates(t, Machines(), map[string]update{
+	testUpdates(t, MachineValidator(), map[string]updateCase{
 		"Nothing":           {"To take a finalizer away must always work.", "spec: {image: ''}", "metadata: {name: m}\nspec: {image: ''}", nil},
 		"Known":             {"The machine is found.", have + "}", known + "}", nil},
 		"ProviderIDTwice":   {"The Node is known by it.", known + "}", have + ", systemID: abc123, providerID: 'maas-lxd://az2/abc123'}", []string{"spec.providerID"}},
@@ -96,7 +96,7 @@ func TestUpdatesOfClusters(t *testing.T) {
 	t.Parallel()
 	const have = "spec: {dnsDomain: maas"
 	const known = have + ", controlPlaneEndpoint: {host: c.maas, port: 6443}"
-	testUpdates(t, Clusters(), map[string]update{
+	testUpdates(t, ClusterValidator(), map[string]updateCase{
 		"Endpoint":        {"It was not known before.", have + "}", known + "}", nil},
 		"EndpointHost":    {"The host comes with the port.", have + ", controlPlaneEndpoint: {port: 443}}", have + ", controlPlaneEndpoint: {host: c.maas, port: 443}}", nil},
 		"EndpointChanged": {"Machines know the API by it.", known + "}", have + ", controlPlaneEndpoint: {host: d.maas, port: 6443}}", []string{"spec.controlPlaneEndpoint"}},
@@ -111,8 +111,8 @@ func TestUpdatesOfClusters(t *testing.T) {
 
 func TestTemplatesStay(t *testing.T) {
 	t.Parallel()
-	before := read[infrav1.MaasMachineTemplate](t, "spec: {template: {spec: {image: a}}}")
-	after := read[infrav1.MaasMachineTemplate](t, "spec: {template: {spec: {image: b}}}")
+	before := parseObject[infrav1.MaasMachineTemplate](t, "spec: {template: {spec: {image: a}}}")
+	after := parseObject[infrav1.MaasMachineTemplate](t, "spec: {template: {spec: {image: b}}}")
 	marked := after.DeepCopy()
 	marked.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 	yes := true
@@ -133,19 +133,19 @@ func TestTemplatesStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := admission.NewContextWithRequest(t.Context(), tc.request)
-			_, err := MachineTemplates().ValidateUpdate(ctx, before, tc.after)
-			if diff := cmp.Diff(tc.want, refused(t, err)); diff != "" {
+			_, err := MachineTemplateValidator().ValidateUpdate(ctx, before, tc.after)
+			if diff := cmp.Diff(tc.want, refusedFields(t, err)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 	ctx := admission.NewContextWithRequest(t.Context(), admission.Request{})
-	_, err := ClusterTemplates().ValidateUpdate(ctx,
-		read[infrav1.MaasClusterTemplate](t, "spec: {template: {spec: {dnsDomain: a}}}"), read[infrav1.MaasClusterTemplate](t, "spec: {template: {spec: {dnsDomain: b}}}"))
-	if diff := cmp.Diff([]string{"spec"}, refused(t, err)); diff != "" {
+	_, err := ClusterTemplateValidator().ValidateUpdate(ctx,
+		parseObject[infrav1.MaasClusterTemplate](t, "spec: {template: {spec: {dnsDomain: a}}}"), parseObject[infrav1.MaasClusterTemplate](t, "spec: {template: {spec: {dnsDomain: b}}}"))
+	if diff := cmp.Diff([]string{"spec"}, refusedFields(t, err)); diff != "" {
 		t.Errorf("a MaasClusterTemplate changes: -want +got:\n%s", diff)
 	}
-	if _, err := MachineTemplates().ValidateUpdate(t.Context(), before, after); err == nil || apierrors.IsInvalid(err) {
+	if _, err := MachineTemplateValidator().ValidateUpdate(t.Context(), before, after); err == nil || apierrors.IsInvalid(err) {
 		t.Errorf("without a request: %v, want an error that refuses no value", err)
 	}
 }

@@ -32,11 +32,11 @@ func (n Name) text(first bool) string {
 	return "." + string(n)
 }
 
-// plainKey is a key that can be told from what is around it without quotes.
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+// plainKeyPattern is a key that can be told from what is around it without quotes.
+var plainKeyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func (k Key) text(first bool) string {
-	if plainKey.MatchString(string(k)) {
+	if plainKeyPattern.MatchString(string(k)) {
 		return Name(k).text(first)
 	}
 	return "[" + strconv.Quote(string(k)) + "]"
@@ -47,27 +47,27 @@ func (i Index) text(bool) string { return "[" + strconv.Itoa(int(i)) + "]" }
 // Path is a chain of steps. The empty one is the whole description.
 type Path struct{ steps []Step }
 
-// Of is the path of names: Of("deploy", "image") is deploy.image.
-func Of(names ...string) Path { return Path{}.Child(names...) }
+// New is the path of names: Of("deploy", "image") is deploy.image.
+func New(names ...string) Path { return Path{}.Child(names...) }
 
 // Child is the path of fields below this one, each below the one before.
 func (p Path) Child(names ...string) Path {
 	for _, name := range names {
-		p = p.with(Name(name))
+		p = p.appendSteps(Name(name))
 	}
 	return p
 }
 
 // Key is the path of what a map holds under the key.
-func (p Path) Key(key string) Path { return p.with(Key(key)) }
+func (p Path) Key(key string) Path { return p.appendSteps(Key(key)) }
 
 // Index is the path of an element of a list.
-func (p Path) Index(n int) Path { return p.with(Index(n)) }
+func (p Path) Index(n int) Path { return p.appendSteps(Index(n)) }
 
 // Join is the path of what stands at the other path, seen from this one.
-func (p Path) Join(other Path) Path { return p.with(other.steps...) }
+func (p Path) Join(other Path) Path { return p.appendSteps(other.steps...) }
 
-func (p Path) with(more ...Step) Path { return Path{slices.Concat(p.steps, more)} }
+func (p Path) appendSteps(more ...Step) Path { return Path{slices.Concat(p.steps, more)} }
 
 // Steps are the steps from the outside in.
 func (p Path) Steps() []Step { return slices.Clone(p.steps) }
@@ -81,11 +81,11 @@ func (p Path) Parent() Path { return Path{slices.Clone(p.steps[:max(0, len(p.ste
 // Equal tells whether both are the same place.
 func (p Path) Equal(other Path) bool { return slices.Equal(p.steps, other.steps) }
 
-// Root is the outermost field, empty for the whole.
-func (p Path) Root() string { return p.nameAt(0) }
+// RootName is the outermost field, empty for the whole.
+func (p Path) RootName() string { return p.nameAt(0) }
 
-// Last is the innermost field or key; empty for an element of a list, and for the whole.
-func (p Path) Last() string { return p.nameAt(len(p.steps) - 1) }
+// LastName is the innermost field or key; empty for an element of a list, and for the whole.
+func (p Path) LastName() string { return p.nameAt(len(p.steps) - 1) }
 
 func (p Path) nameAt(n int) string {
 	if n < 0 || n >= len(p.steps) {

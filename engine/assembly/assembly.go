@@ -27,9 +27,9 @@ type Engine struct {
 	// Reader reads the whole fleet.
 	*fleet.Reader
 
-	cfg   engine.Config
-	in    *region.Region
-	maker *compose.Maker
+	cfg    engine.Config
+	region *region.Region
+	maker  *compose.Maker
 }
 
 // New returns an Engine on these ports. It makes no call.
@@ -45,12 +45,12 @@ func NewIn(in *region.Region, cfg engine.Config) (*Engine, error) {
 	return assemble(cfg, in), nil
 }
 
-// Probing is an engine that asks LXD servers by p, whatever Config.Probe is. It shares the
+// WithProbe is an engine that asks LXD servers by p, whatever Config.Probe is. It shares the
 // region with this one.
-func (e *Engine) Probing(p engine.Probe) *Engine {
+func (e *Engine) WithProbe(p engine.Probe) *Engine {
 	cfg := e.cfg
 	cfg.Probe = p
-	return assemble(cfg, e.in)
+	return assemble(cfg, e.region)
 }
 
 func assemble(cfg engine.Config, in *region.Region) *Engine {
@@ -60,7 +60,7 @@ func assemble(cfg engine.Config, in *region.Region) *Engine {
 		Machines: engine.NewKind(machines.Verbs().WithoutSecrets(cfg.Reports, func(s engine.MachineSpec) []string { return s.Deploy.Secrets() })),
 		Hosts:    engine.NewKind(host.New(machines, in).Verbs().WithoutSecrets(cfg.Reports, func(s engine.HostSpec) []string { return s.Machine.Deploy.Secrets() })),
 		Reader:   fleet.NewReader(cfg),
-		cfg:      cfg, in: in, maker: maker,
+		cfg:      cfg, region: in, maker: maker,
 	}
 }
 
@@ -72,10 +72,10 @@ func (e *Engine) ProjectOf(ctx context.Context, m engine.Machine) (string, error
 // SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
 // there are several. The error is a *engine.SpecError of the field ip if there is none.
 func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
-	return e.cfg.FindSubnetOf(ctx, fieldpath.Of("ip"), ip)
+	return e.cfg.FindSubnetOf(ctx, fieldpath.New("ip"), ip)
 }
 
-// Remark makes a machine that is Deployed another key's, as of engine.Config.
-func (e *Engine) Remark(ctx context.Context, systemID string, from, to engine.Key) error {
-	return e.cfg.Remark(ctx, systemID, from, to)
+// ChangeMark makes a machine that is Deployed another key's, as of engine.Config.
+func (e *Engine) ChangeMark(ctx context.Context, systemID string, from, to engine.Key) error {
+	return e.cfg.ChangeMark(ctx, systemID, from, to)
 }

@@ -13,9 +13,9 @@ import (
 
 // breakage is a way in which one call goes wrong.
 type breakage struct {
-	name  string
-	after bool // the call takes effect first
-	amid  bool // the call is under way when it breaks, and takes effect later
+	name     string
+	after    bool // the call takes effect first
+	underWay bool // the call is under way when it breaks, and takes effect later
 	// deadly breakages end the process: it makes no further call.
 	deadly bool
 	// cancels ends the run's ctx, before the call or after its effect. What the
@@ -27,7 +27,7 @@ type breakage struct {
 
 var errReset = errors.New("connection reset by peer")
 
-func unavailable(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+func answer503(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
 	return &http.Response{
 		Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
@@ -36,21 +36,21 @@ func unavailable(r *http.Request, _ context.CancelFunc) (*http.Response, error) 
 	}, nil
 }
 
-func reset(*http.Request, context.CancelFunc) (*http.Response, error) { return nil, errReset }
+func resetConnection(*http.Request, context.CancelFunc) (*http.Response, error) { return nil, errReset }
 
-func hang(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
+func hangUntilCancelled(r *http.Request, _ context.CancelFunc) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-func death(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
+func killProcess(_ *http.Request, die context.CancelFunc) (*http.Response, error) {
 	die()
 	return nil, context.Canceled
 }
 
 // writesOnly: a call that only reads has no effect before or after which it
 // could break.
-func (b breakage) writesOnly() bool { return b.after || b.amid }
+func (b breakage) writesOnly() bool { return b.after || b.underWay }
 
 // breaker breaks the call number nth, counted from 1, and passes the others.
 // Where only writes can break in its way, only they count.
@@ -95,10 +95,10 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !broken {
 		return b.next.RoundTrip(r)
 	}
-	if b.with.amid {
+	if b.with.underWay {
 		cut, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 		defer cancel()
-		b.begin(r.WithContext(cut))
+		b.sendUnanswered(r.WithContext(cut))
 	}
 	if b.with.cancels {
 		return b.cancel(r)
@@ -118,11 +118,11 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.with.breaks(r, b.die)
 }
 
-// begin sends a call for a process that does not see the answer. Over a compose
+// sendUnanswered sends a call for a process that does not see the answer. Over a compose
 // MAAS takes long, so it is under way when begin returns. Any other call has
 // taken effect by then: a deploy that comes after a release acquires the machine
 // anew, and MAAS knows no token by which a process could prevent it.
-func (b *breaker) begin(r *http.Request) {
+func (b *breaker) sendUnanswered(r *http.Request) {
 	compose := r.URL.Query().Get("op") == "compose"
 	away, answered := make(chan struct{}), make(chan struct{})
 	leave := sync.OnceFunc(func() { close(away) })
@@ -162,7 +162,7 @@ func (b *breaker) cancel(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-func (b *breaker) broken() string {
+func (b *breaker) brokenCall() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hit

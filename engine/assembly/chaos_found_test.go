@@ -22,15 +22,15 @@ import (
 // TestResumeOfAPlacedVM: a VM that was placed somewhere is gone on with there.
 func TestResumeOfAPlacedVM(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		spec := wanted()
+		spec := webVMSpec()
 		spec.Host = ""
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, spec)); err == nil || vm.SystemID == "" {
+		if vm, err := engine.WaitUntilDone(ctx, p.engine.VMs.Steps(newVMRef, spec)); err == nil || vm.SystemID == "" {
 			t.Fatalf("want a VM that is not finished, got %+v, %v", vm, err)
 		}
 		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(unborn, spec)); err != nil {
+		if _, err := engine.WaitUntilDone(t.Context(), q.engine.VMs.Steps(newVMRef, spec)); err != nil {
 			t.Error(err)
 		}
 		r.wantOne(t)
@@ -41,7 +41,7 @@ func TestResumeOfAPlacedVM(t *testing.T) {
 // a VM on it is gone on with.
 func TestResumeByMachine(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		spec := wanted()
+		spec := webVMSpec()
 		var hosts []record
 		if err := json.Unmarshal([]byte(r.call(t, "GET", "vm-hosts/", nil)), &hosts); err != nil || hosts[0].Name != spec.Host {
 			t.Fatalf("got %+v, %v", hosts, err)
@@ -49,11 +49,11 @@ func TestResumeByMachine(t *testing.T) {
 		spec.Host = hosts[0].Host.SystemID
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, spec)); err == nil || vm.SystemID == "" {
+		if vm, err := engine.WaitUntilDone(ctx, p.engine.VMs.Steps(newVMRef, spec)); err == nil || vm.SystemID == "" {
 			t.Fatalf("want a VM that is not finished, got %+v, %v", vm, err)
 		}
 		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(unborn, spec)); err != nil {
+		if _, err := engine.WaitUntilDone(t.Context(), q.engine.VMs.Steps(newVMRef, spec)); err != nil {
 			t.Error(err)
 		}
 		r.wantOne(t)
@@ -66,17 +66,17 @@ func TestCreateAfterACutOffDelete(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
 		rows := ledger.NewMemory(nil)
 		q := r.start(t, rows, 0, breakage{})
-		vm, err := q.create(unborn)
+		vm, err := q.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rows.Leaving(t.Context(), vmKey); err != nil {
+		if err := rows.MarkLeaving(t.Context(), vmKey); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := q.create(unborn); err != nil {
+		if _, err := q.create(newVMRef); err != nil {
 			t.Error(err)
 		}
 		r.wantOne(t)
@@ -89,11 +89,11 @@ func TestWantedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, _ process) {
 		rows := ledger.NewMemory(nil)
 		p := r.start(t, rows, 0, breakage{})
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rows.Leaving(t.Context(), vmKey); err != nil {
+		if err := rows.MarkLeaving(t.Context(), vmKey); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.create(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}); err != nil {
@@ -110,7 +110,7 @@ func TestWantedAgain(t *testing.T) {
 // reserveDead leaves a row as a process does that dies before its compose.
 func reserveDead(t *testing.T, r testMAAS, rows engine.Ledger, spec engine.VMSpec) {
 	t.Helper()
-	tag, err := rows.Tag(t.Context())
+	tag, err := rows.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,16 +137,16 @@ func TestDeadReservationIsGivenUp(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				if _, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "other/web-1"}, wanted())); err != nil {
+				if _, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "other/web-1"}, webVMSpec())); err != nil {
 					t.Fatal(err)
 				}
 				rows := ledger.NewMemory(nil)
-				spec := wanted()
+				spec := webVMSpec()
 				tc.change(&spec)
 				reserveDead(t, r, rows, spec)
 				time.Sleep(131 * time.Second)
 				q := r.start(t, rows, 0, breakage{})
-				if _, err := engine.Wait(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {
+				if _, err := engine.WaitUntilDone(t.Context(), q.engine.VMs.Steps(engine.Ref{Key: vmKey}, spec)); err == nil {
 					t.Fatalf("%s\nwant an error", tc.reason)
 				}
 				if row, err := rows.Row(t.Context(), vmKey); !errors.Is(err, engine.ErrNotFound) {
@@ -164,9 +164,9 @@ func TestFullPoolMayPass(t *testing.T) {
 		r := inMemory(t)
 		rows := ledger.NewMemory(nil)
 		p, q := r.start(t, rows, 0, breakage{}), r.start(t, rows, 0, breakage{})
-		spec := wanted()
+		spec := webVMSpec()
 		spec.Disks[0].SizeGB = 60
-		vm, err := engine.Wait(t.Context(), p.engine.VMs.Steps(unborn, spec))
+		vm, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(newVMRef, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,16 +191,16 @@ func TestFullPoolMayPass(t *testing.T) {
 // same, so that a delete still finds it when it has been commissioned.
 func TestAdoptedWhileInterrupted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+		if err := r.sim.SetRandomFaults(sim.RandomFaults{SyncInCompose: 1}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted())); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := engine.WaitUntilDone(ctx, p.engine.VMs.Steps(newVMRef, webVMSpec())); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("want the deadline, got %v", err)
 		}
 		time.Sleep(time.Minute)
-		if err := p.delete(unborn); err != nil {
+		if err := p.delete(newVMRef); err != nil {
 			t.Error(err)
 		}
 		r.wantNone(t)
@@ -211,8 +211,8 @@ func TestAdoptedWhileInterrupted(t *testing.T) {
 // and refuses to delete it, which MAAS does not tell.
 func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.reach(t, engine.StatusDeploying)
-		r.set(t, sim.MachineEdit{StatusName: ptr("Broken")})
+		ref := p.stepVMUntil(t, engine.StatusDeploying)
+		r.editWebVM(t, sim.MachineEdit{StatusName: ptr("Broken")})
 		if err := p.delete(ref); err != nil {
 			t.Error(err)
 		}
@@ -225,7 +225,7 @@ func TestDeleteOfABrokenVMThatStarts(t *testing.T) {
 func TestNoStrangerIsAdopted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
 		rows := ledger.NewMemory(nil)
-		reserveDead(t, r, rows, wanted())
+		reserveDead(t, r, rows, webVMSpec())
 		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 2, MemoryMiB: 2048}); err != nil {
 			t.Fatal(err)
 		}
@@ -233,10 +233,10 @@ func TestNoStrangerIsAdopted(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := r.start(t, rows, 0, breakage{})
-		if _, err := q.create(unborn); !errors.Is(err, engine.ErrConflict) {
+		if _, err := q.create(newVMRef); !errors.Is(err, engine.ErrConflict) {
 			t.Errorf("want a conflict, got %v", err)
 		}
-		if err := q.delete(unborn); err != nil {
+		if err := q.delete(newVMRef); err != nil {
 			t.Error(err)
 		}
 		if m := r.machine(t, "web-1"); m.Description != "" || len(r.sim.Instances()) != 1 {
@@ -259,7 +259,7 @@ func TestTwoOwnersOfOneNewborn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				if err := r.sim.SetNasty(sim.Nasty{SyncInCompose: 1}); err != nil {
+				if err := r.sim.SetRandomFaults(sim.RandomFaults{SyncInCompose: 1}); err != nil {
 					t.Fatal(err)
 				}
 				if tc.slow > 0 {
@@ -298,7 +298,7 @@ func (r testMAAS) contest(t *testing.T, both ...process) (winner string, errs []
 	for n, p := range both {
 		key := engine.Key(fmt.Sprintf("owner-%d/web-1", n))
 		makers.Go(func() {
-			_, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: key}, wanted()))
+			_, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: key}, webVMSpec()))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// book is a ledger with its history: it can be lost, and be restored from a
+// chaosLedger is a ledger with its history: it can be lost, and be restored from a
 // copy that was taken earlier.
-type book struct {
+type chaosLedger struct {
 	s    *schedule
 	kind string
 	dir  string // empty: in memory
@@ -29,14 +29,14 @@ type book struct {
 	edition   int // another one for each ledger that was lost
 	path      string
 	yesterday string // a copy; empty: there is none
-	users     map[*life]bool
+	users     map[*programRun]bool
 }
 
-func newBook(s *schedule, kind string, onDisk bool) *book {
-	b := &book{s: s, kind: kind, users: map[*life]bool{}}
+func newChaosLedger(s *schedule, kind string, onDisk bool) *chaosLedger {
+	b := &chaosLedger{s: s, kind: kind, users: map[*programRun]bool{}}
 	if onDisk {
 		b.kind += ", on disk"
-		b.dir = scratch(s.t)
+		b.dir = makeScratchFolder(s.t)
 		b.path = filepath.Join(b.dir, "0.db")
 	}
 	b.open()
@@ -44,9 +44,9 @@ func newBook(s *schedule, kind string, onDisk bool) *book {
 	return b
 }
 
-// scratch is a folder in memory where there is one: what is written there is
+// makeScratchFolder is a folder in memory where there is one: what is written there is
 // not waited for.
-func scratch(t *testing.T) string {
+func makeScratchFolder(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "chaos")
 	if err != nil {
 		return t.TempDir()
@@ -59,7 +59,7 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-func (b *book) open() {
+func (b *chaosLedger) open() {
 	if b.service != nil {
 		b.rows = b.service.start(b.path)
 		return
@@ -68,30 +68,30 @@ func (b *book) open() {
 		b.rows = ledger.NewMemory(nil)
 		return
 	}
-	rows, err := ledger.Open(context.Background(), b.path)
+	rows, err := ledger.OpenFile(context.Background(), b.path)
 	if err != nil {
 		b.s.t.Fatal(err)
 	}
 	b.rows = rows
 }
 
-func (b *book) close() {
+func (b *chaosLedger) close() {
 	if b.service != nil {
 		b.service.stop()
 		return
 	}
-	b.s.must(b.rows.Close())
+	b.s.checkNoError(b.rows.Close())
 }
 
 // reopen opens the ledger that there is, after its service has died.
-func (b *book) reopen() {
+func (b *chaosLedger) reopen() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.open()
 }
 
 // lend gives the ledger to a program, until it returns it.
-func (b *book) lend(l *life) (rows engine.Ledger, edition int) {
+func (b *chaosLedger) lend(l *programRun) (rows engine.Ledger, edition int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.users[l] = true
@@ -106,14 +106,14 @@ func (b *book) lend(l *life) (rows engine.Ledger, edition int) {
 	return client.Region(regionMark), b.edition
 }
 
-func (b *book) giveBack(l *life) {
+func (b *chaosLedger) giveBack(l *programRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.users, l)
 }
 
 // copyAside keeps a copy of the ledger as it is.
-func (b *book) copyAside() {
+func (b *chaosLedger) copyAside() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	copied := filepath.Join(b.dir, fmt.Sprintf("copy-%d.db", b.edition))
@@ -134,11 +134,11 @@ func (b *book) copyAside() {
 
 // lose puts an empty ledger, or yesterday's, in the place of the one that
 // there is. Nobody survives that.
-func (b *book) lose() {
+func (b *chaosLedger) lose() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.users {
-		l.perish("with its ledger")
+		l.crash("with its ledger")
 	}
 	b.close()
 	b.edition++
@@ -148,7 +148,7 @@ func (b *book) lose() {
 	}
 	if b.yesterday != "" {
 		what = "yesterday's"
-		b.s.must(os.Rename(b.yesterday, b.path))
+		b.s.checkNoError(os.Rename(b.yesterday, b.path))
 		b.yesterday = ""
 	}
 	b.open()
@@ -158,18 +158,18 @@ func (b *book) lose() {
 // loseLedgers does so at random times in some schedules.
 func (s *schedule) loseLedgers(stop <-chan struct{}) {
 	for _, o := range s.owners {
-		d := s.dice("ledger", o.name)
+		d := s.newDice("ledger", o.name)
 		if d.IntN(3) > 0 {
 			continue
 		}
 		if !s.pause(stop, time.Duration(d.IntN(120_000))*time.Millisecond) {
 			return
 		}
-		o.book.copyAside()
+		o.ledger.copyAside()
 		if !s.pause(stop, time.Duration(d.IntN(120_000))*time.Millisecond) {
 			return
 		}
-		o.book.lose()
+		o.ledger.lose()
 	}
 }
 
@@ -185,49 +185,49 @@ func (s *schedule) pause(stop <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// mortal is the ledger as a program sees it: what is dead writes nothing, and
+// crashableLedger is the ledger as a program sees it: what is dead writes nothing, and
 // some die just before or after they have written.
-type mortal struct {
+type crashableLedger struct {
 	engine.Ledger
-	life *life
+	life *programRun
 }
 
-func (m mortal) write(what string, key engine.Key, do func() error) error {
+func (m crashableLedger) writeOrCrash(what string, key engine.Key, do func() error) error {
 	if m.life.dead.Load() {
 		return context.Canceled
 	}
-	d := m.life.throw("ledger " + what + " " + string(key))
+	d := m.life.newDice("ledger " + what + " " + string(key))
 	fate := d.Float64()
-	if !m.life.calm && fate < m.life.s.weather.death/2 {
-		m.life.perish("before " + what + " " + string(key))
+	if !m.life.undisturbed && fate < m.life.s.disturbances.death/2 {
+		m.life.crash("before " + what + " " + string(key))
 		return context.Canceled
 	}
 	err := do()
-	if !m.life.calm && fate > 1-m.life.s.weather.death/2 {
-		m.life.perish("after " + what + " " + string(key))
+	if !m.life.undisturbed && fate > 1-m.life.s.disturbances.death/2 {
+		m.life.crash("after " + what + " " + string(key))
 		return context.Canceled
 	}
 	return err
 }
 
-// Tag implements engine.Ledger.
-func (m mortal) Tag(ctx context.Context) (tag engine.Tag, err error) {
+// CurrentTag implements engine.Ledger.
+func (m crashableLedger) CurrentTag(ctx context.Context) (tag engine.Tag, err error) {
 	if m.life.dead.Load() {
 		return engine.Tag{}, context.Canceled
 	}
-	return m.Ledger.Tag(ctx)
+	return m.Ledger.CurrentTag(ctx)
 }
 
-// Serves implements engine.Ledger.
-func (m mortal) Serves(ctx context.Context, inventory engine.Tag) (bool, error) {
+// AcceptsInventory implements engine.Ledger.
+func (m crashableLedger) AcceptsInventory(ctx context.Context, inventory engine.Tag) (bool, error) {
 	if m.life.dead.Load() {
 		return false, context.Canceled
 	}
-	return m.Ledger.Serves(ctx, inventory)
+	return m.Ledger.AcceptsInventory(ctx, inventory)
 }
 
 // Row implements engine.Ledger.
-func (m mortal) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
+func (m crashableLedger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 	if m.life.dead.Load() {
 		return engine.Row{}, context.Canceled
 	}
@@ -235,9 +235,9 @@ func (m mortal) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 }
 
 // Place implements engine.Ledger.
-func (m mortal) Place(ctx context.Context, r engine.Reservation) (row engine.Row, fresh bool, err error) {
-	m.life.s.witness.reserved(r.Key)
-	err = m.write("place", r.Key, func() error {
+func (m crashableLedger) Place(ctx context.Context, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	m.life.s.witness.noteReservation(r.Key)
+	err = m.writeOrCrash("place", r.Key, func() error {
 		row, fresh, err = m.Ledger.Place(ctx, r)
 		m.life.s.note(m.life.name, "placed %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
 		return err
@@ -246,9 +246,9 @@ func (m mortal) Place(ctx context.Context, r engine.Reservation) (row engine.Row
 }
 
 // Move implements engine.Ledger.
-func (m mortal) Move(ctx context.Context, attempt int, r engine.Reservation) (row engine.Row, fresh bool, err error) {
-	m.life.s.witness.reserved(r.Key)
-	err = m.write("move", r.Key, func() error {
+func (m crashableLedger) Move(ctx context.Context, attempt int, r engine.Reservation) (row engine.Row, fresh bool, err error) {
+	m.life.s.witness.noteReservation(r.Key)
+	err = m.writeOrCrash("move", r.Key, func() error {
 		row, fresh, err = m.Ledger.Move(ctx, attempt, r)
 		m.life.s.note(m.life.name, "moved %s: host %s, attempt %d, %s, fresh %t, %v", r.Key, row.HostKey, row.Attempt, row.State, fresh, err)
 		return err
@@ -257,16 +257,16 @@ func (m mortal) Move(ctx context.Context, attempt int, r engine.Reservation) (ro
 }
 
 // Bind implements engine.Ledger.
-func (m mortal) Bind(ctx context.Context, row engine.Row) error {
-	return m.write("bind", row.Key, func() error { return m.Ledger.Bind(ctx, row) })
+func (m crashableLedger) Bind(ctx context.Context, row engine.Row) error {
+	return m.writeOrCrash("bind", row.Key, func() error { return m.Ledger.Bind(ctx, row) })
 }
 
-// Leaving implements engine.Ledger.
-func (m mortal) Leaving(ctx context.Context, key engine.Key) error {
-	return m.write("leaving", key, func() error { return m.Ledger.Leaving(ctx, key) })
+// MarkLeaving implements engine.Ledger.
+func (m crashableLedger) MarkLeaving(ctx context.Context, key engine.Key) error {
+	return m.writeOrCrash("leaving", key, func() error { return m.Ledger.MarkLeaving(ctx, key) })
 }
 
 // Drop implements engine.Ledger.
-func (m mortal) Drop(ctx context.Context, row engine.Row) error {
-	return m.write("drop", row.Key, func() error { return m.Ledger.Drop(ctx, row) })
+func (m crashableLedger) Drop(ctx context.Context, row engine.Row) error {
+	return m.writeOrCrash("drop", row.Key, func() error { return m.Ledger.Drop(ctx, row) })
 }

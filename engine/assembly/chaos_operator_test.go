@@ -12,35 +12,35 @@ import (
 
 // operate is what people do to MAAS and its LXDs meanwhile.
 func (s *schedule) operate(stop <-chan struct{}) {
-	d := s.dice("operator")
-	for range s.weather.acts {
+	d := s.newDice("operator")
+	for range s.disturbances.acts {
 		if !s.pause(stop, time.Duration(d.IntN(60_000))*time.Millisecond+137*time.Microsecond) {
 			return
 		}
-		act := pick(d, (*schedule).pressRefresh, (*schedule).refresh, (*schedule).deleteVM, (*schedule).removeInstance,
+		act := pickRandom(d, (*schedule).pressRefresh, (*schedule).refresh, (*schedule).deleteVM, (*schedule).removeInstance,
 			(*schedule).markBroken, (*schedule).fail, (*schedule).loseLXD, (*schedule).loseRack, (*schedule).addForeign)
 		act(s, d)
-		s.witness.look()
+		s.witness.observeLXDs()
 	}
 }
 
-func (s *schedule) anyHost(d *rand.Rand) string { return pick(d, s.model.Hosts...).Name }
+func (s *schedule) anyHost(d *rand.Rand) string { return pickRandom(d, s.model.Hosts...).Name }
 
 // pressRefresh is the button of the UI, which can take newborns away.
 func (s *schedule) pressRefresh(d *rand.Rand) {
 	host := s.anyHost(d)
 	s.note("operator", "presses refresh of %s", host)
-	s.witness.look()
-	defer s.witness.operating(host, "")()
+	s.witness.observeLXDs()
+	defer s.witness.noteOperatorAct(host, "")()
 	err := s.sim.RefreshHost(host)
 	s.note("operator", "refreshed %s: %v", host, err)
-	s.witness.look()
+	s.witness.observeLXDs()
 }
 
 // refresh is MAAS's own, or a script's.
 func (s *schedule) refresh(d *rand.Rand) {
 	n := d.IntN(len(s.model.Hosts))
-	err := s.admin.Hosts.Sync(s.t.Context(), engine.VMHost{ID: n + 1}, "")
+	err := s.admin.Hosts.SyncHost(s.t.Context(), engine.VMHost{ID: n + 1}, "")
 	s.note("operator", "refreshes %s by the API: %v", s.model.Hosts[n].Name, err)
 }
 
@@ -52,7 +52,7 @@ func (s *schedule) anyVM(d *rand.Rand, status ...string) (sim.Machine, bool) {
 	if len(vms) == 0 {
 		return sim.Machine{}, false
 	}
-	return pick(d, vms...), true
+	return pickRandom(d, vms...), true
 }
 
 func (s *schedule) deleteVM(d *rand.Rand) {
@@ -60,10 +60,10 @@ func (s *schedule) deleteVM(d *rand.Rand) {
 	if !ok {
 		return
 	}
-	s.witness.look()
-	defer s.witness.operating(m.Host, m.Hostname)()
+	s.witness.observeLXDs()
+	defer s.witness.noteOperatorAct(m.Host, m.Hostname)()
 	s.note("operator", "deletes %s (%s, %s): %v", m.Hostname, m.SystemID, m.StatusName, s.sim.DeleteMachine(m.SystemID))
-	s.witness.look()
+	s.witness.observeLXDs()
 }
 
 func (s *schedule) removeInstance(d *rand.Rand) {
@@ -71,11 +71,11 @@ func (s *schedule) removeInstance(d *rand.Rand) {
 	if len(instances) == 0 {
 		return
 	}
-	i := pick(d, instances...)
-	s.witness.look()
-	defer s.witness.operating(i.Host, i.Name)()
+	i := pickRandom(d, instances...)
+	s.witness.observeLXDs()
+	defer s.witness.noteOperatorAct(i.Host, i.Name)()
 	s.note("operator", "removes the instance %s on %s: %v", i.Name, i.Host, s.sim.RemoveInstance(i.Host, i.Project, i.Name))
-	s.witness.look()
+	s.witness.observeLXDs()
 }
 
 func (s *schedule) markBroken(d *rand.Rand) {
@@ -87,45 +87,45 @@ func (s *schedule) markBroken(d *rand.Rand) {
 
 func (s *schedule) fail(d *rand.Rand) {
 	if m, ok := s.anyVM(d, "Commissioning", "Deploying"); ok {
-		s.note("world", "%s (%s) fails while %s: %v", m.Hostname, m.SystemID, m.StatusName, s.sim.Fail(m.SystemID, "disk on fire"))
+		s.note("world", "%s (%s) fails while %s: %v", m.Hostname, m.SystemID, m.StatusName, s.sim.FailMachine(m.SystemID, "disk on fire"))
 	}
 }
 
 func (s *schedule) loseLXD(d *rand.Rand) {
-	s.away(s.anyHost(d), 0, time.Duration(1+d.IntN(40))*time.Second)
+	s.makeLXDUnreachable(s.anyHost(d), 0, time.Duration(1+d.IntN(40))*time.Second)
 }
 
 func (s *schedule) loseRack(d *rand.Rand) {
-	s.setRack(sim.Unreachable)
-	time.AfterFunc(time.Duration(1+d.IntN(20))*time.Second, func() { s.setRack(sim.OK) })
+	s.setRack(sim.ConditionUnreachable)
+	time.AfterFunc(time.Duration(1+d.IntN(20))*time.Second, func() { s.setRack(sim.ConditionOK) })
 }
 
 // addForeign makes an instance in LXD that is no one's business, perhaps of a
 // name that somebody wants.
 func (s *schedule) addForeign(d *rand.Rand) {
-	i := sim.Instance{Host: s.anyHost(d), Name: pick(d, "stray", "red-1", "blue-1", "both"), Running: d.IntN(2) == 0}
-	s.witness.foreign(i.Host, i.Name)
+	i := sim.Instance{Host: s.anyHost(d), Name: pickRandom(d, "stray", "red-1", "blue-1", "both"), Running: d.IntN(2) == 0}
+	s.witness.noteForeignInstance(i.Host, i.Name)
 	s.note("operator", "makes an instance %s on %s: %v", i.Name, i.Host, s.sim.AddInstance(i))
 }
 
-// away makes an LXD unreachable for a while, later.
-func (s *schedule) away(host string, after, during time.Duration) {
+// makeLXDUnreachable makes an LXD unreachable for a while, later.
+func (s *schedule) makeLXDUnreachable(host string, after, during time.Duration) {
 	time.AfterFunc(after, func() {
-		s.setLXD(host, sim.Unreachable)
-		time.AfterFunc(during, func() { s.setLXD(host, sim.OK) })
+		s.setLXD(host, sim.ConditionUnreachable)
+		time.AfterFunc(during, func() { s.setLXD(host, sim.ConditionOK) })
 	})
 }
 
 func (s *schedule) setLXD(host string, c sim.Condition) {
-	s.must(s.sim.SetLXD(host, c))
-	s.witness.turned(host, c == sim.OK)
+	s.checkNoError(s.sim.SetLXDCondition(host, c))
+	s.witness.noteReachability(host, c == sim.ConditionOK)
 	s.note("world", "the LXD of %s is %s", host, c)
 }
 
 func (s *schedule) setRack(c sim.Condition) {
-	s.must(s.sim.SetRack(c))
+	s.checkNoError(s.sim.SetRackCondition(c))
 	for _, h := range s.model.Hosts {
-		s.witness.turned("rack of "+h.Name, c == sim.OK)
+		s.witness.noteReachability("rack of "+h.Name, c == sim.ConditionOK)
 	}
 	s.note("world", "the rack is %s", c)
 }
@@ -135,7 +135,7 @@ type span struct{ from, to time.Time }
 
 func (p span) String() string { return fmt.Sprintf("%s to %s", p.from, p.to) }
 
-// meets reports whether the two have a moment in common.
-func (p span) meets(q span) bool {
+// overlaps reports whether the two have a moment in common.
+func (p span) overlaps(q span) bool {
 	return (q.to.IsZero() || !p.from.After(q.to)) && (p.to.IsZero() || !q.from.After(p.to))
 }

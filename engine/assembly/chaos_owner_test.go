@@ -20,68 +20,68 @@ type owner struct {
 	prefix string   // of his keys
 	names  []string // of all VMs that he may ever want
 	dice   *rand.Rand
-	book   *book
-	lives  int
+	ledger *chaosLedger
+	runs   int
 
-	mu     sync.Mutex
-	wishes map[string]*wish   // by name; without one, there shall be none
-	given  map[string]*wish   // up: they may come back
-	known  map[string]*memory // what he remembers, as a Terraform state does
-	unmet  map[string]error   // why a wish was not met when it was last tried
+	mu            sync.Mutex
+	wishes        map[string]*wish    // by name; without one, there shall be none
+	droppedWishes map[string]*wish    // up: they may come back
+	known         map[string]*knownVM // what he remembers, as a Terraform state does
+	lastErrors    map[string]error    // why a wish was not met when it was last tried
 }
 
 // wish is a wanted VM. Another spec is another wish: the VM is then replaced.
 type wish struct{ spec engine.VMSpec }
 
-// memory is what an owner knows of a VM that he made.
-type memory struct {
-	wish     *wish
-	systemID string
-	finished bool
-	useless  bool // it will not get there, and is to be replaced
+// knownVM is what an owner knows of a VM that he made.
+type knownVM struct {
+	wish         *wish
+	systemID     string
+	finished     bool
+	createFailed bool // it will not get there, and is to be replaced
 }
 
 func (o *owner) key(name string) engine.Key { return engine.Key(o.prefix + "/" + name) }
 
-// live changes his mind some times, and runs a program after each.
-func (o *owner) live() {
+// runPrograms changes his mind some times, and runs a program after each.
+func (o *owner) runPrograms() {
 	time.Sleep(time.Duration(o.dice.IntN(5000)) * time.Millisecond)
 	for range 2 + o.dice.IntN(3) {
-		o.reconsider()
+		o.changeWishes()
 		forget := o.dice.IntN(8) == 0
-		before := o.remembered()
-		l := o.begin(false)
-		l.apply(o.endurance())
+		before := o.copyKnown()
+		l := o.startProgram(false)
+		l.apply(o.runTimeout())
 		if l.dead.Load() && forget {
 			o.s.note(l.name, "the state was not saved")
-			o.remember(before)
+			o.restoreKnown(before)
 		}
-		time.Sleep(time.Duration(o.dice.IntN(pick(o.dice, 1000, 40_000))) * time.Millisecond)
+		time.Sleep(time.Duration(o.dice.IntN(pickRandom(o.dice, 1000, 40_000))) * time.Millisecond)
 	}
 }
 
-// endurance is how long he lets a program run before he interrupts it.
-func (o *owner) endurance() time.Duration {
+// runTimeout is how long he lets a program run before he interrupts it.
+func (o *owner) runTimeout() time.Duration {
 	if o.dice.IntN(3) == 0 {
-		return time.Duration(o.dice.IntN(pick(o.dice, 3000, 15_000))) * time.Millisecond
+		return time.Duration(o.dice.IntN(pickRandom(o.dice, 3000, 15_000))) * time.Millisecond
 	}
 	return time.Duration(3+o.dice.IntN(10)) * time.Minute
 }
 
-// reconsider makes, drops and changes wishes.
-func (o *owner) reconsider() {
+// changeWishes makes, drops and changes wishes.
+func (o *owner) changeWishes() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, name := range o.names {
 		switch _, wanted := o.wishes[name]; {
-		case !wanted && o.given[name] != nil && o.dice.IntN(3) == 0:
-			o.wishes[name] = o.given[name]
+		case !wanted && o.droppedWishes[name] != nil && o.dice.IntN(3) == 0:
+			o.wishes[name] = o.droppedWishes[name]
 			o.s.note(o.name, "wants %s again", name)
 		case !wanted && o.dice.IntN(3) > 0, wanted && o.dice.IntN(5) == 0:
 			o.wishes[name] = &wish{o.spec(name)}
 			o.s.note(o.name, "wants %s: %s", name, describeSpec(o.wishes[name].spec))
 		case wanted && o.dice.IntN(3) == 0:
-			o.given[name] = o.wishes[name]
+			o.droppedWishes[name] = o.wishes[name]
 			delete(o.wishes, name)
 			o.s.note(o.name, "wants no %s any more", name)
 		}
@@ -92,7 +92,7 @@ func (o *owner) spec(name string) engine.VMSpec {
 	d := o.dice
 	spec := engine.VMSpec{
 		Name: name, Cores: 1 + d.IntN(2), MemoryMiB: int64(1+d.IntN(2)) * 1024,
-		Disks: []engine.Disk{{Name: "root", SizeGB: int64(8 + d.IntN(8)), Pool: pick(d, "", "", "fast")}},
+		Disks: []engine.Disk{{Name: "root", SizeGB: int64(8 + d.IntN(8)), Pool: pickRandom(d, "", "", "fast")}},
 	}
 	if d.IntN(3) > 0 {
 		spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
@@ -101,11 +101,11 @@ func (o *owner) spec(name string) engine.VMSpec {
 		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan"}}
 	}
 	if d.IntN(3) == 0 {
-		spec.Host = pick(d, o.s.model.Hosts...).Name
+		spec.Host = pickRandom(d, o.s.model.Hosts...).Name
 		return spec
 	}
 	spec.Placement = engine.Placement{
-		Group: pick(d, "", "", o.name), Strategy: pick(d, "", placement.Spread, placement.Pack), Zone: pick(d, "", "", "", "az1"),
+		Group: pickRandom(d, "", "", o.name), Strategy: pickRandom(d, "", placement.Spread, placement.Pack), Zone: pickRandom(d, "", "", "", "az1"),
 	}
 	return spec
 }
@@ -115,10 +115,10 @@ func describeSpec(s engine.VMSpec) string {
 		s.Host, s.Placement, s.Cores, s.MemoryMiB, s.Disks[0].SizeGB, s.Disks[0].Pool, s.Deploy != nil)
 }
 
-func (o *owner) remembered() map[string]*memory {
+func (o *owner) copyKnown() map[string]*knownVM {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before := map[string]*memory{}
+	before := map[string]*knownVM{}
 	for name, m := range o.known {
 		copied := *m
 		before[name] = &copied
@@ -126,25 +126,25 @@ func (o *owner) remembered() map[string]*memory {
 	return before
 }
 
-func (o *owner) remember(known map[string]*memory) {
+func (o *owner) restoreKnown(known map[string]*knownVM) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.known = known
 }
 
-// get returns what is wanted and what is known.
-func (o *owner) get(name string) (*wish, *memory) {
+// wishAndKnown returns what is wanted and what is known.
+func (o *owner) wishAndKnown(name string) (*wish, *knownVM) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m := o.known[name]; m != nil {
 		return o.wishes[name], m
 	}
-	return o.wishes[name], &memory{}
+	return o.wishes[name], &knownVM{}
 }
 
 // apply takes all VMs to where they shall be, side by side, and interrupts the
 // program after a while. A program that dies saves nothing more.
-func (l *life) apply(within time.Duration) {
+func (l *programRun) apply(within time.Duration) {
 	l.s.note(l.name, "applies within %s", within)
 	ctx, cancel := context.WithTimeout(l.ctx, within)
 	defer cancel()
@@ -152,7 +152,7 @@ func (l *life) apply(within time.Duration) {
 	for n, name := range l.owner.names {
 		wg.Go(func() {
 			time.Sleep(time.Duration(n) * 1700 * time.Microsecond)
-			err := l.reach(ctx, name)
+			err := l.applyVM(ctx, name)
 			if l.dead.Load() {
 				return
 			}
@@ -161,7 +161,7 @@ func (l *life) apply(within time.Duration) {
 			}
 			l.owner.mu.Lock()
 			defer l.owner.mu.Unlock()
-			l.owner.unmet[name] = err
+			l.owner.lastErrors[name] = err
 		})
 	}
 	wg.Wait()
@@ -169,7 +169,7 @@ func (l *life) apply(within time.Duration) {
 }
 
 // save keeps what was learnt of a VM, unless the program is dead.
-func (l *life) save(name string, m *memory) {
+func (l *programRun) save(name string, m *knownVM) {
 	if l.dead.Load() {
 		return
 	}
@@ -182,65 +182,65 @@ func (l *life) save(name string, m *memory) {
 	l.owner.known[name] = m
 }
 
-// reach is what a front end does for one VM.
-func (l *life) reach(ctx context.Context, name string) error {
-	want, m := l.owner.get(name)
-	if want == nil || m.useless || m.systemID != "" && m.wish != want {
+// applyVM is what a front end does for one VM.
+func (l *programRun) applyVM(ctx context.Context, name string) error {
+	want, m := l.owner.wishAndKnown(name)
+	if want == nil || m.createFailed || m.systemID != "" && m.wish != want {
 		if err := l.remove(ctx, name, m.systemID); err != nil || want == nil {
 			return err
 		}
-		m = &memory{}
+		m = &knownVM{}
 	}
 	if m.systemID != "" {
 		_, err := l.engine.VMs.Observe(ctx, l.ref(name, m))
 		if errors.Is(err, engine.ErrNotFound) {
 			l.s.note(l.name, "%s (%s) is gone", name, m.systemID)
 			l.save(name, nil)
-			m = &memory{}
+			m = &knownVM{}
 		}
 	}
-	vm, err := engine.Wait(ctx, l.engine.VMs.Steps(l.ref(name, m), want.spec))
+	vm, err := engine.WaitUntilDone(ctx, l.engine.VMs.Steps(l.ref(name, m), want.spec))
 	switch {
 	case vm.SystemID != "":
-		l.save(name, &memory{
+		l.save(name, &knownVM{
 			wish: want, systemID: vm.SystemID, finished: m.finished || err == nil,
-			useless: err != nil && ctx.Err() == nil && engine.IsTerminal(err) && !m.finished && !vm.Finished,
+			createFailed: err != nil && ctx.Err() == nil && engine.IsTerminal(err) && !m.finished && !vm.Finished,
 		})
 	case errors.Is(err, engine.ErrConflict) && m.systemID == "":
-		return l.takeBack(ctx, name, want, err)
+		return l.resolveConflict(ctx, name, want, err)
 	}
 	return err
 }
 
-func (l *life) ref(name string, m *memory) engine.Ref {
+func (l *programRun) ref(name string, m *knownVM) engine.Ref {
 	return engine.Ref{Key: l.owner.key(name), Name: name, SystemID: m.systemID, Finished: m.finished}
 }
 
-// takeBack does what the hint of a conflict says: it imports what is his, and
+// resolveConflict does what the hint of a conflict says: it imports what is his, and
 // removes what was begun otherwise.
-func (l *life) takeBack(ctx context.Context, name string, want *wish, conflict error) error {
+func (l *programRun) resolveConflict(ctx context.Context, name string, want *wish, conflict error) error {
 	var spec *engine.SpecError
 	begun := errors.As(conflict, &spec) && spec.Field.String() != "name" // else the name is someone else's
-	vm, err := l.engine.VMs.Observe(ctx, l.ref(name, &memory{}))
+	vm, err := l.engine.VMs.Observe(ctx, l.ref(name, &knownVM{}))
 	switch {
 	case err != nil || !vm.Ours && !begun:
 		return conflict
 	case vm.Finished:
 		l.s.note(l.name, "imports %s as %s", name, vm.SystemID)
-		l.save(name, &memory{wish: want, systemID: vm.SystemID, finished: true})
+		l.save(name, &knownVM{wish: want, systemID: vm.SystemID, finished: true})
 		return nil
 	}
 	l.s.note(l.name, "removes %s (%s), which was begun otherwise", name, vm.SystemID)
-	if l.s.witness.begunFor(vm.SystemID) == want {
-		l.s.wrong("%s goes not on with %s (%s), which it began: %v", l.name, name, vm.SystemID, conflict)
+	if l.s.witness.wishComposedFor(vm.SystemID) == want {
+		l.s.failSchedule("%s goes not on with %s (%s), which it began: %v", l.name, name, vm.SystemID, conflict)
 	}
 	return errors.Join(conflict, l.remove(ctx, name, vm.SystemID))
 }
 
-func (l *life) remove(ctx context.Context, name, systemID string) error {
+func (l *programRun) remove(ctx context.Context, name, systemID string) error {
 	key := l.owner.key(name)
-	defer l.s.witness.deleting(key)()
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	defer l.s.witness.noteDelete(key)()
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		return l.engine.VMs.Delete(ctx, engine.Ref{Key: key, Name: name, SystemID: systemID})
 	})
 	if err == nil {

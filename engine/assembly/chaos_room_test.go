@@ -7,14 +7,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// known is how old what MAAS shows must be before every engine has heard of it:
+// visibilityDelay is how old what MAAS shows must be before every engine has heard of it:
 // an inventory is read for up to a minute and a half, and kept for a while.
-const known = 3 * time.Minute
+const visibilityDelay = 3 * time.Minute
 
-// overCommitted checks a newborn's host against all that the one who placed it
+// checkOverCommit checks a newborn's host against all that the one who placed it
 // could know of.
-func (w *observer) overCommitted(n *birth) {
-	if n.asked == nil {
+func (w *observer) checkOverCommit(n *observedInstance) {
+	if n.compose == nil {
 		return
 	}
 	var (
@@ -29,15 +29,15 @@ func (w *observer) overCommitted(n *birth) {
 			host = h
 		}
 	}
-	for _, b := range w.order {
-		if b.gone || b.Host != n.Host || b != n && !w.counts(b, n.asked) {
+	for _, b := range w.instances {
+		if b.gone || b.Host != n.Host || b != n && !w.mustCount(b, n.compose) {
 			continue
 		}
 		cores += b.Cores
 		memoryMiB += b.MemoryMiB
 		disks := map[string]int64{"default": 8e9} // an operator's
-		if b.asked != nil {
-			disks = b.asked.bytes
+		if b.compose != nil {
+			disks = b.compose.bytes
 		}
 		for pool, size := range disks {
 			bytes[pool] += size
@@ -46,24 +46,24 @@ func (w *observer) overCommitted(n *birth) {
 	}
 	over := cores > host.Cores || memoryMiB > host.MemoryMiB
 	for _, p := range host.StoragePools {
-		over = over || n.asked.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
+		over = over || n.compose.bytes[p.Name] > 0 && bytes[p.Name] > p.SizeGB*1e9
 	}
 	if over {
 		w.figures.overCommits++
-		w.s.wrong("%s is over-committed by %s: %d of %d cores, %d of %d MiB, bytes %v of %+v, by %v",
+		w.s.failSchedule("%s is over-committed by %s: %d of %d cores, %d of %d MiB, bytes %v of %+v, by %v",
 			host.Name, n.Name, cores, host.Cores, memoryMiB, host.MemoryMiB, bytes, host.StoragePools, counted)
 	}
 }
 
-// counts reports whether the one who reserved room for a compose had to know of
+// mustCount reports whether the one who reserved room for a compose had to know of
 // an instance: it is of the same ledger and not lost from sight, or MAAS has
 // shown it for long enough.
-func (w *observer) counts(b *birth, a *asked) bool {
-	if o := b.asked; o != nil && b.lost.IsZero() && o.life.owner.book == a.life.owner.book && o.life.edition == a.life.edition {
+func (w *observer) mustCount(b *observedInstance, a *composeCall) bool {
+	if o := b.compose; o != nil && b.lost.IsZero() && o.life.owner.ledger == a.life.owner.ledger && o.life.edition == a.life.edition {
 		adopted := !o.to.IsZero() && b.visible.After(o.to)
 		if !adopted && (o.to.IsZero() || !b.visible.IsZero()) {
 			return true
 		}
 	}
-	return !b.visible.IsZero() && b.visible.Before(a.placed.Add(-known))
+	return !b.visible.IsZero() && b.visible.Before(a.placed.Add(-visibilityDelay))
 }

@@ -18,23 +18,23 @@ import (
 
 // schedule is one random story: who wants what, what breaks, and when.
 type schedule struct {
-	t       *testing.T
-	seed    uint64
-	began   time.Time
-	sim     *sim.Sim
-	model   sim.Model
-	weather weather
-	owners  []*owner
-	witness *observer
-	admin   *maas.Client // the operator's, and the judge's
-	quiet   atomic.Bool  // nothing breaks any more
+	t            *testing.T
+	seed         uint64
+	began        time.Time
+	sim          *sim.Sim
+	model        sim.Model
+	disturbances disturbances
+	owners       []*owner
+	witness      *observer
+	admin        *maas.Client // the operator's, and the judge's
+	quiet        atomic.Bool  // nothing breaks any more
 
 	mu     sync.Mutex
 	events []string
 }
 
-// weather is how bad it gets: probabilities by call.
-type weather struct {
+// disturbances is how bad it gets: probabilities by call.
+type disturbances struct {
 	broken float64 // calls that fail, before or after their effect
 	death  float64 // calls at which the process dies
 	leak   float64 // composes that fail after LXD has made the instance
@@ -43,9 +43,9 @@ type weather struct {
 	acts   int     // of the operator
 }
 
-// dice are thrown by what they are for: the same call of the same process has
+// newDice are thrown by what they are for: the same call of the same process has
 // the same luck in each run of a seed, whichever goroutine comes first.
-func (s *schedule) dice(what ...any) *rand.Rand {
+func (s *schedule) newDice(what ...any) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.seed, what) //nolint:errcheck // never fails
 	return rand.New(rand.NewPCG(h.Sum64(), s.seed))
@@ -54,10 +54,10 @@ func (s *schedule) dice(what ...any) *rand.Rand {
 // newSchedule makes one. owners are those who take part in it.
 func newSchedule(t *testing.T, seed uint64, owners func(*schedule, *rand.Rand)) *schedule {
 	s := &schedule{t: t, seed: seed, began: time.Now()}
-	d := s.dice("world")
-	s.weather = weather{
-		broken: pick(d, 0, 0.02, 0.05, 0.1), death: pick(d, 0, 0.005, 0.01, 0.03),
-		leak: pick(d, 0, 0.1, 0.3), late: pick(d, 0, 0.1, 0.3), keep: pick(d, 0, 0.1, 0.3),
+	d := s.newDice("world")
+	s.disturbances = disturbances{
+		broken: pickRandom(d, 0, 0.02, 0.05, 0.1), death: pickRandom(d, 0, 0.005, 0.01, 0.03),
+		leak: pickRandom(d, 0, 0.1, 0.3), late: pickRandom(d, 0, 0.1, 0.3), keep: pickRandom(d, 0, 0.1, 0.3),
 		acts: d.IntN(8),
 	}
 	s.model = nastyWorld(d, seed)
@@ -68,19 +68,19 @@ func newSchedule(t *testing.T, seed uint64, owners func(*schedule, *rand.Rand)) 
 	t.Cleanup(s.sim.Close)
 	s.witness = newObserver(s)
 	s.admin, err = maas.New(maas.Config{
-		URL: "http://maas.example/MAAS", APIKey: s.sim.APIKey(), Transport: s.sim.RoundTripper(), Rand: half,
+		URL: "http://maas.example/MAAS", APIKey: s.sim.APIKey(), Transport: s.sim.RoundTripper(), Rand: alwaysHalf,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	owners(s, d)
-	s.note("world", "%d hosts, %+v, ledgers: %s", len(s.model.Hosts), s.weather, s.owners[0].book.kind)
+	s.note("world", "%d hosts, %+v, ledgers: %s", len(s.model.Hosts), s.disturbances, s.owners[0].ledger.kind)
 	return s
 }
 
-func half() float64 { return 0.5 }
+func alwaysHalf() float64 { return 0.5 }
 
-func pick[T any](d *rand.Rand, from ...T) T { return from[d.IntN(len(from))] }
+func pickRandom[T any](d *rand.Rand, from ...T) T { return from[d.IntN(len(from))] }
 
 // nastyWorld has few and small hosts, so that room is scarce.
 func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
@@ -98,36 +98,36 @@ func nastyWorld(d *rand.Rand, seed uint64) sim.Model {
 		})
 	}
 	m.Latency = sim.Latency{
-		Call: 7 * time.Millisecond, Compose: pick(d, 300*time.Millisecond, 1100*time.Millisecond),
+		Call: 7 * time.Millisecond, Compose: pickRandom(d, 300*time.Millisecond, 1100*time.Millisecond),
 		Commission: 6 * time.Second, Deploy: 6 * time.Second, Release: time.Second,
 		PowerOn: 2 * time.Second, PowerOff: time.Second,
 		Refresh: 400 * time.Millisecond, Delete: 150 * time.Millisecond,
 	}
 	// Only the engine keeps the hosts from being over-committed.
-	m.Nasty = sim.Nasty{Overcommit: true, SyncOverCompose: pick(d, 0, 0, 0.1), SyncInCompose: pick(d, 0, 0.1, 0.2)}
+	m.RandomFaults = sim.RandomFaults{Overcommit: true, SyncOverCompose: pickRandom(d, 0, 0, 0.1), SyncInCompose: pickRandom(d, 0, 0.1, 0.2)}
 	return m
 }
 
 // newOwners makes two owners, of one ledger or of one each, who agree on some
 // names.
 func (s *schedule) newOwners(d *rand.Rand) {
-	shared := newBook(s, "shared", d.IntN(4) == 0)
+	shared := newChaosLedger(s, "shared", d.IntN(4) == 0)
 	for _, name := range []string{"red", "blue"} {
 		s.owners = append(s.owners, s.newOwner(name, name, shared))
 	}
 	if d.IntN(3) == 0 {
 		for _, o := range s.owners {
-			o.book = newBook(s, o.name+"'s own", d.IntN(4) == 0)
+			o.ledger = newChaosLedger(s, o.name+"'s own", d.IntN(4) == 0)
 		}
 		shared.close()
 	}
 }
 
 // newOwner makes one whose keys begin with a prefix.
-func (s *schedule) newOwner(name, prefix string, b *book) *owner {
+func (s *schedule) newOwner(name, prefix string, b *chaosLedger) *owner {
 	o := &owner{
-		s: s, name: name, prefix: prefix, dice: s.dice("owner", name), book: b,
-		wishes: map[string]*wish{}, given: map[string]*wish{}, known: map[string]*memory{}, unmet: map[string]error{},
+		s: s, name: name, prefix: prefix, dice: s.newDice("owner", name), ledger: b,
+		wishes: map[string]*wish{}, droppedWishes: map[string]*wish{}, known: map[string]*knownVM{}, lastErrors: map[string]error{},
 	}
 	for n := range 2 {
 		o.names = append(o.names, fmt.Sprintf("%s-%d", name, n+1))
@@ -143,40 +143,40 @@ func (s *schedule) run() {
 	var nasty, busy sync.WaitGroup
 	nasty.Go(func() { s.operate(stop) })
 	nasty.Go(func() { s.loseLedgers(stop) })
-	if b := s.owners[0].book; b.service != nil {
+	if b := s.owners[0].ledger; b.service != nil {
 		nasty.Go(func() { b.restartService(stop) })
 	}
 	for _, o := range s.owners {
-		busy.Go(o.live)
+		busy.Go(o.runPrograms)
 	}
 	busy.Wait()
 	close(stop)
 	nasty.Wait()
-	s.calm()
+	s.endDisturbances()
 }
 
-// calm ends all nastiness, lets MAAS finish what it is at, and lets every owner
+// endDisturbances ends all nastiness, lets MAAS finish what it is at, and lets every owner
 // apply what he wants, one after the other and once more: what one gives up
 // another may have waited for.
-func (s *schedule) calm() {
+func (s *schedule) endDisturbances() {
 	s.note("world", "all is quiet from here on")
 	s.quiet.Store(true)
 	for _, h := range s.model.Hosts {
-		s.setLXD(h.Name, sim.OK)
+		s.setLXD(h.Name, sim.ConditionOK)
 	}
-	s.setRack(sim.OK)
-	s.must(s.sim.SetNasty(sim.Nasty{Overcommit: true}))
+	s.setRack(sim.ConditionOK)
+	s.checkNoError(s.sim.SetRandomFaults(sim.RandomFaults{Overcommit: true}))
 	time.Sleep(5 * time.Minute)
 	for range 3 {
 		for _, o := range s.owners {
-			o.begin(true).apply(time.Hour)
+			o.startProgram(true).apply(time.Hour)
 		}
 	}
 	time.Sleep(time.Minute)
-	s.witness.look()
+	s.witness.observeLXDs()
 }
 
-func (s *schedule) must(err error) {
+func (s *schedule) checkNoError(err error) {
 	if err != nil {
 		s.t.Error(err)
 	}
@@ -195,20 +195,20 @@ func (s *schedule) trace() string {
 	return strings.Join(s.events, "\n")
 }
 
-// wrong fails the test and says so in the trace.
-func (s *schedule) wrong(format string, what ...any) {
+// failSchedule fails the test and says so in the trace.
+func (s *schedule) failSchedule(format string, what ...any) {
 	s.t.Helper()
 	s.note("WRONG", format, what...)
 	s.t.Errorf(format, what...)
 }
 
-// begin starts the owner's program.
-func (o *owner) begin(calm bool) *life {
-	o.lives++
-	l := &life{s: o.s, owner: o, name: fmt.Sprintf("%s.%d", o.name, o.lives), calm: calm, nth: map[string]int{}}
-	l.begin(o.s.t, o.book)
+// startProgram starts the owner's program.
+func (o *owner) startProgram(calm bool) *programRun {
+	o.runs++
+	l := &programRun{s: o.s, owner: o, name: fmt.Sprintf("%s.%d", o.name, o.runs), undisturbed: calm, callCounts: map[string]int{}}
+	l.startEngine(o.s.t, o.ledger)
 	return l
 }
 
-var _ http.RoundTripper = (*life)(nil)
-var _ engine.Ledger = mortal{}
+var _ http.RoundTripper = (*programRun)(nil)
+var _ engine.Ledger = crashableLedger{}

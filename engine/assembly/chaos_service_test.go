@@ -32,22 +32,22 @@ type ledgerService struct {
 	authority *access.Authority
 	clients   map[string]remote.Config // by owner
 
-	mu     sync.Mutex
-	rows   *ledger.Ledger
-	server *http.Server // nil: none runs
-	door   *door
-	ended  chan struct{}
+	mu       sync.Mutex
+	rows     *ledger.Ledger
+	server   *http.Server // nil: none runs
+	listener *memoryListener
+	ended    chan struct{}
 }
 
 // newLedgerService makes one for owners and the prefixes of their keys. None runs yet.
 func newLedgerService(t *testing.T, owners map[string]string) *ledgerService {
-	v := &ledgerService{t: t, folder: scratch(t), clients: map[string]remote.Config{}}
+	v := &ledgerService{t: t, folder: makeScratchFolder(t), clients: map[string]remote.Config{}}
 	var err error
 	if v.authority, err = access.OpenAuthority(v.folder, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for name, prefix := range owners {
-		certificate, key, err := v.authority.Client(name, time.Now(), 24*time.Hour)
+		certificate, key, err := v.authority.IssueClient(name, time.Now(), 24*time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func (v *ledgerService) start(path string) *ledger.Ledger {
 	if v.server != nil {
 		return v.rows
 	}
-	rows, err := ledger.Open(context.Background(), path)
+	rows, err := ledger.OpenFile(context.Background(), path)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	pair, err := v.authority.Server([]string{"127.0.0.1"}, time.Now())
+	pair, err := v.authority.IssueServer([]string{"127.0.0.1"}, time.Now())
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func (v *ledgerService) start(path string) *ledger.Ledger {
 		handler = v.wrap(handler)
 	}
 	server := service.NewServer(handler, func() (*tls.Certificate, error) { return &pair, nil }, slog.New(slog.DiscardHandler))
-	listener, ended := newDoor(), make(chan struct{})
-	v.rows, v.server, v.door, v.ended = rows.Region(regionMark), server, listener, ended
+	listener, ended := newMemoryListener(), make(chan struct{})
+	v.rows, v.server, v.listener, v.ended = rows.Region(regionMark), server, listener, ended
 	go func() {
 		defer close(ended)
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -105,20 +105,20 @@ func (v *ledgerService) stop() {
 		v.t.Error(err)
 	}
 	<-v.ended
-	v.server, v.door = nil, nil
+	v.server, v.listener = nil, nil
 }
 
-// losing is a service that loses some requests before they are done, and some replies
+// loseRandomCalls is a service that loses some requests before they are done, and some replies
 // after it.
-func (s *schedule) losing(next http.Handler) http.Handler {
+func (s *schedule) loseRandomCalls(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	calls := map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		calls[r.URL.Path]++
-		dice := s.dice("ledger service", r.URL.Path, calls[r.URL.Path])
+		dice := s.newDice("ledger service", r.URL.Path, calls[r.URL.Path])
 		mu.Unlock()
-		if s.quiet.Load() || dice.Float64() >= s.weather.broken {
+		if s.quiet.Load() || dice.Float64() >= s.disturbances.broken {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -133,7 +133,7 @@ func (s *schedule) losing(next http.Handler) http.Handler {
 // DialContext implements remote.Dialer.
 func (v *ledgerService) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	v.mu.Lock()
-	to := v.door
+	to := v.listener
 	v.mu.Unlock()
 	if to == nil {
 		return nil, errReset
@@ -141,24 +141,24 @@ func (v *ledgerService) DialContext(ctx context.Context, _, _ string) (net.Conn,
 	return to.dial(ctx)
 }
 
-// serviceOfAll is what is away then.
-const serviceOfAll = "the ledger service"
+// ledgerServiceName is what is away then.
+const ledgerServiceName = "the ledger service"
 
 // restartService ends the service at random times, and starts it again at once or later
 // than its clients wait for it.
-func (b *book) restartService(stop <-chan struct{}) {
-	d := b.s.dice("restarts of the ledger service")
+func (b *chaosLedger) restartService(stop <-chan struct{}) {
+	d := b.s.newDice("restarts of the ledger service")
 	for range d.IntN(6) {
 		if !b.s.pause(stop, time.Duration(d.IntN(60_000))*time.Millisecond) {
 			return
 		}
 		b.s.note("world", "the ledger service dies")
 		b.s.witness.count(func(f *figures) { f.restarts++ })
-		b.s.witness.turned(serviceOfAll, false)
+		b.s.witness.noteReachability(ledgerServiceName, false)
 		b.service.stop()
-		b.s.pause(stop, pick(d, 0, time.Second, 10*time.Second, time.Duration(d.IntN(90))*time.Second))
+		b.s.pause(stop, pickRandom(d, 0, time.Second, 10*time.Second, time.Duration(d.IntN(90))*time.Second))
 		b.reopen()
-		b.s.witness.turned(serviceOfAll, true)
+		b.s.witness.noteReachability(ledgerServiceName, true)
 		b.s.note("world", "the ledger service is back")
 	}
 }
@@ -167,8 +167,8 @@ func (b *book) restartService(stop <-chan struct{}) {
 // keys name a management cluster, a namespace and a cluster. All use one service.
 func (s *schedule) newServiceOwners() {
 	prefixes := map[string]string{"red": "red", "blue": "blue", "manager": "5f7a1c1e-6f0c-4f43-9d3d-0d8a5b8f2f11"}
-	shared := &book{s: s, kind: "a service", users: map[*life]bool{}, dir: scratch(s.t), service: newLedgerService(s.t, prefixes)}
-	shared.service.wrap = s.losing
+	shared := &chaosLedger{s: s, kind: "a service", users: map[*programRun]bool{}, dir: makeScratchFolder(s.t), service: newLedgerService(s.t, prefixes)}
+	shared.service.wrap = s.loseRandomCalls
 	shared.path = filepath.Join(shared.dir, "0.db")
 	shared.open()
 	s.t.Cleanup(shared.close)
@@ -181,16 +181,18 @@ func (s *schedule) newServiceOwners() {
 	}
 }
 
-// door is a listener in memory.
-type door struct {
+// memoryListener is a listener in memory.
+type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newDoor() *door { return &door{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func newMemoryListener() *memoryListener {
+	return &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
 
-func (d *door) Accept() (net.Conn, error) {
+func (d *memoryListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-d.conns:
 		return conn, nil
@@ -199,17 +201,17 @@ func (d *door) Accept() (net.Conn, error) {
 	}
 }
 
-func (d *door) Close() error {
+func (d *memoryListener) Close() error {
 	d.once.Do(func() { close(d.closed) })
 	return nil
 }
 
-func (d *door) Addr() net.Addr { return &net.TCPAddr{} }
+func (d *memoryListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // dial connects with whoever accepts.
-func (d *door) dial(ctx context.Context) (net.Conn, error) {
+func (d *memoryListener) dial(ctx context.Context) (net.Conn, error) {
 	one, other := net.Pipe()
-	client, server := buffered(one), buffered(other)
+	client, server := newBufferedConn(one), newBufferedConn(other)
 	var err error
 	select {
 	case d.conns <- server:
@@ -231,13 +233,13 @@ type bufferedConn struct {
 	once   sync.Once
 }
 
-func buffered(conn net.Conn) *bufferedConn {
+func newBufferedConn(conn net.Conn) *bufferedConn {
 	b := &bufferedConn{Conn: conn, queue: make(chan []byte, 1024), closed: make(chan struct{})}
-	go b.carry()
+	go b.forwardWrites()
 	return b
 }
 
-func (b *bufferedConn) carry() {
+func (b *bufferedConn) forwardWrites() {
 	for {
 		select {
 		case text := <-b.queue:

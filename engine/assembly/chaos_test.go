@@ -87,7 +87,7 @@ func runSchedules(t *testing.T, runs int, repeat string, owners func(*schedule, 
 			synctest.Test(t, func(t *testing.T) {
 				s := newSchedule(t, seed, owners)
 				s.run()
-				s.judge()
+				s.checkOutcome()
 				mu.Lock()
 				defer mu.Unlock()
 				all.add(s.witness.figures)

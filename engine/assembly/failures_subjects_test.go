@@ -20,14 +20,14 @@ type subject struct {
 	// ref is what a front end knows before the object is there.
 	ref   engine.Ref
 	model func() sim.Model
-	// set prepares the scene; nil: the model is enough.
-	set func(*testing.T, testMAAS)
+	// prepare prepares the scene; nil: the model is enough.
+	prepare func(*testing.T, testMAAS)
 	// create applies the spec as a front end does; the system id is what it
 	// learned, also beside an error.
 	create func(process, engine.Ref) (systemID string, err error)
 	delete func(process, engine.Ref) error
-	// one and none judge: there is exactly one, as wanted, or nothing of it.
-	one, none func(*testing.T, testMAAS)
+	// wantObject and none judge: there is exactly one, as wanted, or nothing of it.
+	wantObject, wantNothing func(*testing.T, testMAAS)
 	// once is the call that must not take effect twice.
 	once string
 	// http: also over sockets, which one way to make each kind is enough for.
@@ -41,24 +41,24 @@ type subject struct {
 
 func vmSubject(name string, spec engine.VMSpec) subject {
 	return subject{
-		kind: "VM", name: name, ref: unborn, model: world, rows: true, once: "POST vm-hosts/{id}/ compose",
+		kind: "VM", name: name, ref: newVMRef, model: world, rows: true, once: "POST vm-hosts/{id}/ compose",
 		create: func(p process, ref engine.Ref) (string, error) {
-			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
+			vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
 			return vm.SystemID, err
 		},
-		delete: process.delete, one: func(t *testing.T, r testMAAS) { t.Helper(); r.wantOne(t) }, none: func(t *testing.T, r testMAAS) { t.Helper(); r.wantNone(t) },
+		delete: process.delete, wantObject: func(t *testing.T, r testMAAS) { t.Helper(); r.wantOne(t) }, wantNothing: func(t *testing.T, r testMAAS) { t.Helper(); r.wantNone(t) },
 	}
 }
 
 func machineSubject(name string, spec engine.MachineSpec) subject {
 	return subject{
-		kind: "Machine", name: name, ref: unallocated, model: metalWorld, once: "POST machines/{id}/ deploy",
+		kind: "Machine", name: name, ref: newMachineRef, model: metalWorld, once: "POST machines/{id}/ deploy",
 		create: func(p process, ref engine.Ref) (string, error) {
-			m, err := p.machine(ref, spec)
+			m, err := p.applyMachine(ref, spec)
 			return m.SystemID, err
 		},
 		delete: process.release,
-		one: func(t *testing.T, r testMAAS) {
+		wantObject: func(t *testing.T, r testMAAS) {
 			t.Helper()
 			ours := "small"
 			if slices.Equal(r.acquired(), []string{"tagged"}) { // it suits, too: the call of one that died still had the other
@@ -66,18 +66,18 @@ func machineSubject(name string, spec engine.MachineSpec) subject {
 			}
 			r.wantMachine(t, ours, nil)
 		},
-		none: func(t *testing.T, r testMAAS) { t.Helper(); r.wantNoMachine(t, nil) },
+		wantNothing: func(t *testing.T, r testMAAS) { t.Helper(); r.wantNoMachine(t, nil) },
 	}
 }
 
 func hostSubject(name string, spec func() engine.HostSpec) subject {
 	return subject{
-		kind: "Host", name: name, ref: unregistered, model: hostWorld, once: "POST vm-hosts/", set: func(t *testing.T, r testMAAS) { r.operated(t) },
+		kind: "Host", name: name, ref: newHostRef, model: hostWorld, once: "POST vm-hosts/", prepare: func(t *testing.T, r testMAAS) { r.deployByOperator(t) },
 		create: func(p process, ref engine.Ref) (string, error) {
-			h, err := p.host(ref, spec())
+			h, err := p.applyHost(ref, spec())
 			return h.Machine.SystemID, err
 		},
-		delete: process.dissolve,
+		delete: process.deleteHost,
 	}
 }
 
@@ -85,13 +85,13 @@ func hostSubject(name string, spec func() engine.HostSpec) subject {
 func bondedSubject() subject {
 	s := hostSubject("Bonded", bondedHost)
 	s.model = bondedWorld
-	s.set = func(t *testing.T, r testMAAS) { r.operated(t); r.tagged(t) }
-	s.one = func(t *testing.T, r testMAAS) {
+	s.prepare = func(t *testing.T, r testMAAS) { r.deployByOperator(t); r.makeTaggedSubnet(t) }
+	s.wantObject = func(t *testing.T, r testMAAS) {
 		t.Helper()
 		r.wantHost(t, "m1")
 		r.wantNICs(t, "eth0 physical", "eth1 physical", "bond0 bond eth0+eth1", "bond0.100 vlan bond0 static", "br0 bridge bond0 *")
 	}
-	s.none = func(t *testing.T, r testMAAS) {
+	s.wantNothing = func(t *testing.T, r testMAAS) {
 		t.Helper()
 		r.wantNoHost(t)
 		r.wantNICs(t, "eth0 physical auto", "eth1 physical link_up")
@@ -103,11 +103,11 @@ func bondedSubject() subject {
 }
 
 func subjects() []subject {
-	placed := wanted()
+	placed := webVMSpec()
 	placed.Host, placed.Placement = "", engine.Placement{Group: "web"}
 	placed.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr("10.77.0.42")}}
-	vm, spread := vmSubject("Named", wanted()), vmSubject("Placed", placed)
-	spread.one = func(t *testing.T, r testMAAS) {
+	vm, spread := vmSubject("Named", webVMSpec()), vmSubject("Placed", placed)
+	spread.wantObject = func(t *testing.T, r testMAAS) {
 		t.Helper()
 		r.wantOne(t)
 		if links := r.links(t, "web-1"); len(links) != 1 || !slices.Equal(links[r.nicName(t, "web-1")], []string{"static"}) {
@@ -118,18 +118,18 @@ func subjects() []subject {
 	selected := machineSubject("Selected", engine.MachineSpec{Deploy: noble()})
 	adopted := machineSubject("Adopted", engine.MachineSpec{Machine: "busy", Adopt: true})
 	adopted.once, adopted.named = "", "busy"
-	adopted.one = func(t *testing.T, r testMAAS) { t.Helper(); r.wantMachine(t, "", []string{"busy"}) }
+	adopted.wantObject = func(t *testing.T, r testMAAS) { t.Helper(); r.wantMachine(t, "", []string{"busy"}) }
 
-	fixed := machineSubject("Fixed", pinned("small", "10.77.0.42"))
+	fixed := machineSubject("Fixed", fixedAddressMachine("small", "10.77.0.42"))
 	fixed.named = "small"
-	fixed.one = func(t *testing.T, r testMAAS) {
+	fixed.wantObject = func(t *testing.T, r testMAAS) {
 		t.Helper()
 		r.wantMachine(t, "small", nil)
 		if links := r.links(t, "small")[r.nicName(t, "small")]; !slices.Equal(links, []string{"static"}) {
 			t.Errorf("small has the links %v, want a fixed address", links)
 		}
 	}
-	fixed.none = func(t *testing.T, r testMAAS) {
+	fixed.wantNothing = func(t *testing.T, r testMAAS) {
 		t.Helper()
 		r.wantNoMachine(t, nil)
 		if links := r.links(t, "small")[r.nicName(t, "small")]; !slices.Equal(links, []string{"auto"}) || r.machine(t, "small").Description != "" {
@@ -138,13 +138,13 @@ func subjects() []subject {
 	}
 
 	metal, server, run := hostSubject("Metal", metalHost), hostSubject("Server", serverHost), hostSubject("Adopted", adoptedHost)
-	metal.one = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "m1") }
-	metal.none = func(t *testing.T, r testMAAS) { t.Helper(); r.wantNoHost(t) }
-	server.one = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "hv9") }
-	server.none = metal.none
+	metal.wantObject = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "m1") }
+	metal.wantNothing = func(t *testing.T, r testMAAS) { t.Helper(); r.wantNoHost(t) }
+	server.wantObject = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "hv9") }
+	server.wantNothing = metal.wantNothing
 	run.named = "run"
-	run.one = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "run") }
-	run.none = metal.none
+	run.wantObject = func(t *testing.T, r testMAAS) { t.Helper(); r.wantHost(t, "run") }
+	run.wantNothing = metal.wantNothing
 	vm.http, selected.http, metal.http = true, true, true
 	return []subject{vm, spread, selected, fixed, adopted, metal, bondedSubject(), server, run}
 }

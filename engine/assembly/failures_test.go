@@ -38,13 +38,13 @@ func TestFailEverywhere(t *testing.T) {
 		run := func(name string, in runner, workers int, survivable []breakage) {
 			t.Run(s.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				f := failures{subject: s, in: in, survivable: survivable, sample: workers > 1, broken: n.(*atomic.Int64)}
+				f := failureRun{subject: s, in: in, survivable: survivable, sample: workers > 1, broken: n.(*atomic.Int64)}
 				f.run(t, workers)
 			})
 		}
-		run("InMemory", inBubbles, 1, append(hanging, survivable...))
+		run("InMemory", inBubbles, 1, append(hangBreakages, survivableBreakages...))
 		if s.http {
-			run("HTTP", overSockets, 128, survivable)
+			run("HTTP", overSockets, 128, survivableBreakages)
 		}
 	}
 }
@@ -55,9 +55,9 @@ type runner func(t *testing.T, s subject, f func(*testing.T, testMAAS))
 func inBubbles(t *testing.T, s subject, f func(*testing.T, testMAAS)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := hostRegion(t, inMemoryOf(t, s.model()))
-		r.patience = time.Hour
-		if s.set != nil {
-			s.set(t, r)
+		r.processTimeout = time.Hour
+		if s.prepare != nil {
+			s.prepare(t, r)
 		}
 		f(t, r)
 	})
@@ -65,15 +65,15 @@ func inBubbles(t *testing.T, s subject, f func(*testing.T, testMAAS)) {
 
 func overSockets(t *testing.T, s subject, f func(*testing.T, testMAAS)) {
 	r := hostRegion(t, overHTTP(t, s.model()))
-	r.patience = 6 * time.Minute
-	if s.set != nil {
-		s.set(t, r)
+	r.processTimeout = 6 * time.Minute
+	if s.prepare != nil {
+		s.prepare(t, r)
 	}
 	f(t, r)
 }
 
-// failures breaks the calls of one subject in one kind of region.
-type failures struct {
+// failureRun breaks the calls of one subject in one kind of region.
+type failureRun struct {
 	subject
 	in         runner
 	survivable []breakage
@@ -92,7 +92,7 @@ type operation struct {
 
 // run breaks everything, with so many workers. A test's own parallelism would
 // leave the processors idle, for over HTTP a case mostly waits.
-func (f failures) run(t *testing.T, workers int) {
+func (f failureRun) run(t *testing.T, workers int) {
 	var pool sync.WaitGroup
 	queue := make(chan func())
 	for range workers {
@@ -107,12 +107,12 @@ func (f failures) run(t *testing.T, workers int) {
 			// Runs differ a little in how reads fall together, so a number more
 			// is tried; one beyond the last call breaks nothing, and does not
 			// count.
-			calls, writes := o.calls(b)
+			calls, writes := o.countCalls(b)
 			for nth := 1; nth <= calls+1; nth++ {
-				if f.sample && !writes(nth) && i != o.read(nth) {
+				if f.sample && !writes(nth) && i != o.breakageOfRead(nth) {
 					continue
 				}
-				queue <- func() { f.one(t, o, b, nth) }
+				queue <- func() { f.breakOneCall(t, o, b, nth) }
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (f failures) run(t *testing.T, workers int) {
 	pool.Wait()
 }
 
-func (f failures) one(t *testing.T, o operation, b breakage, nth int) {
+func (f failureRun) breakOneCall(t *testing.T, o operation, b breakage, nth int) {
 	t.Run(fmt.Sprintf("%s/%s/%d", o.name, b.name, nth), func(t *testing.T) {
 		f.in(t, f.subject, func(t *testing.T, r testMAAS) {
 			hit := o.try(t, r, nth, b)
@@ -134,8 +134,8 @@ func (f failures) one(t *testing.T, o operation, b breakage, nth int) {
 	})
 }
 
-// calls counts those that can break in a way, and tells which of them write.
-func (o operation) calls(b breakage) (n int, writes func(nth int) bool) {
+// countCalls counts those that can break in a way, and tells which of them write.
+func (o operation) countCalls(b breakage) (n int, writes func(nth int) bool) {
 	var methods []string
 	for _, method := range o.call {
 		if method != http.MethodGet || !b.writesOnly() {
@@ -145,9 +145,9 @@ func (o operation) calls(b breakage) (n int, writes func(nth int) bool) {
 	return len(methods), func(nth int) bool { return nth > len(methods) || methods[nth-1] != http.MethodGet }
 }
 
-// read chooses the way in which the nth call is broken, if it only reads and
+// breakageOfRead chooses the way in which the nth call is broken, if it only reads and
 // has to do with one.
-func (o operation) read(nth int) int {
+func (o operation) breakageOfRead(nth int) int {
 	var ways []int
 	for i, b := range o.with {
 		if !b.writesOnly() {
@@ -157,84 +157,84 @@ func (o operation) read(nth int) int {
 	return ways[nth%len(ways)]
 }
 
-func (f failures) operations(t *testing.T) []operation {
-	creating, deleting := f.calls(t)
+func (f failureRun) operations(t *testing.T) []operation {
+	creating, deleting := f.recordCalls(t)
 	t.Logf("a create makes %d calls, a delete %d", len(creating), len(deleting))
 	list := []operation{
-		{"Create", creating, f.survivable, f.survive},
-		{"CreateCancelled", creating, interrupting, f.goOn},
-		{"CreateDies", creating, deadly, f.again(sameRows)},
-		{"CreateDiesThenDelete", creating, deadly, f.createThenDelete},
-		{"CreateCancelledThenDelete", creating, interrupting, f.createThenDelete},
+		{"Create", creating, f.survivable, f.createSurviving},
+		{"CreateCancelled", creating, cancelBreakages, f.createAfterCancel},
+		{"CreateDies", creating, deadlyBreakages, f.createAfterDeath(sameRows)},
+		{"CreateDiesThenDelete", creating, deadlyBreakages, f.createThenDelete},
+		{"CreateCancelledThenDelete", creating, cancelBreakages, f.createThenDelete},
 		{"Delete", deleting, f.survivable, f.deleteOnce},
-		{"DeleteCancelled", deleting, interrupting, f.deleteAgain(sameRows)},
-		{"DeleteDies", deleting, deadly, f.deleteAgain(sameRows)},
+		{"DeleteCancelled", deleting, cancelBreakages, f.deleteAgain(sameRows)},
+		{"DeleteDies", deleting, deadlyBreakages, f.deleteAgain(sameRows)},
 	}
 	if f.rows {
 		list = append(list,
-			operation{"CreateDiesEmptyLedger", creating, deadly, f.again(emptyRows)},
-			operation{"CreateDiesYesterdaysLedger", creating, deadly, f.again(yesterdaysRows)},
-			operation{"DeleteDiesEmptyLedger", deleting, deadly, f.deleteAgain(emptyRows)},
-			operation{"DeleteDiesYesterdaysLedger", deleting, deadly, f.deleteAgain(yesterdaysRows)},
+			operation{"CreateDiesEmptyLedger", creating, deadlyBreakages, f.createAfterDeath(emptyRows)},
+			operation{"CreateDiesYesterdaysLedger", creating, deadlyBreakages, f.createAfterDeath(yesterdaysRows)},
+			operation{"DeleteDiesEmptyLedger", deleting, deadlyBreakages, f.deleteAgain(emptyRows)},
+			operation{"DeleteDiesYesterdaysLedger", deleting, deadlyBreakages, f.deleteAgain(yesterdaysRows)},
 		)
 	}
 	return list
 }
 
-// calls are the methods of the calls of a create and a delete that nothing
+// recordCalls are the methods of the calls of a create and a delete that nothing
 // breaks.
-func (f failures) calls(t *testing.T) (creating, deleting []string) {
+func (f failureRun) recordCalls(t *testing.T) (creating, deleting []string) {
 	inBubbles(t, f.subject, func(t *testing.T, r testMAAS) {
 		p := r.start(t, newRows(), 0, breakage{})
 		id, err := f.create(p, f.ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.subject.one(t, r)
+		f.subject.wantObject(t, r)
 		q := r.start(t, newRows(), 0, breakage{})
-		if err := f.delete(q, f.known(id)); err != nil {
+		if err := f.delete(q, f.refOf(id)); err != nil {
 			t.Fatal(err)
 		}
-		f.gone(t, r)
+		f.wantGone(t, r)
 		creating, deleting = p.breaker.sent, q.breaker.sent
 	})
 	return creating, deleting
 }
 
-// known is what a front end knows of an object with a system id.
-func (f failures) known(systemID string) engine.Ref {
+// refOf is what a front end knows of an object with a system id.
+func (f failureRun) refOf(systemID string) engine.Ref {
 	ref := f.ref
 	ref.SystemID = systemID
 	return ref
 }
 
-// gone lets what is under way end, and wants nothing left.
-func (f failures) gone(t *testing.T, r testMAAS) {
+// wantGone lets what is under way end, and wants nothing left.
+func (f failureRun) wantGone(t *testing.T, r testMAAS) {
 	t.Helper()
-	r.calm()
-	f.none(t, r)
+	r.letAllEnd()
+	f.wantNothing(t, r)
 }
 
-// calm lets what is under way end.
-func (r testMAAS) calm() {
+// letAllEnd lets what is under way end.
+func (r testMAAS) letAllEnd() {
 	if r.interval == 0 {
 		time.Sleep(10 * time.Minute)
 	}
 	r.sim.Settle()
 }
 
-func (f failures) survive(t *testing.T, r testMAAS, nth int, with breakage) string {
+func (f failureRun) createSurviving(t *testing.T, r testMAAS, nth int, with breakage) string {
 	p := r.start(t, newRows(), nth, with)
 	if _, err := f.create(p, f.ref); err != nil {
 		t.Errorf("create: %v", err)
 	}
-	f.subject.one(t, r)
+	f.subject.wantObject(t, r)
 	f.wantOnce(t, r)
-	return p.breaker.broken()
+	return p.breaker.brokenCall()
 }
 
 // wantOnce checks that the call which must not be repeated took effect once.
-func (f failures) wantOnce(t *testing.T, r testMAAS) {
+func (f failureRun) wantOnce(t *testing.T, r testMAAS) {
 	t.Helper()
 	n := 0
 	for _, c := range r.sim.Journal().Calls {
@@ -247,20 +247,20 @@ func (f failures) wantOnce(t *testing.T, r testMAAS) {
 	}
 }
 
-// goOn is a create whose ctx ended, followed by one that knows what the first
+// createAfterCancel is a create whose ctx ended, followed by one that knows what the first
 // has learned.
-func (f failures) goOn(t *testing.T, r testMAAS, nth int, with breakage) string {
+func (f failureRun) createAfterCancel(t *testing.T, r testMAAS, nth int, with breakage) string {
 	rows := newRows()
 	p := r.start(t, rows, nth, with)
 	id, err := f.create(p, f.ref)
 	if err != nil {
-		if _, err = f.create(r.start(t, rows, 0, breakage{}), f.known(id)); err != nil {
+		if _, err = f.create(r.start(t, rows, 0, breakage{}), f.refOf(id)); err != nil {
 			t.Errorf("the create after it: %v", err)
 		}
 	}
-	f.subject.one(t, r)
+	f.subject.wantObject(t, r)
 	f.wantOnce(t, r)
-	return p.breaker.broken()
+	return p.breaker.brokenCall()
 }
 
 // history is a ledger, and what is left of it after a death.
@@ -290,7 +290,7 @@ func yesterdaysRows(t *testing.T) (engine.Ledger, func(), func() engine.Ledger) 
 		}
 	}
 	open := func(path string) engine.Ledger {
-		rows, err := ledger.Open(t.Context(), path)
+		rows, err := ledger.OpenFile(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,10 +302,10 @@ func yesterdaysRows(t *testing.T) (engine.Ledger, func(), func() engine.Ledger) 
 	return rows, save, func() engine.Ledger { return open(filepath.Join(folder, fmt.Sprint("copy", copies, ".db"))) }
 }
 
-// again lets a create die and starts another one, as a user would. One death
+// createAfterDeath lets a create die and starts another one, as a user would. One death
 // cannot be resumed without a ledger: the one after the last call, which leaves
 // a finished object that could be anyone's. It must be named.
-func (f failures) again(begin history) func(*testing.T, testMAAS, int, breakage) string {
+func (f failureRun) createAfterDeath(begin history) func(*testing.T, testMAAS, int, breakage) string {
 	return func(t *testing.T, r testMAAS, nth int, with breakage) string {
 		rows, _, after := begin(t)
 		p := r.start(t, rows, nth, with)
@@ -317,11 +317,11 @@ func (f failures) again(begin history) func(*testing.T, testMAAS, int, breakage)
 		case err != nil:
 			t.Errorf("the create after it: %v (the first: %v)", err, died)
 		}
-		f.subject.one(t, r)
+		f.subject.wantObject(t, r)
 		if rest == rows {
 			f.wantOnce(t, r)
 		}
-		return p.breaker.broken()
+		return p.breaker.brokenCall()
 	}
 }
 
@@ -335,7 +335,7 @@ func hintOf(err error) string {
 
 // createThenDelete ends a create in the middle, and then deletes what it has
 // left; the caller may have learned the system id or not.
-func (f failures) createThenDelete(t *testing.T, r testMAAS, nth int, with breakage) string {
+func (f failureRun) createThenDelete(t *testing.T, r testMAAS, nth int, with breakage) string {
 	rows := newRows()
 	p := r.start(t, rows, nth, with)
 	id, _ := f.create(p, f.ref)
@@ -345,42 +345,42 @@ func (f failures) createThenDelete(t *testing.T, r testMAAS, nth int, with break
 	case with.deadly:
 		id = ""
 	}
-	if err := f.delete(r.start(t, rows, 0, breakage{}), f.known(id)); err != nil {
+	if err := f.delete(r.start(t, rows, 0, breakage{}), f.refOf(id)); err != nil {
 		t.Errorf("the delete after it: %v", err)
 	}
-	f.gone(t, r)
-	return p.breaker.broken()
+	f.wantGone(t, r)
+	return p.breaker.brokenCall()
 }
 
-func (f failures) deleteOnce(t *testing.T, r testMAAS, nth int, with breakage) string {
+func (f failureRun) deleteOnce(t *testing.T, r testMAAS, nth int, with breakage) string {
 	rows := newRows()
-	ref := f.existing(t, r, rows, nil)
+	ref := f.makeObject(t, r, rows, nil)
 	p := r.start(t, rows, nth, with)
 	if err := f.delete(p, ref); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	f.gone(t, r)
-	return p.breaker.broken()
+	f.wantGone(t, r)
+	return p.breaker.brokenCall()
 }
 
 // deleteAgain lets a delete end in the middle, and starts another one.
-func (f failures) deleteAgain(begin history) func(*testing.T, testMAAS, int, breakage) string {
+func (f failureRun) deleteAgain(begin history) func(*testing.T, testMAAS, int, breakage) string {
 	return func(t *testing.T, r testMAAS, nth int, with breakage) string {
 		rows, pending, after := begin(t)
-		ref := f.existing(t, r, rows, pending)
+		ref := f.makeObject(t, r, rows, pending)
 		p := r.start(t, rows, nth, with)
 		f.delete(p, ref) //nolint:errcheck // it dies
 		if err := f.delete(r.start(t, after(), 0, breakage{}), ref); err != nil {
 			t.Errorf("the delete after it: %v", err)
 		}
-		f.gone(t, r)
-		return p.breaker.broken()
+		f.wantGone(t, r)
+		return p.breaker.brokenCall()
 	}
 }
 
-// existing makes the object and returns what a front end knows of it. pending
+// makeObject makes the object and returns what a front end knows of it. pending
 // is called while its compose is under way.
-func (f failures) existing(t *testing.T, r testMAAS, rows engine.Ledger, pending func()) engine.Ref {
+func (f failureRun) makeObject(t *testing.T, r testMAAS, rows engine.Ledger, pending func()) engine.Ref {
 	t.Helper()
 	p := r.start(t, rows, 0, breakage{})
 	p.breaker.compose = pending
@@ -388,5 +388,5 @@ func (f failures) existing(t *testing.T, r testMAAS, rows engine.Ledger, pending
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.known(id)
+	return f.refOf(id)
 }

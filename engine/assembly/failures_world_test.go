@@ -18,14 +18,14 @@ import (
 
 // testMAAS is a simulated MAAS and the way to it.
 type testMAAS struct {
-	sim           *sim.Sim
-	url           string
-	patience      time.Duration // of a process, until it ends by itself; zero: without end
-	transport     func() http.RoundTripper
-	composeWindow time.Duration
-	interval      time.Duration
-	probe         engine.Probe   // of the processes that start; may be nil
-	shared        *region.Region // by the engines that start; nil: each is a process of its own
+	sim            *sim.Sim
+	url            string
+	processTimeout time.Duration // of a process, until it ends by itself; zero: without end
+	transport      func() http.RoundTripper
+	composeWindow  time.Duration
+	interval       time.Duration
+	probe          engine.Probe   // of the processes that start; may be nil
+	shared         *region.Region // by the engines that start; nil: each is a process of its own
 }
 
 func world() sim.Model {
@@ -77,7 +77,7 @@ func overHTTP(t *testing.T, m sim.Model) testMAAS {
 		Deploy: 30 * time.Millisecond, Release: 10 * time.Millisecond,
 		FirstBoot: time.Millisecond, Inventory: 5 * time.Millisecond,
 	}
-	s := sim.Start(t, m)
+	s := sim.StartServer(t, m)
 	return testMAAS{
 		sim: s.Sim, url: s.URL,
 		transport:     func() http.RoundTripper { return http.DefaultTransport },
@@ -96,8 +96,8 @@ type process struct {
 func (r testMAAS) start(t *testing.T, rows engine.Ledger, nth int, with breakage) process {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
-	if r.patience > 0 {
-		ctx, die = context.WithTimeout(t.Context(), r.patience)
+	if r.processTimeout > 0 {
+		ctx, die = context.WithTimeout(t.Context(), r.processTimeout)
 	}
 	t.Cleanup(die)
 	b := &breaker{next: r.transport(), nth: nth, with: with, die: die}
@@ -122,7 +122,7 @@ func (r testMAAS) start(t *testing.T, rows engine.Ledger, nth int, with breakage
 
 const vmKey = engine.Key("default/web-1")
 
-func wanted() engine.VMSpec {
+func webVMSpec() engine.VMSpec {
 	return engine.VMSpec{
 		Name: "web-1", Host: "lxd1", Cores: 2, MemoryMiB: 2048,
 		Disks: []engine.Disk{{Name: "root", SizeGB: 8}}, Tags: []string{"web"},
@@ -132,17 +132,17 @@ func wanted() engine.VMSpec {
 
 // create applies the spec as a front end does.
 func (p process) create(ref engine.Ref) (engine.VM, error) {
-	return engine.Wait(p.ctx, p.engine.VMs.Steps(ref, wanted()))
+	return engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, webVMSpec()))
 }
 
 func (p process) delete(ref engine.Ref) error {
-	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	_, err := engine.WaitUntilDone(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		return p.engine.VMs.Delete(ctx, ref)
 	})
 	return err
 }
 
-var unborn = engine.Ref{Key: vmKey, Name: "web-1"}
+var newVMRef = engine.Ref{Key: vmKey, Name: "web-1"}
 
 // wantOne checks that there is one VM, deployed, of the wanted size, and marked
 // as finished.
@@ -167,8 +167,8 @@ func (r testMAAS) wantOne(t *testing.T) {
 	t.Errorf("MAAS does not know the instance %+v", instances[0])
 }
 
-// composes counts the composes that reached MAAS.
-func (r testMAAS) composes() int {
+// countComposes counts the composes that reached MAAS.
+func (r testMAAS) countComposes() int {
 	return r.sim.Journal().Count("POST vm-hosts/{id}/ compose")
 }
 

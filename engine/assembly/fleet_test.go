@@ -17,13 +17,13 @@ func TestFleet(t *testing.T) {
 		rows := ledger.NewMemory(nil)
 		p := r.start(t, rows, 0, breakage{})
 		for _, name := range []string{"b", "a", "c"} {
-			if _, err := p.apply(placed(name, engine.Placement{Zone: "az1"})); err != nil {
+			if _, err := p.applyVM(smallVM(name, engine.Placement{Zone: "az1"})); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r.sim.EditMachine(r.machine(t, "c").SystemID, sim.MachineEdit{Description: ptr("mine, by hand")}) //nolint:errcheck // it is there
 		// A VM that is promised and not yet made.
-		tag, err := rows.Tag(t.Context())
+		tag, err := rows.CurrentTag(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,11 @@ func TestMovedVMIsFollowed(t *testing.T) {
 				var old string
 				time.AfterFunc(4*time.Second, func() {
 					old = r.machine(t, "web-1").SystemID
-					if err := r.sim.Fail(old, "no disk"); err != nil {
+					if err := r.sim.FailMachine(old, "no disk"); err != nil {
 						t.Error(err)
 					}
 				})
-				vm, err := p.apply(placed("web-1", engine.Placement{}))
+				vm, err := p.applyVM(smallVM("web-1", engine.Placement{}))
 				if err != nil || vm.SystemID == old || old == "" {
 					t.Fatal(vm.SystemID, old, err)
 				}
@@ -56,9 +56,9 @@ func TestMovedVMIsFollowed(t *testing.T) {
 func TestLeaksAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 8, 4, "az1")
-		r.sim.SetNasty(sim.Nasty{LeakCompose: 1})
+		r.sim.SetRandomFaults(sim.RandomFaults{LeakCompose: 1})
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		if _, err := p.apply(placed("web-1", engine.Placement{})); err == nil {
+		if _, err := p.applyVM(smallVM("web-1", engine.Placement{})); err == nil {
 			t.Error("nothing failed, so this test shows nothing")
 		}
 		if n := len(r.sim.Instances()); n > 3 {
@@ -72,10 +72,10 @@ func TestLeaksAreFew(t *testing.T) {
 func TestLeakIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
-		r.sim.SetNasty(sim.Nasty{LeakCompose: 1})
+		r.sim.SetRandomFaults(sim.RandomFaults{LeakCompose: 1})
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		time.AfterFunc(1*time.Second, func() { r.sim.SetNasty(sim.Nasty{}) })
-		vm, err := p.apply(placed("web-1", engine.Placement{}))
+		time.AfterFunc(1*time.Second, func() { r.sim.SetRandomFaults(sim.RandomFaults{}) })
+		vm, err := p.applyVM(smallVM("web-1", engine.Placement{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestDeletedMembersDoNotCount(t *testing.T) {
 		az := map[string]string{"lxd1": "az1", "lxd2": "az2"}
 		in := map[string][]engine.VM{}
 		for i := range 3 {
-			vm, err := p.apply(placed(fmt.Sprint("a", i), g))
+			vm, err := p.applyVM(smallVM(fmt.Sprint("a", i), g))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestDeletedMembersDoNotCount(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		vm, err := p.apply(placed("b", g))
+		vm, err := p.applyVM(smallVM("b", g))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestReservationsWaitForTheirTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		s.SetNasty(sim.Nasty{Overcommit: true})
+		s.SetRandomFaults(sim.RandomFaults{Overcommit: true})
 		r := testMAAS{sim: s, url: "http://maas.example/MAAS", transport: s.RoundTripper}
 		rows := ledger.NewMemory(nil)
 		p := r.start(t, rows, 0, breakage{})
@@ -148,7 +148,7 @@ func TestReservationsWaitForTheirTurn(t *testing.T) {
 		var mu sync.Mutex
 		for i := range vms {
 			wg.Go(func() {
-				_, err := p.apply(placed(fmt.Sprint("vm-", i), engine.Placement{}))
+				_, err := p.applyVM(smallVM(fmt.Sprint("vm-", i), engine.Placement{}))
 				if err != nil {
 					mu.Lock()
 					errs[err.Error()]++
@@ -158,7 +158,7 @@ func TestReservationsWaitForTheirTurn(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		for i := range 12 {
-			wg.Go(func() { p.apply(placed(fmt.Sprint("late-", i), engine.Placement{})) }) //nolint:errcheck // there is no room for them
+			wg.Go(func() { p.applyVM(smallVM(fmt.Sprint("late-", i), engine.Placement{})) }) //nolint:errcheck // there is no room for them
 		}
 		wg.Wait()
 		for _, e := range r.sim.Overcommits() {

@@ -17,7 +17,7 @@ func TestHostAddress(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		spec := metalHost()
 		spec.Machine.Interfaces = []engine.FixedAddress{{Name: "eth0", IP: netip.MustParseAddr("10.77.0.42")}}
-		h, err := p.host(unregistered, spec)
+		h, err := p.applyHost(newHostRef, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestHostAddress(t *testing.T) {
 		if res, err := p.engine.Hosts.Reconcile(t.Context(), ref, spec); err != nil || !res.Done {
 			t.Errorf("again: %+v, %v", res, err)
 		}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Fatal(err)
 		}
 		r.wantReady(t, "m1")

@@ -36,9 +36,9 @@ func (r testMAAS) nics(t *testing.T, hostname string) (list []nic) {
 	return list
 }
 
-// bridged makes a bridge as an operator would; linked to the subnet of that
+// makeOperatorBridge makes a bridge as an operator would; linked to the subnet of that
 // name, or not at all.
-func (r testMAAS) bridged(t *testing.T, hostname, name, subnet string) {
+func (r testMAAS) makeOperatorBridge(t *testing.T, hostname, name, subnet string) {
 	t.Helper()
 	path := "nodes/" + r.machine(t, hostname).SystemID + "/interfaces/"
 	nics := r.nics(t, hostname)
@@ -51,9 +51,9 @@ func (r testMAAS) bridged(t *testing.T, hostname, name, subnet string) {
 	r.sim.ResetJournal()
 }
 
-// unlinked leaves the machine's NIC without a subnet, as commissioning leaves those
+// unlinkNIC leaves the machine's NIC without a subnet, as commissioning leaves those
 // that it found no address on.
-func (r testMAAS) unlinked(t *testing.T, hostname string) {
+func (r testMAAS) unlinkNIC(t *testing.T, hostname string) {
 	t.Helper()
 	n := r.nics(t, hostname)[0]
 	path := "nodes/" + r.machine(t, hostname).SystemID + "/interfaces/" + strconv.Itoa(n.ID) + "/"
@@ -64,7 +64,7 @@ func (r testMAAS) unlinked(t *testing.T, hostname string) {
 func TestHostBridge(t *testing.T) {
 	const create, link = "POST nodes/{id}/interfaces/ create_bridge", "POST nodes/{id}/interfaces/{nic}/ link_subnet"
 	nothing := func(*testing.T, testMAAS) {}
-	unlinked := func(t *testing.T, r testMAAS) { r.unlinked(t, "m1") }
+	unlinked := func(t *testing.T, r testMAAS) { r.unlinkNIC(t, "m1") }
 	cases := map[string]struct {
 		reason string
 		first  func(*testing.T, testMAAS)
@@ -77,8 +77,8 @@ func TestHostBridge(t *testing.T) {
 		"NamedNIC":          {"The interface is named.", nothing, engine.BridgeSpec{Name: "br-lan", NIC: "eth0"}, []string{create}},
 		"Subnet":            {"By name.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "lan"}, []string{create}},
 		"CIDR":              {"By CIDR.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "10.77.0.0/24"}, []string{create}},
-		"Kept":              {"It is there from an earlier life.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "lan") }, engine.BridgeSpec{Name: "br0"}, nil},
-		"Unlinked":          {"A run died between the two calls.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br0", "") }, engine.BridgeSpec{Name: "br0"}, []string{link}},
+		"Kept":              {"It is there from an earlier life.", func(t *testing.T, r testMAAS) { r.makeOperatorBridge(t, "m1", "br0", "lan") }, engine.BridgeSpec{Name: "br0"}, nil},
+		"Unlinked":          {"A run died between the two calls.", func(t *testing.T, r testMAAS) { r.makeOperatorBridge(t, "m1", "br0", "") }, engine.BridgeSpec{Name: "br0"}, []string{link}},
 		"LongestName":       {"As long as Linux takes it.", nothing, engine.BridgeSpec{Name: "br-123456789012"}, []string{create}},
 	}
 	for name, tc := range cases {
@@ -87,7 +87,7 @@ func TestHostBridge(t *testing.T) {
 				tc.first(t, r)
 				spec := metalHost()
 				spec.Bridge = &tc.want
-				h, err := p.host(unregistered, spec)
+				h, err := p.applyHost(newHostRef, spec)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,13 +119,13 @@ func TestHostBridgeRefused(t *testing.T) {
 		"LongName":    {"MAAS takes 16, and Linux does not.", nothing, engine.BridgeSpec{Name: "br-1234567890123"}, "bridge.name", "16"},
 		"BadName":     {"With a space.", nothing, engine.BridgeSpec{Name: "br 0"}, "bridge.name", "br 0"},
 		"TakenByNIC":  {"The name is a NIC's.", nothing, engine.BridgeSpec{Name: "eth0"}, "bridge.name", "eth0"},
-		"OtherBridge": {"The NIC is below another bridge.", func(t *testing.T, r testMAAS) { r.bridged(t, "m1", "br9", "lan") }, engine.BridgeSpec{Name: "br0"}, "bridge.name", "br9"},
+		"OtherBridge": {"The NIC is below another bridge.", func(t *testing.T, r testMAAS) { r.makeOperatorBridge(t, "m1", "br9", "lan") }, engine.BridgeSpec{Name: "br0"}, "bridge.name", "br9"},
 		"NoNIC":       {"There is no such NIC.", nothing, engine.BridgeSpec{Name: "br0", NIC: "eth7"}, "bridge.nic", "eth7"},
 		"NoSubnet":    {"There is no such subnet.", nothing, engine.BridgeSpec{Name: "br0", Subnet: "nosuch"}, "bridge.subnet", "nosuch"},
 		"OtherSubnet": {"The bridge takes the NIC's link over.", func(t *testing.T, r testMAAS) {
 			r.call(t, "POST", "subnets/", url.Values{"name": {"spare"}, "cidr": {"10.89.0.0/24"}})
 		}, engine.BridgeSpec{Name: "br0", Subnet: "spare"}, "bridge.subnet", "eth0 of m1 is linked to 10.77.0.0/24"},
-		"NoDHCP": {"VMs could not boot.", func(t *testing.T, r testMAAS) { r.unlinked(t, "m1") }, engine.BridgeSpec{Name: "br0", Subnet: "dark"}, "bridge.subnet", "DHCP"},
+		"NoDHCP": {"VMs could not boot.", func(t *testing.T, r testMAAS) { r.unlinkNIC(t, "m1") }, engine.BridgeSpec{Name: "br0", Subnet: "dark"}, "bridge.subnet", "DHCP"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestHostBridgeRefused(t *testing.T) {
 				tc.first(t, r)
 				spec := metalHost()
 				spec.Bridge = &tc.want
-				h, err := p.host(unregistered, spec)
+				h, err := p.applyHost(newHostRef, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != tc.field || bad.Hint == "" || !strings.Contains(err.Error(), tc.words) {
 					t.Errorf("%s\nwant an error about %s that says %s, with a hint, got %v", tc.reason, tc.field, tc.words, err)
@@ -143,7 +143,7 @@ func TestHostBridgeRefused(t *testing.T) {
 						t.Errorf("%s\n%s was sent", tc.reason, w)
 					}
 				}
-				if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID}); err != nil {
+				if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID}); err != nil {
 					t.Error(err)
 				}
 				r.wantReady(t, "m1")
@@ -157,7 +157,7 @@ func TestHostNoBridge(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		spec := metalHost()
 		spec.Bridge, spec.LXD.Networks = nil, map[string]cloudinit.Network{"eth0": {Kind: cloudinit.Macvlan, Parent: "eth0"}}
-		h, err := p.host(unregistered, spec)
+		h, err := p.applyHost(newHostRef, spec)
 		if err != nil || len(h.Machine.Bridges) != 0 {
 			t.Errorf("got %+v, %v", h.Machine.Bridges, err)
 		}
@@ -171,7 +171,7 @@ func TestHostUserData(t *testing.T) {
 		spec := metalHost()
 		spec.DefaultStoragePool = ""
 		spec.Machine.Deploy.UserData = []byte("#!/bin/sh\necho mine\n")
-		h, err := p.host(unregistered, spec)
+		h, err := p.applyHost(newHostRef, spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,15 +14,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// hooked does something before the first call of a kind is sent.
-type hooked struct {
+// hookedTransport does something before the first call of a kind is sent.
+type hookedTransport struct {
 	http.RoundTripper
 	once *sync.Once
 	on   func(*http.Request) bool
 	do   func()
 }
 
-func (h hooked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h hookedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if h.on(r) {
 		h.once.Do(h.do)
 	}
@@ -46,14 +46,14 @@ func TestComposeBesideHostChange(t *testing.T) {
 	}{
 		"Remove": {
 			reason: "The VM would go with the host.", method: http.MethodDelete,
-			change: func(p process, ref engine.Ref) error { return p.dissolve(ref) },
+			change: func(p process, ref engine.Ref) error { return p.deleteHost(ref) },
 		},
 		"Update": {
 			reason: "MAAS would take the newborn for another's instance.", method: http.MethodPut, made: true,
 			change: func(p process, ref engine.Ref) error {
 				want := metalHost()
 				want.MemoryOvercommit = 2
-				_, err := p.host(ref, want)
+				_, err := p.applyHost(ref, want)
 				return err
 			},
 		},
@@ -71,11 +71,11 @@ func TestComposeBesideHostChange(t *testing.T) {
 				mine := r
 				armed := false
 				mine.transport = func() http.RoundTripper {
-					return hooked{r.sim.RoundTripper(), new(sync.Once), func(q *http.Request) bool {
+					return hookedTransport{r.sim.RoundTripper(), new(sync.Once), func(q *http.Request) bool {
 						return armed && q.Method == tc.method && strings.Contains(q.URL.Path, "vm-hosts/")
 					}, func() {
 						creating.Go(func() {
-							vm, vmErr = engine.Wait(other.ctx, other.engine.VMs.Steps(engine.Ref{Key: "default/late", Name: "late"}, lateVM()))
+							vm, vmErr = engine.WaitUntilDone(other.ctx, other.engine.VMs.Steps(engine.Ref{Key: "default/late", Name: "late"}, lateVM()))
 						})
 						time.Sleep(10 * time.Second) // the call is on its way for long
 						for _, i := range r.sim.Instances() {
@@ -86,7 +86,7 @@ func TestComposeBesideHostChange(t *testing.T) {
 					}}
 				}
 				p := mine.start(t, rows, 0, breakage{})
-				_, ref := p.made(t, metalHost())
+				_, ref := p.makeHost(t, metalHost())
 				armed = true
 				if err := tc.change(p, ref); err != nil {
 					t.Errorf("the change of the host: %v", err)
@@ -114,7 +114,7 @@ func hostInMemory(t *testing.T) (testMAAS, *ledger.Ledger, process, engine.Ref) 
 	rows := ledger.NewMemory(nil)
 	t.Cleanup(func() { rows.Close() })
 	p := r.start(t, rows, 0, breakage{})
-	_, ref := p.made(t, metalHost())
+	_, ref := p.makeHost(t, metalHost())
 	return r, rows, p, ref
 }
 
@@ -123,7 +123,7 @@ func hostInMemory(t *testing.T) (testMAAS, *ledger.Ledger, process, engine.Ref) 
 func TestHostChangeWaitsForCompose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, rows, p, ref := hostInMemory(t)
-		tag, err := rows.Tag(t.Context())
+		tag, err := rows.CurrentTag(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +148,12 @@ func TestHostChangeWaitsForCompose(t *testing.T) {
 func TestHostOpensAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, rows, p, ref := hostInMemory(t)
-		err := rows.CloseHost(t.Context(), engine.Close{HostKey: ref.SystemID, Holder: "a run that died", Lease: time.Minute, Window: time.Minute})
+		err := rows.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: ref.SystemID, Holder: "a run that died", Lease: time.Minute, Window: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
 		create := func() (engine.VM, error) {
-			return engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/late", Name: "late"}, lateVM()))
+			return engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/late", Name: "late"}, lateVM()))
 		}
 		began := time.Now()
 		vm, err := create()
@@ -163,10 +163,10 @@ func TestHostOpensAgain(t *testing.T) {
 		if err := p.delete(engine.Ref{Key: "default/late", Name: "late", SystemID: vm.SystemID}); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Fatal(err)
 		}
-		p.made(t, metalHost())
+		p.makeHost(t, metalHost())
 		began = time.Now()
 		_, err = create()
 		if took := time.Since(began); err != nil || took > 40*time.Second {
@@ -192,18 +192,18 @@ func TestHostMadeAnewTakesVMs(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, _ process) {
 				spec := tc.spec
 				if tc.known {
-					r.operated(t)
+					r.deployByOperator(t)
 					spec.Address = r.machine(t, "run").IPAddresses[0]
 				}
 				rows := newRows()
 				p := r.start(t, rows, 0, breakage{})
-				_, ref := p.made(t, spec)
-				if err := p.dissolve(ref); err != nil {
+				_, ref := p.makeHost(t, spec)
+				if err := p.deleteHost(ref); err != nil {
 					t.Fatal(err)
 				}
 				p = r.start(t, rows, 0, breakage{})
 				began := time.Now()
-				h, _ := p.made(t, spec)
+				h, _ := p.makeHost(t, spec)
 				if took := time.Since(began); took > time.Minute {
 					t.Errorf("%s\nIt took %s to be made anew", tc.reason, took)
 				}
@@ -215,11 +215,11 @@ func TestHostMadeAnewTakesVMs(t *testing.T) {
 	}
 }
 
-// losing loses the replies to refreshes of VM hosts.
-type losing struct{ http.RoundTripper }
+// refreshReplyLoser loses the replies to refreshes of VM hosts.
+type refreshReplyLoser struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (l losing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l refreshReplyLoser) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := l.RoundTripper.RoundTrip(r)
 	if r.URL.Query().Get("op") == "refresh" && err == nil {
 		res.Body.Close()
@@ -233,7 +233,7 @@ func (l losing) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestHostStaysClosedUnclear(t *testing.T) {
 	cases := map[string]func(t *testing.T, r testMAAS, p process) (hostKey string, step func() error){
 		"VMWithoutInstance": func(t *testing.T, r testMAAS, p process) (string, func() error) {
-			h, _ := p.made(t, metalHost())
+			h, _ := p.makeHost(t, metalHost())
 			ref := p.deployedOn(t, "gone", "m1")
 			for _, i := range r.sim.Instances() {
 				if err := r.sim.RemoveInstance(i.Host, i.Project, i.Name); err != nil {
@@ -244,13 +244,13 @@ func TestHostStaysClosedUnclear(t *testing.T) {
 		},
 		"InventoryThatDoesNotCome": func(t *testing.T, r testMAAS, p process) (string, func() error) {
 			for len(r.records(t)) == 0 {
-				if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); err != nil {
+				if _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
 			}
 			key := fmt.Sprint("/vm-host-", r.records(t)[0].ID)
-			return key, func() error { _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); return err }
+			return key, func() error { _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); return err }
 		},
 	}
 	for name, begin := range cases {
@@ -260,7 +260,7 @@ func TestHostStaysClosedUnclear(t *testing.T) {
 					r.probe = nil // MAAS registers it blindly
 				}
 				rows, transport := newRows(), r.transport
-				r.transport = func() http.RoundTripper { return losing{transport()} }
+				r.transport = func() http.RoundTripper { return refreshReplyLoser{transport()} }
 				key, step := begin(t, r, r.start(t, rows, 0, breakage{}))
 				r.sim.ResetJournal()
 				for r.sim.Journal().Count("POST vm-hosts/{id}/ refresh") == 0 && t.Context().Err() == nil {

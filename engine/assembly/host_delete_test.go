@@ -16,7 +16,7 @@ import (
 // vmOn makes a VM on a host.
 func (p process) vmOn(t *testing.T, name, host string) engine.VM {
 	t.Helper()
-	vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + name), Name: name}, engine.VMSpec{
+	vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + name), Name: name}, engine.VMSpec{
 		Name: name, Host: host, Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
 	}))
 	if err != nil {
@@ -29,12 +29,12 @@ func (p process) vmOn(t *testing.T, name, host string) engine.VM {
 // gone the host goes, too.
 func TestHostWithVMsIsKept(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		ours := p.vmOn(t, "web-1", "m1")
 		foreign := strings.Split(strings.SplitAfter(r.call(t, "POST", "vm-hosts/"+itoa(h.VMHost.ID)+"/?op=compose", url.Values{"hostname": {"theirs"}, "skip_commissioning": {"true"}}), `"system_id":`)[1], `"`)[1]
 		time.Sleep(time.Minute)
 		r.sim.ResetJournal()
-		err := p.dissolve(ref)
+		err := p.deleteHost(ref)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || refusal.Hint == "" {
 			t.Fatalf("want a refusal with a hint, got %v", err)
@@ -50,11 +50,11 @@ func TestHostWithVMsIsKept(t *testing.T) {
 		if err := p.delete(engine.Ref{Key: "default/web-1", Name: "web-1", SystemID: ours.SystemID}); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.dissolve(ref); err == nil || strings.Contains(err.Error(), "web-1") || !strings.Contains(err.Error(), "theirs") {
+		if err := p.deleteHost(ref); err == nil || strings.Contains(err.Error(), "web-1") || !strings.Contains(err.Error(), "theirs") {
 			t.Errorf("want theirs alone in the error, got %v", err)
 		}
 		r.call(t, "DELETE", "machines/"+foreign+"/", nil)
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Error(err)
 		}
 		r.wantNoRecord(t)
@@ -62,8 +62,8 @@ func TestHostWithVMsIsKept(t *testing.T) {
 	})
 }
 
-// other registers a second project of an LXD, as an operator would.
-func (r testMAAS) other(t *testing.T, address string) {
+// registerOtherProject registers a second project of an LXD, as an operator would.
+func (r testMAAS) registerOtherProject(t *testing.T, address string) {
 	t.Helper()
 	pair := operatorPair()
 	r.call(t, "POST", "vm-hosts/", url.Values{
@@ -76,13 +76,13 @@ func (r testMAAS) other(t *testing.T, address string) {
 // TestHostShared: MAAS has another VM host on the machine, of another project.
 func TestHostShared(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		if err := r.sim.TrustCertificate("m1", operatorPair().Certificate); err != nil {
 			t.Fatal(err)
 		}
-		r.other(t, "https://"+h.Machine.IPAddresses[0]+":8443")
+		r.registerOtherProject(t, "https://"+h.Machine.IPAddresses[0]+":8443")
 		r.sim.ResetJournal()
-		err := p.dissolve(ref)
+		err := p.deleteHost(ref)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "theirs") || refusal.Hint == "" {
 			t.Errorf("want a refusal that names the other VM host, got %v", err)
@@ -96,7 +96,7 @@ func TestHostShared(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Error(err)
 		}
 		r.wantReady(t, "m1")
@@ -107,16 +107,16 @@ func TestHostShared(t *testing.T) {
 // that suits, and each can be named.
 func TestVMOnASharedMachine(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, _ := p.made(t, metalHost())
+		h, _ := p.makeHost(t, metalHost())
 		if err := r.sim.TrustCertificate("m1", operatorPair().Certificate); err != nil {
 			t.Fatal(err)
 		}
-		r.other(t, "https://"+h.Machine.IPAddresses[0]+":8443")
-		spec := wanted()
+		r.registerOtherProject(t, "https://"+h.Machine.IPAddresses[0]+":8443")
+		spec := webVMSpec()
 		spec.Host, spec.Deploy = "", nil
 		spec.Disks[0].Pool = "fast"
 		spec.Placement.Tags = []string{"blue"}
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, spec))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, spec))
 		if err != nil || vm.HostID != h.VMHost.ID {
 			t.Errorf("want it on %s, got %s, %v", h.VMHost.Name, vm.HostName, err)
 		}
@@ -133,8 +133,8 @@ func TestHostSharedServer(t *testing.T) {
 	for name, spec := range map[string]func() engine.HostSpec{"Server": serverHost, "Adopted": adoptedHost} {
 		t.Run(name, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				r.operated(t)
-				h, ref := p.made(t, spec())
+				r.deployByOperator(t)
+				h, ref := p.makeHost(t, spec())
 				address := "10.200.0.9"
 				server := "known-lxd"
 				if name == "Adopted" {
@@ -143,8 +143,8 @@ func TestHostSharedServer(t *testing.T) {
 				if err := r.sim.TrustCertificate(server, operatorPair().Certificate); err != nil {
 					t.Fatal(err)
 				}
-				r.other(t, address)
-				if err := p.dissolve(ref); err != nil {
+				r.registerOtherProject(t, address)
+				if err := p.deleteHost(ref); err != nil {
 					t.Error(err)
 				}
 				if list := r.records(t); len(list) != 1 || list[0].Name != "theirs" {
@@ -167,7 +167,7 @@ func TestHostDeleteInEveryState(t *testing.T) {
 		"Broken":   func(t *testing.T, r testMAAS, ref engine.Ref) { r.post(t, "machines/"+ref.SystemID+"/", "mark_broken") },
 		"Rescue":   func(t *testing.T, r testMAAS, ref engine.Ref) { r.post(t, "machines/"+ref.SystemID+"/", "rescue_mode") },
 		"LXDAway": func(t *testing.T, r testMAAS, _ engine.Ref) {
-			if err := r.sim.SetLXD("m1", sim.Unreachable); err != nil {
+			if err := r.sim.SetLXDCondition("m1", sim.ConditionUnreachable); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -178,10 +178,10 @@ func TestHostDeleteInEveryState(t *testing.T) {
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				_, ref := p.made(t, metalHost())
+				_, ref := p.makeHost(t, metalHost())
 				change(t, r, ref)
 				for _, which := range []string{"first", "second"} {
-					if err := p.dissolve(ref); err != nil {
+					if err := p.deleteHost(ref); err != nil {
 						t.Errorf("%s delete: %v", which, err)
 					}
 				}
@@ -201,10 +201,10 @@ func TestHostDeleteInEveryState(t *testing.T) {
 // TestHostOfAnotherKey is neither changed nor deleted.
 func TestHostOfAnotherKey(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		ref.Key = "other/hv"
 		r.sim.ResetJournal()
-		if err := p.dissolve(ref); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), string(hostKey)) {
+		if err := p.deleteHost(ref); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), string(hostKey)) {
 			t.Errorf("want a refusal that names %s, got %v", hostKey, err)
 		}
 		if w := r.writes(); len(w) != 0 {
@@ -217,16 +217,16 @@ func TestHostOfAnotherKey(t *testing.T) {
 // TestHostForced: VMs are lost only where that is asked for.
 func TestHostForced(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		vm := p.vmOn(t, "web-1", "m1")
 		r.sim.ResetJournal()
 		var refusal *engine.Refusal
-		if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), vm.SystemID) || len(r.writes()) != 0 {
+		if err := p.deleteHost(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), vm.SystemID) || len(r.writes()) != 0 {
 			t.Errorf("without force: %v, and %v were sent", err, r.writes())
 		}
 		ref.Release.Force = true
 		for _, which := range []string{"first", "second"} {
-			if err := p.dissolve(ref); err != nil {
+			if err := p.deleteHost(ref); err != nil {
 				t.Errorf("%s delete: %v", which, err)
 			}
 		}
@@ -239,9 +239,9 @@ func TestHostForced(t *testing.T) {
 // TestHostForcedWaitsForCompose: force is about VMs that are there.
 func TestHostForcedWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.HostKey)
+		placePendingRow(t, rows, h.VMHost.HostKey)
 		ref.Release.Force = true
 		if _, err := r.start(t, rows, 0, breakage{}).engine.Hosts.Delete(t.Context(), ref); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)
@@ -254,18 +254,18 @@ func TestHostForcedWaitsForCompose(t *testing.T) {
 // VM host leads to it.
 func TestHostAdoptedForgotten(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		r.operated(t)
-		p.made(t, adoptedHost())
+		r.deployByOperator(t)
+		p.makeHost(t, adoptedHost())
 		fails := r
-		fails.transport = func() http.RoundTripper { return undeletable{r.transport()} }
+		fails.transport = func() http.RoundTripper { return undeletableTransport{r.transport()} }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		q := fails.start(t, newRows(), 0, breakage{})
 		q.ctx = ctx
-		if err := q.dissolve(unregistered); err == nil || len(r.records(t)) != 1 {
+		if err := q.deleteHost(newHostRef); err == nil || len(r.records(t)) != 1 {
 			t.Errorf("want the VM host left where MAAS refuses, got %v", err)
 		}
-		if err := r.start(t, newRows(), 0, breakage{}).dissolve(unregistered); err != nil {
+		if err := r.start(t, newRows(), 0, breakage{}).deleteHost(newHostRef); err != nil {
 			t.Error(err)
 		}
 		r.wantNoRecord(t)
@@ -275,13 +275,13 @@ func TestHostAdoptedForgotten(t *testing.T) {
 	})
 }
 
-// undeletable is a MAAS that cannot delete now.
-type undeletable struct{ http.RoundTripper }
+// undeletableTransport is a MAAS that cannot delete now.
+type undeletableTransport struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (u undeletable) RoundTrip(r *http.Request) (*http.Response, error) {
+func (u undeletableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodDelete {
-		return unavailable(r, nil)
+		return answer503(r, nil)
 	}
 	return u.RoundTripper.RoundTrip(r)
 }
@@ -290,18 +290,18 @@ func (u undeletable) RoundTrip(r *http.Request) (*http.Response, error) {
 // however the spec is written by then.
 func TestHostAdoptedStaysAdopted(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		r.operated(t)
-		h, err := p.host(unregistered, adoptedHost())
+		r.deployByOperator(t)
+		h, err := p.applyHost(newHostRef, adoptedHost())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref := engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}
 		later := metalHost()
 		later.Machine.Machine = "run"
-		if _, err := p.host(ref, later); err != nil {
+		if _, err := p.applyHost(ref, later); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Fatal(err)
 		}
 		if m := r.machine(t, "run"); m.StatusName != "Deployed" {
@@ -324,7 +324,7 @@ func TestHostWithUnknownInstances(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				_, ref := p.made(t, metalHost())
+				_, ref := p.makeHost(t, metalHost())
 				if !tc.record {
 					r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
 				}
@@ -333,14 +333,14 @@ func TestHostWithUnknownInstances(t *testing.T) {
 				}
 				ref.Release.Credentials = fleetPair()
 				var refusal *engine.Refusal
-				if err := p.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "by-hand") {
+				if err := p.deleteHost(ref); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "by-hand") {
 					t.Errorf("%s\nwant a refusal that names the instance, got %v", tc.reason, err)
 				}
 				if m := r.machine(t, "m1"); m.StatusName != "Deployed" {
 					t.Errorf("%s\nthe machine is %s", tc.reason, m.StatusName)
 				}
 				ref.Release.Force = true
-				if err := p.dissolve(ref); err != nil {
+				if err := p.deleteHost(ref); err != nil {
 					t.Error(err)
 				}
 				r.wantReady(t, "m1")

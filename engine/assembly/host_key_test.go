@@ -22,12 +22,12 @@ func TestHostKeyLost(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		p.ctx = ctx
-		if _, err := p.host(unregistered, metalHost()); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.applyHost(newHostRef, metalHost()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("want it cut off, got %v", err)
 		}
 		other := metalHost()
 		other.Credentials = operatorPair()
-		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).host(unregistered, other)
+		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyHost(newHostRef, other)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), fleetPair().Fingerprint()) || !strings.Contains(err.Error(), operatorPair().Fingerprint()) {
 			t.Errorf("want both fingerprints named, got %v", err)
@@ -39,7 +39,7 @@ func TestHostKeyLost(t *testing.T) {
 // TestHostKeyRotated: MAAS is given the next key, once, by an update.
 func TestHostKeyRotated(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, err := p.host(unregistered, metalHost())
+		h, err := p.applyHost(newHostRef, metalHost())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestHostKeyRotated(t *testing.T) {
 		next.Credentials = operatorPair()
 		ref := engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}
 		for range 2 {
-			if h, err = p.host(ref, next); err != nil || h.Fingerprint != operatorPair().Fingerprint() {
+			if h, err = p.applyHost(ref, next); err != nil || h.Fingerprint != operatorPair().Fingerprint() {
 				t.Fatalf("got %+v, %v", h, err)
 			}
 		}
@@ -100,7 +100,7 @@ func TestHostDoesNotFit(t *testing.T) {
 				if tc.spec != nil {
 					tc.spec(&spec)
 				}
-				_, err := p.host(unregistered, spec)
+				_, err := p.applyHost(newHostRef, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != tc.want || bad.Hint == "" {
 					t.Errorf("%s\nwant an error at %s, got %v", tc.reason, tc.want, err)

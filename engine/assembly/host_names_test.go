@@ -22,11 +22,11 @@ func namedHost(name, machine string) engine.HostSpec {
 
 func keyOfHost(name string) engine.Key { return engine.Key("o/vm-hosts/" + name) }
 
-// make makes the host by the name that it has first.
-func (s *hostStory) make(t *testing.T, p process) {
+// makeHost makes the host by the name that it has first.
+func (s *hostStory) makeHost(t *testing.T, p process) {
 	t.Helper()
 	s.ref = engine.Ref{Key: keyOfHost(s.was), Name: s.was}
-	h, err := p.host(s.ref, namedHost(s.was, s.machine))
+	h, err := p.applyHost(s.ref, namedHost(s.was, s.machine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (s *hostStory) make(t *testing.T, p process) {
 // change does what an apply does to the host.
 func (s *hostStory) change(p process) error {
 	if s.becomes == "" {
-		return p.dissolve(s.ref)
+		return p.deleteHost(s.ref)
 	}
 	ref := s.ref
 	if s.was == "" {
@@ -44,7 +44,7 @@ func (s *hostStory) change(p process) error {
 	} else if s.becomes != s.was {
 		ref.NewKey = keyOfHost(s.becomes)
 	}
-	_, err := p.host(ref, namedHost(s.becomes, s.machine))
+	_, err := p.applyHost(ref, namedHost(s.becomes, s.machine))
 	return err
 }
 
@@ -81,7 +81,7 @@ func TestHostNamesChange(t *testing.T) {
 					var stories []*hostStory
 					for _, s := range tc.stories {
 						if s.was != "" {
-							s.make(t, p)
+							s.makeHost(t, p)
 						}
 						stories = append(stories, &s)
 					}
@@ -128,7 +128,7 @@ func (r testMAAS) wantHostNames(t *testing.T, stories []*hostStory) {
 func TestHostRenamedUnseen(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		first := &hostStory{was: "kvm1", machine: "m1", becomes: "kvm0"}
-		first.make(t, p)
+		first.makeHost(t, p)
 		second := &hostStory{machine: "m2", becomes: "kvm1"}
 		for _, s := range []*hostStory{first, second, first} { // the third is the apply after the death
 			if err := s.change(p); err != nil {
@@ -141,7 +141,7 @@ func TestHostRenamedUnseen(t *testing.T) {
 		}
 		second.was, second.ref = "kvm1", engine.Ref{Key: keyOfHost("kvm1"), Name: "kvm1", SystemID: r.machine(t, "m2").SystemID, Finished: true}
 		r.wantHostNames(t, []*hostStory{first, second})
-		if err := p.dissolve(first.ref); err != nil {
+		if err := p.deleteHost(first.ref); err != nil {
 			t.Fatal(err)
 		}
 		first.becomes = ""
@@ -154,13 +154,13 @@ func TestHostRenamedUnseen(t *testing.T) {
 func TestHostRemovedBesideItsNamesake(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		first, second := &hostStory{was: "kvm1", machine: "m1", becomes: "kvm0"}, &hostStory{machine: "m2", becomes: "kvm1"}
-		first.make(t, p)
+		first.makeHost(t, p)
 		for _, s := range []*hostStory{first, second} {
 			if err := s.change(p); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := p.dissolve(engine.Ref{Key: keyOfHost("kvm1"), Name: "kvm1"}); err != nil { // by its key alone
+		if err := p.deleteHost(engine.Ref{Key: keyOfHost("kvm1"), Name: "kvm1"}); err != nil { // by its key alone
 			t.Fatal(err)
 		}
 		second.becomes = ""

@@ -40,8 +40,8 @@ func bondedHost() engine.HostSpec {
 	return h
 }
 
-// tagged makes the subnet "tagged" on VLAN 100 of the fabric that m1 is connected to.
-func (r testMAAS) tagged(t *testing.T) {
+// makeTaggedSubnet makes the subnet "tagged" on VLAN 100 of the fabric that m1 is connected to.
+func (r testMAAS) makeTaggedSubnet(t *testing.T) {
 	t.Helper()
 	var subnets []struct {
 		VLAN struct {
@@ -134,17 +134,17 @@ func TestHostNetwork(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHostsOf(t, bondedWorld(), func(t *testing.T, r testMAAS, p process) {
-				r.tagged(t)
+				r.makeTaggedSubnet(t)
 				tc.first(t, r)
 				spec := bondedHost()
 				spec.Network = &tc.want
 				spec.LXD.Profile.Network = "br0"
-				h, err := p.host(unregistered, spec)
+				h, err := p.applyHost(newHostRef, spec)
 				if err != nil {
 					t.Fatalf("%s\n%v", tc.reason, err)
 				}
 				r.wantNICs(t, tc.made...)
-				if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID}); err != nil {
+				if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID}); err != nil {
 					t.Error(err)
 				}
 				r.wantNICs(t, tc.after...)
@@ -201,11 +201,11 @@ func TestHostNetworkRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHostsOf(t, bondedWorld(), func(t *testing.T, r testMAAS, p process) {
-				r.tagged(t)
+				r.makeTaggedSubnet(t)
 				spec := bondedHost()
 				spec.Network = tc.want
 				spec.LXD.Profile.Network = "br0"
-				_, err := p.host(unregistered, spec)
+				_, err := p.applyHost(newHostRef, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != tc.field || bad.Hint == "" || !strings.Contains(err.Error()+bad.Hint, tc.words) {
 					t.Errorf("%s\nwant an error about %s that says %s, with a hint, got %v", tc.reason, tc.field, tc.words, err)

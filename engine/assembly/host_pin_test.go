@@ -13,8 +13,8 @@ import (
 
 const serverData = "maaslxd-server-fingerprint"
 
-// shows is the fingerprint of the certificate that an LXD shows.
-func (r testMAAS) shows(t *testing.T, lxd string) string {
+// serverFingerprint is the fingerprint of the certificate that an LXD shows.
+func (r testMAAS) serverFingerprint(t *testing.T, lxd string) string {
 	t.Helper()
 	for _, l := range r.sim.LXDs() {
 		if l.Name == lxd {
@@ -25,8 +25,8 @@ func (r testMAAS) shows(t *testing.T, lxd string) string {
 	return ""
 }
 
-// renew lets an LXD show another certificate, and returns its fingerprint.
-func (r testMAAS) renew(t *testing.T, lxd string) string {
+// renewCertificate lets an LXD show another certificate, and returns its fingerprint.
+func (r testMAAS) renewCertificate(t *testing.T, lxd string) string {
 	t.Helper()
 	certificate, err := r.sim.RenewCertificate(lxd)
 	if err != nil {
@@ -69,9 +69,9 @@ func TestHostServerIsNoted(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				r.operated(t)
-				h, ref := p.made(t, tc.spec())
-				want := r.shows(t, tc.lxd)
+				r.deployByOperator(t)
+				h, ref := p.makeHost(t, tc.spec())
+				want := r.serverFingerprint(t, tc.lxd)
 				if h.ServerFingerprint != want {
 					t.Errorf("%s\nthe host says %q, want %s", tc.reason, h.ServerFingerprint, want)
 				}
@@ -101,19 +101,19 @@ func TestHostServerIsNoted(t *testing.T) {
 func TestHostServerIsNotedFirst(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		for len(r.records(t)) == 0 {
-			if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); err != nil {
+			if _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}
 		before := r.machine(t, "m1").OwnerData[serverData]
-		if before == "" || before != r.shows(t, "m1") {
+		if before == "" || before != r.serverFingerprint(t, "m1") {
 			t.Fatalf("registered with %q noted", before)
 		}
-		after := r.renew(t, "m1")
+		after := r.renewCertificate(t, "m1")
 		time.Sleep(time.Minute) // MAAS's inventory is there
 		r.sim.ResetJournal()
-		h, err := r.start(t, newRows(), 0, breakage{}).host(unregistered, metalHost())
+		h, err := r.start(t, newRows(), 0, breakage{}).applyHost(newHostRef, metalHost())
 		r.wantOther(t, err, before, after, "m1")
 		if h.Finished {
 			t.Error("it is finished all the same")
@@ -130,10 +130,10 @@ func TestHostServerUnseen(t *testing.T) {
 		spec := metalHost()
 		spec.ServerFingerprint = strings.Repeat("ab", 32)
 		var bad *engine.SpecError
-		if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" || bad.Hint == "" || len(r.writes()) != 0 {
+		if _, err := p.applyHost(newHostRef, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" || bad.Hint == "" || len(r.writes()) != 0 {
 			t.Errorf("want it refused before anything is done, got %v and %v", err, r.writes())
 		}
-		if h, _ := p.made(t, metalHost()); h.ServerFingerprint != "" {
+		if h, _ := p.makeHost(t, metalHost()); h.ServerFingerprint != "" {
 			t.Errorf("noted %s, which nobody has seen", h.ServerFingerprint)
 		}
 	})
@@ -145,18 +145,18 @@ func TestHostServerDemanded(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		spec := serverHost()
 		spec.ServerFingerprint = strings.Repeat("ab", 32)
-		_, err := p.host(unregistered, spec)
-		r.wantOther(t, err, spec.ServerFingerprint, r.shows(t, "known-lxd"), "hv9")
+		_, err := p.applyHost(newHostRef, spec)
+		r.wantOther(t, err, spec.ServerFingerprint, r.serverFingerprint(t, "known-lxd"), "hv9")
 		r.wantNoRecord(t)
 		for _, wrong := range []string{"AB" + spec.ServerFingerprint[2:], "ab:cd", spec.ServerFingerprint + "a"} {
 			spec.ServerFingerprint = wrong
 			var bad *engine.SpecError
-			if _, err := p.host(unregistered, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" {
+			if _, err := p.applyHost(newHostRef, spec); !errors.As(err, &bad) || bad.Field.String() != "server_fingerprint" {
 				t.Errorf("%q: want it refused, got %v", wrong, err)
 			}
 		}
-		spec.ServerFingerprint = r.shows(t, "known-lxd")
-		if h, _ := p.made(t, spec); h.ServerFingerprint != spec.ServerFingerprint {
+		spec.ServerFingerprint = r.serverFingerprint(t, "known-lxd")
+		if h, _ := p.makeHost(t, spec); h.ServerFingerprint != spec.ServerFingerprint {
 			t.Errorf("noted %q", h.ServerFingerprint)
 		}
 	})
@@ -166,26 +166,26 @@ func TestHostServerDemanded(t *testing.T) {
 // nothing, until the new one is accepted.
 func TestHostServerChanged(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		before := h.ServerFingerprint
-		after := r.renew(t, "m1")
+		after := r.renewCertificate(t, "m1")
 		r.sim.ResetJournal()
 		spec := metalHost()
 		spec.Zone = "az2"
-		_, err := p.host(ref, spec)
+		_, err := p.applyHost(ref, spec)
 		r.wantOther(t, err, before, after, "m1")
 		ref.Release.Credentials = fleetPair()
-		r.wantOther(t, p.dissolve(ref), before, after, "m1")
+		r.wantOther(t, p.deleteHost(ref), before, after, "m1")
 		spec.ServerFingerprint = after
-		if h, err = p.host(ref, spec); err != nil || h.ServerFingerprint != after || h.VMHost.Zone != "az2" {
+		if h, err = p.applyHost(ref, spec); err != nil || h.ServerFingerprint != after || h.VMHost.Zone != "az2" {
 			t.Fatalf("accepted, it is %+v, %v", h, err)
 		}
 		spec.ServerFingerprint = "" // it is noted now
 		r.sim.ResetJournal()
-		if _, err := p.host(ref, spec); err != nil || len(r.writes()) != 0 {
+		if _, err := p.applyHost(ref, spec); err != nil || len(r.writes()) != 0 {
 			t.Errorf("got %v, and %v were sent", err, r.writes())
 		}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Error(err)
 		}
 		r.wantReady(t, "m1")
@@ -195,10 +195,10 @@ func TestHostServerChanged(t *testing.T) {
 // TestHostServerForced: who gives the host back by force need not see it.
 func TestHostServerForced(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
-		r.renew(t, "m1")
+		_, ref := p.makeHost(t, metalHost())
+		r.renewCertificate(t, "m1")
 		ref.Release = engine.Release{Force: true, Credentials: fleetPair()}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Error(err)
 		}
 		r.wantReady(t, "m1")
@@ -209,12 +209,12 @@ func TestHostServerForced(t *testing.T) {
 // registered again while something else answers.
 func TestHostServerForgotten(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
-		after := r.renew(t, "m1")
+		after := r.renewCertificate(t, "m1")
 		time.Sleep(time.Minute)
 		r.sim.ResetJournal()
-		_, err := p.host(ref, metalHost())
+		_, err := p.applyHost(ref, metalHost())
 		r.wantOther(t, err, h.ServerFingerprint, after, "m1")
 		r.wantNoRecord(t)
 	})
@@ -224,7 +224,7 @@ func TestHostServerForgotten(t *testing.T) {
 // counts; what nobody remembers is noted anew.
 func TestHostServerNoteLost(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		lose := func() {
 			data := r.machine(t, "m1").OwnerData
 			delete(data, serverData)
@@ -235,17 +235,17 @@ func TestHostServerNoteLost(t *testing.T) {
 			r.sim.ResetJournal()
 		}
 		lose()
-		after := r.renew(t, "m1")
+		after := r.renewCertificate(t, "m1")
 		ref.ServerFingerprint = h.ServerFingerprint
-		_, err := p.host(ref, metalHost())
+		_, err := p.applyHost(ref, metalHost())
 		r.wantOther(t, err, h.ServerFingerprint, after, "m1")
 		ref.ServerFingerprint = after
-		if h, err = p.host(ref, metalHost()); err != nil || h.ServerFingerprint != after {
+		if h, err = p.applyHost(ref, metalHost()); err != nil || h.ServerFingerprint != after {
 			t.Errorf("got %q, %v", h.ServerFingerprint, err)
 		}
 		lose()
 		ref.ServerFingerprint = ""
-		if h, err = p.host(ref, metalHost()); err != nil || h.ServerFingerprint != after {
+		if h, err = p.applyHost(ref, metalHost()); err != nil || h.ServerFingerprint != after {
 			t.Errorf("got %q, %v", h.ServerFingerprint, err)
 		}
 	})
@@ -255,14 +255,14 @@ func TestHostServerNoteLost(t *testing.T) {
 // certificate is its own.
 func TestHostServerRedeployed(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		first, ref := p.made(t, metalHost())
-		if err := p.dissolve(ref); err != nil {
+		first, ref := p.makeHost(t, metalHost())
+		if err := p.deleteHost(ref); err != nil {
 			t.Fatal(err)
 		}
 		if data := r.machine(t, "m1").OwnerData; len(data) != 0 {
 			t.Errorf("the release left %v", data)
 		}
-		second, _ := p.made(t, metalHost())
+		second, _ := p.makeHost(t, metalHost())
 		if second.ServerFingerprint == "" || second.ServerFingerprint == first.ServerFingerprint {
 			t.Errorf("it was %s, and is %s", first.ServerFingerprint, second.ServerFingerprint)
 		}
@@ -273,16 +273,16 @@ func TestHostServerRedeployed(t *testing.T) {
 // from being changed in MAAS, unless a certificate is to be accepted.
 func TestHostServerAway(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
-		r.probe = hole{}
+		h, ref := p.makeHost(t, metalHost())
+		r.probe = unreachableProbe{}
 		p = r.start(t, newRows(), 0, breakage{})
 		spec := metalHost()
 		spec.Tags = []string{"green"}
-		if got, err := p.host(ref, spec); err != nil || got.ServerFingerprint != h.ServerFingerprint {
+		if got, err := p.applyHost(ref, spec); err != nil || got.ServerFingerprint != h.ServerFingerprint {
 			t.Errorf("got %q, %v", got.ServerFingerprint, err)
 		}
 		spec.ServerFingerprint = strings.Repeat("ab", 32)
-		if _, err := p.host(ref, spec); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), spec.ServerFingerprint) {
+		if _, err := p.applyHost(ref, spec); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), spec.ServerFingerprint) {
 			t.Errorf("want it said that nobody saw the certificate, got %v", err)
 		}
 		if got := r.machine(t, "m1").OwnerData[serverData]; got != h.ServerFingerprint {
@@ -291,22 +291,22 @@ func TestHostServerAway(t *testing.T) {
 	})
 }
 
-// hole is a probe that reaches nothing.
-type hole struct{}
+// unreachableProbe is a probe that reaches nothing.
+type unreachableProbe struct{}
 
 // Server implements engine.Probe.
-func (hole) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
+func (unreachableProbe) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
 	return engine.LXDServer{}, engine.ErrUnavailable
 }
 
 // TestHostKeyNotTrusted: MAAS is not given a key that the LXD does not know.
 func TestHostKeyNotTrusted(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		r.sim.ResetJournal()
 		next := metalHost()
 		next.Credentials = operatorPair()
-		_, err := p.host(ref, next)
+		_, err := p.applyHost(ref, next)
 		var failure *engine.Error
 		if !errors.As(err, &failure) || !errors.Is(err, engine.ErrForbidden) || !strings.Contains(failure.Hint, "lxc config trust add") || len(r.writes()) != 0 {
 			t.Errorf("want it refused with a way out, got %v, and %v were sent", err, r.writes())

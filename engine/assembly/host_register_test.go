@@ -23,7 +23,7 @@ func newRows() *ledger.Ledger { return ledger.NewMemory(nil) }
 // and the messages that it saw on the way.
 func (p process) reasons(t *testing.T, want engine.HostSpec, most time.Duration) (reasons, messages []string) {
 	t.Helper()
-	ref := unregistered
+	ref := newHostRef
 	for end := time.Now().Add(most); time.Now().Before(end); {
 		res, err := p.engine.Hosts.Reconcile(p.ctx, ref, want)
 		if err != nil {
@@ -93,7 +93,7 @@ func TestHostNeverComes(t *testing.T) {
 			if n := len(r.records(t)); n > 1 {
 				t.Errorf("%d VM hosts", n)
 			}
-			if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: r.machine(t, "m1").SystemID}); err != nil {
+			if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: r.machine(t, "m1").SystemID}); err != nil {
 				t.Error(err)
 			}
 			r.wantNoRecord(t)
@@ -108,7 +108,7 @@ func TestHostInventoryLate(t *testing.T) {
 	m := hostWorld()
 	m.Latency.Inventory = 3 * time.Minute
 	inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
-		if _, err := p.host(unregistered, metalHost()); err != nil {
+		if _, err := p.applyHost(newHostRef, metalHost()); err != nil {
 			t.Error(err)
 		}
 		r.wantRecord(t, "m1")
@@ -144,7 +144,7 @@ func TestHostForeignVMs(t *testing.T) {
 				}
 				spec := serverHost()
 				spec.AdoptExistingVMs = tc.adopt
-				_, err := p.host(unregistered, spec)
+				_, err := p.applyHost(newHostRef, spec)
 				var refusal *engine.Refusal
 				switch {
 				case tc.words == "" && err != nil:
@@ -165,20 +165,20 @@ func TestHostForeignVMs(t *testing.T) {
 func TestHostOtherMachine(t *testing.T) {
 	address := ""
 	inHosts(t, func(t *testing.T, r testMAAS, _ process) {
-		r.operated(t)
+		r.deployByOperator(t)
 		address = r.machine(t, "run").IPAddresses[0]
 	})
 	m := hostWorld()
 	m.Hosts[1].Address = address + ":8443"
 	inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
-		r.operated(t)
+		r.deployByOperator(t)
 		before := r.machine(t, "run")
-		_, err := p.host(unregistered, adoptedHost())
+		_, err := p.applyHost(newHostRef, adoptedHost())
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "and not on run") || refusal.Hint == "" {
 			t.Errorf("want a refusal that names both machines, got %v", err)
 		}
-		if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: before.SystemID}); err != nil {
+		if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: before.SystemID}); err != nil {
 			t.Error(err)
 		}
 		r.wantNoRecord(t)
@@ -193,7 +193,7 @@ func TestHostOtherMachine(t *testing.T) {
 func TestHostRegisteredAgain(t *testing.T) {
 	for _, held := range []string{"", "old-db"} {
 		inHosts(t, func(t *testing.T, r testMAAS, p process) {
-			h, err := p.host(unregistered, metalHost())
+			h, err := p.applyHost(newHostRef, metalHost())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestHostRegisteredAgain(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Minute)
-			_, err = p.host(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}, metalHost())
+			_, err = p.applyHost(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}, metalHost())
 			if held == "" {
 				if err != nil {
 					t.Error(err)
@@ -227,7 +227,7 @@ func TestHostUntrusted(t *testing.T) {
 	m.Hosts[1].TrustedCertificates = []string{operatorPair().Certificate}
 	inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
 		begun := time.Now()
-		_, err := p.host(unregistered, serverHost())
+		_, err := p.applyHost(newHostRef, serverHost())
 		var failure *engine.Error
 		if !errors.As(err, &failure) || failure.Type != engine.HostUnavailable || !errors.Is(err, engine.ErrForbidden) || !engine.IsTerminal(err) {
 			t.Fatalf("want a terminal HostUnavailable, got %v", err)
@@ -245,10 +245,10 @@ func TestHostUntrusted(t *testing.T) {
 // boot has come to the certificate.
 func TestHostTrustsLate(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		r.call(t, "DELETE", "vm-hosts/"+itoa(r.records(t)[0].ID)+"/", nil)
 		time.Sleep(time.Minute)
-		r.probe = stranger{}
+		r.probe = untrustedProbe{}
 		res, err := r.start(t, newRows(), 0, breakage{}).engine.Hosts.Reconcile(t.Context(), ref, metalHost())
 		if err != nil || res.Done || res.Reason != "WaitingForLXD" || !strings.Contains(res.Message, "not authorized") {
 			t.Errorf("want it waited for, and said why, got %+v, %v", res, err)
@@ -256,11 +256,11 @@ func TestHostTrustsLate(t *testing.T) {
 	})
 }
 
-// stranger is a probe that no LXD trusts.
-type stranger struct{}
+// untrustedProbe is a probe that no LXD trusts.
+type untrustedProbe struct{}
 
 // Server implements engine.Probe.
-func (stranger) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
+func (untrustedProbe) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
 	return engine.LXDServer{}, fmt.Errorf("not authorized: %w", engine.ErrForbidden)
 }
 
@@ -269,7 +269,7 @@ func (stranger) Server(context.Context, engine.Endpoint, engine.Credentials, str
 func TestHostTagLost(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		for len(r.records(t)) == 0 {
-			if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); err != nil {
+			if _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -281,7 +281,7 @@ func TestHostTagLost(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if _, err := r.start(t, newRows(), 0, breakage{}).host(unregistered, metalHost()); err != nil {
+		if _, err := r.start(t, newRows(), 0, breakage{}).applyHost(newHostRef, metalHost()); err != nil {
 			t.Error(err)
 		}
 		r.wantRecord(t, "m1")

@@ -31,12 +31,12 @@ func TestHostSharesItsLXD(t *testing.T) {
 			}
 			spec := engine.HostSpec{Name: "mine", Address: "https://10.200.0.9:8443", Project: "default", Credentials: fleetPair()}
 			ref := engine.Ref{Key: hostKey, Name: "mine"}
-			h, err := p.host(ref, spec)
+			h, err := p.applyHost(ref, spec)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ref.SystemID = h.Machine.SystemID
-			if err := p.dissolve(ref); err != nil {
+			if err := p.deleteHost(ref); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -48,13 +48,13 @@ func TestHostSharesItsLXD(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inHostsOf(t, sharedLXD(), func(t *testing.T, r testMAAS, p process) {
 				tc.remove(t, r, p)
-				spec := wanted()
+				spec := webVMSpec()
 				spec.Host = "b"
 				r.sim.ResetJournal()
-				if found := p.engine.VMs.Check(p.ctx, engine.Ref{Key: "default/web-1", Name: "web-1"}, spec); len(found.Lasting) > 0 {
-					t.Errorf("%s A plan of a VM on it is refused: %v", tc.reason, found.Lasting)
+				if found := p.engine.VMs.Check(p.ctx, engine.Ref{Key: "default/web-1", Name: "web-1"}, spec); len(found.Permanent) > 0 {
+					t.Errorf("%s A plan of a VM on it is refused: %v", tc.reason, found.Permanent)
 				}
-				if _, err := p.apply(spec); err != nil {
+				if _, err := p.applyVM(spec); err != nil {
 					t.Errorf("%s A VM on it: %v", tc.reason, err)
 				}
 				want := map[string]int{"ByHand": 1}[name]
@@ -80,7 +80,7 @@ func TestRestoresWhatIsNamed(t *testing.T) {
 		"Named":  {reason: "The user wants this one.", host: "b", want: "b", refreshes: 1},
 		"Placed": {reason: "It is nobody's that we know."},
 		"Elsewhere": {
-			reason: "It is not needed, and does not answer.", condition: sim.Unreachable, want: "c",
+			reason: "It is not needed, and does not answer.", condition: sim.ConditionUnreachable, want: "c",
 			others: []sim.HostModel{{Name: "c", Cores: 8, MemoryMiB: 16384}},
 		},
 	}
@@ -91,15 +91,15 @@ func TestRestoresWhatIsNamed(t *testing.T) {
 			inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
 				r.call(t, "DELETE", "vm-hosts/1/", nil)
 				if tc.condition != "" {
-					if err := r.sim.SetLXD("b", tc.condition); err != nil {
+					if err := r.sim.SetLXDCondition("b", tc.condition); err != nil {
 						t.Fatal(err)
 					}
 				}
-				spec := wanted()
+				spec := webVMSpec()
 				spec.Host, spec.Deploy = tc.host, nil
 				r.sim.ResetJournal()
 				began := time.Now()
-				vm, err := p.apply(spec)
+				vm, err := p.applyVM(spec)
 				took := time.Since(began)
 				var misfit *engine.Error
 				errors.As(err, &misfit)

@@ -12,15 +12,15 @@ import (
 // registered unseen; an engine that does ask goes on with the same machine.
 func TestHostProbing(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, _ process) {
-		r.operated(t)
+		r.deployByOperator(t)
 		asks := r.probe
 		r.probe = nil
 		p := r.start(t, newRows(), 0, breakage{})
 		var refusal *engine.Refusal
-		if _, err := p.host(unregistered, adoptedHost()); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "cannot see") {
+		if _, err := p.applyHost(newHostRef, adoptedHost()); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "cannot see") {
 			t.Errorf("want a refusal, for nobody has looked, got %v", err)
 		}
-		h, err := engine.Wait(p.ctx, p.engine.Probing(asks).Hosts.Steps(unregistered, adoptedHost()))
+		h, err := engine.WaitUntilDone(p.ctx, p.engine.WithProbe(asks).Hosts.Steps(newHostRef, adoptedHost()))
 		if err != nil || !h.Registered {
 			t.Fatalf("got %+v, %v", h, err)
 		}
@@ -35,8 +35,8 @@ func TestHostProbing(t *testing.T) {
 // is said as such, and waited for.
 func TestHostAdoptedUntrusted(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, _ process) {
-		r.operated(t)
-		r.probe = stranger{}
+		r.deployByOperator(t)
+		r.probe = untrustedProbe{}
 		ref := engine.Ref{Key: hostKey, SystemID: r.machine(t, "run").SystemID}
 		res, err := r.start(t, newRows(), 0, breakage{}).engine.Hosts.Reconcile(t.Context(), ref, adoptedHost())
 		if err != nil || res.Done || res.Reason != "WaitingForLXD" || !strings.Contains(res.Message, "does not trust the client certificate "+fleetPair().Fingerprint()) {
@@ -50,7 +50,7 @@ func TestHostAdoptedUntrusted(t *testing.T) {
 // as not ours.
 func TestHostRegisteredByOthers(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		r.call(t, "DELETE", "vm-hosts/"+itoa(h.VMHost.ID)+"/", nil)
 		pair := fleetPair()
 		r.call(t, "POST", "vm-hosts/", map[string][]string{

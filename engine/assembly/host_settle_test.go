@@ -14,10 +14,10 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// made is a host that is there, and what a front end knows of it.
-func (p process) made(t *testing.T, spec engine.HostSpec) (engine.Host, engine.Ref) {
+// makeHost is a host that is there, and what a front end knows of it.
+func (p process) makeHost(t *testing.T, spec engine.HostSpec) (engine.Host, engine.Ref) {
 	t.Helper()
-	h, err := p.host(unregistered, spec)
+	h, err := p.applyHost(newHostRef, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func (p process) made(t *testing.T, spec engine.HostSpec) (engine.Host, engine.R
 // TestHostSettles changes in place what can be, in one step.
 func TestHostSettles(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		spec := metalHost()
 		spec.Name, spec.Zone, spec.Pool, spec.Tags, spec.RemovedTags = "hv-new", "az2", "default", []string{"green"}, []string{"blue"}
 		spec.CPUOvercommit, spec.MemoryOvercommit, spec.DefaultStoragePool = 2, 1, "local"
@@ -77,7 +77,7 @@ func TestHostRefusedNames(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
 				spec := metalHost()
 				change(&spec)
-				_, err := p.host(unregistered, spec)
+				_, err := p.applyHost(newHostRef, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != field || bad.Hint == "" {
 					t.Errorf("want an error about %s with a hint, got %v", field, err)
@@ -94,9 +94,9 @@ func TestHostRefusedNames(t *testing.T) {
 // happen beside a compose.
 func TestHostWaitsForCompose(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		rows := newRows()
-		composing(t, rows, h.VMHost.HostKey)
+		placePendingRow(t, rows, h.VMHost.HostKey)
 		q := r.start(t, rows, 0, breakage{})
 		spec := metalHost()
 		spec.CPUOvercommit = 2
@@ -115,8 +115,8 @@ func TestHostWaitsForCompose(t *testing.T) {
 	})
 }
 
-// composing puts a row into the ledger whose compose is under way on the host.
-func composing(t *testing.T, rows engine.Ledger, hostKey string) {
+// placePendingRow puts a row into the ledger whose compose is under way on the host.
+func placePendingRow(t *testing.T, rows engine.Ledger, hostKey string) {
 	t.Helper()
 	if err := placeOn(t, rows, hostKey); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func composing(t *testing.T, rows engine.Ledger, hostKey string) {
 // placeOn reserves room on a host as a process does that is about to compose.
 func placeOn(t *testing.T, rows engine.Ledger, hostKey string) error {
 	t.Helper()
-	tag, err := rows.Tag(t.Context())
+	tag, err := rows.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestHostWhatRanIsLeftAlone(t *testing.T) {
 	for _, status := range states {
 		t.Run(status, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				_, ref := p.made(t, metalHost())
+				_, ref := p.makeHost(t, metalHost())
 				r.edit(t, "m1", sim.MachineEdit{StatusName: &status, PowerState: ptr("off")})
 				r.sim.ResetJournal()
 				res, err := p.engine.Hosts.Reconcile(t.Context(), ref, metalHost())
@@ -164,7 +164,7 @@ func TestHostWhatRanIsLeftAlone(t *testing.T) {
 // own on it. It is not taken over.
 func TestHostRedeployed(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, ref := p.made(t, metalHost())
+		h, ref := p.makeHost(t, metalHost())
 		r.call(t, "DELETE", "vm-hosts/"+itoa(h.VMHost.ID)+"/", nil)
 		path := "machines/" + ref.SystemID + "/"
 		r.post(t, path, "release")
@@ -178,7 +178,7 @@ func TestHostRedeployed(t *testing.T) {
 		if err != nil || !res.Done || res.Object.Ours {
 			t.Errorf("want it reported as not ours, got %+v, %v", res, err)
 		}
-		if err := p.dissolve(ref); err != nil {
+		if err := p.deleteHost(ref); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 		if diff := cmp.Diff(before, r.machine(t, "m1")); diff != "" || len(r.writes()) != 0 {

@@ -21,7 +21,7 @@ import (
 func TestHostOfMetal(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		for life := 1; life <= 2; life++ {
-			h, err := p.host(unregistered, metalHost())
+			h, err := p.applyHost(newHostRef, metalHost())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,12 +38,12 @@ func TestHostOfMetal(t *testing.T) {
 				"maaslxd-project": "fleet", "maaslxd-address": "https://" + m.IPAddresses[0] + ":8443",
 				"maaslxd-zone": "az1", "maaslxd-pool": "fleet", "maaslxd-tags": "blue,pod-console-logging", "maaslxd-name": "m1",
 				"maaslxd-cpu-overcommit": "4", "maaslxd-memory-overcommit": "1.5", "maaslxd-storage-pool": "fast",
-				"maaslxd-fingerprint": fleetPair().Fingerprint(), serverData: r.shows(t, "m1"),
+				"maaslxd-fingerprint": fleetPair().Fingerprint(), serverData: r.serverFingerprint(t, "m1"),
 			}
 			if diff := cmp.Diff(want, m.OwnerData); diff != "" {
 				t.Errorf("owner data (-want +got):\n%s", diff)
 			}
-			if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: m.SystemID, Finished: true}); err != nil {
+			if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: m.SystemID, Finished: true}); err != nil {
 				t.Fatal(err)
 			}
 			r.wantNoRecord(t)
@@ -65,12 +65,12 @@ func TestHostOfMetal(t *testing.T) {
 // TestHostOfServer registers an LXD that runs already, and forgets it.
 func TestHostOfServer(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		h, err := p.host(unregistered, serverHost())
+		h, err := p.applyHost(newHostRef, serverHost())
 		if err != nil || h.VMHost.Name != "hv9" || h.Machine.SystemID == "" || !h.Ours || !h.Finished {
 			t.Fatalf("got %+v, %v", h, err)
 		}
 		r.wantRecord(t, h.Machine.Hostname)
-		if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}); err != nil {
+		if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}); err != nil {
 			t.Error(err)
 		}
 		r.wantNoRecord(t)
@@ -85,13 +85,13 @@ func TestHostOfServer(t *testing.T) {
 // TestHostAdopted: the machine was deployed by an operator, and stays so.
 func TestHostAdopted(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		r.operated(t)
-		h, err := p.host(unregistered, adoptedHost())
+		r.deployByOperator(t)
+		h, err := p.applyHost(newHostRef, adoptedHost())
 		if err != nil || h.Machine.Hostname != "run" || !h.Finished {
 			t.Fatalf("got %+v, %v", h, err)
 		}
 		r.wantRecord(t, "run")
-		if err := p.dissolve(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}); err != nil {
+		if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: h.Machine.SystemID, Finished: true}); err != nil {
 			t.Error(err)
 		}
 		r.wantNoRecord(t)
@@ -109,12 +109,12 @@ func TestHostFinishedElsewhere(t *testing.T) {
 	for name, spec := range map[string]func() engine.HostSpec{"Metal": metalHost, "Server": serverHost, "Adopted": adoptedHost} {
 		t.Run(name, func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				r.operated(t)
-				h, err := p.host(unregistered, spec())
+				r.deployByOperator(t)
+				h, err := p.applyHost(newHostRef, spec())
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).host(unregistered, spec())
+				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyHost(newHostRef, spec())
 				var bad *engine.SpecError
 				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !strings.Contains(strings.ToLower(bad.Hint), "import it by") || !strings.Contains(bad.Hint, h.Machine.SystemID) {
 					t.Errorf("want a conflict with an import hint, got %v", err)
@@ -131,13 +131,13 @@ func TestHostTwoEngines(t *testing.T) {
 		for _, late := range []time.Duration{0, 300 * time.Millisecond, 3 * time.Second} {
 			t.Run(name+late.String(), func(t *testing.T) {
 				inHosts(t, func(t *testing.T, r testMAAS, p process) {
-					r.operated(t)
+					r.deployByOperator(t)
 					errs := make([]error, 2)
 					var wg sync.WaitGroup
 					for i, run := range []process{p, r.start(t, ledger.NewMemory(nil), 0, breakage{})} {
 						wg.Go(func() {
 							time.Sleep(time.Duration(i) * late)
-							_, errs[i] = run.host(unregistered, spec())
+							_, errs[i] = run.applyHost(newHostRef, spec())
 						})
 					}
 					wg.Wait()
@@ -165,7 +165,7 @@ func TestHostTwoKeys(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, key := range []engine.Key{hostKey, "other/hv"} {
 			q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-			wg.Go(func() { _, errs[i] = q.host(engine.Ref{Key: key}, serverHost()) })
+			wg.Go(func() { _, errs[i] = q.applyHost(engine.Ref{Key: key}, serverHost()) })
 		}
 		wg.Wait()
 		lost := slices.IndexFunc(errs, func(err error) bool { return err != nil })
@@ -184,12 +184,12 @@ func TestHostAddressSpellings(t *testing.T) {
 	for _, spelling := range []string{"10.200.0.9", "10.200.0.9:8443", "https://10.200.0.9", "https://10.200.0.9:8443/"} {
 		t.Run(strings.ReplaceAll(spelling, "/", "_"), func(t *testing.T) {
 			inHosts(t, func(t *testing.T, r testMAAS, p process) {
-				if _, err := p.host(unregistered, serverHost()); err != nil {
+				if _, err := p.applyHost(newHostRef, serverHost()); err != nil {
 					t.Fatal(err)
 				}
 				spec := serverHost()
 				spec.Address = spelling
-				_, err := p.host(engine.Ref{Key: "other/hv"}, spec)
+				_, err := p.applyHost(engine.Ref{Key: "other/hv"}, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != "address" || !strings.Contains(err.Error(), "hv9") {
 					t.Errorf("want a conflict that names hv9, got %v", err)
@@ -209,7 +209,7 @@ func TestHostGone(t *testing.T) {
 			m := hostWorld()
 			m.MAASVersion = sim.VersionGone
 			inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
-				_, err := p.host(unregistered, spec())
+				_, err := p.applyHost(newHostRef, spec())
 				var refusal *engine.Refusal
 				if !errors.As(err, &refusal) || !errors.Is(err, engine.ErrGone) || !strings.Contains(err.Error(), "VM hosts") || refusal.Hint == "" {
 					t.Errorf("want a refusal with a hint, got %v", err)
@@ -228,12 +228,12 @@ func TestHostDeleteOnGone(t *testing.T) {
 	m := hostWorld()
 	m.MAASVersion = sim.VersionGone
 	inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
-		got, err := p.machine(unregistered, engine.MachineSpec{Machine: "m1", Deploy: noble()})
+		got, err := p.applyMachine(newHostRef, engine.MachineSpec{Machine: "m1", Deploy: noble()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ref := range []engine.Ref{{Key: hostKey, SystemID: got.SystemID}, unregistered} {
-			if err := p.dissolve(ref); err != nil {
+		for _, ref := range []engine.Ref{{Key: hostKey, SystemID: got.SystemID}, newHostRef} {
+			if err := p.deleteHost(ref); err != nil {
 				t.Error(err)
 			}
 		}
@@ -245,7 +245,7 @@ func TestHostDeleteOnGone(t *testing.T) {
 // its machine is given back by force only.
 func TestHostDeleteAfterUpgrade(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		p.vmOn(t, "web-1", "m1")
 		if err := r.sim.Upgrade(); err != nil {
 			t.Fatal(err)
@@ -253,14 +253,14 @@ func TestHostDeleteAfterUpgrade(t *testing.T) {
 		r.sim.ResetJournal()
 		later := r.start(t, newRows(), 0, breakage{})
 		var refusal *engine.Refusal
-		if err := later.dissolve(ref); !errors.As(err, &refusal) || !strings.Contains(refusal.Hint, `composer = "auto"`) {
+		if err := later.deleteHost(ref); !errors.As(err, &refusal) || !strings.Contains(refusal.Hint, `composer = "auto"`) {
 			t.Errorf("want a refusal that leads to the composer, got %v", err)
 		}
 		if w := r.writes(); len(w) != 0 || len(r.sim.Instances()) != 1 {
 			t.Errorf("%v were sent, %d instances are left", w, len(r.sim.Instances()))
 		}
 		ref.Release.Force = true
-		if err := later.dissolve(ref); err != nil {
+		if err := later.deleteHost(ref); err != nil {
 			t.Error(err)
 		}
 		r.wantReady(t, "m1")

@@ -30,7 +30,7 @@ func TestHostGoesWithItsVMs(t *testing.T) {
 			m := hostWorld()
 			m.Latency.Release = 30 * time.Second
 			inHostsOf(t, m, func(t *testing.T, r testMAAS, p process) {
-				_, host := p.made(t, metalHost())
+				_, host := p.makeHost(t, metalHost())
 				refs := make([]engine.Ref, 2)
 				for n := range refs {
 					refs[n] = p.deployedOn(t, fmt.Sprint("web-", n), "m1")
@@ -44,7 +44,7 @@ func TestHostGoesWithItsVMs(t *testing.T) {
 					vms = r.start(t, ledger.NewMemory(nil), 0, breakage{})
 				}
 				var going errgroup.Group
-				going.Go(func() error { return p.dissolve(host) })
+				going.Go(func() error { return p.deleteHost(host) })
 				for n, ref := range refs {
 					going.Go(func() error {
 						time.Sleep(time.Second + time.Duration(n)*tc.later)
@@ -65,7 +65,7 @@ func TestHostGoesWithItsVMs(t *testing.T) {
 func (p process) deployedOn(t *testing.T, name, host string) engine.Ref {
 	t.Helper()
 	ref := engine.Ref{Key: engine.Key("default/" + name), Name: name}
-	vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, engine.VMSpec{
+	vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, engine.VMSpec{
 		Name: name, Host: host, Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}, Deploy: noble(),
 	}))
 	if err != nil {

@@ -68,11 +68,11 @@ lxc config trust add /run/fleet.crt --restricted --projects %[1]s
 `, h.Project, h.Credentials.Certificate)
 }
 
-// neighbour asks the simulator's LXDs, as one who reaches them would.
-type neighbour struct{ sim *sim.Sim }
+// simProbe asks the simulator's LXDs, as one who reaches them would.
+type simProbe struct{ sim *sim.Sim }
 
 // Server implements engine.Probe.
-func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
+func (n simProbe) Server(_ context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	address := strings.TrimPrefix(e.Address, "https://")
 	if !strings.Contains(address, ":") {
 		address += ":8443"
@@ -84,7 +84,7 @@ func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credent
 			return m.Hostname == l.Name && slices.Contains(m.IPAddresses, host)
 		})
 	}
-	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return listens(l) && l.Condition == sim.OK })
+	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return listens(l) && l.Condition == sim.ConditionOK })
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", address, engine.ErrUnavailable)
 	}
@@ -134,7 +134,7 @@ func hostWorld() sim.Model {
 
 const hostKey = engine.Key("default/hv-1")
 
-var unregistered = engine.Ref{Key: hostKey}
+var newHostRef = engine.Ref{Key: hostKey}
 
 // metalHost is a host to be made of bare metal.
 func metalHost() engine.HostSpec {
@@ -161,8 +161,8 @@ func adoptedHost() engine.HostSpec {
 	return h
 }
 
-// operated deploys the machine "run" as an operator would, with an LXD.
-func (r testMAAS) operated(t *testing.T) {
+// deployByOperator deploys the machine "run" as an operator would, with an LXD.
+func (r testMAAS) deployByOperator(t *testing.T) {
 	t.Helper()
 	data := bootScript(metalHost())
 	id := r.machine(t, "run").SystemID
@@ -173,8 +173,8 @@ func (r testMAAS) operated(t *testing.T) {
 
 func hostRegion(t *testing.T, r testMAAS) testMAAS {
 	t.Helper()
-	r.probe = neighbour{r.sim}
-	r.patience = 2 * time.Hour
+	r.probe = simProbe{r.sim}
+	r.processTimeout = 2 * time.Hour
 	return r
 }
 
@@ -192,12 +192,12 @@ func inHostsOf(t *testing.T, m sim.Model, f func(t *testing.T, r testMAAS, p pro
 	})
 }
 
-func (p process) host(ref engine.Ref, want engine.HostSpec) (engine.Host, error) {
-	return engine.Wait(p.ctx, p.engine.Hosts.Steps(ref, want))
+func (p process) applyHost(ref engine.Ref, want engine.HostSpec) (engine.Host, error) {
+	return engine.WaitUntilDone(p.ctx, p.engine.Hosts.Steps(ref, want))
 }
 
-func (p process) dissolve(ref engine.Ref) error {
-	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.Host], error) {
+func (p process) deleteHost(ref engine.Ref) error {
+	_, err := engine.WaitUntilDone(p.ctx, func(ctx context.Context) (engine.Result[engine.Host], error) {
 		return p.engine.Hosts.Delete(ctx, ref)
 	})
 	return err

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// pinned is a machine with a fixed address; an empty name means any that fits.
-func pinned(hostname, ip string) engine.MachineSpec {
+// fixedAddressMachine is a machine with a fixed address; an empty name means any that fits.
+func fixedAddressMachine(hostname, ip string) engine.MachineSpec {
 	return engine.MachineSpec{
 		Machine: hostname, Deploy: noble(),
 		Interfaces: []engine.FixedAddress{{Name: "eth0", IP: netip.MustParseAddr(ip)}},
@@ -48,7 +48,7 @@ func TestMachineAddress(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		r.edit(t, "tagged", sim.MachineEdit{Description: ptr("rack 7\nsecond shelf")})
 		r.sim.ResetJournal()
-		m, err := p.machine(unallocated, pinned("tagged", "10.77.0.42"))
+		m, err := p.applyMachine(newMachineRef, fixedAddressMachine("tagged", "10.77.0.42"))
 		if err != nil || m.StatusName != "Deployed" || !slices.Equal(m.IPAddresses, []string{"10.77.0.42"}) {
 			t.Fatalf("got %s with %v, %v", m.StatusName, m.IPAddresses, err)
 		}
@@ -61,7 +61,7 @@ func TestMachineAddress(t *testing.T) {
 		}
 		ref := engine.Ref{Key: metalKey, SystemID: m.SystemID}
 		r.sim.ResetJournal()
-		if res, err := p.engine.Machines.Reconcile(t.Context(), ref, pinned("tagged", "10.77.0.42")); err != nil || !res.Done || len(r.writes()) > 0 {
+		if res, err := p.engine.Machines.Reconcile(t.Context(), ref, fixedAddressMachine("tagged", "10.77.0.42")); err != nil || !res.Done || len(r.writes()) > 0 {
 			t.Errorf("again: %+v, %v, %v", res, err, r.writes())
 		}
 		if err := p.release(ref); err != nil {
@@ -75,7 +75,7 @@ func TestMachineAddress(t *testing.T) {
 		if diff := cmp.Diff(map[string][]string{r.nicName(t, "tagged"): {"auto"}}, r.links(t, "tagged")); diff != "" {
 			t.Errorf("links afterwards (-want +got):\n%s", diff)
 		}
-		if _, err := p.machine(engine.Ref{Key: "default/db-2"}, pinned("small", "10.77.0.42")); err != nil {
+		if _, err := p.applyMachine(engine.Ref{Key: "default/db-2"}, fixedAddressMachine("small", "10.77.0.42")); err != nil {
 			t.Errorf("the address is not free again: %v", err)
 		}
 	})
@@ -92,25 +92,25 @@ func TestMachineAddressIsChecked(t *testing.T) {
 		field  string
 		says   string
 	}{
-		"NoSubnet":  {reason: "MAAS has no subnet for it.", want: pinned("tagged", "192.0.2.7"), field: ".ip", says: "in none of MAAS's subnets"},
-		"NoAddress": {reason: "What is fixed is to be named.", want: pinned("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.IP = netip.Addr{} }, field: ".ip", says: "no address"},
-		"Elsewhere": {reason: "It is not of that subnet.", want: pinned("tagged", "10.78.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "lan" }, field: ".ip", says: "is not in 10.77.0.0/24"},
-		"Subnet":    {reason: "MAAS does not have it.", want: pinned("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "far" }, field: ".subnet", says: `no subnet "far"`},
-		"NIC":       {reason: "The machine does not have it.", want: pinned("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.NIC = "eth9" }, field: ".nic", says: `"eth9"`},
+		"NoSubnet":  {reason: "MAAS has no subnet for it.", want: fixedAddressMachine("tagged", "192.0.2.7"), field: ".ip", says: "in none of MAAS's subnets"},
+		"NoAddress": {reason: "What is fixed is to be named.", want: fixedAddressMachine("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.IP = netip.Addr{} }, field: ".ip", says: "no address"},
+		"Elsewhere": {reason: "It is not of that subnet.", want: fixedAddressMachine("tagged", "10.78.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "lan" }, field: ".ip", says: "is not in 10.77.0.0/24"},
+		"Subnet":    {reason: "MAAS does not have it.", want: fixedAddressMachine("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "far" }, field: ".subnet", says: `no subnet "far"`},
+		"NIC":       {reason: "The machine does not have it.", want: fixedAddressMachine("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.NIC = "eth9" }, field: ".nic", says: `"eth9"`},
 		"Taken": {
-			reason: "Another machine has it.", want: pinned("tagged", "10.77.0.42"), field: ".ip", says: "machine half",
+			reason: "Another machine has it.", want: fixedAddressMachine("tagged", "10.77.0.42"), field: ".ip", says: "machine half",
 			before: func(t *testing.T, r testMAAS) { r.linkMachine(t, "half", "10.77.0.42") },
 		},
 		"TakenForAll": {
-			reason: "Another machine has it, which is not Ready.", want: pinned("", "10.77.0.42"), field: ".ip", says: "machine broken",
+			reason: "Another machine has it, which is not Ready.", want: fixedAddressMachine("", "10.77.0.42"), field: ".ip", says: "machine broken",
 			before: func(t *testing.T, r testMAAS) { r.linkMachine(t, "broken", "10.77.0.42") },
 		},
 		"Operators": {
-			reason: "People gave the machine another fixed address.", want: pinned("tagged", "10.77.0.42"), field: ".ip", says: "10.77.0.50 in MAAS already",
+			reason: "People gave the machine another fixed address.", want: fixedAddressMachine("tagged", "10.77.0.42"), field: ".ip", says: "10.77.0.50 in MAAS already",
 			before: func(t *testing.T, r testMAAS) { r.linkMachine(t, "tagged", "10.77.0.50") },
 		},
 		"Reserved": {
-			reason: "Somebody reserved it.", want: pinned("", "10.77.0.42"), field: ".ip", says: "the MAAS user admin",
+			reason: "Somebody reserved it.", want: fixedAddressMachine("", "10.77.0.42"), field: ".ip", says: "the MAAS user admin",
 			before: func(t *testing.T, r testMAAS) {
 				r.call(t, "POST", "ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.42"}})
 			},
@@ -128,7 +128,7 @@ func TestMachineAddressIsChecked(t *testing.T) {
 				if tc.edit != nil {
 					tc.edit(&spec.Interfaces[0])
 				}
-				_, err := p.machine(unallocated, spec)
+				_, err := p.applyMachine(newMachineRef, spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth0"+tc.field || bad.Hint == "" || !strings.Contains(bad.Error(), tc.says) {
 					t.Errorf("%s\nwant an error about interfaces.eth0%s that says %q, got %v", tc.reason, tc.field, tc.says, err)
@@ -146,13 +146,13 @@ func TestMachineAddressIsChecked(t *testing.T) {
 func TestMachineAddressChooses(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		r.linkMachine(t, "small", "10.77.0.50")
-		m, err := p.machine(unallocated, pinned("", "10.77.0.42"))
+		m, err := p.applyMachine(newMachineRef, fixedAddressMachine("", "10.77.0.42"))
 		if err != nil || m.Hostname == "small" {
 			t.Fatalf("small has an address of people's, and got %s, %v", m.Hostname, err)
 		}
 		r.linkMachine(t, "half", "10.77.0.43")
 		other := engine.Ref{Key: "default/db-2"}
-		m, err = p.machine(other, pinned("", "10.77.0.43"))
+		m, err = p.applyMachine(other, fixedAddressMachine("", "10.77.0.43"))
 		if err != nil || m.Hostname != "half" {
 			t.Fatalf("half has that address already, and got %s, %v", m.Hostname, err)
 		}
@@ -169,8 +169,8 @@ func TestMachineAddressChooses(t *testing.T) {
 // TestMachineAddressOnABridge puts the address where the traffic is.
 func TestMachineAddressOnABridge(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		r.bridged(t, "tagged", "br0", "lan")
-		m, err := p.machine(unallocated, pinned("tagged", "10.77.0.42"))
+		r.makeOperatorBridge(t, "tagged", "br0", "lan")
+		m, err := p.applyMachine(newMachineRef, fixedAddressMachine("tagged", "10.77.0.42"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestMachineAddressOfOne(t *testing.T) {
 		var both sync.WaitGroup
 		for n, hostname := range []string{"tagged", "half"} {
 			both.Go(func() {
-				_, errs[n] = p.machine(engine.Ref{Key: engine.Key(fmt.Sprintf("default/db-%d", n))}, pinned(hostname, "10.77.0.42"))
+				_, errs[n] = p.applyMachine(engine.Ref{Key: engine.Key(fmt.Sprintf("default/db-%d", n))}, fixedAddressMachine(hostname, "10.77.0.42"))
 			})
 		}
 		both.Wait()
@@ -213,16 +213,16 @@ func TestMachineAddressOfOne(t *testing.T) {
 func TestMachineAddressLost(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		r.sim.AddFault(sim.Fault{Method: "POST", Path: "nodes/*/interfaces/*/", Op: "link_subnet", Nth: 1, Kind: sim.FaultStatus, Status: 404, Body: "The IP address 10.77.0.42 is already in use."})
-		_, err := p.machine(unallocated, pinned("tagged", "10.77.0.42"))
+		_, err := p.applyMachine(newMachineRef, fixedAddressMachine("tagged", "10.77.0.42"))
 		wantAddressError(t, "MAAS refuses the link.", err, "cannot have the address 10.77.0.42")
 		if m := r.machine(t, "tagged"); m.StatusName != "Allocated" {
 			t.Errorf("want it Allocated, got %s", m.StatusName)
 		}
 		r.linkMachine(t, "half", "10.77.0.42")
-		_, err = p.machine(unallocated, pinned("tagged", "10.77.0.42"))
+		_, err = p.applyMachine(newMachineRef, fixedAddressMachine("tagged", "10.77.0.42"))
 		wantAddressError(t, "Another machine has it.", err, "machine half")
 		r.linkMachine(t, "half", "10.77.0.43")
-		if m, err := p.machine(unallocated, pinned("tagged", "10.77.0.42")); err != nil || !slices.Equal(m.IPAddresses, []string{"10.77.0.42"}) {
+		if m, err := p.applyMachine(newMachineRef, fixedAddressMachine("tagged", "10.77.0.42")); err != nil || !slices.Equal(m.IPAddresses, []string{"10.77.0.42"}) {
 			t.Errorf("got %v, %v", m.IPAddresses, err)
 		}
 	})
@@ -232,12 +232,12 @@ func TestMachineAddressLost(t *testing.T) {
 // learned the system id, before it was deployed.
 func TestMachineAddressGivenBackUnseen(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		spec := pinned("tagged", "10.77.0.42")
+		spec := fixedAddressMachine("tagged", "10.77.0.42")
 		spec.Deploy = nil
-		if _, err := p.machine(unallocated, spec); err != nil {
+		if _, err := p.applyMachine(newMachineRef, spec); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.release(unallocated); err != nil {
+		if err := p.release(newMachineRef); err != nil {
 			t.Fatal(err)
 		}
 		r.wantReady(t, "tagged")

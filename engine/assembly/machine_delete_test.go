@@ -15,10 +15,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// until steps a create until the machine has a status.
-func (p process) until(t *testing.T, status engine.Status, want engine.MachineSpec) engine.Ref {
+// stepUntil steps a create until the machine has a status.
+func (p process) stepUntil(t *testing.T, status engine.Status, want engine.MachineSpec) engine.Ref {
 	t.Helper()
-	ref := unallocated
+	ref := newMachineRef
 	for range 100 {
 		res, err := p.engine.Machines.Reconcile(p.ctx, ref, want)
 		if err != nil {
@@ -37,18 +37,18 @@ func (p process) until(t *testing.T, status engine.Status, want engine.MachineSp
 func TestMachineDeleteInEveryState(t *testing.T) {
 	spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
 	until := func(status engine.Status) func(*testing.T, testMAAS, process) engine.Ref {
-		return func(t *testing.T, _ testMAAS, p process) engine.Ref { return p.until(t, status, spec) }
+		return func(t *testing.T, _ testMAAS, p process) engine.Ref { return p.stepUntil(t, status, spec) }
 	}
 	edit := func(status string) func(*testing.T, testMAAS, process) engine.Ref {
 		return func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeployed, spec)
+			ref := p.stepUntil(t, engine.StatusDeployed, spec)
 			r.edit(t, "small", sim.MachineEdit{StatusName: &status})
 			return ref
 		}
 	}
 	post := func(op string) func(*testing.T, testMAAS, process) engine.Ref {
 		return func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeployed, spec)
+			ref := p.stepUntil(t, engine.StatusDeployed, spec)
 			r.post(t, "machines/"+ref.SystemID+"/", op)
 			return ref
 		}
@@ -59,13 +59,13 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 		writes  []string // operations, in their order; "": the description is written
 	}{
 		"Allocated": {"It was left so.", func(t *testing.T, _ testMAAS, p process) engine.Ref {
-			return p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
+			return p.stepUntil(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
 		}, []string{"release"}},
 		"Deploying": {"What is under way is stopped first.", until(engine.StatusDeploying), []string{"abort", "release"}},
 		"Deployed":  {"The plain case.", until(engine.StatusDeployed), []string{"release"}},
 		"FailedDeployment": {"It never came to be.", func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeploying, spec)
-			if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+			ref := p.stepUntil(t, engine.StatusDeploying, spec)
+			if err := r.sim.FailMachine(ref.SystemID, "disk on fire"); err != nil {
 				t.Fatal(err)
 			}
 			return ref
@@ -77,21 +77,21 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 		"Testing":             {"It is stopped first.", edit("Testing"), []string{"abort", "release"}},
 		"Releasing":           {"Someone did already.", post("release"), nil},
 		"FailedReleasing": {"MAAS failed at it; the marks are gone.", func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeployed, spec)
+			ref := p.stepUntil(t, engine.StatusDeployed, spec)
 			r.post(t, "machines/"+ref.SystemID+"/", "release")
-			if err := r.sim.Fail(ref.SystemID, "power cable bitten through"); err != nil {
+			if err := r.sim.FailMachine(ref.SystemID, "power cable bitten through"); err != nil {
 				t.Fatal(err)
 			}
 			return ref
 		}, []string{"release"}},
 		"Ready": {"Someone released it.", func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeployed, spec)
+			ref := p.stepUntil(t, engine.StatusDeployed, spec)
 			r.post(t, "machines/"+ref.SystemID+"/", "release")
 			time.Sleep(time.Minute)
 			return ref
 		}, nil},
 		"Gone": {"Its record was deleted.", func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.until(t, engine.StatusDeployed, spec)
+			ref := p.stepUntil(t, engine.StatusDeployed, spec)
 			if err := r.sim.DeleteMachine(ref.SystemID); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 // again: MAAS leaves the power of what was Allocated as it is, and fails because it is on.
 func TestMachineDeleteRescuedAndOn(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
+		ref := p.stepUntil(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
 		failed, on, off := "Failed to exit rescue mode", "on", "off"
 		r.edit(t, "small", sim.MachineEdit{StatusName: &failed, PowerState: &on})
 		r.sim.ResetJournal()
@@ -155,7 +155,7 @@ func TestMachineDeleteRescuedAndOn(t *testing.T) {
 // rescue mode, after three exits.
 func TestMachineDeleteRescueBound(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.until(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
+		ref := p.stepUntil(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})
 		failed, off := "Failed to exit rescue mode", "off"
 		spoil := func() { r.edit(t, "small", sim.MachineEdit{StatusName: &failed, PowerState: &off}) }
 		spoil()
@@ -226,7 +226,7 @@ func TestMachineNotReleased(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				ref := p.until(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
+				ref := p.stepUntil(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
 				ref.Finished = true
 				tc.change(t, r, ref)
 				before := r.machine(t, "small")
@@ -251,7 +251,7 @@ func TestMachineNotReleased(t *testing.T) {
 // came with the allocation cannot.
 func TestMachineUnmarked(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.until(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
+		ref := p.stepUntil(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
 		r.edit(t, "small", sim.MachineEdit{OwnerData: &map[string]string{}})
 		if err := p.release(ref); err != nil {
 			t.Error(err)
@@ -268,11 +268,11 @@ func TestMachineReleaseFails(t *testing.T) {
 		m.Latency.Release = time.Hour
 		r := inMemoryOf(t, m)
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		ref := p.until(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
+		ref := p.stepUntil(t, engine.StatusDeployed, engine.MachineSpec{Machine: "small", Deploy: noble()})
 		go func() {
 			for range 100 {
 				time.Sleep(5 * time.Second)
-				r.sim.Fail(ref.SystemID, "power cable bitten through") //nolint:errcheck // nothing may be under way
+				r.sim.FailMachine(ref.SystemID, "power cable bitten through") //nolint:errcheck // nothing may be under way
 			}
 		}()
 		err := p.release(ref)
@@ -298,7 +298,7 @@ func TestMachineWhatRanIsLeftAlone(t *testing.T) {
 			t.Run(status+marks, func(t *testing.T) {
 				inMetal(t, func(t *testing.T, r testMAAS, p process) {
 					spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
-					ref := p.until(t, engine.StatusDeployed, spec)
+					ref := p.stepUntil(t, engine.StatusDeployed, spec)
 					edit := sim.MachineEdit{StatusName: &status, PowerState: ptr("off")}
 					if marks == "Unmarked" {
 						edit.OwnerData = &map[string]string{}
@@ -324,11 +324,11 @@ func TestMachineWhatRanIsLeftAlone(t *testing.T) {
 func TestMachineFailedDeployment(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
-		ref := p.until(t, engine.StatusDeploying, spec)
-		if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+		ref := p.stepUntil(t, engine.StatusDeploying, spec)
+		if err := r.sim.FailMachine(ref.SystemID, "disk on fire"); err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.machine(ref, spec)
+		got, err := p.applyMachine(ref, spec)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "disk on fire") || refusal.Hint == "" || got.SystemID != ref.SystemID {
 			t.Errorf("want MAAS's words and the machine, got %v, %+v", err, got.SystemID)
@@ -344,11 +344,11 @@ func TestMachineFailedDeployment(t *testing.T) {
 func TestMachineGone(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		spec := engine.MachineSpec{Machine: "small", Deploy: noble()}
-		ref := p.until(t, engine.StatusDeployed, spec)
+		ref := p.stepUntil(t, engine.StatusDeployed, spec)
 		if err := r.sim.DeleteMachine(ref.SystemID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.machine(ref, spec); !errors.Is(err, engine.ErrNotFound) || !engine.IsTerminal(err) {
+		if _, err := p.applyMachine(ref, spec); !errors.Is(err, engine.ErrNotFound) || !engine.IsTerminal(err) {
 			t.Errorf("want ErrNotFound, and no repetition, got %v", err)
 		}
 		if _, err := p.engine.Machines.Observe(t.Context(), ref); !errors.Is(err, engine.ErrNotFound) {

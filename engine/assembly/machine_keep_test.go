@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// kept is a deployed machine with all that changes in place.
-func kept(edits ...func(*engine.MachineSpec)) engine.MachineSpec {
-	spec := engine.MachineSpec{Machine: "small", Deploy: noble(), Hostname: "db-1", Upkeep: engine.Upkeep{
+// inPlaceMachine is a deployed machine with all that changes in place.
+func inPlaceMachine(edits ...func(*engine.MachineSpec)) engine.MachineSpec {
+	spec := engine.MachineSpec{Machine: "small", Deploy: noble(), Hostname: "db-1", InPlaceSettings: engine.InPlaceSettings{
 		Zone: "az2", Pool: "metal", Tags: []string{"blue", "gpu"}, Description: new("database"), Locked: new(true),
 	}}
 	for _, edit := range edits {
@@ -34,29 +34,31 @@ func TestMachineKept(t *testing.T) {
 		tagged  bool            // with blue, before it
 		unlocks int
 	}{
-		"Nothing":  {reason: "What is as it is wanted costs no call.", change: kept(), zone: "default", locked: true, tagged: true},
-		"Moved":    {reason: "It is unlocked for that, and given back as it was at first.", change: kept(func(s *engine.MachineSpec) { s.Upkeep.Zone = "az1" }), zone: "default", locked: true, tagged: true, unlocks: 1},
-		"Unlocked": {reason: "A lock that is wanted no more goes.", change: kept(func(s *engine.MachineSpec) { s.Upkeep.Locked = new(false) }), zone: "default", tagged: true, unlocks: 1},
+		"Nothing":  {reason: "What is as it is wanted costs no call.", change: inPlaceMachine(), zone: "default", locked: true, tagged: true},
+		"Moved":    {reason: "It is unlocked for that, and given back as it was at first.", change: inPlaceMachine(func(s *engine.MachineSpec) { s.InPlaceSettings.Zone = "az1" }), zone: "default", locked: true, tagged: true, unlocks: 1},
+		"Unlocked": {reason: "A lock that is wanted no more goes.", change: inPlaceMachine(func(s *engine.MachineSpec) { s.InPlaceSettings.Locked = new(false) }), zone: "default", tagged: true, unlocks: 1},
 		"Untagged": {
 			reason: "A tag that is wanted no more goes, and one of the site stays.", zone: "default", locked: true, unlocks: 1,
-			change: kept(func(s *engine.MachineSpec) { s.Upkeep.Tags, s.Upkeep.RemovedTags = nil, []string{"blue"} }),
+			change: inPlaceMachine(func(s *engine.MachineSpec) {
+				s.InPlaceSettings.Tags, s.InPlaceSettings.RemovedTags = nil, []string{"blue"}
+			}),
 		},
-		"Zone":   {reason: "MAAS has none of that name.", change: kept(func(s *engine.MachineSpec) { s.Upkeep.Zone = "az9" }), err: `"az9"`, zone: "default", locked: true, tagged: true},
-		"Taken":  {reason: "Another machine has that hostname.", change: kept(func(s *engine.MachineSpec) { s.Hostname = "half" }), err: "half already", zone: "default", locked: true, tagged: true, unlocks: 1},
-		"Others": {reason: "Somebody has moved it, and means it.", change: kept(), others: sim.MachineEdit{Zone: new("az1")}, zone: "az1", locked: true, tagged: true},
+		"Zone":   {reason: "MAAS has none of that name.", change: inPlaceMachine(func(s *engine.MachineSpec) { s.InPlaceSettings.Zone = "az9" }), err: `"az9"`, zone: "default", locked: true, tagged: true},
+		"Taken":  {reason: "Another machine has that hostname.", change: inPlaceMachine(func(s *engine.MachineSpec) { s.Hostname = "half" }), err: "half already", zone: "default", locked: true, tagged: true, unlocks: 1},
+		"Others": {reason: "Somebody has moved it, and means it.", change: inPlaceMachine(), others: sim.MachineEdit{Zone: new("az1")}, zone: "az1", locked: true, tagged: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
 				was := r.machine(t, "small")
-				made, err := p.machine(unallocated, kept())
+				made, err := p.applyMachine(newMachineRef, inPlaceMachine())
 				if err != nil {
 					t.Fatal(err)
 				}
 				ref := engine.Ref{Key: metalKey, SystemID: made.SystemID, Finished: true}
 				const unlock = "POST machines/{id}/ unlock"
 				before := r.sim.Journal().Count(unlock)
-				_, err = p.machine(ref, tc.change)
+				_, err = p.applyMachine(ref, tc.change)
 				if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.err, err)
 				}
@@ -83,20 +85,20 @@ func TestMachineKept(t *testing.T) {
 // TestMachineKeptBroken breaks each call of the making and of the giving back of a machine
 // that is renamed. Runs that follow end with the hostname, and with the former one.
 func TestMachineKeptBroken(t *testing.T) {
-	for _, with := range survivable {
+	for _, with := range survivableBreakages {
 		t.Run(with.name, func(t *testing.T) {
 			for nth, broke := 1, true; broke; nth++ {
 				synctest.Test(t, func(t *testing.T) {
 					r := inMemoryOf(t, metalWorld())
 					rows := ledger.NewMemory(nil)
-					spec := kept(func(s *engine.MachineSpec) {
-						s.Upkeep.Locked = nil
+					spec := inPlaceMachine(func(s *engine.MachineSpec) {
+						s.InPlaceSettings.Locked = nil
 						s.Deploy.Storage = &engine.StorageLayout{Type: "lvm", VolumeSizeGB: 20}
 					})
 					p := r.start(t, rows, nth, with)
-					_, first := p.machine(unallocated, spec)
+					_, first := p.applyMachine(newMachineRef, spec)
 					if first != nil {
-						if _, err := r.start(t, rows, 0, breakage{}).machine(unallocated, spec); err != nil && !strings.Contains(err.Error(), "finished") {
+						if _, err := r.start(t, rows, 0, breakage{}).applyMachine(newMachineRef, spec); err != nil && !strings.Contains(err.Error(), "finished") {
 							t.Errorf("call %d, %s, first %v, then %v", nth, p.breaker.hit, first, err)
 						}
 					}

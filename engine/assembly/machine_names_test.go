@@ -15,22 +15,22 @@ import (
 func TestMachineRenamed(t *testing.T) {
 	const next = engine.Key("default/db-2")
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		made, err := p.machine(unallocated, engine.MachineSpec{Machine: "small", Deploy: noble()})
+		made, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Deploy: noble()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		rename := engine.Ref{Key: metalKey, NewKey: next, SystemID: made.SystemID, Finished: true}
 		for range 2 { // the second time, the first one's reply was lost
-			got, err := p.machine(rename, engine.MachineSpec{Machine: "small", Deploy: noble()})
+			got, err := p.applyMachine(rename, engine.MachineSpec{Machine: "small", Deploy: noble()})
 			if err != nil || !got.Ours || !got.Finished || got.OwnerData[engine.KeyData] != string(next) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 		}
-		other, err := p.machine(unallocated, engine.MachineSpec{Machine: "tagged", Deploy: noble()})
+		other, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "tagged", Deploy: noble()})
 		if err != nil || other.SystemID == made.SystemID {
 			t.Fatalf("the former key is not free: %s, %v", other.Hostname, err)
 		}
-		if _, err := p.machine(engine.Ref{Key: next}, engine.MachineSpec{Machine: "small", Deploy: noble()}); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "finished") {
+		if _, err := p.applyMachine(engine.Ref{Key: next}, engine.MachineSpec{Machine: "small", Deploy: noble()}); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "finished") {
 			t.Errorf("want the new key's machine to be known, got %v", err)
 		}
 		if err := p.release(engine.Ref{Key: metalKey, SystemID: made.SystemID}); err != nil { // one who missed the rename
@@ -47,14 +47,14 @@ func TestMachineRenamed(t *testing.T) {
 // TestMachineOfOthersIsNotRenamed writes no mark on a machine that is another key's by now.
 func TestMachineOfOthersIsNotRenamed(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		made, err := p.machine(unallocated, engine.MachineSpec{Machine: "small", Deploy: noble()})
+		made, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Deploy: noble()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		data := map[string]string{engine.KeyData: "other/db", engine.StateData: engine.StateFinished}
 		r.edit(t, "small", sim.MachineEdit{OwnerData: &data})
 		before := len(r.writes())
-		_, err = p.machine(engine.Ref{Key: metalKey, NewKey: "default/db-2", SystemID: made.SystemID, Finished: true}, engine.MachineSpec{Machine: "small"})
+		_, err = p.applyMachine(engine.Ref{Key: metalKey, NewKey: "default/db-2", SystemID: made.SystemID, Finished: true}, engine.MachineSpec{Machine: "small"})
 		if !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "other/db") {
 			t.Errorf("want a refusal that names the owner, got %v", err)
 		}
@@ -79,14 +79,14 @@ func TestMachineObstacles(t *testing.T) {
 		"Image":         {reason: "MAAS has none.", own: true, want: engine.MachineSpec{Machine: "small", Deploy: &engine.Deployment{Image: "ubuntu/nobel"}}, lasting: "ubuntu/nobel"},
 		"Zone":          {reason: "MAAS knows none.", want: engine.MachineSpec{Select: engine.Selector{Zone: "az9"}, Deploy: noble()}, lasting: `"az9"`},
 		"TooFew":        {reason: "Others may give one up.", want: engine.MachineSpec{Select: engine.Selector{MinCores: 99}, Deploy: noble()}, passing: "none of 3 Ready machines"},
-		"AddressBeyond": {reason: "No subnet has it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: at("10.99.0.1"), Deploy: noble()}, lasting: "10.99.0.1"},
-		"AddressOfOurs": {reason: "The same run may free it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: at("10.77.0.55"), Deploy: noble()}, passing: "10.77.0.55"},
-		"AddressOfOwn":  {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Interfaces: at("10.77.0.55"), Deploy: noble()}},
+		"AddressBeyond": {reason: "No subnet has it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: fixedAddress("10.99.0.1"), Deploy: noble()}, lasting: "10.99.0.1"},
+		"AddressOfOurs": {reason: "The same run may free it.", want: engine.MachineSpec{Machine: "tagged", Interfaces: fixedAddress("10.77.0.55"), Deploy: noble()}, passing: "10.77.0.55"},
+		"AddressOfOwn":  {reason: "It is given back first.", own: true, want: engine.MachineSpec{Machine: "small", Interfaces: fixedAddress("10.77.0.55"), Deploy: noble()}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				made, err := p.machine(unallocated, engine.MachineSpec{Machine: "small", Interfaces: at("10.77.0.55"), Deploy: noble()})
+				made, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Interfaces: fixedAddress("10.77.0.55"), Deploy: noble()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +98,7 @@ func TestMachineObstacles(t *testing.T) {
 				for kind, found := range map[string]struct {
 					errs []error
 					says string
-				}{"lasting": {o.Lasting, tc.lasting}, "passing": {o.Passing, tc.passing}, "unseen": {o.Unseen, ""}} {
+				}{"lasting": {o.Permanent, tc.lasting}, "passing": {o.Temporary, tc.passing}, "unseen": {o.Unchecked, ""}} {
 					if text := errorText(found.errs); (found.says == "") != (text == "") || !strings.Contains(text, found.says) {
 						t.Errorf("%s\n%s: want %q, got %q", tc.reason, kind, found.says, text)
 					}
@@ -118,7 +118,7 @@ func errorText(errs []error) string {
 	return ""
 }
 
-// at are interfaces of which one has a fixed address.
-func at(ip string) []engine.FixedAddress {
+// fixedAddress are interfaces of which one has a fixed address.
+func fixedAddress(ip string) []engine.FixedAddress {
 	return []engine.FixedAddress{{Name: "eth0", IP: netip.MustParseAddr(ip)}}
 }

@@ -38,7 +38,7 @@ func TestMachineTwoProcesses(t *testing.T) {
 					p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 					wg.Go(func() {
 						time.Sleep(time.Duration(i*delay) * 50 * time.Millisecond)
-						_, errs[i] = p.machine(unallocated, spec)
+						_, errs[i] = p.applyMachine(newMachineRef, spec)
 					})
 				}
 				wg.Wait()
@@ -64,7 +64,7 @@ func TestMachineTwoKeys(t *testing.T) {
 		for i := range names {
 			q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 			wg.Go(func() {
-				got, err := q.machine(engine.Ref{Key: engine.Key(fmt.Sprint("default/db-", i))}, engine.MachineSpec{Deploy: noble()})
+				got, err := q.applyMachine(engine.Ref{Key: engine.Key(fmt.Sprint("default/db-", i))}, engine.MachineSpec{Deploy: noble()})
 				if err != nil {
 					t.Error(err)
 				}
@@ -84,7 +84,7 @@ func TestMachineTwoKeys(t *testing.T) {
 func TestMachineSurplus(t *testing.T) {
 	two := func(t *testing.T, r testMAAS, p process) engine.BareMetal {
 		t.Helper()
-		m, err := p.machine(unallocated, engine.MachineSpec{Machine: "pooled"})
+		m, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "pooled"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestMachineSurplus(t *testing.T) {
 		inMetal(t, func(t *testing.T, r testMAAS, p process) {
 			two(t, r, p)
 			r.edit(t, "pooled", sim.MachineEdit{OwnerData: &map[string]string{}})
-			got, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).machine(unallocated, engine.MachineSpec{Deploy: noble()})
+			got, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyMachine(newMachineRef, engine.MachineSpec{Deploy: noble()})
 			if err != nil {
 				t.Error(err)
 			}
@@ -115,7 +115,7 @@ func TestMachineSurplus(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("Delete", known), func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				ref := unallocated
+				ref := newMachineRef
 				if m := two(t, r, p); known {
 					ref.SystemID = m.SystemID
 				}

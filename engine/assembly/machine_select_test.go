@@ -32,7 +32,7 @@ func TestMachineSelect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				got, err := p.machine(unallocated, engine.MachineSpec{Select: tc.s, Deploy: noble()})
+				got, err := p.applyMachine(newMachineRef, engine.MachineSpec{Select: tc.s, Deploy: noble()})
 				if err != nil || got.Hostname != tc.want || got.StatusName != "Deployed" || !got.Ours || !got.Finished {
 					t.Errorf("%s\nwant %s Deployed, ours and finished, got %+v, %v", tc.reason, tc.want, got, err)
 				}
@@ -70,7 +70,7 @@ func TestMachineSelectNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
 				began := time.Now()
-				_, err := p.machine(unallocated, engine.MachineSpec{Select: tc.s, Deploy: noble()})
+				_, err := p.applyMachine(newMachineRef, engine.MachineSpec{Select: tc.s, Deploy: noble()})
 				var bad *engine.SpecError
 				var failure *engine.Error
 				switch {
@@ -93,11 +93,11 @@ func TestMachineSelectNone(t *testing.T) {
 func TestMachineNeverAVMNorLocked(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		vm := engine.VMSpec{Name: "tiny", Host: "lxd1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}}
-		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/tiny", Name: "tiny"}, vm)); err != nil {
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/tiny", Name: "tiny"}, vm)); err != nil {
 			t.Fatal(err)
 		}
 		r.edit(t, "small", sim.MachineEdit{Locked: ptr(true)})
-		got, err := p.machine(unallocated, engine.MachineSpec{})
+		got, err := p.applyMachine(newMachineRef, engine.MachineSpec{})
 		if err != nil || got.Hostname != "tagged" || got.StatusName != "Allocated" {
 			t.Errorf("want tagged Allocated, as small is locked and tiny a VM, got %s %s, %v", got.Hostname, got.StatusName, err)
 		}

@@ -47,7 +47,7 @@ func TestSelectorPassesOver(t *testing.T) {
 				if tc.spec != nil {
 					tc.spec(&want)
 				}
-				h, err := p.host(unregistered, want)
+				h, err := p.applyHost(newHostRef, want)
 				if err != nil || h.Machine.Hostname != "m2" {
 					t.Errorf("%s\nwant m2, got %s, %v", tc.reason, h.Machine.Hostname, err)
 				}
@@ -76,7 +76,7 @@ func TestMachineArchitecture(t *testing.T) {
 				m := metalWorld()
 				m.Machines[0].Architecture, m.Architectures = "arm64/generic", tc.images
 				r := inMemoryOf(t, m)
-				got, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).machine(unallocated, tc.spec)
+				got, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyMachine(newMachineRef, tc.spec)
 				if tc.says == "" {
 					if err != nil || got.Hostname != "small" {
 						t.Errorf("%s\ngot %+v, %v", tc.reason, got, err)

@@ -37,7 +37,7 @@ func metalWorld() sim.Model {
 
 const metalKey = engine.Key("default/db-1")
 
-var unallocated = engine.Ref{Key: metalKey}
+var newMachineRef = engine.Ref{Key: metalKey}
 
 // noble is a deployment that the worlds have the image for.
 func noble() *engine.Deployment { return &engine.Deployment{Image: "ubuntu/noble"} }
@@ -51,12 +51,12 @@ func inMetal(t *testing.T, f func(t *testing.T, r testMAAS, p process)) {
 	})
 }
 
-func (p process) machine(ref engine.Ref, want engine.MachineSpec) (engine.BareMetal, error) {
-	return engine.Wait(p.ctx, p.engine.Machines.Steps(ref, want))
+func (p process) applyMachine(ref engine.Ref, want engine.MachineSpec) (engine.BareMetal, error) {
+	return engine.WaitUntilDone(p.ctx, p.engine.Machines.Steps(ref, want))
 }
 
 func (p process) release(ref engine.Ref) error {
-	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
+	_, err := engine.WaitUntilDone(p.ctx, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
 		return p.engine.Machines.Delete(ctx, ref)
 	})
 	return err
@@ -119,7 +119,7 @@ func TestMachineNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				got, err := p.machine(unallocated, engine.MachineSpec{Machine: how(r.machine(t, "pooled")), Deploy: noble()})
+				got, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: how(r.machine(t, "pooled")), Deploy: noble()})
 				if err != nil || got.Hostname != "pooled" || got.StatusName != "Deployed" {
 					t.Errorf("got %s %s, %v", got.Hostname, got.StatusName, err)
 				}
@@ -148,7 +148,7 @@ func TestMachineNamedRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
 				before := r.sim.Machines()
-				_, err := p.machine(unallocated, tc.spec)
+				_, err := p.applyMachine(newMachineRef, tc.spec)
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != "machine" || bad.Hint == "" {
 					t.Fatalf("%s\nwant an error about machine with a hint, got %v", tc.reason, err)
@@ -169,7 +169,7 @@ func TestMachineNamedRefused(t *testing.T) {
 // TestMachineBadImage wants no machine taken for what cannot be installed.
 func TestMachineBadImage(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
-		_, err := p.machine(unallocated, engine.MachineSpec{Deploy: &engine.Deployment{Image: "ubuntu/nosuch"}})
+		_, err := p.applyMachine(newMachineRef, engine.MachineSpec{Deploy: &engine.Deployment{Image: "ubuntu/nosuch"}})
 		var bad *engine.SpecError
 		if !errors.As(err, &bad) || bad.Field.String() != "deploy.image" {
 			t.Errorf("want an error about the image, got %v", err)
@@ -184,17 +184,17 @@ func TestMachineAdopt(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		before := r.machine(t, "busy")
 		spec := engine.MachineSpec{Machine: "busy", Adopt: true}
-		got, err := p.machine(unallocated, spec)
+		got, err := p.applyMachine(newMachineRef, spec)
 		if err != nil || !got.Ours || !got.Finished {
 			t.Fatalf("got %+v, %v", got, err)
 		}
 		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		_, err = q.machine(engine.Ref{Key: "other/db"}, spec)
+		_, err = q.applyMachine(engine.Ref{Key: "other/db"}, spec)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), string(metalKey)) {
 			t.Errorf("another key must not adopt it: %v", err)
 		}
-		if _, err := q.machine(unallocated, spec); !errors.Is(err, engine.ErrConflict) {
+		if _, err := q.applyMachine(newMachineRef, spec); !errors.Is(err, engine.ErrConflict) {
 			t.Errorf("another state of this key must import it: %v", err)
 		}
 		if err := q.release(engine.Ref{Key: metalKey, SystemID: before.SystemID, Finished: true}); err != nil {
@@ -213,8 +213,8 @@ func TestMachineAdopt(t *testing.T) {
 // as it is, and released once it is no longer wanted.
 func TestMachineInherit(t *testing.T) {
 	inMetal(t, func(t *testing.T, _ testMAAS, p process) {
-		spec := engine.MachineSpec{Machine: "busy", Adopt: true, Inherit: true}
-		got, err := p.machine(unallocated, spec)
+		spec := engine.MachineSpec{Machine: "busy", Adopt: true, TakeOwnership: true}
+		got, err := p.applyMachine(newMachineRef, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestMachineAdoptWhileDeploying(t *testing.T) {
 		if err := operator.Machines.Deploy(t.Context(), r.machine(t, "small").SystemID, *noble()); err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.machine(unallocated, engine.MachineSpec{Machine: "small", Adopt: true})
+		got, err := p.applyMachine(newMachineRef, engine.MachineSpec{Machine: "small", Adopt: true})
 		if err != nil || got.StatusName != "Deployed" || !got.Finished {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -258,7 +258,7 @@ func TestMachineAdoptionCutOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := inMemoryOf(t, metalWorld())
 				id := r.machine(t, "busy").SystemID
-				r.start(t, ledger.NewMemory(nil), nth, deadly[2]).machine(unallocated, spec) //nolint:errcheck // it dies
+				r.start(t, ledger.NewMemory(nil), nth, deadlyBreakages[2]).applyMachine(newMachineRef, spec) //nolint:errcheck // it dies
 				if err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).release(engine.Ref{Key: metalKey, SystemID: id}); err != nil {
 					t.Error(err)
 				}
@@ -278,11 +278,11 @@ func TestMachineFinishedElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inMetal(t, func(t *testing.T, r testMAAS, p process) {
-				m, err := p.machine(unallocated, spec)
+				m, err := p.applyMachine(newMachineRef, spec)
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).machine(unallocated, spec)
+				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyMachine(newMachineRef, spec)
 				var bad *engine.SpecError
 				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &bad) || !strings.Contains(bad.Hint, "import it by its system id "+m.SystemID) {
 					t.Errorf("want a conflict with an import hint, got %v", err)

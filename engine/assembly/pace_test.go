@@ -39,9 +39,9 @@ func TestPaceOfAFleet(t *testing.T) {
 		for range 10 {
 			wg.Go(func() {
 				for i := range jobs {
-					spec := placed(fmt.Sprintf("vm-%d", i), engine.Placement{})
+					spec := smallVM(fmt.Sprintf("vm-%d", i), engine.Placement{})
 					spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
-					if _, err := p.apply(spec); err != nil {
+					if _, err := p.applyVM(spec); err != nil {
 						t.Error(err)
 					}
 				}
@@ -88,9 +88,9 @@ func TestPaceOfADestroy(t *testing.T) {
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 		var refs []engine.Ref
 		for i := range 100 {
-			spec := placed(fmt.Sprintf("vm-%d", i), engine.Placement{})
+			spec := smallVM(fmt.Sprintf("vm-%d", i), engine.Placement{})
 			spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
-			vm, err := p.apply(spec)
+			vm, err := p.applyVM(spec)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,31 +15,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// ofFrontEnd is a ledger as front ends use it.
-type ofFrontEnd interface{ ledger.Rows }
+// frontEndLedger is a ledger as front ends use it.
+type frontEndLedger interface{ ledger.RegionLedger }
 
-// pausing is the ledger of a program that stands still at its first Renew.
-type pausing struct {
-	ofFrontEnd
+// pausingLedger is the ledger of a program that stands still at its first Renew.
+type pausingLedger struct {
+	frontEndLedger
 	answered bool          // the ledger has renewed, and the answer waits for the program
-	stands   chan struct{} // closed when it stands
-	goOn     chan struct{}
+	paused   chan struct{} // closed when it stands
+	resume   chan struct{}
 }
 
 // Renew implements engine.Ledger.
-func (p *pausing) Renew(ctx context.Context, row engine.Row) (err error) {
+func (p *pausingLedger) Renew(ctx context.Context, row engine.Row) (err error) {
 	select {
-	case <-p.stands:
-		return p.ofFrontEnd.Renew(ctx, row)
+	case <-p.paused:
+		return p.frontEndLedger.Renew(ctx, row)
 	default:
 	}
 	if p.answered {
-		err = p.ofFrontEnd.Renew(ctx, row)
+		err = p.frontEndLedger.Renew(ctx, row)
 	}
-	close(p.stands)
-	<-p.goOn
+	close(p.paused)
+	<-p.resume
 	if !p.answered {
-		err = p.ofFrontEnd.Renew(ctx, row)
+		err = p.frontEndLedger.Renew(ctx, row)
 	}
 	return err
 }
@@ -67,7 +67,7 @@ func TestPausedOwner(t *testing.T) {
 				service := newLedgerService(t, map[string]string{"first": "default", "next": "default"})
 				rows := service.start(filepath.Join(service.folder, "ledger.db"))
 				t.Cleanup(service.stop)
-				first := &pausing{ofFrontEnd: service.open(t, "first"), answered: tc.answered, stands: make(chan struct{}), goOn: make(chan struct{})}
+				first := &pausingLedger{frontEndLedger: service.open(t, "first"), answered: tc.answered, paused: make(chan struct{}), resume: make(chan struct{})}
 				next := service.open(t, "next")
 
 				release := holdElsewhere(t, first, rows)
@@ -76,10 +76,10 @@ func TestPausedOwner(t *testing.T) {
 				p := r.start(t, first, 0, breakage{})
 				p.breaker.compose = func() { t.Errorf("%s\nThe program that stood still sends a compose.", tc.reason) }
 				go func() {
-					_, err := p.apply(placed("web-1", engine.Placement{}))
+					_, err := p.applyVM(smallVM("web-1", engine.Placement{}))
 					ended <- err
 				}()
-				<-first.stands
+				<-first.paused
 
 				releaseNext, err := next.Hold(t.Context(), vmKey)
 				if err != nil {
@@ -90,21 +90,21 @@ func TestPausedOwner(t *testing.T) {
 				go func() {
 					defer close(done)
 					defer releaseNext()
-					vm, err := q.apply(placed("web-1", engine.Placement{}))
+					vm, err := q.applyVM(smallVM("web-1", engine.Placement{}))
 					if err != nil {
 						t.Errorf("the next run: %v", err)
 					}
 					done <- vm
 				}()
 				time.Sleep(tc.goesOn)
-				close(first.goOn)
+				close(first.resume)
 				err = <-ended
 				if !errors.Is(err, engine.ErrConflict) {
 					t.Errorf("%s\nwant that another run makes it or has made it, got %v", tc.reason, err)
 				}
 				vm := <-done
 				<-done // it has given its lease back
-				if n := r.composes(); n != 1 {
+				if n := r.countComposes(); n != 1 {
 					t.Errorf("%s\n%d composes, want that of the next run alone", tc.reason, n)
 				}
 				if instances := r.sim.Instances(); len(instances) != 1 || instances[0].MachineID != vm.SystemID {
@@ -117,7 +117,7 @@ func TestPausedOwner(t *testing.T) {
 
 // holdElsewhere takes the lease of web-1 for a program, as if it ran on another machine and
 // stood still from now on: nobody here sees its process, and its heartbeat does not change.
-func holdElsewhere(t *testing.T, mine ledger.Rows, rows *ledger.Ledger) (release func()) {
+func holdElsewhere(t *testing.T, mine ledger.RegionLedger, rows *ledger.Ledger) (release func()) {
 	t.Helper()
 	release, err := mine.Hold(t.Context(), vmKey)
 	if err != nil {
@@ -140,7 +140,7 @@ func holdElsewhere(t *testing.T, mine ledger.Rows, rows *ledger.Ledger) (release
 }
 
 // open is the ledger of a program of an owner's.
-func (v *ledgerService) open(t *testing.T, owner string) ledger.Rows {
+func (v *ledgerService) open(t *testing.T, owner string) ledger.RegionLedger {
 	t.Helper()
 	client, err := remote.New(v.clients[owner])
 	if err != nil {

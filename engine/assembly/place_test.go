@@ -36,15 +36,15 @@ func fleetOf(t *testing.T, hosts, vmsEach int, zones ...string) testMAAS {
 	return testMAAS{sim: s, url: "http://maas.example/MAAS", transport: func() http.RoundTripper { return s.RoundTripper() }}
 }
 
-// placed is a VM of 2 cores, 2048 MiB and 8 GB, wherever it fits.
-func placed(name string, p engine.Placement) engine.VMSpec {
+// smallVM is a VM of 2 cores, 2048 MiB and 8 GB, wherever it fits.
+func smallVM(name string, p engine.Placement) engine.VMSpec {
 	return engine.VMSpec{
 		Name: name, Placement: p, Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}},
 	}
 }
 
-func (p process) apply(spec engine.VMSpec) (engine.VM, error) {
-	return engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name}, spec))
+func (p process) applyVM(spec engine.VMSpec) (engine.VM, error) {
+	return engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name}, spec))
 }
 
 // createAll creates n VMs at once, shared out among the processes, and counts
@@ -58,7 +58,7 @@ func createAll(t *testing.T, n int, p engine.Placement, by ...process) map[strin
 	)
 	for i := range n {
 		wg.Go(func() {
-			vm, err := by[i%len(by)].apply(placed(fmt.Sprintf("vm-%d", i), p))
+			vm, err := by[i%len(by)].applyVM(smallVM(fmt.Sprintf("vm-%d", i), p))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -108,7 +108,7 @@ func TestExactFit(t *testing.T) {
 				t.Errorf("MAAS refused a compose with %d: the ledger had promised too much", c.Status)
 			}
 		}
-		if _, err := processes[0].apply(placed("one-more", engine.Placement{})); !isShort(err) {
+		if _, err := processes[0].applyVM(smallVM("one-more", engine.Placement{})); !isShort(err) {
 			t.Errorf("want InsufficientResources for one more, got %v", err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestSpreadOverManyInventories(t *testing.T) {
 			var mu sync.Mutex
 			for i := range n {
 				wg.Go(func() {
-					vm, err := p.apply(placed(fmt.Sprintf("vm-%d-%d", wave, i), engine.Placement{}))
+					vm, err := p.applyVM(smallVM(fmt.Sprintf("vm-%d-%d", wave, i), engine.Placement{}))
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -211,12 +211,12 @@ func TestPlacementFilters(t *testing.T) {
 				}
 				defer s.Close()
 				r := testMAAS{sim: s, url: "http://maas.example/MAAS", transport: s.RoundTripper}
-				spec := placed("web-1", tc.want)
+				spec := smallVM("web-1", tc.want)
 				if tc.edit != nil {
 					tc.edit(&spec)
 				}
 				began := time.Now()
-				vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+				vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyVM(spec)
 				if tc.host != "" {
 					if err != nil || vm.HostName != tc.host {
 						t.Fatalf("%s\nwant %s, got %q, %v", tc.reason, tc.host, vm.HostName, err)
@@ -242,7 +242,7 @@ func TestPlacementFilters(t *testing.T) {
 func TestAnotherHostIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
-		if err := r.sim.SetLXD("lxd1", sim.Unreachable); err != nil {
+		if err := r.sim.SetLXDCondition("lxd1", sim.ConditionUnreachable); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -260,12 +260,12 @@ func TestAnotherHostIsTried(t *testing.T) {
 func TestNamedHostStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
-		if err := r.sim.SetLXD("lxd1", sim.Unreachable); err != nil {
+		if err := r.sim.SetLXDCondition("lxd1", sim.ConditionUnreachable); err != nil {
 			t.Fatal(err)
 		}
-		spec := placed("web-1", engine.Placement{})
+		spec := smallVM("web-1", engine.Placement{})
 		spec.Host = "lxd1"
-		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyVM(spec)
 		var e *engine.Error
 		if !errors.As(err, &e) || e.Host != "lxd1" {
 			t.Errorf("want an error about lxd1, got %v", err)
@@ -287,11 +287,11 @@ func TestFailedCommissioningMoves(t *testing.T) {
 		time.AfterFunc(4*time.Second, func() {
 			m := r.machine(t, "web-1")
 			first = m.Host
-			if err := r.sim.Fail(m.SystemID, "no disk"); err != nil {
+			if err := r.sim.FailMachine(m.SystemID, "no disk"); err != nil {
 				t.Error(err)
 			}
 		})
-		vm, err := p.apply(placed("web-1", engine.Placement{}))
+		vm, err := p.applyVM(smallVM("web-1", engine.Placement{}))
 		if err != nil || vm.HostName == first || first == "" {
 			t.Fatalf("want it on another host than %q, got %q, %v", first, vm.HostName, err)
 		}
@@ -310,15 +310,15 @@ func TestFinishedVMDoesNotMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		vm, err := p.apply(placed("web-1", engine.Placement{}))
+		vm, err := p.applyVM(smallVM("web-1", engine.Placement{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.set(t, sim.MachineEdit{StatusName: ptr("Failed commissioning")})
+		r.editWebVM(t, sim.MachineEdit{StatusName: ptr("Failed commissioning")})
 		ref := engine.Ref{Key: "default/web-1", Name: "web-1", SystemID: vm.SystemID}
 		for _, finished := range []bool{false, true} {
 			ref.Finished = finished
-			res, err := p.engine.VMs.Reconcile(t.Context(), ref, placed("web-1", engine.Placement{Zone: "az1"}))
+			res, err := p.engine.VMs.Reconcile(t.Context(), ref, smallVM("web-1", engine.Placement{Zone: "az1"}))
 			if err != nil || !res.Done || res.Object.SystemID != vm.SystemID {
 				t.Errorf("want it reported and left alone, got %+v, %v", res, err)
 			}
@@ -343,12 +343,12 @@ func TestComposedTwiceIsSaid(t *testing.T) {
 		}
 		defer s.Close()
 		r := testMAAS{sim: s, url: "http://maas.example/MAAS", transport: s.RoundTripper}
-		spec := placed("web-1", engine.Placement{})
+		spec := smallVM("web-1", engine.Placement{})
 		first := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		go first.apply(spec) //nolint:errcheck // it dies
+		go first.applyVM(spec) //nolint:errcheck // it dies
 		time.Sleep(5 * time.Second)
 		first.breaker.die()
-		vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+		vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyVM(spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,8 +46,8 @@ func TestProcessesShareALedger(t *testing.T) {
 		})
 	}
 	m.Latency = sim.Latency{Compose: 50 * time.Millisecond, Commission: 50 * time.Millisecond, Call: 2 * time.Millisecond}
-	s := sim.Start(t, m)
-	s.SetNasty(sim.Nasty{Overcommit: true})
+	s := sim.StartServer(t, m)
+	s.SetRandomFaults(sim.RandomFaults{Overcommit: true})
 	file := filepath.Join(t.TempDir(), "ledger.db")
 	var running sync.WaitGroup
 	for n := range processes {
@@ -81,15 +81,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(participantURL) == "" {
 		os.Exit(m.Run())
 	}
-	if err := participate(context.Background()); err != nil {
+	if err := runParticipant(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// participate makes four VMs at once.
-func participate(ctx context.Context) error {
-	rows, err := ledger.Open(ctx, os.Getenv(participantLedger))
+// runParticipant makes four VMs at once.
+func runParticipant(ctx context.Context) error {
+	rows, err := ledger.OpenFile(ctx, os.Getenv(participantLedger))
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func participate(ctx context.Context) error {
 	var made errgroup.Group
 	for n := range 4 {
 		made.Go(func() error {
-			spec := placed(fmt.Sprintf("vm-%s-%d", os.Getenv(participantNumber), n), engine.Placement{Strategy: placement.Pack}) // all want the same host
-			_, err := engine.Wait(ctx, e.VMs.Steps(engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name}, spec))
+			spec := smallVM(fmt.Sprintf("vm-%s-%d", os.Getenv(participantNumber), n), engine.Placement{Strategy: placement.Pack}) // all want the same host
+			_, err := engine.WaitUntilDone(ctx, e.VMs.Steps(engine.Ref{Key: engine.Key("default/" + spec.Name), Name: spec.Name}, spec))
 			return err
 		})
 	}

@@ -22,8 +22,8 @@ const (
 	deleteHost = "DELETE vm-hosts/{id}/"
 )
 
-// overcommitted is a host that differs from metalHost by one update.
-func overcommitted(ratio float64) engine.HostSpec {
+// overcommittedHost is a host that differs from metalHost by one update.
+func overcommittedHost(ratio float64) engine.HostSpec {
 	spec := metalHost()
 	spec.CPUOvercommit = ratio
 	return spec
@@ -37,7 +37,7 @@ func TestHostHasItAlone(t *testing.T) {
 		step  func(*testing.T, process, engine.Ref) error
 	}{
 		"Update": {updateHost, func(t *testing.T, p process, ref engine.Ref) error {
-			_, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommitted(2))
+			_, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommittedHost(2))
 			return err
 		}},
 		"Unregister": {deleteHost, func(t *testing.T, p process, ref engine.Ref) error {
@@ -48,7 +48,7 @@ func TestHostHasItAlone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHostsOf(t, slowHosts(), func(t *testing.T, r testMAAS, p process) {
-				_, ref := p.made(t, metalHost())
+				_, ref := p.makeHost(t, metalHost())
 				made := make(chan struct{})
 				go func() { defer close(made); p.vmOn(t, "web-1", "m1") }()
 				time.Sleep(5 * time.Second)
@@ -72,7 +72,7 @@ func TestHostQuietUnderLock(t *testing.T) {
 		step  func(*testing.T, process, engine.Ref) error
 	}{
 		"Update": {updateHost, 2, func(t *testing.T, p process, ref engine.Ref) error {
-			_, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommitted(3))
+			_, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommittedHost(3))
 			return err
 		}},
 		"Unregister": {deleteHost, 1, func(t *testing.T, p process, ref engine.Ref) error {
@@ -83,13 +83,13 @@ func TestHostQuietUnderLock(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHostsOf(t, slowHosts(), func(t *testing.T, r testMAAS, p process) {
-				h, ref := p.made(t, metalHost())
+				h, ref := p.makeHost(t, metalHost())
 				rows := newRows()
 				q := r.start(t, rows, 0, breakage{})
 				r.sim.ResetJournal()
 				first := make(chan error)
 				go func() {
-					_, err := q.engine.Hosts.Reconcile(t.Context(), ref, overcommitted(2))
+					_, err := q.engine.Hosts.Reconcile(t.Context(), ref, overcommittedHost(2))
 					first <- err
 				}()
 				time.Sleep(3 * time.Second)
@@ -119,14 +119,14 @@ func TestHostInventoryWaitsForCompose(t *testing.T) {
 		rows := newRows()
 		p := r.start(t, rows, 0, breakage{})
 		for len(r.records(t)) == 0 {
-			if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); err != nil {
+			if _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}
-		composing(t, rows, fmt.Sprint("/vm-host-", r.records(t)[0].ID))
+		placePendingRow(t, rows, fmt.Sprint("/vm-host-", r.records(t)[0].ID))
 		r.sim.ResetJournal()
-		if _, err := p.engine.Hosts.Reconcile(p.ctx, unregistered, metalHost()); !errors.Is(err, engine.ErrBusy) {
+		if _, err := p.engine.Hosts.Reconcile(p.ctx, newHostRef, metalHost()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("want it busy, got %v", err)
 		}
 		if n := r.sim.Journal().Count("POST vm-hosts/{id}/ refresh"); n != 0 {

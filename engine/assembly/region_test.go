@@ -32,8 +32,8 @@ func TestRegionSharesAddresses(t *testing.T) {
 			t.Fatalf("want one VM and one error, got %v", errs)
 		}
 		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which is not made yet", 1-lost))
-		if r.composes() != 1 {
-			t.Errorf("%d VMs were composed, want 1", r.composes())
+		if r.countComposes() != 1 {
+			t.Errorf("%d VMs were composed, want 1", r.countComposes())
 		}
 	})
 }
@@ -48,10 +48,10 @@ func TestRegionSharesHosts(t *testing.T) {
 		r.shared = region.New()
 		rows := newRows()
 		p, q := r.start(t, rows, 0, breakage{}), r.start(t, rows, 0, breakage{})
-		_, ref := p.made(t, metalHost())
+		_, ref := p.makeHost(t, metalHost())
 		update := func(p process, ratio float64) {
 			// It is busy where the VM is made, and not yet bound.
-			if _, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommitted(ratio)); err != nil && !errors.Is(err, engine.ErrBusy) {
+			if _, err := p.engine.Hosts.Reconcile(t.Context(), ref, overcommittedHost(ratio)); err != nil && !errors.Is(err, engine.ErrBusy) {
 				t.Error(err)
 			}
 		}

@@ -35,7 +35,7 @@ func TestOldReservationsGiveWay(t *testing.T) {
 			reason: "It was being deleted, and is gone.", age: 10 * time.Minute, fits: true,
 			leave: func(t *testing.T, r testMAAS, rows engine.Ledger) {
 				reserve(t, r, rows)
-				if err := rows.Leaving(t.Context(), "default/old"); err != nil {
+				if err := rows.MarkLeaving(t.Context(), "default/old"); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -44,10 +44,10 @@ func TestOldReservationsGiveWay(t *testing.T) {
 			reason: "The VM is there: its row is bound, and its room stays taken.", age: 10 * time.Minute, fits: false,
 			leave: func(t *testing.T, r testMAAS, rows engine.Ledger) {
 				p := r.start(t, rows, 0, breakage{})
-				if _, err := p.apply(placed("old", engine.Placement{})); err != nil {
+				if _, err := p.applyVM(smallVM("old", engine.Placement{})); err != nil {
 					t.Fatal(err)
 				}
-				if err := ledgertest.Forget(t.Context(), rows, "default/old"); err != nil {
+				if err := ledgertest.DropRow(t.Context(), rows, "default/old"); err != nil {
 					t.Fatal(err)
 				}
 				reserve(t, r, rows)
@@ -62,9 +62,9 @@ func TestOldReservationsGiveWay(t *testing.T) {
 				tc.leave(t, r, rows)
 				time.Sleep(tc.age)
 				began := time.Now()
-				spec := placed("new", engine.Placement{})
+				spec := smallVM("new", engine.Placement{})
 				p := r.start(t, rows, 0, breakage{})
-				_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, spec))
+				_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, spec))
 				if tc.fits != (err == nil) {
 					t.Errorf("%s\nfits is %v: %v", tc.reason, err == nil, err)
 				}
@@ -79,17 +79,17 @@ func TestOldReservationsGiveWay(t *testing.T) {
 	}
 }
 
-// ownRows lets one owner write his own rows alone, as a service of several owners does.
-type ownRows struct{ engine.Ledger }
+// ownRowsLedger lets one owner write his own rows alone, as a service of several owners does.
+type ownRowsLedger struct{ engine.Ledger }
 
-func (o ownRows) MayWrite(_ context.Context, key engine.Key) error {
+func (o ownRowsLedger) MayWrite(_ context.Context, key engine.Key) error {
 	if !strings.HasPrefix(string(key), "default/") {
 		return fmt.Errorf("the row of %s is another owner's: %w", key, engine.ErrForbidden)
 	}
 	return nil
 }
 
-func (o ownRows) Drop(ctx context.Context, row engine.Row) error {
+func (o ownRowsLedger) Drop(ctx context.Context, row engine.Row) error {
 	if err := o.MayWrite(ctx, row.Key); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func TestOthersReservationsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 1, 1, "az1")
 		rows := ledger.NewMemory(nil)
-		tag, err := rows.Tag(t.Context())
+		tag, err := rows.CurrentTag(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,8 +114,8 @@ func TestOthersReservationsStay(t *testing.T) {
 		}
 		reserve(t, r, rows)
 		time.Sleep(10 * time.Minute)
-		p := r.start(t, ownRows{rows}, 0, breakage{})
-		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, placed("new", engine.Placement{Group: "web"}))); err != nil {
+		p := r.start(t, ownRowsLedger{rows}, 0, breakage{})
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/new", Name: "new"}, smallVM("new", engine.Placement{Group: "web"}))); err != nil {
 			t.Errorf("its own row gives way: %v", err)
 		}
 		if _, err := rows.Row(t.Context(), "another/gone"); err != nil {
@@ -127,7 +127,7 @@ func TestOthersReservationsStay(t *testing.T) {
 // reserve promises all the room of the first host to a VM called old.
 func reserve(t *testing.T, r testMAAS, rows engine.Ledger) {
 	t.Helper()
-	tag, err := rows.Tag(t.Context())
+	tag, err := rows.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestRowDatedAhead(t *testing.T) {
 				ctx, cancel := context.WithTimeout(p.ctx, time.Hour)
 				defer cancel()
 				began := time.Now()
-				_, err := engine.Wait(ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + tc.want), Name: tc.want}, placed(tc.want, engine.Placement{})))
+				_, err := engine.WaitUntilDone(ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("default/" + tc.want), Name: tc.want}, smallVM(tc.want, engine.Placement{})))
 				if took := time.Since(began); err != nil || took > 3*time.Minute {
 					t.Errorf("%s\nafter %v: %v", tc.reason, took, err)
 				}

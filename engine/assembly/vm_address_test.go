@@ -36,9 +36,9 @@ func inAddresses(t *testing.T, f func(t *testing.T, r testMAAS, p process)) {
 	})
 }
 
-// fixed is a VM with a fixed address, and how it is called.
-func fixed(name, ip string) (engine.Ref, engine.VMSpec) {
-	spec := wanted()
+// fixedAddressVM is a VM with a fixed address, and how it is called.
+func fixedAddressVM(name, ip string) (engine.Ref, engine.VMSpec) {
+	spec := webVMSpec()
 	spec.Name, spec.Cores, spec.MemoryMiB = name, 1, 1024
 	spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr(ip)}}
 	return engine.Ref{Key: engine.Key("default/" + name), Name: name}, spec
@@ -46,8 +46,8 @@ func fixed(name, ip string) (engine.Ref, engine.VMSpec) {
 
 // makeFixed makes a VM with a fixed address.
 func (p process) makeFixed(name, ip string) (engine.VM, error) {
-	ref, spec := fixed(name, ip)
-	return engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
+	ref, spec := fixedAddressVM(name, ip)
+	return engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
 }
 
 // linkMachine gives a bare machine a fixed address, as an operator does.
@@ -119,7 +119,7 @@ func TestFixedAddressIsChecked(t *testing.T) {
 				if errors.Is(err, engine.ErrConflict) != tc.taken {
 					t.Errorf("%s\ngot %v, want a conflict: %v", tc.reason, err, tc.taken)
 				}
-				if r.composes() != 0 {
+				if r.countComposes() != 0 {
 					t.Errorf("%s\na VM was composed", tc.reason)
 				}
 			})
@@ -129,7 +129,7 @@ func TestFixedAddressIsChecked(t *testing.T) {
 
 // TestFixedAddressTwice refuses one address for two interfaces.
 func TestFixedAddressTwice(t *testing.T) {
-	_, spec := fixed("web-1", "10.77.0.42")
+	_, spec := fixedAddressVM("web-1", "10.77.0.42")
 	spec.Interfaces = append(spec.Interfaces, engine.Interface{Name: "eth1", Subnet: "lan", IP: spec.Interfaces[0].IP})
 	var bad *engine.SpecError
 	if err := spec.Validate(); !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth1.ip" {
@@ -156,14 +156,14 @@ func TestFixedAddressOfOne(t *testing.T) {
 			t.Fatalf("want one VM and one error, got %v", errs)
 		}
 		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which is not made yet", 1-lost))
-		if r.composes() != 1 {
-			t.Errorf("%d VMs were composed, want 1", r.composes())
+		if r.countComposes() != 1 {
+			t.Errorf("%d VMs were composed, want 1", r.countComposes())
 		}
 		loser := fmt.Sprintf("web-%d", lost)
 		_, err := p.makeFixed(loser, "10.77.0.42")
 		wantAddressError(t, "The first has it by now.", err, fmt.Sprintf("machine web-%d", 1-lost))
 
-		winner, _ := fixed(fmt.Sprintf("web-%d", 1-lost), "10.77.0.42")
+		winner, _ := fixedAddressVM(fmt.Sprintf("web-%d", 1-lost), "10.77.0.42")
 		winner.SystemID = vms[1-lost].SystemID
 		if err := p.delete(winner); err != nil {
 			t.Fatal(err)
@@ -178,9 +178,9 @@ func TestFixedAddressOfOne(t *testing.T) {
 // TestFixedAddressIsGivenUp: a VM that cannot be made claims nothing.
 func TestFixedAddressIsGivenUp(t *testing.T) {
 	inAddresses(t, func(t *testing.T, r testMAAS, p process) {
-		ref, spec := fixed("web-1", "10.77.0.42")
+		ref, spec := fixedAddressVM("web-1", "10.77.0.42")
 		spec.Cores = 99
-		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec)); err == nil {
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec)); err == nil {
 			t.Fatal("a VM with 99 cores was made")
 		}
 		if _, err := p.makeFixed("web-2", "10.77.0.42"); err != nil {
@@ -194,21 +194,21 @@ func TestFixedAddressIsGivenUp(t *testing.T) {
 // goes on.
 func TestFixedAddressLost(t *testing.T) {
 	inAddresses(t, func(t *testing.T, r testMAAS, p process) {
-		ref, spec := fixed("web-1", "10.77.0.42")
+		ref, spec := fixedAddressVM("web-1", "10.77.0.42")
 		res, err := p.engine.VMs.Reconcile(t.Context(), ref, spec)
 		if err != nil || res.Object.SystemID == "" {
 			t.Fatalf("got %+v, %v", res, err)
 		}
 		r.linkMachine(t, "db-1", "10.77.0.42")
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
 		wantAddressError(t, "It is gone by now.", err, "machine db-1")
 		if m := r.machine(t, "web-1"); m.StatusName != "Ready" || vm.SystemID != m.SystemID {
 			t.Errorf("want the VM Ready and returned, got %s, %+v", m.StatusName, vm)
 		}
 		r.linkMachine(t, "db-1", "10.77.0.43")
-		vm, err = engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
-		if err != nil || !slices.Equal(vm.IPAddresses, []string{"10.77.0.42"}) || r.composes() != 1 {
-			t.Errorf("got %v, %v after %d composes", vm.IPAddresses, err, r.composes())
+		vm, err = engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
+		if err != nil || !slices.Equal(vm.IPAddresses, []string{"10.77.0.42"}) || r.countComposes() != 1 {
+			t.Errorf("got %v, %v after %d composes", vm.IPAddresses, err, r.countComposes())
 		}
 	})
 }
@@ -230,12 +230,12 @@ func TestFixedAddressCalls(t *testing.T) {
 			inAddresses(t, func(t *testing.T, r testMAAS, p process) {
 				var all sync.WaitGroup
 				for n := range 6 {
-					ref, spec := fixed(fmt.Sprintf("web-%d", n), fmt.Sprintf("10.77.0.%d", 40+n))
+					ref, spec := fixedAddressVM(fmt.Sprintf("web-%d", n), fmt.Sprintf("10.77.0.%d", 40+n))
 					if !tc.fixed {
 						spec.Interfaces[0].IP = netip.Addr{}
 					}
 					all.Go(func() {
-						if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec)); err != nil {
+						if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec)); err != nil {
 							t.Error(err)
 						}
 					})
@@ -274,7 +274,7 @@ func TestInterfacesAreLinked(t *testing.T) {
 				m.Subnets = append(m.Subnets, sim.SubnetModel{Name: "dark", CIDR: dark})
 				m.Hosts[0].Subnets = []string{"lan", "dark"}
 				r := inMemoryOf(t, m)
-				_, spec := fixed("web-1", "10.77.0.42")
+				_, spec := fixedAddressVM("web-1", "10.77.0.42")
 				spec.Interfaces = nil
 				for n, subnet := range tc.subnets {
 					spec.Interfaces = append(spec.Interfaces, engine.Interface{Name: fmt.Sprintf("eth%d", n), Subnet: subnet})
@@ -282,7 +282,7 @@ func TestInterfacesAreLinked(t *testing.T) {
 				if !tc.deploy {
 					spec.Deploy = nil
 				}
-				vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).apply(spec)
+				vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyVM(spec)
 				if err != nil {
 					t.Fatalf("%s\n%v", tc.reason, err)
 				}

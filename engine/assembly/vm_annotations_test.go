@@ -16,7 +16,7 @@ import (
 func TestAnnotations(t *testing.T) {
 	type data = map[string]string
 	annotated := func(removed []string, with data) engine.VMSpec {
-		return lockable(nil, func(s *engine.VMSpec) { s.Annotations, s.RemovedAnnotations = with, removed })
+		return lockableVM(nil, func(s *engine.VMSpec) { s.Annotations, s.RemovedAnnotations = with, removed })
 	}
 	locked := func(s engine.VMSpec) engine.VMSpec { s.Locked = new(true); return s }
 	ready := func(s engine.VMSpec) engine.VMSpec { s.Deploy = nil; return s }
@@ -42,16 +42,16 @@ func TestAnnotations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, tc.made))
+				vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, tc.made))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if tc.before != nil {
-					r.set(t, sim.MachineEdit{OwnerData: &tc.before})
+					r.editWebVM(t, sim.MachineEdit{OwnerData: &tc.before})
 				}
 				const route = "POST machines/{id}/ set_owner_data"
 				before := r.sim.Journal().Count(route)
-				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).converge(engine.Ref{Key: unborn.Key, SystemID: vm.SystemID}, tc.change)
+				_, err = r.start(t, ledger.NewMemory(nil), 0, breakage{}).applyFinished(engine.Ref{Key: newVMRef.Key, SystemID: vm.SystemID}, tc.change)
 				if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 					t.Errorf("%s\nwant an error with %q, got %v", tc.reason, tc.err, err)
 				}

@@ -26,11 +26,11 @@ func TestVMOfAnotherByNow(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				vm, err := p.create(unborn)
+				vm, err := p.create(newVMRef)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.set(t, sim.MachineEdit{Description: &tc.description})
+				r.editWebVM(t, sim.MachineEdit{Description: &tc.description})
 				before := r.machine(t, "web-1")
 				ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true, Guessed: tc.guessed}
 

@@ -26,14 +26,14 @@ func TestClockJumps(t *testing.T) {
 				t.Cleanup(func() { rows.Close() })
 				e := r.withClock(t, rows, now)
 				ref := engine.Ref{Key: "o/web", Name: "web"}
-				r.sim.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/*/", Op: "compose", Times: 1, Kind: sim.FaultReset, When: sim.Before})
-				if _, err := e.VMs.Reconcile(t.Context(), ref, placed("web", engine.Placement{})); err == nil {
+				r.sim.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/*/", Op: "compose", Times: 1, Kind: sim.FaultReset, When: sim.FaultBeforeEffect})
+				if _, err := e.VMs.Reconcile(t.Context(), ref, smallVM("web", engine.Placement{})); err == nil {
 					t.Fatal("the reply was not lost")
 				}
 				sent := time.Now()
 				jumped.Store(int64(jump))
 				for r.sim.Journal().Count("POST vm-hosts/{id}/ compose") < 2 && time.Since(sent) < 10*time.Minute {
-					_, _ = e.VMs.Reconcile(t.Context(), ref, placed("web", engine.Placement{}))
+					_, _ = e.VMs.Reconcile(t.Context(), ref, smallVM("web", engine.Placement{}))
 					time.Sleep(time.Second)
 				}
 				if took := time.Since(sent); took < 130*time.Second || took > 150*time.Second {
@@ -71,14 +71,14 @@ func TestClockOfAnotherMachine(t *testing.T) {
 				rows := ledger.NewMemory(nil)
 				t.Cleanup(func() { rows.Close() })
 				ref := engine.Ref{Key: "o/web", Name: "web"}
-				r.sim.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/*/", Op: "compose", Times: 1, Kind: sim.FaultReset, When: sim.Before})
-				if _, err := r.withClock(t, rows, time.Now).VMs.Reconcile(t.Context(), ref, placed("web", engine.Placement{})); err == nil {
+				r.sim.AddFault(sim.Fault{Method: "POST", Path: "vm-hosts/*/", Op: "compose", Times: 1, Kind: sim.FaultReset, When: sim.FaultBeforeEffect})
+				if _, err := r.withClock(t, rows, time.Now).VMs.Reconcile(t.Context(), ref, smallVM("web", engine.Placement{})); err == nil {
 					t.Fatal("the reply was not lost")
 				}
 				sent := time.Now()
 				other := r.withClock(t, rows, func() time.Time { return time.Now().Add(off) })
 				for r.sim.Journal().Count("POST vm-hosts/{id}/ compose") < 2 && time.Since(sent) < 10*time.Minute {
-					_, _ = other.VMs.Reconcile(t.Context(), ref, placed("web", engine.Placement{}))
+					_, _ = other.VMs.Reconcile(t.Context(), ref, smallVM("web", engine.Placement{}))
 					time.Sleep(time.Second)
 				}
 				if took := time.Since(sent); took < 130*time.Second || took > 150*time.Second {

@@ -20,7 +20,7 @@ func TestRefusedDeleteKeepsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 1, 2, "az1") // room for two VMs
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		first, err := p.apply(placed("one", engine.Placement{}))
+		first, err := p.applyVM(smallVM("one", engine.Placement{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestRefusedDeleteKeepsRoom(t *testing.T) {
 		if err := r.sim.EditMachine(first.SystemID, sim.MachineEdit{Locked: ptr(false)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err = p.apply(placed("two", engine.Placement{})); err != nil {
+		if _, err = p.applyVM(smallVM("two", engine.Placement{})); err != nil {
 			t.Errorf("the host has room for two VMs and holds one: %v", err)
 		}
 	})
@@ -59,17 +59,17 @@ func TestAbandonedDeleteKeepsRoom(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := fleetOf(t, 1, 2, "az1")
 				p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				one := placed("one", engine.Placement{})
+				one := smallVM("one", engine.Placement{})
 				if tc.deployed {
 					one.Deploy = noble()
 				}
-				first, err := p.apply(one)
+				first, err := p.applyVM(one)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ref := engine.Ref{Key: "default/one", Name: "one", SystemID: first.SystemID, Finished: true}
 				if tc.lost {
-					if err := r.sim.SetLXD("lxd1", sim.Unreachable); err != nil {
+					if err := r.sim.SetLXDCondition("lxd1", sim.ConditionUnreachable); err != nil {
 						t.Fatal(err)
 					}
 				} else {
@@ -79,7 +79,7 @@ func TestAbandonedDeleteKeepsRoom(t *testing.T) {
 					t.Fatal(tc.reason + " The delete succeeds all the same")
 				}
 				if tc.lost {
-					if err := r.sim.SetLXD("lxd1", sim.OK); err != nil {
+					if err := r.sim.SetLXDCondition("lxd1", sim.ConditionOK); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -89,7 +89,7 @@ func TestAbandonedDeleteKeepsRoom(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if _, err = p.apply(placed("two", engine.Placement{})); err != nil {
+				if _, err = p.applyVM(smallVM("two", engine.Placement{})); err != nil {
 					t.Errorf("%s\nThe host has room for two VMs and holds one: %v", tc.reason, err)
 				}
 				for _, excess := range r.sim.Overcommits() {
@@ -115,9 +115,9 @@ func TestLeavingRoomIsWaitedFor(t *testing.T) {
 				m.Latency.Release = release
 				r := inMemoryOf(t, m)
 				p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				spec := placed("old", engine.Placement{})
+				spec := smallVM("old", engine.Placement{})
 				spec.Deploy = noble()
-				old, err := p.apply(spec)
+				old, err := p.applyVM(spec)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestLeavingRoomIsWaitedFor(t *testing.T) {
 					}
 				})
 				time.Sleep(time.Second)
-				if _, err = p.apply(placed("new", engine.Placement{})); err != nil {
+				if _, err = p.applyVM(smallVM("new", engine.Placement{})); err != nil {
 					t.Errorf("the ledger knows that the room is leaving: %v", err)
 				}
 				deleting.Wait()
@@ -137,14 +137,14 @@ func TestLeavingRoomIsWaitedFor(t *testing.T) {
 	}
 }
 
-// racing lets another process act before a row is dropped for the first time.
-type racing struct {
+// racingLedger lets another process act before a row is dropped for the first time.
+type racingLedger struct {
 	engine.Ledger
 	once   sync.Once
 	before func()
 }
 
-func (r *racing) Drop(ctx context.Context, row engine.Row) error {
+func (r *racingLedger) Drop(ctx context.Context, row engine.Row) error {
 	r.once.Do(r.before)
 	return r.Ledger.Drop(ctx, row)
 }
@@ -156,14 +156,14 @@ func TestDeleteKeepsAnothersReservation(t *testing.T) {
 		r := fleetOf(t, 1, 2, "az1")
 		inner := ledger.NewMemory(nil)
 		t.Cleanup(func() { inner.Close() })
-		rows := &racing{Ledger: inner}
+		rows := &racingLedger{Ledger: inner}
 		p := r.start(t, rows, 0, breakage{})
-		vm, err := p.apply(placed("old", engine.Placement{}))
+		vm, err := p.applyVM(smallVM("old", engine.Placement{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		rows.before = func() { // the other process ends its delete, and begins a create
-			if err := ledgertest.Forget(t.Context(), inner, "default/old"); err != nil {
+			if err := ledgertest.DropRow(t.Context(), inner, "default/old"); err != nil {
 				t.Error(err)
 			}
 			reserve(t, r, inner)

@@ -26,10 +26,10 @@ func TestVMOnLXDTooNew(t *testing.T) {
 				t.Errorf("want an error about vm_host with a way out, got %v", err)
 			}
 		}
-		_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/web", Name: "web"}, spec))
+		_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/web", Name: "web"}, spec))
 		refused(err)
 		spec.Host = ""
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/web", Name: "web"}, spec))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "default/web", Name: "web"}, spec))
 		if err != nil || vm.HostName != m.Hosts[1].Name {
 			t.Errorf("want it on %s, got %s, %v", m.Hosts[1].Name, vm.HostName, err)
 		}

@@ -33,9 +33,9 @@ func TestNamedHostElsewhere(t *testing.T) {
 				m.Hosts[0].Zone, m.Hosts[0].Pool, m.Hosts[0].Tags = "az1", "vms", []string{"nvme", "gpu"}
 				r := inMemoryOf(t, m)
 				p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				spec := placed("web", tc.where)
+				spec := smallVM("web", tc.where)
 				spec.Host = m.Hosts[0].Name
-				vm, err := p.apply(spec)
+				vm, err := p.applyVM(spec)
 				if len(tc.says) == 0 {
 					if err != nil || vm.HostName != spec.Host || vm.Zone != "az1" {
 						t.Errorf("%s\nit is on %q in %q, %v", tc.reason, vm.HostName, vm.Zone, err)

@@ -13,17 +13,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// named is a VM as Terraform makes it, which waits for its name.
-func named(name string) engine.VMSpec {
-	spec := placed(name, engine.Placement{})
+// namedVM is a VM as Terraform makes it, which waits for its name.
+func namedVM(name string) engine.VMSpec {
+	spec := smallVM(name, engine.Placement{})
 	spec.AwaitName = true
 	return spec
 }
 
-// story is a VM in a state: how it is known, and how it is to be called next.
-type story struct{ was, id, becomes string }
+// namedStory is a VM in a state: how it is known, and how it is to be called next.
+type namedStory struct{ was, id, becomes string }
 
-func (l story) ref() engine.Ref {
+func (l namedStory) ref() engine.Ref {
 	ref := engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was, SystemID: l.id, Finished: true}
 	if l.becomes != "" && l.becomes != l.was {
 		ref.NewKey = engine.Key("o/" + l.becomes)
@@ -32,10 +32,10 @@ func (l story) ref() engine.Ref {
 }
 
 // changeAll does what Terraform does in one apply: all at once.
-func changeAll(p process, lives []story) []error { return changeBy(p, lives, len(lives)) }
+func changeAll(p process, lives []namedStory) []error { return changeBy(p, lives, len(lives)) }
 
 // changeBy changes some at once, in their order, as Terraform does with -parallelism.
-func changeBy(p process, lives []story, parallelism int) []error {
+func changeBy(p process, lives []namedStory, parallelism int) []error {
 	errs := make([]error, len(lives))
 	next := make(chan int)
 	var changing sync.WaitGroup
@@ -55,15 +55,15 @@ func changeBy(p process, lives []story, parallelism int) []error {
 }
 
 // change creates, deletes or renames one VM.
-func (p process) change(l story) error {
-	ref, want := l.ref(), named(l.becomes)
+func (p process) change(l namedStory) error {
+	ref, want := l.ref(), namedVM(l.becomes)
 	switch {
 	case l.becomes == "":
 		return p.delete(ref)
 	case l.id == "":
 		ref = engine.Ref{Key: engine.Key("o/" + l.becomes), Name: l.becomes}
 	}
-	_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, want))
+	_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, want))
 	return err
 }
 
@@ -88,16 +88,16 @@ func TestNamesChange(t *testing.T) {
 				r := fleetOf(t, 1, 4, "az1") // whose LXD keeps the former names
 				rows := ledger.NewMemory(nil)
 				p := r.start(t, rows, 0, breakage{})
-				var lives []story
+				var lives []namedStory
 				for was, becomes := range tc.change {
-					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + was), Name: was}, named(was)))
+					vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + was), Name: was}, namedVM(was)))
 					if err != nil {
 						t.Fatal(err)
 					}
-					lives = append(lives, story{was, vm.SystemID, becomes})
+					lives = append(lives, namedStory{was, vm.SystemID, becomes})
 				}
 				for _, created := range tc.create {
-					lives = append(lives, story{becomes: created})
+					lives = append(lives, namedStory{becomes: created})
 				}
 				began := time.Now()
 				for n, err := range changeAll(p, lives) {
@@ -141,13 +141,13 @@ func TestNamesShift(t *testing.T) {
 				r := fleetOf(t, 3, 9, "az1")
 				rows := ledger.NewMemory(nil)
 				p := r.start(t, rows, 0, breakage{})
-				lives := make([]story, tc.vms)
+				lives := make([]namedStory, tc.vms)
 				for n := range lives {
 					at := tc.order(n)
-					lives[n] = story{was: name(at), becomes: name(tc.becomes(at))}
+					lives[n] = namedStory{was: name(at), becomes: name(tc.becomes(at))}
 				}
 				for n, l := range lives {
-					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+					vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, namedVM(l.was)))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -159,7 +159,7 @@ func TestNamesShift(t *testing.T) {
 						switch {
 						case err != nil && run == tc.runs:
 							t.Errorf("%s\n%+v: %v", tc.reason, lives[n], err)
-						case err != nil && !strings.Contains(explained(err), "apply again"):
+						case err != nil && !strings.Contains(errorWithHint(err), "apply again"):
 							t.Errorf("%s\nthe error of %+v does not tell the way out: %v", tc.reason, lives[n], err)
 						}
 					}
@@ -191,13 +191,13 @@ func TestNameOfAParkedVM(t *testing.T) {
 		r := inMemoryOf(t, m)
 		rows := ledger.NewMemory(nil)
 		p := r.start(t, rows, 0, breakage{})
-		lives := []story{{was: "blue", becomes: "blue-old"}, {was: "blue-old"}, {becomes: "blue"}}
+		lives := []namedStory{{was: "blue", becomes: "blue-old"}, {was: "blue-old"}, {becomes: "blue"}}
 		for n, l := range lives[:2] {
-			spec := named(l.was)
+			spec := namedVM(l.was)
 			if l.becomes == "" {
 				spec.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
 			}
-			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, spec))
+			vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, spec))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,8 +216,8 @@ func TestNameOfAParkedVM(t *testing.T) {
 	})
 }
 
-// explained is what a user reads of an error: the message and the hint.
-func explained(err error) string {
+// errorWithHint is what a user reads of an error: the message and the hint.
+func errorWithHint(err error) string {
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
 		return spec.Message + " " + spec.Hint
 	}
@@ -226,7 +226,7 @@ func explained(err error) string {
 
 // wantNames checks that each VM that is left has its name, the mark of that name,
 // and one row by it.
-func wantNames(t *testing.T, r testMAAS, rows engine.Ledger, lives []story) {
+func wantNames(t *testing.T, r testMAAS, rows engine.Ledger, lives []namedStory) {
 	t.Helper()
 	want := 0
 	for _, l := range lives {
@@ -258,15 +258,15 @@ func TestNameOfAStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		if _, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "other/web", Name: "web"}, named("web"))); err != nil {
+		if _, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "other/web", Name: "web"}, namedVM("web"))); err != nil {
 			t.Fatal(err)
 		}
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/db", Name: "db"}, named("db")))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/db", Name: "db"}, namedVM("db")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		errs := changeAll(p, []story{{"db", vm.SystemID, "web"}, {becomes: "web"}})
+		errs := changeAll(p, []namedStory{{"db", vm.SystemID, "web"}, {becomes: "web"}})
 		for n, err := range errs {
 			var spec *engine.SpecError
 			if !errors.As(err, &spec) || spec.Field.String() != "name" || !strings.Contains(err.Error(), r.machine(t, "web").SystemID) {
@@ -288,7 +288,7 @@ func TestNameOfAFinishedVM(t *testing.T) {
 		r := fleetOf(t, 2, 4, "az1")
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 		create := func() error {
-			_, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/web", Name: "web"}, named("web")))
+			_, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/web", Name: "web"}, namedVM("web")))
 			return err
 		}
 		if err := create(); err != nil {
@@ -310,18 +310,18 @@ func TestRenameCutOff(t *testing.T) {
 				r := fleetOf(t, 2, 4, "az1")
 				rows := ledger.NewMemory(nil)
 				p := r.start(t, rows, 0, breakage{})
-				var lives []story
-				for _, l := range []story{{was: "fa", becomes: "fb"}, {was: "fb", becomes: "fa"}} {
-					vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+				var lives []namedStory
+				for _, l := range []namedStory{{was: "fa", becomes: "fb"}, {was: "fb", becomes: "fa"}} {
+					vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, namedVM(l.was)))
 					if err != nil {
 						t.Fatal(err)
 					}
 					l.id = vm.SystemID
 					lives = append(lives, l)
 				}
-				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: death})
+				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: killProcess})
 				changeAll(cut, lives)
-				struck = cut.breaker.broken() != ""
+				struck = cut.breaker.brokenCall() != ""
 				for n := range lives { // what a refresh notes: the mark tells the key
 					vm, err := p.engine.VMs.Observe(t.Context(), engine.Ref{SystemID: lives[n].id})
 					if err != nil {
@@ -354,29 +354,29 @@ func TestFormerNameCutOff(t *testing.T) {
 				r := fleetOf(t, 1, 4, "az1")
 				rows := ledger.NewMemory(nil)
 				p := r.start(t, rows, 0, breakage{})
-				vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/blue", Name: "blue"}, named("blue")))
+				vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/blue", Name: "blue"}, namedVM("blue")))
 				if err != nil {
 					t.Fatal(err)
 				}
-				renamed := story{"blue", vm.SystemID, "blue-old"}
-				if err := changeAll(p, []story{renamed})[0]; err != nil {
+				renamed := namedStory{"blue", vm.SystemID, "blue-old"}
+				if err := changeAll(p, []namedStory{renamed})[0]; err != nil {
 					t.Fatal(err)
 				}
-				blue := story{becomes: "blue"}
-				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: death})
-				changeAll(cut, []story{blue})
-				struck = cut.breaker.broken() != ""
+				blue := namedStory{becomes: "blue"}
+				cut := r.start(t, rows, nth, breakage{deadly: true, breaks: killProcess})
+				changeAll(cut, []namedStory{blue})
+				struck = cut.breaker.brokenCall() != ""
 				if !struck { // it is finished
-					wantNames(t, r, rows, []story{renamed, blue})
+					wantNames(t, r, rows, []namedStory{renamed, blue})
 					return
 				}
 				again := r.start(t, rows, 0, breakage{})
-				err = changeAll(again, []story{blue})[0]
+				err = changeAll(again, []namedStory{blue})[0]
 				m := r.machine(t, "blue")
 				if _, finished, _ := strings.Cut(m.Description, "(in progress)"); err != nil && finished != "" {
 					t.Errorf("%v, %q", err, m.Description)
 				}
-				wantNames(t, r, rows, []story{renamed, blue})
+				wantNames(t, r, rows, []namedStory{renamed, blue})
 			})
 		})
 		if !struck || t.Failed() {
@@ -392,9 +392,9 @@ func TestNameOfAnotherThatStays(t *testing.T) {
 		r := inMemoryOf(t, world())
 		rows := ledger.NewMemory(nil)
 		p := r.start(t, rows, 0, breakage{})
-		lives := []story{{was: "web", becomes: "db"}, {was: "db", becomes: "db"}}
+		lives := []namedStory{{was: "web", becomes: "db"}, {was: "db", becomes: "db"}}
 		for n, l := range lives {
-			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, named(l.was)))
+			vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: engine.Key("o/" + l.was), Name: l.was}, namedVM(l.was)))
 			if err != nil {
 				t.Fatal(err)
 			}

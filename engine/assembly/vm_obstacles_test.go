@@ -39,21 +39,21 @@ func TestCheckOfVM(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				vm, err := p.create(unborn)
+				vm, err := p.create(newVMRef)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := wanted()
+				want := webVMSpec()
 				tc.change(&want)
 				o := p.engine.VMs.Check(t.Context(), engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}, want)
-				if diff := cmp.Diff(tc.want, found{len(o.Lasting), len(o.Passing), len(o.Unseen)}); diff != "" {
+				if diff := cmp.Diff(tc.want, found{len(o.Permanent), len(o.Temporary), len(o.Unchecked)}); diff != "" {
 					t.Fatalf("%s\n%v\n-want +got:\n%s", tc.reason, o, diff)
 				}
 				if tc.field == "" {
 					return
 				}
-				if wish, ok := errors.AsType[*engine.SpecError](o.Lasting[0]); !ok || wish.Field.String() != tc.field {
-					t.Errorf("%s\ngot %v, want it about %s", tc.reason, o.Lasting[0], tc.field)
+				if wish, ok := errors.AsType[*engine.SpecError](o.Permanent[0]); !ok || wish.Field.String() != tc.field {
+					t.Errorf("%s\ngot %v, want it about %s", tc.reason, o.Permanent[0], tc.field)
 				}
 			})
 		})

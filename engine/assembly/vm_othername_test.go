@@ -30,7 +30,7 @@ func TestComposedUnderAnotherName(t *testing.T) {
 				return r.sim.RoundTripper().RoundTrip(req)
 			})
 		}
-		vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(unborn)
+		vm, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(newVMRef)
 		if err != nil || vm.Hostname != "web-1" {
 			t.Errorf("got %s and %v, want web-1", vm.Hostname, err)
 		}

@@ -17,10 +17,10 @@ func TestProfileOnMAAS(t *testing.T) {
 		m.Hosts[1].Project = "prod"
 		r := inMemoryOf(t, m)
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		spec := placed("web", engine.Placement{})
+		spec := smallVM("web", engine.Placement{})
 		for _, host := range []string{"", "lxd1"} {
 			spec.Host, spec.Profile = host, "gold"
-			_, err := p.apply(spec)
+			_, err := p.applyVM(spec)
 			var bad *engine.SpecError
 			if !errors.As(err, &bad) || bad.Field.String() != "profile" || !strings.Contains(bad.Message, "MAAS always uses its own") || !strings.Contains(bad.Hint, `composer = "lxd"`) {
 				t.Errorf("host %q: want an error about profile with a way out, got %v", host, err)
@@ -30,7 +30,7 @@ func TestProfileOnMAAS(t *testing.T) {
 			}
 		}
 		spec.Host, spec.Profile = "lxd2", engine.StandardProfile
-		vm, err := p.apply(spec)
+		vm, err := p.applyVM(spec)
 		if err != nil || vm.HostName != "lxd2" || vm.Profiles != nil {
 			t.Errorf("MAAS's own: it is on %q with %q, %v", vm.HostName, vm.Profiles, err)
 		}

@@ -21,7 +21,7 @@ func TestPlaceInProject(t *testing.T) {
 		r := inMemoryOf(t, m)
 		p := r.start(t, ledger.NewMemory(nil), 0, breakage{})
 		for _, name := range []string{"one", "two"} {
-			vm, err := p.apply(placed(name, engine.Placement{Project: "prod"}))
+			vm, err := p.applyVM(smallVM(name, engine.Placement{Project: "prod"}))
 			if err != nil || vm.HostName != "lxd2" {
 				t.Errorf("%s is on %q, error %v", name, vm.HostName, err)
 			}
@@ -29,10 +29,10 @@ func TestPlaceInProject(t *testing.T) {
 		if asked := r.sim.Journal().Count("GET vm-hosts/{id}/ parameters"); asked != len(m.Hosts) {
 			t.Errorf("the projects of %d hosts were asked for %d times", len(m.Hosts), asked)
 		}
-		named := placed("three", engine.Placement{Project: "nosuch"})
+		named := smallVM("three", engine.Placement{Project: "nosuch"})
 		for _, host := range []string{"", "lxd2"} {
 			named.Host = host
-			_, err := p.apply(named)
+			_, err := p.applyVM(named)
 			var lxd *engine.Error
 			if !errors.As(err, &lxd) || lxd.Type != engine.ProjectNotFound || !engine.IsTerminal(err) {
 				t.Errorf("host %q: want a terminal %s, got %v", host, engine.ProjectNotFound, err)
@@ -48,12 +48,12 @@ func TestProjectAnew(t *testing.T) {
 		spec := metalHost()
 		for _, project := range []string{"fleet", "prod"} {
 			spec.Project = project
-			host, ref := p.made(t, spec)
+			host, ref := p.makeHost(t, spec)
 			got, err := p.engine.ProjectOf(p.ctx, engine.Machine{HostID: host.VMHost.ID})
 			if err != nil || got != project {
 				t.Errorf("a VM of it is in the project %q, %v; want %q", got, err, project)
 			}
-			if err := p.dissolve(ref); err != nil {
+			if err := p.deleteHost(ref); err != nil {
 				t.Fatal(err)
 			}
 		}

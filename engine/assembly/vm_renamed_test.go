@@ -17,14 +17,14 @@ import (
 // MAAS. Its mark and its row say that it is there, so no second one is made.
 func TestRenamedByHand(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := "web-by-hand"
 		r.call(t, "PUT", "machines/"+vm.SystemID+"/", map[string][]string{"hostname": {name}})
 		time.Sleep(time.Minute)
-		_, err = p.create(unborn)
+		_, err = p.create(newVMRef)
 		var known *engine.SpecError
 		if !errors.As(err, &known) || !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), name) || !strings.Contains(known.Hint, vm.SystemID) {
 			t.Errorf("want an error that names %s and says how to import %s, got %v", name, vm.SystemID, err)
@@ -43,12 +43,12 @@ func TestFormerNameOnAClosedHost(t *testing.T) {
 		rows := ledger.NewMemory(nil)
 		t.Cleanup(func() { rows.Close() })
 		p := r.start(t, rows, 0, breakage{})
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/blue", Name: "blue"}, named("blue")))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(engine.Ref{Key: "o/blue", Name: "blue"}, namedVM("blue")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		renamed, blue := story{"blue", vm.SystemID, "blue-old"}, story{becomes: "blue"}
-		if err := changeAll(p, []story{renamed})[0]; err != nil {
+		renamed, blue := namedStory{"blue", vm.SystemID, "blue-old"}, namedStory{becomes: "blue"}
+		if err := changeAll(p, []namedStory{renamed})[0]; err != nil {
 			t.Fatal(err)
 		}
 		row, err := rows.Row(t.Context(), "o/blue-old")
@@ -57,17 +57,17 @@ func TestFormerNameOnAClosedHost(t *testing.T) {
 		}
 		transport := r.transport
 		r.transport = func() http.RoundTripper {
-			return hooked{transport(), new(sync.Once), func(q *http.Request) bool { return q.URL.Query().Get("op") == "compose" }, func() {
+			return hookedTransport{transport(), new(sync.Once), func(q *http.Request) bool { return q.URL.Query().Get("op") == "compose" }, func() {
 				time.Sleep(2 * time.Millisecond) // after the row was renewed
-				err := rows.CloseHost(t.Context(), engine.Close{HostKey: row.HostKey, Holder: "another run", Lease: 10 * time.Second})
+				err := rows.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: row.HostKey, Holder: "another run", Lease: 10 * time.Second})
 				if err != nil {
 					t.Error(err)
 				}
 			}}
 		}
-		if err := changeAll(r.start(t, rows, 0, breakage{}), []story{blue})[0]; err != nil {
+		if err := changeAll(r.start(t, rows, 0, breakage{}), []namedStory{blue})[0]; err != nil {
 			t.Error(err)
 		}
-		wantNames(t, r, rows, []story{renamed, blue})
+		wantNames(t, r, rows, []namedStory{renamed, blue})
 	})
 }

@@ -17,10 +17,10 @@ func TestNeverMoreThanRoom(t *testing.T) {
 		var wg sync.WaitGroup
 		errs := make([]error, creators)
 		for i := range creators {
-			spec := wanted()
+			spec := webVMSpec()
 			spec.Name, spec.Cores, spec.MemoryMiB = fmt.Sprintf("web-%d", i), 1, 1024
 			ref := engine.Ref{Key: engine.Key("default/" + spec.Name)}
-			wg.Go(func() { _, errs[i] = engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec)) })
+			wg.Go(func() { _, errs[i] = engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec)) })
 		}
 		wg.Wait()
 		refused := 0

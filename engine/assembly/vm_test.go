@@ -27,16 +27,16 @@ func inBubble(t *testing.T, f func(t *testing.T, r testMAAS, p process)) {
 	})
 }
 
-// reach steps until the VM has a status, and returns what a front end would
+// stepVMUntil steps until the VM has a status, and returns what a front end would
 // know then.
-func (p process) reach(t *testing.T, status engine.Status) engine.Ref {
+func (p process) stepVMUntil(t *testing.T, status engine.Status) engine.Ref {
 	t.Helper()
-	ref := unborn
-	_, err := engine.Wait(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	ref := newVMRef
+	_, err := engine.WaitUntilDone(p.ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		if vm, err := p.engine.VMs.Observe(ctx, ref); err == nil && vm.Status == status {
 			return engine.Result[engine.VM]{Done: true}, nil
 		}
-		res, err := p.engine.VMs.Reconcile(ctx, ref, wanted())
+		res, err := p.engine.VMs.Reconcile(ctx, ref, webVMSpec())
 		if res.Object.SystemID != "" {
 			ref.SystemID = res.Object.SystemID
 		}
@@ -72,7 +72,7 @@ func (r testMAAS) hostMachine(t *testing.T, host string) string {
 	return ""
 }
 
-func (r testMAAS) set(t *testing.T, e sim.MachineEdit) {
+func (r testMAAS) editWebVM(t *testing.T, e sim.MachineEdit) {
 	t.Helper()
 	if err := r.sim.EditMachine(r.machine(t, "web-1").SystemID, e); err != nil {
 		t.Fatal(err)
@@ -94,20 +94,20 @@ func TestNeverAStranger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
 				other := engine.VMSpec{Name: "web-1", Host: "lxd1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 4}}}
-				if _, err := engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "team-b/web-1"}, other)); err != nil {
+				if _, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "team-b/web-1"}, other)); err != nil {
 					t.Fatal(err)
 				}
-				r.set(t, sim.MachineEdit{Description: &tc.description})
+				r.editWebVM(t, sim.MachineEdit{Description: &tc.description})
 				before := r.machine(t, "web-1")
 
 				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				_, err := q.create(unborn)
+				_, err := q.create(newVMRef)
 				var spec *engine.SpecError
 				if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &spec) || spec.Field.String() != "name" ||
 					!strings.Contains(err.Error(), before.SystemID) || !strings.Contains(spec.Hint, "mport") {
 					t.Errorf("%s\nwant a conflict about the name that tells the system id and how to import, got %v", tc.reason, err)
 				}
-				if err := q.delete(unborn); err != nil {
+				if err := q.delete(newVMRef); err != nil {
 					t.Errorf("%s\na delete of what we never had: %v", tc.reason, err)
 				}
 				after := r.machine(t, "web-1")
@@ -121,10 +121,10 @@ func TestNeverAStranger(t *testing.T) {
 
 func TestFinishedVMIsNotTakenTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		if _, err := p.create(unborn); err != nil {
+		if _, err := p.create(newVMRef); err != nil {
 			t.Fatal(err)
 		}
-		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(unborn)
+		_, err := r.start(t, ledger.NewMemory(nil), 0, breakage{}).create(newVMRef)
 		if !errors.Is(err, engine.ErrConflict) {
 			t.Errorf("another state took a finished VM: %v", err)
 		}
@@ -139,7 +139,7 @@ func TestTwoOwnersOneName(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
 		r.sim.AddFault(sim.Fault{Method: "PUT", Path: "machines/*/", Kind: sim.FaultDelay, Delay: 3 * time.Second})
 		q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-		refs := []engine.Ref{unborn, {Key: "other/web-1", Name: "web-1"}}
+		refs := []engine.Ref{newVMRef, {Key: "other/web-1", Name: "web-1"}}
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for i, run := range []process{p, q} {
@@ -163,12 +163,12 @@ func TestNewbornAdoptedBySync(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			r.untilInLXD()
-			if err := operator.Hosts.Sync(t.Context(), engine.VMHost{ID: 1}, ""); err != nil {
+			r.waitUntilInLXD()
+			if err := operator.Hosts.SyncHost(t.Context(), engine.VMHost{ID: 1}, ""); err != nil {
 				t.Error(err)
 			}
 		}()
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,18 +188,18 @@ func TestNewbornAdoptedBySync(t *testing.T) {
 func TestDeleteInEveryState(t *testing.T) {
 	edit := func(status string) func(*testing.T, testMAAS, process) engine.Ref {
 		return func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.reach(t, engine.StatusDeployed)
-			r.set(t, sim.MachineEdit{StatusName: &status})
+			ref := p.stepVMUntil(t, engine.StatusDeployed)
+			r.editWebVM(t, sim.MachineEdit{StatusName: &status})
 			return ref
 		}
 	}
 	until := func(status engine.Status) func(*testing.T, testMAAS, process) engine.Ref {
-		return func(t *testing.T, _ testMAAS, p process) engine.Ref { return p.reach(t, status) }
+		return func(t *testing.T, _ testMAAS, p process) engine.Ref { return p.stepVMUntil(t, status) }
 	}
 	fail := func(status engine.Status) func(*testing.T, testMAAS, process) engine.Ref {
 		return func(t *testing.T, r testMAAS, p process) engine.Ref {
-			ref := p.reach(t, status)
-			if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+			ref := p.stepVMUntil(t, status)
+			if err := r.sim.FailMachine(ref.SystemID, "disk on fire"); err != nil {
 				t.Fatal(err)
 			}
 			return ref
@@ -256,8 +256,8 @@ func (r testMAAS) firstWrite() string {
 // leave the instance behind.
 func TestDeleteWhileLXDIsAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.reach(t, engine.StatusDeployed)
-		if err := r.sim.SetLXD("lxd1", sim.Unreachable); err != nil {
+		ref := p.stepVMUntil(t, engine.StatusDeployed)
+		if err := r.sim.SetLXDCondition("lxd1", sim.ConditionUnreachable); err != nil {
 			t.Fatal(err)
 		}
 		err := p.delete(ref)
@@ -269,7 +269,7 @@ func TestDeleteWhileLXDIsAway(t *testing.T) {
 			t.Error("the instance is gone")
 		}
 		r.machine(t, "web-1")
-		if err := r.sim.SetLXD("lxd1", sim.OK); err != nil {
+		if err := r.sim.SetLXDCondition("lxd1", sim.ConditionOK); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.delete(ref); err != nil {
@@ -281,7 +281,7 @@ func TestDeleteWhileLXDIsAway(t *testing.T) {
 
 func TestDeleteOfAVanishedInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		ref := p.reach(t, engine.StatusDeployed)
+		ref := p.stepVMUntil(t, engine.StatusDeployed)
 		i := r.sim.Instances()[0]
 		if err := r.sim.RemoveInstance(i.Host, i.Project, i.Name); err != nil {
 			t.Fatal(err)
@@ -295,11 +295,11 @@ func TestDeleteOfAVanishedInstance(t *testing.T) {
 
 func TestLockedVMIsNotDeleted(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.set(t, sim.MachineEdit{Locked: ptr(true)})
+		r.editWebVM(t, sim.MachineEdit{Locked: ptr(true)})
 		if err := p.delete(engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "locked") {
 			t.Errorf("want a conflict that says locked, got %v", err)
 		}
@@ -318,17 +318,17 @@ func TestWhatRanIsLeftAlone(t *testing.T) {
 		for _, description := range []string{"", "edited by hand"} {
 			t.Run(status+"/"+description, func(t *testing.T) {
 				inBubble(t, func(t *testing.T, r testMAAS, p process) {
-					vm, err := p.create(unborn)
+					vm, err := p.create(newVMRef)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if description != "" {
-						r.set(t, sim.MachineEdit{Description: &description})
+						r.editWebVM(t, sim.MachineEdit{Description: &description})
 					}
-					r.set(t, sim.MachineEdit{StatusName: &status})
+					r.editWebVM(t, sim.MachineEdit{StatusName: &status})
 					r.sim.ResetJournal()
 					ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID, Finished: true}
-					res, err := p.engine.VMs.Reconcile(t.Context(), ref, wanted())
+					res, err := p.engine.VMs.Reconcile(t.Context(), ref, webVMSpec())
 					if err != nil || !res.Done || res.Object.StatusName != status {
 						t.Errorf("want it reported as %s, got %+v, %v", status, res, err)
 					}
@@ -347,11 +347,11 @@ func TestWhatRanIsLeftAlone(t *testing.T) {
 // TestReleasedVM is installed again only if the caller says that it is wanted.
 func TestReleasedVM(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.set(t, sim.MachineEdit{StatusName: ptr("Ready")})
+		r.editWebVM(t, sim.MachineEdit{StatusName: ptr("Ready")})
 		ref := engine.Ref{Key: vmKey, Name: "web-1", SystemID: vm.SystemID}
 		if vm, err = p.create(ref); err != nil || vm.StatusName != "Deployed" || !vm.Finished {
 			t.Errorf("got %s, finished %t, %v; want it deployed", vm.StatusName, vm.Finished, err)
@@ -361,9 +361,9 @@ func TestReleasedVM(t *testing.T) {
 
 func TestAllocatedToSomeoneElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		spec := wanted()
+		spec := webVMSpec()
 		spec.Deploy = nil
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, spec))
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -411,16 +411,16 @@ func TestResumeOfAnotherSpec(t *testing.T) {
 	for field, change := range cases {
 		t.Run(field, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				p.reach(t, engine.StatusDeploying)
-				spec := wanted()
+				p.stepVMUntil(t, engine.StatusDeploying)
+				spec := webVMSpec()
 				change(&spec)
 				q := r.start(t, ledger.NewMemory(nil), 0, breakage{})
-				_, err := engine.Wait(q.ctx, q.engine.VMs.Steps(unborn, spec))
+				_, err := engine.WaitUntilDone(q.ctx, q.engine.VMs.Steps(newVMRef, spec))
 				var bad *engine.SpecError
 				if !errors.As(err, &bad) || bad.Field.String() != field || bad.Hint == "" {
 					t.Errorf("want an error about %s with a hint, got %v", field, err)
 				}
-				if _, err := q.create(unborn); err != nil {
+				if _, err := q.create(newVMRef); err != nil {
 					t.Errorf("with the former spec: %v", err)
 				}
 				r.wantOne(t)
@@ -437,12 +437,12 @@ func TestNameTakenInLXD(t *testing.T) {
 		if err := r.sim.AddInstance(sim.Instance{Host: "lxd1", Name: "web-1", Cores: 1, MemoryMiB: 1024}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.create(unborn)
+		_, err := p.create(newVMRef)
 		var failure *engine.Error
 		if !errors.As(err, &failure) || failure.Type != engine.VMCreationFailed || !strings.Contains(failure.Hint, "lxd1 holds an instance web-1") {
 			t.Errorf("want VMCreationFailed with a hint at the instance, got %v", err)
 		}
-		if n := r.composes(); n != 1 {
+		if n := r.countComposes(); n != 1 {
 			t.Errorf("%d composes, want one", n)
 		}
 		if n := len(r.sim.Instances()); n != 1 {
@@ -451,9 +451,9 @@ func TestNameTakenInLXD(t *testing.T) {
 	})
 }
 
-// untilInLXD waits until a compose is half done: LXD has made the instance, and
+// waitUntilInLXD waits until a compose is half done: LXD has made the instance, and
 // MAAS has not saved it yet.
-func (r testMAAS) untilInLXD() {
+func (r testMAAS) waitUntilInLXD() {
 	for len(r.sim.Instances()) == 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -466,10 +466,10 @@ func TestInterruptedCompose(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			r.untilInLXD()
+			r.waitUntilInLXD()
 			cancel()
 		}()
-		vm, err := engine.Wait(ctx, p.engine.VMs.Steps(unborn, wanted()))
+		vm, err := engine.WaitUntilDone(ctx, p.engine.VMs.Steps(newVMRef, webVMSpec()))
 		if !errors.Is(err, context.Canceled) || vm.SystemID == "" {
 			t.Errorf("got %q, %v; want the id and that it was cancelled", vm.SystemID, err)
 		}
@@ -482,11 +482,11 @@ func TestInterruptedCompose(t *testing.T) {
 
 func TestChangesInPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		vm, err := p.create(unborn)
+		vm, err := p.create(newVMRef)
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := wanted()
+		spec := webVMSpec()
 		spec.Name, spec.Zone, spec.Tags, spec.RemovedTags = "web-2", "default", []string{"db"}, []string{"web"}
 		res, err := p.engine.VMs.Reconcile(t.Context(), engine.Ref{Key: "default/web-2", Name: "web-2", SystemID: vm.SystemID}, spec)
 		if err != nil || !res.Done {
@@ -504,9 +504,9 @@ func TestChangesInPlace(t *testing.T) {
 
 func TestFixedAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, r testMAAS, p process) {
-		spec := wanted()
+		spec := webVMSpec()
 		spec.Interfaces = []engine.Interface{{Name: "eth0", Subnet: "lan", IP: netip.MustParseAddr("10.77.0.42")}}
-		vm, err := engine.Wait(t.Context(), p.engine.VMs.Steps(unborn, spec))
+		vm, err := engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(newVMRef, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +515,7 @@ func TestFixedAddress(t *testing.T) {
 		}
 		second := spec
 		second.Name = "web-2"
-		_, err = engine.Wait(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "default/web-2"}, second))
+		_, err = engine.WaitUntilDone(t.Context(), p.engine.VMs.Steps(engine.Ref{Key: "default/web-2"}, second))
 		var bad *engine.SpecError
 		if !errors.As(err, &bad) || bad.Field.String() != "interfaces.eth0.ip" {
 			t.Errorf("want an error about the taken address, got %v", err)
@@ -535,8 +535,8 @@ func TestFailedTransitions(t *testing.T) {
 	for status, tc := range cases {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r testMAAS, p process) {
-				ref := p.reach(t, status)
-				if err := r.sim.Fail(ref.SystemID, "disk on fire"); err != nil {
+				ref := p.stepVMUntil(t, status)
+				if err := r.sim.FailMachine(ref.SystemID, "disk on fire"); err != nil {
 					t.Fatal(err)
 				}
 				vm, err := p.create(ref)
@@ -571,13 +571,13 @@ func TestCallsPerVM(t *testing.T) {
 		}
 		ids := make([]string, vms)
 		each(func(i int, ref engine.Ref) error {
-			spec := wanted()
+			spec := webVMSpec()
 			spec.Name, spec.Tags, spec.Cores, spec.MemoryMiB = ref.Name, nil, 1, 1024
-			vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(ref, spec))
+			vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(ref, spec))
 			ids[i] = vm.SystemID
 			return err
 		})
-		created := r.count(t, "creating")
+		created := r.costOf(t, "creating")
 		if created.writes > 5*vms || created.reads > 2*vms {
 			t.Errorf("creating %d VMs took %d writes and %d reads, want at most 5 writes each and shared reads", vms, created.writes, created.reads)
 		}
@@ -586,18 +586,18 @@ func TestCallsPerVM(t *testing.T) {
 			ref.SystemID = ids[i]
 			return p.delete(ref)
 		})
-		deleted := r.count(t, "deleting")
+		deleted := r.costOf(t, "deleting")
 		if deleted.writes+deleted.powers > 3*vms || deleted.reads > 2*vms {
 			t.Errorf("deleting %d VMs took %+v, want at most 3 calls each and shared reads", vms, deleted)
 		}
 	})
 }
 
-// cost is what the journal says of a run: calls that change, questions to the
+// callCost is what the journal says of a run: calls that change, questions to the
 // power driver, and reads.
-type cost struct{ writes, powers, reads int }
+type callCost struct{ writes, powers, reads int }
 
-func (r testMAAS) count(t *testing.T, doing string) (c cost) {
+func (r testMAAS) costOf(t *testing.T, doing string) (c callCost) {
 	t.Helper()
 	journal := r.sim.Journal()
 	for _, route := range journal.Routes {

@@ -27,10 +27,10 @@ func TestWorkedExample(t *testing.T) {
 		model := world()
 		model.Latency.Compose = 8 * time.Second
 		r, unclear := inMemoryOf(t, model), false
-		p := r.start(t, ledger.NewMemory(nil), 1, breakage{amid: true, breaks: reset})
-		want := wanted()
+		p := r.start(t, ledger.NewMemory(nil), 1, breakage{underWay: true, breaks: resetConnection})
+		want := webVMSpec()
 		want.Host, want.Tags = "", nil
-		vm, err := engine.Wait(p.ctx, p.engine.VMs.Steps(unborn, want), func(at engine.Progress) {
+		vm, err := engine.WaitUntilDone(p.ctx, p.engine.VMs.Steps(newVMRef, want), func(at engine.Progress) {
 			unclear = unclear || at.Phase == "ComposeUnclear"
 		})
 		if err != nil {
@@ -51,8 +51,8 @@ func TestWorkedExample(t *testing.T) {
 		if diff := cmp.Diff(strings.Split(strings.TrimSpace(block), "\n"), writes); diff != "" {
 			t.Errorf("the calls that write (-page +made):\n%s", diff)
 		}
-		if vm.Status != engine.StatusDeployed || !vm.Finished || r.composes() != 1 || len(r.sim.Instances()) != 1 {
-			t.Errorf("the VM is %+v, of %d composes and %d instances", vm, r.composes(), len(r.sim.Instances()))
+		if vm.Status != engine.StatusDeployed || !vm.Finished || r.countComposes() != 1 || len(r.sim.Instances()) != 1 {
+			t.Errorf("the VM is %+v, of %d composes and %d instances", vm, r.countComposes(), len(r.sim.Instances()))
 		}
 	})
 }

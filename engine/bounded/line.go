@@ -20,9 +20,9 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
-// Cut ends a text after so many bytes, and never within a character: "…" then tells
+// TruncateText ends a text after so many bytes, and never within a character: "…" then tells
 // that there was more.
-func Cut(text string, bytes int) string {
+func TruncateText(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
 	}

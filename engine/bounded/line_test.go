@@ -33,7 +33,7 @@ func FuzzOneLine(f *testing.F) {
 	f.Add(strings.Repeat("ü", 400), 301)
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		limit = max(0, limit)
-		got := Cut(OneLine(text), limit)
+		got := TruncateText(OneLine(text), limit)
 		if len(got) > limit && len(got)-len("…") > limit {
 			t.Fatalf("%d bytes of at most %d", len(got), limit)
 		}

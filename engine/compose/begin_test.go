@@ -48,9 +48,9 @@ func TestBegin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				book := &lateLedger{late: tc.late, err: tc.err}
-				a := New(engine.Config{Ledger: book, Now: time.Now, ComposeWindow: 130 * time.Second}, region.New()).Attempt("o/web", engine.VMSpec{})
-				err := a.begin(engine.Row{Name: "web"})(t.Context())
-				if !errors.Is(err, tc.want) || tc.want == nil && time.Since(book.renewed) > renewWithin {
+				a := New(engine.Config{Ledger: book, Now: time.Now, ComposeWindow: 130 * time.Second}, region.New()).NewAttempt("o/web", engine.VMSpec{})
+				err := a.renewBeforeSend(engine.Row{Name: "web"})(t.Context())
+				if !errors.Is(err, tc.want) || tc.want == nil && time.Since(book.renewed) > maxRenewDuration {
 					t.Errorf("%s\ngot %v, %s after the renewal", tc.reason, err, time.Since(book.renewed))
 				}
 			})

@@ -33,13 +33,13 @@ func TestHugePagesArePlaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := v.place(t.Context(), need, spec)
+		found, err := v.findFittingSites(t.Context(), need, spec)
 		if len(found.hosts) != want || want > 0 && found.hosts[0].Name != "huge" {
 			t.Errorf("%d MiB: placed on %+v, %v", memory, found.hosts, err)
 		}
 	}
 	hosts, _ := twoHosts{}.Hosts(t.Context())
-	if err := CheckFits(hosts[1], engine.VMSpec{Cores: 1, MemoryMiB: 8192, HugePages: true}); err == nil {
+	if err := CheckRoom(hosts[1], engine.VMSpec{Cores: 1, MemoryMiB: 8192, HugePages: true}); err == nil {
 		t.Error("a host that is named has room for more huge pages than it has")
 	}
 }
@@ -49,24 +49,24 @@ func TestHostNetsExpire(t *testing.T) {
 	now := time.Unix(1000, 0)
 	n := newHostNetworks(func() time.Time { return now })
 	n.known["m1"] = hostNetwork{until: now.Add(networksTTL)}
-	n.expire(time.Second)
+	n.dropOlderThan(time.Second)
 	if len(n.known) != 1 {
 		t.Error("what was just read is read again")
 	}
 	now = now.Add(2 * time.Second)
-	n.expire(time.Second)
+	n.dropOlderThan(time.Second)
 	if len(n.known) != 0 {
 		t.Error("a subnet that was linked a moment ago is missing for five minutes")
 	}
 }
 
-// hanging is a Registrar that does not answer before the end.
-type hanging struct {
+// hangingRegistrar is a Registrar that does not answer before the end.
+type hangingRegistrar struct {
 	engine.Registrar
 	end chan struct{}
 }
 
-func (h hanging) Endpoint(context.Context, engine.VMHost) (engine.Endpoint, error) {
+func (h hangingRegistrar) Endpoint(context.Context, engine.VMHost) (engine.Endpoint, error) {
 	<-h.end
 	return engine.Endpoint{Project: "p"}, nil
 }
@@ -75,12 +75,12 @@ func (h hanging) Endpoint(context.Context, engine.VMHost) (engine.Endpoint, erro
 // that it shares.
 func TestProjectsHeedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hanging{end: make(chan struct{})}
+		h := hangingRegistrar{end: make(chan struct{})}
 		time.AfterFunc(3*time.Second, func() { close(h.end) })
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		_, err := newHostProjects().of(ctx, h, []engine.VMHost{{ID: 1, HostKey: "m1"}})
+		_, err := newHostProjects().readProjects(ctx, h, []engine.VMHost{{ID: 1, HostKey: "m1"}})
 		if took := time.Since(began); took > time.Second || err == nil {
 			t.Errorf("it came back after %v: %v", took, err)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// compose makes the VM on a host and reads it.
-func (a *Attempt) compose(ctx context.Context, host engine.VMHost) (engine.Machine, error) {
-	unlock, err := a.region.Locks.Share(ctx, host)
+// composeVM makes the VM on a host and reads it.
+func (a *Attempt) composeVM(ctx context.Context, host engine.VMHost) (engine.Machine, error) {
+	unlock, err := a.region.Locks.LockShared(ctx, host)
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -21,9 +21,9 @@ func (a *Attempt) compose(ctx context.Context, host engine.VMHost) (engine.Machi
 	if err != nil {
 		return engine.Machine{}, err
 	}
-	c.Left = func(what string) { a.leftovers.note(a.key, what) }
+	c.ReportLeftover = func(what string) { a.leftovers.noteLeftover(a.key, what) }
 	// Only from now on can MAAS be at it: the row has waited for others so far.
-	c.Begin = a.begin(a.row)
+	c.BeforeSend = a.renewBeforeSend(a.row)
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
 	systemID, err := a.Composer.Compose(ctx, host, c)
@@ -38,27 +38,27 @@ func (a *Attempt) compose(ctx context.Context, host engine.VMHost) (engine.Machi
 	return m, nil
 }
 
-// renewWithin is how old a renewal may be when MAAS is asked: others count the compose's
+// maxRenewDuration is how old a renewal may be when MAAS is asked: others count the compose's
 // time from it, and their window has a few seconds more than MAAS takes.
 const (
-	renewWithin = 2 * time.Second
-	renewTries  = 5
+	maxRenewDuration = 2 * time.Second
+	maxRenewTries    = 5
 )
 
-// begin notes that MAAS is asked from now on. A renewal whose answer came late is made
+// renewBeforeSend notes that MAAS is asked from now on. A renewal whose answer came late is made
 // again: MAAS could be at the compose for longer than others wait for it. A ledger that
 // cannot be reached says nothing against the host.
-func (a *Attempt) begin(row engine.Row) func(context.Context) error {
+func (a *Attempt) renewBeforeSend(row engine.Row) func(context.Context) error {
 	return func(ctx context.Context) error {
-		for range renewTries {
+		for range maxRenewTries {
 			asked := time.Now()
-			a.region.NoteSent(row.Token, a.ComposeWindow)
+			a.region.NoteComposeSent(row.Token, a.ComposeWindow)
 			switch err := a.Ledger.Renew(ctx, row); {
 			case errors.Is(err, engine.ErrUnavailable):
 				return fmt.Errorf("%w: %w", engine.ErrBusy, err)
 			case err != nil:
 				return err
-			case time.Since(asked) < renewWithin:
+			case time.Since(asked) < maxRenewDuration:
 				return nil
 			}
 		}
@@ -70,7 +70,7 @@ func (a *Attempt) begin(row engine.Row) func(context.Context) error {
 func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.Composition, error) {
 	want := a.want
 	c := engine.Composition{
-		Hostname: a.madeAs(), Cores: want.Cores, PinnedCores: want.PinnedCores,
+		Hostname: a.composeHostname(), Cores: want.Cores, PinnedCores: want.PinnedCores,
 		MemoryMiB: want.MemoryMiB, HugePages: want.HugePages,
 		Profile: want.Profile, Config: want.Config, Devices: want.Devices, Disks: want.Disks,
 		Zone: want.Zone, Pool: want.Pool, Domain: want.Domain,
@@ -87,7 +87,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 		c.Pool = host.Pool
 	}
 	for _, i := range want.Interfaces {
-		subnet, err := a.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
+		subnet, err := a.FindNetwork(ctx, fieldpath.New("interfaces").Key(i.Name), i.Network())
 		if err != nil {
 			return c, err
 		}

@@ -66,7 +66,7 @@ func composedOf(t *testing.T, want engine.VMSpec) engine.Composition {
 	t.Helper()
 	want.Interfaces = nil
 	mk := New(engine.Config{Now: time.Now}, region.New())
-	c, err := mk.Attempt("o/web", want).composition(t.Context(), engine.VMHost{Zone: "default", Pool: "default"})
+	c, err := mk.NewAttempt("o/web", want).composition(t.Context(), engine.VMHost{Zone: "default", Pool: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}

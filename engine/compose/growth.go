@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// growing is the end of the key of what a VM grows by, which has a row of its own
+// growthKeySuffix is the end of the key of what a VM grows by, which has a row of its own
 // in the ledger while the size is changed: the VM's says what it was made with.
-const growing = "#growing"
+const growthKeySuffix = "#growing"
 
 // growthOf is what a VM takes of its host in addition. What it gives back is not
 // counted: nobody has it before the size is changed.
@@ -45,22 +45,24 @@ func DiskGrowth(s engine.VMSpec, have engine.Machine) []engine.Disk {
 	return growth
 }
 
-// isNothing tells that nothing is needed.
-func isNothing(n engine.Need) bool { return n.Cores == 0 && n.MemoryMiB == 0 && len(n.DiskBytes) == 0 }
+// isEmptyNeed tells that nothing is needed.
+func isEmptyNeed(n engine.Need) bool {
+	return n.Cores == 0 && n.MemoryMiB == 0 && len(n.DiskBytes) == 0
+}
 
 // isSameNeed tells that two needs are the same.
 func isSameNeed(a, b engine.Need) bool {
 	return a.Cores == b.Cores && a.MemoryMiB == b.MemoryMiB && a.HugePagesMiB == b.HugePagesMiB && maps.Equal(a.DiskBytes, b.DiskBytes)
 }
 
-// Grow changes the size of a VM on its host by resize. What it grows by is reserved
+// GrowVM changes the size of a VM on its host by resize. What it grows by is reserved
 // first, as for a VM that is made.
-func (mk *Maker) Grow(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost, resize func() error) error {
+func (mk *Maker) GrowVM(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost, resize func() error) error {
 	row, err := mk.reserveGrowth(ctx, key, want, have, host)
 	if err != nil {
 		return err
 	}
-	unlock, err := mk.region.Locks.Share(ctx, host)
+	unlock, err := mk.region.Locks.LockShared(ctx, host)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (mk *Maker) Grow(ctx context.Context, key engine.Key, want engine.VMSpec, h
 // row is empty where the VM does not grow.
 func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost) (engine.Row, error) {
 	need := growthOf(want, have)
-	if isNothing(need) {
+	if isEmptyNeed(need) {
 		return engine.Row{}, nil
 	}
 	at := hostCandidate(host)
@@ -84,7 +86,7 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 		need.DiskBytes[at.DefaultPool] += bytes
 	}
 	r := engine.Reservation{
-		Key: key + growing, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{at}, Inventory: host.Inventory,
+		Key: key + growthKeySuffix, Name: have.Hostname, Need: need, Candidates: []engine.Candidate{at}, Inventory: host.Inventory,
 	}
 	row, _, err := mk.Ledger.Place(ctx, r)
 	if err == nil && (row.HostKey != host.HostKey || !isSameNeed(row.Need, need)) {
@@ -96,7 +98,7 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 		err = mk.Ledger.Renew(ctx, row)
 	}
 	if err != nil {
-		return engine.Row{}, mk.unreserved(ctx, want, err)
+		return engine.Row{}, mk.handleReservationError(ctx, want, err)
 	}
 	return row, nil
 }
@@ -110,7 +112,7 @@ func (mk *Maker) endGrowth(ctx context.Context, row engine.Row, outcome error) e
 	}
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
-	if err := mk.dropAttempt(ctx, row); err != nil {
+	if err := mk.dropPlacedRow(ctx, row); err != nil {
 		return fmt.Errorf("cannot note in the ledger that %s has its size: %w", row.Name, err)
 	}
 	return nil

@@ -18,9 +18,9 @@ import (
 // of them, which only brakes or informs: what is lost with it costs some calls.
 type Maker struct {
 	*Finder
-	tries     *region.Tries    // composes that failed
-	sweeps    region.Intervals // looks for what others left
-	leftovers leftovers
+	failedComposes *region.Tries    // composes that failed
+	sweeps         region.Intervals // looks for what others left
+	leftovers      leftovers
 }
 
 // Finder finds the VM hosts on which a VM may be made.
@@ -35,8 +35,8 @@ type Finder struct {
 // New returns a Maker. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Maker {
 	return &Maker{
-		Finder: &Finder{Config: cfg, region: in, networks: newHostNetworks(cfg.Now), projects: newHostProjects()},
-		tries:  region.NewTries(),
+		Finder:         &Finder{Config: cfg, region: in, networks: newHostNetworks(cfg.Now), projects: newHostProjects()},
+		failedComposes: region.NewTries(),
 	}
 }
 
@@ -47,4 +47,4 @@ func (mk *Maker) ComposeRemaining(row engine.Row) time.Duration {
 
 // Leftover says what the making of a key's VM by this process left where MAAS does not
 // show it, in a sentence's words; empty: nothing.
-func (mk *Maker) Leftover(key engine.Key) string { return mk.leftovers.of(key) }
+func (mk *Maker) Leftover(key engine.Key) string { return mk.leftovers.textFor(key) }

@@ -33,10 +33,10 @@ func newHostNetworks(now func() time.Time) *hostNetworks {
 	return &hostNetworks{now: now, known: map[string]hostNetwork{}}
 }
 
-// of lists the CIDRs of the subnets that machines are attached to, by their
+// readNetworks lists the CIDRs of the subnets that machines are attached to, by their
 // system ids; none for a machine that MAAS does not have. What is not known
 // yet is read all at once, so that the reads share calls.
-func (n *hostNetworks) of(ctx context.Context, machines engine.Machines, systemIDs []string) (map[string][]string, error) {
+func (n *hostNetworks) readNetworks(ctx context.Context, machines engine.Machines, systemIDs []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	var missing []string
 	n.mu.Lock()
@@ -65,8 +65,8 @@ func (n *hostNetworks) of(ctx context.Context, machines engine.Machines, systemI
 	return found, reads.Wait()
 }
 
-// expire drops what is older than age: somebody may just have linked a host.
-func (n *hostNetworks) expire(age time.Duration) {
+// dropOlderThan drops what is older than age: somebody may just have linked a host.
+func (n *hostNetworks) dropOlderThan(age time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, known := range n.known {

@@ -12,85 +12,85 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// aftermath is what there is of a VM after a compose that failed with a clear
+// foundMachines is what there is of a VM after a compose that failed with a clear
 // answer: ours, or a stranger that has its name, or neither.
-type aftermath struct{ ours, stranger *engine.Machine }
+type foundMachines struct{ ours, stranger *engine.Machine }
 
-// lookAfter looks what there is, also where the caller gives up meanwhile: what
+// lookAfterCompose looks what there is, also where the caller gives up meanwhile: what
 // the answer proves is forgotten with this step.
-func (a *Attempt) lookAfter(ctx context.Context, t trial) (aftermath, error) {
+func (a *Attempt) lookAfterCompose(ctx context.Context, t composeResult) (foundMachines, error) {
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
-	m, stranger, err := a.Look(ctx, engine.Ref{Key: a.key, Name: a.madeAs()})
+	m, stranger, err := a.FindVM(ctx, engine.Ref{Key: a.key, Name: a.composeHostname()})
 	switch {
 	case err == nil:
-		return aftermath{ours: &m}, nil
+		return foundMachines{ours: &m}, nil
 	case !errors.Is(err, engine.ErrNotFound):
-		return aftermath{}, err
+		return foundMachines{}, err
 	case stranger == nil:
-		return aftermath{}, nil
+		return foundMachines{}, nil
 	}
-	ours, err := a.isNewborn(ctx, t, *stranger)
+	ours, err := a.isFromFailedCompose(ctx, t, *stranger)
 	if err != nil || !ours {
-		return aftermath{stranger: stranger}, err
+		return foundMachines{stranger: stranger}, err
 	}
-	return a.claim(ctx, *stranger)
+	return a.markNewborn(ctx, *stranger)
 }
 
-// maxLooksOn is how many looks, lookPause apart, follow on a name that LXD has. They
+// maxFurtherLooks is how many looks, composeLookPause apart, follow on a name that LXD has. They
 // add up to half a minute.
-const maxLooksOn = 10
+const maxFurtherLooks = 10
 
-// lookOn looks on where LXD has an instance of the name, and MAAS shows none. It may
+// keepLooking looks on where LXD has an instance of the name, and MAAS shows none. It may
 // be ours: e.g. a run has died in its compose, its ledger is lost, and MAAS is still
 // at it. Nothing is composed meanwhile, as LXD would refuse it again.
-func (a *Attempt) lookOn(ctx context.Context, t *trial) error {
-	for range maxLooksOn {
-		if t.left.ours != nil || t.left.stranger != nil || ctx.Err() != nil {
+func (a *Attempt) keepLooking(ctx context.Context, t *composeResult) error {
+	for range maxFurtherLooks {
+		if t.found.ours != nil || t.found.stranger != nil || ctx.Err() != nil {
 			break
 		}
 		pauseBeforeLook(ctx)
 		var err error
-		if t.left, err = a.lookAfter(ctx, *t); err != nil {
+		if t.found, err = a.lookAfterCompose(ctx, *t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// claim takes a newborn that has no mark, and looks again whose it is after a
+// markNewborn takes a newborn that has no mark, and looks again whose it is after a
 // while. Another owner, with a ledger of his own, may have asked for the same
 // name and size on the same host at the same moment, and take it for his as
 // well: then it goes to the one who marked it last, and nobody has used it yet.
 // It is bound first: where the mark fails, the next look finds it by the row,
 // unless another one has marked it by then.
-func (a *Attempt) claim(ctx context.Context, m engine.Machine) (aftermath, error) {
+func (a *Attempt) markNewborn(ctx context.Context, m engine.Machine) (foundMachines, error) {
 	m.HugePages = a.want.HugePages // MAAS does not tell
-	if err := a.Bind(ctx, a.key, a.want.Placement.Group, m); err != nil {
-		return aftermath{}, err
+	if err := a.BindVM(ctx, a.key, a.want.Placement.Group, m); err != nil {
+		return foundMachines{}, err
 	}
 	text := engine.DescriptionWithMark(m.Description, a.key, false)
-	soon, cancel := context.WithTimeout(ctx, claimWithin)
+	soon, cancel := context.WithTimeout(ctx, markTimeout)
 	defer cancel()
 	if err := a.Machines.Update(soon, m.SystemID, engine.MachineUpdate{Description: &text}); err != nil {
-		return aftermath{}, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
+		return foundMachines{}, fmt.Errorf("cannot mark %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
 	pauseBeforeLook(ctx)
 	now, err := a.Machines.Machine(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return aftermath{}, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
-	case now.MarkedByAnother(a.key):
-		return aftermath{stranger: &now}, nil
+		return foundMachines{}, fmt.Errorf("cannot read %s again after it was marked: %w", m.Hostname, err)
+	case now.IsMarkedByAnother(a.key):
+		return foundMachines{stranger: &now}, nil
 	}
-	return aftermath{ours: &now}, nil
+	return foundMachines{ours: &now}, nil
 }
 
-// claimWithin is how long a mark may take. Who saw the newborn without a mark
+// markTimeout is how long a mark may take. Who saw the newborn without a mark
 // has set his own, or failed, before another one who marked it looks again.
-const claimWithin = lookPause * 2 / 3
+const markTimeout = composeLookPause * 2 / 3
 
-// isNewborn reports whether a machine without any marker is the fruit of the
+// isFromFailedCompose reports whether a machine without any marker is the fruit of the
 // compose that just failed: a sync of the host ended inside it, MAAS adopted the
 // newborn, and refused its name afterwards. By then LXD had made our instance,
 // and it admits a name once, so that a machine of that name on that host is it.
@@ -98,7 +98,7 @@ const claimWithin = lookPause * 2 / 3
 // least its pool's. A name that was taken just before the compose is refused in
 // the same words; then the machine is of another size, or another key's, as far
 // as the ledger knows. After a lost reply nothing proves whose it is.
-func (a *Attempt) isNewborn(ctx context.Context, t trial, m engine.Machine) (bool, error) {
+func (a *Attempt) isFromFailedCompose(ctx context.Context, t composeResult, m engine.Machine) (bool, error) {
 	var complaint engine.FieldError
 	if !errors.As(t.failure, &complaint) || len(complaint.Fields()["hostname"]) == 0 || !t.host.MAASMakesVMs() || m.HostID != t.host.ID {
 		return false, nil
@@ -107,7 +107,7 @@ func (a *Attempt) isNewborn(ctx context.Context, t trial, m engine.Machine) (boo
 	tagged := slices.ContainsFunc(m.Disks, func(d engine.MachineDisk) bool { return len(d.Tags) > 0 })
 	wanted := a.want
 	wanted.Host = m.HostName
-	if field, _, _ := DifferenceFromBegun(wanted, m); owner != "" || tagged || !field.IsEmpty() {
+	if field, _, _ := ImmutableDifference(wanted, m); owner != "" || tagged || !field.IsEmpty() {
 		return false, nil
 	}
 	rows, err := a.Ledger.Rows(ctx)
@@ -124,23 +124,23 @@ func (a *Attempt) isNewborn(ctx context.Context, t trial, m engine.Machine) (boo
 // blocks, 128 MiB on x86.
 const MemoryBlockMiB = 128
 
-// DifferenceFromBegun compares what cannot be changed any more, as far as MAAS
+// ImmutableDifference compares what cannot be changed any more, as far as MAAS
 // shows it, and says what differs; an empty field if nothing does.
-func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
+func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
 	case want.Host != "" && !IsOnHost(m, want.Host):
-		return fieldpath.Of("vm_host"), "VM host " + m.HostName, want.Host
+		return fieldpath.New("vm_host"), "VM host " + m.HostName, want.Host
 	case m.Cores != 0 && m.Cores != cores:
-		return fieldpath.Of("cores"), fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
+		return fieldpath.New("cores"), fmt.Sprintf("%d cores", m.Cores), fmt.Sprint(cores)
 	case m.MemoryMiB != 0 && (m.MemoryMiB > want.MemoryMiB || m.MemoryMiB <= want.MemoryMiB-MemoryBlockMiB):
-		return fieldpath.Of("memory_mib"), fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
+		return fieldpath.New("memory_mib"), fmt.Sprintf("%d MiB of memory", m.MemoryMiB), fmt.Sprint(want.MemoryMiB)
 	case len(want.Interfaces) > 0 && len(want.Interfaces) != len(m.Interfaces):
-		return fieldpath.Of("interfaces"), fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
+		return fieldpath.New("interfaces"), fmt.Sprintf("%d interfaces", len(m.Interfaces)), fmt.Sprint(len(want.Interfaces))
 	case m.Image != "" && want.Deploy == nil:
-		return fieldpath.Of("deploy"), m.Image + " installed", "left Ready"
+		return fieldpath.New("deploy"), m.Image + " installed", "left Ready"
 	case m.Image != "" && want.Deploy.Image != "" && m.Image != want.Deploy.Image && !strings.HasSuffix(m.Image, "/"+want.Deploy.Image):
-		return fieldpath.Of("deploy", "image"), m.Image, want.Deploy.Image
+		return fieldpath.New("deploy", "image"), m.Image, want.Deploy.Image
 	}
 	var sizes, wishes []int64
 	for _, d := range m.Disks {
@@ -151,7 +151,7 @@ func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field fieldpath.
 	}
 	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
 	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
-		return fieldpath.Of("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
+		return fieldpath.New("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
 	}
 	return settingsDifference(want, m)
 }
@@ -161,7 +161,7 @@ func DifferenceFromBegun(want engine.VMSpec, m engine.Machine) (field fieldpath.
 func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	for _, key := range slices.Sorted(maps.Keys(want.Config)) {
 		if has, value := m.Config[key], want.Config[key]; m.Config != nil && has != value {
-			return fieldpath.Of("config").Key(key), fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
+			return fieldpath.New("config").Key(key), fmt.Sprintf("%s %q", key, has), fmt.Sprintf("%q", value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
@@ -169,9 +169,9 @@ func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.P
 		switch {
 		case m.Devices == nil:
 		case !had:
-			return fieldpath.Of("devices").Key(name), "no device " + name, "one of the type " + want.Devices[name].Type
+			return fieldpath.New("devices").Key(name), "no device " + name, "one of the type " + want.Devices[name].Type
 		case !has.Equal(want.Devices[name]):
-			return fieldpath.Of("devices").Key(name), fmt.Sprintf("a device %s %v", name, has.InLXD()), fmt.Sprint(want.Devices[name].InLXD())
+			return fieldpath.New("devices").Key(name), fmt.Sprintf("a device %s %v", name, has.LXDProperties()), fmt.Sprint(want.Devices[name].LXDProperties())
 		}
 	}
 	return fieldpath.Path{}, "", ""

@@ -9,44 +9,44 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// fail passes on why there is no VM, and leaves the row to the next step.
-func (a *Attempt) fail(_ context.Context, t trial) (Outcome, bool, error) {
+// returnFailure passes on why there is no VM, and leaves the row to the next step.
+func (a *Attempt) returnFailure(_ context.Context, t composeResult) (Outcome, bool, error) {
 	return Outcome{}, false, t.failure
 }
 
-// take takes what compose says it made, if it is what was asked for.
-func (a *Attempt) take(ctx context.Context, t trial) (Outcome, bool, error) {
+// acceptComposed takes what compose says it made, if it is what was asked for.
+func (a *Attempt) acceptComposed(ctx context.Context, t composeResult) (Outcome, bool, error) {
 	m := t.machine
 	a.Log.InfoContext(ctx, "composed VM", "name", a.want.Name, "host", t.host.Name, "system_id", m.SystemID)
-	a.tries.Forget(a.key)
-	a.leftovers.drop(a.key, mayBeLeft(a.madeAs(), t.host)) // LXD admits a name once
-	a.region.ForgetSent(a.row.Token)
-	if m.Hostname == a.madeAs() {
+	a.failedComposes.Forget(a.key)
+	a.leftovers.removeLeftover(a.key, possibleLeftover(a.composeHostname(), t.host)) // LXD admits a name once
+	a.region.ForgetComposeSent(a.row.Token)
+	if m.Hostname == a.composeHostname() {
 		return Outcome{Machine: m}, false, nil
 	}
 	if err := a.Composer.Decompose(ctx, m.SystemID); err != nil {
 		return Outcome{}, false, fmt.Errorf("MAAS composed %s instead of %s, and it cannot be removed: %w", m.Hostname, a.want.Name, err)
 	}
-	return Outcome{}, false, errors.Join(a.dropAttempt(ctx, a.row), &engine.Error{
+	return Outcome{}, false, errors.Join(a.dropPlacedRow(ctx, a.row), &engine.Error{
 		Type: engine.VMCreationFailed, Host: t.host.Name,
 		Message: fmt.Sprintf("MAAS composed %s instead of %s; it was removed again", m.Hostname, a.want.Name),
 	})
 }
 
-// takeAnyway takes a VM that is there although its compose failed.
-func (a *Attempt) takeAnyway(ctx context.Context, t trial) (Outcome, bool, error) {
-	a.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", a.want.Name, "system_id", t.left.ours.SystemID)
-	if t.host.LeavesInstances() && t.left.ours.HostID != t.host.ID {
-		a.leftovers.note(a.key, leftover(a.want.Name, t.host))
+// acceptDespiteError takes a VM that is there although its compose failed.
+func (a *Attempt) acceptDespiteError(ctx context.Context, t composeResult) (Outcome, bool, error) {
+	a.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", a.want.Name, "system_id", t.found.ours.SystemID)
+	if t.host.LeavesInstances() && t.found.ours.HostID != t.host.ID {
+		a.leftovers.noteLeftover(a.key, leftover(a.want.Name, t.host))
 	} else {
-		a.leftovers.drop(a.key, mayBeLeft(a.madeAs(), t.host))
+		a.leftovers.removeLeftover(a.key, possibleLeftover(a.composeHostname(), t.host))
 	}
-	return Outcome{Machine: *t.left.ours, ThereAllTheSame: true}, false, nil
+	return Outcome{Machine: *t.found.ours, MadeDespiteError: true}, false, nil
 }
 
-// renameInstance makes the VM as another name, which it loses in MAAS once it is there.
-func (a *Attempt) renameInstance(ctx context.Context, t trial) (Outcome, bool, error) {
-	err := a.reserveRenamed(ctx, t.host)
+// composeUnderNewName makes the VM as another name, which it loses in MAAS once it is there.
+func (a *Attempt) composeUnderNewName(ctx context.Context, t composeResult) (Outcome, bool, error) {
+	err := a.reserveUnderNewName(ctx, t.host)
 	if engine.IsTerminal(err) {
 		err = errors.Join(t.failure, err)
 	}
@@ -54,39 +54,39 @@ func (a *Attempt) renameInstance(ctx context.Context, t trial) (Outcome, bool, e
 	return Outcome{}, err == nil, err
 }
 
-// nextHost reserves room on another host. Others' composes may have failed meanwhile,
+// moveToNextHost reserves room on another host. Others' composes may have failed meanwhile,
 // too, and left an instance that only a newer inventory shows.
-func (a *Attempt) nextHost(ctx context.Context, t trial) (Outcome, bool, error) {
-	former := a.madeAs()
+func (a *Attempt) moveToNextHost(ctx context.Context, t composeResult) (Outcome, bool, error) {
+	former := a.composeHostname()
 	a.Names.Refresh(engine.ListHosts)
 	newer, err := a.FindSites(ctx, a.key, a.want, []string{t.host.HostKey})
 	if err != nil {
-		return a.giveUp(ctx, t)
+		return a.giveUpAttempt(ctx, t)
 	}
 	a.sites = newer
-	next, fresh, err := a.reserveElsewhere(ctx)
+	next, fresh, err := a.reserveOnOtherHost(ctx)
 	if err != nil || !fresh {
-		return a.giveUp(ctx, t)
+		return a.giveUpAttempt(ctx, t)
 	}
 	a.row = next
-	a.leftovers.note(a.key, mayBeLeft(former, t.host))
+	a.leftovers.noteLeftover(a.key, possibleLeftover(former, t.host))
 	a.Log.InfoContext(ctx, "compose failed, trying another VM host", "name", a.want.Name, "host", t.host.Name, "error", t.failure)
 	return Outcome{}, true, nil
 }
 
-// maxTries bounds composes that fail one after the other with a clear answer.
+// maxFailedComposes bounds composes that fail one after the other with a clear answer.
 // Wait's pauses between them add up to half a minute, in which what passes by
 // itself has passed.
-const maxTries = 6
+const maxFailedComposes = 6
 
-// giveUp ends an attempt of which nothing is left in MAAS, or a stranger that has the
+// giveUpAttempt ends an attempt of which nothing is left in MAAS, or a stranger that has the
 // name.
-func (a *Attempt) giveUp(ctx context.Context, t trial) (Outcome, bool, error) {
-	stranger := t.left.stranger
+func (a *Attempt) giveUpAttempt(ctx context.Context, t composeResult) (Outcome, bool, error) {
+	stranger := t.found.stranger
 	if stranger == nil || stranger.HostID != t.host.ID {
-		a.noteRefused(t)
+		a.noteRefusedLeftover(t)
 	}
-	if err := a.forgetTried(ctx, a.row); err != nil {
+	if err := a.dropFailedRow(ctx, a.row); err != nil {
 		return Outcome{}, false, errors.Join(t.failure, err)
 	}
 	switch {
@@ -106,7 +106,7 @@ func (a *Attempt) giveUp(ctx context.Context, t trial) (Outcome, bool, error) {
 // in the same way.
 func (a *Attempt) refusalError(failure error) error {
 	final := false
-	if e, ok := errors.AsType[*engine.Error](failure); ok && e.Err != nil && nameTakenInLXD(failure) {
+	if e, ok := errors.AsType[*engine.Error](failure); ok && e.Err != nil && isNameTakenInLXD(failure) {
 		// This host's LXD has an instance of the name, and refuses it again. MAAS has
 		// no machine of it, and another host may do next time.
 		final = a.want.Host != ""
@@ -116,21 +116,21 @@ func (a *Attempt) refusalError(failure error) error {
 		}
 		failure = &engine.Error{Type: e.Type, Host: e.Host, Message: e.Message + ": " + e.Err.Error(), Hint: hint}
 	}
-	if !a.tries.Again(a.key, maxTries) || final {
-		failure = engine.Terminal(failure)
+	if !a.failedComposes.CountBelow(a.key, maxFailedComposes) || final {
+		failure = engine.MarkTerminal(failure)
 	}
 	return engine.AsSpecErrors(failure)
 }
 
-// lookPause is how long a failed compose is left alone before another host is
+// composeLookPause is how long a failed compose is left alone before another host is
 // tried. A host that is busy with the name may be busy with our own VM, for a
 // run that died and whose ledger was lost: MAAS shows it when it is done.
-const lookPause = 3 * time.Second
+const composeLookPause = 3 * time.Second
 
 func pauseBeforeLook(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(lookPause):
+	case <-time.After(composeLookPause):
 	}
 }
 
@@ -147,16 +147,16 @@ func notComposedError(name string, host engine.VMHost, failure error) error {
 	}
 }
 
-// nameTakenInLXD reports whether a host's LXD has an instance of the name, of which
+// isNameTakenInLXD reports whether a host's LXD has an instance of the name, of which
 // nothing more is known. A refusal everywhere knows whose it is.
-func nameTakenInLXD(failure error) bool {
+func isNameTakenInLXD(failure error) bool {
 	refusal, ok := errors.AsType[*engine.Refusal](failure)
 	return errors.Is(failure, engine.ErrConflict) && !(ok && refusal.Everywhere)
 }
 
-// otherHostMayDo reports whether another host may do better: not where the key, the
+// canOtherHostSucceed reports whether another host may do better: not where the key, the
 // MAAS or a wish is at fault that is the same everywhere.
-func otherHostMayDo(failure error) bool {
+func canOtherHostSucceed(failure error) bool {
 	var complaint engine.FieldError
 	refusal, ok := errors.AsType[*engine.Refusal](failure)
 	switch {
@@ -164,7 +164,7 @@ func otherHostMayDo(failure error) bool {
 		return false
 	case errors.Is(failure, engine.ErrForbidden), errors.Is(failure, engine.ErrGone), errors.Is(failure, engine.ErrNotFound):
 		return false
-	case refusedLate(failure):
+	case isLateRefusal(failure):
 		return false
 	case !errors.As(failure, &complaint):
 		return true
@@ -177,9 +177,9 @@ func otherHostMayDo(failure error) bool {
 	return true
 }
 
-// refusedLate reports whether MAAS may have refused the compose after LXD had made the
+// isLateRefusal reports whether MAAS may have refused the compose after LXD had made the
 // instance: it then names no parameter, as where it lacks boot images.
-func refusedLate(failure error) bool {
+func isLateRefusal(failure error) bool {
 	var complaint engine.FieldError
 	return errors.Is(failure, engine.ErrInvalid) && (!errors.As(failure, &complaint) || len(complaint.Fields()) == 0)
 }

@@ -34,9 +34,9 @@ func registrationOf(h engine.VMHost) registeredHost { return registeredHost{h.Ho
 
 func newHostProjects() *hostProjects { return &hostProjects{known: map[registeredHost]string{}} }
 
-// of is the project of each host, by HostKey, where one is wanted. A host that is
+// readProjects is the project of each host, by HostKey, where one is wanted. A host that is
 // gone meanwhile has none.
-func (p *hostProjects) of(ctx context.Context, registrar engine.Registrar, hosts []engine.VMHost) (map[string]string, error) {
+func (p *hostProjects) readProjects(ctx context.Context, registrar engine.Registrar, hosts []engine.VMHost) (map[string]string, error) {
 	found := map[string]string{}
 	var reads errgroup.Group
 	reads.SetLimit(8)
@@ -52,7 +52,7 @@ func (p *hostProjects) of(ctx context.Context, registrar engine.Registrar, hosts
 			continue
 		}
 		reads.Go(func() error {
-			project, err := p.ask(ctx, registrar, h)
+			project, err := p.readProject(ctx, registrar, h)
 			if errors.Is(err, engine.ErrNotFound) {
 				return nil
 			}
@@ -76,8 +76,8 @@ func (p *hostProjects) of(ctx context.Context, registrar engine.Registrar, hosts
 	return found, err
 }
 
-// ask reads the project of a host, once for all who ask at the same moment.
-func (p *hostProjects) ask(ctx context.Context, registrar engine.Registrar, h engine.VMHost) (string, error) {
+// readProject reads the project of a host, once for all who ask at the same moment.
+func (p *hostProjects) readProject(ctx context.Context, registrar engine.Registrar, h engine.VMHost) (string, error) {
 	asked := p.flight.DoChan(fmt.Sprint(registrationOf(h)), func() (any, error) {
 		e, err := registrar.Endpoint(context.WithoutCancel(ctx), h)
 		return e.Project, err
@@ -98,17 +98,17 @@ func (f *Finder) ProjectOf(ctx context.Context, m engine.Machine) (string, error
 	if err != nil || host.Project != "" {
 		return host.Project, err
 	}
-	projects, err := f.projects.of(ctx, f.Registrar, []engine.VMHost{host})
+	projects, err := f.projects.readProjects(ctx, f.Registrar, []engine.VMHost{host})
 	return projects[host.HostKey], err
 }
 
-// InProject says of each host which project it has, and refuses a project that
+// FindHostProjects says of each host which project it has, and refuses a project that
 // none has: that is a slip of the pen rather than a lack of room.
-func (f *Finder) InProject(ctx context.Context, hosts []engine.VMHost, wanted string) (map[string]string, error) {
+func (f *Finder) FindHostProjects(ctx context.Context, hosts []engine.VMHost, wanted string) (map[string]string, error) {
 	if wanted == "" || len(hosts) == 0 {
 		return nil, nil
 	}
-	projects, err := f.projects.of(ctx, f.Registrar, hosts)
+	projects, err := f.projects.readProjects(ctx, f.Registrar, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (f *Finder) InProject(ctx context.Context, hosts []engine.VMHost, wanted st
 		return projects, nil
 	}
 	slices.Sort(have)
-	return nil, engine.Terminal(&engine.Error{
+	return nil, engine.MarkTerminal(&engine.Error{
 		Type: engine.ProjectNotFound, Message: fmt.Sprintf("no VM host makes VMs in the project %q", wanted),
 		Hint: "They do in: " + strings.Join(slices.Compact(have), ", ") + ". A VM host has one project; register the LXD with another for that.",
 	})

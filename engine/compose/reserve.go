@@ -28,11 +28,11 @@ func needOf(s engine.VMSpec) engine.Need {
 // hostCandidate is the host as the inventory shows it.
 func hostCandidate(h engine.VMHost) engine.Candidate {
 	c := engine.Candidate{HostKey: h.HostKey, Zone: h.Zone, Free: engine.Need{
-		Cores: h.Cores.Left(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.Left(h.MemoryOvercommit), HugePagesMiB: math.MaxInt64,
+		Cores: h.Cores.FreeAtRatio(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit), HugePagesMiB: math.MaxInt64,
 		DiskBytes: map[string]int64{},
 	}}
-	if h.TellsHugePages() { // else only its LXD can refuse the VM
-		c.Free.HugePagesMiB = h.HugePagesMiB.Left(1)
+	if h.HasHugePages() { // else only its LXD can refuse the VM
+		c.Free.HugePagesMiB = h.HugePagesMiB.FreeAtRatio(1)
 	}
 	for _, p := range h.StoragePools {
 		c.Free.DiskBytes[p.Name] = p.AvailableBytes
@@ -54,18 +54,18 @@ func (s Sites) reservation(key engine.Key, want engine.VMSpec) engine.Reservatio
 	}
 }
 
-// unreserved passes on why there is no reservation. Where others' reservations
+// handleReservationError passes on why there is no reservation. Where others' reservations
 // are in the way, only a newer inventory can show that they are not any more.
-func (mk *Maker) unreserved(ctx context.Context, want engine.VMSpec, err error) error {
+func (mk *Maker) handleReservationError(ctx context.Context, want engine.VMSpec, err error) error {
 	if errors.Is(err, engine.ErrBusy) {
-		mk.sweep(ctx)
+		mk.sweepLedger(ctx)
 		mk.Names.Refresh(engine.ListHosts)
 	}
 	return fmt.Errorf("cannot reserve room for %s: %w", want.Name, err)
 }
 
-// boundTo is the row of a machine that was found to be the key's.
-func (mk *Maker) boundTo(ctx context.Context, key engine.Key, group string, m engine.Machine) (engine.Row, error) {
+// boundRowOf is the row of a machine that was found to be the key's.
+func (mk *Maker) boundRowOf(ctx context.Context, key engine.Key, group string, m engine.Machine) (engine.Row, error) {
 	host, err := mk.HostOf(ctx, m)
 	if err != nil {
 		return engine.Row{}, err

@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// withProfile refuses a profile that no host has: that is a slip of the pen
+// checkProfileExists refuses a profile that no host has: that is a slip of the pen
 // rather than a lack of room. Where a host does not tell yet what it has,
 // placement waits for that.
-func withProfile(hosts []engine.VMHost, profile string) error {
+func checkProfileExists(hosts []engine.VMHost, profile string) error {
 	const most = 5
 	var refusal error
 	var lines []string
@@ -28,13 +28,13 @@ func withProfile(hosts []engine.VMHost, profile string) error {
 			return nil
 		case h.MAASMakesVMs():
 			return err
-		case h.WhyUnusable() != "":
+		case h.UnusableReason() != "":
 			continue
-		case !h.InventoryKnown():
+		case !h.IsInventoryKnown():
 			return nil
 		}
 		refusal = err
-		lines = append(lines, fmt.Sprintf("host %s, project %q: %s", h.Name, h.Project, engine.ListNames(h.Profiles)))
+		lines = append(lines, fmt.Sprintf("host %s, project %q: %s", h.Name, h.Project, engine.JoinNames(h.Profiles)))
 	}
 	if len(lines) < 2 {
 		return refusal
@@ -42,20 +42,20 @@ func withProfile(hosts []engine.VMHost, profile string) error {
 	if len(lines) > most {
 		lines = append(lines[:most], fmt.Sprintf("and %d more", len(lines)-most))
 	}
-	return engine.Terminal(&engine.Error{
+	return engine.MarkTerminal(&engine.Error{
 		Type: engine.ProfileNotFound, Message: fmt.Sprintf("no host has a profile %q in its project", profile),
 		Hint: fmt.Sprintf("There are: %s. Make one on a host: lxc profile create %s --project PROJECT.", strings.Join(lines, "; "), profile),
 	})
 }
 
-// withStoragePools refuses a storage pool that no host has, as withProfile does a profile.
-func withStoragePools(hosts []engine.VMHost, disks []engine.Disk) error {
+// checkStoragePoolsExist refuses a storage pool that no host has, as checkProfileExists does a profile.
+func checkStoragePoolsExist(hosts []engine.VMHost, disks []engine.Disk) error {
 	var known []string
 	for _, h := range hosts {
 		switch {
-		case h.WhyUnusable() != "":
+		case h.UnusableReason() != "":
 			continue
-		case !h.InventoryKnown():
+		case !h.IsInventoryKnown():
 			return nil
 		}
 		for _, p := range h.StoragePools {
@@ -65,18 +65,18 @@ func withStoragePools(hosts []engine.VMHost, disks []engine.Disk) error {
 	slices.Sort(known)
 	for _, d := range disks {
 		if d.Pool != "" && len(known) > 0 && !slices.Contains(known, d.Pool) {
-			return engine.NoStoragePoolError(fieldpath.Of("disks").Key(d.Name).Child("pool"), "", d.Pool, slices.Compact(known))
+			return engine.NoStoragePoolError(fieldpath.New("disks").Key(d.Name).Child("pool"), "", d.Pool, slices.Compact(known))
 		}
 	}
 	return nil
 }
 
-// withSettings refuses options and devices that no host can give a VM. Hosts of another version of LXD
+// checkSettingsPossible refuses options and devices that no host can give a VM. Hosts of another version of LXD
 // may, and then the others are passed over.
-func withSettings(hosts []engine.VMHost, want engine.VMSpec) error {
+func checkSettingsPossible(hosts []engine.VMHost, want engine.VMSpec) error {
 	var refusal error
 	for _, h := range hosts {
-		if h.WhyUnusable() != "" {
+		if h.UnusableReason() != "" {
 			continue
 		}
 		if refusal = settingsError(h, want); refusal == nil {
@@ -95,9 +95,9 @@ func settingsError(h engine.VMHost, want engine.VMSpec) error {
 	return h.CheckBootMode(want.Config)
 }
 
-// mayHaveCome tells that an error is about what no host has, and which may just have been
+// needsFreshInventory tells that an error is about what no host has, and which may just have been
 // made: room, a profile, a storage pool.
-func mayHaveCome(err error) bool {
+func needsFreshInventory(err error) bool {
 	if _, ok := errors.AsType[*placement.FitError](err); ok {
 		return true
 	}
@@ -114,7 +114,7 @@ type Sites struct {
 	candidates []engine.Candidate
 }
 
-func (s Sites) host(key string) (engine.VMHost, bool) {
+func (s Sites) findHost(key string) (engine.VMHost, bool) {
 	i := slices.IndexFunc(s.hosts, func(h engine.VMHost) bool { return h.HostKey == key })
 	if i < 0 {
 		return engine.VMHost{}, false
@@ -125,23 +125,23 @@ func (s Sites) host(key string) (engine.VMHost, bool) {
 // FindSites finds the hosts on which the VM fits, without those that are excluded.
 func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
 	if want.Host != "" {
-		return f.namedSite(ctx, want)
+		return f.siteOfNamedHost(ctx, want)
 	}
-	return f.PlacedSites(ctx, key, want, exclude)
+	return f.FindPlacedSites(ctx, key, want, exclude)
 }
 
-// PlacedSites asks placement, once more on a fresh inventory if nothing fits:
+// FindPlacedSites asks placement, once more on a fresh inventory if nothing fits:
 // VMs may just have gone, or hosts and profiles come.
-func (f *Finder) PlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
+func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
 	need, err := f.placementNeed(ctx, key, want, exclude)
 	if err != nil {
 		return Sites{}, err
 	}
-	found, err := f.place(ctx, need, want)
-	if mayHaveCome(err) {
+	found, err := f.findFittingSites(ctx, need, want)
+	if needsFreshInventory(err) {
 		f.Names.Refresh(engine.ListHosts)
-		f.networks.expire(time.Second)
-		found, err = f.place(ctx, need, want)
+		f.networks.dropOlderThan(time.Second)
+		found, err = f.findFittingSites(ctx, need, want)
 	}
 	return found, engine.PlacementError(want.Name, err)
 }
@@ -161,7 +161,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 		if i.Network().IsEmpty() {
 			continue // a plan that does not know it yet
 		}
-		subnet, err := f.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
+		subnet, err := f.FindNetwork(ctx, fieldpath.New("interfaces").Key(i.Name), i.Network())
 		if err != nil {
 			return need, err
 		}
@@ -170,35 +170,35 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 	return need, nil
 }
 
-// place lists the hosts that fit by one inventory, with what the ledger needs
+// findFittingSites lists the hosts that fit by one inventory, with what the ledger needs
 // to choose among them. The group is the ledger's matter: only it knows the
 // members that are being made.
-func (f *Finder) place(ctx context.Context, need placement.Need, want engine.VMSpec) (Sites, error) {
+func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want engine.VMSpec) (Sites, error) {
 	hosts, err := f.Composer.Hosts(ctx)
 	if err != nil {
 		return Sites{}, err
 	}
-	networks, err := f.attached(ctx, hosts, need.Networks)
+	networks, err := f.networksOfHosts(ctx, hosts, need.Networks)
 	if err != nil {
 		return Sites{}, err
 	}
-	projects, err := f.InProject(ctx, hosts, need.Project)
+	projects, err := f.FindHostProjects(ctx, hosts, need.Project)
 	if err != nil {
 		return Sites{}, err
 	}
-	if err := errors.Join(withProfile(hosts, need.Profile), withStoragePools(hosts, want.Disks), withSettings(hosts, want)); err != nil {
+	if err := errors.Join(checkProfileExists(hosts, need.Profile), checkStoragePoolsExist(hosts, want.Disks), checkSettingsPossible(hosts, want)); err != nil {
 		return Sites{}, err
 	}
 	// Where no host tells of huge pages, only its LXD can refuse the VM.
-	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.TellsHugePages)
+	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.HasHugePages)
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
 		byID[h.HostKey], placeable[n] = h, placementHost(h, networks[h.MachineID], projects[h.HostKey])
 		if err := settingsError(h, want); err != nil {
-			placeable[n].Unusable = cmp.Or(placeable[n].Unusable, err.Error())
+			placeable[n].UnusableReason = cmp.Or(placeable[n].UnusableReason, err.Error())
 		}
 	}
-	fitting, err := placement.Fit(placeable, need)
+	fitting, err := placement.FindCandidates(placeable, need)
 	if err != nil {
 		return Sites{}, err
 	}
@@ -206,7 +206,7 @@ func (f *Finder) place(ctx context.Context, need placement.Need, want engine.VMS
 	for n, f := range fitting {
 		host := byID[f.HostID]
 		c := hostCandidate(host)
-		c.Rank, c.Step = rank(f, need.Strategy, n)
+		c.Rank, c.Step = rankCandidate(f, need.Strategy, n)
 		s.hosts, s.candidates = append(s.hosts, host), append(s.candidates, c)
 	}
 	return s, nil
@@ -223,9 +223,9 @@ func placementHost(h engine.VMHost, networks []string, project string) placement
 	return p
 }
 
-// attached lists the networks of the hosts, by the system ids of their
+// networksOfHosts lists the networks of the hosts, by the system ids of their
 // machines, where any network is wanted.
-func (f *Finder) attached(ctx context.Context, hosts []engine.VMHost, wanted []string) (map[string][]string, error) {
+func (f *Finder) networksOfHosts(ctx context.Context, hosts []engine.VMHost, wanted []string) (map[string][]string, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -233,19 +233,19 @@ func (f *Finder) attached(ctx context.Context, hosts []engine.VMHost, wanted []s
 	for n, h := range hosts {
 		machines[n] = h.MachineID
 	}
-	networks, err := f.networks.of(ctx, f.Machines, machines)
+	networks, err := f.networks.readNetworks(ctx, f.Machines, machines)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the networks of the VM hosts: %w", err)
 	}
 	return networks, nil
 }
 
-// rank orders a candidate by how full the VM makes its host, in millionths,
+// rankCandidate orders a candidate by how full the VM makes its host, in millionths,
 // and says how much fuller each further VM makes it that the inventory cannot
 // show yet. Equal hosts keep placement's order, which differs from VM to VM.
-func rank(c placement.Candidate, strategy placement.Strategy, place int) (rank, step int64) {
+func rankCandidate(c placement.Candidate, strategy placement.Strategy, place int) (rank, step int64) {
 	const millionths, ties = 1_000_000, 1 << 12
-	full, share := int64(c.Fullness*millionths), int64(c.Share*millionths)
+	full, share := int64(c.Fullness*millionths), int64(c.AddedFullness*millionths)
 	if strategy == placement.Pack {
 		full, share = -full, -share
 	}

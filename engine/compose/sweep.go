@@ -12,20 +12,20 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// sweepEvery is how often one process looks for what others left in the ledger.
+// sweepInterval is how often one process looks for what others left in the ledger.
 // Wait tries at least every 15 s, and for 20 s longer than a compose may still
 // bear fruit: one of those tries has to sweep, so that the next one finds room.
-const sweepEvery = 5 * time.Second
+const sweepInterval = 5 * time.Second
 
-// groupEvery is how long the members of a group are taken for alive.
-const groupEvery = 10 * time.Minute
+// groupSweepInterval is how long the members of a group are taken for alive.
+const groupSweepInterval = 10 * time.Minute
 
-// sweep ends what runs that were cut off, and never repeated, left in the
+// sweepLedger ends what runs that were cut off, and never repeated, left in the
 // ledger: reservations whose compose never bore fruit, and rows of VMs that
 // were being deleted and are gone. Their room would stay taken for ever. It is
 // only worth the looks when room is missing.
-func (mk *Maker) sweep(ctx context.Context) {
-	if !mk.sweeps.Due("ledger", sweepEvery, mk.Now()) {
+func (mk *Maker) sweepLedger(ctx context.Context) {
+	if !mk.sweeps.BeginIfDue("ledger", sweepInterval, mk.Now()) {
 		return
 	}
 	rows, err := mk.Ledger.Rows(ctx)
@@ -42,7 +42,7 @@ func (mk *Maker) sweep(ctx context.Context) {
 // sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere:
 // they would count among its members for ever.
 func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
-	if group == "" || !mk.sweeps.Due("group "+group, groupEvery, mk.Now()) {
+	if group == "" || !mk.sweeps.BeginIfDue("group "+group, groupSweepInterval, mk.Now()) {
 		return nil
 	}
 	rows, err := mk.Ledger.Rows(ctx)
@@ -68,20 +68,20 @@ func (mk *Maker) sweepRow(ctx context.Context, row engine.Row) error {
 	case err != nil:
 		return err
 	}
-	return mk.endRow(ctx, row)
+	return mk.resolveRow(ctx, row)
 }
 
-func (mk *Maker) endRow(ctx context.Context, row engine.Row) error {
-	m, err := mk.ofRow(ctx, row)
+func (mk *Maker) resolveRow(ctx context.Context, row engine.Row) error {
+	m, err := mk.machineOfRow(ctx, row)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return mk.sweepAway(ctx, row)
+		return mk.dropVanishedRow(ctx, row)
 	case err != nil || row.State == engine.RowBound:
 		return err
 	case row.State == engine.RowLeaving:
-		return mk.takeBack(ctx, row, m)
+		return mk.rebindAbandonedDelete(ctx, row, m)
 	}
-	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)
+	bound, err := mk.boundRowOf(ctx, row.Key, row.Group, m)
 	if err != nil {
 		return err
 	}
@@ -91,18 +91,18 @@ func (mk *Maker) endRow(ctx context.Context, row engine.Row) error {
 	return nil // it is being deleted by now
 }
 
-// leavingFor is how long a delete may take until MAAS shows that it has begun. A
+// deleteStartTimeout is how long a delete may take until MAAS shows that it has begun. A
 // row that is leaving takes the VM's room beside every inventory, which shows it
 // as well.
-const leavingFor = 10 * time.Minute
+const deleteStartTimeout = 10 * time.Minute
 
-// takeBack binds the row of a VM anew whose delete was given up: it is there, and
+// rebindAbandonedDelete binds the row of a VM anew whose delete was given up: it is there, and
 // nobody has released it. A delete that goes on after all marks it again.
-func (mk *Maker) takeBack(ctx context.Context, row engine.Row, m engine.Machine) error {
-	if row.SystemID == "" || row.Age < leavingFor || m.Status.Phase() == engine.PhaseReleasing || m.MarkedByAnother(row.Key) {
+func (mk *Maker) rebindAbandonedDelete(ctx context.Context, row engine.Row, m engine.Machine) error {
+	if row.SystemID == "" || row.Age < deleteStartTimeout || m.Status.Phase() == engine.PhaseReleasing || m.IsMarkedByAnother(row.Key) {
 		return nil
 	}
-	bound, err := mk.boundTo(ctx, row.Key, row.Group, m)
+	bound, err := mk.boundRowOf(ctx, row.Key, row.Group, m)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (mk *Maker) takeBack(ctx context.Context, row engine.Row, m engine.Machine)
 	return mk.Ledger.Bind(ctx, bound)
 }
 
-// ofRow finds the machine of a row: by system id, else by name and mark.
-func (mk *Maker) ofRow(ctx context.Context, row engine.Row) (engine.Machine, error) {
+// machineOfRow finds the machine of a row: by system id, else by name and mark.
+func (mk *Maker) machineOfRow(ctx context.Context, row engine.Row) (engine.Machine, error) {
 	if row.SystemID != "" {
 		return mk.Machines.Machine(ctx, row.SystemID)
 	}

@@ -14,8 +14,8 @@ const MaxCapacity = 1000
 type HostCapacity struct {
 	Host
 	VMs int // at most MaxCapacity
-	// Misfit is why there is room for none, in placement's words; empty: there is.
-	Misfit string
+	// NoRoomReason is why there is room for none, in placement's words; empty: there is.
+	NoRoomReason string
 }
 
 // Capacity says of each host how many VMs of the need it has room for, one after the other,
@@ -23,45 +23,45 @@ type HostCapacity struct {
 func (f Fleet) Capacity(need placement.Need) ([]HostCapacity, error) {
 	list := make([]HostCapacity, 0, len(f.Hosts))
 	for _, h := range f.Hosts {
-		vms, misfit, err := h.capacity(need)
+		vms, misfit, err := h.countVMs(need)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, HostCapacity{Host: h, VMs: vms, Misfit: misfit})
+		list = append(list, HostCapacity{Host: h, VMs: vms, NoRoomReason: misfit})
 	}
 	return list, nil
 }
 
-// capacity places VMs on the host until there is no room.
-func (h Host) capacity(need placement.Need) (vms int, misfit string, err error) {
-	p := h.placeable()
-	need.HugePages = need.HugePages && h.TellsHugePages()
+// countVMs places VMs on the host until there is no room.
+func (h Host) countVMs(need placement.Need) (vms int, misfit string, err error) {
+	p := h.placementHost()
+	need.HugePages = need.HugePages && h.HasHugePages()
 	for ; vms < MaxCapacity; vms++ {
-		found, err := placement.Fit([]placement.Host{p}, need)
+		found, err := placement.FindCandidates([]placement.Host{p}, need)
 		if none, ok := errors.AsType[*placement.FitError](err); ok {
 			if vms == 0 {
-				misfit = string(none.Misfits()[0].Reason) + ": " + none.Misfits()[0].Detail
+				misfit = string(none.Rejections()[0].Reason) + ": " + none.Rejections()[0].Detail
 			}
 			return vms, misfit, nil
 		}
 		if err != nil {
 			return 0, "", engine.PlacementError("a VM", err)
 		}
-		take(&p, need, found[0])
+		addVM(&p, need, found[0])
 	}
 	return vms, "", nil
 }
 
-// placeable is the host as placement sees it, less what the ledger has promised.
-func (h Host) placeable() placement.Host {
+// placementHost is the host as placement sees it, less what the ledger has promised.
+func (h Host) placementHost() placement.Host {
 	p := h.PlacementHost()
-	p.Cores.Used += h.Cores.Left(h.CPUOvercommit) - h.FreeCores
-	p.MemoryMiB.Used += h.MemoryMiB.Left(h.MemoryOvercommit) - h.FreeMemoryMiB
+	p.Cores.Used += h.Cores.FreeAtRatio(h.CPUOvercommit) - h.FreeCores
+	p.MemoryMiB.Used += h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit) - h.FreeMemoryMiB
 	return p
 }
 
-// take puts a VM of the need on the host.
-func take(p *placement.Host, need placement.Need, c placement.Candidate) {
+// addVM puts a VM of the need on the host.
+func addVM(p *placement.Host, need placement.Need, c placement.Candidate) {
 	p.Cores.Used += int64(need.Cores)
 	p.MemoryMiB.Used += need.MemoryMiB
 	if need.HugePages {

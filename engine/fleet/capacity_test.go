@@ -48,8 +48,8 @@ func TestCapacity(t *testing.T) {
 			if err != nil || len(got) != 1 {
 				t.Fatalf("got %+v, %v", got, err)
 			}
-			if got[0].VMs != tc.want || (got[0].Misfit == "") != (tc.misfit == "") || !strings.Contains(got[0].Misfit, tc.misfit) {
-				t.Errorf("%s\ngot %d VMs and %q, want %d and %q", tc.reason, got[0].VMs, got[0].Misfit, tc.want, tc.misfit)
+			if got[0].VMs != tc.want || (got[0].NoRoomReason == "") != (tc.misfit == "") || !strings.Contains(got[0].NoRoomReason, tc.misfit) {
+				t.Errorf("%s\ngot %d VMs and %q, want %d and %q", tc.reason, got[0].VMs, got[0].NoRoomReason, tc.want, tc.misfit)
 			}
 		})
 	}

@@ -18,9 +18,9 @@ import (
 type Fleet struct {
 	Hosts []Host // sorted by name, then id
 	VMs   []VM   // sorted by hostname, then system id
-	// Unseen is why VMs may be missing: an LXD that alone knows them does not
+	// VMsError is why VMs may be missing: an LXD that alone knows them does not
 	// answer. Nil: none is missing.
-	Unseen error
+	VMsError error
 }
 
 // Host is a VM host with what is left on it.
@@ -61,7 +61,7 @@ func (r *Reader) Fleet(ctx context.Context) (Fleet, error) {
 	if err != nil {
 		return Fleet{}, fmt.Errorf("cannot list the VM hosts: %w", err)
 	}
-	promised, err := r.cfg.Ledger.Pending(ctx)
+	promised, err := r.cfg.Ledger.PendingRows(ctx)
 	if err != nil {
 		return Fleet{}, fmt.Errorf("cannot read the ledger: %w", err)
 	}
@@ -70,7 +70,7 @@ func (r *Reader) Fleet(ctx context.Context) (Fleet, error) {
 		return Fleet{}, fmt.Errorf("cannot list the VMs: %w", unseen)
 	}
 	f := newFleet(hosts, vms, promised)
-	f.Unseen = unseen
+	f.VMsError = unseen
 	return f, r.readServers(ctx, f.Hosts)
 }
 
@@ -86,7 +86,7 @@ func (r *Reader) readServers(ctx context.Context, hosts []Host) error {
 			if err != nil && !errors.Is(err, engine.ErrNotFound) {
 				return fmt.Errorf("cannot read the machine of VM host %s: %w", hosts[n].Name, err)
 			}
-			hosts[n].ServerFingerprint = m.OwnerData[engine.ServerData]
+			hosts[n].ServerFingerprint = m.OwnerData[engine.ServerFingerprintData]
 			return nil
 		})
 	}
@@ -98,7 +98,7 @@ func newFleet(hosts []engine.VMHost, vms []engine.Resident, promised []engine.Ro
 	on := map[string]*Host{}
 	for _, h := range hosts {
 		f.Hosts = append(f.Hosts, Host{
-			VMHost: h, FreeCores: h.Cores.Left(h.CPUOvercommit), FreeMemoryMiB: h.MemoryMiB.Left(h.MemoryOvercommit),
+			VMHost: h, FreeCores: h.Cores.FreeAtRatio(h.CPUOvercommit), FreeMemoryMiB: h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit),
 		})
 	}
 	for n := range f.Hosts {

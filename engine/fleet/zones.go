@@ -71,7 +71,7 @@ func (r *Reader) ReadyMachines(ctx context.Context) ([]engine.Machine, error) {
 // cluster.
 func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	zones := map[string]ZoneCapacity{}
-	fitting, err := need.fitting(r.Hosts)
+	fitting, err := need.fittingHosts(r.Hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	}
 	for _, m := range r.Ready {
 		// A VM of ours is Ready for a moment, and MAAS may not know its host.
-		if owner, _ := engine.MarkerIn(m.Description); owner != "" || m.Status != engine.StatusReady || !need.Machines.Fits(m) {
+		if owner, _ := engine.MarkerIn(m.Description); owner != "" || m.Status != engine.StatusReady || !need.Machines.Matches(m) {
 			continue
 		}
 		z := zones[m.Zone]
@@ -98,21 +98,21 @@ func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	return list, nil
 }
 
-// fitting are the VM hosts on which there is room, as placement judges it.
-func (n ZoneNeed) fitting(hosts []engine.VMHost) ([]engine.VMHost, error) {
+// fittingHosts are the VM hosts on which there is room, as placement judges it.
+func (n ZoneNeed) fittingHosts(hosts []engine.VMHost) ([]engine.VMHost, error) {
 	byID := map[string]engine.VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
 	told := false // of huge pages
 	for _, h := range hosts {
-		if n.Host != "" && !h.AnswersTo(n.Host) {
+		if n.Host != "" && !h.MatchesName(n.Host) {
 			continue
 		}
-		told = told || h.TellsHugePages()
+		told = told || h.HasHugePages()
 		p := h.PlacementHost()
 		byID[p.ID] = h
 		placeable = append(placeable, p)
 	}
-	found, err := placement.Fit(placeable, placement.Need{
+	found, err := placement.FindCandidates(placeable, placement.Need{
 		Zone: n.Placement.Zone, Pool: n.Placement.Pool, Tags: n.Placement.Tags,
 		Cores: cmp.Or(n.Cores, 1), MemoryMiB: cmp.Or(n.MemoryMiB, int64(engine.MinMemoryMiB)), HugePages: n.HugePages && told, Disks: engine.PlacementDisks(n.Disks),
 	})

@@ -15,20 +15,20 @@ import (
 )
 
 // The files of a fleet's key pairs, in the folder of its ledger. To change the
-// key, make the pair that is to follow in NextFile, let the hosts trust both,
+// key, make the pair that is to follow in NextKeyFile, let the hosts trust both,
 // and then move it over KeyFile.
 const (
-	KeyFile  = "lxd-client.pem"
-	NextFile = "lxd-client-next.pem"
+	KeyFile     = "lxd-client.pem"
+	NextKeyFile = "lxd-client-next.pem"
 )
 
-// program is the host part of the subject of the certificates that are made
+// programName is the host part of the subject of the certificates that are made
 // here; before it stands whose they are: "alice@maaslxd".
-const program = "maaslxd"
+const programName = "maaslxd"
 
-// maxKeyFile bounds what is read of a file, in bytes. A pair takes 1100, with
+// maxKeyFileBytes bounds what is read of a file, in bytes. A pair takes 1100, with
 // RSA 6000.
-const maxKeyFile = 64 << 10
+const maxKeyFileBytes = 64 << 10
 
 // LoadOrCreate returns the pair in a file, and makes it if there is none: as
 // LXD's own client would (ECDSA P-384, self-signed, for 10 years), in a file
@@ -44,30 +44,30 @@ func LoadOrCreate(path string, now time.Time) (Key, error) {
 			Err:     engine.ErrInvalid,
 		}
 	}
-	key, err := Load(path, now)
+	key, err := LoadFile(path, now)
 	if !errors.Is(err, engine.ErrNotFound) {
 		return key, err
 	}
-	if err := create(path, os.Link); err != nil {
+	if err := createKeyFile(path, os.Link); err != nil {
 		return Key{}, err
 	}
-	if key, err = Load(path, now); errors.Is(err, engine.ErrNotFound) {
-		return Key{}, unusable(path, "is a symbolic link to a file that is not there", "Move it away, or put back what it leads to")
+	if key, err = LoadFile(path, now); errors.Is(err, engine.ErrNotFound) {
+		return Key{}, keyFileError(path, "is a symbolic link to a file that is not there", "Move it away, or put back what it leads to")
 	}
 	return key, err
 }
 
-// Load returns the pair in a file that holds both halves, in PEM. ErrNotFound
+// LoadFile returns the pair in a file that holds both halves, in PEM. ErrNotFound
 // if there is no such file; any other error is an *engine.Refusal.
-func Load(path string, now time.Time) (Key, error) {
+func LoadFile(path string, now time.Time) (Key, error) {
 	text, err := readPrivate(path)
 	if err != nil {
 		return Key{}, err
 	}
-	certificate, private := split(text)
+	certificate, private := splitPEM(text)
 	key, err := Parse(certificate, private, now)
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return Key{}, unusable(path, fmt.Sprintf("cannot serve: what it gives as %v", spec),
+		return Key{}, keyFileError(path, fmt.Sprintf("cannot serve: what it gives as %v", spec),
 			"Restore it from a backup; or, if no host was made with it, move it away: a new pair is made")
 	}
 	return key, err
@@ -80,71 +80,71 @@ func readPrivate(path string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
 	case err != nil:
-		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read it")
+		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read it")
 	case !info.Mode().IsRegular():
-		return nil, unusable(path, "is not a file", "Move it away")
+		return nil, keyFileError(path, "is not a file", "Move it away")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read it")
+		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read it")
 	}
 	defer file.Close()
 	if info, err = file.Stat(); err != nil { // of what is open: the name may be another file's by now
-		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read it")
+		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read it")
 	}
-	if err := closedToOthers(path, info); err != nil {
+	if err := checkClosedToOthers(path, info); err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFileBytes))
 	if err != nil {
-		return nil, unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "See whether its disk is failing")
+		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "See whether its disk is failing")
 	}
 	return text, nil
 }
 
-// closedToOthers refuses a pair that somebody else may have read, or put there: a
+// checkClosedToOthers refuses a pair that somebody else may have read, or put there: a
 // pair opens all hosts of a fleet, to whoever made it.
-func closedToOthers(path string, file fs.FileInfo) error {
+func checkClosedToOthers(path string, file fs.FileInfo) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	if file.Mode().Perm()&0o077 != 0 {
-		return unusable(path, fmt.Sprintf("can be read or written by other users (mode %#o)", file.Mode().Perm()),
+		return keyFileError(path, fmt.Sprintf("can be read or written by other users (mode %#o)", file.Mode().Perm()),
 			fmt.Sprintf("See who may have read it, and close it: chmod 600 %s", path))
 	}
 	if owner, other := foreignOwner(file); other {
-		return unusable(path, fmt.Sprintf("belongs to another user (id %d)", owner), "See who put it there, and whether it is yours: then chown it to the user who runs this")
+		return keyFileError(path, fmt.Sprintf("belongs to another user (id %d)", owner), "See who put it there, and whether it is yours: then chown it to the user who runs this")
 	}
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return unusable(path, fmt.Sprintf("cannot be read: %v", cause(err)), "Let this user read its folder")
+		return keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read its folder")
 	}
 	if writableByOthers(folder) {
-		return unusable(path, fmt.Sprintf("lies in a folder in which other users may make files (mode %#o)", folder.Mode().Perm()),
+		return keyFileError(path, fmt.Sprintf("lies in a folder in which other users may make files (mode %#o)", folder.Mode().Perm()),
 			fmt.Sprintf("Put it, and the ledger, into a folder of your own, or close this one: chmod 700 %s", filepath.Dir(path)))
 	}
 	return nil
 }
 
-// create makes a pair and puts it, whole, where no file is. One that is there
+// createKeyFile makes a pair and puts it, whole, where no file is. One that is there
 // by then is left alone. An error is an *engine.Refusal.
-func create(path string, link func(from, to string) error) error {
-	err := put(path, link)
+func createKeyFile(path string, link func(from, to string) error) error {
+	err := writeKeyFile(path, link)
 	var unlinked *os.LinkError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &unlinked):
-		return unusable(path, fmt.Sprintf("cannot be made: its file system makes no hard links (%v)", unlinked.Err),
+		return keyFileError(path, fmt.Sprintf("cannot be made: its file system makes no hard links (%v)", unlinked.Err),
 			"Name a file for the ledger (ledger) on a local disk: FAT and some network file systems know no such links, by which no pair ever takes the place of another")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return unusable(path, "cannot be made: there is no space left", "Make room on its file system, or name a file on another one for the ledger (ledger)")
+		return keyFileError(path, "cannot be made: there is no space left", "Make room on its file system, or name a file on another one for the ledger (ledger)")
 	}
-	return unusable(path, fmt.Sprintf("cannot be made: %v", cause(err)), "Name a file for the ledger (ledger) in a folder in which this user may make files")
+	return keyFileError(path, fmt.Sprintf("cannot be made: %v", causeWithoutPath(err)), "Name a file for the ledger (ledger) in a folder in which this user may make files")
 }
 
-func put(path string, link func(from, to string) error) (err error) {
-	certificate, private, err := generate()
+func writeKeyFile(path string, link func(from, to string) error) (err error) {
+	certificate, private, err := generatePair()
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func syncFolder(path string) error {
 	return folder.Close()
 }
 
-// unusable is a Refusal that names the file and the settings that replace it.
-func unusable(path, what, hint string) error {
+// keyFileError is a Refusal that names the file and the settings that replace it.
+func keyFileError(path, what, hint string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the LXD client key pair %s %s", path, what),
 		Hint:    fmt.Sprintf("%s. Or give a pair as %s and %s.", hint, certField, keyField),
@@ -190,8 +190,8 @@ func unusable(path, what, hint string) error {
 	}
 }
 
-// cause leaves out the path, which the sentence has.
-func cause(err error) error {
+// causeWithoutPath leaves out the path, which the sentence has.
+func causeWithoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
 	}

@@ -34,7 +34,7 @@ func TestKeyPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			wantPlace(t, tc.reason, create(filepath.Join(folder, KeyFile), tc.link), tc.says)
+			wantPlace(t, tc.reason, createKeyFile(filepath.Join(folder, KeyFile), tc.link), tc.says)
 			if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
 				t.Errorf("%s\nleft: %v, %v", tc.reason, left, err)
 			}

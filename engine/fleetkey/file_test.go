@@ -78,12 +78,12 @@ func TestLoadOrCreateProcesses(t *testing.T) {
 	wg.Wait()
 	var want strings.Builder
 	for n := range rounds {
-		key, err := Load(filepath.Join(folder, strconv.Itoa(n), KeyFile), time.Now())
+		key, err := LoadFile(filepath.Join(folder, strconv.Itoa(n), KeyFile), time.Now())
 		if err != nil {
 			t.Fatal(said)
 		}
 		fmt.Fprintln(&want, key.Fingerprint)
-		alone(t, filepath.Join(folder, strconv.Itoa(n)))
+		wantOnlyKeyFile(t, filepath.Join(folder, strconv.Itoa(n)))
 	}
 	for n := range processes {
 		if diff := cmp.Diff(want.String(), said[n]); diff != "" {
@@ -92,8 +92,8 @@ func TestLoadOrCreateProcesses(t *testing.T) {
 	}
 }
 
-// alone wants the key file, and nothing else, in a folder.
-func alone(t *testing.T, folder string) {
+// wantOnlyKeyFile wants the key file, and nothing else, in a folder.
+func wantOnlyKeyFile(t *testing.T, folder string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -108,25 +108,25 @@ func TestLoadOrCreate(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state", "maaslxd")
 	path := filepath.Join(folder, KeyFile)
-	if _, err := Load(path, time.Now()); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := LoadFile(path, time.Now()); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatalf("a file that is not there: %v", err)
 	}
 	made, err := LoadOrCreate(path, time.Now())
 	if err != nil {
-		t.Fatal(said(err))
+		t.Fatal(errorWithHint(err))
 	}
 	again, err := LoadOrCreate(path, time.Now())
 	if diff := cmp.Diff(made, again); err != nil || diff != "" {
 		t.Fatalf("another pair the second time: %v\n%s", err, diff)
 	}
-	alone(t, folder)
+	wantOnlyKeyFile(t, folder)
 	modes := map[string]fs.FileMode{path: 0o600, folder: 0o700 | fs.ModeDir}
 	for name, want := range modes {
 		if info, err := os.Stat(name); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
 		}
 	}
-	certificate, err := onlyCertificate(made.Certificate)
+	certificate, err := findCertificate(made.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,8 +184,8 @@ func TestLoadOrCreateRefuses(t *testing.T) {
 			if !strings.Contains(r.Hint, certField) || !strings.Contains(r.Hint, keyField) {
 				t.Errorf("%s: the hint names no way out: %s", tc.reason, r.Hint)
 			}
-			noSecret(t, said(err), pair)
-			noSecret(t, said(err), other)
+			noSecret(t, errorWithHint(err), pair)
+			noSecret(t, errorWithHint(err), other)
 		})
 	}
 }
@@ -230,26 +230,26 @@ func TestRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := LoadOrCreate(path(NextFile), time.Now())
+	next, err := LoadOrCreate(path(NextKeyFile), time.Now())
 	if err != nil || next.Fingerprint == current.Fingerprint {
 		t.Fatalf("the next pair: %v", err)
 	}
-	trust, err := Trusted(time.Now(), current.Certificate, next.Certificate)
+	trust, err := TrustedCertificates(time.Now(), current.Certificate, next.Certificate)
 	if diff := cmp.Diff([]string{current.Certificate, next.Certificate}, trust); err != nil || diff != "" {
 		t.Fatalf("%v\n%s", err, diff)
 	}
 	noted := []string{fingerprintOf(t, trust[0]), fingerprintOf(t, trust[1])}
-	if err := os.Rename(path(NextFile), path(KeyFile)); err != nil {
+	if err := os.Rename(path(NextKeyFile), path(KeyFile)); err != nil {
 		t.Fatal(err)
 	}
 	atHand, err := LoadOrCreate(path(KeyFile), time.Now())
 	if err != nil || atHand.Fingerprint != next.Fingerprint {
 		t.Fatalf("after the change: %s, %v", atHand.Fingerprint, err)
 	}
-	if err := SameKey(atHand.Fingerprint, noted...); err != nil {
+	if err := CheckSameKey(atHand.Fingerprint, noted...); err != nil {
 		t.Errorf("a host that trusts both: %v", err)
 	}
-	if err := SameKey(atHand.Fingerprint, noted[0]); err == nil {
+	if err := CheckSameKey(atHand.Fingerprint, noted[0]); err == nil {
 		t.Error("a host that trusts the old one alone passes")
 	}
 }

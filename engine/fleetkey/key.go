@@ -39,16 +39,16 @@ type Key struct {
 // New makes a pair, as LXD's own client would (ECDSA P-384, self-signed, for 10 years).
 // It is lost unless the caller keeps it.
 func New(now time.Time) (Key, error) {
-	certificate, private, err := generate()
+	certificate, private, err := generatePair()
 	if err != nil {
 		return Key{}, fmt.Errorf("cannot make a key pair: %w", err)
 	}
 	return Parse(string(certificate), string(private), now)
 }
 
-// generate makes a pair in PEM.
-func generate() (certificate, private []byte, err error) {
-	return shared.GenerateMemCert(true, shared.CertOptions{CommonName: program})
+// generatePair makes a pair in PEM.
+func generatePair() (certificate, private []byte, err error) {
+	return shared.GenerateMemCert(true, shared.CertOptions{CommonName: programName})
 }
 
 // Parse checks a key pair given as PEM text: one certificate, valid at now,
@@ -57,13 +57,13 @@ func generate() (certificate, private []byte, err error) {
 // field lxd_client_cert or lxd_client_key, and shows nothing of the key.
 func Parse(certificate, key string, now time.Time) (Key, error) {
 	if certificate == key {
-		certificate, key = split([]byte(certificate))
+		certificate, key = splitPEM([]byte(certificate))
 	}
 	public, err := parseCertificate(certificate, now)
 	if err != nil {
 		return Key{}, err
 	}
-	private, err := keyBlock(key)
+	private, err := findPrivateKey(key)
 	if err != nil {
 		return Key{}, err
 	}
@@ -72,7 +72,7 @@ func Parse(certificate, key string, now time.Time) (Key, error) {
 		Fingerprint: fingerprint(public), NotAfter: public.NotAfter,
 	}
 	if _, err := tls.X509KeyPair([]byte(k.Certificate), []byte(k.Key)); err != nil {
-		return Key{}, bad(fieldpath.Of(keyField), "is not the private key of the certificate in "+certField, "Give both halves of one pair, in PEM.")
+		return Key{}, fieldError(fieldpath.New(keyField), "is not the private key of the certificate in "+certField, "Give both halves of one pair, in PEM.")
 	}
 	return k, nil
 }
@@ -80,17 +80,17 @@ func Parse(certificate, key string, now time.Time) (Key, error) {
 // Fingerprint is the SHA-256, in hex, of a certificate in PEM, by which LXD
 // names it. The error is an *engine.SpecError of field lxd_client_cert.
 func Fingerprint(certificate string) (string, error) {
-	public, err := onlyCertificate(certificate)
+	public, err := findCertificate(certificate)
 	if err != nil {
 		return "", err
 	}
 	return fingerprint(public), nil
 }
 
-// Trusted is the list of public certificates, in PEM, that a host is to trust:
+// TrustedCertificates is the list of public certificates, in PEM, that a host is to trust:
 // the current one, and those that may follow it, so that the key can be
 // changed while the host runs. Empty ones are left out, and repetitions.
-func Trusted(now time.Time, current string, next ...string) ([]string, error) {
+func TrustedCertificates(now time.Time, current string, next ...string) ([]string, error) {
 	var trusted []string
 	for _, certificate := range append([]string{current}, next...) {
 		if certificate == "" {
@@ -107,9 +107,9 @@ func Trusted(now time.Time, current string, next ...string) ([]string, error) {
 	return trusted, nil
 }
 
-// SameKey fails unless the key at hand is one of those that a host was made to
+// CheckSameKey fails unless the key at hand is one of those that a host was made to
 // trust. Both are fingerprints. A host of which none is noted passes.
-func SameKey(atHand string, noted ...string) error {
+func CheckSameKey(atHand string, noted ...string) error {
 	noted = slices.DeleteFunc(slices.Clone(noted), func(s string) bool { return s == "" })
 	same := func(s string) bool { return NormalFingerprint(s) == NormalFingerprint(atHand) }
 	if len(noted) == 0 || slices.ContainsFunc(noted, same) {
@@ -138,22 +138,22 @@ func encodeCertificate(certificate *x509.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: certificate.Raw}))
 }
 
-func bad(field fieldpath.Path, message, hint string) error {
+func fieldError(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }
 
 // parseCertificate wants one that is valid now: LXD looks at nothing else.
 func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
-	certificate, err := onlyCertificate(text)
+	certificate, err := findCertificate(text)
 	switch {
 	case err != nil:
 		return nil, err
 	case now.After(certificate.NotAfter):
-		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
+		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("expired on %s: LXD does not accept it any more (%s)",
 			certificate.NotAfter.UTC().Format(time.DateOnly), fingerprint(certificate)),
 			"Make a new pair, and let the hosts trust it: lxc config trust add FILE on each of them.")
 	case now.Before(certificate.NotBefore):
-		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
+		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("is not valid before %s (%s)", certificate.NotBefore.UTC().Format(time.RFC3339), fingerprint(certificate)),
 			"Check this machine's clock, or make a pair that is valid now.")
 	}
 	return certificate, nil
@@ -161,13 +161,13 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// onlyCertificate reads the one certificate of a PEM text, and may find a key
+// findCertificate reads the one certificate of a PEM text, and may find a key
 // in the wrong place.
-func onlyCertificate(text string) (*x509.Certificate, error) {
+func findCertificate(text string) (*x509.Certificate, error) {
 	var found []*pem.Block
-	for _, block := range blocks(text) {
+	for _, block := range pemBlocks(text) {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
-			return nil, bad(fieldpath.Of(certField), "holds a private key", "Give the certificate here, and the key as "+keyField+".")
+			return nil, fieldError(fieldpath.New(certField), "holds a private key", "Give the certificate here, and the key as "+keyField+".")
 		}
 		if block.Type == certificateBlock {
 			found = append(found, block)
@@ -175,34 +175,34 @@ func onlyCertificate(text string) (*x509.Certificate, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, bad(fieldpath.Of(certField), "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
+		return nil, fieldError(fieldpath.New(certField), "holds no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
 	case 1:
 	default:
-		return nil, bad(fieldpath.Of(certField), fmt.Sprintf("holds %d certificates", len(found)),
+		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("holds %d certificates", len(found)),
 			"Give the client's alone: LXD trusts that one, not who signed it.")
 	}
 	certificate, err := x509.ParseCertificate(found[0].Bytes)
 	if err != nil {
-		return nil, bad(fieldpath.Of(certField), "holds a damaged certificate", "Copy it again, or make a new pair.")
+		return nil, fieldError(fieldpath.New(certField), "holds a damaged certificate", "Copy it again, or make a new pair.")
 	}
 	return certificate, nil
 }
 
-// keyBlock finds the private key in a PEM text.
-func keyBlock(text string) (*pem.Block, error) {
-	found := blocks(text)
+// findPrivateKey finds the private key in a PEM text.
+func findPrivateKey(text string) (*pem.Block, error) {
+	found := pemBlocks(text)
 	at := slices.IndexFunc(found, func(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") })
 	if at < 0 {
-		return nil, bad(fieldpath.Of(keyField), "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
+		return nil, fieldError(fieldpath.New(keyField), "holds no private key in PEM", `Give the text that begins with "-----BEGIN PRIVATE KEY-----" or the like.`)
 	}
 	block := found[at]
 	if block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
-		return nil, bad(fieldpath.Of(keyField), "is encrypted with a passphrase", "Give the key without one: openssl pkey -in FILE.")
+		return nil, fieldError(fieldpath.New(keyField), "is encrypted with a passphrase", "Give the key without one: openssl pkey -in FILE.")
 	}
 	return block, nil
 }
 
-func blocks(text string) []*pem.Block {
+func pemBlocks(text string) []*pem.Block {
 	var found []*pem.Block
 	for rest := []byte(text); ; {
 		var block *pem.Block
@@ -213,9 +213,9 @@ func blocks(text string) []*pem.Block {
 	}
 }
 
-// split parts the text of a file into what is public and what is not.
-func split(text []byte) (certificate, key string) {
-	for _, block := range blocks(string(text)) {
+// splitPEM parts the text of a file into what is public and what is not.
+func splitPEM(text []byte) (certificate, key string) {
+	for _, block := range pemBlocks(string(text)) {
 		if block.Type == certificateBlock {
 			certificate += string(pem.EncodeToMemory(block))
 		} else {

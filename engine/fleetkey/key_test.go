@@ -73,13 +73,13 @@ func TestParse(t *testing.T) {
 			t.Parallel()
 			got, err := Parse(tc.certificate, tc.key, now)
 			if err != nil {
-				t.Fatalf("%s: %s", tc.reason, said(err))
+				t.Fatalf("%s: %s", tc.reason, errorWithHint(err))
 			}
 			again, err := Parse(got.Certificate, got.Key, now)
 			if diff := cmp.Diff(got, again); err != nil || diff != "" {
 				t.Errorf("%s: not the same when given again: %v\n%s", tc.reason, err, diff)
 			}
-			public, _ := split([]byte(tc.certificate))
+			public, _ := splitPEM([]byte(tc.certificate))
 			if got.Fingerprint != fingerprintOf(t, public) || strings.Contains(got.Certificate, "PRIVATE") || len(got.Fingerprint) != 64 {
 				t.Errorf("fingerprint %s", got.Fingerprint)
 			}
@@ -122,8 +122,8 @@ func TestParseRefuses(t *testing.T) {
 			if diff := cmp.Diff(Key{}, got); diff != "" {
 				t.Errorf("a key beside an error: %s", diff)
 			}
-			noSecret(t, said(err), key)
-			noSecret(t, said(err), other)
+			noSecret(t, errorWithHint(err), key)
+			noSecret(t, errorWithHint(err), other)
 		})
 	}
 }
@@ -147,7 +147,7 @@ func TestSameKey(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := SameKey(a, tc.noted...)
+			err := CheckSameKey(a, tc.noted...)
 			if (err == nil) != tc.same {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
@@ -155,8 +155,8 @@ func TestSameKey(t *testing.T) {
 				return
 			}
 			for _, want := range append(tc.noted, a, certField, keyField) {
-				if !strings.Contains(said(err), want) {
-					t.Errorf("the error does not name %s: %s", want, said(err))
+				if !strings.Contains(errorWithHint(err), want) {
+					t.Errorf("the error does not name %s: %s", want, errorWithHint(err))
 				}
 			}
 			if !errors.Is(err, engine.ErrForbidden) || !engine.IsTerminal(err) {
@@ -169,14 +169,14 @@ func TestSameKey(t *testing.T) {
 func TestTrusted(t *testing.T) {
 	t.Parallel()
 	a, b := makeKey(t), makeKey(t)
-	got, err := Trusted(time.Now(), a.Certificate, "", b.Certificate+"\n", a.Certificate)
+	got, err := TrustedCertificates(time.Now(), a.Certificate, "", b.Certificate+"\n", a.Certificate)
 	if diff := cmp.Diff([]string{a.Certificate, b.Certificate}, got); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
-	if _, err := Trusted(time.Now(), a.Certificate, b.Key); err == nil || !strings.Contains(err.Error(), "private key") {
+	if _, err := TrustedCertificates(time.Now(), a.Certificate, b.Key); err == nil || !strings.Contains(err.Error(), "private key") {
 		t.Errorf("a private key goes to the hosts: %v", err)
 	}
-	if _, err := Trusted(b.NotAfter.Add(time.Hour), a.Certificate); err == nil {
+	if _, err := TrustedCertificates(b.NotAfter.Add(time.Hour), a.Certificate); err == nil {
 		t.Error("an expired certificate goes to the hosts")
 	}
 	if _, err := Fingerprint("no certificate"); err == nil {

@@ -40,8 +40,8 @@ func pairs(hex string) string {
 	return b.String()
 }
 
-// said is all that an error shows to people.
-func said(err error) string {
+// errorWithHint is all that an error shows to people.
+func errorWithHint(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
 		text += "\n" + e.Hint

@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// connect sees that MAAS has the wanted network on the allocated machine.
-func (h *bridges) connect(ctx context.Context, m engine.Machine, want engine.HostSpec) (engine.Machine, error) {
+// ensureNetwork sees that MAAS has the wanted network on the allocated machine.
+func (h *networkSteps) ensureNetwork(ctx context.Context, m engine.Machine, want engine.HostSpec) (engine.Machine, error) {
 	if want.Network != nil {
-		return h.network(ctx, m, want.Network)
+		return h.ensureNetworkSpec(ctx, m, want.Network)
 	}
-	if len(machine.MadeByUs(m)) > 0 { // by a run that wanted another network
+	if len(machine.InterfacesMadeByUs(m)) > 0 { // by a run that wanted another network
 		var err error
 		if m, err = h.RestoreNetwork(ctx, m); err != nil {
 			return m, err
@@ -26,66 +26,66 @@ func (h *bridges) connect(ctx context.Context, m engine.Machine, want engine.Hos
 	if want.Bridge == nil {
 		return m, nil
 	}
-	return h.bridge(ctx, m, *want.Bridge)
+	return h.ensureBridge(ctx, m, *want.Bridge)
 }
 
-// bridge sees that MAAS has the wanted bridge on the allocated machine, and
+// ensureBridge sees that MAAS has the wanted bridge on the allocated machine, and
 // that it is linked to a subnet with DHCP. A bridge that MAAS makes on an
 // allocated machine takes the interface's links over, and gives them back at the
 // release. One that an operator made before stays.
-func (h *bridges) bridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (engine.Machine, error) {
-	place, err := h.bridging(ctx, m, want)
+func (h *networkSteps) ensureBridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (engine.Machine, error) {
+	place, err := h.planBridge(ctx, m, want)
 	if err != nil {
 		return m, err
 	}
 	nic, have := place.nic, place.have
 	if have == nil {
 		if err := h.Metal.CreateBridge(ctx, m.SystemID, nic.ID, want.Name); err != nil {
-			return m, fmt.Errorf("cannot make bridge %s on %s of %s: %w", want.Name, nic.Name, m.Hostname, h.JudgeRefusal(ctx, m, err))
+			return m, fmt.Errorf("cannot make bridge %s on %s of %s: %w", want.Name, nic.Name, m.Hostname, h.RecheckRefusal(ctx, m, err))
 		}
 		h.Log.InfoContext(ctx, "made bridge", "bridge", want.Name, "interface", nic.Name, "name", m.Hostname)
 		if m, err = h.Machines.Machine(ctx, m.SystemID); err != nil {
 			return m, err
 		}
-		if have, err = bridgeOn(m, nic, want); err != nil || have == nil {
+		if have, err = findBridgeOn(m, nic, want); err != nil || have == nil {
 			return m, errors.Join(err, fmt.Errorf("MAAS does not show bridge %s of %s yet: %w", want.Name, m.Hostname, engine.ErrBusy))
 		}
 	}
 	if slices.ContainsFunc(have.Links, isAddressed) {
 		return m, nil
 	}
-	if err := h.Machines.Link(ctx, m.SystemID, have.ID, place.subnet, ""); err != nil {
+	if err := h.Machines.SetInterfaceAddress(ctx, m.SystemID, have.ID, place.subnet, ""); err != nil {
 		return m, fmt.Errorf("cannot link bridge %s of %s to %s: %w", want.Name, m.Hostname, place.subnet.CIDR, err)
 	}
 	return h.Machines.Machine(ctx, m.SystemID)
 }
 
-// bridging is where a bridge belongs.
-type bridging struct {
+// bridgePlan is where a bridge belongs.
+type bridgePlan struct {
 	nic    engine.MachineInterface
 	have   *engine.MachineBridge // nil: it is still to be made
 	subnet engine.Subnet
 }
 
-// bridging looks where the wanted bridge belongs, and changes nothing.
-func (h *bridges) bridging(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (bridging, error) {
-	nic, err := nicFor(m, want)
+// planBridge looks where the wanted bridge belongs, and changes nothing.
+func (h *networkSteps) planBridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (bridgePlan, error) {
+	nic, err := findBridgeNIC(m, want)
 	if err != nil {
-		return bridging{}, err
+		return bridgePlan{}, err
 	}
-	have, err := bridgeOn(m, nic, want)
+	have, err := findBridgeOn(m, nic, want)
 	if err != nil {
-		return bridging{}, err
+		return bridgePlan{}, err
 	}
 	subnet, err := h.bridgeSubnet(ctx, m, nic, have, want)
-	return bridging{nic, have, subnet}, err
+	return bridgePlan{nic, have, subnet}, err
 }
 
 // isAddressed reports whether the link gives its interface an address.
 func isAddressed(l engine.InterfaceLink) bool { return l.Mode != "link_up" && l.Subnet != "" }
 
-// nicFor finds the interface below the bridge.
-func nicFor(m engine.Machine, want engine.BridgeSpec) (engine.MachineInterface, error) {
+// findBridgeNIC finds the interface below the bridge.
+func findBridgeNIC(m engine.Machine, want engine.BridgeSpec) (engine.MachineInterface, error) {
 	i := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool {
 		return want.NIC == "" && (i.ID == m.BootInterface || m.BootInterface == 0) || want.NIC == i.Name
 	})
@@ -97,20 +97,20 @@ func nicFor(m engine.Machine, want engine.BridgeSpec) (engine.MachineInterface, 
 		names[n] = i.Name
 	}
 	if want.NIC == "" {
-		return engine.MachineInterface{}, &engine.SpecError{Field: fieldpath.Of("bridge", "nic"), Message: fmt.Sprintf("machine %s has no interface that it boots from", m.Hostname), Hint: "Commission it in MAAS, or name an interface."}
+		return engine.MachineInterface{}, &engine.SpecError{Field: fieldpath.New("bridge", "nic"), Message: fmt.Sprintf("machine %s has no interface that it boots from", m.Hostname), Hint: "Commission it in MAAS, or name an interface."}
 	}
-	return engine.MachineInterface{}, engine.UnknownNameError(fieldpath.Of("bridge", "nic"), "interface of "+m.Hostname, want.NIC, names)
+	return engine.MachineInterface{}, engine.UnknownNameError(fieldpath.New("bridge", "nic"), "interface of "+m.Hostname, want.NIC, names)
 }
 
-// bridgeOn finds the bridge on an interface, nil if there is none.
-func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeSpec) (*engine.MachineBridge, error) {
+// findBridgeOn finds the bridge on an interface, nil if there is none.
+func findBridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeSpec) (*engine.MachineBridge, error) {
 	for n, b := range m.Bridges {
 		switch {
 		case slices.Contains(b.Parents, nic.Name) && b.Name == want.Name:
 			return &m.Bridges[n], nil
 		case slices.Contains(b.Parents, nic.Name):
 			return nil, &engine.SpecError{
-				Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("interface %s of %s is below bridge %s already", nic.Name, m.Hostname, b.Name),
+				Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("interface %s of %s is below bridge %s already", nic.Name, m.Hostname, b.Name),
 				Hint: fmt.Sprintf("Use %q, or remove that bridge in MAAS.", b.Name), Err: engine.ErrConflict,
 			}
 		}
@@ -119,7 +119,7 @@ func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeS
 		slices.ContainsFunc(m.Bridges, func(b engine.MachineBridge) bool { return b.Name == want.Name })
 	if taken {
 		return nil, &engine.SpecError{
-			Field: fieldpath.Of("bridge", "name"), Message: fmt.Sprintf("machine %s has another interface %s", m.Hostname, want.Name),
+			Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("machine %s has another interface %s", m.Hostname, want.Name),
 			Hint: "Choose another name for the bridge.", Err: engine.ErrConflict,
 		}
 	}
@@ -130,7 +130,7 @@ func bridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.BridgeS
 // theirs: the one that is named, else that of the bridge or interface, else the
 // only one on the interface's VLAN. Once the bridge is made, the interface has
 // no links of its own.
-func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine.MachineInterface, have *engine.MachineBridge, want engine.BridgeSpec) (engine.Subnet, error) {
+func (h *networkSteps) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine.MachineInterface, have *engine.MachineBridge, want engine.BridgeSpec) (engine.Subnet, error) {
 	linked, links := "interface "+nic.Name, nic.Links
 	if have != nil {
 		linked, links = "bridge "+have.Name, have.Links
@@ -146,28 +146,28 @@ func (h *bridges) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine
 			return engine.Subnet{}, err
 		case len(on) != 1:
 			return engine.Subnet{}, &engine.SpecError{
-				Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
+				Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
 				Hint: fmt.Sprintf("Name one of %v.", engine.SubnetCIDRs(all)),
 			}
 		}
 		wanted = on[0].CIDR
 	}
-	subnet, err := h.FindSubnet(ctx, fieldpath.Of("bridge"), wanted)
+	subnet, err := h.FindSubnet(ctx, fieldpath.New("bridge"), wanted)
 	if err == nil && !subnet.DHCP {
 		err = &engine.SpecError{
-			Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
+			Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("MAAS serves no DHCP on the VLAN of %s", subnet.CIDR),
 			Hint: "VMs on this host boot from it: turn DHCP on for that VLAN, or use another interface or subnet.",
 		}
 	}
 	if err == nil {
-		err = sameSubnet(linked+" of "+m.Hostname, links, subnet)
+		err = checkSameSubnet(linked+" of "+m.Hostname, links, subnet)
 	}
 	return subnet, err
 }
 
-// sameSubnet refuses a bridge, or an interface whose links it would take over, that
+// checkSameSubnet refuses a bridge, or an interface whose links it would take over, that
 // is linked elsewhere: the links of a machine are not ours to move.
-func sameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subnet) error {
+func checkSameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subnet) error {
 	var others []string
 	for _, l := range links {
 		switch {
@@ -182,7 +182,7 @@ func sameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subne
 		return nil
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of("bridge", "subnet"), Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
+		Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
 		Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
 	}
 }

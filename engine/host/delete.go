@@ -16,47 +16,47 @@ import (
 // delete implements Kind.Delete: see that no VM is left, make MAAS forget the
 // VM host, give the machine back. MAAS is never asked to do both at once: its
 // forced release deletes the VM host with all machines on it.
-func (h *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.Host], error) {
-	m, err := h.find(ctx, ref)
+func (h *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.Host], error) {
+	m, err := h.findMachine(ctx, ref)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Result[engine.Host]{}, err
 	}
 	ref.Key = m.CurrentKey(ref.Key)
 	h.leaveName(ref, "")
 	if owner, marked := m.OwnerData[engine.KeyData]; marked && engine.Key(owner) != ref.Key {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), engine.NotOursError(m, "release")
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), engine.NotOursError(m, "release")
 	}
-	record, err := h.record(ctx, ref.Key, m)
+	record, err := h.findVMHost(ctx, ref.Key, m)
 	if err != nil && !errors.Is(err, engine.ErrGone) && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Result[engine.Host]{}, err
 	}
 	if err != nil {
-		if err := h.unseen(ctx, ref, m, err); err != nil {
-			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		if err := h.checkReleaseWithoutVMHost(ctx, ref, m, err); err != nil {
+			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
 	}
-	return actsIn(situationOf(record, err == nil)).delete.step(h, ctx, ref, m, record)
+	return actionsIn(situationOf(record, err == nil)).delete.step(h, ctx, ref, m, record)
 }
 
-// giveBack gives the machine of a host back that MAAS has no VM host of any more.
-func (h *removal) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
+// giveMachineBack gives the machine of a host back that MAAS has no VM host of any more.
+func (h *deleteSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
 	if engine.Key(m.OwnerData[engine.KeyData]) == ref.Key { // a delete was cut off
-		if err := h.untagged(ctx, m); err != nil {
-			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		if err := h.removeHostTag(ctx, m); err != nil {
+			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
 	}
 	res, err := h.Kind.Delete(ctx, ref)
 	if res.Done {
-		h.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, h.Now())
+		h.region.LeavingNames.NoteLeft(ref.SystemID, ref.Key, h.Now())
 	}
-	return hostResult(ref.Key, res, engine.VMHost{}), err
+	return resultFromMachine(ref.Key, res, engine.VMHost{}), err
 }
 
-// find is look, and where the caller never learned the system id it also finds
+// findMachine is look, and where the caller never learned the system id it also finds
 // the machine that carries the key's mark without having been allocated by us:
 // an adopted one, or that of an LXD which ran already.
-func (h *removal) find(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
-	m, err := h.Look(ctx, ref)
+func (h *deleteSteps) findMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+	m, err := h.FindMachine(ctx, ref)
 	if !errors.Is(err, engine.ErrNotFound) || ref.SystemID != "" {
 		return m, err
 	}
@@ -89,9 +89,9 @@ func (h *removal) find(ctx context.Context, ref engine.Ref) (engine.Machine, err
 	return m, err
 }
 
-// unseen refuses to give a machine back whose VM host is not found, for the
+// checkReleaseWithoutVMHost refuses to give a machine back whose VM host is not found, for the
 // given reason, where VMs may go with it.
-func (h *removal) unseen(ctx context.Context, ref engine.Ref, m engine.Machine, why error) error {
+func (h *deleteSteps) checkReleaseWithoutVMHost(ctx context.Context, ref engine.Ref, m engine.Machine, why error) error {
 	if m.SystemID == "" || m.IsAdopted() {
 		return nil
 	}
@@ -106,16 +106,16 @@ func (h *removal) unseen(ctx context.Context, ref engine.Ref, m engine.Machine, 
 			Hint:    `Set composer = "auto", so that the LXD is asked; or set force_destroy, if whatever is on it may be lost.`, Err: engine.ErrGone,
 		}
 	default:
-		if err := h.unknown(ctx, ref, m); err != nil {
+		if err := h.checkNoInstances(ctx, ref, m); err != nil {
 			return err
 		}
 	}
-	return h.unshared(ctx, m)
+	return h.checkNoOtherVMHost(ctx, m)
 }
 
-// unshared refuses where MAAS has other VM hosts on the machine: their VMs would
+// checkNoOtherVMHost refuses where MAAS has other VM hosts on the machine: their VMs would
 // go with it.
-func (h *removal) unshared(ctx context.Context, m engine.Machine) error {
+func (h *deleteSteps) checkNoOtherVMHost(ctx context.Context, m engine.Machine) error {
 	all, err := h.Composer.Hosts(ctx)
 	if errors.Is(err, engine.ErrGone) {
 		return nil
@@ -126,7 +126,7 @@ func (h *removal) unshared(ctx context.Context, m engine.Machine) error {
 	for _, r := range all {
 		if r.MachineID == m.SystemID {
 			return &engine.Refusal{
-				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, numberOf(r)),
+				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, idText(r)),
 				Hint:    "Remove that VM host first, if nobody needs it.", Err: engine.ErrConflict,
 			}
 		}
@@ -134,21 +134,21 @@ func (h *removal) unshared(ctx context.Context, m engine.Machine) error {
 	return nil
 }
 
-// numberOf is how MAAS calls the VM host, for people.
-func numberOf(h engine.VMHost) string {
+// idText is how MAAS calls the VM host, for people.
+func idText(h engine.VMHost) string {
 	if !h.MAASMakesVMs() {
 		return ""
 	}
 	return fmt.Sprintf(" (id %d)", h.ID)
 }
 
-// forgetting is the pause after a VM host was removed: MAAS has forgotten it when
+// forgetPause is the pause after a VM host was removed: MAAS has forgotten it when
 // it answers, and what was listed before is listed no more.
-const forgetting = 200 * time.Millisecond
+const forgetPause = 200 * time.Millisecond
 
 // unregister makes MAAS forget a VM host on which no VM is left.
-func (h *removal) unregister(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
-	res := waiting(ref.Key, m, record, "Unregistering", "")
+func (h *deleteSteps) unregister(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
+	res := waitingResult(ref.Key, m, record, "Unregistering", "")
 	closed, err := h.region.CloseHost(ctx, h.Config, record, "")
 	if err != nil {
 		return res, err
@@ -156,37 +156,37 @@ func (h *removal) unregister(ctx context.Context, ref engine.Ref, m engine.Machi
 	defer closed.End()
 	ctx = closed.Context()
 	m, err = h.checkEmpty(ctx, ref, m, record)
-	if on, ok := errors.AsType[*leavingError](err); ok {
-		res.Reason, res.Message, res.After = "WaitingForVMs", on.Error(), engine.Shortly
+	if on, ok := errors.AsType[*vmsLeavingError](err); ok {
+		res.Reason, res.Message, res.After = "WaitingForVMs", on.Error(), engine.TransitionPollInterval
 		return res, nil
 	}
 	if err != nil {
 		return res, err
 	}
-	if err := errors.Join(h.letGoFirst(ctx, ref.Key, m, record), h.untagged(ctx, m)); err != nil {
+	if err := errors.Join(h.removeMarksOfAdopted(ctx, ref.Key, m, record), h.removeHostTag(ctx, m)); err != nil {
 		return res, err
 	}
-	others := h.beside(ctx, record)
-	if err := closed.Ask(func(ctx context.Context) error { return h.Registrar.Unregister(ctx, record) }); err != nil {
+	others := h.otherHostIDs(ctx, record)
+	if err := closed.AskMAAS(func(ctx context.Context) error { return h.Registrar.Unregister(ctx, record) }); err != nil {
 		return res, fmt.Errorf("cannot remove VM host %s: %w", record.Name, err)
 	}
-	closed.NoteGone()
-	h.restoreAll(ctx, others)
+	closed.NoteRemoved()
+	h.restoreLostMachines(ctx, others)
 	h.Log.InfoContext(ctx, "removed VM host", "name", record.Name, "id", record.ID)
-	res.Object.VMHost, res.After, res.Message = engine.VMHost{}, forgetting, "MAAS has forgotten VM host "+record.Name
+	res.Object.VMHost, res.After, res.Message = engine.VMHost{}, forgetPause, "MAAS has forgotten VM host "+record.Name
 	return res, nil
 }
 
 // checkEmpty refuses while VMs are on the VM host, or on others that would lose them with
-// it. The error is a *leavingError where they are about to go. It returns the machine of
+// it. The error is a *vmsLeavingError where they are about to go. It returns the machine of
 // the VM host, where MAAS has one.
-func (h *removal) checkEmpty(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Machine, error) {
+func (h *deleteSteps) checkEmpty(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Machine, error) {
 	if !ref.Release.Force {
-		err := h.empty(ctx, ref.Key, record)
-		if _, going := errors.AsType[*leavingError](err); going {
+		err := h.checkNoVMs(ctx, ref.Key, record)
+		if _, going := errors.AsType[*vmsLeavingError](err); going {
 			return m, err
 		}
-		if err := errors.Join(err, h.unknown(ctx, ref, m)); err != nil {
+		if err := errors.Join(err, h.checkNoInstances(ctx, ref, m)); err != nil {
 			return m, err
 		}
 	}
@@ -196,12 +196,12 @@ func (h *removal) checkEmpty(ctx context.Context, ref engine.Ref, m engine.Machi
 			return m, err
 		}
 	}
-	return m, h.requireEmptyBeside(ctx, ref.Key, m, record)
+	return m, h.checkOtherHostsEmpty(ctx, ref.Key, m, record)
 }
 
-// letGoFirst takes our marks off a machine that is not ours to release, while
+// removeMarksOfAdopted takes our marks off a machine that is not ours to release, while
 // its VM host can still be found: once that is gone, nothing leads to them.
-func (h *removal) letGoFirst(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) error {
+func (h *deleteSteps) removeMarksOfAdopted(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) error {
 	if engine.Key(m.OwnerData[engine.KeyData]) != key || !m.IsAdopted() || m.Owner == "" {
 		return nil
 	}
@@ -214,10 +214,10 @@ func (h *removal) letGoFirst(ctx context.Context, key engine.Key, m engine.Machi
 	return err
 }
 
-// unknown refuses while the LXD holds instances in the host's project of which
+// checkNoInstances refuses while the LXD holds instances in the host's project of which
 // MAAS may not know: they would go with the machine. An LXD that cannot be asked
 // does not keep its host for ever.
-func (h *removal) unknown(ctx context.Context, ref engine.Ref, m engine.Machine) error {
+func (h *deleteSteps) checkNoInstances(ctx context.Context, ref engine.Ref, m engine.Machine) error {
 	e := engine.Endpoint{Address: m.OwnerData[engine.AddressData], Project: m.OwnerData[engine.ProjectData]}
 	if h.Probe == nil || ref.Release.Credentials.Key == "" || e.Address == "" || m.IsAdopted() {
 		return nil
@@ -239,11 +239,11 @@ func (h *removal) unknown(ctx context.Context, ref engine.Ref, m engine.Machine)
 	}
 }
 
-// blind says that only its LXD knows what is on a host, and what lets it tell.
-func blind(record engine.VMHost, cause error) error {
+// vmsUnknownError says that only its LXD knows what is on a host, and what lets it tell.
+func vmsUnknownError(record engine.VMHost, cause error) error {
 	hint := "Bring its LXD back"
 	if errors.Is(cause, engine.ErrInvalid) || errors.Is(cause, engine.ErrForbidden) { // it is there, and lets nobody in
-		cause = engine.Terminal(errors.New(cause.Error())) // whose hint knows nothing of the host
+		cause = engine.MarkTerminal(errors.New(cause.Error())) // whose hint knows nothing of the host
 		hint = "Give a client key pair that has not expired and that its LXD trusts (on the host: lxc config trust add FILE.crt --restricted --projects PROJECT)"
 	}
 	return &engine.Error{
@@ -252,22 +252,22 @@ func blind(record engine.VMHost, cause error) error {
 	}
 }
 
-// leavingError says that VMs are on a host which go, or may: they are waited for.
-type leavingError struct{ message string }
+// vmsLeavingError says that VMs are on a host which go, or may: they are waited for.
+type vmsLeavingError struct{ message string }
 
-func (e *leavingError) Error() string { return e.message }
+func (e *vmsLeavingError) Error() string { return e.message }
 
-// residentLooks is the look at a host from which on its VMs of this program block its
+// looksBeforeRefusal is the look at a host from which on its VMs of this program block its
 // removal. The looks before give them time to show that they are being deleted: a front
 // end may take them away at the same moment.
-const residentLooks = 4
+const looksBeforeRefusal = 4
 
-// empty refuses while MAAS has VMs on the host, and says whose they are. Those that
+// checkNoVMs refuses while MAAS has VMs on the host, and says whose they are. Those that
 // are being deleted are waited for.
-func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHost) error {
+func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record engine.VMHost) error {
 	listed, err := h.Composer.VMs(ctx, []engine.VMHost{record})
 	if errors.Is(err, engine.ErrUnavailable) && record.OnlyLXDKnowsVMs() {
-		return blind(record, err)
+		return vmsUnknownError(record, err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot list the VMs on VM host %s: %w", record.Name, err)
@@ -277,7 +277,7 @@ func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHos
 		switch key, _ := engine.KeyIn(m.Description); {
 		case m.SystemID == "":
 			foreign = append(foreign, m.Hostname+" (an instance that MAAS does not know)")
-		case key != "" && h.leaves(ctx, key, m.Machine):
+		case key != "" && h.isBeingDeleted(ctx, key, m.Machine):
 			leaving = append(leaving, m.Hostname)
 		case key != "":
 			ours = append(ours, fmt.Sprintf("%s (%s, of %s)", m.Hostname, m.SystemID, key))
@@ -287,13 +287,13 @@ func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHos
 	}
 	switch {
 	case len(ours)+len(leaving)+len(foreign) == 0:
-		h.residents.Forget(key)
+		h.vmLooks.Forget(key)
 		return nil
 	case len(foreign) == 0 && len(leaving) > 0: // a front end may come to the others once these are gone
-		h.residents.Forget(key)
-		return &leavingError{fmt.Sprintf("VM host %s goes once its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
-	case len(foreign) == 0 && h.residents.Count(key) < residentLooks:
-		return &leavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
+		h.vmLooks.Forget(key)
+		return &vmsLeavingError{fmt.Sprintf("VM host %s goes once its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
+	case len(foreign) == 0 && h.vmLooks.Count(key) < looksBeforeRefusal:
+		return &vmsLeavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
 	}
 	message := fmt.Sprintf("will not remove VM host %s, which has VMs", record.Name)
 	if len(ours) > 0 {
@@ -305,10 +305,10 @@ func (h *removal) empty(ctx context.Context, key engine.Key, record engine.VMHos
 	return &engine.Refusal{Message: message, Hint: "Delete them first, or move them away.", Err: engine.ErrConflict}
 }
 
-// leaves tells whether the VM of a key is being deleted: by this process, by MAAS, or
+// isBeingDeleted tells whether the VM of a key is being deleted: by this process, by MAAS, or
 // by one with the same ledger. A runner that is thrown away has no row of the VM.
-func (h *neighbours) leaves(ctx context.Context, key engine.Key, m engine.Machine) bool {
-	if m.Status.Phase() == engine.PhaseReleasing || h.region.NamesLeft.IsDeleting(m.SystemID, h.Now()) {
+func (h *otherHostSteps) isBeingDeleted(ctx context.Context, key engine.Key, m engine.Machine) bool {
+	if m.Status.Phase() == engine.PhaseReleasing || h.region.LeavingNames.IsDeleting(m.SystemID, h.Now()) {
 		return true
 	}
 	row, err := h.Ledger.Row(ctx, key)

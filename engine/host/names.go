@@ -8,34 +8,34 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// end are the owner data of a host that has reached what was wanted. Where it got
+// finishedData are the owner data of a host that has reached what was wanted. Where it got
 // another name, its key follows, so that the former one is free for another host.
-func (h *parts) end(ref engine.Ref, want engine.HostSpec, m engine.Machine) map[string]string {
-	data := map[string]string{engine.StateData: endState(m, finishedState(want))}
+func (h *stepBase) finishedData(ref engine.Ref, want engine.HostSpec, m engine.Machine) map[string]string {
+	data := map[string]string{engine.StateData: finalState(m, finishedState(want))}
 	if ref.CurrentKey() != ref.Key {
-		data[engine.KeyData], data[engine.FormerData] = string(ref.CurrentKey()), string(ref.Key)
+		data[engine.KeyData], data[engine.FormerKeyData] = string(ref.CurrentKey()), string(ref.Key)
 	}
 	return data
 }
 
 // leaveName notes that this process renames or deletes a host.
-func (h *parts) leaveName(ref engine.Ref, to engine.Key) {
+func (h *stepBase) leaveName(ref engine.Ref, to engine.Key) {
 	if ref.SystemID != "" && to != ref.Key {
-		h.region.NamesLeft.BeginLeave(ref.SystemID, string(ref.Key), string(to), h.Now())
+		h.region.LeavingNames.NoteLeaving(ref.SystemID, string(ref.Key), string(to), h.Now())
 	}
 }
 
 // waitForName waits with a host whose key another one has and is about to leave.
 // The cause is why it cannot be made now, nil before it was tried.
-func (h *parts) waitForName(ref engine.Ref, want engine.HostSpec, cause error) (engine.Result[engine.Host], bool) {
+func (h *stepBase) waitForName(ref engine.Ref, want engine.HostSpec, cause error) (engine.Result[engine.Host], bool) {
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.Host]{}, false
 	}
-	_, waits := h.region.NamesLeft.Leaver(string(ref.Key), h.Now())
+	_, waits := h.region.LeavingNames.FindLeaver(string(ref.Key), h.Now())
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
-		waits = h.region.NamesLeft.KeepWaiting(ref.Key, h.Now())
+		waits = h.region.LeavingNames.CountWait(ref.Key, h.Now())
 	}
-	res := waiting(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host that is called %s is being renamed or deleted", want.Name))
-	res.After = region.NameLook
+	res := waitingResult(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host that is called %s is being renamed or deleted", want.Name))
+	res.After = region.NamePollInterval
 	return res, waits
 }

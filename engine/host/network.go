@@ -10,10 +10,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// network sees that MAAS has the wanted bonds, VLAN interfaces and bridges on the
+// ensureNetworkSpec sees that MAAS has the wanted bonds, VLAN interfaces and bridges on the
 // allocated machine, with their links. What is there already is looked up; what is made
 // is noted in the machine's description first, so that the release takes it away.
-func (h *bridges) network(ctx context.Context, m engine.Machine, want *engine.NetworkSpec) (engine.Machine, error) {
+func (h *networkSteps) ensureNetworkSpec(ctx context.Context, m engine.Machine, want *engine.NetworkSpec) (engine.Machine, error) {
 	plan, err := h.planNetwork(ctx, m, want)
 	if err != nil {
 		return m, err
@@ -23,7 +23,7 @@ func (h *bridges) network(ctx context.Context, m engine.Machine, want *engine.Ne
 			return m, err
 		}
 	}
-	if m, err = h.NoteNetwork(ctx, m, plan.made(), plan.nics()); err != nil {
+	if m, err = h.NoteNetwork(ctx, m, plan.namesToMake(), plan.changedNICs()); err != nil {
 		return m, err
 	}
 	for _, i := range plan.interfaces {
@@ -40,40 +40,40 @@ func (h *bridges) network(ctx context.Context, m engine.Machine, want *engine.Ne
 }
 
 // makeInterface makes an interface that is not there yet.
-func (h *bridges) makeInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
-	if childOf(m, i.Name) != nil {
+func (h *networkSteps) makeInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
+	if findChild(m, i.Name) != nil {
 		return m, nil
 	}
-	child := engine.NewChild{Kind: i.Kind, Name: i.Name, MTU: i.MTU, Bond: i.Bond}
+	child := engine.ChildInterfaceRequest{Kind: i.Kind, Name: i.Name, MTU: i.MTU, Bond: i.Bond}
 	if i.Kind == engine.ChildVLAN {
 		child.VLAN = i.vlan
 	}
-	for _, p := range i.below {
-		child.Parents = append(child.Parents, idOf(m, p))
+	for _, p := range i.parentNames {
+		child.Parents = append(child.Parents, interfaceID(m, p))
 	}
 	if err := h.Metal.CreateChild(ctx, m.SystemID, child); err != nil {
-		return m, fmt.Errorf("cannot make %s %s on %s: %w", i.Kind, i.Name, m.Hostname, h.JudgeRefusal(ctx, m, err))
+		return m, fmt.Errorf("cannot make %s %s on %s: %w", i.Kind, i.Name, m.Hostname, h.RecheckRefusal(ctx, m, err))
 	}
 	h.Log.InfoContext(ctx, "made interface", "kind", i.Kind, "interface", i.Name, "name", m.Hostname, "system_id", m.SystemID)
 	m, err := h.Machines.Machine(ctx, m.SystemID)
-	if err == nil && childOf(m, i.Name) == nil {
+	if err == nil && findChild(m, i.Name) == nil {
 		err = fmt.Errorf("MAAS does not show %s of %s yet: %w", i.Name, m.Hostname, engine.ErrBusy)
 	}
 	return m, err
 }
 
 // linkInterface gives an interface its links, unless it has them.
-func (h *bridges) linkInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
-	have := childOf(m, i.Name)
+func (h *networkSteps) linkInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
+	have := findChild(m, i.Name)
 	if have == nil {
 		return m, fmt.Errorf("MAAS does not show %s of %s yet: %w", i.Name, m.Hostname, engine.ErrBusy)
 	}
 	if i.hasLinks(m, have.Links) {
 		return m, nil
 	}
-	for n, l := range i.links {
-		l.Beside = n > 0
-		if err := h.Machines.LinkTo(ctx, m.SystemID, have.ID, l); err != nil {
+	for n, l := range i.newLinks {
+		l.KeepOthers = n > 0
+		if err := h.Machines.LinkInterface(ctx, m.SystemID, have.ID, l); err != nil {
 			return m, h.linkError(ctx, m, i, n, err)
 		}
 	}
@@ -81,9 +81,9 @@ func (h *bridges) linkInterface(ctx context.Context, m engine.Machine, i planned
 }
 
 // linkError says why MAAS did not link an interface.
-func (h *bridges) linkError(ctx context.Context, m engine.Machine, i plannedInterface, n int, err error) error {
-	l := i.links[n]
-	err = h.JudgeRefusal(ctx, m, err)
+func (h *networkSteps) linkError(ctx context.Context, m engine.Machine, i plannedInterface, n int, err error) error {
+	l := i.newLinks[n]
+	err = h.RecheckRefusal(ctx, m, err)
 	if n < len(i.Links) && l.IP != "" && (errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrInvalid)) {
 		return h.LinkError(ctx, i.LinkField(n).Child("ip"), l.Subnet, i.Links[n].IP, m, err)
 	}
@@ -99,49 +99,49 @@ type networkPlan struct {
 // plannedInterface is one whose parents and subnets were found.
 type plannedInterface struct {
 	engine.NetworkInterface
-	below  []string // names of its parents
-	vlan   int      // id of its VLAN
-	fabric string
-	there  *engine.ChildInterface // made by others; nil: it is for us to make
-	links  []engine.NewLink       // none: those that it has
-	// taken are the links that a bond takes from its interfaces, for a bridge on it.
-	taken []engine.InterfaceLink
+	parentNames []string // names of its parents
+	vlan        int      // id of its VLAN
+	fabric      string
+	existing    *engine.ChildInterface // made by others; nil: it is for us to make
+	newLinks    []engine.LinkRequest   // none: those that it has
+	// takenLinks are the links that a bond takes from its interfaces, for a bridge on it.
+	takenLinks []engine.InterfaceLink
 }
 
-// made are the names of what is for us to make.
-func (p networkPlan) made() []string {
+// namesToMake are the names of what is for us to make.
+func (p networkPlan) namesToMake() []string {
 	var names []string
 	for _, i := range p.interfaces {
-		if i.there == nil {
+		if i.existing == nil {
 			names = append(names, i.Name)
 		}
 	}
 	return names
 }
 
-// nics are the physical interfaces that change, as they are without us.
-func (p networkPlan) nics() []engine.MachineInterface {
+// changedNICs are the physical interfaces that change, as they are without us.
+func (p networkPlan) changedNICs() []engine.MachineInterface {
 	return slices.DeleteFunc(slices.Clone(p.machine.Interfaces), func(nic engine.MachineInterface) bool {
-		return !slices.ContainsFunc(p.interfaces, func(i plannedInterface) bool { return i.there == nil && slices.Contains(i.below, nic.Name) })
+		return !slices.ContainsFunc(p.interfaces, func(i plannedInterface) bool { return i.existing == nil && slices.Contains(i.parentNames, nic.Name) })
 	})
 }
 
 // hasLeftovers tells whether we made something on the machine that is not wanted, or not
 // so.
 func (p networkPlan) hasLeftovers(m engine.Machine) bool {
-	for _, name := range machine.MadeByUs(m) {
-		have := childOf(m, name)
+	for _, name := range machine.InterfacesMadeByUs(m) {
+		have := findChild(m, name)
 		n := slices.IndexFunc(p.interfaces, func(i plannedInterface) bool { return i.Name == name })
-		if have != nil && (n < 0 || p.interfaces[n].differs(*have) != "") {
+		if have != nil && (n < 0 || p.interfaces[n].differenceFrom(*have) != "") {
 			return true
 		}
 	}
 	return false
 }
 
-// differs says in what an interface that is there is another one; empty: it is the one.
-func (i plannedInterface) differs(have engine.ChildInterface) string {
-	parents, wanted := slices.Sorted(slices.Values(have.Parents)), slices.Sorted(slices.Values(i.below))
+// differenceFrom says in what an interface that is there is another one; empty: it is the one.
+func (i plannedInterface) differenceFrom(have engine.ChildInterface) string {
+	parents, wanted := slices.Sorted(slices.Values(have.Parents)), slices.Sorted(slices.Values(i.parentNames))
 	differ := func(want, is, missing string) bool {
 		if is == "" {
 			is = missing
@@ -170,16 +170,16 @@ func (i plannedInterface) differs(have engine.ChildInterface) string {
 // hasLinks tells whether the links of an interface are those that are wanted.
 func (i plannedInterface) hasLinks(m engine.Machine, have []engine.InterfaceLink) bool {
 	addressed := slices.DeleteFunc(slices.Clone(have), func(l engine.InterfaceLink) bool { return !isAddressed(l) })
-	if len(i.links) == 0 {
+	if len(i.newLinks) == 0 {
 		return true
 	}
-	if i.links[0].Mode == engine.LinkUp {
+	if i.newLinks[0].Mode == engine.LinkUp {
 		return len(addressed) == 0
 	}
-	if len(addressed) != len(i.links) {
+	if len(addressed) != len(i.newLinks) {
 		return false
 	}
-	for _, want := range i.links {
+	for _, want := range i.newLinks {
 		fits := func(l engine.InterfaceLink) bool {
 			return l.Mode == want.Mode && l.Subnet == want.Subnet.CIDR && (want.IP == "" || l.IP == want.IP)
 		}
@@ -190,17 +190,17 @@ func (i plannedInterface) hasLinks(m engine.Machine, have []engine.InterfaceLink
 	return true
 }
 
-// childOf finds a bond, VLAN interface or bridge of the machine, nil if there is none.
-func childOf(m engine.Machine, name string) *engine.ChildInterface {
+// findChild finds a bond, VLAN interface or bridge of the machine, nil if there is none.
+func findChild(m engine.Machine, name string) *engine.ChildInterface {
 	if n := slices.IndexFunc(m.Children, func(c engine.ChildInterface) bool { return c.Name == name }); n >= 0 {
 		return &m.Children[n]
 	}
 	return nil
 }
 
-// idOf is the id of an interface of the machine, 0 if there is none of the name.
-func idOf(m engine.Machine, name string) int {
-	if c := childOf(m, name); c != nil {
+// interfaceID is the id of an interface of the machine, 0 if there is none of the name.
+func interfaceID(m engine.Machine, name string) int {
+	if c := findChild(m, name); c != nil {
 		return c.ID
 	}
 	for _, i := range m.Interfaces {

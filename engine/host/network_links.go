@@ -10,25 +10,25 @@ import (
 )
 
 // planLinks finds the subnets of an interface's links, and the addresses free.
-func (p *planning) planLinks(ctx context.Context, i *plannedInterface, on parent) error {
+func (p *networkPlanner) planLinks(ctx context.Context, i *plannedInterface, on parentInterface) error {
 	for n, l := range i.Links {
-		link, err := p.findLink(ctx, *i, i.LinkField(n), l)
+		link, err := p.resolveLink(ctx, *i, i.LinkField(n), l)
 		if err != nil {
 			return err
 		}
-		i.links = append(i.links, link)
+		i.newLinks = append(i.newLinks, link)
 	}
-	if i.there != nil {
-		return p.checkLinked(*i)
+	if i.existing != nil {
+		return p.checkExistingLinks(*i)
 	}
 	if len(i.Links) > 0 || i.Kind != engine.ChildBridge {
 		return nil
 	}
-	return p.takeOver(i, on)
+	return p.planParentLinks(i, on)
 }
 
-func (p *planning) findLink(ctx context.Context, i plannedInterface, field fieldpath.Path, l engine.LinkSpec) (engine.NewLink, error) {
-	link := engine.NewLink{Mode: l.Mode, DefaultGateway: l.DefaultGateway}
+func (p *networkPlanner) resolveLink(ctx context.Context, i plannedInterface, field fieldpath.Path, l engine.LinkSpec) (engine.LinkRequest, error) {
+	link := engine.LinkRequest{Mode: l.Mode, DefaultGateway: l.DefaultGateway}
 	if l.Mode == engine.LinkUp {
 		return link, nil
 	}
@@ -55,25 +55,25 @@ func (p *planning) findLink(ctx context.Context, i plannedInterface, field field
 	return link, err
 }
 
-// takeOver plans the link of a bridge that names none: those of its parent, else an
+// planParentLinks plans the link of a bridge that names none: those of its parent, else an
 // address of the only subnet on its VLAN.
-func (p *planning) takeOver(i *plannedInterface, on parent) error {
+func (p *networkPlanner) planParentLinks(i *plannedInterface, on parentInterface) error {
 	for _, l := range on.links {
 		if n := slices.IndexFunc(p.subnets, func(s engine.Subnet) bool { return s.CIDR == l.Subnet }); isAddressed(l) && n >= 0 {
-			link := engine.NewLink{Mode: l.Mode, Subnet: p.subnets[n]}
+			link := engine.LinkRequest{Mode: l.Mode, Subnet: p.subnets[n]}
 			if l.Mode == engine.LinkStatic {
 				link.IP = l.IP
 			}
-			i.links = append(i.links, link)
+			i.newLinks = append(i.newLinks, link)
 		}
 	}
-	if len(i.links) > 0 {
+	if len(i.newLinks) > 0 {
 		return nil
 	}
 	var cidrs []string
 	for _, s := range p.subnets {
 		if s.VLAN == i.vlan {
-			i.links, cidrs = []engine.NewLink{{Mode: engine.LinkAuto, Subnet: s}}, append(cidrs, s.CIDR)
+			i.newLinks, cidrs = []engine.LinkRequest{{Mode: engine.LinkAuto, Subnet: s}}, append(cidrs, s.CIDR)
 		}
 	}
 	if len(cidrs) == 1 {
@@ -86,9 +86,9 @@ func (p *planning) takeOver(i *plannedInterface, on parent) error {
 	return &engine.SpecError{Field: i.Field.Child("links"), Message: fmt.Sprintf("%d subnets are on the VLAN of %s", len(cidrs), i.Name), Hint: hint}
 }
 
-// checkLinked refuses to change the addresses of an interface that others made.
-func (p *planning) checkLinked(i plannedInterface) error {
-	if len(i.links) == 0 || !slices.ContainsFunc(i.there.Links, isAddressed) || i.hasLinks(p.machine, i.there.Links) {
+// checkExistingLinks refuses to change the addresses of an interface that others made.
+func (p *networkPlanner) checkExistingLinks(i plannedInterface) error {
+	if len(i.newLinks) == 0 || !slices.ContainsFunc(i.existing.Links, isAddressed) || i.hasLinks(p.machine, i.existing.Links) {
 		return nil
 	}
 	return &engine.SpecError{

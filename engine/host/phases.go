@@ -31,45 +31,45 @@ func situationOf(record engine.VMHost, found bool) situation {
 
 // making is a host on its way to what is wanted, and returning is one on its way back.
 type (
-	making struct {
-		does string
-		step func(h *registration, ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error)
+	reconcileAction struct {
+		description string
+		step        func(h *registrationSteps, ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error)
 	}
-	returning struct {
-		does string
-		step func(h *removal, ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error)
+	deleteAction struct {
+		description string
+		step        func(h *deleteSteps, ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error)
 	}
 )
 
-// acts is what a step does in a situation.
-type acts struct {
-	in        situation
-	reconcile making
-	delete    returning
+// situationActions is what a step does in a situation.
+type situationActions struct {
+	situation situation
+	reconcile reconcileAction
+	delete    deleteAction
 }
 
-// table says what a step does with a host whose machine is Deployed, and what with one
+// situationTable says what a step does with a host whose machine is Deployed, and what with one
 // that is to go.
-func table() []acts {
+func situationTable() []situationActions {
 	var (
-		register = making{"register", (*registration).register}
-		refresh  = making{"refresh", (*registration).awaitInventory}
-		settle   = making{"settle, finish", (*registration).known}
+		register = reconcileAction{"register", (*registrationSteps).register}
+		refresh  = reconcileAction{"refresh", (*registrationSteps).awaitInventory}
+		settle   = reconcileAction{"settle, finish", (*registrationSteps).reconcileVMHost}
 
-		giveBack   = returning{"give the machine back", (*removal).giveBack}
-		unregister = returning{"remove the VM host", (*removal).unregister}
+		giveBack   = deleteAction{"give the machine back", (*deleteSteps).giveMachineBack}
+		unregister = deleteAction{"remove the VM host", (*deleteSteps).unregister}
 	)
-	return []acts{
+	return []situationActions{
 		{noVMHost, register, giveBack},
 		{noInventory, refresh, unregister},
 		{withVMHost, settle, unregister},
 	}
 }
 
-// actsIn finds the acts of a situation.
-func actsIn(s situation) acts {
-	for _, a := range table() {
-		if a.in == s {
+// actionsIn finds the acts of a situation.
+func actionsIn(s situation) situationActions {
+	for _, a := range situationTable() {
+		if a.situation == s {
 			return a
 		}
 	}
@@ -79,8 +79,8 @@ func actsIn(s situation) acts {
 // Phases is the table of phases, as docs/reference/states.md shows it.
 func Phases() []engine.PhaseActs {
 	var rows []engine.PhaseActs
-	for _, a := range table() {
-		rows = append(rows, engine.PhaseActs{In: string(a.in), Reconcile: a.reconcile.does, Delete: a.delete.does})
+	for _, a := range situationTable() {
+		rows = append(rows, engine.PhaseActs{In: string(a.situation), Reconcile: a.reconcile.description, Delete: a.delete.description})
 	}
 	return rows
 }

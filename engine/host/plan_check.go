@@ -12,18 +12,18 @@ func (h *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.HostSp
 	if o.Add(h.CheckMayCompose(ctx)); !o.IsEmpty() {
 		return o
 	}
-	o.Add(h.checkHostNames(ctx, want))
+	o.Add(h.checkZoneAndPool(ctx, want))
 	switch {
 	case want.Address != "":
-		o.Add(h.Registrar.Locate(ctx, engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}))
+		o.Add(h.Registrar.CheckMachineExists(ctx, engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}))
 		return o
 	case want.Machine.Deploy != nil:
 		o.Add(h.CheckImage(ctx, want.Machine.Deploy))
 	}
 	if want.Machine.Machine != "" {
-		h.NamedObstacles(ctx, &o, ref, want.Machine, h.preparation(want))
-	} else if want.Machine.Deploy != nil && len(o.Lasting) == 0 {
-		_, err := h.Choices(ctx, ref.Key, want.Machine, h.preparation(want))
+		h.NamedMachineObstacles(ctx, &o, ref, want.Machine, h.machinePreparation(want))
+	} else if want.Machine.Deploy != nil && len(o.Permanent) == 0 {
+		_, err := h.FindCandidates(ctx, ref.Key, want.Machine, h.machinePreparation(want))
 		o.Add(err)
 	}
 	return o

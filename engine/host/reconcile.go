@@ -21,43 +21,43 @@ import (
 
 // Kind does what engine.Kind promises, for hosts: a Machine, and its VM host in MAAS.
 type Kind struct {
-	*parts
-	neighbours
-	bridges
-	registration
-	removal
+	*stepBase
+	otherHostSteps
+	networkSteps
+	registrationSteps
+	deleteSteps
 }
 
-// parts is what all steps of the kind use.
-type parts struct {
+// stepBase is what all steps of the kind use.
+type stepBase struct {
 	*machine.Kind
-	region    *region.Region
-	looks     *region.Tries // at inventories that do not come
-	residents *region.Tries // at VMs on a host that is to go
-	absences  *region.Tries // looks at LXDs that do not answer yet
-	reports   reports
+	region         *region.Region
+	inventoryLooks *region.Tries // at inventories that do not come
+	vmLooks        *region.Tries // at VMs on a host that is to go
+	silentLXDLooks *region.Tries // looks at LXDs that do not answer yet
+	reports        firstBootReports
 }
 
 // The steps, by what they are about: the other VM hosts of an LXD, the bridge below the
 // VMs, a VM host that comes, and one that goes.
 type (
-	neighbours   struct{ *parts }
-	bridges      struct{ *parts }
-	registration struct {
-		*parts
-		neighbours
+	otherHostSteps    struct{ *stepBase }
+	networkSteps      struct{ *stepBase }
+	registrationSteps struct {
+		*stepBase
+		otherHostSteps
 	}
-	removal struct {
-		*parts
-		neighbours
+	deleteSteps struct {
+		*stepBase
+		otherHostSteps
 	}
 )
 
 // New returns the kind Host on the kind Machine. It makes no call.
 func New(machines *machine.Kind, in *region.Region) *Kind {
-	p := &parts{Kind: machines, region: in, looks: region.NewTries(), residents: region.NewTries(), absences: region.NewTries()}
-	n := neighbours{p}
-	return &Kind{parts: p, neighbours: n, bridges: bridges{p}, registration: registration{p, n}, removal: removal{p, n}}
+	p := &stepBase{Kind: machines, region: in, inventoryLooks: region.NewTries(), vmLooks: region.NewTries(), silentLXDLooks: region.NewTries()}
+	n := otherHostSteps{p}
+	return &Kind{stepBase: p, otherHostSteps: n, networkSteps: networkSteps{p}, registrationSteps: registrationSteps{p, n}, deleteSteps: deleteSteps{p, n}}
 }
 
 // Verbs are what the kind Host does.
@@ -67,42 +67,42 @@ func (h *Kind) Verbs() engine.Verbs[engine.HostSpec, engine.Host] {
 
 // observe implements Kind.Observe.
 func (h *Kind) observe(ctx context.Context, ref engine.Ref) (engine.Host, error) {
-	m, err := h.Look(ctx, ref)
+	m, err := h.FindMachine(ctx, ref)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Host{}, err
 	}
 	ref.Key = m.CurrentKey(ref.Key)
-	record, findErr := h.record(ctx, ref.Key, m)
+	record, findErr := h.findVMHost(ctx, ref.Key, m)
 	if findErr != nil && !errors.Is(findErr, engine.ErrNotFound) {
 		return engine.Host{}, findErr
 	}
 	if err != nil && findErr != nil {
 		return engine.Host{}, fmt.Errorf("neither machine nor VM host of %s: %w", ref.Key, engine.ErrNotFound)
 	}
-	return hostAs(m, record, ref.Key), nil
+	return asHost(m, record, ref.Key), nil
 }
 
-func hostAs(m engine.Machine, record engine.VMHost, key engine.Key) engine.Host {
+func asHost(m engine.Machine, record engine.VMHost, key engine.Key) engine.Host {
 	seen := machine.AsBareMetal(m, key)
 	return engine.Host{
 		Machine: m, VMHost: record, Ours: seen.Ours, Finished: seen.Finished, Registered: isRegisteredFor(record, key, m),
-		Key: engine.Key(m.OwnerData[engine.KeyData]), FormerKey: engine.Key(m.OwnerData[engine.FormerData]), Address: m.OwnerData[engine.AddressData], Fingerprint: m.OwnerData[engine.FingerprintData],
-		ServerFingerprint: m.OwnerData[engine.ServerData],
+		Key: engine.Key(m.OwnerData[engine.KeyData]), FormerKey: engine.Key(m.OwnerData[engine.FormerKeyData]), Address: m.OwnerData[engine.AddressData], Fingerprint: m.OwnerData[engine.FingerprintData],
+		ServerFingerprint: m.OwnerData[engine.ServerFingerprintData],
 	}
 }
 
-// hostResult turns what was seen of the machine into what was seen of the
+// resultFromMachine turns what was seen of the machine into what was seen of the
 // host.
-func hostResult(key engine.Key, res engine.Result[engine.BareMetal], record engine.VMHost) engine.Result[engine.Host] {
+func resultFromMachine(key engine.Key, res engine.Result[engine.BareMetal], record engine.VMHost) engine.Result[engine.Host] {
 	return engine.Result[engine.Host]{
-		Object: hostAs(res.Object.Machine, record, key), SystemID: res.SystemID, Changed: res.Changed,
+		Object: asHost(res.Object.Machine, record, key), SystemID: res.SystemID, Changed: res.Changed,
 		Done: res.Done, After: res.After, Reason: res.Reason, Message: res.Message,
 	}
 }
 
 // reconcile implements Kind.Reconcile.
 func (h *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.HostSpec) (engine.Result[engine.Host], error) {
-	if err := h.checkWish(ctx, ref, want); err != nil {
+	if err := h.checkSpec(ctx, ref, want); err != nil {
 		return engine.Result[engine.Host]{}, err
 	}
 	h.leaveName(ref, ref.CurrentKey())
@@ -112,64 +112,66 @@ func (h *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.HostSp
 	if res, waits := h.waitForName(ref, want, nil); waits {
 		return res, nil
 	}
-	res, err := h.Reach(ctx, ref, want.Machine, h.preparation(want))
+	res, err := h.ReconcileStep(ctx, ref, want.Machine, h.machinePreparation(want))
 	if res, waits := h.waitForName(ref, want, err); waits {
 		return res, nil
 	}
 	if err != nil || !res.Done {
-		return hostResult(ref.Key, res, engine.VMHost{}), err
+		return resultFromMachine(ref.Key, res, engine.VMHost{}), err
 	}
 	m := res.Object.Machine
 	if m.Status.Phase() != engine.PhaseDeployed || ref.Finished && !res.Object.Ours {
 		// It was finished once, and now it is in a state that is for people, or
 		// someone else's.
-		record, err := h.record(ctx, ref.Key, m)
+		record, err := h.findVMHost(ctx, ref.Key, m)
 		if errors.Is(err, engine.ErrNotFound) {
 			err = nil
 		}
-		return hostResult(ref.Key, res, record), err
+		return resultFromMachine(ref.Key, res, record), err
 	}
 	ref.SystemID, ref.Key = m.SystemID, m.CurrentKey(ref.Key)
-	return h.registered(ctx, ref, want, m)
+	return h.reconcileRegistration(ctx, ref, want, m)
 }
 
-// checkWish refuses what cannot be brought about, whatever state the host is in.
-func (h *Kind) checkWish(ctx context.Context, ref engine.Ref, want engine.HostSpec) error {
+// checkSpec refuses what cannot be brought about, whatever state the host is in.
+func (h *Kind) checkSpec(ctx context.Context, ref engine.Ref, want engine.HostSpec) error {
 	if err := want.Validate(); err != nil {
 		return err
 	}
 	if want.ServerFingerprint != "" && h.Probe == nil {
-		return unprovable("only MAAS reaches it")
+		return uncheckableCertificateError("only MAAS reaches it")
 	}
 	if err := h.CheckMayCompose(ctx); err != nil {
 		return err
 	}
-	if err := h.checkHostNames(ctx, want); err != nil {
+	if err := h.checkZoneAndPool(ctx, want); err != nil {
 		return err
 	}
-	if h.MayTravel != nil && want.Credentials.Key != "" && !ref.Finished {
-		return h.MayTravel()
+	if h.CheckKeyTransport != nil && want.Credentials.Key != "" && !ref.Finished {
+		return h.CheckKeyTransport()
 	}
 	return nil
 }
 
-// preparation is what a machine needs to become a VM host.
-func (h *Kind) preparation(want engine.HostSpec) machine.Preparation {
+// machinePreparation is what a machine needs to become a VM host.
+func (h *Kind) machinePreparation(want engine.HostSpec) machine.Preparation {
 	return machine.Preparation{
-		Fits: func(ctx context.Context, m engine.Machine) error { return h.fits(ctx, sizedFor(want, m), m) },
-		Network: func(ctx context.Context, m engine.Machine) (engine.Machine, error) {
-			if err := checkFit(sizedFor(want, m), m); err != nil {
+		Check: func(ctx context.Context, m engine.Machine) error {
+			return h.checkHardwareAndNetwork(ctx, withPoolSizes(want, m), m)
+		},
+		PrepareNetwork: func(ctx context.Context, m engine.Machine) (engine.Machine, error) {
+			if err := checkHardware(withPoolSizes(want, m), m); err != nil {
 				return m, err
 			}
-			m, err := h.connect(ctx, m, want)
+			m, err := h.ensureNetwork(ctx, m, want)
 			if err != nil {
 				return m, err
 			}
 			return h.Annotate(ctx, m, map[string]string{engine.FingerprintData: want.Credentials.Fingerprint()})
 		},
-		Deployment: func(m engine.Machine) (*engine.Deployment, error) {
+		CompleteDeployment: func(m engine.Machine) (*engine.Deployment, error) {
 			what := *want.Machine.Deploy
-			data, err := sizedFor(want, m).UserData()
+			data, err := withPoolSizes(want, m).UserData()
 			what.UserData = data
 			return &what, errors.Join(err, what.Validate())
 		},
@@ -184,13 +186,13 @@ func (h *Kind) reconcileServer(ctx context.Context, ref engine.Ref, want engine.
 		var err error
 		if m, err = h.Machines.Machine(ctx, ref.SystemID); err != nil {
 			if errors.Is(err, engine.ErrNotFound) {
-				err = engine.Terminal(err)
+				err = engine.MarkTerminal(err)
 			}
 			return engine.Result[engine.Host]{}, err
 		}
 		ref.Key = m.CurrentKey(ref.Key)
 	}
-	return h.registered(ctx, ref, want, m)
+	return h.reconcileRegistration(ctx, ref, want, m)
 }
 
 // endpointOf is where the host's LXD listens.
@@ -255,7 +257,7 @@ func hasGateway(m engine.Machine, cidr string) bool {
 func gatewayAddress(m engine.Machine, want *engine.NetworkSpec) string {
 	for _, i := range want.Interfaces() {
 		for _, l := range i.Links {
-			child := childOf(m, i.Name)
+			child := findChild(m, i.Name)
 			if !l.DefaultGateway || child == nil {
 				continue
 			}

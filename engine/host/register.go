@@ -14,28 +14,28 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// probeAgain is how often an LXD is asked that does not answer yet.
-const probeAgain = 10 * time.Second
+// probeInterval is how often an LXD is asked that does not answer yet.
+const probeInterval = 10 * time.Second
 
-// probeAfter is the pause before the next look at an LXD that has not answered at
+// probePause is the pause before the next look at an LXD that has not answered at
 // so many looks: 1, 1, 1.5, 2 and so on to 4.5 s, then 8, and then 10 s. A first boot may
 // be over soon, and else takes minutes. A boot of 11 to 23 s is waited for a third
 // longer than it takes, at most. With pauses that double it is half as long again, and
 // these take one look more.
-func probeAfter(looks int) time.Duration {
+func probePause(looks int) time.Duration {
 	switch {
 	case looks <= 9:
 		return max(time.Second, time.Duration(looks)*time.Second/2)
 	case looks == 10:
 		return 8 * time.Second
 	}
-	return probeAgain
+	return probeInterval
 }
 
-// record finds the VM host of a key: by the tag that Register left with it, by
+// findVMHost finds the VM host of a key: by the tag that Register left with it, by
 // what its machine says, or by the machine itself. It is ErrNotFound if there
 // is none.
-func (h *parts) record(ctx context.Context, key engine.Key, m engine.Machine) (engine.VMHost, error) {
+func (h *stepBase) findVMHost(ctx context.Context, key engine.Key, m engine.Machine) (engine.VMHost, error) {
 	all, err := h.Composer.Hosts(ctx)
 	if err != nil {
 		return engine.VMHost{}, err
@@ -50,7 +50,7 @@ func (h *parts) record(ctx context.Context, key engine.Key, m engine.Machine) (e
 			onMachine = append(onMachine, r)
 		}
 	}
-	return h.sameProject(ctx, m, onMachine)
+	return h.findOfSameProject(ctx, m, onMachine)
 }
 
 // isRegisteredFor tells that the VM host, where there is one, is the key's. Where
@@ -63,9 +63,9 @@ func isRegisteredFor(h engine.VMHost, key engine.Key, m engine.Machine) bool {
 	return ours && h.MachineID != "" && h.MachineID == m.SystemID
 }
 
-// sameProject finds the VM host of the machine's project. A machine may have
+// findOfSameProject finds the VM host of the machine's project. A machine may have
 // several VM hosts, of a project each.
-func (h *parts) sameProject(ctx context.Context, m engine.Machine, found []engine.VMHost) (engine.VMHost, error) {
+func (h *stepBase) findOfSameProject(ctx context.Context, m engine.Machine, found []engine.VMHost) (engine.VMHost, error) {
 	project := m.OwnerData[engine.ProjectData]
 	for _, r := range found {
 		if project == "" {
@@ -82,80 +82,80 @@ func (h *parts) sameProject(ctx context.Context, m engine.Machine, found []engin
 	return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on %s: %w", m.Hostname, engine.ErrNotFound)
 }
 
-// registered takes the VM host one step towards the spec: known to MAAS, with
+// reconcileRegistration takes the VM host one step towards the spec: known to MAAS, with
 // version, pools and cores, set as wanted. The machine is unknown for an LXD
 // server that MAAS has not seen yet.
-func (h *registration) registered(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine) (engine.Result[engine.Host], error) {
+func (h *registrationSteps) reconcileRegistration(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine) (engine.Result[engine.Host], error) {
 	m, err := h.noteProject(ctx, ref.Key, want, m)
 	if err != nil {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
-	record, err := h.record(ctx, ref.Key, m)
+	record, err := h.findVMHost(ctx, ref.Key, m)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
-	return actsIn(situationOf(record, err == nil)).reconcile.step(h, ctx, ref, want, m, record)
+	return actionsIn(situationOf(record, err == nil)).reconcile.step(h, ctx, ref, want, m, record)
 }
 
 // noteProject writes on our machine which project it is registered with, before
 // it is.
-func (h *parts) noteProject(ctx context.Context, key engine.Key, want engine.HostSpec, m engine.Machine) (engine.Machine, error) {
+func (h *stepBase) noteProject(ctx context.Context, key engine.Key, want engine.HostSpec, m engine.Machine) (engine.Machine, error) {
 	if engine.Key(m.OwnerData[engine.KeyData]) != key {
 		return m, nil
 	}
 	return h.Annotate(ctx, m, map[string]string{engine.ProjectData: want.Project})
 }
 
-func waiting(key engine.Key, m engine.Machine, record engine.VMHost, reason, message string) engine.Result[engine.Host] {
+func waitingResult(key engine.Key, m engine.Machine, record engine.VMHost, reason, message string) engine.Result[engine.Host] {
 	return engine.Result[engine.Host]{
-		Object: hostAs(m, record, key), SystemID: m.SystemID, After: probeAgain, Reason: reason, Message: message,
+		Object: asHost(m, record, key), SystemID: m.SystemID, After: probeInterval, Reason: reason, Message: message,
 	}
 }
 
 // register makes the VM host, unless its project holds VMs: MAAS would take
 // them over and power-cycle them.
-func (h *registration) register(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
+func (h *registrationSteps) register(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
 	e, err := endpointOf(want, m)
 	if err != nil {
-		return waiting(ref.Key, m, engine.VMHost{}, "NoAddress", err.Error()), nil
+		return waitingResult(ref.Key, m, engine.VMHost{}, "NoAddress", err.Error()), nil
 	}
 	if err := checkTrust(want, m); err != nil {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
 	if m.SystemID == "" { // or an address that is nobody's would be waited for
-		if err := h.Registrar.Locate(ctx, e); err != nil {
-			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		if err := h.Registrar.CheckMachineExists(ctx, e); err != nil {
+			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
 	}
-	server, err := h.probe(ctx, ref, want, m, e)
+	server, err := h.probeLXD(ctx, ref, want, m, e)
 	switch {
 	case errors.Is(err, engine.ErrForbidden) && want.Address != "":
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), untrustedError(want, e, err)
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), untrustedError(want, e, err)
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrForbidden): // a first boot trusts late
-		res := waiting(ref.Key, m, engine.VMHost{}, "WaitingForLXD", h.absent(ctx, want, m, e, err))
-		res.After = probeAfter(h.absences.Count(ref.Key))
+		res := waitingResult(ref.Key, m, engine.VMHost{}, "WaitingForLXD", h.absentLXDMessage(ctx, want, m, e, err))
+		res.After = probePause(h.silentLXDLooks.Count(ref.Key))
 		return res, nil
 	case err == nil:
 		err = h.checkInstances(ctx, want, m, e, server)
 	}
 	if err != nil {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
 	if m.SystemID == "" {
 		if err := h.checkOwners(ctx, ref.Key, e, server); err != nil {
-			return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
 	}
 	if m, err = h.noteServer(ctx, ref.Key, m, server); err != nil {
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
-	return h.post(ctx, ref, want, m, e)
+	return h.sendRegistration(ctx, ref, want, m, e)
 }
 
 // checkInstances refuses to register an LXD whose project holds instances, or may hold
 // them, unless that is asked for.
-func (h *registration) checkInstances(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, server *engine.LXDServer) error {
-	takesOver, err := h.Registrar.TakesOver(ctx)
+func (h *registrationSteps) checkInstances(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, server *engine.LXDServer) error {
+	takesOver, err := h.Registrar.AdoptsExistingVMs(ctx)
 	installedByUs := m.OwnerData[engine.StateData] == engine.StateInProgress && !want.Machine.Adopt
 	switch {
 	case err != nil:
@@ -177,9 +177,9 @@ func (h *registration) checkInstances(ctx context.Context, want engine.HostSpec,
 	return nil
 }
 
-// absent says what is waited for where an LXD does not let us in. On a machine
+// absentLXDMessage says what is waited for where an LXD does not let us in. On a machine
 // that somebody else deployed no first boot of ours tells more.
-func (h *registration) absent(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, cause error) string {
+func (h *registrationSteps) absentLXDMessage(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, cause error) string {
 	message := fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, cause)
 	switch {
 	case want.Machine.Adopt && errors.Is(cause, engine.ErrForbidden):
@@ -187,12 +187,12 @@ func (h *registration) absent(ctx context.Context, want engine.HostSpec, m engin
 	case want.Machine.Adopt:
 		return message
 	}
-	return h.firstBootSays(ctx, message, m)
+	return h.withFirstBootReport(ctx, message, m)
 }
 
-func (h *registration) post(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (engine.Result[engine.Host], error) {
+func (h *registrationSteps) sendRegistration(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (engine.Result[engine.Host], error) {
 	r := engine.Registration{
-		Name: nameOf(want, m), MachineID: m.SystemID, Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
+		Name: vmHostName(want, m), MachineID: m.SystemID, Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
 		Tags:          append(slices.Clone(want.Tags), engine.MarkerOf(ref.Key)), // by which the next look finds it, whatever is lost
 		CPUOvercommit: want.CPUOvercommit, MemoryOvercommit: want.MemoryOvercommit,
 	}
@@ -201,28 +201,28 @@ func (h *registration) post(ctx context.Context, ref engine.Ref, want engine.Hos
 	made, err := h.Registrar.Register(ctx, r)
 	switch {
 	case errors.Is(err, engine.ErrConflict):
-		return h.registeredBefore(ctx, ref.Key, m, r, err)
+		return h.handleRegisteredBefore(ctx, ref.Key, m, r, err)
 	case err != nil:
-		return waiting(ref.Key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, refusedHost(err))
+		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, hostSpecErrors(err))
 	}
 	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", made.ID)
-	res := waiting(ref.Key, m, made, "Registered", "the inventory of "+r.Name+" is taken")
-	res.After = engine.Shortly
+	res := waitingResult(ref.Key, m, made, "Registered", "the inventory of "+r.Name+" is taken")
+	res.After = engine.TransitionPollInterval
 	return res, nil
 }
 
-func nameOf(want engine.HostSpec, m engine.Machine) string {
+func vmHostName(want engine.HostSpec, m engine.Machine) string {
 	switch {
 	case want.Name != "":
 		return want.Name
 	case m.Hostname != "":
 		return m.Hostname
 	}
-	return lxdName(want.Address)
+	return nameFromAddress(want.Address)
 }
 
-// lxdName is a name for a server that is known by its address only.
-func lxdName(address string) string {
+// nameFromAddress is a name for a server that is known by its address only.
+func nameFromAddress(address string) string {
 	_, host, found := strings.Cut(address, "://")
 	if !found {
 		host = address
@@ -235,45 +235,45 @@ func lxdName(address string) string {
 	}, strings.ToLower(strings.TrimSuffix(host, ":8443"))), "-")
 }
 
-// registeredBefore names the VM host that MAAS has for an address already, or
+// handleRegisteredBefore names the VM host that MAAS has for an address already, or
 // finds that it is ours by now.
-func (h *registration) registeredBefore(ctx context.Context, key engine.Key, m engine.Machine, r engine.Registration, refusal error) (engine.Result[engine.Host], error) {
+func (h *registrationSteps) handleRegisteredBefore(ctx context.Context, key engine.Key, m engine.Machine, r engine.Registration, refusal error) (engine.Result[engine.Host], error) {
 	h.Names.Refresh(engine.ListHosts)
-	if _, err := h.record(ctx, key, m); err == nil {
-		res := waiting(key, m, engine.VMHost{}, "Registered", r.Name+" is registered by now")
-		res.After = engine.Shortly
+	if _, err := h.findVMHost(ctx, key, m); err == nil {
+		res := waitingResult(key, m, engine.VMHost{}, "Registered", r.Name+" is registered by now")
+		res.After = engine.TransitionPollInterval
 		return res, nil
 	}
 	all, err := h.Composer.Hosts(ctx)
 	if err != nil {
-		return waiting(key, m, engine.VMHost{}, "", ""), err
+		return waitingResult(key, m, engine.VMHost{}, "", ""), err
 	}
 	for _, other := range all {
 		e, err := h.Registrar.Endpoint(ctx, other)
 		if err != nil || e.Project != r.Project || e.URL() != r.Address {
 			continue
 		}
-		if res, ours := h.begun(ctx, key, other); ours {
+		if res, ours := h.resumeRegistration(ctx, key, other); ours {
 			return res, nil
 		}
-		return waiting(key, m, other, "", ""), &engine.SpecError{
-			Field:   fieldpath.Of("address"),
-			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, numberOf(other)),
+		return waitingResult(key, m, other, "", ""), &engine.SpecError{
+			Field:   fieldpath.New("address"),
+			Message: fmt.Sprintf("MAAS has project %q of the LXD at %s already, as VM host %s%s", e.Project, e.Address, other.Name, idText(other)),
 			Hint:    fmt.Sprintf("Import it by the system id of its machine, %s, or remove that VM host in MAAS.", other.MachineID), Err: engine.ErrConflict,
 		}
 	}
-	return waiting(key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
+	return waitingResult(key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
 }
 
-// begun goes on with a VM host that has lost the tag of its birth, where a run
+// resumeRegistration goes on with a VM host that has lost the tag of its birth, where a run
 // died before it noted on the machine that it was finished.
-func (h *registration) begun(ctx context.Context, key engine.Key, record engine.VMHost) (engine.Result[engine.Host], bool) {
+func (h *registrationSteps) resumeRegistration(ctx context.Context, key engine.Key, record engine.VMHost) (engine.Result[engine.Host], bool) {
 	m, err := h.Machines.Machine(ctx, record.MachineID)
 	seen := machine.AsBareMetal(m, key)
 	if err != nil || !seen.Ours || seen.Finished {
 		return engine.Result[engine.Host]{}, false
 	}
-	res := waiting(key, m, record, "Registered", record.Name+" was registered by an earlier run")
-	res.After = engine.Shortly
+	res := waitingResult(key, m, record, "Registered", record.Name+" was registered by an earlier run")
+	res.After = engine.TransitionPollInterval
 	return res, true
 }

@@ -18,12 +18,12 @@ func TestProbeAfter(t *testing.T) {
 		return looks, at
 	}
 	for end := time.Second; end <= 5*time.Minute; end += 100 * time.Millisecond {
-		looks, at := looksUntil(end, probeAfter)
+		looks, at := looksUntil(end, probePause)
 		most, _ := looksUntil(end, doubling)
 		if looks > most+1 {
 			t.Errorf("a boot of %v is looked at %d times, want at most %d", end, looks, most+1)
 		}
-		if end >= 11*time.Second && end <= 23*time.Second && at > end*4/3 || at > end+probeAgain {
+		if end >= 11*time.Second && end <= 23*time.Second && at > end*4/3 || at > end+probeInterval {
 			t.Errorf("a boot of %v is seen after %v", end, at)
 		}
 	}

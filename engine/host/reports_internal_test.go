@@ -13,18 +13,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// reported are first boots that reported something, by system id.
-type reported map[string][]string
+// fakeReports are first boots that reported something, by system id.
+type fakeReports map[string][]string
 
-func (reported) LastEvents(context.Context, string, []string) ([]string, error) { return nil, nil }
+func (fakeReports) LastEvents(context.Context, string, []string) ([]string, error) { return nil, nil }
 
-func (reported) Redact(text string, _ ...string) string { return text }
+func (fakeReports) Redact(text string, _ ...string) string { return text }
 
-func (reported) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
+func (fakeReports) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
 	return nil, nil
 }
 
-func (f reported) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
+func (f fakeReports) FirstBootFailures(_ context.Context, systemID string) ([]string, error) {
 	if f == nil {
 		return nil, errors.New("MAAS is not there")
 	}
@@ -39,23 +39,23 @@ func TestFirstBootSays(t *testing.T) {
 		want   string
 	}{
 		"Nobody":  {"Without a source the message stays.", nil, "not there"},
-		"Nothing": {"Nothing failed.", reported{"other": {"maaslxd: no"}}, "not there"},
-		"Absent":  {"What cannot be asked does not matter.", reported(nil), "not there"},
+		"Nothing": {"Nothing failed.", fakeReports{"other": {"maaslxd: no"}}, "not there"},
+		"Absent":  {"What cannot be asked does not matter.", fakeReports(nil), "not there"},
 		"Ours": {
 			"Our own sentences say more than cloud-init's, each once.",
-			reported{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
+			fakeReports{"abc": {"running config-lxd", "maaslxd: there is no pool", "maaslxd: there is no pool", "running config-scripts-user"}},
 			"not there. Its first boot reports: there is no pool",
 		},
-		"Modules": {"Else those are all that is known.", reported{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
-		"Hostile": {"It is one line, of bounded length.", reported{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
-			"not there. Its first boot reports: a  [0m" + strings.Repeat("b", maxReport-6) + "…"},
+		"Modules": {"Else those are all that is known.", fakeReports{"abc": {"running config-lxd"}}, "not there. Its first boot reports: running config-lxd"},
+		"Hostile": {"It is one line, of bounded length.", fakeReports{"abc": {"maaslxd: a\n\x1b[0m" + strings.Repeat("b", 1000)}},
+			"not there. Its first boot reports: a  [0m" + strings.Repeat("b", maxReportLength-6) + "…"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := New(machine.New(engine.Config{Reports: tc.from, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, region.New()), region.New())
 			for range 2 { // the second look is answered from the first
-				if got := h.firstBootSays(t.Context(), "not there", engine.Machine{SystemID: "abc"}); got != tc.want {
+				if got := h.withFirstBootReport(t.Context(), "not there", engine.Machine{SystemID: "abc"}); got != tc.want {
 					t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 				}
 			}
@@ -67,15 +67,15 @@ func TestFirstBootSays(t *testing.T) {
 func TestFirstBootSaysLater(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	from := reported{}
+	from := fakeReports{}
 	h := New(machine.New(engine.Config{Reports: from, Now: func() time.Time { return now }}, region.New()), region.New())
-	look := func() string { return h.firstBootSays(t.Context(), "not there", engine.Machine{SystemID: "abc"}) }
+	look := func() string { return h.withFirstBootReport(t.Context(), "not there", engine.Machine{SystemID: "abc"}) }
 	look()
 	from["abc"] = []string{"maaslxd: no"}
 	if got := look(); got != "not there" {
 		t.Errorf("MAAS was asked at each look: %s", got)
 	}
-	now = now.Add(reportsEvery)
+	now = now.Add(reportsInterval)
 	if got := look(); got != "not there. Its first boot reports: no" {
 		t.Errorf("what was said later is not heard: %s", got)
 	}

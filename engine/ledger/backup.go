@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Backup writes all that a ledger has into a file that is not there yet, while the ledger
+// WriteBackup writes all that a ledger has into a file that is not there yet, while the ledger
 // is in use. The file can be opened as any ledger.
-func Backup(ctx context.Context, l *Ledger, path string) error {
+func WriteBackup(ctx context.Context, l *Ledger, path string) error {
 	if err := checkAbsent(path); err != nil {
 		return err
 	}
@@ -24,9 +24,9 @@ func Backup(ctx context.Context, l *Ledger, path string) error {
 	return os.Chmod(path, 0o600)
 }
 
-// Adopt makes a ledger's file of the copy of a database, such as a cluster gives, and moves
+// WriteFileFromDatabase makes a ledger's file of the copy of a database, such as a cluster gives, and moves
 // it to a path where no file is yet.
-func Adopt(ctx context.Context, database, path string) (err error) {
+func WriteFileFromDatabase(ctx context.Context, database, path string) (err error) {
 	if err := checkAbsent(path); err != nil {
 		return err
 	}
@@ -69,14 +69,14 @@ func checkAbsent(path string) error {
 // the clients. Nothing may be under way in it: the error is an *engine.Refusal with ErrBusy
 // then. It is one with ErrConflict where the other ledger is not empty.
 func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
-	entries, err := Entries(ctx, from, "")
+	entries, err := ListEntries(ctx, from, "")
 	if err != nil {
 		return 0, err
 	}
-	if err := checkQuiet(ctx, from, entries); err != nil {
+	if err := checkNotInUse(ctx, from, entries); err != nil {
 		return 0, err
 	}
-	there, err := Entries(ctx, to, "")
+	there, err := ListEntries(ctx, to, "")
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func CopyInto(ctx context.Context, from, to *Ledger) (keys int, err error) {
 }
 
 func copyClients(ctx context.Context, from, to *Ledger) error {
-	clients, err := ClientNotes(ctx, from)
+	clients, err := ListClientNotes(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// batches do the writes of a replicated database. A transaction costs a round to most of
+// batchWriter do the writes of a replicated database. A transaction costs a round to most of
 // the nodes, and a write to the disk of each. So those that wait while one is under way go
 // together in the next one.
 //
 // Writes are keyed: a batch whose outcome nobody knows is done again.
-type batches struct {
+type batchWriter struct {
 	store *store
 
 	mu      sync.Mutex
@@ -27,26 +27,26 @@ type batches struct {
 // queuedWrite is a write on its way.
 type queuedWrite struct {
 	ctx    context.Context
-	change change
+	change transactionFunc
 	done   chan error
 }
 
-// gatherFor is how long a batch waits for the callers of the one before, who often come again
+// nextBatchWait is how long a batch waits for the callers of the one before, who often come again
 // at once. It is a part of what a transaction takes. One writer alone never waits.
-const gatherFor = 4 * time.Millisecond
+const nextBatchWait = 4 * time.Millisecond
 
 // maxBatch bounds how long a batch keeps writes of other nodes waiting.
 const maxBatch = 16
 
 // enqueue does a write, with others that wait beside it. Where the caller's time is over, the
 // write is not begun, or ends with its batch.
-func (b *batches) enqueue(ctx context.Context, c change) error {
+func (b *batchWriter) enqueue(ctx context.Context, c transactionFunc) error {
 	w := &queuedWrite{ctx, c, make(chan error, 1)}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, w)
 	if !b.running {
 		b.running = true
-		go b.run()
+		go b.processQueue()
 	}
 	b.mu.Unlock()
 	select {
@@ -61,8 +61,8 @@ func (b *batches) enqueue(ctx context.Context, c change) error {
 	}
 }
 
-// run does batches until nobody waits.
-func (b *batches) run() {
+// processQueue does batches until nobody waits.
+func (b *batchWriter) processQueue() {
 	for batch := b.nextBatch(); len(batch) > 0; batch = b.nextBatch() {
 		if len(batch) > 1 && b.writeTogether(batch) == nil {
 			for _, w := range batch {
@@ -73,15 +73,15 @@ func (b *batches) run() {
 				w.done <- b.writeAlone(w)
 			}
 		}
-		b.gather(len(batch))
+		b.waitForNextBatch(len(batch))
 	}
 }
 
-// gather waits until as many wait as the last batch had, besides those who wait already.
-func (b *batches) gather(last int) {
-	late := time.NewTimer(gatherFor)
+// waitForNextBatch waits until as many wait as the last batch had, besides those who wait already.
+func (b *batchWriter) waitForNextBatch(last int) {
+	late := time.NewTimer(nextBatchWait)
 	defer late.Stop()
-	for want := last + b.count(); want > 1 && b.count() < min(want, maxBatch); {
+	for want := last + b.countWaiting(); want > 1 && b.countWaiting() < min(want, maxBatch); {
 		select {
 		case <-b.arrived:
 		case <-late.C:
@@ -90,8 +90,8 @@ func (b *batches) gather(last int) {
 	}
 }
 
-// count is how many wait.
-func (b *batches) count() int {
+// countWaiting is how many wait.
+func (b *batchWriter) countWaiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
@@ -99,7 +99,7 @@ func (b *batches) count() int {
 
 // nextBatch leaves out writes whose callers have gone. Where nobody waits, it returns none and
 // ends the run. Who comes next begins another one.
-func (b *batches) nextBatch() (batch []*queuedWrite) {
+func (b *batchWriter) nextBatch() (batch []*queuedWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *queuedWrite) bool { return w.ctx.Err() != nil })
@@ -111,12 +111,12 @@ func (b *batches) nextBatch() (batch []*queuedWrite) {
 }
 
 // writeAlone does a write in a transaction of its own.
-func (b *batches) writeAlone(w *queuedWrite) error {
-	return b.store.try(w.ctx, func(ctx context.Context) error { return b.transact(ctx, []*queuedWrite{w}) })
+func (b *batchWriter) writeAlone(w *queuedWrite) error {
+	return b.store.retryWhileBusy(w.ctx, func(ctx context.Context) error { return b.commitBatch(ctx, []*queuedWrite{w}) })
 }
 
 // writeTogether does writes in one transaction. It ends when the first caller's time is over.
-func (b *batches) writeTogether(batch []*queuedWrite) error {
+func (b *batchWriter) writeTogether(batch []*queuedWrite) error {
 	ctx := context.Background()
 	for _, w := range batch {
 		if end, ok := w.ctx.Deadline(); ok {
@@ -125,12 +125,12 @@ func (b *batches) writeTogether(batch []*queuedWrite) error {
 			defer cancel()
 		}
 	}
-	return b.store.try(ctx, func(ctx context.Context) error { return b.transact(ctx, batch) })
+	return b.store.retryWhileBusy(ctx, func(ctx context.Context) error { return b.commitBatch(ctx, batch) })
 }
 
-// transact sends a batch once. It prepares no statements: to close one takes a word of the
+// commitBatch sends a batch once. It prepares no statements: to close one takes a word of the
 // leader's, for which go-dqlite waits without end.
-func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
+func (b *batchWriter) commitBatch(ctx context.Context, batch []*queuedWrite) error {
 	conn, err := b.store.DB.Conn(ctx)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		if ctx.Err() != nil {
-			b.undo(ctx, conn) // it may have begun, and the next one to use the connection could not begin
+			b.rollBackWithTimeout(ctx, conn) // it may have begun, and the next one to use the connection could not begin
 		}
 		return err
 	}
@@ -149,31 +149,31 @@ func (b *batches) transact(ctx context.Context, batch []*queuedWrite) error {
 		}
 	}
 	if err == nil && !tx.changed {
-		err = tx.exec(ctx, fence)
+		err = tx.exec(ctx, fenceSQL)
 	}
 	if err == nil {
 		_, err = conn.ExecContext(ctx, `COMMIT`)
 	}
 	if err != nil {
-		b.undo(ctx, conn)
+		b.rollBackWithTimeout(ctx, conn)
 	}
 	return err
 }
 
-// fence changes something where nothing else did. Most nodes must agree to a change, and to
+// fenceSQL changes something where nothing else did. Most nodes must agree to a change, and to
 // nothing else. For example, web-1 is placed, and dropped at a node that does not know yet
 // that it leads no more: it has no web-1, and the drop would be answered as done.
-const fence = `UPDATE fence SET count = count + 1`
+const fenceSQL = `UPDATE fence SET count = count + 1`
 
 // nodeTransaction is a transaction on the node that leads.
 type nodeTransaction struct {
-	conn    *sql.Conn
-	changed bool
-	taken   *room.Taken
+	conn      *sql.Conn
+	changed   bool
+	occupancy *room.Occupancy
 }
 
-func (u *nodeTransaction) keepTaken(t *room.Taken) { u.taken = t }
-func (u *nodeTransaction) keptTaken() *room.Taken  { return u.taken }
+func (u *nodeTransaction) cacheOccupancy(t *room.Occupancy) { u.occupancy = t }
+func (u *nodeTransaction) cachedOccupancy() *room.Occupancy { return u.occupancy }
 
 func (u *nodeTransaction) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := u.insert(ctx, statement, args...)
@@ -181,18 +181,18 @@ func (u *nodeTransaction) exec(ctx context.Context, statement string, args ...an
 }
 
 func (u *nodeTransaction) insert(ctx context.Context, statement string, args ...any) (bool, error) {
-	u.taken = nil
+	u.occupancy = nil
 	changed, err := hasChanged(u.conn.ExecContext(ctx, statement, args...))
 	u.changed = u.changed || changed
 	return changed, err
 }
 
-func (u *nodeTransaction) row(ctx context.Context, query string, args []any, into ...any) error {
+func (u *nodeTransaction) queryRow(ctx context.Context, query string, args []any, into ...any) error {
 	return u.conn.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
-// undo rolls a transaction back, within time of its own.
-func (b *batches) undo(ctx context.Context, conn *sql.Conn) {
+// rollBackWithTimeout rolls a transaction back, within time of its own.
+func (b *batchWriter) rollBackWithTimeout(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	rollBack(ctx, conn)

@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/ledgertest"
 )
 
-// likeReplicated opens a file as if several nodes had it.
-func likeReplicated(t *testing.T, path string) *Ledger {
+// openAsReplicated opens a file as if several nodes had it.
+func openAsReplicated(t *testing.T, path string) *Ledger {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(1000)&_pragma=journal_mode(WAL)")
 	if err != nil {
@@ -26,9 +26,9 @@ func likeReplicated(t *testing.T, path string) *Ledger {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return err, true
 		}
-		return judge(path, err)
+		return classifySQLiteError(path, err)
 	}
-	l, err := OpenDatabase(t.Context(), Database{DB: db, Judge: judgeFile, AtOnce: 8, Replicated: true}, time.Now)
+	l, err := OpenDatabase(t.Context(), Database{DB: db, ClassifyError: judgeFile, MaxStatements: 8, Replicated: true}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestBatchContract(t *testing.T) {
 	t.Parallel()
 	ledgertest.Contract(t, func(t *testing.T) ledgertest.Store {
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		return ledgertest.Store{Open: func(region string) engine.Ledger { return likeReplicated(t, path).Region(region) }}
+		return ledgertest.Store{Open: func(region string) engine.Ledger { return openAsReplicated(t, path).Region(region) }}
 	})
 }
 
@@ -49,7 +49,7 @@ func TestBatchContract(t *testing.T) {
 // each other one is done. Batches follow each other as closely as they can.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	exec := func(ctx context.Context, statement string, args ...any) error {
 		return l.store.exec(ctx, statement, args...)
 	}
@@ -79,7 +79,7 @@ func TestBatches(t *testing.T) {
 	}
 	all.Wait()
 	var count int
-	if err := l.store.row(t.Context(), `SELECT count(*) FROM done`, nil, &count); err != nil || count != writers*each {
+	if err := l.store.queryRow(t.Context(), `SELECT count(*) FROM done`, nil, &count); err != nil || count != writers*each {
 		t.Errorf("%d of %d writes were done, %v", count, writers*each, err)
 	}
 }
@@ -88,14 +88,14 @@ func TestBatches(t *testing.T) {
 // and a close. Each counts what the ones before it took.
 func TestBatchOfReservations(t *testing.T) {
 	t.Parallel()
-	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
-	before := tagOf(t, l)
+	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	before := mustReadTag(t, l)
 	// An inventory from before does not show it.
 	bound := engine.Row{Key: "o/bound", Name: "bound", HostKey: "h1", SystemID: "abc", Need: engine.Need{Cores: 1}}
 	if err := l.Region("Tags").Bind(t.Context(), bound); err != nil {
 		t.Fatal(err)
 	}
-	now := tagOf(t, l)
+	now := mustReadTag(t, l)
 	place := func(region, key, group string, tag engine.Tag, cores int64) func(context.Context) string {
 		return func(ctx context.Context) string {
 			row, _, err := l.Region(region).Place(ctx, engine.Reservation{
@@ -110,7 +110,7 @@ func TestBatchOfReservations(t *testing.T) {
 		}
 	}
 	closeHost := func(ctx context.Context) string {
-		return fmt.Sprint(l.Region("Close").CloseHost(ctx, engine.Close{HostKey: "h2", Holder: "me", Lease: time.Minute, Window: time.Minute}))
+		return fmt.Sprint(l.Region("Close").CloseHost(ctx, engine.HostCloseRequest{HostKey: "h2", Holder: "me", Lease: time.Minute, Window: time.Minute}))
 	}
 	for name, tc := range map[string]struct {
 		calls []func(context.Context) string
@@ -122,17 +122,17 @@ func TestBatchOfReservations(t *testing.T) {
 		"Close":  {[]func(context.Context) string{place("Close", "a", "", now, 1), closeHost, place("Close", "b", "", now, 1)}, []string{"h1", "<nil>", "none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := together(t, l, tc.calls); !slices.Equal(got, tc.want) {
+			if got := runInOneBatch(t, l, tc.calls); !slices.Equal(got, tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-// together has the calls go in one batch, in their order.
-func together(t *testing.T, l *Ledger, calls []func(context.Context) string) []string {
+// runInOneBatch has the calls go in one batch, in their order.
+func runInOneBatch(t *testing.T, l *Ledger, calls []func(context.Context) string) []string {
 	t.Helper()
-	b := &l.store.batches
+	b := &l.store.batchWriter
 	for isIdle := false; !isIdle; time.Sleep(time.Millisecond) {
 		b.mu.Lock()
 		isIdle = !b.running
@@ -143,18 +143,18 @@ func together(t *testing.T, l *Ledger, calls []func(context.Context) string) []s
 	var all sync.WaitGroup
 	for n, call := range calls {
 		all.Go(func() { got[n] = call(t.Context()) })
-		for b.count() <= n {
+		for b.countWaiting() <= n {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	b.run()
+	b.processQueue()
 	all.Wait()
 	return got
 }
 
-func tagOf(t *testing.T, l *Ledger) engine.Tag {
+func mustReadTag(t *testing.T, l *Ledger) engine.Tag {
 	t.Helper()
-	tag, err := l.Tag(t.Context())
+	tag, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,11 +164,11 @@ func tagOf(t *testing.T, l *Ledger) engine.Tag {
 // TestCloseGivenUp: who gives up a close reads nothing of what may still be under way.
 func TestCloseGivenUp(t *testing.T) {
 	t.Parallel()
-	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	given := 0
 	for n := range 200 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%40)*50*time.Microsecond)
-		err := l.CloseHost(ctx, engine.Close{HostKey: fmt.Sprint("h", n), Holder: "me", Lease: time.Minute, Window: time.Minute})
+		err := l.CloseHost(ctx, engine.HostCloseRequest{HostKey: fmt.Sprint("h", n), Holder: "me", Lease: time.Minute, Window: time.Minute})
 		if cancel(); errors.Is(err, context.DeadlineExceeded) {
 			given++
 		} else if err != nil {
@@ -184,9 +184,9 @@ func TestCloseGivenUp(t *testing.T) {
 // agree to it.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	l := likeReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := openAsReplicated(t, filepath.Join(t.TempDir(), "ledger.db"))
 	changes := func() (count int) {
-		if err := l.store.row(t.Context(), `SELECT count FROM fence`, nil, &count); err != nil {
+		if err := l.store.queryRow(t.Context(), `SELECT count FROM fence`, nil, &count); err != nil {
 			t.Fatal(err)
 		}
 		return count

@@ -30,24 +30,24 @@ const inFlight = 4
 func BenchmarkPlace(b *testing.B) {
 	for _, writers := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("goroutines=%d", writers), func(b *testing.B) {
-			l := openAt(b, inhabited(b))
-			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+			l := openAt(b, newFilledLedger(b))
+			reportPlaceTimes(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
 				return func() ([]time.Duration, error) {
-					return placeSome(b.Context(), l, fmt.Sprint("w", writer), vms)
+					return placeVMs(b.Context(), l, fmt.Sprint("w", writer), vms)
 				}, nil
 			})
 		})
 		b.Run(fmt.Sprintf("processes=%d", writers), func(b *testing.B) {
-			path := inhabited(b)
-			report(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
-				return elsewhere(b, path, fmt.Sprint("p", writer), vms)
+			path := newFilledLedger(b)
+			reportPlaceTimes(b, writers, func(writer, vms int) (func() ([]time.Duration, error), error) {
+				return startBenchProcess(b, path, fmt.Sprint("p", writer), vms)
 			})
 		})
 	}
 }
 
-// inhabited makes a ledger file and fills it.
-func inhabited(b *testing.B) string {
+// newFilledLedger makes a ledger file and fills it.
+func newFilledLedger(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "ledger.db")
 	l := openAt(b, path)
@@ -65,8 +65,8 @@ func inhabited(b *testing.B) string {
 
 const benchHosts = 100
 
-func benchWish(ctx context.Context, l *Ledger) (engine.Reservation, error) {
-	tag, err := l.Tag(ctx)
+func newBenchReservation(ctx context.Context, l *Ledger) (engine.Reservation, error) {
+	tag, err := l.CurrentTag(ctx)
 	r := engine.Reservation{Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 8e9}}, Inventory: tag}
 	for n := range benchHosts {
 		r.Candidates = append(r.Candidates, engine.Candidate{
@@ -77,9 +77,9 @@ func benchWish(ctx context.Context, l *Ledger) (engine.Reservation, error) {
 	return r, err
 }
 
-// placeSome places VMs, one after the other, and returns how long each took.
-func placeSome(ctx context.Context, l *Ledger, name string, vms int) ([]time.Duration, error) {
-	r, err := benchWish(ctx, l)
+// placeVMs places VMs, one after the other, and returns how long each took.
+func placeVMs(ctx context.Context, l *Ledger, name string, vms int) ([]time.Duration, error) {
+	r, err := newBenchReservation(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func placeSome(ctx context.Context, l *Ledger, name string, vms int) ([]time.Dur
 		if err == nil && n >= inFlight {
 			made := rows[n-inFlight]
 			made.SystemID = string(made.Key)
-			err = errors.Join(l.Bind(ctx, made), ledgertest.Forget(ctx, l, made.Key))
+			err = errors.Join(l.Bind(ctx, made), ledgertest.DropRow(ctx, l, made.Key))
 		}
 		if err != nil {
 			return nil, err
@@ -107,14 +107,14 @@ func TestPlaceSome(t *testing.T) {
 	t.Parallel()
 	l := openAt(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for _, writer := range []string{"w1", "w2"} {
-		if took, err := placeSome(t.Context(), l, writer, 2*inFlight); err != nil || len(took) != 2*inFlight {
+		if took, err := placeVMs(t.Context(), l, writer, 2*inFlight); err != nil || len(took) != 2*inFlight {
 			t.Errorf("%d reservations: %v", len(took), err)
 		}
 	}
 }
 
-// elsewhere starts another process, which waits until it is to place VMs.
-func elsewhere(b *testing.B, path, name string, vms int) (run func() ([]time.Duration, error), err error) {
+// startBenchProcess starts another process, which waits until it is to place VMs.
+func startBenchProcess(b *testing.B, path, name string, vms int) (run func() ([]time.Duration, error), err error) {
 	process := exec.CommandContext(b.Context(), os.Args[0])
 	process.Env = append(os.Environ(), envRole+"=bench", envPath+"="+path, envName+"="+name, envCount+"="+fmt.Sprint(vms))
 	process.Stderr = os.Stderr
@@ -142,9 +142,9 @@ func elsewhere(b *testing.B, path, name string, vms int) (run func() ([]time.Dur
 	}, nil
 }
 
-// benchElsewhere is the other process.
-func benchElsewhere(ctx context.Context, path, name string, vms int) error {
-	l, err := Open(ctx, path)
+// runBenchProcess is the other process.
+func runBenchProcess(ctx context.Context, path, name string, vms int) error {
+	l, err := OpenFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -153,17 +153,17 @@ func benchElsewhere(ctx context.Context, path, name string, vms int) error {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	took, err := placeSome(ctx, l, name, vms)
+	took, err := placeVMs(ctx, l, name, vms)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(took)
 }
 
-// report shares b.N operations among writers. It prepares each of them, lets
+// reportPlaceTimes shares b.N operations among writers. It prepares each of them, lets
 // them run together, and reports how long one operation took, and how many
 // were done in a second.
-func report(b *testing.B, writers int, prepare func(writer, vms int) (run func() ([]time.Duration, error), err error)) {
+func reportPlaceTimes(b *testing.B, writers int, prepare func(writer, vms int) (run func() ([]time.Duration, error), err error)) {
 	b.Helper()
 	runs := make([]func() ([]time.Duration, error), writers)
 	for writer := range runs {

@@ -12,11 +12,11 @@ import (
 // The clients of a service are in its ledger where several nodes have it. What is noted of
 // one is a text to the ledger, by the fingerprint of the client's certificate.
 
-const noteOf = `SELECT note FROM clients WHERE fingerprint = ?1`
+const clientNoteSQL = `SELECT note FROM clients WHERE fingerprint = ?1`
 
-// ClientNote reads what is noted of a client, ErrNotFound if nothing is.
-func ClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string, err error) {
-	err = l.store.row(ctx, noteOf, []any{fingerprint}, &note)
+// ReadClientNote reads what is noted of a client, ErrNotFound if nothing is.
+func ReadClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string, err error) {
+	err = l.store.queryRow(ctx, clientNoteSQL, []any{fingerprint}, &note)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("no client has the certificate %s: %w", fingerprint, engine.ErrNotFound)
 	}
@@ -26,12 +26,12 @@ func ClientNote(ctx context.Context, l *Ledger, fingerprint string) (note string
 	return note, nil
 }
 
-// ClientNotes lists what is noted of all clients, by their fingerprints.
-func ClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err error) {
+// ListClientNotes lists what is noted of all clients, by their fingerprints.
+func ListClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err error) {
 	var text string
-	err = l.store.row(ctx, `SELECT json_group_object(fingerprint, note) AS found FROM clients`, nil, &text)
+	err = l.store.queryRow(ctx, `SELECT json_group_object(fingerprint, note) AS found FROM clients`, nil, &text)
 	if err == nil {
-		err = decode(text, &notes)
+		err = decodeJSON(text, &notes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the clients of the ledger service: %w", err)
@@ -43,10 +43,10 @@ func ClientNotes(ctx context.Context, l *Ledger) (notes map[string]string, err e
 // else is noted of the certificate.
 func AddClientNote(ctx context.Context, l *Ledger, fingerprint, note string) error {
 	var has string
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
 		err := tx.exec(ctx, `INSERT INTO clients (fingerprint, note) VALUES (?1, ?2) ON CONFLICT DO NOTHING`, fingerprint, note)
 		if err == nil {
-			err = tx.row(ctx, noteOf, []any{fingerprint}, &has)
+			err = tx.queryRow(ctx, clientNoteSQL, []any{fingerprint}, &has)
 		}
 		return err
 	})

@@ -16,11 +16,11 @@ import (
 // ClockTolerance is by how much a node's clock may differ from the others'.
 const ClockTolerance = 5 * time.Second
 
-// clocksFor is how long a comparison counts: nodes compare far more often.
-const clocksFor = 30 * time.Second
+// clockReadingTTL is how long a comparison counts: nodes compare far more often.
+const clockReadingTTL = 30 * time.Second
 
-// leaderNow is the leader's clock, in milliseconds.
-const leaderNow = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
+// leaderNowSQL is the leader's clock, in milliseconds.
+const leaderNowSQL = `CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)`
 
 // CompareClocks notes by how much this node's clock is ahead of the leader's, and tells by
 // how much it differs from the middle of all nodes'. certain is false where most cannot be
@@ -29,14 +29,14 @@ func CompareClocks(ctx context.Context, l *Ledger, node string) (ahead time.Dura
 	began := time.Now()
 	var text string
 	var own int64
-	err = l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+	err = l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
 		err := tx.exec(ctx, `
-INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNow+`, `+leaderNow+`)
+INSERT INTO node_clocks (node, ahead_ms, at_ms) VALUES (?1, ?2 - `+leaderNowSQL+`, `+leaderNowSQL+`)
 ON CONFLICT (node) DO UPDATE SET ahead_ms = excluded.ahead_ms, at_ms = excluded.at_ms`, node, l.now().UnixMilli())
 		if err == nil {
-			err = tx.row(ctx, `
-SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNow+`) < ?2) AS found,
-  (SELECT ahead_ms FROM node_clocks WHERE node = ?1)`, []any{node, clocksFor.Milliseconds()}, &text, &own)
+			err = tx.queryRow(ctx, `
+SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND abs(at_ms - `+leaderNowSQL+`) < ?2) AS found,
+  (SELECT ahead_ms FROM node_clocks WHERE node = ?1)`, []any{node, clockReadingTTL.Milliseconds()}, &text, &own)
 		}
 		return err
 	})
@@ -45,18 +45,18 @@ SELECT (SELECT json_group_array(ahead_ms) FROM node_clocks WHERE node <> ?1 AND 
 	}
 	took := time.Since(began)
 	var others []int64
-	if err := decode(text, &others); err != nil {
+	if err := decodeJSON(text, &others); err != nil {
 		return 0, false, fmt.Errorf("cannot read the clocks of the nodes: %w", err)
 	}
 	if took > ClockTolerance/2 { // the wait for the leader shows as a clock that is behind
 		return 0, false, fmt.Errorf("the leader took %s to compare clocks: %w", took.Round(time.Millisecond), engine.ErrUnavailable)
 	}
-	difference, certain := differenceOf(own, others)
+	difference, certain := clockDifference(own, others)
 	return time.Duration(difference) * time.Millisecond, certain, nil
 }
 
-// differenceOf compares a clock with the middle of all. Of two that differ, none is certain.
-func differenceOf(own int64, others []int64) (difference int64, certain bool) {
+// clockDifference compares a clock with the middle of all. Of two that differ, none is certain.
+func clockDifference(own int64, others []int64) (difference int64, certain bool) {
 	all := append(slices.Clone(others), own)
 	slices.Sort(all)
 	difference = own - all[(len(all)-1)/2]
@@ -77,11 +77,11 @@ func CheckSchema(ctx context.Context, l *Ledger) error {
 		return err
 	}
 	var has int
-	if err := l.store.row(ctx, `SELECT coalesce(max(version), 0) AS found FROM schema_version`, nil, &has); err != nil {
+	if err := l.store.queryRow(ctx, `SELECT coalesce(max(version), 0) AS found FROM schema_version`, nil, &has); err != nil {
 		return fmt.Errorf("cannot read the version of the ledger's schema: %w", err)
 	}
 	if has > len(files) {
-		return NewerSchema(&newerSchema{has, len(files)}, "the cluster's database")
+		return NewerSchemaError(&schemaVersionError{has, len(files)}, "the cluster's database")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestDifferenceOf(t *testing.T) {
 		"OneAhead":    {"Also where it leads, and all others seem to be behind.", 0, []int64{-hour, -hour + 100}, hour - 100, true},
 		"RightOfThem": {"The one that is wrong does not make others so.", 0, []int64{100, hour}, -100, true},
 	} {
-		difference, certain := differenceOf(tc.own, tc.others)
+		difference, certain := clockDifference(tc.own, tc.others)
 		if difference != tc.difference || certain != tc.certain {
 			t.Errorf("%s: %s\ngot %d, %t, want %d, %t", name, tc.reason, difference, certain, tc.difference, tc.certain)
 		}

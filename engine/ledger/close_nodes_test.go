@@ -14,10 +14,10 @@ import (
 func TestCloseSentTwice(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	closing := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	closing := engine.HostCloseRequest{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
 	var nodes [2]*Ledger
 	for i := range nodes {
-		l, err := Open(t.Context(), path)
+		l, err := OpenFile(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,27 +14,27 @@ import (
 func TestCloseClockPutBack(t *testing.T) {
 	t.Parallel()
 	const window = 130 * time.Second
-	closing := engine.Close{HostKey: "h1", Holder: "b", Lease: time.Minute, Window: window}
+	closing := engine.HostCloseRequest{HostKey: "h1", Holder: "b", Lease: time.Minute, Window: window}
 	cases := map[string]struct {
 		reason string
 		write  func(t *testing.T, ahead *Ledger)
 		busy   bool // at first
 	}{
 		"Row": {"MAAS may be at it still, whatever its date.", func(t *testing.T, ahead *Ledger) {
-			if _, _, err := ahead.Place(t.Context(), reservation(t, ahead, "web-1", 1, 1)); err != nil {
+			if _, _, err := ahead.Place(t.Context(), newReservation(t, ahead, "web-1", 1, 1)); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
 		"Leaving": {"It was given up while MAAS may be at it.", func(t *testing.T, ahead *Ledger) {
-			if _, _, err := ahead.Place(t.Context(), reservation(t, ahead, "web-1", 1, 1)); err != nil {
+			if _, _, err := ahead.Place(t.Context(), newReservation(t, ahead, "web-1", 1, 1)); err != nil {
 				t.Fatal(err)
 			}
-			if err := ahead.Leaving(t.Context(), "web-1"); err != nil {
+			if err := ahead.MarkLeaving(t.Context(), "web-1"); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
 		"Close": {"Nobody closes a host for so long.", func(t *testing.T, ahead *Ledger) {
-			if err := ahead.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "a", Lease: time.Minute, Window: window}); err != nil {
+			if err := ahead.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "a", Lease: time.Minute, Window: window}); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
@@ -70,16 +70,16 @@ func TestCloseAheadOpens(t *testing.T) {
 		l := NewMemory(nil)
 		defer l.Close()
 		ahead := &Ledger{store: l.store, region: l.region, now: func() time.Time { return time.Now().Add(24 * time.Hour) }}
-		if err := ahead.CloseHost(t.Context(), engine.Close{HostKey: "h1", Holder: "a", Lease: time.Minute}); err != nil {
+		if err := ahead.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "a", Lease: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 1, 1)); err != nil {
+		if _, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 1, 1)); err != nil {
 			t.Error(err)
 		}
-		if err := l.CloseHost(t.Context(), engine.Close{HostKey: "h2", Holder: "a", Lease: engine.LongestClose}); err != nil {
+		if err := l.CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h2", Holder: "a", Lease: engine.MaxCloseLease}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 2)); !errors.Is(err, engine.ErrBusy) {
+		if _, _, err := l.Place(t.Context(), newReservation(t, l, "web-2", 1, 2)); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("the longest close does not count: %v", err)
 		}
 	})

@@ -12,12 +12,12 @@ import (
 // Database is where a ledger is kept: a database that understands SQLite's SQL.
 type Database struct {
 	DB *sql.DB
-	// Judge tells what an error of the driver means. A statement may be sent again
+	// ClassifyError tells what an error of the driver means. A statement may be sent again
 	// where it was not done for now, and where nobody knows whether it was done.
-	Judge func(error) (meaning error, again bool)
-	// AtOnce is how many statements run at the same time, at least 1; of a database that
+	ClassifyError func(error) (meaning error, again bool)
+	// MaxStatements is how many statements run at the same time, at least 1; of a database that
 	// is not replicated, 1.
-	AtOnce int
+	MaxStatements int
 	// Replicated tells that the nodes of a cluster have the database. A statement that
 	// waits for a node which is away ends with its caller's time. Such a database has no
 	// file of SQLite's to be recognised by.
@@ -27,29 +27,29 @@ type Database struct {
 // How long a statement waits for other writers, each of which takes milliseconds. In a
 // cluster it waits for another leader: its client can ask another node instead.
 const (
-	filePatience       = 30 * time.Second
-	replicatedPatience = 10 * time.Second
-	// replicatedTry bounds one try. A leader that hangs is left for another one then.
-	replicatedTry = 4 * time.Second
+	fileRetryTimeout       = 30 * time.Second
+	replicatedRetryTimeout = 10 * time.Second
+	// replicatedAttemptTimeout bounds one try. A leader that hangs is left for another one then.
+	replicatedAttemptTimeout = 4 * time.Second
 )
 
-func (d Database) patience() time.Duration {
+func (d Database) retryTimeout() time.Duration {
 	if d.Replicated {
-		return replicatedPatience
+		return replicatedRetryTimeout
 	}
-	return filePatience
+	return fileRetryTimeout
 }
 
 // OpenDatabase opens the ledger in a database, and makes its tables where they are
 // missing. It closes the database where it fails. now is the clock.
 func OpenDatabase(ctx context.Context, d Database, now func() time.Time) (*Ledger, error) {
-	d.DB.SetMaxOpenConns(d.AtOnce)
-	d.DB.SetMaxIdleConns(d.AtOnce)
+	d.DB.SetMaxOpenConns(d.MaxStatements)
+	d.DB.SetMaxIdleConns(d.MaxStatements)
 	s := &store{
-		Database: d, turn: make(chan struct{}, d.AtOnce),
+		Database: d, turn: make(chan struct{}, d.MaxStatements),
 		prepared: map[string]*sql.Stmt{}, keeper: lease.NewKeeper(),
 	}
-	s.batches.store, s.batches.arrived = s, make(chan struct{}, 1)
+	s.batchWriter.store, s.batchWriter.arrived = s, make(chan struct{}, 1)
 	if err := s.migrate(ctx, now); err != nil {
 		return nil, errors.Join(err, d.DB.Close())
 	}

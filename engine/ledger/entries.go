@@ -22,10 +22,10 @@ type Entry struct {
 // HasRow tells whether something is reserved.
 func (e Entry) HasRow() bool { return e.Row.Token != "" }
 
-// underWay says why nobody but its own run may touch an entry now; empty: all may.
-func (e Entry) underWay() string {
+// busyReason says why nobody but its own run may touch an entry now; empty: all may.
+func (e Entry) busyReason() string {
 	switch {
-	case e.Lease.Holder != "" && !e.Lease.IsDead():
+	case e.Lease.Holder != "" && !e.Lease.HasDeadHolder():
 		return fmt.Sprintf("%s is making it", e.Lease.Process)
 	case e.HasRow() && e.Row.SystemID == "" && e.Row.Age < engine.ComposeWindow:
 		return fmt.Sprintf("MAAS may be composing it for another %s", (engine.ComposeWindow - e.Row.Age).Round(time.Second))
@@ -33,15 +33,15 @@ func (e Entry) underWay() string {
 	return ""
 }
 
-// Entries lists what a ledger has of the keys that begin so, by MAAS and by key.
-func Entries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
-	regions, err := l.store.regions(ctx)
+// ListEntries lists what a ledger has of the keys that begin so, by MAAS and by key.
+func ListEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
+	regions, err := l.store.listRegions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Entry
 	for _, region := range regions {
-		of, err := entriesOf(ctx, l.Region(region), prefix)
+		of, err := listRegionEntries(ctx, l.Region(region), prefix)
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func Entries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
 	return all, nil
 }
 
-// regions names the MAASes of which a ledger has something.
-func (s *store) regions(ctx context.Context) (names []string, err error) {
+// listRegions names the MAASes of which a ledger has something.
+func (s *store) listRegions(ctx context.Context) (names []string, err error) {
 	var list string
-	err = s.row(ctx, `
+	err = s.queryRow(ctx, `
 SELECT json_group_array(region) FROM (SELECT region FROM reservations UNION SELECT region FROM leases ORDER BY 1)`, nil, &list)
 	if err == nil {
-		err = decode(list, &names)
+		err = decodeJSON(list, &names)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the MAASes of the ledger: %w", err)
@@ -64,8 +64,8 @@ SELECT json_group_array(region) FROM (SELECT region FROM reservations UNION SELE
 	return names, nil
 }
 
-// entriesOf are those of one MAAS.
-func entriesOf(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
+// listRegionEntries are those of one MAAS.
+func listRegionEntries(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
 	rows, err := l.Rows(ctx)
 	if err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func entriesOf(ctx context.Context, l *Ledger, prefix string) ([]Entry, error) {
 	return all, nil
 }
 
-// Forget drops what a ledger has of a key, as it was listed. An *engine.Refusal with
+// ForgetEntry drops what a ledger has of a key, as it was listed. An *engine.Refusal with
 // ErrBusy if a run is at it, and with ErrConflict if it has changed since.
-func Forget(ctx context.Context, l *Ledger, e Entry) error {
-	if why := e.underWay(); why != "" {
+func ForgetEntry(ctx context.Context, l *Ledger, e Entry) error {
+	if why := e.busyReason(); why != "" {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("%s is not forgotten: %s", e.Row.Key, why),
 			Hint:    "Wait until that is over, and try again.", Err: engine.ErrBusy,

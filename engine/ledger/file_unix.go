@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// noFollow refuses to open a symbolic link.
-const noFollow = syscall.O_NOFOLLOW
+// noFollowFlag refuses to open a symbolic link.
+const noFollowFlag = syscall.O_NOFOLLOW
 
-// anothers tells that a file belongs to another user, who is not root.
-func anothers(info fs.FileInfo) bool {
+// isOwnedByAnotherUser tells that a file belongs to another user, who is not root.
+func isOwnedByAnotherUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0
 }
 
-// openToAll tells that every user may put files in the place of those in a folder.
-func openToAll(folder fs.FileInfo) bool {
+// isWritableByAll tells that every user may put files in the place of those in a folder.
+func isWritableByAll(folder fs.FileInfo) bool {
 	return folder.Mode().Perm()&0o002 != 0 && folder.Mode()&fs.ModeSticky == 0
 }

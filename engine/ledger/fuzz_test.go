@@ -15,7 +15,7 @@ func FuzzPlace(f *testing.F) {
 	f.Add("o/'\"", "n\x00", "h\"1", "$.x", "[", "po\"ol\\", int64(1<<62), int64(-1), int64(1<<62), int64(1<<62), int64(1<<62), int64(-1))
 	l := NewMemory(nil)
 	f.Fuzz(func(t *testing.T, key, name, host, zone, group, pool string, cores, memory, pages, disk, free, freeDisk int64) {
-		tag, err := l.Tag(t.Context())
+		tag, err := l.CurrentTag(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func FuzzPlace(f *testing.F) {
 		case row.HostKey != host:
 			t.Fatalf("host %q became %q", host, row.HostKey)
 		}
-		if err := ledgertest.Forget(t.Context(), l, engine.Key(key)); err != nil {
+		if err := ledgertest.DropRow(t.Context(), l, engine.Key(key)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Row(t.Context(), engine.Key(key)); !errors.Is(err, engine.ErrNotFound) {

@@ -46,7 +46,7 @@ func TestRestoredUnderOpenHandle(t *testing.T) {
 				if n > 0 {
 					bindNext(t, l, n)
 				}
-				tag, err := l.Tag(t.Context())
+				tag, err := l.CurrentTag(t.Context())
 				if err != nil || tag.Sequence != n {
 					t.Fatalf("%+v after %d binds, %v", tag, n, err)
 				}
@@ -55,14 +55,14 @@ func TestRestoredUnderOpenHandle(t *testing.T) {
 					saveCopy(t, l, backup)
 				}
 			}
-			putBack(t, l, backup)
+			restoreCopy(t, l, backup)
 			other := openAt(t, path)
 			for _, when := range []string{"at once", "when the sequence has caught up"} {
 				for sequence, want := range tc.serving {
-					if serves, err := l.Serves(t.Context(), inventories[sequence]); err != nil || serves != want {
+					if serves, err := l.AcceptsInventory(t.Context(), inventories[sequence]); err != nil || serves != want {
 						t.Errorf("%s\nan inventory of %d serves %s: %t, %v, want %t", tc.reason, sequence, when, serves, err, want)
 					}
-					if serves, err := other.Serves(t.Context(), inventories[sequence]); err != nil || serves {
+					if serves, err := other.AcceptsInventory(t.Context(), inventories[sequence]); err != nil || serves {
 						t.Errorf("an inventory of %d serves one who has just opened the copy: %t, %v", sequence, serves, err)
 					}
 				}
@@ -70,7 +70,7 @@ func TestRestoredUnderOpenHandle(t *testing.T) {
 					bindNext(t, other, n)
 				}
 			}
-			if _, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 100, 1)); err != nil {
+			if _, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 100, 1)); err != nil {
 				t.Errorf("A new inventory serves.\ngot %v", err)
 			}
 		})
@@ -91,8 +91,8 @@ func saveCopy(t *testing.T, l *Ledger, path string) {
 	}
 }
 
-// putBack gives a file the rows of a copy. The tag comes last, as triggers move it on.
-func putBack(t *testing.T, l *Ledger, path string) {
+// restoreCopy gives a file the rows of a copy. The tag comes last, as triggers move it on.
+func restoreCopy(t *testing.T, l *Ledger, path string) {
 	t.Helper()
 	if _, err := l.store.DB.ExecContext(t.Context(), `ATTACH ?1 AS saved`, path); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestGenerationsArePruned(t *testing.T) {
 	l := NewMemory(nil)
 	defer l.Close()
 	begun := time.Now()
-	old, err := l.Tag(t.Context())
+	old, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func TestGenerationsArePruned(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n := generations(t, l); n != 61 {
+	if n := countGenerations(t, l); n != 61 {
 		t.Errorf("%d generations after two hours, want those of the last hour", n)
 	}
-	if serves, err := l.Serves(t.Context(), old); err != nil || serves {
+	if serves, err := l.AcceptsInventory(t.Context(), old); err != nil || serves {
 		t.Errorf("an inventory of two hours ago serves: %t, %v", serves, err)
 	}
-	if _, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 1, 1)); err != nil {
+	if _, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 1, 1)); err != nil {
 		t.Errorf("A new inventory serves.\ngot %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestGenerationsDatedAhead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	for _, ahead := range []time.Duration{24 * time.Hour, 24 * time.Hour, 0, 0} {
 		now := func() time.Time { return time.Now().Add(ahead) }
-		l, err := open(t.Context(), "file:"+path+"?"+pragmas.Encode(), now, func(err error) (error, bool) { return judge(path, err) })
+		l, err := openSQLite(t.Context(), "file:"+path+"?"+pragmas.Encode(), now, func(err error) (error, bool) { return classifySQLiteError(path, err) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,14 +155,14 @@ func TestGenerationsDatedAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := generations(t, openAt(t, path)); n != 3 {
+	if n := countGenerations(t, openAt(t, path)); n != 3 {
 		t.Errorf("%d generations, want the three that ended by this clock", n)
 	}
 }
 
-func generations(t *testing.T, l *Ledger) (n int) {
+func countGenerations(t *testing.T, l *Ledger) (n int) {
 	t.Helper()
-	if err := l.store.row(t.Context(), `SELECT count(*) FROM generations`, nil, &n); err != nil {
+	if err := l.store.queryRow(t.Context(), `SELECT count(*) FROM generations`, nil, &n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -195,10 +195,10 @@ func TestUpgradeKeepsRows(t *testing.T) {
 	if diff := cmp.Diff(want, rows); diff != "" || err != nil {
 		t.Errorf("%v\n-want +got:\n%s", err, diff)
 	}
-	if serves, err := l.Serves(t.Context(), engine.Tag{Generation: "former", Sequence: 7}); err != nil || serves {
+	if serves, err := l.AcceptsInventory(t.Context(), engine.Tag{Generation: "former", Sequence: 7}); err != nil || serves {
 		t.Errorf("an inventory from before the upgrade serves: %t, %v", serves, err)
 	}
-	r := reservation(t, l, "web-3", 2, 1)
+	r := newReservation(t, l, "web-3", 2, 1)
 	if _, _, err := l.Place(t.Context(), r); err != nil || r.Inventory.Sequence != 7 {
 		t.Errorf("placed by %+v: %v", r.Inventory, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 var (
 	_ engine.Leases = (*Ledger)(nil)
-	_ lease.Table   = leases{}
+	_ lease.Table   = leaseTable{}
 )
 
 // Hold implements engine.Leases.
@@ -20,40 +20,40 @@ func (l *Ledger) Hold(ctx context.Context, key engine.Key) (release func(), err 
 	return l.store.keeper.Hold(ctx, l.LeaseTable(), key)
 }
 
-// CutOff lists the keys that begin so and whose makers died before they gave their
+// ListCutOff lists the keys that begin so and whose makers died before they gave their
 // leases back.
-func (l *Ledger) CutOff(ctx context.Context, prefix string) ([]engine.Key, error) {
-	return lease.CutOff(ctx, l.LeaseTable(), prefix)
+func (l *Ledger) ListCutOff(ctx context.Context, prefix string) ([]engine.Key, error) {
+	return lease.ListCutOff(ctx, l.LeaseTable(), prefix)
 }
 
-// Named notes that a state names what was made by a key: it is no longer cut off.
-func (l *Ledger) Named(ctx context.Context, key engine.Key) error {
-	return lease.Named(ctx, l.LeaseTable(), key)
+// ClearCutOff notes that a state names what was made by a key: it is no longer cut off.
+func (l *Ledger) ClearCutOff(ctx context.Context, key engine.Key) error {
+	return lease.ClearCutOff(ctx, l.LeaseTable(), key)
 }
 
 // LeaseTable is where the leases of this region are kept, for who judges their holders.
-func (l *Ledger) LeaseTable() lease.Table { return leases{l.store, l.region, l.now} }
+func (l *Ledger) LeaseTable() lease.Table { return leaseTable{l.store, l.region, l.now} }
 
-// leases is the table of a region.
-type leases struct {
+// leaseTable is the table of a region.
+type leaseTable struct {
 	store  *store
 	region string
 	now    func() time.Time
 }
 
-// keepsLease tells whether the lease of a key is still that which was taken by this name.
+// stillHasLease tells whether the lease of a key is still that which was taken by this name.
 // With no name, there is none to lose. As for DropLease, the region does not count.
-func keepsLease(ctx context.Context, tx transaction, key engine.Key, holder string) (kept bool, err error) {
+func stillHasLease(ctx context.Context, tx transaction, key engine.Key, holder string) (kept bool, err error) {
 	if holder == "" {
 		return true, nil
 	}
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2) AS kept`, []any{key, holder}, &kept)
+	err = tx.queryRow(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE key = ?1 AND holder = ?2) AS kept`, []any{key, holder}, &kept)
 	return kept, err
 }
 
-// lostError says that a lease was lost: it is a *engine.HeldError where another run has it.
-func (l leases) lostError(ctx context.Context, key engine.Key) error {
-	have, err := l.read(ctx, key)
+// lostLeaseError says that a lease was lost: it is a *engine.HeldError where another run has it.
+func (l leaseTable) lostLeaseError(ctx context.Context, key engine.Key) error {
+	have, err := l.readLease(ctx, key)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the lease of %s was lost: another run has made it meanwhile: %w", key, engine.ErrBusy)
@@ -63,12 +63,12 @@ func (l leases) lostError(ctx context.Context, key engine.Key) error {
 	return &engine.HeldError{Key: key, By: have.Process.String()}
 }
 
-// hold takes a lease that nobody has, or whose holder is the one who was found
+// takeLeaseSQL takes a lease that nobody has, or whose holder is the one who was found
 // dead.
 //
 //	?1 region  ?2 key  ?3 holder  ?4 session  ?5 machine  ?6 pid  ?7 started  ?8 now  ?9 dead holder
 //	?10 parent  ?11 when it was started
-const hold = `
+const takeLeaseSQL = `
 INSERT INTO leases (region, key, holder, session, machine, pid, started, parent, parent_started, beat_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?10, ?11, ?8)
 ON CONFLICT (region, key) DO UPDATE SET
@@ -78,34 +78,34 @@ ON CONFLICT (region, key) DO UPDATE SET
 WHERE leases.holder = ?9`
 
 // TakeLease implements lease.Table.
-func (l leases) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
+func (l leaseTable) TakeLease(ctx context.Context, mine lease.Lease, dead string) (lease.Lease, error) {
 	p := mine.Process
 	var found string
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
-		err := tx.exec(ctx, hold, l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted)
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, takeLeaseSQL, l.region, mine.Key, mine.Holder, mine.Session, p.Machine, p.PID, p.Started, l.now().UnixMilli(), dead, p.Parent, p.ParentStarted)
 		if err == nil {
-			err = tx.row(ctx, leasesWhere(ofKey), []any{l.region, mine.Key}, &found)
+			err = tx.queryRow(ctx, selectLeasesSQL(whereKeyIs), []any{l.region, mine.Key}, &found)
 		}
 		return err
 	})
 	if err != nil {
 		return lease.Lease{}, err
 	}
-	return l.onlyLease(mine.Key, found)
+	return l.decodeOneLease(mine.Key, found)
 }
 
-// read reads one, ErrNotFound if nobody has it.
-func (l leases) read(ctx context.Context, key engine.Key) (lease.Lease, error) {
+// readLease reads one, ErrNotFound if nobody has it.
+func (l leaseTable) readLease(ctx context.Context, key engine.Key) (lease.Lease, error) {
 	var found string
-	if err := l.store.row(ctx, leasesWhere(ofKey), []any{l.region, key}, &found); err != nil {
+	if err := l.store.queryRow(ctx, selectLeasesSQL(whereKeyIs), []any{l.region, key}, &found); err != nil {
 		return lease.Lease{}, fmt.Errorf("cannot read the lease of %s: %w", key, err)
 	}
-	return l.onlyLease(key, found)
+	return l.decodeOneLease(key, found)
 }
 
-// onlyLease is the lease that was read, ErrNotFound if nobody has it.
-func (l leases) onlyLease(key engine.Key, found string) (lease.Lease, error) {
-	have, err := l.decode(found)
+// decodeOneLease is the lease that was read, ErrNotFound if nobody has it.
+func (l leaseTable) decodeOneLease(key engine.Key, found string) (lease.Lease, error) {
+	have, err := l.decodeLeases(found)
 	switch {
 	case err != nil:
 		return lease.Lease{}, err
@@ -115,24 +115,24 @@ func (l leases) onlyLease(key engine.Key, found string) (lease.Lease, error) {
 	return have[0], nil
 }
 
-// Conditions for leasesWhere on the text ?2.
+// Conditions for selectLeasesSQL on the text ?2.
 const (
-	ofKey    = `key = ?2`
-	ofPrefix = `substr(key, 1, length(?2)) = ?2`
+	whereKeyIs        = `key = ?2`
+	whereKeyHasPrefix = `substr(key, 1, length(?2)) = ?2`
 )
 
-// leasesWhere reads the leases of the region ?1 that meet a condition, sorted by key.
-func leasesWhere(condition string) string {
+// selectLeasesSQL reads the leases of the region ?1 that meet a condition, sorted by key.
+func selectLeasesSQL(condition string) string {
 	return `
 SELECT json_group_array(json_object('Key', key, 'Holder', holder, 'BeatMS', beat_ms, 'Process',
   json_object('Machine', machine, 'PID', pid, 'Started', started, 'Parent', parent, 'ParentStarted', parent_started))) AS found
 FROM (SELECT * FROM leases WHERE region = ?1 AND ` + condition + ` ORDER BY key)`
 }
 
-// decode reads what leasesWhere found.
-func (l leases) decode(found string) ([]lease.Lease, error) {
+// decodeLeases reads what selectLeasesSQL found.
+func (l leaseTable) decodeLeases(found string) ([]lease.Lease, error) {
 	var all []lease.Lease
-	if err := decode(found, &all); err != nil {
+	if err := decodeJSON(found, &all); err != nil {
 		return nil, fmt.Errorf("the leases in the ledger make no sense: %w", err)
 	}
 	for i := range all {
@@ -143,20 +143,20 @@ func (l leases) decode(found string) ([]lease.Lease, error) {
 
 // DropLease implements lease.Table. The region does not count: that of a MAAS may have
 // got another name since.
-func (l leases) DropLease(ctx context.Context, key engine.Key, holder string) error {
+func (l leaseTable) DropLease(ctx context.Context, key engine.Key, holder string) error {
 	return l.store.exec(ctx, `DELETE FROM leases WHERE key = ?1 AND holder = ?2`, key, holder)
 }
 
 // BeatLeases implements lease.Table, for all regions.
-func (l leases) BeatLeases(ctx context.Context, session string) error {
+func (l leaseTable) BeatLeases(ctx context.Context, session string) error {
 	return l.store.exec(ctx, `UPDATE leases SET beat_ms = ?2 WHERE session = ?1`, session, l.now().UnixMilli())
 }
 
 // Leases implements lease.Table.
-func (l leases) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
+func (l leaseTable) Leases(ctx context.Context, prefix string) ([]lease.Lease, error) {
 	var found string
-	if err := l.store.row(ctx, leasesWhere(ofPrefix), []any{l.region, prefix}, &found); err != nil {
+	if err := l.store.queryRow(ctx, selectLeasesSQL(whereKeyHasPrefix), []any{l.region, prefix}, &found); err != nil {
 		return nil, fmt.Errorf("cannot read the leases: %w", err)
 	}
-	return l.decode(found)
+	return l.decodeLeases(found)
 }

@@ -19,14 +19,14 @@ import (
 
 // The times of package lease.
 const (
-	term = 30 * time.Second
-	beat = 5 * time.Second
-	look = 2 * time.Second
+	leaseTerm          = 30 * time.Second
+	heartbeatInterval  = 5 * time.Second
+	holderPollInterval = 2 * time.Second
 )
 
 // holdUntilKilled is a process that makes something.
 func holdUntilKilled(ctx context.Context, path string, key engine.Key) error {
-	l, err := Open(ctx, path)
+	l, err := OpenFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func TestLeaseOfAProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	maker := startMaker(t, path, "o/web-1")
-	l, err := Open(t.Context(), path)
+	l, err := OpenFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestLeaseOfAProcess(t *testing.T) {
 	_ = maker.Wait()
 	began := time.Now()
 	release, err := l.Hold(t.Context(), "o/web-1")
-	if took := time.Since(began); err != nil || took > term/2 {
+	if took := time.Since(began); err != nil || took > leaseTerm/2 {
 		t.Fatalf("its maker is dead: %v after %v", err, took)
 	}
 	if _, err := l.Hold(t.Context(), "o/web-1"); !errors.As(err, &held) {
@@ -120,7 +120,7 @@ func TestLeaseOfAnotherMachine(t *testing.T) {
 				if beats {
 					go func() {
 						for ctx.Err() == nil {
-							sleep(ctx, beat)
+							sleepWithContext(ctx, heartbeatInterval)
 							write(context.WithoutCancel(ctx))
 						}
 					}()
@@ -131,9 +131,9 @@ func TestLeaseOfAnotherMachine(t *testing.T) {
 				stop()
 				var held *engine.HeldError
 				switch {
-				case beats && (!errors.As(err, &held) || took > term):
+				case beats && (!errors.As(err, &held) || took > leaseTerm):
 					t.Errorf("it lives: %v after %v", err, took)
-				case !beats && (err != nil || took < term || took > term+2*look):
+				case !beats && (err != nil || took < leaseTerm || took > leaseTerm+2*holderPollInterval):
 					t.Errorf("it was silent for %v: %v", took, err)
 				case !beats:
 					release()
@@ -154,12 +154,12 @@ func TestLeaseBeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		have, err := l.LeaseTable().(leases).read(t.Context(), "o/web-1")
-		if age := time.Since(time.UnixMilli(have.BeatMS)); err != nil || age > beat {
+		have, err := l.LeaseTable().(leaseTable).readLease(t.Context(), "o/web-1")
+		if age := time.Since(time.UnixMilli(have.BeatMS)); err != nil || age > heartbeatInterval {
 			t.Errorf("the last heartbeat is %v old: %v", age, err)
 		}
 		release()
-		if _, err := l.LeaseTable().(leases).read(t.Context(), "o/web-1"); err == nil {
+		if _, err := l.LeaseTable().(leaseTable).readLease(t.Context(), "o/web-1"); err == nil {
 			t.Error("the lease is still there")
 		}
 	})

@@ -42,65 +42,65 @@ func (l *Ledger) Close() error { return l.store.DB.Close() }
 // newToken tells one call from all others.
 var newToken = rand.Text
 
-// never is the shown_from of rows that no inventory shows.
-const never = int64(^uint64(0) >> 1)
+// neverShown is the shown_from of rows that no inventory shows.
+const neverShown = int64(^uint64(0) >> 1)
 
 // Row implements engine.Ledger.
 func (l *Ledger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
-	have := lookup{}
-	if err := have.readIn(ctx, l.store, l.region, key); err != nil {
+	have := rowLookup{}
+	if err := have.readFrom(ctx, l.store, l.region, key); err != nil {
 		return engine.Row{}, fmt.Errorf("cannot read the ledger row of %s: %w", key, err)
 	}
-	return found(ctx, l, key, have)
+	return finishLookup(ctx, l, key, have)
 }
 
-// lookup is a row that was looked for.
-type lookup struct {
-	scan
+// rowLookup is a row that was looked for.
+type rowLookup struct {
+	scannedRow
 
-	isNone bool // there is no such row
+	isMissing bool // there is no such row
 }
 
-// readIn looks for the row of a key, by itself or in a transaction.
-func (have *lookup) readIn(ctx context.Context, from reader, region string, key engine.Key) error {
-	*have = lookup{}
-	err := from.row(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.targets()...)
-	have.isNone = errors.Is(err, sql.ErrNoRows)
-	if have.isNone {
+// readFrom looks for the row of a key, by itself or in a transaction.
+func (have *rowLookup) readFrom(ctx context.Context, from reader, region string, key engine.Key) error {
+	*have = rowLookup{}
+	err := from.queryRow(ctx, `SELECT `+rowColumns+` FROM reservations WHERE region = ?1 AND key = ?2`, []any{region, key}, have.scanTargets()...)
+	have.isMissing = errors.Is(err, sql.ErrNoRows)
+	if have.isMissing {
 		return nil
 	}
 	return err
 }
 
-// found is the row of a key that was looked for, ErrNotFound if there is none.
-func found(ctx context.Context, l *Ledger, key engine.Key, have lookup) (engine.Row, error) {
-	if have.isNone {
+// finishLookup is the row of a key that was looked for, ErrNotFound if there is none.
+func finishLookup(ctx context.Context, l *Ledger, key engine.Key, have rowLookup) (engine.Row, error) {
+	if have.isMissing {
 		return engine.Row{}, fmt.Errorf("no ledger row for %s: %w", key, engine.ErrNotFound)
 	}
-	row, err := have.done()
-	if err == nil && isAhead(row, l.now()) {
-		row.Since, err = l.redate(ctx)
+	row, err := have.decodeRow()
+	if err == nil && isDatedAhead(row, l.now()) {
+		row.Since, err = l.redateRowsAhead(ctx)
 	}
-	row.Age = age(row, l.now())
+	row.Age = rowAge(row, l.now())
 	return row, err
 }
 
-// age is how long ago a row was dated.
-func age(row engine.Row, now time.Time) time.Duration { return max(0, now.Sub(row.Since)) }
+// rowAge is how long ago a row was dated.
+func rowAge(row engine.Row, now time.Time) time.Duration { return max(0, now.Sub(row.Since)) }
 
 // clockSlack is how far ahead of now a row may be dated: clocks are adjusted by
 // less than that all the time.
 const clockSlack = 10 * time.Second
 
-// isAhead tells that a row was dated by a clock that has been put back since.
-func isAhead(row engine.Row, now time.Time) bool {
+// isDatedAhead tells that a row was dated by a clock that has been put back since.
+func isDatedAhead(row engine.Row, now time.Time) bool {
 	return row.State != engine.RowBound && row.Since.After(now.Add(clockSlack))
 }
 
-// redate takes it that what is dated ahead begins now, and returns that moment.
+// redateRowsAhead takes it that what is dated ahead begins now, and returns that moment.
 // Nothing else would ever end the wait for it: e.g. a row that was dated a day
 // ahead would be young for a day.
-func (l *Ledger) redate(ctx context.Context) (time.Time, error) {
+func (l *Ledger) redateRowsAhead(ctx context.Context) (time.Time, error) {
 	now := l.now().UnixMilli()
 	err := l.store.exec(ctx, `
 UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND since_ms > ?3`,
@@ -111,34 +111,34 @@ UPDATE reservations SET since_ms = ?2 WHERE region = ?1 AND state <> 'bound' AND
 	return time.UnixMilli(now).UTC(), nil
 }
 
-// list reads rows, mends their dates and says how old they are.
-func (l *Ledger) list(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
-	rows, err := l.store.rows(ctx, query, args...)
+// listRows reads rows, mends their dates and says how old they are.
+func (l *Ledger) listRows(ctx context.Context, query string, args ...any) ([]engine.Row, error) {
+	rows, err := l.store.queryLedgerRows(ctx, query, args...)
 	now := l.now()
-	if err == nil && slices.ContainsFunc(rows, func(row engine.Row) bool { return isAhead(row, now) }) {
-		now, err = l.redate(ctx)
+	if err == nil && slices.ContainsFunc(rows, func(row engine.Row) bool { return isDatedAhead(row, now) }) {
+		now, err = l.redateRowsAhead(ctx)
 	}
 	for n := range rows {
-		if isAhead(rows[n], now) {
+		if isDatedAhead(rows[n], now) {
 			rows[n].Since = now
 		}
-		rows[n].Age = age(rows[n], now)
+		rows[n].Age = rowAge(rows[n], now)
 	}
 	return rows, err
 }
 
 // Renew implements engine.Ledger.
 func (l *Ledger) Renew(ctx context.Context, row engine.Row) error {
-	return RenewAs(ctx, l, l.store.keeper.Holder(row.Key), row)
+	return RenewAsHolder(ctx, l, l.store.keeper.Holder(row.Key), row)
 }
 
-// RenewAs does what Renew does, for a run that took the lease of the row's key by this name;
+// RenewAsHolder does what Renew does, for a run that took the lease of the row's key by this name;
 // empty: it took none. A run that lost its lease renews nothing. For example, A reserves
 // room and stands still, and B takes its lease: A must not compose beside B.
-func RenewAs(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
+func RenewAsHolder(ctx context.Context, l *Ledger, holder string, row engine.Row) error {
 	since := max(l.now().UnixMilli(), row.Since.UnixMilli()+1) // later than it was, so that a write shows
-	have, kept := lookup{}, false
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
+	have, kept := rowLookup{}, false
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
 		err := tx.exec(ctx, `
 UPDATE reservations SET since_ms = ?4
 WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token = ?5
@@ -146,10 +146,10 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
   AND (?6 = '' OR EXISTS (SELECT 1 FROM leases WHERE key = ?2 AND holder = ?6))`,
 			l.region, row.Key, row.Attempt, since, row.Token, holder)
 		if err == nil {
-			kept, err = keepsLease(ctx, tx, row.Key, holder)
+			kept, err = stillHasLease(ctx, tx, row.Key, holder)
 		}
 		if err == nil {
-			err = have.readIn(ctx, tx, l.region, row.Key)
+			err = have.readFrom(ctx, tx, l.region, row.Key)
 		}
 		return err
 	})
@@ -157,9 +157,9 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 		return fmt.Errorf("cannot renew the reservation of %s: %w", row.Name, err)
 	}
 	if !kept {
-		return (leases{l.store, l.region, l.now}).lostError(ctx, row.Key)
+		return (leaseTable{l.store, l.region, l.now}).lostLeaseError(ctx, row.Key)
 	}
-	now, err := found(ctx, l, row.Key, have)
+	now, err := finishLookup(ctx, l, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("the reservation of %s was dropped before it was used: %w", row.Name, engine.ErrBusy)
@@ -168,17 +168,17 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = 'pending' AND token 
 	case now.Token != row.Token || now.Attempt != row.Attempt || now.State != engine.RowPending:
 		return fmt.Errorf("the reservation of %s is another one by now: %w", row.Name, engine.ErrBusy)
 	case now.Since.UnixMilli() < since: // nothing was written
-		return closedError(row.Name)
+		return hostClosedError(row.Name)
 	}
 	return nil
 }
 
-// closedError says why nothing may be made on a host for now.
-func closedError(name string) error {
+// hostClosedError says why nothing may be made on a host for now.
+func hostClosedError(name string) error {
 	return fmt.Errorf("the VM host for %s is being removed or changed: %w", name, engine.ErrBusy)
 }
 
-const bind = `
+const bindSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?15, ?9, ?10, ?11, 'bound', ?12, ?13, ?14, (SELECT sequence + 1 FROM tag))
@@ -198,20 +198,20 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	if err := checkNeed(row.Need); err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}
-	have := lookup{}
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
-		err := tx.exec(ctx, bind, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
-			row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
+	have := rowLookup{}
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
+		err := tx.exec(ctx, bindSQL, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
+			row.Need.Cores, row.Need.MemoryMiB, encodePools(row.Need.DiskBytes), max(1, row.Attempt), encodeList(row.Excluded),
 			row.SystemID, l.now().UnixMilli(), newToken(), row.Need.HugePagesMiB)
 		if err == nil {
-			err = have.readIn(ctx, tx, l.region, row.Key)
+			err = have.readFrom(ctx, tx, l.region, row.Key)
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("cannot bind %s: %w", row.Key, err)
 	}
-	bound, err := found(ctx, l, row.Key, have)
+	bound, err := finishLookup(ctx, l, row.Key, have)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return fmt.Errorf("%s was forgotten while it was bound: %w", row.Name, engine.ErrBusy)
@@ -223,11 +223,11 @@ func (l *Ledger) Bind(ctx context.Context, row engine.Row) error {
 	return nil
 }
 
-// Leaving implements engine.Ledger.
-func (l *Ledger) Leaving(ctx context.Context, key engine.Key) error {
+// MarkLeaving implements engine.Ledger.
+func (l *Ledger) MarkLeaving(ctx context.Context, key engine.Key) error {
 	err := l.store.exec(ctx, `
 UPDATE reservations SET state = 'leaving', shown_from = ?3, since_ms = CASE system_id WHEN '' THEN since_ms ELSE ?4 END
-WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, never, l.now().UnixMilli())
+WHERE region = ?1 AND key = ?2 AND state <> 'leaving'`, l.region, key, neverShown, l.now().UnixMilli())
 	if err != nil {
 		return fmt.Errorf("cannot mark %s as leaving: %w", key, err)
 	}
@@ -249,11 +249,11 @@ WHERE region = ?1 AND key = ?2 AND attempt = ?3 AND state = ?4 AND system_id = ?
 	return nil
 }
 
-// Pending implements engine.Ledger. The rows are sorted by key.
-func (l *Ledger) Pending(ctx context.Context) ([]engine.Row, error) {
+// PendingRows implements engine.Ledger. The rows are sorted by key.
+func (l *Ledger) PendingRows(ctx context.Context) ([]engine.Row, error) {
 	// What has no system id is pending or leaving, which the index finds.
-	rows, err := l.list(ctx, `
-SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND system_id = '' ORDER BY key`, l.region, never)
+	rows, err := l.listRows(ctx, `
+SELECT `+rowColumns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND system_id = '' ORDER BY key`, l.region, neverShown)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list what is pending: %w", err)
 	}
@@ -263,7 +263,7 @@ SELECT `+columns+` FROM reservations WHERE region = ?1 AND shown_from = ?2 AND s
 // Rows lists all rows of the region, sorted by key: what is reserved, known or
 // leaving.
 func (l *Ledger) Rows(ctx context.Context) ([]engine.Row, error) {
-	rows, err := l.list(ctx, `SELECT `+columns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
+	rows, err := l.listRows(ctx, `SELECT `+rowColumns+` FROM reservations WHERE region = ?1 ORDER BY key`, l.region)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the ledger: %w", err)
 	}

@@ -58,7 +58,7 @@ func fileStore(t *testing.T) ledgertest.Store {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, path, content)
+			mustWriteFile(t, path, content)
 		}
 	}
 	return ledgertest.Store{Open: open, Save: save}
@@ -66,7 +66,7 @@ func fileStore(t *testing.T) ledgertest.Store {
 
 func openAt(t testing.TB, path string) *Ledger {
 	t.Helper()
-	l, err := Open(t.Context(), path)
+	l, err := OpenFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +78,10 @@ func openAt(t testing.TB, path string) *Ledger {
 	return l
 }
 
-// reservation asks for one of the hosts, each of which has so many cores.
-func reservation(t testing.TB, l *Ledger, key engine.Key, cores int64, hosts ...int) engine.Reservation {
+// newReservation asks for one of the hosts, each of which has so many cores.
+func newReservation(t testing.TB, l *Ledger, key engine.Key, cores int64, hosts ...int) engine.Reservation {
 	t.Helper()
-	tag, err := l.Tag(t.Context())
+	tag, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestVirtualTime(t *testing.T) {
 		done := make(chan error)
 		go func() {
 			time.Sleep(time.Hour)
-			_, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 1, 1))
+			_, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 1, 1))
 			done <- err
 		}()
 		if err := <-done; err != nil {
@@ -116,7 +116,7 @@ func TestVirtualTime(t *testing.T) {
 			t.Errorf("placed at %s, want %s, %v", row.Since, want, err)
 		}
 		time.Sleep(time.Minute)
-		if rows, err := l.Pending(t.Context()); err != nil || len(rows) != 1 || rows[0].Age != time.Minute {
+		if rows, err := l.PendingRows(t.Context()); err != nil || len(rows) != 1 || rows[0].Age != time.Minute {
 			t.Errorf("a minute later the rows are %+v, %v", rows, err)
 		}
 	})

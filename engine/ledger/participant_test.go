@@ -25,37 +25,37 @@ type participant struct {
 	inventory engine.Reservation // Candidates and Inventory of it
 }
 
-func takePart(path, region, name string) error {
+func runParticipant(path, region, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	l, err := Open(ctx, path)
+	l, err := OpenFile(ctx, path)
 	if err != nil {
 		return err
 	}
 	p := &participant{ledger: l, region: region}
-	if err := p.look(ctx); err != nil {
+	if err := p.readInventory(ctx); err != nil {
 		return err
 	}
 	errs := make([]error, creators)
 	var wg sync.WaitGroup
 	for n := range creators {
-		wg.Go(func() { errs[n] = p.live(ctx, engine.Key(fmt.Sprintf("%s-%d", name, n))) })
+		wg.Go(func() { errs[n] = p.replaceVMs(ctx, engine.Key(fmt.Sprintf("%s-%d", name, n))) })
 	}
 	wg.Wait()
 	return errors.Join(append(errs, l.Close())...)
 }
 
-// live creates a VM, and replaces it some times. It looks before each step, so
+// replaceVMs creates a VM, and replaces it some times. It looks before each step, so
 // that it goes on where a process died that did this before.
-func (p *participant) live(ctx context.Context, key engine.Key) error {
+func (p *participant) replaceVMs(ctx context.Context, key engine.Key) error {
 	for {
-		if done, err := p.step(ctx, key); done || err != nil {
+		if done, err := p.advanceVM(ctx, key); done || err != nil {
 			return err
 		}
 	}
 }
 
-func (p *participant) step(ctx context.Context, key engine.Key) (done bool, err error) {
+func (p *participant) advanceVM(ctx context.Context, key engine.Key) (done bool, err error) {
 	row, err := p.ledger.Row(ctx, key)
 	if errors.Is(err, engine.ErrNotFound) {
 		return false, p.place(ctx, key)
@@ -63,7 +63,7 @@ func (p *participant) step(ctx context.Context, key engine.Key) (done bool, err 
 	if err != nil {
 		return false, err
 	}
-	var seen vm
+	var seen vmReply
 	if err := p.get(ctx, "/vm?key="+url.QueryEscape(string(key)), &seen); err != nil {
 		return false, err
 	}
@@ -77,11 +77,11 @@ func (p *participant) step(ctx context.Context, key engine.Key) (done bool, err 
 		if seen.Made > replacements {
 			return true, nil
 		}
-		return false, p.ledger.Leaving(ctx, key)
+		return false, p.ledger.MarkLeaving(ctx, key)
 	case seen.There:
 		return false, p.post(ctx, "/remove", row)
 	}
-	return false, ledgertest.Forget(ctx, p.ledger, key)
+	return false, ledgertest.DropRow(ctx, p.ledger, key)
 }
 
 // place waits until there is room.
@@ -97,7 +97,7 @@ func (p *participant) place(ctx context.Context, key engine.Key) error {
 		case err == nil && !fresh:
 			return fmt.Errorf("%s was there already: %+v", key, row)
 		case isFull && full.Type == engine.InsufficientResources, errors.Is(err, engine.ErrBusy):
-			if err := p.look(ctx); err != nil {
+			if err := p.readInventory(ctx); err != nil {
 				return err
 			}
 		default:
@@ -106,8 +106,8 @@ func (p *participant) place(ctx context.Context, key engine.Key) error {
 	}
 }
 
-func (p *participant) look(ctx context.Context) error {
-	tag, err := p.ledger.Tag(ctx)
+func (p *participant) readInventory(ctx context.Context) error {
+	tag, err := p.ledger.CurrentTag(ctx)
 	if err != nil {
 		return err
 	}

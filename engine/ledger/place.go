@@ -15,13 +15,13 @@ import (
 //	?1 region  ?2 key  ?3 name  ?4 host  ?5 zone  ?6 group  ?7 cores  ?8 MiB  ?9 MiB of huge pages  ?10 disks
 //	?11 attempt  ?12 excluded hosts  ?13 milliseconds  ?14 token  ?15 never
 const (
-	place = `
+	placeSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'pending', '', ?13, ?14, ?15)
 ON CONFLICT (region, key) DO NOTHING`
 
-	move = `
+	moveSQL = `
 UPDATE reservations SET host_key = ?4, zone = ?5, peer_group = ?6,
   cores = ?7, memory_mib = ?8, huge_pages_mib = ?9, disks = ?10, attempt = ?11,
   excluded = ?12, state = 'pending', system_id = '', since_ms = ?13, token = ?14, shown_from = ?15
@@ -30,110 +30,110 @@ WHERE region = ?1 AND key = ?2`
 
 // Place implements engine.Ledger.
 func (l *Ledger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
-	return l.PlaceOnce(ctx, newToken(), r)
+	return l.PlaceWithToken(ctx, newToken(), r)
 }
 
-// PlaceOnce does what Place does, for a call that may be sent several times: fresh is
+// PlaceWithToken does what Place does, for a call that may be sent several times: fresh is
 // true for all sendings of the call that made the row. The token is of that call alone.
-func (l *Ledger) PlaceOnce(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
-	if err := check(r); err != nil {
+func (l *Ledger) PlaceWithToken(ctx context.Context, token string, r engine.Reservation) (engine.Row, bool, error) {
+	if err := checkReservation(r); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
 	}
-	have := lookup{}
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
-		have = lookup{}
-		t, err := takenFor(ctx, tx, l, r)
+	have := rowLookup{}
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
+		have = rowLookup{}
+		t, err := cachedOrReadOccupancy(ctx, tx, l, r)
 		if err != nil {
 			return err
 		}
-		host, fresh := t.Choose(r, r.Exclude)
+		host, fresh := t.ChooseHost(r, r.Exclude)
 		if fresh {
-			have.scan = pendingRow(l, r, host, 1, r.Exclude, token)
-			fresh, err = tx.insert(ctx, place, takeArgs(l, have.scan)...)
+			have.scannedRow = newPendingRow(l, r, host, 1, r.Exclude, token)
+			fresh, err = tx.insert(ctx, placeSQL, reservationArgs(l, have.scannedRow)...)
 		}
 		switch {
 		case err != nil:
 			return err
 		case fresh:
-			t.Add(r, host)
+			t.AddPlaced(r, host)
 		default:
-			err = have.readIn(ctx, tx, l.region, r.Key)
+			err = have.readFrom(ctx, tx, l.region, r.Key)
 		}
-		tx.keepTaken(t) // nothing else has changed
+		tx.cacheOccupancy(t) // nothing else has changed
 		return err
 	})
 	switch {
 	case err != nil:
 		return engine.Row{}, false, fmt.Errorf("cannot reserve room for %s: %w", r.Name, err)
-	case have.isNone:
-		return engine.Row{}, false, l.refusal(ctx, r, r.Exclude)
+	case have.isMissing:
+		return engine.Row{}, false, l.notPlacedError(ctx, r, r.Exclude)
 	}
-	row, err := found(ctx, l, r.Key, have)
+	row, err := finishLookup(ctx, l, r.Key, have)
 	return row, err == nil && row.Token == token, err
 }
 
 // Move implements engine.Ledger.
 func (l *Ledger) Move(ctx context.Context, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	return l.MoveOnce(ctx, newToken(), attempt, r)
+	return l.MoveWithToken(ctx, newToken(), attempt, r)
 }
 
-// MoveOnce does what Move does, for a call that may be sent several times, as PlaceOnce.
-func (l *Ledger) MoveOnce(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
-	if err := check(r); err != nil {
+// MoveWithToken does what Move does, for a call that may be sent several times, as PlaceWithToken.
+func (l *Ledger) MoveWithToken(ctx context.Context, token string, attempt int, r engine.Reservation) (engine.Row, bool, error) {
+	if err := checkReservation(r); err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	}
-	have := lookup{}
-	err := l.store.do(ctx, func(ctx context.Context, tx transaction) error {
-		if err := have.readIn(ctx, tx, l.region, r.Key); err != nil || have.isNone || have.row.Attempt >= attempt || have.row.State == engine.RowLeaving {
+	have := rowLookup{}
+	err := l.store.runTransaction(ctx, func(ctx context.Context, tx transaction) error {
+		if err := have.readFrom(ctx, tx, l.region, r.Key); err != nil || have.isMissing || have.row.Attempt >= attempt || have.row.State == engine.RowLeaving {
 			return err
 		}
-		row, err := have.done()
+		row, err := have.decodeRow()
 		if err != nil {
 			return &contentError{err}
 		}
-		t, err := readTaken(ctx, tx, l, r, r.Key)
+		t, err := readOccupancy(ctx, tx, l, r, r.Key)
 		if err != nil {
 			return err
 		}
 		excluded := slices.Concat(r.Exclude, row.Excluded)
-		if host, ok := t.Choose(r, excluded); ok {
-			have.scan = pendingRow(l, r, host, attempt, excluded, token)
+		if host, ok := t.ChooseHost(r, excluded); ok {
+			have.scannedRow = newPendingRow(l, r, host, attempt, excluded, token)
 			have.row.Name = row.Name // which stays
-			err = tx.exec(ctx, move, takeArgs(l, have.scan)...)
+			err = tx.exec(ctx, moveSQL, reservationArgs(l, have.scannedRow)...)
 		}
 		return err
 	})
 	if err != nil {
 		return engine.Row{}, false, fmt.Errorf("cannot move the reservation of %s: %w", r.Name, err)
 	}
-	row, err := found(ctx, l, r.Key, have)
+	row, err := finishLookup(ctx, l, r.Key, have)
 	switch {
 	case err != nil:
 		return engine.Row{}, false, err
 	case row.State == engine.RowLeaving:
 		return engine.Row{}, false, fmt.Errorf("%s is being deleted: %w", r.Name, engine.ErrBusy)
 	case row.Attempt < attempt:
-		return engine.Row{}, false, l.refusal(ctx, r, slices.Concat(r.Exclude, row.Excluded))
+		return engine.Row{}, false, l.notPlacedError(ctx, r, slices.Concat(r.Exclude, row.Excluded))
 	}
 	return row, row.Token == token, nil
 }
 
-// takenFor reads what is taken, for a reservation, unless the transaction has it.
-func takenFor(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation) (*room.Taken, error) {
-	if t := tx.keptTaken(); t != nil && t.IsFor(l.region, r) {
+// cachedOrReadOccupancy reads what is taken, for a reservation, unless the transaction has it.
+func cachedOrReadOccupancy(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation) (*room.Occupancy, error) {
+	if t := tx.cachedOccupancy(); t != nil && t.IsCompleteFor(l.region, r) {
 		return t, nil
 	}
-	return readTaken(ctx, tx, l, r, "")
+	return readOccupancy(ctx, tx, l, r, "")
 }
 
-// readTaken reads it for a reservation. The row of one key does not count.
+// readOccupancy reads it for a reservation. The row of one key does not count.
 //
 //	?1 region  ?2 the key  ?3 to ?5 the inventory's generation and sequence, the generation of this handle  ?6 group
-func readTaken(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation, except engine.Key) (*room.Taken, error) {
-	t := &room.Taken{Region: l.region, Inventory: r.Inventory, Group: r.Group}
+func readOccupancy(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation, except engine.Key) (*room.Occupancy, error) {
+	t := &room.Occupancy{Region: l.region, Inventory: r.Inventory, Group: r.Group}
 	var closed, unseen, peers string
-	err := tx.row(ctx, `
-SELECT floor, (`+newest+`),
+	err := tx.queryRow(ctx, `
+SELECT floor, (`+newestServingSQL+`),
   (SELECT json_group_array(host_key) FROM closed_hosts WHERE region = ?1),
   (SELECT json_group_array(json_object('Host', host_key, 'VMs', vms, 'Cores', cores, 'MemoryMiB', memory_mib, 'HugePagesMiB', huge_pages_mib,
       'Disks', json(disks), 'ShownFrom', shown_from))
@@ -143,19 +143,19 @@ SELECT floor, (`+newest+`),
    FROM (SELECT host_key, zone, count(*) AS vms FROM reservations
      WHERE region = ?1 AND peer_group = ?6 AND peer_group <> '' AND state <> 'leaving' AND key <> ?2 GROUP BY host_key, zone))
 FROM tag`,
-		[]any{l.region, except, r.Inventory.Generation, r.Inventory.Sequence, l.store.opened, r.Group},
-		&t.Serves.From, &t.Serves.To, &closed, &unseen, &peers)
+		[]any{l.region, except, r.Inventory.Generation, r.Inventory.Sequence, l.store.openedGeneration, r.Group},
+		&t.ServingSequences.From, &t.ServingSequences.To, &closed, &unseen, &peers)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(decode(closed, &t.Closed), decode(unseen, &t.Unseen), decode(peers, &t.Peers)); err != nil {
+	if err := errors.Join(decodeJSON(closed, &t.ClosedHosts), decodeJSON(unseen, &t.UnshownLoads), decodeJSON(peers, &t.Peers)); err != nil {
 		return nil, &contentError{fmt.Errorf("what the ledger has makes no sense: %w", err)}
 	}
 	return t, nil
 }
 
-// pendingRow is the row of a VM that is to be made on a host.
-func pendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scan {
+// newPendingRow is the row of a VM that is to be made on a host.
+func newPendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attempt int, excluded []string, token string) scannedRow {
 	need := r.Need
 	need.DiskBytes = nil // they are those on the host
 	row := engine.Row{
@@ -163,41 +163,41 @@ func pendingRow(l *Ledger, r engine.Reservation, host engine.Candidate, attempt 
 		Need: need, Attempt: attempt, State: engine.RowPending, Token: token,
 	}
 	excluded = slices.Compact(slices.Sorted(slices.Values(excluded)))
-	return scan{row: row, disks: object(room.OnHost(r.Need, host)), excluded: list(excluded), sinceMS: l.now().UnixMilli()}
+	return scannedRow{row: row, disks: encodePools(room.DisksOnHost(r.Need, host)), excluded: encodeList(excluded), sinceMS: l.now().UnixMilli()}
 }
 
-// takeArgs are the parameters of place and move.
-func takeArgs(l *Ledger, s scan) []any {
+// reservationArgs are the parameters of place and move.
+func reservationArgs(l *Ledger, s scannedRow) []any {
 	r := s.row
 	return []any{
 		l.region, r.Key, r.Name, r.HostKey, r.Zone, r.Group, r.Need.Cores, r.Need.MemoryMiB, r.Need.HugePagesMiB, s.disks,
-		r.Attempt, s.excluded, s.sinceMS, r.Token, never,
+		r.Attempt, s.excluded, s.sinceMS, r.Token, neverShown,
 	}
 }
 
 // The most that one VM may need. Sums of many rows stay far from the end of an int64.
 const (
-	mostUnits = 1 << 40 // cores, or MiB
-	mostBytes = 1 << 50
+	maxNeedUnits = 1 << 40 // cores, or MiB
+	maxNeedBytes = 1 << 50
 )
 
 // checkNeed refuses what no VM can need.
 func checkNeed(n engine.Need) error {
 	for _, units := range []int64{n.Cores, n.MemoryMiB, n.HugePagesMiB} {
-		if units < 0 || units > mostUnits {
+		if units < 0 || units > maxNeedUnits {
 			return fmt.Errorf("a VM needs no %d cores, %d MiB and %d MiB of huge pages: %w",
 				n.Cores, n.MemoryMiB, n.HugePagesMiB, engine.ErrInvalid)
 		}
 	}
 	for pool, bytes := range n.DiskBytes {
-		if bytes < 0 || bytes > mostBytes {
+		if bytes < 0 || bytes > maxNeedBytes {
 			return fmt.Errorf("a VM needs no %d bytes of storage pool %q: %w", bytes, pool, engine.ErrInvalid)
 		}
 	}
 	return nil
 }
 
-func check(r engine.Reservation) error {
+func checkReservation(r engine.Reservation) error {
 	if err := checkNeed(r.Need); err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func check(r engine.Reservation) error {
 	return nil
 }
 
-// refusal says why no candidate was taken.
-func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []string) error {
-	serves, belowFloor, err := l.store.judgeInventory(ctx, l.now, r.Inventory)
+// notPlacedError says why no candidate was taken.
+func (l *Ledger) notPlacedError(ctx context.Context, r engine.Reservation, excluded []string) error {
+	serves, belowFloor, err := l.store.compareInventory(ctx, l.now, r.Inventory)
 	switch {
 	case err != nil:
 		return err
@@ -221,13 +221,13 @@ func (l *Ledger) refusal(ctx context.Context, r engine.Reservation, excluded []s
 	left := slices.DeleteFunc(slices.Clone(r.Candidates), func(c engine.Candidate) bool {
 		return slices.Contains(excluded, c.HostKey)
 	})
-	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !room.Fits(r.Need, room.OnHost(r.Need, c), c.Free) })
-	closed, err := closedHosts(ctx, l)
+	roomy := slices.DeleteFunc(slices.Clone(left), func(c engine.Candidate) bool { return !room.FitsFreeRoom(r.Need, room.DisksOnHost(r.Need, c), c.Free) })
+	closed, err := listClosedHosts(ctx, l)
 	switch {
 	case err != nil:
 		return err
 	case len(roomy) > 0 && !slices.ContainsFunc(roomy, func(c engine.Candidate) bool { return !slices.Contains(closed, c.HostKey) }):
-		return closedError(r.Name)
+		return hostClosedError(r.Name)
 	case len(roomy) > 0:
 		return fmt.Errorf("the room that %s needs is taken by VMs that are being made or deleted: %w", r.Name, engine.ErrBusy)
 	}

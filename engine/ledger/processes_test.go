@@ -34,10 +34,10 @@ const (
 )
 
 const (
-	processes    = 8
-	creators     = 4 // in each process
-	replacements = 3 // of each creator's VM
-	deaths       = 5 // of each process
+	processes       = 8
+	creators        = 4 // in each process
+	replacements    = 3 // of each creator's FindVM
+	killsPerProcess = 5 // of each process
 )
 
 func TestMain(m *testing.M) {
@@ -47,13 +47,13 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "create":
-		err = takePart(path, os.Getenv(envRegion), name)
+		err = runParticipant(path, os.Getenv(envRegion), name)
 	case "hold":
 		err = holdUntilKilled(ctx, path, engine.Key(name))
 	case "bench":
 		var vms int
 		if vms, err = strconv.Atoi(os.Getenv(envCount)); err == nil {
-			err = benchElsewhere(ctx, path, name, vms)
+			err = runBenchProcess(ctx, path, name, vms)
 		}
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestProcesses lets eight processes create and replace VMs with one ledger
+// TestProcesses lets eight processes create and replace CountByHost with one ledger
 // file, which they also make, on hosts that fit exactly and in a region that
 // over-commits when asked to.
 func TestProcesses(t *testing.T) {
@@ -72,7 +72,7 @@ func TestProcesses(t *testing.T) {
 		deaths int
 	}{
 		"Alive":  {"Processes share a ledger.", 0},
-		"Killed": {"A process may die at any moment, and the next one goes on.", deaths},
+		"Killed": {"A process may die at any moment, and the next one goes on.", killsPerProcess},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestProcesses(t *testing.T) {
 			var wg sync.WaitGroup
 			began := time.Now()
 			for n := range processes {
-				wg.Go(func() { killed.Add(lives(t, region, path, fmt.Sprint("p", n), tc.deaths)) })
+				wg.Go(func() { killed.Add(runUntilDone(t, region, path, fmt.Sprint("p", n), tc.deaths)) })
 			}
 			wg.Wait()
 			took := time.Since(began)
@@ -100,7 +100,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// exactRegion has room for one VM of each creator, and no more.
+// exactRegion has room for one FindVM of each creator, and no more.
 func exactRegion() *ledgertest.Region {
 	region := &ledgertest.Region{}
 	const hosts = 4
@@ -113,15 +113,15 @@ func exactRegion() *ledgertest.Region {
 	return region
 }
 
-// lives runs a process until it has done its work, and kills it so many times
+// runUntilDone runs a process until it has done its work, and kills it so many times
 // before, at random moments. It returns how often it died.
-func lives(t *testing.T, region *ledgertest.Region, path, name string, deaths int) (died int64) {
+func runUntilDone(t *testing.T, region *ledgertest.Region, path, name string, deaths int) (died int64) {
 	for n := 0; !t.Failed(); n++ {
 		after := time.Hour
 		if n < deaths {
 			after = rand.N(400 * time.Millisecond)
 		}
-		if life(t, region, path, name, after) {
+		if runUntilKilled(t, region, path, name, after) {
 			break
 		}
 		died++
@@ -129,11 +129,11 @@ func lives(t *testing.T, region *ledgertest.Region, path, name string, deaths in
 	return died
 }
 
-// life runs a process, kills it after some time, and reports whether it had
+// runUntilKilled runs a process, kills it after some time, and reports whether it had
 // done its work by then. MAAS finishes what a process asked for that is dead,
 // and the next one waits for that: the server has no call left at the end.
-func life(t *testing.T, region *ledgertest.Region, path, name string, after time.Duration) (done bool) {
-	server := httptest.NewServer(serve(region))
+func runUntilKilled(t *testing.T, region *ledgertest.Region, path, name string, after time.Duration) (done bool) {
+	server := httptest.NewServer(newRegionHandler(region))
 	defer server.Close()
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), envRole+"=create", envPath+"="+path, envRegion+"="+server.URL, envName+"="+name)
@@ -155,14 +155,14 @@ func life(t *testing.T, region *ledgertest.Region, path, name string, after time
 	return err == nil
 }
 
-// wantSettled wants all VMs to be there, each made as often as it was to be,
+// wantSettled wants all CountByHost to be there, each made as often as it was to be,
 // and no reservation left over.
 func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
 	t.Helper()
 	for _, over := range region.OverCommits() {
 		t.Error(over)
 	}
-	if diff := cmp.Diff(map[string]int{"h1": 8, "h2": 8, "h3": 8, "h4": 8}, region.VMs()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"h1": 8, "h2": 8, "h3": 8, "h4": 8}, region.CountByHost()); diff != "" {
 		t.Errorf("VMs by host, -want +got:\n%s", diff)
 	}
 	rows, err := openAt(t, path).Rows(t.Context())
@@ -170,21 +170,21 @@ func wantSettled(t *testing.T, region *ledgertest.Region, path string) {
 		t.Errorf("%d rows, want %d, %v", len(rows), processes*creators, err)
 	}
 	for _, row := range rows {
-		if n := region.Made(row.Key); n != replacements+1 || row.State != engine.RowBound {
+		if n := region.CountComposes(row.Key); n != replacements+1 || row.State != engine.RowBound {
 			t.Errorf("%s was made %d times, want %d: %+v", row.Key, n, replacements+1, row)
 		}
 	}
 }
 
-// serve is the region for other processes. Its composes and removals take a
+// newRegionHandler is the region for other processes. Its composes and removals take a
 // moment, as long as some writes to the ledger.
-func serve(region *ledgertest.Region) http.Handler {
+func newRegionHandler(region *ledgertest.Region) http.Handler {
 	const moment = 5 * time.Millisecond
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, _ *http.Request) {
 		var hosts []engine.Candidate
 		for n := range region.Hosts {
-			hosts = append(hosts, region.Inventory(n))
+			hosts = append(hosts, region.ReadHost(n))
 		}
 		if err := json.NewEncoder(w).Encode(hosts); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -192,8 +192,8 @@ func serve(region *ledgertest.Region) http.Handler {
 	})
 	mux.HandleFunc("GET /vm", func(w http.ResponseWriter, r *http.Request) {
 		key := engine.Key(r.URL.Query().Get("key"))
-		_, _, there := region.VM(key)
-		if err := json.NewEncoder(w).Encode(vm{there, region.Made(key)}); err != nil {
+		_, _, there := region.FindVM(key)
+		if err := json.NewEncoder(w).Encode(vmReply{there, region.CountComposes(key)}); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
@@ -208,20 +208,20 @@ func serve(region *ledgertest.Region) http.Handler {
 		}
 	}
 	mux.HandleFunc("POST /compose", row(func(r engine.Row) {
-		region.Compose(r)
+		region.BeginCompose(r)
 		time.Sleep(moment)
-		region.Composed(r.Key)
+		region.FinishCompose(r.Key)
 	}))
 	mux.HandleFunc("POST /remove", row(func(r engine.Row) {
-		region.Removing(r.Key)
+		region.BeginRemoval(r.Key)
 		time.Sleep(moment)
-		region.Removed(r.Key)
+		region.FinishRemoval(r.Key)
 	}))
 	return mux
 }
 
-// vm is what the region says of a VM.
-type vm struct {
+// vmReply is what the region says of a FindVM.
+type vmReply struct {
 	There bool
 	Made  int // how often
 }

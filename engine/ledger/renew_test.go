@@ -17,7 +17,7 @@ func TestRenewOfAnothersRow(t *testing.T) {
 	defer l.Close()
 	ctx := t.Context()
 	at := func(host string) engine.Reservation {
-		tag, err := l.Tag(ctx)
+		tag, err := l.CurrentTag(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +47,11 @@ func TestRenewWithinAMillisecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where no time passes
 		l := NewMemory(nil)
 		defer l.Close()
-		row, _, err := l.Place(t.Context(), reservation(t, l, "web-1", 1, 1))
+		row, _, err := l.Place(t.Context(), newReservation(t, l, "web-1", 1, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		closing := engine.Close{HostKey: row.HostKey, Holder: "another run", Lease: time.Minute}
+		closing := engine.HostCloseRequest{HostKey: row.HostKey, Holder: "another run", Lease: time.Minute}
 		if err := l.CloseHost(t.Context(), closing); err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +75,13 @@ func TestRenewWithoutTheLease(t *testing.T) {
 		"Held":  {"The usual case.", true, func(*testing.T, lease.Table, lease.Lease) {}, nil, false},
 		"Never": {"A manager is elected, and takes no leases.", false, func(*testing.T, lease.Table, lease.Lease) {}, nil, false},
 		"Anothers": {"A run without a lease is not told of others here.", false, func(t *testing.T, all lease.Table, _ lease.Lease) {
-			take(t, all, elsewhere, "")
+			mustTakeLease(t, all, elsewhere, "")
 		}, nil, false},
 		"Taken": {"Another run makes it by now.", true, func(t *testing.T, all lease.Table, mine lease.Lease) {
-			take(t, all, elsewhere, mine.Holder)
+			mustTakeLease(t, all, elsewhere, mine.Holder)
 		}, engine.ErrConflict, true},
 		"TakenAndDone": {"Another run has made it.", true, func(t *testing.T, all lease.Table, mine lease.Lease) {
-			take(t, all, elsewhere, mine.Holder)
+			mustTakeLease(t, all, elsewhere, mine.Holder)
 			if err := all.DropLease(t.Context(), "k", elsewhere.Holder); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestRenewWithoutTheLease(t *testing.T) {
 				}
 				defer release()
 			}
-			r := reservation(t, l, "web-1", 1, 1)
+			r := newReservation(t, l, "web-1", 1, 1)
 			r.Key = "k"
 			row, _, err := l.Place(t.Context(), r)
 			if err != nil {
@@ -121,7 +121,7 @@ func TestRenewWithoutTheLease(t *testing.T) {
 	}
 }
 
-func take(t *testing.T, from lease.Table, mine lease.Lease, dead string) {
+func mustTakeLease(t *testing.T, from lease.Table, mine lease.Lease, dead string) {
 	t.Helper()
 	if _, err := from.TakeLease(t.Context(), mine, dead); err != nil {
 		t.Fatal(err)

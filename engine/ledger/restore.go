@@ -8,21 +8,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-const restore = `
+const restoreSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?15, ?9, ?10, ?11, ?16, ?12, ?13, ?14,
   CASE ?16 WHEN 'bound' THEN (SELECT sequence + 1 FROM tag) ELSE ?17 END)
 ON CONFLICT (region, key) DO NOTHING`
 
-// Restore notes a row as it was kept elsewhere, for a ledger that ends with its process.
+// RestoreRow notes a row as it was kept elsewhere, for a ledger that ends with its process.
 // A key that has a row keeps that one. A row without a token is given one.
-func Restore(ctx context.Context, l *Ledger, row engine.Row) error {
+func RestoreRow(ctx context.Context, l *Ledger, row engine.Row) error {
 	err := checkNeed(row.Need)
 	if err == nil {
-		err = l.store.exec(ctx, restore, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
-			row.Need.Cores, row.Need.MemoryMiB, object(row.Need.DiskBytes), max(1, row.Attempt), list(row.Excluded),
-			row.SystemID, row.Since.UnixMilli(), cmp.Or(row.Token, newToken()), row.Need.HugePagesMiB, row.State, never)
+		err = l.store.exec(ctx, restoreSQL, l.region, row.Key, row.Name, row.HostKey, row.Zone, row.Group,
+			row.Need.Cores, row.Need.MemoryMiB, encodePools(row.Need.DiskBytes), max(1, row.Attempt), encodeList(row.Excluded),
+			row.SystemID, row.Since.UnixMilli(), cmp.Or(row.Token, newToken()), row.Need.HugePagesMiB, row.State, neverShown)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot restore the row of %s: %w", row.Key, err)

@@ -21,12 +21,12 @@ func TestRestore(t *testing.T) {
 		"Bound":   {Key: "b", Name: "b", HostKey: "h1", Attempt: 1, State: engine.RowBound, SystemID: "abc123", Since: since, Token: "t2", Need: engine.Need{Cores: 2}},
 		"Leaving": {Key: "l", Name: "l", HostKey: "h1", Attempt: 1, State: engine.RowLeaving, Since: since, Token: "t3"},
 	} {
-		if err := ledger.Restore(t.Context(), l, row); err != nil {
+		if err := ledger.RestoreRow(t.Context(), l, row); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		other := row
 		other.HostKey = "h9"
-		if err := ledger.Restore(t.Context(), l, other); err != nil {
+		if err := ledger.RestoreRow(t.Context(), l, other); err != nil {
 			t.Errorf("%s again: %v", name, err)
 		}
 		got, err := l.Row(t.Context(), row.Key)
@@ -38,10 +38,10 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, cmp.Diff(row, got))
 		}
 	}
-	if rows, err := l.Pending(t.Context()); err != nil || len(rows) != 2 {
+	if rows, err := l.PendingRows(t.Context()); err != nil || len(rows) != 2 {
 		t.Errorf("pending are %+v, %v", rows, err)
 	}
-	if err := ledger.Restore(t.Context(), l, engine.Row{Key: "x", State: engine.RowPending, Need: engine.Need{Cores: -1}}); err == nil {
+	if err := ledger.RestoreRow(t.Context(), l, engine.Row{Key: "x", State: engine.RowPending, Need: engine.Need{Cores: -1}}); err == nil {
 		t.Error("a need below zero is restored")
 	}
 }

@@ -18,36 +18,36 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// newerSchema is the version of a schema that this program does not know.
-type newerSchema struct{ has, known int }
+// schemaVersionError is the version of a schema that this program does not know.
+type schemaVersionError struct{ has, known int }
 
-func (e *newerSchema) Error() string {
+func (e *schemaVersionError) Error() string {
 	return fmt.Sprintf("the ledger has schema %d, and this program knows schemas up to %d", e.has, e.known)
 }
 
-func (e *newerSchema) Unwrap() error { return engine.ErrConflict }
+func (e *schemaVersionError) Unwrap() error { return engine.ErrConflict }
 
 // migrate brings the schema up to date and begins a generation, in one transaction. It
 // takes the write lock even if there is nothing to do: who cannot write learns it here.
 func (s *store) migrate(ctx context.Context, now func() time.Time) error {
-	return s.try(ctx, func(ctx context.Context) error {
+	return s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		conn, err := s.DB.Conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if err := s.beginFile(ctx, conn); err != nil {
+		if err := s.prepareFile(ctx, conn); err != nil {
 			return err
 		}
 		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 			return err
 		}
-		err = s.markFile(ctx, conn)
+		err = s.setApplicationID(ctx, conn)
 		if err == nil {
-			err = upgrade(ctx, conn)
+			err = applyMigrations(ctx, conn)
 		}
 		if err == nil {
-			s.opened, err = beginGeneration(ctx, conn, now())
+			s.openedGeneration, err = beginGeneration(ctx, conn, now())
 		}
 		if err == nil {
 			_, err = conn.ExecContext(ctx, `COMMIT`)
@@ -67,20 +67,20 @@ func rollBack(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// beginFile sees that a file of SQLite's may become a ledger, before it is written.
-func (s *store) beginFile(ctx context.Context, conn *sql.Conn) error {
+// prepareFile sees that a file of SQLite's may become a ledger, before it is written.
+func (s *store) prepareFile(ctx context.Context, conn *sql.Conn) error {
 	if s.Replicated {
 		return nil
 	}
-	if err := recognize(ctx, conn); err != nil {
+	if err := checkIsLedgerDatabase(ctx, conn); err != nil {
 		return err
 	}
 	var log string
 	return conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&log)
 }
 
-// markFile marks a file of SQLite's as a ledger.
-func (s *store) markFile(ctx context.Context, conn *sql.Conn) error {
+// setApplicationID marks a file of SQLite's as a ledger.
+func (s *store) setApplicationID(ctx context.Context, conn *sql.Conn) error {
 	if s.Replicated {
 		return nil
 	}
@@ -90,17 +90,17 @@ func (s *store) markFile(ctx context.Context, conn *sql.Conn) error {
 
 func migrationFiles() ([]string, error) { return fs.Glob(migrations, "migrations/*.sql") }
 
-func upgrade(ctx context.Context, conn *sql.Conn) error {
+func applyMigrations(ctx context.Context, conn *sql.Conn) error {
 	files, err := migrationFiles()
 	if err != nil {
 		return err
 	}
-	has, err := version(ctx, conn)
+	has, err := readSchemaVersion(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if has > len(files) {
-		return &newerSchema{has, len(files)}
+		return &schemaVersionError{has, len(files)}
 	}
 	for n := has; n < len(files); n++ {
 		text, err := migrations.ReadFile(files[n])
@@ -117,8 +117,8 @@ func upgrade(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// version returns the schema's version, 0 in an empty database.
-func version(ctx context.Context, conn *sql.Conn) (int, error) {
+// readSchemaVersion returns the schema's version, 0 in an empty database.
+func readSchemaVersion(ctx context.Context, conn *sql.Conn) (int, error) {
 	var tables int
 	err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'`).Scan(&tables)
 	if err != nil {

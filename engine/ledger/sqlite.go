@@ -49,31 +49,31 @@ func DefaultPath() (string, error) {
 // A transaction takes the lock at its begin: none has to give up what it has read.
 var pragmas = url.Values{"_pragma": {"busy_timeout(100)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 
-// Open opens the ledger in a file, and makes the file (0600) and its folders
+// OpenFile opens the ledger in a file, and makes the file (0600) and its folders
 // (0700) if they are missing. Several processes of one machine may use the
 // file at the same time; on a network file system they must not. A file that
 // cannot serve is an *engine.Refusal that names it.
-func Open(ctx context.Context, path string) (*Ledger, error) {
+func OpenFile(ctx context.Context, path string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell where the ledger %s is: %w", path, err)
 	}
-	if err := errors.Join(create(path), inspect(path)); err != nil {
+	if err := errors.Join(createFile(path), checkAndSecureFile(path)); err != nil {
 		if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
-			return nil, engine.OfLedger(path, refusal)
+			return nil, engine.AsLedgerError(path, refusal)
 		}
-		return nil, engine.OfLedger(path, unusable(path, err))
+		return nil, engine.AsLedgerError(path, fileSystemError(path, err))
 	}
 	name := filepath.ToSlash(path)
 	if !strings.HasPrefix(name, "/") { // C:/…
 		name = "/" + name
 	}
 	file := url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: pragmas.Encode()}
-	l, err := open(ctx, file.String(), time.Now, func(err error) (error, bool) {
-		meaning, passing := judge(path, err)
+	l, err := openSQLite(ctx, file.String(), time.Now, func(err error) (error, bool) {
+		meaning, passing := classifySQLiteError(path, err)
 		return &engine.LedgerError{Ledger: path, Err: meaning}, passing
 	})
-	return l, engine.OfLedger(path, err)
+	return l, engine.AsLedgerError(path, err)
 }
 
 // NewMemory returns an empty ledger for one process, which is lost with it.
@@ -83,33 +83,33 @@ func NewMemory(now func() time.Time) *Ledger {
 	if now == nil {
 		now = time.Now
 	}
-	l, err := open(context.Background(), ":memory:", now, func(err error) (error, bool) { return err, false })
+	l, err := openSQLite(context.Background(), ":memory:", now, func(err error) (error, bool) { return err, false })
 	if err != nil {
 		panic(err) // nothing outside of this package is involved
 	}
 	return l
 }
 
-// open opens a database of SQLite.
-func open(ctx context.Context, dsn string, now func() time.Time, judge func(error) (error, bool)) (*Ledger, error) {
+// openSQLite opens a database of SQLite.
+func openSQLite(ctx context.Context, dsn string, now func() time.Time, judge func(error) (error, bool)) (*Ledger, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
 	// A process queues in the store, in order, rather than at the file. For a
 	// ledger in memory, the connection is the database.
-	return OpenDatabase(ctx, Database{DB: db, Judge: judge, AtOnce: 1}, now)
+	return OpenDatabase(ctx, Database{DB: db, ClassifyError: judge, MaxStatements: 1}, now)
 }
 
-// creating keeps others of this process from opening a file before its maker
+// createFileMu keeps others of this process from opening a file before its maker
 // has closed it: closing a file drops all locks that the process has on it.
-var creating sync.Mutex
+var createFileMu sync.Mutex
 
-// create makes the file if there is none. One that is there is not opened, for
+// createFile makes the file if there is none. One that is there is not opened, for
 // the same reason.
-func create(path string) error {
-	creating.Lock()
-	defer creating.Unlock()
+func createFile(path string) error {
+	createFileMu.Lock()
+	defer createFileMu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

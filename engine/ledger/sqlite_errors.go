@@ -27,36 +27,36 @@ const (
 	sqliteShmSize  = 4874 // SQLITE_IOERR_SHMSIZE
 )
 
-// judge says in a sentence what an error of SQLite means for the ledger in
+// classifySQLiteError says in a sentence what an error of SQLite means for the ledger in
 // path. Passing ones were not done and may be repeated.
-func judge(path string, err error) (meaning error, passing bool) {
-	if newer := NewerSchema(err, path); newer != nil {
+func classifySQLiteError(path string, err error) (meaning error, passing bool) {
+	if newer := NewerSchemaError(err, path); newer != nil {
 		return newer, false
 	}
-	if errors.Is(err, errForeign) {
-		return refused(path, err.Error(), "Nothing in it was changed. Name another file for the ledger."), false
+	if errors.Is(err, errForeignDatabase) {
+		return unsuitableFileError(path, err.Error(), "Nothing in it was changed. Name another file for the ledger."), false
 	}
 	coded, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err, false
 	}
-	return judgeCode(path, coded.Code(), coded)
+	return classifyResultCode(path, coded.Code(), coded)
 }
 
-// judgeCode judges by SQLite's extended result code.
-func judgeCode(path string, code int, coded error) (meaning error, passing bool) {
+// classifyResultCode judges by SQLite's extended result code.
+func classifyResultCode(path string, code int, coded error) (meaning error, passing bool) {
 	if code == sqliteShmSize { // of the log's index, which is written first
-		return full(path), false
+		return noSpaceError(path), false
 	}
 	switch code & 0xff {
 	case sqliteBusy, sqliteLocked:
 		return fmt.Errorf("other programs keep writing to the ledger %s: %w", path, engine.ErrBusy), true
 	case sqliteCorrupt, sqliteNotADB:
-		return damaged(path), false
+		return damagedFileError(path), false
 	case sqliteFull:
-		return full(path), false
+		return noSpaceError(path), false
 	case sqlitePerm, sqliteReadOnly, sqliteCantOpen, sqliteAuth:
-		return closed(path, coded), false
+		return notWritableError(path, coded), false
 	case sqliteIOErr:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the ledger %s cannot be read or written: %v", path, coded),
@@ -67,18 +67,18 @@ func judgeCode(path string, code int, coded error) (meaning error, passing bool)
 	return fmt.Errorf("ledger %s: %w", path, coded), false
 }
 
-// unusable says why the file system does not let a ledger be made.
-func unusable(path string, err error) error {
+// fileSystemError says why the file system does not let a ledger be made.
+func fileSystemError(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return full(path)
+		return noSpaceError(path)
 	}
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("%s: %w", pathError.Path, pathError.Err)
 	}
-	return closed(path, err)
+	return notWritableError(path, err)
 }
 
-func damaged(path string) error {
+func damagedFileError(path string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger %s is damaged, or is no ledger", path),
 		Hint: "When nothing is being created, move it away together with the files of that name that end in -wal and -shm: " +
@@ -87,14 +87,14 @@ func damaged(path string) error {
 	}
 }
 
-func full(path string) error {
+func noSpaceError(path string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("there is no space left for the ledger %s", path),
 		Hint:    "Make room on its file system, or name a file on another one for the ledger.", Err: engine.ErrUnavailable,
 	}
 }
 
-func closed(path string, cause error) error {
+func notWritableError(path string, cause error) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the ledger %s cannot be written: %v", path, cause),
 		Hint:    "It must be a file that this user may write, in a folder in which he may make files. Or name another file for the ledger.",
@@ -102,10 +102,10 @@ func closed(path string, cause error) error {
 	}
 }
 
-// NewerSchema is what to do about a ledger that a newer program has used; nil: the error is
+// NewerSchemaError is what to do about a ledger that a newer program has used; nil: the error is
 // another one.
-func NewerSchema(err error, where string) error {
-	newer, ok := errors.AsType[*newerSchema](err)
+func NewerSchemaError(err error, where string) error {
+	newer, ok := errors.AsType[*schemaVersionError](err)
 	if !ok {
 		return nil
 	}

@@ -47,7 +47,7 @@ func TestFileOutlivesProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a #folder?x=1%20", "ledger.db")
 	first := openAt(t, path)
-	row, _, err := first.Place(t.Context(), reservation(t, first, "web-1", 1, 1))
+	row, _, err := first.Place(t.Context(), newReservation(t, first, "web-1", 1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestUnusableFile(t *testing.T) {
 		"NoLedger": {
 			reason: "Another file is not touched.",
 			spoil: func(t *testing.T, path string) string {
-				write(t, path, bytes.Repeat([]byte("no ledger "), 1000))
+				mustWriteFile(t, path, bytes.Repeat([]byte("no ledger "), 1000))
 				return path
 			},
 			says: "damaged", is: engine.ErrInvalid,
@@ -104,7 +104,7 @@ func TestUnusableFile(t *testing.T) {
 				for i := 4096; i < len(content); i++ {
 					content[i] = 0xff
 				}
-				write(t, path, content)
+				mustWriteFile(t, path, content)
 				return path
 			},
 			says: "damaged", is: engine.ErrInvalid,
@@ -117,7 +117,7 @@ func TestUnusableFile(t *testing.T) {
 		"BelowFile": {
 			reason: "There can be no folder where a file is.",
 			spoil: func(t *testing.T, path string) string {
-				write(t, path, nil)
+				mustWriteFile(t, path, nil)
 				return filepath.Join(path, "ledger.db")
 			},
 			says: "cannot be written", is: engine.ErrForbidden,
@@ -151,9 +151,9 @@ func TestUnusableFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := tc.spoil(t, filepath.Join(t.TempDir(), "ledger.db"))
-			l, err := Open(t.Context(), path)
+			l, err := OpenFile(t.Context(), path)
 			if err == nil {
-				_, err = l.Pending(t.Context())
+				_, err = l.PendingRows(t.Context())
 				l.Close()
 			}
 			wantRefusal(t, tc.reason, err, path, tc.says, tc.is)
@@ -172,13 +172,13 @@ func TestUpgrade(t *testing.T) {
 	if rows, err := l.Rows(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("got %+v, %v", rows, err)
 	}
-	row, _, err := l.Place(t.Context(), reservation(t, l, "web-2", 1, 1))
+	row, _, err := l.Place(t.Context(), newReservation(t, l, "web-2", 1, 1))
 	if err != nil || row.HostKey != "h1" {
 		t.Errorf("got %+v, %v", row, err)
 	}
 }
 
-func write(t *testing.T, path string, content []byte) {
+func mustWriteFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	})
 	for _, p := range []string{path, filepath.Join(dir, "other.db"), filepath.Join(dir, "folder", "ledger.db")} {
-		_, err := Open(t.Context(), p)
+		_, err := OpenFile(t.Context(), p)
 		wantRefusal(t, "What cannot be written is no ledger.", err, p, "cannot be written", engine.ErrForbidden)
 	}
 }
@@ -237,12 +237,12 @@ func TestWhileInUse(t *testing.T) {
 			}
 			var err error
 			for n := 0; err == nil && n < 100; n++ {
-				r := reservation(t, l, engine.Key(fmt.Sprint("vm-", n)), 1000, 1)
+				r := newReservation(t, l, engine.Key(fmt.Sprint("vm-", n)), 1000, 1)
 				r.Name = strings.Repeat("x", 1000)
 				_, _, err = l.Place(t.Context(), r)
 			}
 			wantRefusal(t, "A wall in use is a wall.", err, path, tc.says, tc.is)
-			if _, err := l.Pending(t.Context()); err != nil {
+			if _, err := l.PendingRows(t.Context()); err != nil {
 				t.Errorf("What is there can still be read.\ngot %v", err)
 			}
 		})
@@ -265,7 +265,7 @@ func TestJudgeCode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err, _ := judgeCode("/x/ledger.db", tc.code, errors.New("disk I/O error"))
+			err, _ := classifyResultCode("/x/ledger.db", tc.code, errors.New("disk I/O error"))
 			var refusal *engine.Refusal
 			if !errors.As(err, &refusal) || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "/x/ledger.db") || refusal.Hint == "" {
 				t.Errorf("%s\ngot %v", tc.reason, err)
@@ -286,11 +286,11 @@ func TestImpatience(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	err := l.Leaving(ctx, "web-1")
+	err := l.MarkLeaving(ctx, "web-1")
 	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
 		t.Errorf("got %v after %s", err, took)
 	}
-	if _, err := l.Tag(t.Context()); err != nil {
+	if _, err := l.CurrentTag(t.Context()); err != nil {
 		t.Errorf("Who reads does not wait for who writes.\ngot %v", err)
 	}
 }
@@ -303,7 +303,7 @@ func TestOpenTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range openers {
 		wg.Go(func() {
-			l, err := Open(t.Context(), path)
+			l, err := OpenFile(t.Context(), path)
 			if err != nil {
 				t.Error(err)
 				return
@@ -321,7 +321,7 @@ func TestOpenTogether(t *testing.T) {
 	if err != nil || len(rows) != openers {
 		t.Errorf("%d rows of %d, %v", len(rows), openers, err)
 	}
-	if tag, err := l.Tag(t.Context()); err != nil || tag.Sequence != openers {
+	if tag, err := l.CurrentTag(t.Context()); err != nil || tag.Sequence != openers {
 		t.Errorf("got the tag %v after %d binds, %v", tag, openers, err)
 	}
 }

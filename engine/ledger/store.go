@@ -19,24 +19,24 @@ type store struct {
 	Database
 	// turn holds a token for each statement or transaction that runs. Goroutines get one in the
 	// order in which they asked; database/sql would choose one at random.
-	turn     chan struct{}
-	prepared map[string]*sql.Stmt // by their text; a replicated database has none
-	batches  batches              // of a replicated database
-	// opened is the number of the generation that this store's opening began.
-	opened int64
-	keeper *lease.Keeper // of leases, for this process
+	turn        chan struct{}
+	prepared    map[string]*sql.Stmt // by their text; a replicated database has none
+	batchWriter batchWriter          // of a replicated database
+	// openedGeneration is the number of the generation that this store's opening began.
+	openedGeneration int64
+	keeper           *lease.Keeper // of leases, for this process
 }
 
 // Pauses between tries, with jitter: as long as a few writes take.
 const (
-	pauseFirst = time.Millisecond
-	pauseMost  = 25 * time.Millisecond
+	minRetryPause = time.Millisecond
+	maxRetryPause = 25 * time.Millisecond
 )
 
 // reader reads: a store by itself, or a transaction.
 type reader interface {
-	// row reads one row, sql.ErrNoRows if there is none.
-	row(ctx context.Context, query string, args []any, into ...any) error
+	// queryRow reads one row, sql.ErrNoRows if there is none.
+	queryRow(ctx context.Context, query string, args []any, into ...any) error
 }
 
 // transaction runs the statements of a change.
@@ -46,19 +46,19 @@ type transaction interface {
 	exec(ctx context.Context, statement string, args ...any) error
 	// insert is exec for one row; false: there is one of its key already.
 	insert(ctx context.Context, statement string, args ...any) (bool, error)
-	// keepTaken has what was read for the changes that follow in the same transaction, until
-	// exec or insert. keptTaken returns it; nil: there is nothing.
-	keepTaken(t *room.Taken)
-	keptTaken() *room.Taken
+	// cacheOccupancy has what was read for the changes that follow in the same transaction, until
+	// exec or insert. cachedOccupancy returns it; nil: there is nothing.
+	cacheOccupancy(t *room.Occupancy)
+	cachedOccupancy() *room.Occupancy
 }
 
-// change does in one transaction what is done as a whole or not at all. It may be called
+// transactionFunc does in one transaction what is done as a whole or not at all. It may be called
 // several times, so it begins anew each time. Its errors are those of the statements, or a
 // *contentError. What it has read counts only where do returns nil: else it may still run.
 //
 // What it reads of its own writes is true. By itself, a read of a replicated database might
 // be answered by a node that does not know yet that it leads no more.
-type change func(ctx context.Context, tx transaction) error
+type transactionFunc func(ctx context.Context, tx transaction) error
 
 // contentError says that what was read makes no sense. To read it again does not help.
 type contentError struct{ error }
@@ -66,9 +66,9 @@ type contentError struct{ error }
 // exec runs a statement that changes something.
 func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	if s.Replicated {
-		return s.do(ctx, func(ctx context.Context, tx transaction) error { return tx.exec(ctx, statement, args...) })
+		return s.runTransaction(ctx, func(ctx context.Context, tx transaction) error { return tx.exec(ctx, statement, args...) })
 	}
-	return s.try(ctx, func(ctx context.Context) error {
+	return s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		prepared, err := s.prepare(ctx, statement)
 		if err != nil {
 			return err
@@ -78,12 +78,12 @@ func (s *store) exec(ctx context.Context, statement string, args ...any) error {
 	})
 }
 
-// do does a change.
-func (s *store) do(ctx context.Context, c change) error {
+// runTransaction does a change.
+func (s *store) runTransaction(ctx context.Context, c transactionFunc) error {
 	if s.Replicated {
-		return s.batches.enqueue(ctx, c)
+		return s.batchWriter.enqueue(ctx, c)
 	}
-	return s.try(ctx, func(ctx context.Context) error {
+	return s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		tx, err := s.DB.BeginTx(ctx, nil)
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *store) do(ctx context.Context, c change) error {
 			_, _ = s.DB.ExecContext(ctx, `ROLLBACK`) // SQLite may have left it open
 			return err
 		}
-		for _, statement := range p.missing {
+		for _, statement := range p.unprepared {
 			_, _ = s.prepare(ctx, statement) // for the next time
 		}
 		return nil
@@ -106,13 +106,13 @@ func (s *store) do(ctx context.Context, c change) error {
 // fileTransaction is a transaction on a file, which uses statements that are ready to run.
 type fileTransaction struct {
 	*sql.Tx
-	prepared map[string]*sql.Stmt
-	missing  []string // statements that are not prepared
+	prepared   map[string]*sql.Stmt
+	unprepared []string // statements that are not prepared
 }
 
 // A transaction on a file does one change, so nothing follows.
-func (p *fileTransaction) keepTaken(*room.Taken)  {}
-func (p *fileTransaction) keptTaken() *room.Taken { return nil }
+func (p *fileTransaction) cacheOccupancy(*room.Occupancy)   {}
+func (p *fileTransaction) cachedOccupancy() *room.Occupancy { return nil }
 
 func (p *fileTransaction) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := p.insert(ctx, statement, args...)
@@ -123,7 +123,7 @@ func (p *fileTransaction) insert(ctx context.Context, statement string, args ...
 	if prepared, ok := p.prepared[statement]; ok {
 		return hasChanged(p.StmtContext(ctx, prepared).ExecContext(ctx, args...))
 	}
-	p.missing = append(p.missing, statement)
+	p.unprepared = append(p.unprepared, statement)
 	return hasChanged(p.ExecContext(ctx, statement, args...))
 }
 
@@ -136,11 +136,11 @@ func hasChanged(r sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-func (p *fileTransaction) row(ctx context.Context, query string, args []any, into ...any) error {
+func (p *fileTransaction) queryRow(ctx context.Context, query string, args []any, into ...any) error {
 	if prepared, ok := p.prepared[query]; ok {
 		return p.StmtContext(ctx, prepared).QueryRowContext(ctx, args...).Scan(into...)
 	}
-	p.missing = append(p.missing, query)
+	p.unprepared = append(p.unprepared, query)
 	return p.QueryRowContext(ctx, query, args...).Scan(into...)
 }
 
@@ -158,16 +158,16 @@ func (s *store) prepare(ctx context.Context, statement string) (*sql.Stmt, error
 	return prepared, err
 }
 
-// row reads one row, sql.ErrNoRows if there is none.
-func (s *store) row(ctx context.Context, query string, args []any, into ...any) error {
-	return s.try(ctx, func(ctx context.Context) error {
+// queryRow reads one row, sql.ErrNoRows if there is none.
+func (s *store) queryRow(ctx context.Context, query string, args []any, into ...any) error {
+	return s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		return s.DB.QueryRowContext(ctx, query, args...).Scan(into...)
 	})
 }
 
-// rows reads ledger rows.
-func (s *store) rows(ctx context.Context, query string, args ...any) (all []engine.Row, err error) {
-	err = s.try(ctx, func(ctx context.Context) error {
+// queryLedgerRows reads ledger rows.
+func (s *store) queryLedgerRows(ctx context.Context, query string, args ...any) (all []engine.Row, err error) {
+	err = s.retryWhileBusy(ctx, func(ctx context.Context) error {
 		all = nil
 		rows, err := s.DB.QueryContext(ctx, query, args...)
 		if err != nil {
@@ -175,11 +175,11 @@ func (s *store) rows(ctx context.Context, query string, args ...any) (all []engi
 		}
 		defer rows.Close()
 		for rows.Next() {
-			s := scan{}
-			if err := rows.Scan(s.targets()...); err != nil {
+			s := scannedRow{}
+			if err := rows.Scan(s.scanTargets()...); err != nil {
 				return err
 			}
-			row, err := s.done()
+			row, err := s.decodeRow()
 			if err != nil {
 				return err
 			}
@@ -190,39 +190,39 @@ func (s *store) rows(ctx context.Context, query string, args ...any) (all []engi
 	return all, err
 }
 
-// try repeats what could not be done for now. The end of ctx is heeded between
+// retryWhileBusy repeats what could not be done for now. The end of ctx is heeded between
 // two tries. It is not heeded inside one, unless the database is replicated: a
 // statement of SQLite takes milliseconds, and an interrupted one costs its
 // connection, which for a ledger in memory is all.
-func (s *store) try(ctx context.Context, do func(context.Context) error) error {
+func (s *store) retryWhileBusy(ctx context.Context, do func(context.Context) error) error {
 	began := time.Now()
 	var last error // why the try before was not done
-	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		if err := ctx.Err(); err != nil && last != nil && s.Replicated {
 			return fmt.Errorf("%w: %w", err, last)
 		} else if err != nil {
 			return err
 		}
-		err := s.inTurn(ctx, do)
+		err := s.runInTurn(ctx, do)
 		if err == nil || errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		if content, ok := errors.AsType[*contentError](err); ok {
 			return content.error
 		}
-		meaning, passing := s.Judge(err)
+		meaning, passing := s.ClassifyError(err)
 		if !passing {
 			return meaning
 		}
 		last = meaning
-		if time.Since(began) > s.patience() {
-			return fmt.Errorf("%w (waited for %s)", meaning, s.patience())
+		if time.Since(began) > s.retryTimeout() {
+			return fmt.Errorf("%w (waited for %s)", meaning, s.retryTimeout())
 		}
-		sleep(ctx, pause/2+rand.N(pause))
+		sleepWithContext(ctx, pause/2+rand.N(pause))
 	}
 }
 
-func (s *store) inTurn(ctx context.Context, do func(context.Context) error) error {
+func (s *store) runInTurn(ctx context.Context, do func(context.Context) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -232,12 +232,12 @@ func (s *store) inTurn(ctx context.Context, do func(context.Context) error) erro
 	if !s.Replicated {
 		return do(context.WithoutCancel(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, replicatedTry)
+	ctx, cancel := context.WithTimeout(ctx, replicatedAttemptTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+func sleepWithContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

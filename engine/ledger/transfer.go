@@ -9,57 +9,57 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Transferred counts what Transfer did.
-type Transferred struct {
-	Moved int // keys that the other ledger has now
-	There int // of them, those that it had already, by a transfer that was cut off
+// TransferResult counts what Transfer did.
+type TransferResult struct {
+	Moved        int // keys that the other ledger has now
+	AlreadyThere int // of them, those that it had already, by a transfer that was cut off
 }
 
-// Transfer moves what a ledger has of the keys that begin so to another one. Nothing may
+// TransferKeys moves what a ledger has of the keys that begin so to another one. Nothing may
 // be under way in it: where a run lives, MAAS may be composing or a VM host is closed, the
 // error is an *engine.Refusal with ErrBusy, and nothing has moved. It is an
 // ErrConflict where the other ledger has a different row of a key.
 //
 // Rows are written to the other ledger first, in one statement, and dropped here then. Cut
 // off in between, both have them. A repetition goes on, as long as neither was used.
-func Transfer(ctx context.Context, from, to *Ledger, prefix string) (Transferred, error) {
-	entries, err := Entries(ctx, from, prefix)
+func TransferKeys(ctx context.Context, from, to *Ledger, prefix string) (TransferResult, error) {
+	entries, err := ListEntries(ctx, from, prefix)
 	if err != nil {
-		return Transferred{}, err
+		return TransferResult{}, err
 	}
-	if err := checkQuiet(ctx, from, entries); err != nil {
-		return Transferred{}, err
+	if err := checkNotInUse(ctx, from, entries); err != nil {
+		return TransferResult{}, err
 	}
-	there, err := compare(ctx, to, entries)
+	there, err := countSameEntries(ctx, to, entries)
 	if err != nil {
-		return Transferred{}, err
+		return TransferResult{}, err
 	}
 	if err := insertRows(ctx, to, entries); err != nil {
-		return Transferred{}, err
+		return TransferResult{}, err
 	}
 	for _, e := range entries {
 		if e.Lease.Holder == "" {
 			continue
 		}
 		if _, err := to.Region(e.Region).LeaseTable().TakeLease(ctx, e.Lease, ""); err != nil {
-			return Transferred{}, err
+			return TransferResult{}, err
 		}
 	}
-	if now, err := compare(ctx, to, entries); err != nil || now != len(entries) {
-		return Transferred{}, fmt.Errorf("%d of %d rows have come to the other ledger, and all are still here: %w", now, len(entries), orBusy(err))
+	if now, err := countSameEntries(ctx, to, entries); err != nil || now != len(entries) {
+		return TransferResult{}, fmt.Errorf("%d of %d rows have come to the other ledger, and all are still here: %w", now, len(entries), errorOrBusy(err))
 	}
 	for _, e := range entries {
 		if err := dropEntry(ctx, from, e); err != nil {
-			return Transferred{}, err
+			return TransferResult{}, err
 		}
 	}
-	return Transferred{len(entries), there}, checkGone(ctx, from, prefix, entries)
+	return TransferResult{len(entries), there}, checkNoneLeft(ctx, from, prefix, entries)
 }
 
-// checkGone is an error where rows that were moved are still here: a run has changed them
+// checkNoneLeft is an error where rows that were moved are still here: a run has changed them
 // meanwhile.
-func checkGone(ctx context.Context, from *Ledger, prefix string, moved []Entry) error {
-	left, err := Entries(ctx, from, prefix)
+func checkNoneLeft(ctx context.Context, from *Ledger, prefix string, moved []Entry) error {
+	left, err := ListEntries(ctx, from, prefix)
 	if err != nil {
 		return err
 	}
@@ -78,23 +78,23 @@ func checkGone(ctx context.Context, from *Ledger, prefix string, moved []Entry) 
 	}
 }
 
-func orBusy(err error) error {
+func errorOrBusy(err error) error {
 	if err == nil {
 		return engine.ErrBusy
 	}
 	return err
 }
 
-// checkQuiet refuses to move what somebody is at.
-func checkQuiet(ctx context.Context, from *Ledger, entries []Entry) error {
+// checkNotInUse refuses to move what somebody is at.
+func checkNotInUse(ctx context.Context, from *Ledger, entries []Entry) error {
 	var busy []string
 	for _, e := range entries {
-		if why := e.underWay(); why != "" {
+		if why := e.busyReason(); why != "" {
 			busy = append(busy, fmt.Sprintf("%s (%s)", e.Row.Key, why))
 		}
 	}
 	var closed int
-	if err := from.store.row(ctx, `SELECT count(*) FROM closed_hosts WHERE until_ms > ?1`, []any{from.now().UnixMilli()}, &closed); err != nil {
+	if err := from.store.queryRow(ctx, `SELECT count(*) FROM closed_hosts WHERE until_ms > ?1`, []any{from.now().UnixMilli()}, &closed); err != nil {
 		return fmt.Errorf("cannot list the closed VM hosts: %w", err)
 	}
 	if closed > 0 {
@@ -109,10 +109,10 @@ func checkQuiet(ctx context.Context, from *Ledger, entries []Entry) error {
 	}
 }
 
-// compare counts the entries that another ledger has, too. Others of the same keys are an
+// countSameEntries counts the entries that another ledger has, too. Others of the same keys are an
 // error that names them.
-func compare(ctx context.Context, to *Ledger, entries []Entry) (same int, err error) {
-	others, err := Entries(ctx, to, "")
+func countSameEntries(ctx context.Context, to *Ledger, entries []Entry) (same int, err error) {
+	others, err := ListEntries(ctx, to, "")
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +129,7 @@ func compare(ctx context.Context, to *Ledger, entries []Entry) (same int, err er
 		other, ok := have[name{e.Region, e.Row.Key}]
 		switch {
 		case !ok:
-		case e.isIn(other):
+		case e.isContainedIn(other):
 			same++
 		case other.differsFrom(e):
 			conflicts = append(conflicts, fmt.Sprintf("%s in %s", e.Row.Key, e.Region))
@@ -145,8 +145,8 @@ func compare(ctx context.Context, to *Ledger, entries []Entry) (same int, err er
 	}
 }
 
-// isIn tells whether another ledger has all of this entry.
-func (e Entry) isIn(other Entry) bool {
+// isContainedIn tells whether another ledger has all of this entry.
+func (e Entry) isContainedIn(other Entry) bool {
 	return e.Row.Token == other.Row.Token && e.Row.State == other.Row.State && e.Row.SystemID == other.Row.SystemID &&
 		(e.Lease.Holder == "" || e.Lease.Holder == other.Lease.Holder)
 }
@@ -166,10 +166,10 @@ type movedRow struct {
 	SinceMS int64  `json:"since_ms"`
 }
 
-// insert writes rows of all regions.
+// insertRowsSQL writes rows of all regions.
 //
 //	?1 the rows  ?2 never
-const insert = `
+const insertRowsSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
   attempt, excluded, state, system_id, since_ms, token, shown_from)
 SELECT json_extract(value, '$.region'), json_extract(value, '$.Key'), json_extract(value, '$.Name'),
@@ -188,13 +188,13 @@ func insertRows(ctx context.Context, to *Ledger, entries []Entry) error {
 	var rows []movedRow
 	for _, e := range entries {
 		if e.HasRow() {
-			rows = append(rows, movedRow{e.Region, e.Row, object(e.Row.Need.DiskBytes), list(e.Row.Excluded), e.Row.Since.UnixMilli()})
+			rows = append(rows, movedRow{e.Region, e.Row, encodePools(e.Row.Need.DiskBytes), encodeList(e.Row.Excluded), e.Row.Since.UnixMilli()})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := to.store.exec(ctx, insert, encode(rows), never); err != nil {
+	if err := to.store.exec(ctx, insertRowsSQL, encodeJSON(rows), neverShown); err != nil {
 		return fmt.Errorf("cannot write the rows into the other ledger: %w", err)
 	}
 	if err := to.store.exec(ctx, `UPDATE tag SET sequence = sequence + 1, floor = sequence + 1`); err != nil {

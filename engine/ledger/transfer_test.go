@@ -14,31 +14,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// aged is a ledger in a file whose clock can be put forward.
-type aged struct {
+// clockedLedger is a ledger in a file whose clock can be put forward.
+type clockedLedger struct {
 	*Ledger
 	path string
 }
 
-func newAged(t *testing.T, ahead time.Duration) aged {
+func newClockedLedger(t *testing.T, ahead time.Duration) clockedLedger {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	l, err := Open(t.Context(), path)
+	l, err := OpenFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	l.now = func() time.Time { return time.Now().Add(ahead) }
-	return aged{l, path}
+	return clockedLedger{l, path}
 }
 
-// fill makes rows in each state in two MAASes, and the lease of a run that died.
-func fill(t *testing.T, l *Ledger) {
+// fillWithRows makes rows in each state in two MAASes, and the lease of a run that died.
+func fillWithRows(t *testing.T, l *Ledger) {
 	t.Helper()
 	for _, region := range []string{"m1", "m2"} {
 		of := l.Region(region)
 		for _, key := range []engine.Key{"ci/pending", "ci/bound", "ci/leaving", "red/pending"} {
-			r := reservation(t, of, key, 9, 9)
+			r := newReservation(t, of, key, 9, 9)
 			r.Need.DiskBytes = map[string]int64{"default": 8e9}
 			r.Candidates[0].Free.DiskBytes = map[string]int64{"default": 1e12}
 			if _, _, err := of.Place(t.Context(), r); err != nil {
@@ -50,7 +50,7 @@ func fill(t *testing.T, l *Ledger) {
 				t.Fatal(err)
 			}
 		}
-		if err := of.Leaving(t.Context(), "ci/leaving"); err != nil {
+		if err := of.MarkLeaving(t.Context(), "ci/leaving"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,10 +60,10 @@ func fill(t *testing.T, l *Ledger) {
 	}
 }
 
-// content is what a ledger has, without what differs from reading to reading.
-func content(t *testing.T, l *Ledger) []Entry {
+// mustListEntries is what a ledger has, without what differs from reading to reading.
+func mustListEntries(t *testing.T, l *Ledger) []Entry {
 	t.Helper()
-	all, err := Entries(t.Context(), l, "")
+	all, err := ListEntries(t.Context(), l, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func content(t *testing.T, l *Ledger) []Entry {
 	return all
 }
 
-// later lets the clock of a ledger go on.
-func (a aged) later(d time.Duration) {
+// advanceClock lets the clock of a ledger go on.
+func (a clockedLedger) advanceClock(d time.Duration) {
 	now := a.now
 	a.now = func() time.Time { return now().Add(d) }
 }
@@ -82,49 +82,49 @@ func (a aged) later(d time.Duration) {
 // TestTransfer moves all in and out again, and nothing is lost or another.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
-	file, service := newAged(t, 0), newAged(t, 0)
-	fill(t, file.Ledger)
-	file.later(time.Hour)
-	service.later(time.Hour)
-	before := content(t, file.Ledger)
+	file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
+	fillWithRows(t, file.Ledger)
+	file.advanceClock(time.Hour)
+	service.advanceClock(time.Hour)
+	before := mustListEntries(t, file.Ledger)
 	if len(before) != 9 {
 		t.Fatalf("there are %d keys", len(before))
 	}
-	tag, err := service.Tag(t.Context())
+	tag, err := service.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := Transfer(t.Context(), file.Ledger, service.Ledger, "")
-	if err != nil || done != (Transferred{Moved: 9}) {
+	done, err := TransferKeys(t.Context(), file.Ledger, service.Ledger, "")
+	if err != nil || done != (TransferResult{Moved: 9}) {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	if left := content(t, file.Ledger); len(left) != 0 {
+	if left := mustListEntries(t, file.Ledger); len(left) != 0 {
 		t.Errorf("the file still has %v", left)
 	}
-	if diff := cmp.Diff(before, content(t, service.Ledger)); diff != "" {
+	if diff := cmp.Diff(before, mustListEntries(t, service.Ledger)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if serves, err := service.Serves(t.Context(), tag); err != nil || serves {
+	if serves, err := service.AcceptsInventory(t.Context(), tag); err != nil || serves {
 		t.Errorf("an inventory from before serves: %t, %v", serves, err)
 	}
 	// What is pending takes room beside each inventory.
-	if _, _, err := service.Region("m1").Place(t.Context(), reservation(t, service.Region("m1"), "ci/new", 2, 9)); !errors.Is(err, engine.ErrBusy) {
+	if _, _, err := service.Region("m1").Place(t.Context(), newReservation(t, service.Region("m1"), "ci/new", 2, 9)); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("the room is taken by what is pending: %v", err)
 	}
-	service.later(time.Hour) // until the lease that has just come is over
-	done, err = Transfer(t.Context(), service.Ledger, file.Ledger, "ci/")
+	service.advanceClock(time.Hour) // until the lease that has just come is over
+	done, err = TransferKeys(t.Context(), service.Ledger, file.Ledger, "ci/")
 	if err != nil || done.Moved != 7 {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	for _, e := range content(t, service.Ledger) {
+	for _, e := range mustListEntries(t, service.Ledger) {
 		if !strings.HasPrefix(string(e.Row.Key), "red/") {
 			t.Errorf("%s has not moved", e.Row.Key)
 		}
 	}
-	if done, err = Transfer(t.Context(), service.Ledger, file.Ledger, ""); err != nil || done.Moved != 2 {
+	if done, err = TransferKeys(t.Context(), service.Ledger, file.Ledger, ""); err != nil || done.Moved != 2 {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	if diff := cmp.Diff(before, content(t, file.Ledger)); diff != "" {
+	if diff := cmp.Diff(before, mustListEntries(t, file.Ledger)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -132,22 +132,22 @@ func TestTransfer(t *testing.T) {
 // TestTransferCutOff: both have rows after a transfer that was cut off. It goes on.
 func TestTransferCutOff(t *testing.T) {
 	t.Parallel()
-	file, service := newAged(t, 0), newAged(t, 0)
-	fill(t, file.Ledger)
-	file.later(time.Hour)
-	service.later(time.Hour)
-	entries, err := Entries(t.Context(), file.Ledger, "")
+	file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
+	fillWithRows(t, file.Ledger)
+	file.advanceClock(time.Hour)
+	service.advanceClock(time.Hour)
+	entries, err := ListEntries(t.Context(), file.Ledger, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := insertRows(t.Context(), service.Ledger, entries[:3]); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Transfer(t.Context(), file.Ledger, service.Ledger, "")
-	if err != nil || done != (Transferred{Moved: 9, There: 3}) {
+	done, err := TransferKeys(t.Context(), file.Ledger, service.Ledger, "")
+	if err != nil || done != (TransferResult{Moved: 9, AlreadyThere: 3}) {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	if done, err = Transfer(t.Context(), file.Ledger, service.Ledger, ""); err != nil || done != (Transferred{}) {
+	if done, err = TransferKeys(t.Context(), file.Ledger, service.Ledger, ""); err != nil || done != (TransferResult{}) {
 		t.Errorf("a repetition: %+v, %v", done, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestTransferRefused(t *testing.T) {
 		says   string
 	}{
 		"Composing": {"MAAS goes on composing for 130 s.", func(t *testing.T, file, _ *Ledger) {
-			if _, _, err := file.Region("m1").Place(t.Context(), reservation(t, file, "ci/young", 9, 9)); err != nil {
+			if _, _, err := file.Region("m1").Place(t.Context(), newReservation(t, file, "ci/young", 9, 9)); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrBusy, "ci/young (MAAS may be composing it for another 2m10s)"},
@@ -174,12 +174,12 @@ func TestTransferRefused(t *testing.T) {
 			t.Cleanup(release)
 		}, engine.ErrBusy, "ci/bound (process "},
 		"Closed": {"The close would be forgotten.", func(t *testing.T, file, _ *Ledger) {
-			if err := file.Region("m1").CloseHost(t.Context(), engine.Close{HostKey: "h7", Holder: "me", Lease: time.Minute}); err != nil {
+			if err := file.Region("m1").CloseHost(t.Context(), engine.HostCloseRequest{HostKey: "h7", Holder: "me", Lease: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrBusy, "1 VM hosts"},
 		"Clash": {"Nobody but a person knows which one is right.", func(t *testing.T, _, service *Ledger) {
-			if _, _, err := service.Region("m2").Place(t.Context(), reservation(t, service, "ci/pending", 9, 9)); err != nil {
+			if _, _, err := service.Region("m2").Place(t.Context(), newReservation(t, service, "ci/pending", 9, 9)); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrConflict, "ci/pending in m2"},
@@ -187,17 +187,17 @@ func TestTransferRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file, service := newAged(t, 0), newAged(t, 0)
-			fill(t, file.Ledger)
-			file.later(time.Hour)
+			file, service := newClockedLedger(t, 0), newClockedLedger(t, 0)
+			fillWithRows(t, file.Ledger)
+			file.advanceClock(time.Hour)
 			tc.do(t, file.Ledger, service.Ledger)
-			before, had := content(t, file.Ledger), content(t, service.Ledger)
-			_, err := Transfer(t.Context(), file.Ledger, service.Ledger, "")
+			before, had := mustListEntries(t, file.Ledger), mustListEntries(t, service.Ledger)
+			_, err := TransferKeys(t.Context(), file.Ledger, service.Ledger, "")
 			refusal, ok := errors.AsType[*engine.Refusal](err)
 			if !ok || !errors.Is(err, tc.want) || !strings.Contains(refusal.Message, tc.says) || refusal.Hint == "" {
 				t.Errorf("%s\ngot %v\nwant %q", tc.reason, err, tc.says)
 			}
-			if diff := cmp.Diff([][]Entry{before, had}, [][]Entry{content(t, file.Ledger), content(t, service.Ledger)}); diff != "" {
+			if diff := cmp.Diff([][]Entry{before, had}, [][]Entry{mustListEntries(t, file.Ledger), mustListEntries(t, service.Ledger)}); diff != "" {
 				t.Errorf("something has moved\n-want +got:\n%s", diff)
 			}
 		})
@@ -207,28 +207,28 @@ func TestTransferRefused(t *testing.T) {
 // TestForget drops what nobody is at, and nothing else.
 func TestForget(t *testing.T) {
 	t.Parallel()
-	l := newAged(t, 0)
-	fill(t, l.Ledger)
+	l := newClockedLedger(t, 0)
+	fillWithRows(t, l.Ledger)
 	find := func(region string, key engine.Key) Entry {
-		all, err := Entries(t.Context(), l.Ledger, "")
+		all, err := ListEntries(t.Context(), l.Ledger, "")
 		n := slices.IndexFunc(all, func(e Entry) bool { return e.Region == region && e.Row.Key == key })
 		if err != nil || n < 0 {
 			t.Fatalf("%s in %s: %d, %v", key, region, n, err)
 		}
 		return all[n]
 	}
-	if err := Forget(t.Context(), l.Ledger, find("m1", "ci/pending")); !errors.Is(err, engine.ErrBusy) {
+	if err := ForgetEntry(t.Context(), l.Ledger, find("m1", "ci/pending")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("MAAS may be composing it: %v", err)
 	}
-	if err := Forget(t.Context(), l.Ledger, find("m1", "ci/died")); !errors.Is(err, engine.ErrBusy) {
+	if err := ForgetEntry(t.Context(), l.Ledger, find("m1", "ci/died")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("its run was alive some seconds ago: %v", err)
 	}
-	l.later(engine.ComposeWindow)
+	l.advanceClock(engine.ComposeWindow)
 	release, err := l.Region("m1").Hold(t.Context(), "ci/bound")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Forget(t.Context(), l.Ledger, find("m1", "ci/bound")); !errors.Is(err, engine.ErrBusy) {
+	if err := ForgetEntry(t.Context(), l.Ledger, find("m1", "ci/bound")); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a run is at it: %v", err)
 	}
 	release()
@@ -236,15 +236,15 @@ func TestForget(t *testing.T) {
 	if err := l.Region("m1").Bind(t.Context(), engine.Row{Key: "ci/leaving", HostKey: "h1", SystemID: "other"}); !errors.Is(err, engine.ErrBusy) {
 		t.Fatal(err)
 	}
-	if err := Forget(t.Context(), l.Ledger, stale); !errors.Is(err, engine.ErrConflict) {
+	if err := ForgetEntry(t.Context(), l.Ledger, stale); !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("it was changed: %v", err)
 	}
 	for _, key := range []engine.Key{"ci/pending", "ci/bound", "ci/leaving", "ci/died", "red/pending"} {
-		if err := Forget(t.Context(), l.Ledger, find("m1", key)); err != nil {
+		if err := ForgetEntry(t.Context(), l.Ledger, find("m1", key)); err != nil {
 			t.Error(err)
 		}
 	}
-	if left := content(t, l.Ledger); len(left) != 4 || left[0].Region != "m2" {
+	if left := mustListEntries(t, l.Ledger); len(left) != 4 || left[0].Region != "m2" {
 		t.Errorf("left are %+v", left)
 	}
 }

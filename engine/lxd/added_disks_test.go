@@ -30,7 +30,7 @@ func TestAddDisk(t *testing.T) {
 			t.Run(name+end, func(t *testing.T) {
 				t.Parallel()
 				w, book := newWorld(t, 1), ledger.NewMemory(nil)
-				ref, want := w.runningVM(t, func(*engine.VMSpec) {})
+				ref, want := w.createRunningVM(t, func(*engine.VMSpec) {})
 				extra, in, volumes := engine.Disk{Name: "extra", SizeGB: 7, Pool: "fast"}, "fast", []string{"web1-disk1", "web1-disk2"}
 				if tc.fault == nil { // of the default pool, which is listed first
 					extra.Pool, in, volumes = "", "default", []string{"web1-disk2", "web1-disk1"}
@@ -41,26 +41,26 @@ func TestAddDisk(t *testing.T) {
 					once.Times = 1
 					w.sim.AddFault(once)
 				}
-				if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), ref, want); (err != nil) != (tc.fault != nil) {
+				if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), ref, want); (err != nil) != (tc.fault != nil) {
 					t.Errorf("%s\ngot %v", tc.reason, err)
 				}
 				if end == "GoesOn" {
-					vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, want))
+					vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, want))
 					if err != nil || len(vm.Disks) != 3 || vm.Disks[2].SizeGB != 7 || vm.Disks[2].Pool != in {
 						t.Errorf("%s\nwant three disks, got %+v, %v", tc.reason, vm.Disks, err)
 					}
-					if i, _ := w.instance(t); !i.Running {
+					if i, _ := w.onlyInstance(t); !i.Running {
 						t.Error("it was turned off")
 					}
-					w.volumes(t, volumes...)
+					w.wantVolumes(t, volumes...)
 				}
-				last := w.processWith(t, book)
+				last := w.newEngineWith(t, book)
 				removal := func(ctx context.Context) (engine.Result[engine.VM], error) { return last.VMs.Delete(ctx, ref) }
-				if _, err := engine.Wait(t.Context(), removal); err != nil {
+				if _, err := engine.WaitUntilDone(t.Context(), removal); err != nil {
 					t.Errorf("%s\ndelete: %v", tc.reason, err)
 				}
-				w.volumes(t)
-				rows, err := book.Pending(t.Context())
+				w.wantVolumes(t)
+				rows, err := book.PendingRows(t.Context())
 				if err != nil || len(rows) != 0 && end == "GoesOn" { // else it may be unclear, and passes
 					t.Errorf("left in the ledger: %+v, %v", rows, err)
 				}

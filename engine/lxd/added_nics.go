@@ -15,47 +15,47 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addedConfig begins the options that tell which NICs were added to an instance after it was made:
+// addedNICConfig begins the options that tell which NICs were added to an instance after it was made:
 // "user.maaslxd.interface.eth1" is "storage 00:16:3e:00:00:01 dhcp 10.77.0.0/24", its label, MAC,
 // mode and subnet. LXD writes the note together with the device. So a run that is cut off leaves
 // both, or none.
-const addedConfig = "user.maaslxd.interface."
+const addedNICConfig = "user.maaslxd.interface."
 
 // ChangeInterfaces implements engine.Composer. LXD plugs NICs into a VM that runs.
 func (c *Composer) ChangeInterfaces(ctx context.Context, host engine.VMHost, systemID string, want engine.InterfaceChange) error {
-	all, err := c.lately(ctx, host)
+	all, err := c.inventoryForHost(ctx, host)
 	if err != nil {
 		return err
 	}
-	h, err := all.reached(host)
+	h, err := all.surveyOf(host)
 	if err != nil {
 		return err
 	}
-	n := nicChange{Composer: c, host: h, systemID: systemID, taken: all.macs(""), want: want}
-	return changeInstance(ctx, c, host, systemID, func(s *session, at place) ([]string, error) { return n.change(ctx, s, at) })
+	n := nicChange{Composer: c, host: h, systemID: systemID, takenMACs: all.takenMACs(""), want: want}
+	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) { return n.changeNICs(ctx, s, at) })
 }
 
 // nicChange is a change of the NICs of an instance.
 type nicChange struct {
 	*Composer
-	host     seen
-	systemID string
-	taken    map[string]bool // MACs in the fleet
-	want     engine.InterfaceChange
+	host      serverSurvey
+	systemID  string
+	takenMACs map[string]bool // MACs in the fleet
+	want      engine.InterfaceChange
 }
 
-// change adds and removes the NICs. LXD plugs a NIC into the PCI port that it would have after a
+// changeNICs adds and removes the NICs. LXD plugs a NIC into the PCI port that it would have after a
 // start: its place among the names of all NICs says which. The lowest free name has the port of a
 // NIC that was unplugged since the start. After a start the ports have no gap, and the name after
 // all others has a free one. LXD does not tell when that was, so both are tried.
-func (n nicChange) change(ctx context.Context, s *session, at place) ([]string, error) {
-	changed, err := n.changeBy(ctx, s, at, lowestFreeNIC)
+func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]string, error) {
+	changed, err := n.changeNICsNamedBy(ctx, s, at, lowestFreeNIC)
 	if plug, refused := errors.AsType[*plugError](err); refused && plug.hasGap {
-		changed, err = n.changeBy(ctx, s, at, lastFreeNIC)
+		changed, err = n.changeNICsNamedBy(ctx, s, at, lastFreeNIC)
 	}
 	if plug, refused := errors.AsType[*plugError](err); refused {
 		return nil, &engine.Error{
-			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, words(plug.Error())),
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s cannot change the interfaces while the VM runs: %s", s.target.address, shortMessage(plug.Error())),
 			Hint: "Stop the VM, or restart it, then apply again.", Err: engine.ErrInvalid,
 		}
 	}
@@ -68,18 +68,18 @@ type plugError struct {
 	hasGap bool // another name of the NIC may do
 }
 
-// changeBy reads the instance, and writes it where it lacks something. New NICs have names by free.
-func (n nicChange) changeBy(ctx context.Context, s *session, at place, free func(taken map[string]bool) string) ([]string, error) {
-	path := s.at("instances", at.instance)
-	have, r, err := beginChange(s, path, at)
+// changeNICsNamedBy reads the instance, and writes it where it lacks something. New NICs have names by free.
+func (n nicChange) changeNICsNamedBy(ctx context.Context, s *session, at location, free func(taken map[string]bool) string) ([]string, error) {
+	path := s.projectPath("instances", at.instance)
+	have, r, err := readForEdit(s, path, at)
 	if err != nil {
 		return nil, err
 	}
 	added := addedNICs(have)
-	n.taken = n.takenBeside(added)
+	n.takenMACs = n.macsOfOthers(added)
 	for _, label := range n.want.Removed {
 		if nic, isThere := added[label]; isThere {
-			r.dropNIC(label, nic)
+			r.noteRemovedNIC(label, nic)
 		}
 	}
 	taken := r.deviceNames(have)
@@ -92,21 +92,21 @@ func (n nicChange) changeBy(ctx context.Context, s *session, at place, free func
 			}
 			taken[was.Device] = true
 		}
-		if err := n.add(ctx, r, nic, was); err != nil {
+		if err := n.noteNIC(ctx, r, nic, was); err != nil {
 			return nil, err
 		}
 	}
-	err = r.send(s, path)
-	if change, refused := errors.AsType[*refusedChange](err); refused && mayBeBusy(change.err) && have.StatusCode != api.Stopped {
+	err = r.sendAll(s, path)
+	if change, refused := errors.AsType[*changeRefusedError](err); refused && mayBeBusy(change.err) && have.StatusCode != api.Stopped {
 		return nil, &plugError{err, hasGap}
 	}
 	return r.changes, err
 }
 
-// takenBeside are the MACs that others have, and that NICs keep. One that goes or gets another MAC
+// macsOfOthers are the MACs that others have, and that NICs keep. One that goes or gets another MAC
 // leaves its own to another NIC of the same change.
-func (n nicChange) takenBeside(added map[string]engine.AddedNIC) map[string]bool {
-	taken := maps.Clone(n.taken)
+func (n nicChange) macsOfOthers(added map[string]engine.AddedNIC) map[string]bool {
+	taken := maps.Clone(n.takenMACs)
 	for _, label := range n.want.Removed {
 		delete(taken, added[label].MAC)
 	}
@@ -126,13 +126,13 @@ func tooManyNICsError(nic engine.NIC, have api.Instance) error {
 	}
 }
 
-// add notes a NIC that comes, or one that was added before and changes. That one keeps its device
+// noteNIC notes a NIC that comes, or one that was added before and changes. That one keeps its device
 // and, unless another MAC is wanted, its MAC.
-func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was engine.AddedNIC) error {
+func (n nicChange) noteNIC(ctx context.Context, r *instanceEdit, nic engine.NIC, was engine.AddedNIC) error {
 	if nic.Bridge == "" && nic.CIDR == was.Subnet {
 		nic.Bridge = was.Bridge
 	}
-	bridge, err := n.host.bridgeInto(nic)
+	bridge, err := n.host.findBridge(nic)
 	if err != nil {
 		return err
 	}
@@ -143,35 +143,35 @@ func (n nicChange) add(ctx context.Context, r *resizing, nic engine.NIC, was eng
 		return nil
 	}
 	if wanted.MAC != was.MAC || wanted.MAC == "" {
-		if wanted.MAC, err = n.freeMAC(ctx, nic, wanted.Device); err != nil {
+		if wanted.MAC, err = n.chooseMAC(ctx, nic, wanted.Device); err != nil {
 			return err
 		}
 	}
-	n.taken[wanted.MAC] = true
+	n.takenMACs[wanted.MAC] = true
 	device := n.host.nicDevice(wanted.Device, bridge)
 	device["hwaddr"] = wanted.MAC
 	maps.DeleteFunc(r.put.Config, func(key, note string) bool { // also of one that somebody detached
-		return strings.HasPrefix(key, addedConfig) && strings.HasPrefix(note, nic.Label+" ")
+		return strings.HasPrefix(key, addedNICConfig) && strings.HasPrefix(note, nic.Label+" ")
 	})
-	r.put.Devices[wanted.Device], r.put.Config[addedConfig+wanted.Device] = device, noteOfNIC(nic.Label, wanted)
-	r.note("interface "+nic.Label, true)
+	r.put.Devices[wanted.Device], r.put.Config[addedNICConfig+wanted.Device] = device, formatNICNote(nic.Label, wanted)
+	r.noteEdit("interface "+nic.Label, true)
 	return nil
 }
 
-// freeMAC is the MAC that is wanted for a NIC, or one in LXD's own range that nobody has. LXD starts
+// chooseMAC is the MAC that is wanted for a NIC, or one in LXD's own range that nobody has. LXD starts
 // only one of two VMs with the same MAC, and MAAS finds machines by their MACs.
-func (n nicChange) freeMAC(ctx context.Context, nic engine.NIC, device string) (string, error) {
-	p := plan{host: n.host, comp: engine.Composition{Marker: engine.MarkerOf(n.want.Key), Interfaces: []engine.NIC{nic}}, taken: n.taken}
+func (n nicChange) chooseMAC(ctx context.Context, nic engine.NIC, device string) (string, error) {
+	p := plan{host: n.host, comp: engine.Composition{Marker: engine.MarkerOf(n.want.Key), Interfaces: []engine.NIC{nic}}, taken: n.takenMACs}
 	if err := p.checkWantedMACs(); err != nil {
 		return "", err
 	}
 	number, _ := strconv.Atoi(strings.TrimPrefix(device, nicPrefix))
-	for salt := range maxSalts {
-		p.macs = []string{cmp.Or(nic.MAC, p.saltedMAC(number, salt))}
-		if n.taken[p.macs[0]] {
+	for salt := range maxMACTries {
+		p.macs = []string{cmp.Or(nic.MAC, p.generateMAC(number, salt))}
+		if n.takenMACs[p.macs[0]] {
 			continue
 		}
-		machines, err := n.Enlister.Enlisted(ctx, p.macs...)
+		machines, err := n.Enlister.MachinesWithMACs(ctx, p.macs...)
 		if err != nil {
 			return "", err
 		}
@@ -179,7 +179,7 @@ func (n nicChange) freeMAC(ctx context.Context, nic engine.NIC, device string) (
 		if len(machines) == 0 {
 			return p.macs[0], nil
 		}
-		if err := wantedMACTaken(&p, machines); err != nil {
+		if err := wantedMACTakenError(&p, machines); err != nil {
 			return "", err
 		}
 	}
@@ -189,15 +189,15 @@ func (n nicChange) freeMAC(ctx context.Context, nic engine.NIC, device string) (
 	}
 }
 
-// dropNIC notes a NIC that goes, with the note of it.
-func (r *resizing) dropNIC(label string, nic engine.AddedNIC) {
+// noteRemovedNIC notes a NIC that goes, with the note of it.
+func (r *instanceEdit) noteRemovedNIC(label string, nic engine.AddedNIC) {
 	delete(r.put.Devices, nic.Device)
-	delete(r.put.Config, addedConfig+nic.Device)
-	r.note("interface "+label, true)
+	delete(r.put.Config, addedNICConfig+nic.Device)
+	r.noteEdit("interface "+label, true)
 }
 
 // deviceNames are the names of the devices that stay, also of those of profiles.
-func (r *resizing) deviceNames(have api.Instance) map[string]bool {
+func (r *instanceEdit) deviceNames(have api.Instance) map[string]bool {
 	names := map[string]bool{}
 	for name := range have.ExpandedDevices {
 		_, isOwn := have.Devices[name]
@@ -244,7 +244,7 @@ func lastFreeNIC(taken map[string]bool) string {
 	return cmp.Or(free, lowestFreeNIC(taken))
 }
 
-func noteOfNIC(label string, nic engine.AddedNIC) string {
+func formatNICNote(label string, nic engine.AddedNIC) string {
 	return strings.Join([]string{label, nic.MAC, nic.Mode, nic.Subnet}, " ")
 }
 
@@ -253,7 +253,7 @@ func noteOfNIC(label string, nic engine.AddedNIC) string {
 func addedNICs(i api.Instance) map[string]engine.AddedNIC {
 	added := map[string]engine.AddedNIC{}
 	for _, key := range slices.Sorted(maps.Keys(i.Config)) {
-		device, isNote := strings.CutPrefix(key, addedConfig)
+		device, isNote := strings.CutPrefix(key, addedNICConfig)
 		note := strings.Fields(i.Config[key])
 		d := i.Devices[device]
 		if !isNote || len(note) != 4 || d["type"] != "nic" || d["hwaddr"] != note[1] {

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// storage is an interface that comes in place.
-func storage(mode string) engine.Interface {
+// newStorageInterface is an interface that comes in place.
+func newStorageInterface(mode string) engine.Interface {
 	return engine.Interface{Name: "storage", Subnet: fleetSubnet, Mode: mode}
 }
 
@@ -56,8 +56,8 @@ func (w *composeWorld) linksInMAAS(t *testing.T, systemID string) map[string][]s
 	return links
 }
 
-// writes counts the calls that may change something, of MAAS and of the LXDs.
-func (w *composeWorld) writes() (inMAAS, inLXD int) {
+// countWrites counts the calls that may change something, of MAAS and of the LXDs.
+func (w *composeWorld) countWrites() (inMAAS, inLXD int) {
 	count := func(calls []sim.Call) (many int) {
 		for _, c := range calls {
 			if !strings.HasPrefix(c.Route, "GET ") {
@@ -75,17 +75,17 @@ func (w *composeWorld) writes() (inMAAS, inLXD int) {
 func TestRelabelAddedInterface(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 1), ledger.NewMemory(nil)
-	ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+	ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 		s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 	})
 	const mac = "00:16:3e:aa:00:01"
 	had := engine.Interface{Name: "stor", Subnet: fleetSubnet, Mode: engine.LinkDHCP, MAC: mac}
-	if _, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withInterface(made, had))); err != nil {
+	if _, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, withInterface(made, had))); err != nil {
 		t.Fatal(err)
 	}
 	wanted := had
 	wanted.Name = "storage"
-	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withoutInterface(withInterface(made, wanted), "stor")))
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, withoutInterface(withInterface(made, wanted), "stor")))
 	if nic := vm.AddedNICs["storage"]; err != nil || len(vm.AddedNICs) != 1 || nic.MAC != mac {
 		t.Errorf("want the MAC with the new label alone, got %+v, %v", vm.AddedNICs, err)
 	}
@@ -96,7 +96,7 @@ func TestRelabelAddedInterface(t *testing.T) {
 func TestAddInterface(t *testing.T) {
 	t.Parallel()
 	const instances = "lxd/h1/1.0/instances/*"
-	up, dhcp := storage(engine.LinkUp), storage(engine.LinkDHCP)
+	up, dhcp := newStorageInterface(engine.LinkUp), newStorageInterface(engine.LinkDHCP)
 	cases := map[string]struct {
 		reason string
 		ready  bool // nothing is deployed on the VM
@@ -113,53 +113,53 @@ func TestAddInterface(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, book := newWorld(t, 1), ledger.NewMemory(nil)
-			ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+			ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 				s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 				if tc.ready {
 					s.Deploy = nil
 				}
 			})
-			before, _ := w.instance(t)
+			before, _ := w.onlyInstance(t)
 			links := w.linksInMAAS(t, ref.SystemID)
-			told, _ := w.writes()
+			told, _ := w.countWrites()
 			want := withInterface(made, tc.wants)
 			if tc.fault != nil {
 				once := *tc.fault
 				once.Times = 5 // the client asks again by itself
 				id := w.sim.AddFault(once)
-				if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), ref, want); err == nil && tc.fault.Kind == sim.FaultStatus {
+				if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), ref, want); err == nil && tc.fault.Kind == sim.FaultStatus {
 					t.Errorf("%s\nthe fault was not told", tc.reason)
 				}
 				w.sim.RemoveFault(id)
 			}
 			var written int
 			for again := range 2 {
-				vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, want))
+				vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, want))
 				if nic := vm.AddedNICs["storage"]; err != nil || len(vm.AddedNICs) != 1 || nic.Mode != tc.wants.Mode || nic.Bridge != "maasbr0" || nic.Device != "eth1" {
 					t.Fatalf("%s\nwant the interface storage, got %+v, %v", tc.reason, vm.AddedNICs, err)
 				}
-				i, _ := w.instance(t)
+				i, _ := w.onlyInstance(t)
 				if i.Running != before.Running || len(i.MACs) != 2 || i.MACs[0] != before.MACs[0] || i.MACs[1] == i.MACs[0] {
 					t.Errorf("%s\nthe instance is %+v, and was %+v", tc.reason, i, before)
 				}
-				_, n := w.writes()
+				_, n := w.countWrites()
 				if again == 1 && n != written {
 					t.Errorf("%s\nthe second time LXD got %d writes more", tc.reason, n-written)
 				}
 				written = n
 			}
-			vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withoutInterface(made, "storage")))
-			if i, _ := w.instance(t); err != nil || len(vm.AddedNICs) != 0 || !slices.Equal(i.MACs, before.MACs) || i.Running != before.Running {
+			vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, withoutInterface(made, "storage")))
+			if i, _ := w.onlyInstance(t); err != nil || len(vm.AddedNICs) != 0 || !slices.Equal(i.MACs, before.MACs) || i.Running != before.Running {
 				t.Errorf("%s\nwant it gone, got %+v, %+v, %v", tc.reason, vm.AddedNICs, i, err)
 			}
-			if now, _ := w.writes(); now != told || !cmp.Equal(links, w.linksInMAAS(t, ref.SystemID)) {
+			if now, _ := w.countWrites(); now != told || !cmp.Equal(links, w.linksInMAAS(t, ref.SystemID)) {
 				t.Errorf("%s\nMAAS was told by %d calls, and has %v", tc.reason, now-told, w.linksInMAAS(t, ref.SystemID))
 			}
-			last := w.processWith(t, book)
-			if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return last.VMs.Delete(ctx, ref) }); err != nil {
+			last := w.newEngineWith(t, book)
+			if _, err := engine.WaitUntilDone(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return last.VMs.Delete(ctx, ref) }); err != nil {
 				t.Error(err)
 			}
-			w.volumes(t)
+			w.wantVolumes(t)
 		})
 	}
 }
@@ -184,30 +184,30 @@ func TestLinksOfMadeInterfaces(t *testing.T) {
 			fixed := func(label, ip string) engine.Interface {
 				return engine.Interface{Name: label, Subnet: fleetSubnet, IP: netip.MustParseAddr(ip)}
 			}
-			ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+			ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 				s.Resize, s.Deploy = false, nil
 				s.Interfaces = []engine.Interface{fixed("eth0", "10.77.0.40"), fixed("eth2", "10.77.0.42")}
 			})
 			links := w.linksInMAAS(t, ref.SystemID)
-			added := storage(engine.LinkDHCP)
+			added := newStorageInterface(engine.LinkDHCP)
 			added.Name = "eth1"
-			if _, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, withInterface(made, added))); err != nil {
+			if _, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, withInterface(made, added))); err != nil {
 				t.Fatal(err)
 			}
 			if tc.known {
-				w.commission(t, ref.SystemID)
+				w.commissionMachine(t, ref.SystemID)
 			}
 			deployed := made
 			deployed.Deploy = &engine.Deployment{Image: "ubuntu/noble"}
 			ref.Finished = false
 			if tc.silent {
-				w.silence(t, "h1")
-				if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), ref, deployed); !errors.Is(err, engine.ErrBusy) {
+				w.setUnreachable(t, "h1")
+				if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), ref, deployed); !errors.Is(err, engine.ErrBusy) {
 					t.Errorf("%s\nwant ErrBusy, got %v", tc.reason, err)
 				}
-				w.silence(t)
+				w.setUnreachable(t)
 			}
-			vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, deployed))
+			vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, deployed))
 			if err != nil || len(vm.AddedNICs) != 1 {
 				t.Fatalf("%s\ngot %+v, %v", tc.reason, vm.AddedNICs, err)
 			}
@@ -223,8 +223,8 @@ func TestLinksOfMadeInterfaces(t *testing.T) {
 	}
 }
 
-// commission lets MAAS look at a Ready machine anew, as somebody in its UI.
-func (w *composeWorld) commission(t *testing.T, systemID string) {
+// commissionMachine lets MAAS look at a Ready machine anew, as somebody in its UI.
+func (w *composeWorld) commissionMachine(t *testing.T, systemID string) {
 	t.Helper()
 	before, err := w.maas.Machines.Machine(t.Context(), systemID)
 	if err == nil {
@@ -233,7 +233,7 @@ func (w *composeWorld) commission(t *testing.T, systemID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.Machine], error) {
+	_, err = engine.WaitUntilDone(t.Context(), func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		m, err := w.maas.Machines.Machine(ctx, systemID)
 		return engine.Result[engine.Machine]{Object: m, SystemID: systemID, Done: m.Status == engine.StatusReady && len(m.Interfaces) > len(before.Interfaces), After: time.Millisecond}, err
 	})
@@ -276,13 +276,13 @@ func TestNamesOfNICs(t *testing.T) {
 func TestInterfaceInAGap(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 1), ledger.NewMemory(nil)
-	ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+	ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 		s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 	})
 	labelled := func(labels ...string) []engine.Interface {
 		var all []engine.Interface
 		for _, label := range labels {
-			i := storage(engine.LinkDHCP)
+			i := newStorageInterface(engine.LinkDHCP)
 			i.Name = label
 			all = append(all, i)
 		}
@@ -301,7 +301,7 @@ func TestInterfaceInAGap(t *testing.T) {
 	for _, step := range steps {
 		want := made
 		want.AddedInterfaces, want.RemovedInterfaces = labelled(step.adds...), step.removes
-		vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, want))
+		vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, want))
 		if err != nil {
 			t.Fatalf("%s\n%v", step.reason, err)
 		}
@@ -318,8 +318,8 @@ func TestInterfaceInAGap(t *testing.T) {
 // TestAddInterfaceRefused leaves a VM as it is that cannot get an interface so.
 func TestAddInterfaceRefused(t *testing.T) {
 	t.Parallel()
-	bridged, twin, foreign := storage(engine.LinkDHCP), storage(engine.LinkDHCP), storage(engine.LinkDHCP)
-	further := storage(engine.LinkDHCP)
+	bridged, twin, foreign := newStorageInterface(engine.LinkDHCP), newStorageInterface(engine.LinkDHCP), newStorageInterface(engine.LinkDHCP)
+	further := newStorageInterface(engine.LinkDHCP)
 	further.Addresses = []engine.InterfaceAddress{{Subnet: fleetSubnet}}
 	bridged.Bridge, twin.MAC, foreign.MAC = "br7", "52:54:00:12:34:56", "00:16:3e:aa:bb:cc"
 	cases := map[string]struct {
@@ -327,8 +327,8 @@ func TestAddInterfaceRefused(t *testing.T) {
 		wants    engine.Interface
 		at, says string
 	}{
-		"Static":   {"MAAS would choose the address.", storage(engine.LinkStatic), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
-		"Auto":     {"MAAS would choose the address.", storage(engine.LinkAuto), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
+		"Static":   {"MAAS would choose the address.", newStorageInterface(engine.LinkStatic), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
+		"Auto":     {"MAAS would choose the address.", newStorageInterface(engine.LinkAuto), "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
 		"Further":  {"MAAS would choose its second address.", further, "interfaces.storage.mode", "MAAS would give interfaces.storage an address"},
 		"NoBridge": {"Neither MAAS nor LXD know it.", bridged, "interfaces.storage.bridge", "has no bridge br7 into subnet"},
 		"InLXD":    {"LXD starts only one of two.", twin, "interfaces.storage.mac_address", "another instance of the fleet has the MAC"},
@@ -340,14 +340,14 @@ func TestAddInterfaceRefused(t *testing.T) {
 			w := newWorld(t, 1, func(m *sim.Model) {
 				m.Machines = append(m.Machines, sim.MachineModel{Hostname: "metal", MAC: "00:16:3e:aa:bb:cc"})
 			})
-			ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+			ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 				s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 			})
-			before, _ := w.instance(t)
-			other := vm("other")
+			before, _ := w.onlyInstance(t)
+			other := newComposition("other")
 			other.Interfaces[0].MAC = twin.MAC
-			w.compose(w.composer, other)
-			_, err := w.process(t).VMs.Reconcile(t.Context(), ref, withInterface(made, tc.wants))
+			w.composeVM(w.composer, other)
+			_, err := w.newEngine(t).VMs.Reconcile(t.Context(), ref, withInterface(made, tc.wants))
 			bad, ok := errors.AsType[*engine.SpecError](err)
 			if !ok || bad.Field.String() != tc.at || !strings.Contains(bad.Message, tc.says) {
 				t.Errorf("%s\nwant %q at %s, got %v", tc.reason, tc.says, tc.at, err)
@@ -366,13 +366,13 @@ func TestAddInterfaceRefused(t *testing.T) {
 func TestAddedInterfaceGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	ref, made := w.runningVM(t, func(s *engine.VMSpec) {
+	ref, made := w.createRunningVM(t, func(s *engine.VMSpec) {
 		s.Resize, s.Interfaces = false, []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 	})
-	want := withInterface(made, storage(engine.LinkDHCP))
+	want := withInterface(made, newStorageInterface(engine.LinkDHCP))
 	reconcile := func() engine.VM {
 		t.Helper()
-		vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+		vm, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestAddedInterfaceGone(t *testing.T) {
 	w.editInstance(t, "web1", func(i *api.InstancePut) {
 		i.Devices["eth1"] = map[string]string{"type": "nic", "nictype": "bridged", "parent": "maasbr0", "hwaddr": "00:16:3e:00:00:05"}
 	})
-	if seen, err := w.process(t).VMs.Observe(t.Context(), ref); err != nil || seen.AddedNICs == nil || len(seen.AddedNICs) != 0 {
+	if seen, err := w.newEngine(t).VMs.Observe(t.Context(), ref); err != nil || seen.AddedNICs == nil || len(seen.AddedNICs) != 0 {
 		t.Errorf("want no interface told, got %+v, %v", seen.AddedNICs, err)
 	}
 	again := reconcile().AddedNICs["storage"]
@@ -391,7 +391,7 @@ func TestAddedInterfaceGone(t *testing.T) {
 	}
 	want = withoutInterface(made, "storage")
 	reconcile()
-	if i, _ := w.instance(t); len(i.MACs) != 2 || i.MACs[1] != "00:16:3e:00:00:05" {
+	if i, _ := w.onlyInstance(t); len(i.MACs) != 2 || i.MACs[1] != "00:16:3e:00:00:05" {
 		t.Errorf("the instance has %v", i.MACs)
 	}
 }

@@ -25,7 +25,7 @@ func hostPort(address string) (string, error) {
 	case !found:
 		rest = address
 	case !strings.EqualFold(scheme, "https"):
-		return "", badAddress(address)
+		return "", addressError(address)
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	if ip, err := netip.ParseAddrPort(rest); err == nil && ip.Port() != 0 {
@@ -37,11 +37,11 @@ func hostPort(address string) (string, error) {
 	u, err := url.Parse("https://" + rest)
 	// A host that is only a part of what was written leaves a path or a user.
 	if err != nil || u.Host != rest || u.Hostname() == "" {
-		return "", badAddress(address)
+		return "", addressError(address)
 	}
 	port := cmp.Or(u.Port(), strconv.Itoa(defaultPort))
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", badAddress(address)
+		return "", addressError(address)
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
 }
@@ -56,23 +56,23 @@ func withoutBrackets(host string) string {
 	return host
 }
 
-func badAddress(address string) error {
+func addressError(address string) error {
 	if strings.Contains(address, "@") {
 		address = "what was given" // it may hold a password
 	} else {
 		address = strconv.Quote(address)
 	}
 	return &engine.SpecError{
-		Field:   fieldpath.Of("address"),
+		Field:   fieldpath.New("address"),
 		Message: fmt.Sprintf("%s is not the address of an LXD", address),
 		Hint:    `Give a host or an IP address, with a port unless it is 8443: "10.0.0.5", "https://10.0.0.5:8443", "[fd00::5]:8443".`,
 		Err:     engine.ErrInvalid,
 	}
 }
 
-// SameServer tells whether two addresses, however they are written, are of the
+// IsSameServer tells whether two addresses, however they are written, are of the
 // same host and port.
-func SameServer(a, b string) bool {
+func IsSameServer(a, b string) bool {
 	first, err := hostPort(a)
 	if err != nil {
 		return a == b

@@ -18,7 +18,7 @@ import (
 func TestBomb(t *testing.T) {
 	const plain, most = 8 << 20, 200 << 20
 	key := makeKey(t)
-	f := startLXD(t, map[string][]string{key.Fingerprint: {unrestricted}})
+	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {unrestricted}})
 	body := `{"type":"sync","status":"Success","status_code":200,"metadata":[` + strings.Repeat("{},", plain/3) + `{}]}`
 	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -28,7 +28,7 @@ func TestBomb(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	at := target{address: strings.TrimPrefix(f.URL, "https://"), project: "default", key: key}
-	pin, err := p.learn(ctx, at.address)
+	pin, err := p.learnFingerprint(ctx, at.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{ctx: ctx, caller: ctx, conn: conn, target: at, timeout: time.Minute}
+	s := &session{ctx: ctx, callerCtx: ctx, conn: conn, target: at, timeout: time.Minute}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var instances []api.Instance

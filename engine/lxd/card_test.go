@@ -26,9 +26,9 @@ func TestInterfaceCard(t *testing.T) {
 			reason: "LXD starts only one of two.", mac: mac, at: "interfaces.eth0.mac_address", says: "the MAC address " + mac,
 			before: func(t *testing.T, w *composeWorld) {
 				t.Helper()
-				other := vm("other")
+				other := newComposition("other")
 				other.Interfaces[0].MAC = mac
-				w.compose(w.composer, other)
+				w.composeVM(w.composer, other)
 			},
 		},
 		"InMAAS": {reason: "MAAS finds machines by their MACs.", mac: "00:16:3e:aa:bb:cc", at: "interfaces.eth0.mac_address", says: "machine metal"},
@@ -42,8 +42,8 @@ func TestInterfaceCard(t *testing.T) {
 			if tc.before != nil {
 				tc.before(t, w)
 			}
-			before := w.whole()
-			wanted := vm("web")
+			before := w.listObjects()
+			wanted := newComposition("web")
 			wanted.Interfaces[0].Label, wanted.Interfaces[0].MAC, wanted.Interfaces[0].Bridge = "eth0", tc.mac, tc.bridge
 			id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, wanted)
 			if tc.at != "" {
@@ -51,7 +51,7 @@ func TestInterfaceCard(t *testing.T) {
 				if !ok || bad.Field.String() != tc.at || !strings.Contains(bad.Message, tc.says) {
 					t.Errorf("%s: want %q at %s, got %v", tc.reason, tc.says, tc.at, err)
 				}
-				if after := w.whole(); strings.Join(after, "\n") != strings.Join(before, "\n") {
+				if after := w.listObjects(); strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Errorf("%s: it left %v, and there was %v", tc.reason, after, before)
 				}
 				return

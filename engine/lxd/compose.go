@@ -22,102 +22,102 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 		return "", err
 	}
 	h := p.host
-	s, done, err := c.open(ctx, h.Server, c.Slow)
+	s, done, err := c.openSession(ctx, h.Server, c.ChangeTimeout)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	if err := c.kept.keep(ctx, s, h.Server); err != nil {
+	if err := c.fingerprints.record(ctx, s, h.Server); err != nil {
 		return "", err
 	}
-	if comp.Begin != nil {
-		if err := comp.Begin(ctx); err != nil {
+	if comp.BeforeSend != nil {
+		if err := comp.BeforeSend(ctx); err != nil {
 			return "", err
 		}
 	}
-	defer c.fleet.drop(h.MachineID)
+	defer c.cache.noteChange(h.MachineID)
 	c.cleaner.removeLeftovers(ctx, leftovers)
-	newborn, err := s.ensure(&p)
+	newborn, err := s.ensureVM(&p)
 	if err != nil {
-		return "", named(s.explain(err), h.Name)
+		return "", hostError(s.explainError(err), h.Name)
 	}
-	systemID, failure := c.enlist(s.ctx, s, &p) // all of it within Slow
+	systemID, failure := c.enlistInstance(s.ctx, s, &p) // all of it within Slow
 	if failure != nil {
-		return "", c.undo(ctx, p, newborn, failure)
+		return "", c.undoCompose(ctx, p, newborn, failure)
 	}
-	c.known.Store(systemID, p.place())
+	c.knownLocations.Store(systemID, p.location())
 	c.Log.InfoContext(ctx, "made instance and enlisted it", "name", comp.Hostname, "host", h.Name, "system_id", systemID)
 	return systemID, nil
 }
 
 // prepareCompose plans what is to be made on a host, and lists what earlier attempts
 // left elsewhere.
-func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp engine.Composition) (p plan, leftovers []match, err error) {
-	all, err := c.lately(ctx, host)
+func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp engine.Composition) (p plan, leftovers []instanceMatch, err error) {
+	all, err := c.inventoryForHost(ctx, host)
 	if err != nil {
 		return plan{}, nil, err
 	}
-	h, err := all.reached(host)
+	h, err := all.surveyOf(host)
 	if err != nil {
 		return plan{}, nil, err
 	}
-	if p, err = h.plan(comp, all.macs(comp.Marker)); err != nil {
+	if p, err = h.planVM(comp, all.takenMACs(comp.Marker)); err != nil {
 		return plan{}, nil, err
 	}
-	p.post.Config[bornConfig] = bornNow(c.Now()) // before the ledger notes that it began
-	p.isOther = func(macs []string) (bool, error) {
-		return hasOtherHostname(ctx, c.Enlister, p.post.Name, comp.Hostname, macs)
+	p.post.Config[birthTimeConfig] = formatBirthTime(c.Now()) // before the ledger notes that it began
+	p.isOfRenamedVM = func(macs []string) (bool, error) {
+		return isOfRenamedMachine(ctx, c.Enlister, p.post.Name, comp.Hostname, macs)
 	}
-	leftovers, err = c.cleaner.clearable(ctx, all, h, comp)
+	leftovers, err = c.cleaner.listLeftovers(ctx, all, h, comp)
 	return p, leftovers, err
 }
 
-// lately is an inventory that says what the LXD of a host has to make VMs of:
+// inventoryForHost is an inventory that says what the LXD of a host has to make VMs of:
 // the VMs that were made since do not matter.
-func (c *Composer) lately(ctx context.Context, host engine.VMHost) (*inventory, error) {
-	if last := c.fleet.recent(); last != nil {
-		if h, err := last.reached(host); err == nil && c.Now().Sub(h.began) < fleetTTL {
+func (c *Composer) inventoryForHost(ctx context.Context, host engine.VMHost) (*inventory, error) {
+	if last := c.cache.lastInventory(); last != nil {
+		if h, err := last.surveyOf(host); err == nil && c.Now().Sub(h.askedAt) < inventoryTTL {
 			return last, nil
 		}
 	}
-	return c.inventory(ctx)
+	return c.currentInventory(ctx)
 }
 
-// undo removes a newborn that MAAS would not have, unless another process has
+// undoCompose removes a newborn that MAAS would not have, unless another process has
 // enlisted it meanwhile, and returns the failure. A machine that has its MAC, and
 // is somebody else's, says nothing of it. It has a deadline of its own: that of the
 // compose may be what failed.
-func (c *Composer) undo(ctx context.Context, p plan, newborn bool, failure error) error {
+func (c *Composer) undoCompose(ctx context.Context, p plan, newborn bool, failure error) error {
 	if errors.Is(failure, engine.ErrUnclear) || !newborn {
 		return failure
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	machines, err := c.Enlister.Enlisted(ctx, p.macs...)
-	if err == nil && slices.ContainsFunc(machines, p.isOf) {
+	machines, err := c.Enlister.MachinesWithMACs(ctx, p.macs...)
+	if err == nil && slices.ContainsFunc(machines, p.ownsMachine) {
 		return failure
 	}
 	if err == nil {
-		err = c.unmake(ctx, p, c.Timeout)
+		err = c.removeMadeInstance(ctx, p, c.Timeout)
 	}
 	if err == nil {
 		return failure
 	}
-	return &leftError{fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)}
+	return &leftoverError{fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)}
 }
 
-// leftError is a compose that failed clearly, and left something: as long as
+// leftoverError is a compose that failed clearly, and left something: as long as
 // somebody may have to clear it away, nobody may forget the compose.
-type leftError struct{ err error }
+type leftoverError struct{ err error }
 
-func (e *leftError) Error() string        { return e.err.Error() }
-func (e *leftError) Unwrap() error        { return e.err }
-func (e *leftError) Is(target error) bool { return target == engine.ErrUnclear }
+func (e *leftoverError) Error() string        { return e.err.Error() }
+func (e *leftoverError) Unwrap() error        { return e.err }
+func (e *leftoverError) Is(target error) bool { return target == engine.ErrUnclear }
 
-// hasOtherHostname tells whether an instance is that of a machine which has another hostname
+// isOfRenamedMachine tells whether an instance is that of a machine which has another hostname
 // by now. A machine that merely has one of its MACs is of another instance.
-func hasOtherHostname(ctx context.Context, enlister engine.Enlister, instance, hostname string, macs []string) (bool, error) {
-	machines, err := enlister.Enlisted(ctx, macs...)
+func isOfRenamedMachine(ctx context.Context, enlister engine.Enlister, instance, hostname string, macs []string) (bool, error) {
+	machines, err := enlister.MachinesWithMACs(ctx, macs...)
 	if err != nil {
 		return false, err
 	}
@@ -125,7 +125,7 @@ func hasOtherHostname(ctx context.Context, enlister engine.Enlister, instance, h
 		if m.Hostname == hostname {
 			continue
 		}
-		switch power, err := enlister.PowerOf(ctx, m.SystemID); {
+		switch power, err := enlister.PowerInstanceOf(ctx, m.SystemID); {
 		case errors.Is(err, engine.ErrNotFound): // no instance, or gone by now
 		case err != nil:
 			return false, err
@@ -136,32 +136,32 @@ func hasOtherHostname(ctx context.Context, enlister engine.Enlister, instance, h
 	return false, nil
 }
 
-// isOf tells that a machine was made of the instance.
-func (p plan) isOf(m engine.Machine) bool {
+// ownsMachine tells that a machine was made of the instance.
+func (p plan) ownsMachine(m engine.Machine) bool {
 	return p.comp.Key != "" && m.MarkedBy() == p.comp.Key
 }
 
-// unmake removes the instance of a plan.
-func (d *dialer) unmake(ctx context.Context, p plan, timeout time.Duration) error {
-	s, done, err := d.open(ctx, p.host.Server, timeout)
+// removeMadeInstance removes the instance of a plan.
+func (d *dialer) removeMadeInstance(ctx context.Context, p plan, timeout time.Duration) error {
+	s, done, err := d.openSession(ctx, p.host.Server, timeout)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := s.remove(p.post.Name, p.macs); err != nil {
-		return named(s.explain(err), p.host.Name)
+	if err := s.removeInstance(p.post.Name, p.macs); err != nil {
+		return hostError(s.explainError(err), p.host.Name)
 	}
 	return nil
 }
 
-// macs are the MACs of all instances but the ones that have this marker and may be
+// takenMACs are the MACs of all instances but the ones that have this marker and may be
 // gone on with: a copy keeps its MAC.
-func (i *inventory) macs(marker string) map[string]bool {
+func (i *inventory) takenMACs(marker string) map[string]bool {
 	taken := map[string]bool{}
 	for _, h := range i.hosts {
 		for _, instance := range h.instances {
 			for _, mac := range instance.macs {
-				if instance.marker != marker || !instance.unfinished() {
+				if instance.marker != marker || !instance.isUnfinished() {
 					taken[mac] = true
 				}
 			}
@@ -170,12 +170,12 @@ func (i *inventory) macs(marker string) map[string]bool {
 	return taken
 }
 
-// ensure makes the volumes and the instance, or finds them. newborn tells that
+// ensureVM makes the volumes and the instance, or finds them. newborn tells that
 // it never ran.
-func (s *session) ensure(p *plan) (newborn bool, err error) {
+func (s *session) ensureVM(p *plan) (newborn bool, err error) {
 	for n, v := range p.volumes {
 		if err := s.ensureVolume(p, v); err != nil {
-			return false, s.withLeft(err, s.dropVolumes(p.volumes[:n]))
+			return false, s.cleanupError(err, s.dropVolumes(p.volumes[:n]))
 		}
 	}
 	return s.ensureInstance(p, 2)
@@ -184,49 +184,49 @@ func (s *session) ensure(p *plan) (newborn bool, err error) {
 // ensureInstance makes the instance. LXD admits a name once, so the request may
 // be sent again where its answer was lost.
 func (s *session) ensureInstance(p *plan, tries int) (newborn bool, err error) {
-	failure := s.send(http.MethodPost, s.at("instances"), p.post, "")
+	failure := s.send(http.MethodPost, s.projectPath("instances"), p.post, "")
 	if failure == nil {
 		return true, nil
 	}
 	// Another process may be at the same VM, which LXD refuses before it is there.
-	if err := s.settle(p.post.Name); err != nil && isLost(failure) {
+	if err := s.awaitInstanceOperations(p.post.Name); err != nil && isUnclear(failure) {
 		return false, failure
 	}
 	var found api.Instance
-	_, err = s.get(s.at("instances", p.post.Name), &found)
+	_, err = s.get(s.projectPath("instances", p.post.Name), &found)
 	switch absent := isStatus(err, http.StatusNotFound); {
-	case absent && isLost(failure) && tries > 1:
+	case absent && isUnclear(failure) && tries > 1:
 		return s.ensureInstance(p, tries-1)
 	case absent:
-		return false, s.withLeft(failure, s.dropVolumes(p.volumes))
-	case err != nil && isLost(failure):
+		return false, s.cleanupError(failure, s.dropVolumes(p.volumes))
+	case err != nil && isUnclear(failure):
 		return false, failure
 	case err != nil:
-		return false, &lostError{err}
+		return false, &unclearError{err}
 	}
-	return s.adopt(p, found)
+	return s.resumeCompose(p, found)
 }
 
-// withLeft adds to a failure what could not be cleared away after it.
-func (s *session) withLeft(failure, left error) error {
+// cleanupError adds to a failure what could not be cleared away after it.
+func (s *session) cleanupError(failure, left error) error {
 	if left == nil {
 		return failure
 	}
-	return fmt.Errorf("%w; and besides, %w", s.explain(failure), s.explain(left))
+	return fmt.Errorf("%w; and besides, %w", s.explainError(failure), s.explainError(left))
 }
 
-// settle waits for the operations on an instance whose answers were lost.
-func (s *session) settle(name string) error {
+// awaitInstanceOperations waits for the operations on an instance whose answers were lost.
+func (s *session) awaitInstanceOperations(name string) error {
 	running := map[string][]api.Operation{}
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "operations"), &running); err != nil {
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "operations"), &running); err != nil {
 		return err
 	}
 	for _, operations := range running {
 		for _, op := range operations {
-			if !slices.ContainsFunc(op.Resources["instances"], func(u string) bool { return lastOf(u) == name }) {
+			if !slices.ContainsFunc(op.Resources["instances"], func(u string) bool { return nameInURL(u) == name }) {
 				continue
 			}
-			if err := s.wait(op.ID); isLost(err) {
+			if err := s.waitOperation(op.ID); isUnclear(err) {
 				return err
 			}
 		}
@@ -234,34 +234,34 @@ func (s *session) settle(name string) error {
 	return nil
 }
 
-// adopt goes on with an instance that is there already, if it is surely one that
+// resumeCompose goes on with an instance that is there already, if it is surely one that
 // we began.
-func (s *session) adopt(p *plan, i api.Instance) (newborn bool, err error) {
-	found := instanceOf(i, s.target.project)
+func (s *session) resumeCompose(p *plan, i api.Instance) (newborn bool, err error) {
+	found := newInstance(i, s.target.project)
 	switch {
 	case found.marker != p.comp.Marker:
-		return false, s.withLeft(notOurs(p, i), s.dropVolumes(p.volumes))
-	case !found.unfinished():
-		return false, found.stands(p.host.Name)
+		return false, s.cleanupError(foreignInstanceError(p, i), s.dropVolumes(p.volumes))
+	case !found.isUnfinished():
+		return false, found.existingInstanceError(p.host.Name)
 	}
 	// A VM that was renamed in MAAS keeps the name of its instance.
-	switch other, err := p.isOther(found.macs); {
+	switch other, err := p.isOfRenamedVM(found.macs); {
 	case err != nil:
 		return false, err
 	case other:
-		return false, notOurs(p, i)
+		return false, foreignInstanceError(p, i)
 	}
-	if p.differs(i) == "" {
-		p.keepMACs(i)
+	if p.describeDifference(i) == "" {
+		p.useMACsOf(i)
 		return true, nil
 	}
-	if err := s.remove(i.Name, macsOf(i), i.Config[markerConfig]); err != nil {
+	if err := s.removeInstance(i.Name, instanceMACs(i), i.Config[markerConfig]); err != nil {
 		return false, err
 	}
-	return s.ensure(p)
+	return s.ensureVM(p)
 }
 
-func notOurs(p *plan, i api.Instance) error {
+func foreignInstanceError(p *plan, i api.Instance) error {
 	whose := "without a mark of this program"
 	if key := i.Config[keyConfig]; key != "" {
 		whose = "made for " + key

@@ -18,14 +18,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// onReal is a simulated MAAS without VM hosts over the real LXD, in the project
+// newRealWorld is a simulated MAAS without VM hosts over the real LXD, in the project
 // "maas", which is all that its key may see.
-func onReal(t *testing.T) (*composeWorld, *vmLXD) {
+func newRealWorld(t *testing.T) (*composeWorld, *realServer) {
 	t.Helper()
-	l := theReal(t)
+	l := useRealLXD(t)
 	w := newWorld(t, 0)
 	key := makeKey(t)
-	l.trust(t, key, "maas")
+	l.trustKey(t, key, "maas")
 	w.pair = key.Credentials
 	w.servers = []Server{{
 		MachineID: "real01", Name: "real", Zone: "az1", Pool: "default", DefaultStoragePool: "local",
@@ -36,7 +36,7 @@ func onReal(t *testing.T) (*composeWorld, *vmLXD) {
 }
 
 // query asks the real LXD as its administrator.
-func query[T any](t *testing.T, l *vmLXD, path string) (value T) {
+func query[T any](t *testing.T, l *realServer, path string) (value T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(l.lxc(t, "query", path)), &value); err != nil {
 		t.Fatal(err)
@@ -44,21 +44,21 @@ func query[T any](t *testing.T, l *vmLXD, path string) (value T) {
 	return value
 }
 
-// left lists the instances and volumes of the project.
-func (l *vmLXD) left(t *testing.T) []string {
+// listLeft lists the instances and volumes of the project.
+func (l *realServer) listLeft(t *testing.T) []string {
 	t.Helper()
 	names := query[[]string](t, l, "/1.0/instances?project=maas")
 	for _, pool := range []string{"local", "fast"} {
 		names = append(names, query[[]string](t, l, "/1.0/storage-pools/"+pool+"/volumes/custom?project=maas")...)
 	}
 	for n, u := range names {
-		names[n] = lastOf(u)
+		names[n] = nameInURL(u)
 	}
 	return names
 }
 
-// room is what the host of a Composer has taken, and what its pools have left.
-func (w *composeWorld) room(t *testing.T, c *Composer) engine.VMHost {
+// onlyHost is what the host of a Composer has taken, and what its pools have left.
+func (w *composeWorld) onlyHost(t *testing.T, c *Composer) engine.VMHost {
 	t.Helper()
 	hosts, err := c.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 || hosts[0].Version == "" {
@@ -70,12 +70,12 @@ func (w *composeWorld) room(t *testing.T, c *Composer) engine.VMHost {
 // TestRealVM makes a VM with a volume, makes it again, lets it grow, and
 // removes it.
 func TestRealVM(t *testing.T) {
-	w, l := onReal(t)
+	w, l := newRealWorld(t)
 	ctx := t.Context()
-	before := w.room(t, w.composer)
-	comp := vm("real1")
+	before := w.onlyHost(t, w.composer)
+	comp := newComposition("real1")
 	comp.PinnedCores, comp.HugePages = []int{1}, true
-	id := w.compose(w.composer, comp)
+	id := w.composeVM(w.composer, comp)
 	made := query[api.Instance](t, l, "/1.0/instances/real1?project=maas")
 	mac := made.Devices["eth0"]["hwaddr"]
 	if !strings.HasPrefix(mac, "00:16:3e:") {
@@ -101,11 +101,11 @@ func TestRealVM(t *testing.T) {
 	if diff := cmp.Diff(want, made.Writable()); diff != "" {
 		t.Errorf("the instance (-want +got):\n%s", diff)
 	}
-	after := w.room(t, w.composer)
+	after := w.onlyHost(t, w.composer)
 	if cores, memory := after.Cores.Used-before.Cores.Used, after.MemoryMiB.Used-before.MemoryMiB.Used; cores != 1 || memory != 2048 {
 		t.Errorf("it takes %d cores and %d MiB", cores, memory)
 	}
-	if again := w.compose(w.newComposer(), comp); again != id {
+	if again := w.composeVM(w.newComposer(), comp); again != id {
 		t.Errorf("once more is %s, and was %s", again, id)
 	}
 	comp.PinnedCores, comp.Cores, comp.MemoryMiB, comp.HugePages = nil, 3, 4096, false
@@ -122,14 +122,14 @@ func TestRealVM(t *testing.T) {
 		t.Errorf("resized (-want +got):\n%s", diff)
 	}
 	comp.Disks[1].SizeGB = 1
-	if err := w.composer.Resize(ctx, after, id, comp); kinds(err) != "ErrInvalid, SpecError disks.data.size_gb" {
+	if err := w.composer.Resize(ctx, after, id, comp); errorKinds(err) != "ErrInvalid, SpecError disks.data.size_gb" {
 		t.Errorf("a disk that shrinks: %v", err)
 	}
 	if err := w.newComposer().Decompose(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{}, l.left(t)); diff != "" || len(w.whole()) != 0 {
-		t.Errorf("left in MAAS %v, in LXD (-want +got):\n%s", w.whole(), diff)
+	if diff := cmp.Diff([]string{}, l.listLeft(t)); diff != "" || len(w.listObjects()) != 0 {
+		t.Errorf("left in MAAS %v, in LXD (-want +got):\n%s", w.listObjects(), diff)
 	}
 }
 
@@ -138,53 +138,53 @@ func TestRealVM(t *testing.T) {
 func TestRealRefusals(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(t *testing.T, w *composeWorld, l *vmLXD, comp *engine.Composition)
+		change func(t *testing.T, w *composeWorld, l *realServer, comp *engine.Composition)
 		want   string
 		says   string
 	}{
-		"Untrusted": {"The key is not the host's.", func(t *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"Untrusted": {"The key is not the host's.", func(t *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			w.pair = makeKey(t).Credentials
 		}, "ErrForbidden, HostUnavailable", "does not trust"},
-		"OtherProject": {"The certificate is for another project.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"OtherProject": {"The certificate is for another project.", func(_ *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			w.servers[0].Project = "other"
 		}, "ProjectNotFound", "no project \"other\""},
-		"NoProject": {"There is none of that name.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"NoProject": {"There is none of that name.", func(_ *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			w.servers[0].Project = "ghost"
 		}, "ProjectNotFound", "no project \"ghost\""},
-		"OtherServer": {"Another certificate was pinned.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"OtherServer": {"Another certificate was pinned.", func(_ *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			w.servers[0].Fingerprint = strings.Repeat("0", 64)
 		}, "ErrOtherServer, HostUnavailable", "is known by 0000"},
-		"NobodyThere": {"Nothing listens.", func(t *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"NobodyThere": {"Nothing listens.", func(t *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			address, err := freeport.Address()
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.servers[0].Address = address
 		}, "ErrUnavailable, HostUnavailable", "nothing listens"},
-		"NoPool": {"A pool that LXD does not have.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
+		"NoPool": {"A pool that LXD does not have.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Disks[1].Pool = "slow"
 		}, "SpecError disks.data.pool", "no storage pool \"slow\""},
-		"NoBridge": {"LXD would accept a bridge that is not there.", func(_ *testing.T, w *composeWorld, _ *vmLXD, _ *engine.Composition) {
+		"NoBridge": {"LXD would accept a bridge that is not there.", func(_ *testing.T, w *composeWorld, _ *realServer, _ *engine.Composition) {
 			w.servers[0].Bridges[0].Name = "br77"
 		}, "SpecError interfaces", "no bridge into subnet"},
-		"NoProfile": {"A profile that the project does not have.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
+		"NoProfile": {"A profile that the project does not have.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Profile = "gold"
 		}, "ProfileNotFound", "no profile \"gold\""},
-		"LongName": {"LXD names an instance with 63 bytes at most.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
+		"LongName": {"LXD names an instance with 63 bytes at most.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Hostname = strings.Repeat("a", 64)
 		}, "ErrInvalid, SpecError name", "64 bytes"},
-		"Architecture": {"LXD runs its own architectures only.", func(_ *testing.T, _ *composeWorld, _ *vmLXD, comp *engine.Composition) {
+		"Architecture": {"LXD runs its own architectures only.", func(_ *testing.T, _ *composeWorld, _ *realServer, comp *engine.Composition) {
 			comp.Architecture = "arm64/generic"
 		}, "VMCreationFailed", "arm64"},
-		"Stranger": {"An instance of that name is somebody else's.", func(t *testing.T, _ *composeWorld, l *vmLXD, comp *engine.Composition) {
-			l.stranger(t, comp.Hostname)
+		"Stranger": {"An instance of that name is somebody else's.", func(t *testing.T, _ *composeWorld, l *realServer, comp *engine.Composition) {
+			l.addForeignInstance(t, comp.Hostname)
 		}, "ErrConflict", "has an instance refused already, without a mark"},
-		"StrangersVolume": {"So is a volume.", func(t *testing.T, _ *composeWorld, l *vmLXD, comp *engine.Composition) {
+		"StrangersVolume": {"So is a volume.", func(t *testing.T, _ *composeWorld, l *realServer, comp *engine.Composition) {
 			l.lxc(t, "storage", "volume", "create", "fast", "refused-disk1", "--type=block", "size=1GiB", "--project", "maas")
 			t.Cleanup(func() { l.lxc(t, "storage", "volume", "delete", "fast", "refused-disk1", "--project", "maas") })
 		}, "ErrConflict", "not made for this VM"},
-		"HostnameTaken": {"MAAS has a machine of that name: the newborn goes again.", func(t *testing.T, w *composeWorld, _ *vmLXD, comp *engine.Composition) {
-			other := vm("refused")
+		"HostnameTaken": {"MAAS has a machine of that name: the newborn goes again.", func(t *testing.T, w *composeWorld, _ *realServer, comp *engine.Composition) {
+			other := newComposition("refused")
 			other.Marker, other.Hostname = "maaslxd-other", "elsewhere"
 			if _, err := w.maas.Enlister.Enlist(t.Context(), enlistmentOf(w, other, "00:16:3e:00:00:09", "refused")); err != nil {
 				t.Fatal(err)
@@ -193,25 +193,25 @@ func TestRealRefusals(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w, l := onReal(t)
+			w, l := newRealWorld(t)
 			w.t = t
-			comp := vm("refused")
+			comp := newComposition("refused")
 			tc.change(t, w, l, &comp)
-			before := l.left(t)
+			before := l.listLeft(t)
 			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "real01"}, comp)
-			if kinds(err) != tc.want || !strings.Contains(said(err), tc.says) {
-				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, kinds(err), err, tc.want)
+			if errorKinds(err) != tc.want || !strings.Contains(shownText(err), tc.says) {
+				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, errorKinds(err), err, tc.want)
 			}
-			noSecret(t, said(err), fleetkey.Key{Credentials: w.pair})
-			if diff := cmp.Diff(before, l.left(t)); diff != "" {
+			checkNoSecret(t, shownText(err), fleetkey.Key{Credentials: w.pair})
+			if diff := cmp.Diff(before, l.listLeft(t)); diff != "" {
 				t.Errorf("%s: left in LXD (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// stranger makes an instance of somebody else's.
-func (l *vmLXD) stranger(t *testing.T, name string) {
+// addForeignInstance makes an instance of somebody else's.
+func (l *realServer) addForeignInstance(t *testing.T, name string) {
 	t.Helper()
 	l.lxc(t, "init", name, "--empty", "--vm", "--project", "maas", "-s", "local")
 	t.Cleanup(func() { l.lxc(t, "delete", name, "--project", "maas") })
@@ -229,57 +229,57 @@ func enlistmentOf(w *composeWorld, comp engine.Composition, mac, hostname string
 func TestRealDecompose(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		before func(t *testing.T, w *composeWorld, l *vmLXD, id string)
+		before func(t *testing.T, w *composeWorld, l *realServer, id string)
 		want   string
 		left   []string // in LXD
 		maas   []string
 	}{
-		"InstanceGone": {"What is left of it goes, too.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"InstanceGone": {"What is left of it goes, too.", func(t *testing.T, _ *composeWorld, l *realServer, _ string) {
 			l.lxc(t, "delete", "part", "--project", "maas")
 		}, "", []string{}, nil},
-		"MachineGone": {"Without a machine nothing says which instance is meant.", func(_ *testing.T, w *composeWorld, _ *vmLXD, id string) {
+		"MachineGone": {"Without a machine nothing says which instance is meant.", func(_ *testing.T, w *composeWorld, _ *realServer, id string) {
 			w.sim.DeleteMachine(id) //nolint:errcheck // seen below
 		}, "", []string{"part", "part-disk1"}, nil},
-		"Renamed": {"A copy would have its MAC, too.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"Renamed": {"A copy would have its MAC, too.", func(t *testing.T, _ *composeWorld, l *realServer, _ string) {
 			l.lxc(t, "rename", "part", "whole", "--project", "maas")
 		}, "ErrConflict", []string{"whole", "part-disk1"}, []string{"machine part"}},
-		"Attached": {"A disk that somebody attached is his.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"Attached": {"A disk that somebody attached is his.", func(t *testing.T, _ *composeWorld, l *realServer, _ string) {
 			l.lxc(t, "storage", "volume", "create", "fast", "photos", "--type=block", "size=1GiB", "--project", "maas")
 			l.lxc(t, "storage", "volume", "attach", "fast", "photos", "part", "--project", "maas")
 			t.Cleanup(func() { l.lxc(t, "storage", "volume", "delete", "fast", "photos", "--project", "maas") })
 		}, "", []string{"photos"}, nil},
-		"OtherMAC": {"An instance of that name with another MAC is not the machine's.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"OtherMAC": {"An instance of that name with another MAC is not the machine's.", func(t *testing.T, _ *composeWorld, l *realServer, _ string) {
 			l.lxc(t, "config", "device", "set", "part", "eth0", "hwaddr", "00:16:3e:99:99:99", "--project", "maas")
 		}, "ErrConflict", []string{"part", "part-disk1"}, []string{"machine part"}},
-		"Protected": {"LXD's own words say why not.", func(t *testing.T, _ *composeWorld, l *vmLXD, _ string) {
+		"Protected": {"LXD's own words say why not.", func(t *testing.T, _ *composeWorld, l *realServer, _ string) {
 			l.lxc(t, "config", "set", "part", "security.protection.delete", "true", "--project", "maas")
 		}, "VMCreationFailed", []string{"part", "part-disk1"}, []string{"machine part"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w, l := onReal(t)
-			id := w.compose(w.composer, vm("part"))
-			t.Cleanup(func() { l.clear(t) })
+			w, l := newRealWorld(t)
+			id := w.composeVM(w.composer, newComposition("part"))
+			t.Cleanup(func() { l.removeLeft(t) })
 			tc.before(t, w, l, id)
 			err := w.newComposer().Decompose(t.Context(), id)
-			if kinds(err) != tc.want {
-				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, kinds(err), err, tc.want)
+			if errorKinds(err) != tc.want {
+				t.Errorf("%s\ngot  %s: %v\nwant %s", tc.reason, errorKinds(err), err, tc.want)
 			}
-			if diff := cmp.Diff(tc.left, l.left(t)); diff != "" {
+			if diff := cmp.Diff(tc.left, l.listLeft(t)); diff != "" {
 				t.Errorf("%s: left in LXD (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.maas, w.whole()); diff != "" {
+			if diff := cmp.Diff(tc.maas, w.listObjects()); diff != "" {
 				t.Errorf("%s: left in MAAS (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// clear removes what a test left of the instance "part", by whatever name.
-func (l *vmLXD) clear(t *testing.T) {
+// removeLeft removes what a test left of the instance "part", by whatever name.
+func (l *realServer) removeLeft(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"part", "whole"} {
-		if slices.Contains(l.left(t), name) {
+		if slices.Contains(l.listLeft(t), name) {
 			l.lxc(t, "config", "set", name, "security.protection.delete", "false", "--project", "maas")
 			l.lxc(t, "delete", name, "--project", "maas")
 			l.lxc(t, "storage", "volume", "delete", "fast", "part-disk1", "--project", "maas")
@@ -290,14 +290,14 @@ func (l *vmLXD) clear(t *testing.T) {
 // TestRealSync takes a machine out of MAAS whose instance is gone, and none
 // whose LXD is.
 func TestRealSync(t *testing.T) {
-	w, l := onReal(t)
+	w, l := newRealWorld(t)
 	ctx := t.Context()
 	small := func(name string) engine.Composition {
-		comp := vm(name)
+		comp := newComposition(name)
 		comp.Disks = comp.Disks[:1]
 		return comp
 	}
-	gone, kept := w.compose(w.composer, small("gone")), w.compose(w.composer, small("kept"))
+	gone, kept := w.composeVM(w.composer, small("gone")), w.composeVM(w.composer, small("kept"))
 	t.Cleanup(func() { l.lxc(t, "delete", "kept", "--project", "maas") })
 	l.lxc(t, "delete", "gone", "--project", "maas")
 	other := w.newComposer()
@@ -315,16 +315,16 @@ func TestRealSync(t *testing.T) {
 	if _, err := stranded.HostOf(ctx, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := stranded.Sync(ctx, host, ""); !errors.Is(err, engine.ErrForbidden) {
+	if err := stranded.SyncHost(ctx, host, ""); !errors.Is(err, engine.ErrForbidden) {
 		t.Errorf("an LXD that says nothing: %v", err)
 	}
-	if err := other.Sync(ctx, host, ""); err != nil {
+	if err := other.SyncHost(ctx, host, ""); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"machine kept"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"machine kept"}, w.listObjects()); diff != "" {
 		t.Errorf("machines (-want +got):\n%s", diff)
 	}
-	if err := w.composer.Sync(ctx, host, ""); err != nil { // knows both
+	if err := w.composer.SyncHost(ctx, host, ""); err != nil { // knows both
 		t.Error(err)
 	}
 	if _, err := w.maas.Machines.Machine(ctx, kept); err != nil {
@@ -335,16 +335,16 @@ func TestRealSync(t *testing.T) {
 // TestRealMACTaken: MAAS has given the MAC to another machine, so the VM gets
 // another one.
 func TestRealMACTaken(t *testing.T) {
-	w, l := onReal(t)
-	comp := vm("mac1")
+	w, l := newRealWorld(t)
+	comp := newComposition("mac1")
 	comp.Disks = comp.Disks[:1]
-	p := plan{comp: comp, host: seen{Server: w.servers[0]}, macs: []string{""}}
+	p := plan{comp: comp, host: serverSurvey{Server: w.servers[0]}, macs: []string{""}}
 	p.post.Devices = map[string]map[string]string{"eth0": {}}
 	p.chooseMACs()
 	if _, err := w.maas.Enlister.Enlist(t.Context(), enlistmentOf(w, comp, p.macs[0], "first")); err != nil {
 		t.Fatal(err)
 	}
-	id := w.compose(w.composer, comp)
+	id := w.composeVM(w.composer, comp)
 	t.Cleanup(func() { l.lxc(t, "delete", "mac1", "--project", "maas") })
 	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
@@ -358,12 +358,12 @@ func TestRealMACTaken(t *testing.T) {
 
 // TestRealConcurrent makes VMs side by side, each once.
 func TestRealConcurrent(t *testing.T) {
-	w, l := onReal(t)
+	w, l := newRealWorld(t)
 	const many = 6
 	errs := make(chan error, many)
 	for n := range many {
 		go func() {
-			comp := vm(fmt.Sprintf("side%d", n%3)) // each by two processes
+			comp := newComposition(fmt.Sprintf("side%d", n%3)) // each by two processes
 			comp.Disks = comp.Disks[:1]
 			_, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "real01"}, comp)
 			errs <- err
@@ -379,7 +379,7 @@ func TestRealConcurrent(t *testing.T) {
 			l.lxc(t, "delete", fmt.Sprintf("side%d", n), "--project", "maas")
 		}
 	})
-	if diff := cmp.Diff([]string{"machine side0", "machine side1", "machine side2"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"machine side0", "machine side1", "machine side2"}, w.listObjects()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

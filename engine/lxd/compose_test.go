@@ -21,10 +21,10 @@ func TestVMsLife(t *testing.T) {
 	w := newWorld(t, 2)
 	ctx := t.Context()
 	begun := 0
-	comp := vm("web1")
-	comp.Begin = func(_ context.Context) error { begun++; return nil }
-	id := w.compose(w.composer, comp)
-	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" || begun != 1 {
+	comp := newComposition("web1")
+	comp.BeforeSend = func(_ context.Context) error { begun++; return nil }
+	id := w.composeVM(w.composer, comp)
+	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.listObjects()); diff != "" || begun != 1 {
 		t.Errorf("begun %d times; there is (-want +got):\n%s", begun, diff)
 	}
 	m, err := w.maas.Machines.Machine(ctx, id)
@@ -44,10 +44,10 @@ func TestVMsLife(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+	if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	w.volumes(t) // none: the data disks went, too
+	w.wantVolumes(t) // none: the data disks went, too
 }
 
 // TestCalls counts what a VM costs, beside the inventory that all share.
@@ -74,7 +74,7 @@ func TestCalls(t *testing.T) {
 	counted("an inventory", hosts, "GET 1.0", "GET 1.0/resources", "GET 1.0/projects", "GET 1.0/networks", "GET 1.0/profiles",
 		"GET 1.0/storage-pools", "GET 1.0/storage-pools/{name}/resources", "GET 1.0/storage-pools/{name}/resources", "GET 1.0/instances", "GET 1.0/instances")
 	counted("the same again", hosts)
-	small := vm("web1")
+	small := newComposition("web1")
 	small.Disks = small.Disks[:1]
 	var id string
 	counted("a VM", func() (err error) {
@@ -96,7 +96,7 @@ func (f fault) name() string {
 	return fmt.Sprintf("%s %s %d %s %s", f.method, f.path, f.nth, f.when, f.kind)
 }
 
-func (f fault) strike(s *sim.Sim) {
+func (f fault) inject(s *sim.Sim) {
 	s.AddFault(sim.Fault{Path: f.path, Method: f.method, Nth: f.nth, Times: 1, Kind: f.kind, When: f.when, Status: 500})
 }
 
@@ -105,8 +105,8 @@ func (f fault) strike(s *sim.Sim) {
 func faults(lxdCalls int, maas ...fault) []fault {
 	var all []fault
 	for _, how := range []fault{
-		{kind: sim.FaultStatus, when: sim.Before}, {kind: sim.FaultReset, when: sim.Before},
-		{kind: sim.FaultReset, when: sim.After}, {kind: sim.FaultLostReply, when: sim.After},
+		{kind: sim.FaultStatus, when: sim.FaultBeforeEffect}, {kind: sim.FaultReset, when: sim.FaultBeforeEffect},
+		{kind: sim.FaultReset, when: sim.FaultAfterEffect}, {kind: sim.FaultLostReply, when: sim.FaultAfterEffect},
 	} {
 		for n := range lxdCalls {
 			all = append(all, fault{path: "lxd/*/**", nth: n + 1, kind: how.kind, when: how.when})
@@ -131,9 +131,9 @@ func TestComposeFailEverywhere(t *testing.T) {
 			if _, err := w.composer.Hosts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			f.strike(w.sim)
-			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, vm("web1"))
-			switch got := w.whole(); {
+			f.inject(w.sim)
+			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, newComposition("web1"))
+			switch got := w.listObjects(); {
 			case err == nil:
 				if diff := cmp.Diff(whole, got); diff != "" {
 					t.Errorf("made, but (-want +got):\n%s", diff)
@@ -143,11 +143,11 @@ func TestComposeFailEverywhere(t *testing.T) {
 				t.Errorf("left %v with the clear error %v", got, err)
 			}
 			w.sim.ClearFaults()
-			w.compose(w.newComposer(), vm("web1"))
-			if diff := cmp.Diff(whole, w.whole()); diff != "" {
+			w.composeVM(w.newComposer(), newComposition("web1"))
+			if diff := cmp.Diff(whole, w.listObjects()); diff != "" {
 				t.Errorf("after %v, another try made (-want +got):\n%s", err, diff)
 			}
-			w.volumes(t, "web1-disk1")
+			w.wantVolumes(t, "web1-disk1")
 		})
 	}
 }
@@ -160,8 +160,8 @@ func TestDecomposeFailEverywhere(t *testing.T) {
 		t.Run(f.name(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			id := w.compose(w.composer, vm("web1"))
-			f.strike(w.sim)
+			id := w.composeVM(w.composer, newComposition("web1"))
+			f.inject(w.sim)
 			err := w.composer.Decompose(t.Context(), id)
 			w.sim.ClearFaults()
 			if err != nil {
@@ -169,18 +169,18 @@ func TestDecomposeFailEverywhere(t *testing.T) {
 					t.Fatalf("after %v: %v", err, again)
 				}
 			}
-			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+			if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 				t.Errorf("after %v, left (-want +got):\n%s", err, diff)
 			}
-			w.volumes(t)
+			w.wantVolumes(t)
 		})
 	}
 }
 
-// volumes says which custom volumes there are to be.
-func (w *composeWorld) volumes(t *testing.T, want ...string) {
+// wantVolumes says which custom volumes there are to be.
+func (w *composeWorld) wantVolumes(t *testing.T, want ...string) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], short*20)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], shortTimeout*20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,11 +188,11 @@ func (w *composeWorld) volumes(t *testing.T, want ...string) {
 	var names []string
 	for _, pool := range []string{"default", "fast"} {
 		var urls []string
-		if _, err := s.get(s.at("storage-pools", pool, "volumes", "custom"), &urls); err != nil {
+		if _, err := s.get(s.projectPath("storage-pools", pool, "volumes", "custom"), &urls); err != nil {
 			t.Fatal(err)
 		}
 		for _, u := range urls {
-			names = append(names, lastOf(u))
+			names = append(names, nameInURL(u))
 		}
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -200,8 +200,8 @@ func (w *composeWorld) volumes(t *testing.T, want ...string) {
 	}
 }
 
-// once does something as soon as an LXD is called so.
-func (w *composeWorld) once(ctx context.Context, route string, do func()) {
+// afterCall does something as soon as an LXD is called so.
+func (w *composeWorld) afterCall(ctx context.Context, route string, do func()) {
 	for w.sim.Journal().LXD.Count(route) == 0 {
 		select {
 		case <-ctx.Done():
@@ -230,25 +230,25 @@ func TestComposeHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			c := w.newComposer(func(c *ComposerConfig) { c.Slow = tc.slow })
+			c := w.newComposer(func(c *ComposerConfig) { c.ChangeTimeout = tc.slow })
 			if _, err := c.Hosts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			comp := vm("web1")
+			comp := newComposition("web1")
 			comp.Disks = comp.Disks[:1]
 			w.sim.AddFault(sim.Fault{Path: tc.path, Kind: sim.FaultHang})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if tc.gives {
-				go w.once(ctx, "POST 1.0/instances", cancel)
+				go w.afterCall(ctx, "POST 1.0/instances", cancel)
 			}
 			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, comp)
-			if !errors.Is(err, engine.ErrUnclear) || !strings.Contains(said(err), "did not say what became") {
+			if !errors.Is(err, engine.ErrUnclear) || !strings.Contains(shownText(err), "did not say what became") {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 			w.sim.ClearFaults()
-			w.compose(w.newComposer(), comp)
-			if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" {
+			w.composeVM(w.newComposer(), comp)
+			if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.listObjects()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -259,12 +259,12 @@ func TestComposeHangs(t *testing.T) {
 func TestComposeNotBegun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	comp := vm("web1")
-	comp.Begin = func(context.Context) error { return engine.ErrBusy }
+	comp := newComposition("web1")
+	comp.BeforeSend = func(context.Context) error { return engine.ErrBusy }
 	if _, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, comp); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
-	if got := w.whole(); len(got) > 0 {
+	if got := w.listObjects(); len(got) > 0 {
 		t.Errorf("made %v", got)
 	}
 }
@@ -298,15 +298,15 @@ func TestComposeEnds(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
 			c := w.newComposer(func(c *ComposerConfig) {
-				c.Slow, c.Enlister = 10*time.Second, slowEnlister{w.maas.Enlister, tc.failure}
+				c.ChangeTimeout, c.Enlister = 10*time.Second, slowEnlister{w.maas.Enlister, tc.failure}
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
-			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, vm("web1"))
-			if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || kinds(err) != tc.want {
-				t.Errorf("%s\ngot  %s: %v\nwant %s, before the caller's own end", tc.reason, kinds(err), err, tc.want)
+			_, err := c.Compose(ctx, engine.VMHost{MachineID: "host01"}, newComposition("web1"))
+			if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || errorKinds(err) != tc.want {
+				t.Errorf("%s\ngot  %s: %v\nwant %s, before the caller's own end", tc.reason, errorKinds(err), err, tc.want)
 			}
-			if diff := cmp.Diff(tc.whole, w.whole()); diff != "" {
+			if diff := cmp.Diff(tc.whole, w.listObjects()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -72,7 +72,7 @@ func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	config := ComposerConfig{
 		Servers:     func(context.Context) ([]Server, error) { return slices.Clone(w.servers), nil },
 		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
-		Machines:    w.maas.Machines, Enlister: w.maas.Enlister, Timeout: time.Minute, Slow: time.Minute,
+		Machines:    w.maas.Machines, Enlister: w.maas.Enlister, Timeout: time.Minute, ChangeTimeout: time.Minute,
 	}
 	for _, c := range change {
 		c(&config)
@@ -80,8 +80,8 @@ func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	return NewComposer(config)
 }
 
-// vm is a VM with a volume beside its root disk.
-func vm(name string) engine.Composition {
+// newComposition is a VM with a volume beside its root disk.
+func newComposition(name string) engine.Composition {
 	return engine.Composition{
 		Hostname: name, Cores: 2, MemoryMiB: 2048, Architecture: "amd64/generic",
 		Disks:      []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
@@ -90,8 +90,8 @@ func vm(name string) engine.Composition {
 	}
 }
 
-// compose makes a VM on the first host, which must work.
-func (w *composeWorld) compose(c *Composer, comp engine.Composition) string {
+// composeVM makes a VM on the first host, which must work.
+func (w *composeWorld) composeVM(c *Composer, comp engine.Composition) string {
 	w.t.Helper()
 	id, err := c.Compose(w.t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
 	if err != nil {
@@ -100,8 +100,8 @@ func (w *composeWorld) compose(c *Composer, comp engine.Composition) string {
 	return id
 }
 
-// whole says what there is: instances and machines by name, in one line each.
-func (w *composeWorld) whole() []string {
+// listObjects says what there is: instances and machines by name, in one line each.
+func (w *composeWorld) listObjects() []string {
 	w.t.Helper()
 	var all []string
 	for _, i := range w.sim.Instances() {
@@ -116,8 +116,8 @@ func (w *composeWorld) whole() []string {
 	return all
 }
 
-// kinds are the sentinels and the type of an error, sorted.
-func kinds(err error) string {
+// errorKinds are the sentinels and the type of an error, sorted.
+func errorKinds(err error) string {
 	var names []string
 	for name, sentinel := range map[string]error{
 		"ErrUnavailable": engine.ErrUnavailable, "ErrForbidden": engine.ErrForbidden, "ErrInvalid": engine.ErrInvalid,
@@ -138,10 +138,10 @@ func kinds(err error) string {
 	return strings.Join(names, ", ")
 }
 
-// turn starts or stops the VM web1 of the first host, as LXD notes it.
-func (w *composeWorld) turn(t *testing.T, on bool) {
+// setRunning starts or stops the VM web1 of the first host, as LXD notes it.
+func (w *composeWorld) setRunning(t *testing.T, on bool) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (w *composeWorld) turn(t *testing.T, on bool) {
 	if !on {
 		state = api.InstanceStatePut{Action: "stop", Force: true}
 	}
-	if err := s.send(http.MethodPut, s.at("instances", "web1", "state"), state, ""); err != nil {
+	if err := s.send(http.MethodPut, s.projectPath("instances", "web1", "state"), state, ""); err != nil {
 		t.Fatal(err)
 	}
 }

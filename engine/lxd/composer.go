@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// defaultSlow bounds an operation that makes or removes something. It ends
+// defaultChangeTimeout bounds an operation that makes or removes something. It ends
 // before the engine takes a compose for lost (130 s).
-const defaultSlow = 100 * time.Second
+const defaultChangeTimeout = 100 * time.Second
 
 // Server is an LXD on which VMs can be made, as far as it is known without
 // asking it.
@@ -60,17 +60,17 @@ type ComposerConfig struct {
 	Enlister    engine.Enlister
 	// Ledger gives each inventory its tag; nil: there is none, and nothing is placed.
 	Ledger engine.InventoryTags
-	// Learned is told which certificate a server showed that came without a
+	// RecordFingerprint is told which certificate a server showed that came without a
 	// fingerprint, when something is made or changed there for the first time, so
 	// that it is held to by others, too. Where another one is known by now, it
 	// returns that. nil: nobody is told.
-	Learned func(ctx context.Context, machineID, fingerprint string) (known string, err error)
+	RecordFingerprint func(ctx context.Context, machineID, fingerprint string) (known string, err error)
 	// Timeout of a look at one LXD; 0: 10 s.
 	Timeout time.Duration
-	// Slow bounds what makes or removes something; 0: 100 s.
-	Slow      time.Duration
-	UserAgent string
-	Now       func() time.Time
+	// ChangeTimeout bounds what makes or removes something; 0: 100 s.
+	ChangeTimeout time.Duration
+	UserAgent     string
+	Now           func() time.Time
 	// Log gets a line for each change made (Info) and each look (Debug); nil
 	// discards them.
 	Log *slog.Logger
@@ -92,17 +92,17 @@ type Machines interface {
 type Composer struct {
 	ComposerConfig
 	*dialer
-	fleet   fleet
-	known   sync.Map // system id to place: where VMs are that were made or looked for
-	kept    keeper
-	cleaner cleaner
+	cache          inventoryCache
+	knownLocations sync.Map // system id to place: where VMs are that were made or looked for
+	fingerprints   fingerprintRecorder
+	cleaner        cleaner
 }
 
 var _ engine.Composer = (*Composer)(nil)
 
 // NewComposer returns a Composer. It makes no call.
 func NewComposer(c ComposerConfig) *Composer {
-	c.Timeout, c.Slow = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Slow, defaultSlow)
+	c.Timeout, c.ChangeTimeout = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.ChangeTimeout, defaultChangeTimeout)
 	if c.Ledger == nil {
 		c.Ledger = engine.NoLedger{}
 	}
@@ -115,28 +115,28 @@ func NewComposer(c ComposerConfig) *Composer {
 	made := &Composer{
 		ComposerConfig: c,
 		dialer:         &dialer{prober: NewProber(Config{Timeout: c.Timeout, UserAgent: c.UserAgent}), credentials: c.Credentials, now: c.Now},
-		kept:           keeper{learned: c.Learned, timeout: c.Timeout, log: c.Log},
+		fingerprints:   fingerprintRecorder{recordFingerprint: c.RecordFingerprint, timeout: c.Timeout, log: c.Log},
 	}
-	made.cleaner = cleaner{dialer: made.dialer, enlister: c.Enlister, fleet: &made.fleet, timeout: c.Timeout, log: c.Log}
+	made.cleaner = cleaner{dialer: made.dialer, enlister: c.Enlister, cache: &made.cache, timeout: c.Timeout, log: c.Log}
 	return made
 }
 
-// Able implements engine.Composer: any MAAS will do.
-func (c *Composer) Able(context.Context) error { return nil }
+// CheckCanCompose implements engine.Composer: any MAAS will do.
+func (c *Composer) CheckCanCompose(context.Context) error { return nil }
 
-// Names adds the hosts to what Refresh drops: the engine asks for that where
+// WrapNames adds the hosts to what Refresh drops: the engine asks for that where
 // something seems to be missing.
-func (c *Composer) Names(names engine.Names) engine.Names { return refreshing{names, c} }
+func (c *Composer) WrapNames(names engine.Names) engine.Names { return refreshingNames{names, c} }
 
-type refreshing struct {
+type refreshingNames struct {
 	engine.Names
 	composer *Composer
 }
 
 // Refresh implements engine.Names.
-func (r refreshing) Refresh(lists ...engine.List) {
+func (r refreshingNames) Refresh(lists ...engine.List) {
 	r.Names.Refresh(lists...)
-	if engine.ListHosts.In(lists) {
-		r.composer.fleet.expire(r.composer.Now(), rereadAfter)
+	if engine.ListHosts.IsRefreshedBy(lists) {
+		r.composer.cache.expire(r.composer.Now(), rereadAfter)
 	}
 }

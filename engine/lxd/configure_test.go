@@ -19,17 +19,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// has is what LXD has of the first instance: options that are not the program's own, and
+// optionsAndDevices is what LXD has of the first instance: options that are not the program's own, and
 // devices that are no disks and no NICs, by their types.
-func (w *composeWorld) has(t *testing.T, name string) (config, devices map[string]string) {
+func (w *composeWorld) optionsAndDevices(t *testing.T, name string) (config, devices map[string]string) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
 	var found api.Instance
-	if _, err := s.get(s.at("instances", name), &found); err != nil {
+	if _, err := s.get(s.projectPath("instances", name), &found); err != nil {
 		t.Fatal(err)
 	}
 	config, devices = engine.OptionsOf(found.Config), map[string]string{}
@@ -133,7 +133,7 @@ func TestConfigure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			ref, want := w.runningVM(t, func(s *engine.VMSpec) {
+			ref, want := w.createRunningVM(t, func(s *engine.VMSpec) {
 				s.Config, s.Devices, s.Resize = options{"user.team": "a"}, map[string]engine.Device{"tpm0": tpm}, false
 			})
 			if name == "ForeignDevice" {
@@ -146,16 +146,16 @@ func TestConfigure(t *testing.T) {
 			}
 			began := time.Now()
 			hurried := func(c *engine.Config) { c.Now = func() time.Time { return began.Add(60 * time.Since(began)) } }
-			_, err := engine.Wait(t.Context(), w.processWith(t, ledger.NewMemory(nil), hurried).VMs.Steps(ref, want))
-			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(said(err), tc.refused) {
+			_, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, ledger.NewMemory(nil), hurried).VMs.Steps(ref, want))
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(shownText(err), tc.refused) {
 				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.refused, err)
 			}
-			config, devices := w.has(t, "web1")
+			config, devices := w.optionsAndDevices(t, "web1")
 			if diff := cmp.Diff(tc.config, config) + cmp.Diff(tc.devices, devices); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 			w.awaitRunning(t, tc.reason)
-			seen, err := w.process(t).VMs.Observe(t.Context(), ref)
+			seen, err := w.newEngine(t).VMs.Observe(t.Context(), ref)
 			if diff := cmp.Diff(tc.config, seen.Config); diff != "" || err != nil {
 				t.Errorf("options as they are seen: %v (-want +got):\n%s", err, diff)
 			}
@@ -166,8 +166,8 @@ func TestConfigure(t *testing.T) {
 // awaitRunning wants the one VM on. MAAS starts it in the background.
 func (w *composeWorld) awaitRunning(t *testing.T, reason string) {
 	t.Helper()
-	i, _ := w.instance(t)
-	for deadline := time.Now().Add(10 * time.Second); !i.Running && time.Now().Before(deadline); i, _ = w.instance(t) {
+	i, _ := w.onlyInstance(t)
+	for deadline := time.Now().Add(10 * time.Second); !i.Running && time.Now().Before(deadline); i, _ = w.onlyInstance(t) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if !i.Running {
@@ -179,14 +179,14 @@ func (w *composeWorld) awaitRunning(t *testing.T, reason string) {
 func TestConfigureGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	ref, want := w.runningVM(t, func(s *engine.VMSpec) { s.Resize, s.Locked = false, new(true) })
+	ref, want := w.createRunningVM(t, func(s *engine.VMSpec) { s.Resize, s.Locked = false, new(true) })
 	want.Reconfigure, want.MayStop, want.Config = true, true, map[string]string{"limits.disk.priority": "3"}
 	w.sim.AddFault(sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/instances/*", Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable})
 	ctx, cancel := context.WithCancel(t.Context())
-	steps := w.process(t).VMs.Steps(ref, want)
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	steps := w.newEngine(t).VMs.Steps(ref, want)
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		res, err := steps(ctx)
-		if i, _ := w.instance(t); !i.Running && err != nil {
+		if i, _ := w.onlyInstance(t); !i.Running && err != nil {
 			cancel()
 		}
 		return res, err
@@ -195,7 +195,7 @@ func TestConfigureGivenUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.awaitRunning(t, "The caller gave up.")
-	if _, m := w.instance(t); !m.Locked {
+	if _, m := w.onlyInstance(t); !m.Locked {
 		t.Error("it is not locked again")
 	}
 }
@@ -203,20 +203,20 @@ func TestConfigureGivenUp(t *testing.T) {
 // editInstance changes an instance as an administrator of its LXD does.
 func (w *composeWorld) editInstance(t *testing.T, name string, change func(*api.InstancePut)) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
 	var found api.Instance
-	etag, err := s.get(s.at("instances", name), &found)
+	etag, err := s.get(s.projectPath("instances", name), &found)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put := found.Writable()
 	put.Devices = maps.Clone(put.Devices)
 	change(&put)
-	if err := s.send(http.MethodPut, s.at("instances", name), put, etag); err != nil {
+	if err := s.send(http.MethodPut, s.projectPath("instances", name), put, etag); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -238,20 +238,20 @@ func TestBootMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1, func(m *sim.Model) { m.Hosts[0].LXDVersion = tc.version })
-			comp := vm("web1")
+			comp := newComposition("web1")
 			comp.Config = map[string]string{tc.key: tc.value}
 			_, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
 			var bad *engine.SpecError
 			if tc.refused {
-				if !errors.As(err, &bad) || !bad.Field.Equal(fieldpath.Of("config").Key(tc.key)) || len(w.whole()) > 0 {
-					t.Errorf("%s\ngot %v, made %v", tc.reason, err, w.whole())
+				if !errors.As(err, &bad) || !bad.Field.Equal(fieldpath.New("config").Key(tc.key)) || len(w.listObjects()) > 0 {
+					t.Errorf("%s\ngot %v, made %v", tc.reason, err, w.listObjects())
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if config, _ := w.has(t, "web1"); !maps.Equal(config, comp.Config) {
+			if config, _ := w.optionsAndDevices(t, "web1"); !maps.Equal(config, comp.Config) {
 				t.Errorf("%s\nit has %v", tc.reason, config)
 			}
 		})
@@ -277,23 +277,23 @@ func TestConfigureBegun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			ref, want := web1, spec()
+			ref, want := web1Ref, newSpec()
 			want.Host, want.Config, want.Devices = "h1", map[string]string{"user.team": "a"}, map[string]engine.Device{"tpm0": tpm}
-			if res, err := w.process(t).VMs.Reconcile(t.Context(), ref, want); err != nil || res.Done {
+			if res, err := w.newEngine(t).VMs.Reconcile(t.Context(), ref, want); err != nil || res.Done {
 				t.Fatalf("%+v, %v", res, err)
 			}
 			tc.change(&ref, &want)
 			if want.Reconfigure {
-				_, m := w.instance(t)
+				_, m := w.onlyInstance(t)
 				ref.SystemID = m.SystemID
 			}
-			if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want)); kinds(err) != tc.kind {
+			if _, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want)); errorKinds(err) != tc.kind {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
 			if tc.kind != "" {
 				return
 			}
-			config, devices := w.has(t, "web1")
+			config, devices := w.optionsAndDevices(t, "web1")
 			if config["user.team"] != "b" || !maps.Equal(devices, map[string]string{"tpm1": "tpm"}) {
 				t.Errorf("%s\nit has %v and %v", tc.reason, config, devices)
 			}
@@ -320,10 +320,10 @@ func TestMixedVersions(t *testing.T) {
 			w := newWorld(t, 2, func(m *sim.Model) {
 				m.Hosts[0].LXDVersion, m.Hosts[1].LXDVersion, m.Hosts[1].Cores = "6.7", tc.second, 4
 			})
-			want := spec()
+			want := newSpec()
 			want.Deploy, want.Cores, want.Config = nil, tc.cores, map[string]string{"security.secureboot": "true"}
-			vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(web1, want))
-			if vm.HostName != tc.host || kinds(err) != tc.kind || err != nil && !strings.Contains(said(err), tc.says) {
+			vm, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(web1Ref, want))
+			if vm.HostName != tc.host || errorKinds(err) != tc.kind || err != nil && !strings.Contains(shownText(err), tc.says) {
 				t.Errorf("%s\nit is on %q, %v", tc.reason, vm.HostName, err)
 			}
 		})
@@ -336,20 +336,20 @@ func TestProfileDevice(t *testing.T) {
 	w := newWorld(t, 1)
 	w.addProfile(t, 0, "maas", "storage")
 	const kind = "SpecError devices.storage"
-	want := spec()
+	want := newSpec()
 	want.Host, want.Deploy, want.Devices = "h1", nil, map[string]engine.Device{"storage": {Type: "usb", Properties: map[string]string{"vendorid": "1d6b"}}}
-	if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(web1, want)); kinds(err) != "ErrInvalid, "+kind+", VMCreationFailed" || len(w.whole()) > 0 {
-		t.Errorf("a VM that is made: %v, made %v", err, w.whole())
+	if _, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(web1Ref, want)); errorKinds(err) != "ErrInvalid, "+kind+", VMCreationFailed" || len(w.listObjects()) > 0 {
+		t.Errorf("a VM that is made: %v, made %v", err, w.listObjects())
 	}
 	made := want
 	made.Devices = nil
-	ref := web1
-	vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, made))
+	ref := web1Ref
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, made))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref.SystemID, ref.Finished, want.Reconfigure = vm.SystemID, true, true
-	if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want)); kinds(err) != "ErrConflict, "+kind {
+	if _, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want)); errorKinds(err) != "ErrConflict, "+kind {
 		t.Errorf("a VM that is there: %v", err)
 	}
 }

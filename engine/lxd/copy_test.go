@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// copyTo makes a copy of the one instance, as `lxc copy` does: it keeps the MAC.
-func (w *composeWorld) copyTo(t *testing.T, host, name string) {
+// addCopyWithMAC makes a copy of the one instance, as `lxc copy` does: it keeps the MAC.
+func (w *composeWorld) addCopyWithMAC(t *testing.T, host, name string) {
 	t.Helper()
 	i := sim.Instance{Host: host, Project: "maas", Name: name, MACs: w.sim.Instances()[0].MACs}
 	if err := w.sim.AddInstance(i); err != nil {
@@ -39,7 +39,7 @@ func TestDecomposeCopied(t *testing.T) {
 		"OtherHost": {"The copy is on the host that is looked at first.", "h1", "web1-backup", nil, "", []string{"instance web1-backup on h1"}},
 		"SameName":  {"The copy has its name, too.", "h1", "web1", nil, "", []string{"instance web1 on h1"}},
 		"SameHost":  {"The copy is first in the order of names.", "h2", "backup", nil, "", []string{"instance backup on h2"}},
-		"Silent": {"Only the copy can be seen.", "h1", "web1", func(t *testing.T, w *composeWorld) { w.silence(t, "h2") },
+		"Silent": {"Only the copy can be seen.", "h1", "web1", func(t *testing.T, w *composeWorld) { w.setUnreachable(t, "h2") },
 			"ErrUnavailable, HostUnavailable", []string{"instance web1 on h1", "instance web1 on h2", "machine web1"}},
 		"Gone": {"What is left is not the VM of that name.", "h1", "web1-backup", gone,
 			"ErrConflict", []string{"instance web1-backup on h1", "machine web1"}},
@@ -51,11 +51,11 @@ func TestDecomposeCopied(t *testing.T) {
 			t.Run(name+"/"+who, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, 2)
-				id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, rootOnly("web1"))
+				id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, newRootOnlyComposition("web1"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.copyTo(t, tc.host, tc.copyName)
+				w.addCopyWithMAC(t, tc.host, tc.copyName)
 				if tc.after != nil {
 					tc.after(t, w)
 				}
@@ -64,19 +64,19 @@ func TestDecomposeCopied(t *testing.T) {
 					c = w.newComposer()
 				}
 				if who != "newcomer" {
-					c.fleet.anew(c.Now())
+					c.cache.expireAll(c.Now())
 					if _, err := c.Hosts(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
 				err = c.Decompose(t.Context(), id)
-				if kinds(err) != tc.want {
-					t.Errorf("%s\ngot %q: %v, want %q", tc.reason, kinds(err), err, tc.want)
+				if errorKinds(err) != tc.want {
+					t.Errorf("%s\ngot %q: %v, want %q", tc.reason, errorKinds(err), err, tc.want)
 				}
-				if tc.want == "ErrConflict" && !strings.Contains(said(err), "web1-backup of project maas on host "+tc.host) {
-					t.Errorf("it does not name the copy: %s", said(err))
+				if tc.want == "ErrConflict" && !strings.Contains(shownText(err), "web1-backup of project maas on host "+tc.host) {
+					t.Errorf("it does not name the copy: %s", shownText(err))
 				}
-				if diff := cmp.Diff(tc.left, w.whole()); diff != "" {
+				if diff := cmp.Diff(tc.left, w.listObjects()); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
 			})
@@ -88,17 +88,17 @@ func TestDecomposeCopied(t *testing.T) {
 func TestCompleteCopied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, rootOnly("web1"))
+	id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, newRootOnlyComposition("web1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.copyTo(t, "h1", "web1-backup")
+	w.addCopyWithMAC(t, "h1", "web1-backup")
 	m, err := w.maas.Machines.Machine(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []*Composer{w.composer, w.newComposer()} {
-		if got := c.Complete(t.Context(), m); got.HostName != "h2" || got.Cores != 2 {
+		if got := c.CompleteMachine(t.Context(), m); got.HostName != "h2" || got.Cores != 2 {
 			t.Errorf("it is shown on %s with %d cores", got.HostName, got.Cores)
 		}
 	}
@@ -108,13 +108,13 @@ func TestCompleteCopied(t *testing.T) {
 func TestResizeCopied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	comp := rootOnly("web1")
+	comp := newRootOnlyComposition("web1")
 	host := engine.VMHost{MachineID: "host02"}
 	id, err := w.composer.Compose(t.Context(), host, comp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.copyTo(t, "h1", "web1")
+	w.addCopyWithMAC(t, "h1", "web1")
 	c := w.newComposer()
 	if _, err := c.Hosts(t.Context()); err != nil {
 		t.Fatal(err)

@@ -22,11 +22,11 @@ import (
 func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if errors.Is(err, engine.ErrNotFound) {
-		at, ok := c.knows(systemID)
+		at, ok := c.knownLocation(systemID)
 		if !ok {
 			return nil // nobody remembers it
 		}
-		return c.removeAt(ctx, at, nil)
+		return c.removeInstanceAt(ctx, at, nil)
 	}
 	if err != nil {
 		return err
@@ -37,57 +37,57 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 			Hint:    fmt.Sprintf("Unlock machine %s in MAAS first.", systemID), Err: engine.ErrConflict,
 		}
 	}
-	at, err := c.placeOf(ctx, m)
+	at, err := c.locateInstance(ctx, m)
 	if err != nil {
 		return err
 	}
-	if err := c.removeAt(ctx, at, strings.Fields(m.Description)); err != nil {
+	if err := c.removeInstanceAt(ctx, at, strings.Fields(m.Description)); err != nil {
 		return err
 	}
-	if err := c.Enlister.Dismiss(ctx, systemID); err != nil {
+	if err := c.Enlister.DeleteMachineRecord(ctx, systemID); err != nil {
 		return fmt.Errorf("the instance of %s is gone, but MAAS keeps its machine: %w", m.Hostname, err)
 	}
-	c.known.Delete(systemID)
+	c.knownLocations.Delete(systemID)
 	return nil
 }
 
-// removeAt removes an instance, and what volumes of it were left before: they
+// removeInstanceAt removes an instance, and what volumes of it were left before: they
 // carry one of the marks.
-func (c *Composer) removeAt(ctx context.Context, at place, marks []string) error {
-	s, done, err := c.open(ctx, at.server, c.Slow)
+func (c *Composer) removeInstanceAt(ctx context.Context, at location, marks []string) error {
+	s, done, err := c.openSession(ctx, at.server, c.ChangeTimeout)
 	if err != nil {
 		return err
 	}
 	defer done()
-	defer c.fleet.drop(at.server.MachineID)
-	err = s.remove(at.instance, at.macs, marks...)
-	if notThere(err) {
-		moved, found, failure := c.elsewhere(ctx, at, marks)
+	defer c.cache.noteChange(at.server.MachineID)
+	err = s.removeInstance(at.instance, at.macs, marks...)
+	if isInstanceMissing(err) {
+		moved, found, failure := c.findMovedInstance(ctx, at, marks)
 		switch {
 		case failure != nil:
 			err = failure
 		case found:
-			return c.removeAt(ctx, moved, marks)
+			return c.removeInstanceAt(ctx, moved, marks)
 		case isStatus(err, http.StatusNotFound):
-			err = s.removeLeft(marks)
+			err = s.removeLeftVolumes(marks)
 		}
 	}
 	if err != nil {
-		return named(s.explain(err), at.server.Name)
+		return hostError(s.explainError(err), at.server.Name)
 	}
 	c.Log.InfoContext(ctx, "removed instance", "name", at.instance, "host", at.server.Name)
 	return nil
 }
 
-// removeLeft removes the volumes of an instance that went without them.
-func (s *session) removeLeft(marks []string) error {
+// removeLeftVolumes removes the volumes of an instance that went without them.
+func (s *session) removeLeftVolumes(marks []string) error {
 	var pools []string
 	if _, err := s.get("/1.0/storage-pools", &pools); err != nil {
 		return err
 	}
 	for _, u := range pools {
 		var volumes []api.StorageVolume
-		_, err := s.get(s.in(url.Values{"recursion": {"1"}}, "storage-pools", lastOf(u), "volumes", "custom"), &volumes)
+		_, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "storage-pools", nameInURL(u), "volumes", "custom"), &volumes)
 		switch {
 		case isStatus(err, http.StatusNotFound):
 			continue // the project is gone
@@ -98,7 +98,7 @@ func (s *session) removeLeft(marks []string) error {
 			if len(v.UsedBy) > 0 || v.Config[markerConfig] == "" || !slices.Contains(marks, v.Config[markerConfig]) {
 				continue
 			}
-			if err := s.dropVolumes([]volume{{pool: lastOf(u), name: v.Name}}); err != nil {
+			if err := s.dropVolumes([]volume{{pool: nameInURL(u), name: v.Name}}); err != nil {
 				return err
 			}
 		}
@@ -106,22 +106,22 @@ func (s *session) removeLeft(marks []string) error {
 	return nil
 }
 
-// remove deletes a stopped instance that has one of the MACs, or, where none are
+// removeInstance deletes a stopped instance that has one of the MACs, or, where none are
 // known, one of the marks, and its volumes, and sees that it is gone. An absent
 // one is LXD's 404.
-func (s *session) remove(name string, macs []string, marks ...string) error {
-	path := s.at("instances", name)
+func (s *session) removeInstance(name string, macs []string, marks ...string) error {
+	path := s.projectPath("instances", name)
 	var have api.Instance
 	if _, err := s.get(path, &have); err != nil {
 		return err
 	}
 	switch {
-	case len(macs) > 0 && !share(macsOf(have), macs):
-		return s.otherMAC(have, macs)
+	case len(macs) > 0 && !haveCommonElement(instanceMACs(have), macs):
+		return s.otherMACError(have, macs)
 	case len(macs) == 0 && (have.Config[markerConfig] == "" || !slices.Contains(marks, have.Config[markerConfig])):
-		return s.unproven(have)
+		return s.onlyNameMatchesError(have)
 	case have.StatusCode != api.Stopped:
-		return s.runs(have)
+		return s.stillRunningError(have)
 	}
 	failure := s.send(http.MethodDelete, path, nil, "")
 	if failure != nil {
@@ -129,16 +129,16 @@ func (s *session) remove(name string, macs []string, marks ...string) error {
 		_, err := s.get(path, &still)
 		switch {
 		case err == nil && still.StatusCode != api.Stopped:
-			return s.runs(still)
+			return s.stillRunningError(still)
 		case !isStatus(err, http.StatusNotFound):
 			return failure
 		}
 	}
-	return errors.Join(s.dropVolumes(volumesOf(have)), dropAdding(s, have))
+	return errors.Join(s.dropVolumes(volumesOf(have)), dropUnusedNewVolumes(s, have))
 }
 
-// unproven says that only its name speaks for an instance.
-func (s *session) unproven(i api.Instance) error {
+// onlyNameMatchesError says that only its name speaks for an instance.
+func (s *session) onlyNameMatchesError(i api.Instance) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("nothing but its name tells that the instance %s of project %s in the LXD at %s is the machine's, which has no MAC in MAAS",
 			i.Name, s.target.project, s.target.address),
@@ -146,9 +146,9 @@ func (s *session) unproven(i api.Instance) error {
 	}
 }
 
-// runs says that an instance must be stopped first. It may stop by itself, or
+// stillRunningError says that an instance must be stopped first. It may stop by itself, or
 // be started at this moment.
-func (s *session) runs(i api.Instance) error {
+func (s *session) stillRunningError(i api.Instance) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Err: engine.ErrBusy,
 		Message: fmt.Sprintf("the instance %s must be stopped before it is deleted, and is %s", i.Name, i.Status),

@@ -14,18 +14,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// impatient takes a compose for lost at once.
-func impatient(c *engine.Config) { c.ComposeWindow = time.Millisecond }
+// shortenComposeWindow takes a compose for lost at once.
+func shortenComposeWindow(c *engine.Config) { c.ComposeWindow = time.Millisecond }
 
-// on is the VM web1 on a host, left Ready.
-func on(host string) engine.VMSpec {
-	want := spec()
+// newSpecOn is the VM web1 on a host, left Ready.
+func newSpecOn(host string) engine.VMSpec {
+	want := newSpec()
 	want.Host, want.Deploy = host, nil
 	return want
 }
 
-// rows counts those of a ledger.
-func rows(t *testing.T, book engine.Ledger) int {
+// countRows counts those of a ledger.
+func countRows(t *testing.T, book engine.Ledger) int {
 	t.Helper()
 	all, err := book.Rows(t.Context())
 	if err != nil {
@@ -34,14 +34,14 @@ func rows(t *testing.T, book engine.Ledger) int {
 	return len(all)
 }
 
-// begun is a world and a ledger in which a create of web1 on h1 was cut off when
+// cutOffCreate is a world and a ledger in which a create of web1 on h1 was cut off when
 // MAAS was to be told of the instance.
-func begun(t *testing.T) (*composeWorld, engine.Ledger) {
+func cutOffCreate(t *testing.T) (*composeWorld, engine.Ledger) {
 	t.Helper()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)
-	fault{path: "machines/", method: "POST", nth: 1, kind: sim.FaultReset, when: sim.Before}.strike(w.sim)
-	if _, err := w.processWith(t, book).VMs.Reconcile(t.Context(), web1, on("h1")); err == nil || len(w.whole()) != 1 || rows(t, book) != 1 {
-		t.Fatalf("it was not cut off: %v, there is %v", err, w.whole())
+	fault{path: "machines/", method: "POST", nth: 1, kind: sim.FaultReset, when: sim.FaultBeforeEffect}.inject(w.sim)
+	if _, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), web1Ref, newSpecOn("h1")); err == nil || len(w.listObjects()) != 1 || countRows(t, book) != 1 {
+		t.Fatalf("it was not cut off: %v, there is %v", err, w.listObjects())
 	}
 	w.sim.ClearFaults()
 	return w, book
@@ -54,15 +54,15 @@ func TestEngineFailEverywhere(t *testing.T) {
 	t.Parallel()
 	create := func(t *testing.T, f fault) (*composeWorld, engine.Ledger, error) {
 		w, book := newWorld(t, 2), ledger.NewMemory(nil)
-		f.strike(w.sim)
-		_, err := w.processWith(t, book).VMs.Reconcile(t.Context(), web1, on("h1"))
+		f.inject(w.sim)
+		_, err := w.newEngineWith(t, book).VMs.Reconcile(t.Context(), web1Ref, newSpecOn("h1"))
 		return w, book, err
 	}
 	clear := func(t *testing.T, f fault) (*composeWorld, engine.Ledger, error) {
-		w, book := begun(t)
-		f.strike(w.sim)
+		w, book := cutOffCreate(t)
+		f.inject(w.sim)
 		time.Sleep(2 * time.Millisecond)
-		_, err := w.processWith(t, book, impatient).VMs.Delete(t.Context(), web1)
+		_, err := w.newEngineWith(t, book, shortenComposeWindow).VMs.Delete(t.Context(), web1Ref)
 		return w, book, err
 	}
 	const reads = 10 // the calls of an inventory
@@ -79,16 +79,16 @@ func TestEngineFailEverywhere(t *testing.T) {
 				t.Parallel()
 				w, book, failure := tc.do(t, f)
 				w.sim.ClearFaults()
-				if err := remove(t, w.processWith(t, book, impatient), web1); err != nil {
+				if err := deleteVM(t, w.newEngineWith(t, book, shortenComposeWindow), web1Ref); err != nil {
 					t.Errorf("the delete after %v: %v", failure, err)
 				}
-				if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+				if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 					t.Errorf("after %v, left (-want +got):\n%s", failure, diff)
 				}
-				if n := rows(t, book); n != 0 {
+				if n := countRows(t, book); n != 0 {
 					t.Errorf("after %v, %d rows are left", failure, n)
 				}
-				w.volumes(t)
+				w.wantVolumes(t)
 			})
 		}
 	}
@@ -103,27 +103,27 @@ func TestEngineClearSilent(t *testing.T) {
 		then   func(*testing.T, *composeWorld)
 		left   []string
 	}{
-		"Back":    {"What was begun there goes.", func(t *testing.T, w *composeWorld) { w.silence(t) }, nil},
+		"Back":    {"What was begun there goes.", func(t *testing.T, w *composeWorld) { w.setUnreachable(t) }, nil},
 		"GoneFor": {"Nobody can look there.", func(_ *testing.T, w *composeWorld) { w.servers = w.servers[1:] }, []string{"instance web1 on h1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, book := begun(t)
-			w.silence(t, "h1")
+			w, book := cutOffCreate(t)
+			w.setUnreachable(t, "h1")
 			time.Sleep(2 * time.Millisecond)
-			_, err := w.processWith(t, book, impatient).VMs.Delete(t.Context(), web1)
-			if kinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(said(err), "host h1") || !strings.Contains(said(err), "maaslxd-host off machine host01") {
-				t.Errorf("while h1 does not answer: %s: %v", kinds(err), err)
+			_, err := w.newEngineWith(t, book, shortenComposeWindow).VMs.Delete(t.Context(), web1Ref)
+			if errorKinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(shownText(err), "host h1") || !strings.Contains(shownText(err), "maaslxd-host off machine host01") {
+				t.Errorf("while h1 does not answer: %s: %v", errorKinds(err), err)
 			}
-			if n := rows(t, book); n != 1 {
+			if n := countRows(t, book); n != 1 {
 				t.Errorf("%d rows are left", n)
 			}
 			tc.then(t, w)
-			if err := remove(t, w.processWith(t, book, impatient), web1); err != nil || rows(t, book) != 0 {
+			if err := deleteVM(t, w.newEngineWith(t, book, shortenComposeWindow), web1Ref); err != nil || countRows(t, book) != 0 {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.left, w.whole()); diff != "" {
+			if diff := cmp.Diff(tc.left, w.listObjects()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -138,16 +138,16 @@ func TestEngineDrops(t *testing.T) {
 		do     func(*testing.T, *assembly.Engine)
 	}{
 		"Abandon": {"The VM cannot be made as it is wanted now.", func(t *testing.T, e *assembly.Engine) {
-			want := on("h1")
+			want := newSpecOn("h1")
 			want.Disks[0].Pool = "ghost"
-			if _, err := e.VMs.Reconcile(t.Context(), web1, want); err == nil {
+			if _, err := e.VMs.Reconcile(t.Context(), web1Ref, want); err == nil {
 				t.Error("there is no such pool")
 			}
 		}},
 		"Sweep": {"Another VM needs the room.", func(t *testing.T, e *assembly.Engine) {
-			want := on("h1")
+			want := newSpecOn("h1")
 			want.Name, want.Cores = "web2", 6
-			if _, err := engine.Wait(t.Context(), e.VMs.Steps(engine.Ref{Key: "test/web2", Name: "web2"}, want)); err != nil {
+			if _, err := engine.WaitUntilDone(t.Context(), e.VMs.Steps(engine.Ref{Key: "test/web2", Name: "web2"}, want)); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -155,33 +155,33 @@ func TestEngineDrops(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, book := begun(t)
+			w, book := cutOffCreate(t)
 			time.Sleep(2 * time.Millisecond)
-			tc.do(t, w.processWith(t, book, impatient))
-			for _, line := range w.whole() {
+			tc.do(t, w.newEngineWith(t, book, shortenComposeWindow))
+			for _, line := range w.listObjects() {
 				if strings.Contains(line, "web1") {
 					t.Errorf("%s: %s is left", tc.reason, line)
 				}
 			}
-			if _, err := book.Row(t.Context(), web1.Key); kinds(err) != "ErrNotFound" {
+			if _, err := book.Row(t.Context(), web1Ref.Key); errorKinds(err) != "ErrNotFound" {
 				t.Errorf("its row: %v", err)
 			}
-			w.volumes(t, map[string][]string{"Sweep": {"web2-disk1"}}[name]...)
+			w.wantVolumes(t, map[string][]string{"Sweep": {"web2-disk1"}}[name]...)
 		})
 	}
 }
 
-// othersRows lets nobody write the row of web1, as a service of several owners does.
-type othersRows struct{ engine.Ledger }
+// foreignRowLedger lets nobody write the row of web1, as a service of several owners does.
+type foreignRowLedger struct{ engine.Ledger }
 
-func (o othersRows) MayWrite(_ context.Context, key engine.Key) error {
-	if key == web1.Key {
+func (o foreignRowLedger) MayWrite(_ context.Context, key engine.Key) error {
+	if key == web1Ref.Key {
 		return engine.ErrForbidden
 	}
 	return nil
 }
 
-func (o othersRows) Drop(ctx context.Context, row engine.Row) error {
+func (o foreignRowLedger) Drop(ctx context.Context, row engine.Row) error {
 	if err := o.MayWrite(ctx, row.Key); err != nil {
 		return err
 	}
@@ -192,21 +192,21 @@ func (o othersRows) Drop(ctx context.Context, row engine.Row) error {
 // his, so what was begun stays, too: its own create goes on with it.
 func TestEngineSweepsOwn(t *testing.T) {
 	t.Parallel()
-	w, book := begun(t)
-	before := w.whole()
+	w, book := cutOffCreate(t)
+	before := w.listObjects()
 	time.Sleep(2 * time.Millisecond)
-	want := on("h1")
+	want := newSpecOn("h1")
 	want.Name, want.Cores = "web2", 6
-	other := w.processWith(t, othersRows{book}, impatient)
+	other := w.newEngineWith(t, foreignRowLedger{book}, shortenComposeWindow)
 	for range 2 { // the first one finds the room taken, and sweeps
-		if _, err := other.VMs.Reconcile(t.Context(), engine.Ref{Key: "other/web2", Name: "web2"}, want); kinds(err) != "ErrBusy" {
+		if _, err := other.VMs.Reconcile(t.Context(), engine.Ref{Key: "other/web2", Name: "web2"}, want); errorKinds(err) != "ErrBusy" {
 			t.Errorf("the room is taken: %v", err)
 		}
 	}
-	if diff := cmp.Diff(before, w.whole()); diff != "" {
+	if diff := cmp.Diff(before, w.listObjects()); diff != "" {
 		t.Errorf("what another owner began was touched\n-want +got:\n%s", diff)
 	}
-	if _, err := book.Row(t.Context(), web1.Key); err != nil {
+	if _, err := book.Row(t.Context(), web1Ref.Key); err != nil {
 		t.Errorf("its row: %v", err)
 	}
 }
@@ -224,16 +224,16 @@ func TestEngineMachineGone(t *testing.T) {
 			return err
 		}},
 		"Anywhere": {"Another host has room for a second one.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
-			want := spec()
-			_, err := e.VMs.Reconcile(t.Context(), web1, want)
+			want := newSpec()
+			_, err := e.VMs.Reconcile(t.Context(), web1Ref, want)
 			return err
 		}},
 		"SameHost": {"LXD has the name.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
-			_, err := e.VMs.Reconcile(t.Context(), web1, on("h1"))
+			_, err := e.VMs.Reconcile(t.Context(), web1Ref, newSpecOn("h1"))
 			return err
 		}},
 		"OtherHost": {"LXD would admit it.", func(t *testing.T, e *assembly.Engine, _ engine.Ref) error {
-			_, err := e.VMs.Reconcile(t.Context(), web1, on("h2"))
+			_, err := e.VMs.Reconcile(t.Context(), web1Ref, newSpecOn("h2"))
 			return err
 		}},
 	}
@@ -246,9 +246,9 @@ func TestEngineMachineGone(t *testing.T) {
 			t.Run(title, func(t *testing.T) {
 				t.Parallel()
 				w, book := newWorld(t, 2), engine.Ledger(ledger.NewMemory(nil))
-				want := spec()
+				want := newSpec()
 				want.Host = "h1"
-				vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+				vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(web1Ref, want))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -258,18 +258,18 @@ func TestEngineMachineGone(t *testing.T) {
 				if lost {
 					book = ledger.NewMemory(nil)
 				}
-				ref := web1
+				ref := web1Ref
 				ref.SystemID, ref.Finished = vm.SystemID, true
 				began := time.Now()
-				err = tc.do(t, w.processWith(t, book), ref)
-				if err == nil || !strings.Contains(kinds(err), "ErrConflict") || !engine.IsTerminal(err) || !strings.Contains(said(err), "web1 of project maas on host h1") || !strings.Contains(said(err), "lxc delete web1") {
-					t.Errorf("%s\ngot %s: %v", tc.reason, kinds(err), err)
+				err = tc.do(t, w.newEngineWith(t, book), ref)
+				if err == nil || !strings.Contains(errorKinds(err), "ErrConflict") || !engine.IsTerminal(err) || !strings.Contains(shownText(err), "web1 of project maas on host h1") || !strings.Contains(shownText(err), "lxc delete web1") {
+					t.Errorf("%s\ngot %s: %v", tc.reason, errorKinds(err), err)
 				}
 				// To look on for a newborn of ours takes half a minute, and none is to come.
 				if took := time.Since(began); took > 20*time.Second {
 					t.Errorf("it took %s to say so", took)
 				}
-				if diff := cmp.Diff([]string{"instance web1 on h1"}, w.whole()); diff != "" {
+				if diff := cmp.Diff([]string{"instance web1 on h1"}, w.listObjects()); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
 			})
@@ -282,23 +282,23 @@ func TestEngineMachineGone(t *testing.T) {
 func TestEngineCopied(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)
-	want := on("h1")
+	want := newSpecOn("h1")
 	want.Disks = want.Disks[:1]
-	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(web1Ref, want))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.lxcCopy(t, 0, 1, "web1")
-	ref := web1
+	w.copyInstance(t, 0, 1, "web1")
+	ref := web1Ref
 	ref.SystemID, ref.Finished = vm.SystemID, true
-	if err := remove(t, w.processWith(t, book), ref); err != nil {
+	if err := deleteVM(t, w.newEngineWith(t, book), ref); err != nil {
 		t.Fatal(err)
 	}
-	vm, err = engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(web1, want))
+	vm, err = engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(web1Ref, want))
 	if err != nil || !strings.Contains(vm.Leftover, "VM host h2 holds an instance web1") {
 		t.Errorf("it tells %q, %v", vm.Leftover, err)
 	}
-	if diff := cmp.Diff([]string{"instance web1 on h1", "instance web1 on h2", "machine web1"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"instance web1 on h1", "instance web1 on h2", "machine web1"}, w.listObjects()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// cutOff makes web1 as far as a stage, and cuts its delete off after the instance
+// cutOffDelete makes web1 as far as a stage, and cuts its delete off after the instance
 // has gone: MAAS keeps the machine.
-func cutOff(t *testing.T, w *composeWorld, book engine.Ledger, stage string) engine.Ref {
+func cutOffDelete(t *testing.T, w *composeWorld, book engine.Ledger, stage string) engine.Ref {
 	t.Helper()
-	want := spec()
+	want := newSpec()
 	if stage == "Ready" {
 		want.Deploy = nil
 	}
-	e, ref := w.processWith(t, book), web1
+	e, ref := w.newEngineWith(t, book), web1Ref
 	begun, err := e.VMs.Reconcile(t.Context(), ref, want)
 	ref.SystemID = begun.Object.SystemID
 	if err == nil && stage != "New" {
-		_, err = engine.Wait(t.Context(), e.VMs.Steps(ref, want))
+		_, err = engine.WaitUntilDone(t.Context(), e.VMs.Steps(ref, want))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.sim.AddFault(sim.Fault{Method: "DELETE", Path: "machines/*/", Kind: sim.FaultReset, When: sim.Before})
-	_, err = engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
+	w.sim.AddFault(sim.Fault{Method: "DELETE", Path: "machines/*/", Kind: sim.FaultReset, When: sim.FaultBeforeEffect})
+	_, err = engine.WaitUntilDone(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
 		res, err := e.VMs.Delete(ctx, ref)
-		return res, engine.Terminal(err)
+		return res, engine.MarkTerminal(err)
 	})
 	if err == nil {
 		t.Fatal("the delete was not cut off")
 	}
 	w.sim.ClearFaults()
-	if diff := cmp.Diff([]string{"machine web1"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"machine web1"}, w.listObjects()); diff != "" {
 		t.Fatalf("the cut left (-want +got):\n%s", diff)
 	}
 	return ref
@@ -74,7 +74,7 @@ func TestEngineCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, book := newWorld(t, 1), engine.Ledger(ledger.NewMemory(nil))
-			ref := cutOff(t, w, book, tc.stage)
+			ref := cutOffDelete(t, w, book, tc.stage)
 			if tc.lost {
 				book = ledger.NewMemory(nil)
 			}
@@ -82,8 +82,8 @@ func TestEngineCutOff(t *testing.T) {
 				ref.SystemID = ""
 			}
 			w.sim.ResetJournal()
-			vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, spec()))
-			if diff := cmp.Diff(tc.want, w.whole()); diff != "" {
+			vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, newSpec()))
+			if diff := cmp.Diff(tc.want, w.listObjects()); diff != "" {
 				t.Errorf("%s\n%v (-want +got):\n%s", tc.reason, err, diff)
 			}
 			deployed := w.sim.Journal().Count("POST machines/{id}/ deploy")

@@ -15,23 +15,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// ableCatalog is that of a MAAS on which VMs can be made.
-type ableCatalog struct{ engine.Catalog }
+// catalogWithVMHosts is that of a MAAS on which VMs can be made.
+type catalogWithVMHosts struct{ engine.Catalog }
 
-func (a ableCatalog) Capabilities(ctx context.Context) (engine.Capabilities, error) {
+func (a catalogWithVMHosts) Capabilities(ctx context.Context) (engine.Capabilities, error) {
 	can, err := a.Catalog.Capabilities(ctx)
 	can.VMHosts = true
 	return can, err
 }
 
-// process is an engine of its own, with an empty ledger.
-func (w *composeWorld) process(t *testing.T) *assembly.Engine {
+// newEngine is an engine of its own, with an empty ledger.
+func (w *composeWorld) newEngine(t *testing.T) *assembly.Engine {
 	t.Helper()
-	return w.processWith(t, ledger.NewMemory(nil))
+	return w.newEngineWith(t, ledger.NewMemory(nil))
 }
 
-// processWith is an engine of its own, with a ledger that others may have, too.
-func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *assembly.Engine {
+// newEngineWith is an engine of its own, with a ledger that others may have, too.
+func (w *composeWorld) newEngineWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *assembly.Engine {
 	t.Helper()
 	client, err := maas.New(maas.Config{
 		URL: "http://maas.test:5240/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Interval: 20 * time.Millisecond,
@@ -41,7 +41,7 @@ func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...f
 	}
 	c := w.newComposer(func(c *ComposerConfig) { c.Machines, c.Enlister, c.Ledger = client.Machines, client.Enlister, book })
 	config := engine.Config{
-		Machines: client.Machines, Composer: c, Names: c.Names(client.Names), Catalog: ableCatalog{client.Catalog}, Metal: client.Machines, Registrar: client.Hosts, Ledger: book,
+		Machines: client.Machines, Composer: c, Names: c.WrapNames(client.Names), Catalog: catalogWithVMHosts{client.Catalog}, Metal: client.Machines, Registrar: client.Hosts, Ledger: book,
 	}
 	for _, each := range change {
 		each(&config)
@@ -53,15 +53,15 @@ func (w *composeWorld) processWith(t *testing.T, book engine.Ledger, change ...f
 	return e
 }
 
-// spec is a VM anywhere.
-func spec() engine.VMSpec {
+// newSpec is a VM anywhere.
+func newSpec() engine.VMSpec {
 	return engine.VMSpec{
 		Name: "web1", Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
 		Deploy: &engine.Deployment{Image: "ubuntu/noble"},
 	}
 }
 
-var web1 = engine.Ref{Key: "test/web1", Name: "web1"}
+var web1Ref = engine.Ref{Key: "test/web1", Name: "web1"}
 
 // TestEngine takes a VM to Deployed on a MAAS without VM hosts, and away again.
 func TestEngine(t *testing.T) {
@@ -75,13 +75,13 @@ func TestEngine(t *testing.T) {
 			s.Host, s.Interfaces = "h2", []engine.Interface{{Name: "eth0", Subnet: fleetSubnet}}
 		}, "h2"},
 		"Placed": {"On one that can be reached.", func(t *testing.T, w *composeWorld, _ *engine.VMSpec) {
-			if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+			if err := w.sim.SetLXDCondition("h1", sim.ConditionUnreachable); err != nil {
 				t.Fatal(err)
 			}
 		}, "h2"},
 		"Resumed": {"Another process began it, and its ledger is lost.", func(t *testing.T, w *composeWorld, s *engine.VMSpec) {
 			s.Host = "h1"
-			if res, err := w.process(t).VMs.Reconcile(t.Context(), web1, *s); err != nil || res.Done {
+			if res, err := w.newEngine(t).VMs.Reconcile(t.Context(), web1Ref, *s); err != nil || res.Done {
 				t.Fatalf("%+v, %v", res, err)
 			}
 		}, "h1"},
@@ -90,42 +90,42 @@ func TestEngine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
-			want := spec()
+			want := newSpec()
 			tc.before(t, w, &want)
-			e, ref := w.process(t), web1
-			vm, err := engine.Wait(t.Context(), e.VMs.Steps(ref, want))
+			e, ref := w.newEngine(t), web1Ref
+			vm, err := engine.WaitUntilDone(t.Context(), e.VMs.Steps(ref, want))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if vm.StatusName != "Deployed" || !vm.Ours || !vm.Finished {
 				t.Errorf("the VM is %+v", vm)
 			}
-			if diff := cmp.Diff([]string{"instance web1 on " + tc.host, "machine web1"}, w.whole()); diff != "" {
+			if diff := cmp.Diff([]string{"instance web1 on " + tc.host, "machine web1"}, w.listObjects()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			ref.SystemID, ref.Finished = vm.SystemID, true
-			if err := remove(t, w.process(t), ref); err != nil {
+			if err := deleteVM(t, w.newEngine(t), ref); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+			if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// remove deletes a VM, and gives up after a while.
-func remove(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
+// deleteVM deletes a VM, and gives up after a while.
+func deleteVM(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
 	t.Helper()
-	return removeWithin(t, time.Minute, e, ref)
+	return deleteVMWithin(t, time.Minute, e, ref)
 }
 
-// removeWithin is remove for a delete that may never succeed, which then takes so long.
-func removeWithin(t *testing.T, patience time.Duration, e *assembly.Engine, ref engine.Ref) error {
+// deleteVMWithin is remove for a delete that may never succeed, which then takes so long.
+func deleteVMWithin(t *testing.T, patience time.Duration, e *assembly.Engine, ref engine.Ref) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return e.VMs.Delete(ctx, ref) })
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return e.VMs.Delete(ctx, ref) })
 	return err
 }
 
@@ -133,34 +133,34 @@ func removeWithin(t *testing.T, patience time.Duration, e *assembly.Engine, ref 
 func TestEngineLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	want := spec()
+	want := newSpec()
 	want.Deploy = nil
-	ref := web1
-	vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+	ref := web1Ref
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ref.SystemID, ref.Finished = vm.SystemID, true
-	if err := w.sim.SetLXD("h1", sim.Unreachable); err != nil {
+	if err := w.sim.SetLXDCondition("h1", sim.ConditionUnreachable); err != nil {
 		t.Fatal(err)
 	}
 	var typed *engine.Error
-	if err := removeWithin(t, 10*time.Second, w.process(t), ref); !errors.As(err, &typed) || typed.Type != engine.HostUnavailable {
+	if err := deleteVMWithin(t, 10*time.Second, w.newEngine(t), ref); !errors.As(err, &typed) || typed.Type != engine.HostUnavailable {
 		t.Errorf("an LXD that does not answer: %v", err)
 	}
-	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.whole()); diff != "" {
+	if diff := cmp.Diff([]string{"instance web1 on h1", "machine web1"}, w.listObjects()); diff != "" {
 		t.Errorf("both sides stay (-want +got):\n%s", diff)
 	}
-	if err := w.sim.SetLXD("h1", sim.OK); err != nil {
+	if err := w.sim.SetLXDCondition("h1", sim.ConditionOK); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sim.RemoveInstance("h1", "maas", "web1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := remove(t, w.process(t), ref); err != nil {
+	if err := deleteVM(t, w.newEngine(t), ref); err != nil {
 		t.Errorf("an instance that is gone: %v", err)
 	}
-	if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+	if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

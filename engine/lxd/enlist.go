@@ -13,27 +13,27 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// maxSalts bounds the MACs that are tried where MAAS has given one to another
+// maxMACTries bounds the MACs that are tried where MAAS has given one to another
 // machine: among 1,000 VMs one in thirty has a MAC that another one would get,
 // too, as LXD's range has but 2^24.
-const maxSalts = 4
+const maxMACTries = 4
 
-// macField is how MAAS names a refused MAC.
-const macField = "mac_addresses"
+// macParameter is how MAAS names a refused MAC.
+const macParameter = "mac_addresses"
 
-// enlist makes a machine of the instance, or finds the one that was made of it
+// enlistInstance makes a machine of the instance, or finds the one that was made of it
 // before. The description tells whose a machine is.
-func (c *Composer) enlist(ctx context.Context, s *session, p *plan) (string, error) {
+func (c *Composer) enlistInstance(ctx context.Context, s *session, p *plan) (string, error) {
 	for tried := 1; ; tried++ {
 		systemID, failure := c.Enlister.Enlist(ctx, p.enlistment(s.target.key))
 		if failure == nil {
 			return systemID, nil
 		}
-		unclear, taken := errors.Is(failure, engine.ErrUnclear), refusedFor(failure, macField)
+		unclear, taken := errors.Is(failure, engine.ErrUnclear), isParameterRefused(failure, macParameter)
 		if !unclear && !taken {
 			return "", failure
 		}
-		machines, err := c.Enlister.Enlisted(ctx, p.macs...)
+		machines, err := c.Enlister.MachinesWithMACs(ctx, p.macs...)
 		if err != nil {
 			return "", fmt.Errorf("cannot tell whether %s was enlisted: %w: %w", p.comp.Hostname, engine.ErrUnclear, err)
 		}
@@ -43,26 +43,26 @@ func (c *Composer) enlist(ctx context.Context, s *session, p *plan) (string, err
 			return machines[ours].SystemID, nil
 		case !taken:
 			return "", failure // it may come to be yet
-		case tried == maxSalts || len(machines) == 0:
-			return "", macTaken(p, machines, failure)
+		case tried == maxMACTries || len(machines) == 0:
+			return "", macTakenError(p, machines, failure)
 		}
-		if err := wantedMACTaken(p, machines); err != nil {
+		if err := wantedMACTakenError(p, machines); err != nil {
 			return "", err
 		}
 		c.Log.InfoContext(ctx, "another machine has the MAC, choosing another", "name", p.comp.Hostname, "mac", p.macs, "machine", machines[0].SystemID)
 		if err := s.renewMACs(p); err != nil {
-			return "", named(s.explain(err), p.host.Name)
+			return "", hostError(s.explainError(err), p.host.Name)
 		}
 	}
 }
 
-// refusedFor tells that MAAS refused a parameter.
-func refusedFor(err error, parameter string) bool {
+// isParameterRefused tells that MAAS refused a parameter.
+func isParameterRefused(err error, parameter string) bool {
 	refusal, ok := errors.AsType[engine.FieldError](err)
 	return ok && len(refusal.Fields()[parameter]) > 0
 }
 
-func macTaken(p *plan, machines []engine.Machine, failure error) error {
+func macTakenError(p *plan, machines []engine.Machine, failure error) error {
 	if len(machines) == 0 { // refused for another reason, or gone by now
 		return failure
 	}
@@ -73,8 +73,8 @@ func macTaken(p *plan, machines []engine.Machine, failure error) error {
 	}
 }
 
-// wantedMACTaken says that another machine has a MAC that was asked for; nil: a chosen one is taken.
-func wantedMACTaken(p *plan, machines []engine.Machine) error {
+// wantedMACTakenError says that another machine has a MAC that was asked for; nil: a chosen one is taken.
+func wantedMACTakenError(p *plan, machines []engine.Machine) error {
 	for _, nic := range p.comp.Interfaces {
 		for _, m := range machines {
 			if nic.MAC == "" || !slices.ContainsFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.MAC == nic.MAC }) {
@@ -91,7 +91,7 @@ func wantedMACTaken(p *plan, machines []engine.Machine) error {
 
 // renewMACs gives the instance other MACs.
 func (s *session) renewMACs(p *plan) error {
-	path := s.at("instances", p.post.Name)
+	path := s.projectPath("instances", p.post.Name)
 	var have api.Instance
 	etag, err := s.get(path, &have)
 	if err != nil {

@@ -15,24 +15,24 @@ import (
 // machines. Where that does not help, nothing of it is left.
 func TestMACTaken(t *testing.T) {
 	t.Parallel()
-	for taken, want := range map[int]string{0: "", 1: "", maxSalts - 1: "", maxSalts: "ErrConflict, VMCreationFailed"} {
+	for taken, want := range map[int]string{0: "", 1: "", maxMACTries - 1: "", maxMACTries: "ErrConflict, VMCreationFailed"} {
 		t.Run(fmt.Sprint(taken), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			comp := vm("web1")
-			others, macs := w.enlistMACs(t, comp, taken)
+			comp := newComposition("web1")
+			others, macs := w.enlistOthersWithMACs(t, comp, taken)
 			id, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host01"}, comp)
-			if kinds(err) != want {
-				t.Fatalf("with %d taken: %s: %v, want %q", taken, kinds(err), err, want)
+			if errorKinds(err) != want {
+				t.Fatalf("with %d taken: %s: %v, want %q", taken, errorKinds(err), err, want)
 			}
 			if err != nil {
-				if last := fmt.Sprintf("%s, to machine other%d", macs[taken-1], taken); !strings.Contains(said(err), last) || !strings.Contains(said(err), "delete it in MAAS") {
-					t.Errorf("the error does not say %q: %s", last, said(err))
+				if last := fmt.Sprintf("%s, to machine other%d", macs[taken-1], taken); !strings.Contains(shownText(err), last) || !strings.Contains(shownText(err), "delete it in MAAS") {
+					t.Errorf("the error does not say %q: %s", last, shownText(err))
 				}
-				if diff := cmp.Diff(others, w.whole()); diff != "" {
+				if diff := cmp.Diff(others, w.listObjects()); diff != "" {
 					t.Errorf("left (-want +got):\n%s", diff)
 				}
-				w.volumes(t)
+				w.wantVolumes(t)
 				return
 			}
 			m, err := w.maas.Machines.Machine(t.Context(), id)
@@ -43,13 +43,13 @@ func TestMACTaken(t *testing.T) {
 	}
 }
 
-// enlistMACs makes machines of others in MAAS that have the first MACs that a VM
+// enlistOthersWithMACs makes machines of others in MAAS that have the first MACs that a VM
 // would get, and returns them, and all that it may get.
-func (w *composeWorld) enlistMACs(t *testing.T, comp engine.Composition, many int) (machines, macs []string) {
+func (w *composeWorld) enlistOthersWithMACs(t *testing.T, comp engine.Composition, many int) (machines, macs []string) {
 	t.Helper()
-	p := plan{comp: comp, host: seen{Server: w.servers[0]}, macs: []string{""}}
+	p := plan{comp: comp, host: serverSurvey{Server: w.servers[0]}, macs: []string{""}}
 	p.post.Devices = map[string]map[string]string{"eth0": {}}
-	for p.salt = range maxSalts {
+	for p.salt = range maxMACTries {
 		p.chooseMACs()
 		macs = append(macs, p.macs[0])
 	}

@@ -17,46 +17,46 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// explain makes one sentence and a way out of what went wrong within the time
+// explainError makes one sentence and a way out of what went wrong within the time
 // of a look.
-func (t target) explain(err error) error {
+func (t target) explainError(err error) error {
 	if _, ok := errors.AsType[*engine.Error](err); ok {
 		return err
 	}
-	if other, ok := errors.AsType[*otherCertificate](err); ok {
-		return t.changed(other)
+	if other, ok := errors.AsType[*otherCertificateError](err); ok {
+		return t.certificateChangedError(other)
 	}
 	if status, ok := api.StatusErrorMatch(err); ok {
-		return t.answered(status)
+		return t.statusError(status)
 	}
-	return unavailable(t.unreachable(err))
+	return unavailableError(t.explainUnreachable(err))
 }
 
-func unavailable(message, hint string) error {
+func unavailableError(message, hint string) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: message, Hint: hint, Err: engine.ErrUnavailable}
 }
 
-func forbidden(message, hint string) error {
+func forbiddenError(message, hint string) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: message, Hint: hint, Err: engine.ErrForbidden}
 }
 
-// givenUp is the error of a look that its caller ended.
-func (t target) givenUp(cause error) error {
+// givenUpError is the error of a look that its caller ended.
+func (t target) givenUpError(cause error) error {
 	return fmt.Errorf("given up before the LXD at %s answered: %w", t.address, cause)
 }
 
-func (t target) silent(timeout time.Duration) error {
-	return unavailable(fmt.Sprintf("the LXD at %s did not answer within %s", t.address, timeout),
+func (t target) timeoutError(timeout time.Duration) error {
+	return unavailableError(fmt.Sprintf("the LXD at %s did not answer within %s", t.address, timeout),
 		"Check that this machine reaches that address and port, also through firewalls; or let MAAS alone reach the hosts.")
 }
 
-// isLate tells that a deadline ended a connection. Its timer may be a moment ahead of that of
+// isTimeout tells that a deadline ended a connection. Its timer may be a moment ahead of that of
 // the context which set it.
-func isLate(err error) bool {
+func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-func (t target) changed(e *otherCertificate) error {
+func (t target) certificateChangedError(e *otherCertificateError) error {
 	return &engine.Error{
 		Type:    engine.HostUnavailable,
 		Message: fmt.Sprintf("the LXD at %s shows the certificate %s, but is known by %s", t.address, e.shown, e.pinned),
@@ -66,16 +66,16 @@ func (t target) changed(e *otherCertificate) error {
 	}
 }
 
-func (t target) untrusted() error {
-	return forbidden(
+func (t target) clientUntrustedError() error {
+	return forbiddenError(
 		fmt.Sprintf("the LXD at %s does not trust the client certificate %s", t.address, t.key.Fingerprint),
 		fmt.Sprintf("On the host, trust it: lxc config trust add FILE --restricted --projects %s, where FILE holds the certificate. "+
 			"Or give the pair that the host trusts as lxd_client_cert and lxd_client_key.", t.project))
 }
 
-// missing tells a project that is not there, or not for this certificate, from
+// projectMissingError tells a project that is not there, or not for this certificate, from
 // other errors. LXD answers 404 or 403 by its version.
-func (t target) missing(err error) error {
+func (t target) projectMissingError(err error) error {
 	if !api.StatusErrorCheck(err, http.StatusNotFound, http.StatusForbidden) {
 		return err
 	}
@@ -90,7 +90,7 @@ func (t target) missing(err error) error {
 // OldestVersion is the LXD from which on VMs can be made.
 const OldestVersion = "5.0"
 
-func (t target) tooOld(version, extension string) error {
+func (t target) versionTooOldError(version, extension string) error {
 	return &engine.Error{
 		Type:    engine.HostUnavailable,
 		Message: fmt.Sprintf("LXD %s at %s is too old: LXD %s or newer is needed (it lacks the API extension %s)", version, t.address, OldestVersion, extension),
@@ -99,19 +99,19 @@ func (t target) tooOld(version, extension string) error {
 	}
 }
 
-// answered is the error of a call that the LXD itself refused. Its words are
+// statusError is the error of a call that the LXD itself refused. Its words are
 // not passed on.
-func (t target) answered(status int) error {
+func (t target) statusError(status int) error {
 	message := fmt.Sprintf("the LXD at %s answered %d (%s)", t.address, status, http.StatusText(status))
 	if status == http.StatusForbidden || status == http.StatusUnauthorized {
-		return forbidden(message, fmt.Sprintf("See on the host what the certificate %.12s may do: lxc config trust show %.12s.",
+		return forbiddenError(message, fmt.Sprintf("See on the host what the certificate %.12s may do: lxc config trust show %.12s.",
 			t.key.Fingerprint, t.key.Fingerprint))
 	}
-	return unavailable(message, "See LXD's log on the host; it may be starting or stopping.")
+	return unavailableError(message, "See LXD's log on the host; it may be starting or stopping.")
 }
 
-// unreachable explains a call without an answer of LXD's.
-func (t target) unreachable(err error) (message, hint string) {
+// explainUnreachable explains a call without an answer of LXD's.
+func (t target) explainUnreachable(err error) (message, hint string) {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return "cannot find the address of " + dns.Name, "Check the name, and this machine's DNS."
 	}
@@ -127,67 +127,67 @@ func (t target) unreachable(err error) (message, hint string) {
 		"LXD may be starting or stopping. Check address and port, and that TLS 1.3 is spoken there."
 }
 
-// explain makes one sentence and a way out of what went wrong.
-func (s *session) explain(err error) error {
-	if lost, ok := errors.AsType[*lostError](err); ok {
+// explainError makes one sentence and a way out of what went wrong.
+func (s *session) explainError(err error) error {
+	if lost, ok := errors.AsType[*unclearError](err); ok {
 		cause := lost.err
 		if s.ctx.Err() == nil {
-			cause = s.explain(lost.err)
+			cause = s.explainError(lost.err)
 		}
 		return &engine.Error{
 			Type: engine.HostUnavailable, Message: fmt.Sprintf("the LXD at %s did not say what became of a change", s.target.address),
 			Hint: "It is looked for before anything is repeated.", Err: fmt.Errorf("%w: %v", engine.ErrUnclear, cause),
 		}
 	}
-	if settled(err) {
+	if isExplained(err) {
 		return err
 	}
-	if change, ok := errors.AsType[*refusedChange](err); ok {
+	if change, ok := errors.AsType[*changeRefusedError](err); ok {
 		return &engine.Error{
-			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s refuses the change: %s", s.target.address, words(change.Error())),
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s refuses the change: %s", s.target.address, shortMessage(change.Error())),
 			Hint: fmt.Sprintf("See what the project allows: lxc project show %s. LXD's log on the host may tell more.", s.target.project), Err: engine.ErrInvalid,
 		}
 	}
-	if failed, ok := errors.AsType[*failedError](err); ok {
+	if failed, ok := errors.AsType[*operationError](err); ok {
 		return &engine.Error{
-			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, words(failed.words)),
+			Type: engine.VMCreationFailed, Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, shortMessage(failed.message)),
 			Hint: "See `lxc operation list`, and LXD's log on the host.",
 		}
 	}
 	switch {
-	case s.caller.Err() != nil:
-		return s.target.givenUp(s.caller.Err())
-	case s.ctx.Err() != nil, isLate(err):
-		return s.target.silent(s.timeout)
+	case s.callerCtx.Err() != nil:
+		return s.target.givenUpError(s.callerCtx.Err())
+	case s.ctx.Err() != nil, isTimeout(err):
+		return s.target.timeoutError(s.timeout)
 	}
 	if status, ok := api.StatusErrorMatch(err); ok {
-		return s.refused(status, err)
+		return s.refusedStatusError(status, err)
 	}
-	return s.target.explain(err)
+	return s.target.explainError(err)
 }
 
-// settled tells that an error is in the engine's terms already.
-func settled(err error) bool {
+// isExplained tells that an error is in the engine's terms already.
+func isExplained(err error) bool {
 	_, known := errors.AsType[*engine.Error](err)
 	_, wish := errors.AsType[*engine.SpecError](err)
 	_, refusal := errors.AsType[*engine.Refusal](err)
 	return known || wish || refusal || errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrUnavailable)
 }
 
-// refused explains a status, which LXD's own words go with. It says 404 for a
+// refusedStatusError explains a status, which LXD's own words go with. It says 404 for a
 // project, a pool, a network that is not there, 409 and in places 400 for what
 // is there already, 412 where somebody else has just changed the thing, and 500
 // for much that a user could mend, too.
-func (s *session) refused(status int, err error) error {
+func (s *session) refusedStatusError(status int, err error) error {
 	refusal := func(kind error, hint string) error {
 		return &engine.Error{
 			Type: engine.VMCreationFailed, Err: kind, Hint: hint,
-			Message: fmt.Sprintf("the LXD at %s answered %d: %s", s.target.address, status, words(err.Error())),
+			Message: fmt.Sprintf("the LXD at %s answered %d: %s", s.target.address, status, shortMessage(err.Error())),
 		}
 	}
 	switch status {
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return s.denied()
+		return s.accessDeniedError()
 	case http.StatusBadRequest:
 		return refusal(engine.ErrInvalid, "LXD refuses the value: see what the project and the profile allow there.")
 	case http.StatusNotFound:
@@ -199,45 +199,47 @@ func (s *session) refused(status int, err error) error {
 	case http.StatusNotImplemented:
 		return refusal(engine.ErrInvalid, "This LXD does not have that: use LXD 5.0 to 5.21, or one that its API still serves.")
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return unavailable(fmt.Sprintf("the LXD at %s answered %d (%s)", s.target.address, status, http.StatusText(status)),
+		return unavailableError(fmt.Sprintf("the LXD at %s answered %d (%s)", s.target.address, status, http.StatusText(status)),
 			"It may be starting or stopping: see LXD's log on the host.")
 	}
 	return refusal(engine.ErrUnavailable, "See LXD's log on the host.")
 }
 
-// denied tells a certificate that LXD does not know from one that may not use
+// accessDeniedError tells a certificate that LXD does not know from one that may not use
 // the project. LXD says 403 to both.
-func (s *session) denied() error {
+func (s *session) accessDeniedError() error {
 	var info api.Server
 	if _, err := s.get("/1.0", &info); err != nil {
-		return s.explain(notStatus(err))
+		return s.explainError(hideStatus(err))
 	}
 	if !IsTrusted(&info) {
-		return s.target.untrusted()
+		return s.target.clientUntrustedError()
 	}
-	return s.target.missing(api.StatusErrorf(http.StatusForbidden, "%s", s.target.project))
+	return s.target.projectMissingError(api.StatusErrorf(http.StatusForbidden, "%s", s.target.project))
 }
 
-// notStatus keeps a second refusal from being asked about a third time.
-func notStatus(err error) error {
+// hideStatus keeps a second refusal from being asked about a third time.
+func hideStatus(err error) error {
 	if _, ok := api.StatusErrorMatch(err); ok {
 		return errNotLXD
 	}
 	return err
 }
 
-// maxWords bounds what is passed on of LXD's words, in bytes.
-const maxWords = 400
+// maxMessageBytes bounds what is passed on of LXD's words, in bytes.
+const maxMessageBytes = 400
 
-// words makes one short line of what LXD said. Nothing that LXD is told of a VM
+// shortMessage makes one short line of what LXD said. Nothing that LXD is told of a VM
 // is secret.
-func words(text string) string { return bounded.Cut(bounded.OneLine(text), maxWords) }
+func shortMessage(text string) string {
+	return bounded.TruncateText(bounded.OneLine(text), maxMessageBytes)
+}
 
 // isStatus tells that LXD answered with a status.
 func isStatus(err error, status int) bool { return api.StatusErrorCheck(err, status) }
 
-// isLost tells that nobody knows whether a change was made.
-func isLost(err error) bool {
-	_, lost := errors.AsType[*lostError](err)
+// isUnclear tells that nobody knows whether a change was made.
+func isUnclear(err error) bool {
+	_, lost := errors.AsType[*unclearError](err)
 	return lost || errors.Is(err, context.DeadlineExceeded)
 }

@@ -17,15 +17,15 @@ func TestStopFromMemory(t *testing.T) {
 	} {
 		for _, isSaid := range []bool{true, false} {
 			w := newWorld(t, 1)
-			ref, want := w.runningVM(t, func(s *engine.VMSpec) { s.Deploy.Ephemeral = true })
+			ref, want := w.createRunningVM(t, func(s *engine.VMSpec) { s.Deploy.Ephemeral = true })
 			want.MemoryMiB = 4096
 			want.Deploy = &engine.Deployment{Image: want.Deploy.Image, Ephemeral: isSaid}
 			change(&want)
-			_, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+			_, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want))
 			if refusal, ok := errors.AsType[*engine.SpecError](err); !ok || refusal.Field.String() != field {
 				t.Errorf("%s, ephemeral %t: got %v", field, isSaid, err)
 			}
-			if i, _ := w.instance(t); !i.Running || i.MemoryMiB != 2048 {
+			if i, _ := w.onlyInstance(t); !i.Running || i.MemoryMiB != 2048 {
 				t.Errorf("%s, ephemeral %t: it runs %t, with %d MiB", field, isSaid, i.Running, i.MemoryMiB)
 			}
 		}

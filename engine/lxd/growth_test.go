@@ -33,27 +33,27 @@ func TestGrowthNeverOvercommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, book := newWorld(t, 1), ledger.NewMemory(nil)
-			first, second := w.made(t, book, "web1"), engine.Ref{Key: engine.Key("test/" + tc.second), Name: tc.second}
+			first, second := w.createVM(t, book, "web1"), engine.Ref{Key: engine.Key("test/" + tc.second), Name: tc.second}
 			if tc.second == "web2" {
-				second = w.made(t, book, "web2")
+				second = w.createVM(t, book, "web2")
 			}
 			w.sim.AddFault(sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/**", Kind: sim.FaultDelay, Delay: 300 * time.Millisecond})
 			var outcomes [2]error
 			var both errgroup.Group
 			for n, ref := range []engine.Ref{first, second} {
-				want := ofTwoCores(ref.Name)
+				want := newTwoCoreSpec(ref.Name)
 				tc.grown(&want)
-				e := w.processWith(t, book)
+				e := w.newEngineWith(t, book)
 				both.Go(func() error {
-					_, outcomes[n] = engine.Wait(t.Context(), e.VMs.Steps(ref, want)) // hopes for room for a while
+					_, outcomes[n] = engine.WaitUntilDone(t.Context(), e.VMs.Steps(ref, want)) // hopes for room for a while
 					return nil
 				})
 			}
 			both.Wait() //nolint:errcheck // the errors are in outcomes
-			w.holds(t, tc.reason)
+			w.checkNotOvercommitted(t, tc.reason)
 			lacking := 0
 			for _, err := range outcomes {
-				if typed, ok := errors.AsType[*engine.Error](err); ok && typed.Type == engine.InsufficientResources || refusedRoom(err) {
+				if typed, ok := errors.AsType[*engine.Error](err); ok && typed.Type == engine.InsufficientResources || isSpecError(err) {
 					lacking++
 				} else if err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
@@ -62,31 +62,31 @@ func TestGrowthNeverOvercommits(t *testing.T) {
 			if lacking != 1 {
 				t.Errorf("%s: want one of them refused, got %v", tc.reason, outcomes)
 			}
-			if rows, err := book.Pending(t.Context()); err != nil || len(rows) != 0 {
+			if rows, err := book.PendingRows(t.Context()); err != nil || len(rows) != 0 {
 				t.Errorf("left in the ledger: %+v, %v", rows, err)
 			}
 		})
 	}
 }
 
-// refusedRoom tells that a wish is larger than what is there.
-func refusedRoom(err error) bool {
+// isSpecError tells that a wish is larger than what is there.
+func isSpecError(err error) bool {
 	_, ok := errors.AsType[*engine.SpecError](err)
 	return ok
 }
 
-// ofTwoCores is a VM of 2 cores that is not deployed, whose size may change.
-func ofTwoCores(name string) engine.VMSpec {
-	want := spec()
+// newTwoCoreSpec is a VM of 2 cores that is not deployed, whose size may change.
+func newTwoCoreSpec(name string) engine.VMSpec {
+	want := newSpec()
 	want.Name, want.Host, want.Deploy, want.Resize = name, "h1", nil, true
 	return want
 }
 
-// made makes a VM and returns what a front end keeps of it.
-func (w *composeWorld) made(t *testing.T, book engine.Ledger, name string) engine.Ref {
+// createVM makes a VM and returns what a front end keeps of it.
+func (w *composeWorld) createVM(t *testing.T, book engine.Ledger, name string) engine.Ref {
 	t.Helper()
 	ref := engine.Ref{Key: engine.Key("test/" + name), Name: name}
-	vm, err := engine.Wait(t.Context(), w.processWith(t, book).VMs.Steps(ref, ofTwoCores(name)))
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngineWith(t, book).VMs.Steps(ref, newTwoCoreSpec(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +94,8 @@ func (w *composeWorld) made(t *testing.T, book engine.Ledger, name string) engin
 	return ref
 }
 
-// holds says that the instances have no more than the first host has.
-func (w *composeWorld) holds(t *testing.T, reason string) {
+// checkNotOvercommitted says that the instances have no more than the first host has.
+func (w *composeWorld) checkNotOvercommitted(t *testing.T, reason string) {
 	t.Helper()
 	hosts, err := w.newComposer().Hosts(t.Context())
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *composeWorld) holds(t *testing.T, reason string) {
 	if h.Cores.Used > h.Cores.Total || h.MemoryMiB.Used > h.MemoryMiB.Total {
 		t.Errorf("%s: over-committed: %s", reason, room)
 	}
-	grown, err := w.newComposer().inventory(t.Context())
+	grown, err := w.newComposer().currentInventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ type movingLedger struct {
 	err   error
 }
 
-func (l *movingLedger) Tag(context.Context) (engine.Tag, error) { return l.tag, l.err }
+func (l *movingLedger) CurrentTag(context.Context) (engine.Tag, error) { return l.tag, l.err }
 
-func (l *movingLedger) Serves(_ context.Context, inventory engine.Tag) (bool, error) {
+func (l *movingLedger) AcceptsInventory(_ context.Context, inventory engine.Tag) (bool, error) {
 	return l.floor <= inventory.Sequence && inventory.Sequence <= l.tag.Sequence, l.err
 }
 
@@ -36,7 +36,7 @@ func TestHosts(t *testing.T) {
 	w.servers[1].Fingerprint = "" // it is learned
 	tag := engine.Tag{Generation: "g", Sequence: 7}
 	c := w.newComposer(func(c *ComposerConfig) { c.Ledger = &movingLedger{tag: tag} })
-	w.compose(c, vm("web1"))
+	w.composeVM(c, newComposition("web1"))
 	hosts, err := c.Hosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -71,10 +71,10 @@ func TestHosts(t *testing.T) {
 func TestHostsUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4, func(m *sim.Model) { m.Hosts[2].LXDVersion = "3.0.4" })
-	if err := w.sim.SetLXD("h1", sim.Hanging); err != nil {
+	if err := w.sim.SetLXDCondition("h1", sim.ConditionHanging); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sim.SetLXD("h2", sim.Unreachable); err != nil {
+	if err := w.sim.SetLXDCondition("h2", sim.ConditionUnreachable); err != nil {
 		t.Fatal(err)
 	}
 	// The last one must make it, however busy the machine is; that the test ends
@@ -92,11 +92,11 @@ func TestHostsUnreachable(t *testing.T) {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 	for n, want := range []string{"ErrUnavailable, HostUnavailable", "ErrUnavailable, HostUnavailable", "ErrInvalid, HostUnavailable"} {
-		if _, err := c.Compose(t.Context(), hosts[n], vm("web1")); kinds(err) != want {
-			t.Errorf("%s: got %s: %v, want %s", hosts[n].Name, kinds(err), err, want)
+		if _, err := c.Compose(t.Context(), hosts[n], newComposition("web1")); errorKinds(err) != want {
+			t.Errorf("%s: got %s: %v, want %s", hosts[n].Name, errorKinds(err), err, want)
 		}
 	}
-	if _, err := c.Compose(t.Context(), engine.VMHost{MachineID: "gone"}, vm("web1")); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := c.Compose(t.Context(), engine.VMHost{MachineID: "gone"}, newComposition("web1")); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("a host that there is not: %v", err)
 	}
 }
@@ -130,22 +130,22 @@ func TestHostsShared(t *testing.T) {
 		together.Wait()
 	})
 	readings(0, look)
-	names := c.Names(w.maas.Names)
+	names := c.WrapNames(w.maas.Names)
 	readings(0, func() { names.Refresh(); look() }) // it is younger than a second
 	pass(2 * time.Second)
 	readings(2, func() { names.Refresh(); look() })
-	pass(fleetTTL)
+	pass(inventoryTTL)
 	readings(2, look)
-	id := w.compose(c, vm("web1"))
-	readings(0, func() { w.compose(c, vm("web2")) }) // what the first one took does not matter here
-	readings(1, look)                                // of the host that has changed
+	id := w.composeVM(c, newComposition("web1"))
+	readings(0, func() { w.composeVM(c, newComposition("web2")) }) // what the first one took does not matter here
+	readings(1, look)                                              // of the host that has changed
 	if err := c.Decompose(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	readings(1, look)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.fleet.expire(now, 0)
+	c.cache.expire(now, 0)
 	if _, err := c.Hosts(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that has gone: %v", err)
 	}
@@ -175,7 +175,7 @@ func TestHostsErrors(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[string]int64{"": 0, "4": 4, "0-3": 4, "1-1": 1, "0,2, 4-5": 4, "nonsense": 0, "3-1": 0} {
-		if got := coresOf(limit); got != want {
+		if got := countCores(limit); got != want {
 			t.Errorf("cores of %q: %d, want %d", limit, got, want)
 		}
 	}
@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for version, want := range map[string]bool{"5.0.2": false, "5.21.3": false, "6.6": false, "6.7": true, "6.12": true, "7.0": true, "": false, "odd": false} {
-		if sinceBootMode(version) != want {
+		if isBootModeVersion(version) != want {
 			t.Errorf("LXD %q: boot.mode is %v", version, !want)
 		}
 	}
@@ -211,7 +211,7 @@ func TestHostsTag(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 0, 1, 0}, tags()); diff != "" {
 		t.Errorf("at first (-want +got):\n%s", diff)
 	}
-	w.compose(c, vm("web1"))
+	w.composeVM(c, newComposition("web1"))
 	book.tag.Sequence = 2
 	if diff := cmp.Diff([]int64{1, 2, 1, 0}, tags()); diff != "" {
 		t.Errorf("after a VM (-want +got):\n%s", diff)
@@ -227,7 +227,7 @@ func TestHostsTag(t *testing.T) {
 func TestHostsFailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	address, asked := blackHole(t)
+	address, asked := listenSilently(t)
 	w.servers = append(w.servers, Server{
 		MachineID: "host02", Name: "h2", Endpoint: engine.Endpoint{Address: address}, Fingerprint: w.servers[0].Fingerprint,
 	})
@@ -238,7 +238,7 @@ func TestHostsFailed(t *testing.T) {
 		c.Timeout, c.Now = 10*time.Second, func() time.Time { return now }
 		c.Ledger = book
 	})
-	names := c.Names(w.maas.Names)
+	names := c.WrapNames(w.maas.Names)
 	for n, want := range []struct {
 		at    time.Duration
 		reads int // of the host that answers
@@ -268,11 +268,11 @@ func TestHostsFailed(t *testing.T) {
 		select {
 		case <-asked:
 			t.Errorf("the host that does not answer was asked more than %d times", want)
-		case <-time.After(short):
+		case <-time.After(shortTimeout):
 		}
 	}
 	wantAsked(1)
-	now = begun.Add(failedTTL)
+	now = begun.Add(failureTTL)
 	if _, err := c.Hosts(t.Context()); err != nil {
 		t.Error(err)
 	}

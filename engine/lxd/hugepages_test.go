@@ -16,9 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// onHugePages is a VM of 2048 MiB that is not deployed, anywhere.
-func onHugePages(name string) engine.VMSpec {
-	want := ofTwoCores(name)
+// newHugePagesSpec is a VM of 2048 MiB that is not deployed, anywhere.
+func newHugePagesSpec(name string) engine.VMSpec {
+	want := newTwoCoreSpec(name)
 	want.Host, want.HugePages, want.Placement.Strategy = "", true, placement.Pack
 	return want
 }
@@ -48,10 +48,10 @@ func TestHugePagesOfTwo(t *testing.T) {
 			var outcomes [2]error
 			var both errgroup.Group
 			for n, vm := range []string{"web1", "web2"} {
-				want, e := onHugePages(vm), w.processWith(t, book)
+				want, e := newHugePagesSpec(vm), w.newEngineWith(t, book)
 				want.Host = tc.named
 				both.Go(func() error {
-					_, outcomes[n] = engine.Wait(ctx, e.VMs.Steps(engine.Ref{Key: engine.Key("test/" + vm), Name: vm}, want))
+					_, outcomes[n] = engine.WaitUntilDone(ctx, e.VMs.Steps(engine.Ref{Key: engine.Key("test/" + vm), Name: vm}, want))
 					return nil
 				})
 			}
@@ -87,10 +87,10 @@ func TestHugePagesOfGrowth(t *testing.T) {
 	defer cancel()
 	step := func(ref engine.Ref, want engine.VMSpec) (engine.VM, error) {
 		want.Host = "h1"
-		return engine.Wait(ctx, w.processWith(t, book).VMs.Steps(ref, want))
+		return engine.WaitUntilDone(ctx, w.newEngineWith(t, book).VMs.Steps(ref, want))
 	}
 	first := engine.Ref{Key: "test/web1", Name: "web1"}
-	made, err := step(first, onHugePages("web1"))
+	made, err := step(first, newHugePagesSpec("web1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,20 +99,20 @@ func TestHugePagesOfGrowth(t *testing.T) {
 	var outcomes [2]error
 	var both errgroup.Group
 	both.Go(func() error {
-		larger := onHugePages("web1")
+		larger := newHugePagesSpec("web1")
 		larger.MemoryMiB = 4096
 		_, outcomes[0] = step(first, larger)
 		return nil
 	})
 	both.Go(func() error {
-		_, outcomes[1] = step(engine.Ref{Key: "test/web2", Name: "web2"}, onHugePages("web2"))
+		_, outcomes[1] = step(engine.Ref{Key: "test/web2", Name: "web2"}, newHugePagesSpec("web2"))
 		return nil
 	})
 	both.Wait() //nolint:errcheck // the errors are in outcomes
 	if (outcomes[0] == nil) == (outcomes[1] == nil) {
 		t.Errorf("Want one of them refused.\ngot %v", outcomes)
 	}
-	if got := w.hugePages(t); got.Used > got.Total {
+	if got := w.readHugePages(t); got.Used > got.Total {
 		t.Errorf("huge pages are over-committed: %+v", got)
 	}
 }
@@ -132,25 +132,25 @@ func TestHugePagesOfStoppedVM(t *testing.T) {
 		{"It takes none.", "web2", false, 2048},
 		{"Two of them.", "web3", true, 4096},
 	} {
-		comp := vm(tc.name)
+		comp := newComposition(tc.name)
 		comp.HugePages = tc.pages
-		w.compose(w.composer, comp)
-		if got := w.hugePages(t); got != (engine.Amount{Total: 8192, Used: tc.used}) {
+		w.composeVM(w.composer, comp)
+		if got := w.readHugePages(t); got != (engine.Amount{Total: 8192, Used: tc.used}) {
 			t.Errorf("%d: %s\n%+v MiB of huge pages, want %d used", n, tc.reason, got, tc.used)
 		}
 	}
 	for _, i := range w.sim.Instances() {
-		if err := w.sim.SetRunning(i.Host, i.Project, i.Name, true); err != nil {
+		if err := w.sim.SetInstanceRunning(i.Host, i.Project, i.Name, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := w.hugePages(t); got.Used != 4096 {
+	if got := w.readHugePages(t); got.Used != 4096 {
 		t.Errorf("%d MiB of huge pages used by VMs that run, want 4096: each counts once", got.Used)
 	}
 }
 
-// hugePages of the first host, as a new process sees them.
-func (w *composeWorld) hugePages(t *testing.T) engine.Amount {
+// readHugePages of the first host, as a new process sees them.
+func (w *composeWorld) readHugePages(t *testing.T) engine.Amount {
 	t.Helper()
 	hosts, err := w.newComposer().Hosts(t.Context())
 	if err != nil {

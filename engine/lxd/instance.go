@@ -25,12 +25,12 @@ const (
 const (
 	keyConfig    = "user.maaslxd.key"
 	markerConfig = "user.maaslxd.marker"
-	// bornConfig says when we made an instance, and that it is the one that we
+	// birthTimeConfig says when we made an instance, and that it is the one that we
 	// made: LXD keeps what is volatile where it moves an instance, and leaves it out
 	// of a copy. Of all such keys, a restricted project admits those of this ending.
-	bornConfig = "volatile.maaslxd.hwaddr"
-	// volumeBornConfig says when we made a volume. A copy keeps it.
-	volumeBornConfig = "user.maaslxd.born"
+	birthTimeConfig = "volatile.maaslxd.hwaddr"
+	// volumeBirthTimeConfig says when we made a volume. A copy keeps it.
+	volumeBirthTimeConfig = "user.maaslxd.born"
 	// startedConfig is what LXD gives a VM when it first starts it.
 	startedConfig = "volatile.vsock_id"
 )
@@ -40,14 +40,14 @@ type instance struct {
 	name, project string
 	key, marker   string // empty: not made by this package
 	macs          []string
-	vm            bool
+	isVM          bool
 	status        api.StatusCode
 	profiles      []string
 	everStarted   bool              // as far as LXD says
-	born          time.Time         // when this package made it; zero: it did not, or it is a copy
+	birthTime     time.Time         // when this package made it; zero: it did not, or it is a copy
 	config        map[string]string // the options and devices that a VM may be given, of its own
 	devices       map[string]engine.Device
-	added         map[string]engine.AddedNIC // that it got after it was made, by their labels
+	addedNICs     map[string]engine.AddedNIC // that it got after it was made, by their labels
 	cores         int64
 	memory        string // as its config says it
 	hugePages     bool   // back the memory of a VM
@@ -57,32 +57,32 @@ type instance struct {
 	volumes       []volume // that were made with it, without their sizes
 }
 
-func instanceOf(i api.Instance, project string) instance {
+func newInstance(i api.Instance, project string) instance {
 	config, devices := i.ExpandedConfig, i.ExpandedDevices
 	made := instance{
 		name: i.Name, project: project, key: config[keyConfig], marker: config[markerConfig],
-		macs: macsOf(i), vm: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
-		everStarted: i.LastUsedAt.Unix() > 0 || config[startedConfig] != "", born: bornAt(config[bornConfig]), memory: config["limits.memory"], rootBytes: map[string]int64{},
+		macs: instanceMACs(i), isVM: i.Type == string(api.InstanceTypeVM), status: i.StatusCode, profiles: i.Profiles,
+		everStarted: i.LastUsedAt.Unix() > 0 || config[startedConfig] != "", birthTime: parseBirthTime(config[birthTimeConfig]), memory: config["limits.memory"], rootBytes: map[string]int64{},
 	}
-	made.cores = coresOf(config["limits.cpu"])
-	if made.vm {
+	made.cores = countCores(config["limits.cpu"])
+	if made.isVM {
 		made.cores, made.hugePages = max(1, made.cores), shared.IsTrue(config["limits.memory.hugepages"])
 		if made.memory == "" {
 			made.memory = defaultMemory
 		}
 	}
 	made.volumes = volumesOf(i)
-	made.config, made.devices, made.added = engine.OptionsOf(i.Config), engine.DevicesOf(i.Devices), addedNICs(i)
+	made.config, made.devices, made.addedNICs = engine.OptionsOf(i.Config), engine.DevicesOf(i.Devices), addedNICs(i)
 	for _, d := range devices {
 		switch {
 		case d["type"] != "disk" || d["pool"] == "":
 		case d["path"] == "/":
 			size := d["size"]
-			if size == "" && made.vm {
+			if size == "" && made.isVM {
 				size = defaultRoot
 			}
-			made.rootBytes[d["pool"]] += bytesOf(size)
-			made.root = volume{device: rootDevice, pool: d["pool"], bytes: bytesOf(size)}
+			made.rootBytes[d["pool"]] += parseBytes(size)
+			made.root = volume{device: rootDevice, pool: d["pool"], bytes: parseBytes(size)}
 		case d["source"] != "":
 			made.volumePools = append(made.volumePools, d["pool"])
 		}
@@ -90,9 +90,9 @@ func instanceOf(i api.Instance, project string) instance {
 	return made
 }
 
-// macsOf lists the MACs of an instance in the order of its devices' names, in
+// instanceMACs lists the MACs of an instance in the order of its devices' names, in
 // small letters.
-func macsOf(i api.Instance) []string {
+func instanceMACs(i api.Instance) []string {
 	var names, macs []string
 	for name, d := range i.ExpandedDevices {
 		if d["type"] == "nic" {
@@ -121,11 +121,11 @@ func (i instance) memoryMiB(hostBytes int64) int64 {
 		}
 		return hostBytes * percent / 100 / bytesPerMiB
 	}
-	return bytesOf(i.memory) / bytesPerMiB
+	return parseBytes(i.memory) / bytesPerMiB
 }
 
-// bytesOf reads a size as LXD writes it; zero for what is no size.
-func bytesOf(size string) int64 {
+// parseBytes reads a size as LXD writes it; zero for what is no size.
+func parseBytes(size string) int64 {
 	if size == "" {
 		return 0
 	}
@@ -136,9 +136,9 @@ func bytesOf(size string) int64 {
 	return n
 }
 
-// coresOf counts the cores of a limit: a number, or a list of cores and ranges
+// countCores counts the cores of a limit: a number, or a list of cores and ranges
 // of them. Zero: no limit.
-func coresOf(limit string) int64 {
+func countCores(limit string) int64 {
 	if n, err := strconv.ParseInt(limit, 10, 64); err == nil {
 		return n
 	}

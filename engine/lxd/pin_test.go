@@ -21,21 +21,21 @@ import (
 func TestPin(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
-	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 	pinned := strings.Repeat("ab", 32)
 	_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, pinned)
-	if sentinels(err) != "ErrOtherServer" || !engine.IsTerminal(err) {
-		t.Fatalf("got %v (%s)", err, sentinels(err))
+	if sentinelNames(err) != "ErrOtherServer" || !engine.IsTerminal(err) {
+		t.Fatalf("got %v (%s)", err, sentinelNames(err))
 	}
 	for _, want := range []string{pinned, f.fingerprint(t), f.address(), "lxc info", fmt.Sprintf("server_fingerprint = %q", f.fingerprint(t))} {
-		if !strings.Contains(said(err), want) {
-			t.Errorf("the error does not name %s: %s", want, said(err))
+		if !strings.Contains(shownText(err), want) {
+			t.Errorf("the error does not name %s: %s", want, shownText(err))
 		}
 	}
 	if n := f.requests.Load(); n != 0 {
 		t.Errorf("%d requests reached a server that is not trusted", n)
 	}
-	noSecret(t, said(err), key)
+	checkNoSecret(t, shownText(err), key)
 }
 
 // TestPinHoldsAfterLearning changes the server between the handshake that
@@ -45,7 +45,7 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 	key := makeKey(t)
 	var handshakes atomic.Int64
 	other, impostor := serverPair(t)
-	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, func(f *fakeLXD) {
+	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, func(f *fakeLXD) {
 		changed := f.TLS.Clone()
 		changed.Certificates = []tls.Certificate{impostor}
 		f.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -56,8 +56,8 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 		}
 	})
 	_, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
-	if sentinels(err) != "ErrOtherServer" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
-		t.Errorf("got %v (%s), want both fingerprints", err, sentinels(err))
+	if sentinelNames(err) != "ErrOtherServer" || !strings.Contains(err.Error(), f.fingerprint(t)) || !strings.Contains(err.Error(), fingerprintOf(t, other)) {
+		t.Errorf("got %v (%s), want both fingerprints", err, sentinelNames(err))
 	}
 	if n := f.requests.Load(); n != 0 {
 		t.Errorf("%d requests reached the impostor", n)
@@ -68,15 +68,15 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 func TestLearningShowsNothing(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
-	f := startLXD(t, nil)
-	got, err := NewProber(Config{Timeout: time.Minute}).learn(t.Context(), f.address())
+	f := startFakeLXD(t, nil)
+	got, err := NewProber(Config{Timeout: time.Minute}).learnFingerprint(t.Context(), f.address())
 	if err != nil || got != f.fingerprint(t) {
 		t.Fatalf("learned %q, %v; want %s", got, err, f.fingerprint(t))
 	}
-	if n := f.requests.Load(); n != 0 || !f.allClosed() {
+	if n := f.requests.Load(); n != 0 || !f.awaitAllClosed() {
 		t.Errorf("%d requests, %d connections left", n, f.open.Load())
 	}
-	noSecret(t, got, key)
+	checkNoSecret(t, got, key)
 }
 
 // TestConnections: one for a look at a known server, one more to get to know
@@ -87,7 +87,7 @@ func TestConnections(t *testing.T) {
 	for name, want := range map[string]int64{"Pinned": 1, "Unpinned": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+			f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 			pinned := ""
 			if name == "Pinned" {
 				pinned = f.fingerprint(t)
@@ -98,17 +98,17 @@ func TestConnections(t *testing.T) {
 			if got := f.accepted.Load(); got != want || f.requests.Load() != 4 {
 				t.Errorf("%d connections for %d requests, want %d for 4", got, f.requests.Load(), want)
 			}
-			if !f.allClosed() {
+			if !f.awaitAllClosed() {
 				t.Errorf("%d connections stay open", f.open.Load())
 			}
 		})
 	}
 }
 
-// tunnel is a proxy that only connects.
-func tunnel(t *testing.T, tunnels *atomic.Int64) *url.URL {
+// startTunnelProxy is a proxy that only connects.
+func startTunnelProxy(t *testing.T, tunnels *atomic.Int64) *url.URL {
 	t.Helper()
-	s := quiet(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := withoutErrorLog(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
 			return
@@ -141,9 +141,9 @@ func tunnel(t *testing.T, tunnels *atomic.Int64) *url.URL {
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
-	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
+	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}})
 	var tunnels atomic.Int64
-	proxy := tunnel(t, &tunnels)
+	proxy := startTunnelProxy(t, &tunnels)
 	p := NewProber(Config{Timeout: time.Minute})
 	p.proxy = http.ProxyURL(proxy)
 	got, err := p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, "")
@@ -152,7 +152,7 @@ func TestProxy(t *testing.T) {
 	}
 	served := f.requests.Load()
 	_, err = p.Server(t.Context(), endpoint(f.address(), "maas"), key.Credentials, strings.Repeat("ab", 32))
-	if sentinels(err) != "ErrOtherServer" || f.requests.Load() != served {
+	if sentinelNames(err) != "ErrOtherServer" || f.requests.Load() != served {
 		t.Errorf("another certificate than the pinned one passes through a proxy: %v", err)
 	}
 }

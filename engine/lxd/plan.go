@@ -16,48 +16,48 @@ import (
 )
 
 const (
-	// maxName is the length of an instance's name, in bytes: LXD's own limit.
-	maxName    = 63
-	rootDevice = "root"
+	// maxInstanceName is the length of an instance's name, in bytes: LXD's own limit.
+	maxInstanceName = 63
+	rootDevice      = "root"
 )
 
 // plan is a VM as LXD is to make it.
 type plan struct {
-	host    seen
+	host    serverSurvey
 	comp    engine.Composition
 	post    api.InstancesPost
 	volumes []volume
 	macs    []string // one for each NIC
 	salt    int      // of the MACs
 	taken   map[string]bool
-	// isOther tells whether the NICs are those of a VM that has another name by now.
-	isOther func(macs []string) (bool, error)
+	// isOfRenamedVM tells whether the NICs are those of a VM that has another name by now.
+	isOfRenamedVM func(macs []string) (bool, error)
 }
 
-// plan checks a VM against what the host showed, and says how to make it. LXD
+// planVM checks a VM against what the host showed, and says how to make it. LXD
 // itself accepts a bridge that is not there.
-func (h seen) plan(comp engine.Composition, taken map[string]bool) (plan, error) {
+func (h serverSurvey) planVM(comp engine.Composition, taken map[string]bool) (plan, error) {
 	p := plan{host: h, comp: comp, taken: taken}
-	if comp.Hostname == "" || len(comp.Hostname) > maxName {
+	if comp.Hostname == "" || len(comp.Hostname) > maxInstanceName {
 		return p, &engine.SpecError{
-			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxName),
+			Field: fieldpath.New("name"), Message: fmt.Sprintf("%q has %d bytes, and LXD names instances with 1 to %d", comp.Hostname, len(comp.Hostname), maxInstanceName),
 			Hint: "Choose a shorter name.", Err: engine.ErrInvalid,
 		}
 	}
-	profiles, err := h.profilesOf(comp.Profile)
+	profiles, err := h.profilesFor(comp.Profile)
 	if err == nil {
-		err = h.host().CheckBootMode(comp.Config)
+		err = h.vmHost().CheckBootMode(comp.Config)
 	}
 	if err != nil {
 		return p, err
 	}
-	architecture, err := h.kernelArchitecture(comp.Architecture)
+	architecture, err := h.lxdArchitecture(comp.Architecture)
 	if err != nil {
 		return p, err
 	}
 	p.post = api.InstancesPost{Name: comp.Hostname, Type: api.InstanceTypeVM, Source: api.InstanceSource{Type: api.SourceTypeNone}}
 	p.post.Architecture, p.post.Profiles = architecture, profiles
-	p.post.Config, p.post.Devices = h.configOf(comp), map[string]map[string]string{}
+	p.post.Config, p.post.Devices = h.instanceConfig(comp), map[string]map[string]string{}
 	if err := p.addDisks(); err != nil {
 		return p, err
 	}
@@ -81,19 +81,19 @@ func (p *plan) addDevices() error {
 		for _, profile := range p.post.Profiles {
 			if kind, brings := p.host.profileDevices[profile][name]; brings {
 				return &engine.SpecError{
-					Field: fieldpath.Of("devices").Key(name), Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
+					Field: fieldpath.New("devices").Key(name), Message: fmt.Sprintf("the LXD profile %q brings a device %s already, of the type %s", profile, name, kind),
 					Hint: "Choose another name.", Err: engine.ErrInvalid,
 				}
 			}
 		}
-		p.post.Devices[name] = p.comp.Devices[name].InLXD()
+		p.post.Devices[name] = p.comp.Devices[name].LXDProperties()
 	}
 	return nil
 }
 
-// configOf is the configuration as MAAS gives it (drivers/pod/lxd.py), whose the
+// instanceConfig is the configuration as MAAS gives it (drivers/pod/lxd.py), whose the
 // instance is, and the options that are asked for: they may let it boot otherwise.
-func (h seen) configOf(comp engine.Composition) map[string]string {
+func (h serverSurvey) instanceConfig(comp engine.Composition) map[string]string {
 	config := map[string]string{
 		"limits.cpu":              cpuLimit(comp),
 		"limits.memory":           strconv.FormatInt(comp.MemoryMiB, 10) + "MiB",
@@ -101,13 +101,13 @@ func (h seen) configOf(comp engine.Composition) map[string]string {
 		keyConfig:                 string(comp.Key),
 		markerConfig:              comp.Marker,
 	}
-	maps.Copy(config, withoutSecureBoot(h.bootMode))
+	maps.Copy(config, noSecureBootConfig(h.bootMode))
 	maps.Copy(config, comp.Config)
 	return config
 }
 
-// withoutSecureBoot is the option by which a VM boots what is not signed.
-func withoutSecureBoot(hasBootMode bool) map[string]string {
+// noSecureBootConfig is the option by which a VM boots what is not signed.
+func noSecureBootConfig(hasBootMode bool) map[string]string {
 	if hasBootMode {
 		return map[string]string{"boot.mode": "uefi-nosecureboot"}
 	}
@@ -135,11 +135,11 @@ const bootModeExtension = "instance_boot_mode"
 
 // hasBootMode tells that VMs have boot.mode in the place of security.secureboot.
 func hasBootMode(info api.Server) bool {
-	return slices.Contains(info.APIExtensions, bootModeExtension) || sinceBootMode(info.Environment.ServerVersion)
+	return slices.Contains(info.APIExtensions, bootModeExtension) || isBootModeVersion(info.Environment.ServerVersion)
 }
 
-// sinceBootMode tells that an LXD refuses security.secureboot: from 6.7 on.
-func sinceBootMode(version string) bool {
+// isBootModeVersion tells that an LXD refuses security.secureboot: from 6.7 on.
+func isBootModeVersion(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	first, err := strconv.Atoi(major)
@@ -150,21 +150,21 @@ func sinceBootMode(version string) bool {
 	return first > 6 || first == 6 && err == nil && second >= 7
 }
 
-// profilesOf are the profiles of a VM, in no case nil: LXD would take its own.
-func (h seen) profilesOf(wanted string) ([]string, error) {
+// profilesFor are the profiles of a VM, in no case nil: LXD would take its own.
+func (h serverSurvey) profilesFor(wanted string) ([]string, error) {
 	switch {
 	case wanted != "":
-		return []string{wanted}, h.host().CheckProfile(wanted)
+		return []string{wanted}, h.vmHost().CheckProfile(wanted)
 	case slices.Contains(h.profiles, engine.StandardProfile):
 		return []string{engine.StandardProfile}, nil
 	}
 	return []string{}, nil
 }
 
-// kernelArchitecture is LXD's name of MAAS's "amd64/generic"; empty: LXD's own.
-func (h seen) kernelArchitecture(wanted string) (string, error) {
+// lxdArchitecture is LXD's name of MAAS's "amd64/generic"; empty: LXD's own.
+func (h serverSurvey) lxdArchitecture(wanted string) (string, error) {
 	name, _, _ := strings.Cut(wanted, "/")
-	for kernel, known := range debian {
+	for kernel, known := range maasArchitectures {
 		if known == name && slices.Contains(h.architectures, kernel) {
 			return kernel, nil
 		}
@@ -187,7 +187,7 @@ func (p *plan) addDisks() error {
 		}
 		if !slices.Contains(p.host.poolNames(), in) {
 			return &engine.SpecError{
-				Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
+				Field: fieldpath.New("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", p.host.Name, in),
 				Hint: fmt.Sprintf("It has: %s.", strings.Join(p.host.poolNames(), ", ")),
 			}
 		}
@@ -210,14 +210,14 @@ func (p *plan) addDisks() error {
 func (p *plan) addNICs() error {
 	bridges := make([]string, 0, len(p.comp.Interfaces))
 	for _, nic := range p.comp.Interfaces {
-		name, err := p.host.bridgeInto(nic)
+		name, err := p.host.findBridge(nic)
 		if err != nil {
 			return err
 		}
 		bridges = append(bridges, name)
 	}
 	if len(bridges) == 0 {
-		name, err := p.host.bootBridge()
+		name, err := p.host.findBootBridge()
 		if err != nil {
 			return err
 		}
@@ -236,44 +236,44 @@ func (p *plan) addNICs() error {
 }
 
 // nicDevice is a NIC on a bridge, without a MAC.
-func (h seen) nicDevice(name, bridge string) map[string]string {
+func (h serverSurvey) nicDevice(name, bridge string) map[string]string {
 	if h.networks[bridge] { // a restricted project may admit LXD's own networks only
 		return map[string]string{"type": "nic", "name": name, "network": bridge}
 	}
 	return map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
 }
 
-// bridgeInto finds the bridge by which a NIC gets into its subnet, or looks for the one that it
+// findBridge finds the bridge by which a NIC gets into its subnet, or looks for the one that it
 // names. A bridge without an address of its own shows no subnet: where the host has one on the
 // VLAN, only its name tells which it is.
-func (h seen) bridgeInto(nic engine.NIC) (string, error) {
+func (h serverSurvey) findBridge(nic engine.NIC) (string, error) {
 	for _, b := range h.Bridges {
 		into := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.CIDR == nic.CIDR })
 		if _, there := h.networks[b.Name]; into && there && (nic.Bridge == "" || nic.Bridge == b.Name) {
 			return b.Name, nil
 		}
 	}
-	err := h.noBridge(fmt.Sprintf("into subnet %s", nic.CIDR))
+	err := h.noBridgeError(fmt.Sprintf("into subnet %s", nic.CIDR))
 	if nic.Bridge != "" {
-		err = h.noBridge(fmt.Sprintf("%s into subnet %s", nic.Bridge, nic.CIDR))
+		err = h.noBridgeError(fmt.Sprintf("%s into subnet %s", nic.Bridge, nic.CIDR))
 		err.Field = nic.Field("bridge")
 	}
 	return "", err
 }
 
-// bootBridge finds the bridge for a VM that names no subnet: one with DHCP.
-func (h seen) bootBridge() (string, error) {
+// findBootBridge finds the bridge for a VM that names no subnet: one with DHCP.
+func (h serverSurvey) findBootBridge() (string, error) {
 	for _, b := range h.Bridges {
 		serves := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.DHCP })
 		if _, there := h.networks[b.Name]; serves && there {
 			return b.Name, nil
 		}
 	}
-	return "", h.noBridge("on a VLAN where MAAS serves DHCP")
+	return "", h.noBridgeError("on a VLAN where MAAS serves DHCP")
 }
 
-// noBridge says what MAAS and LXD have, as both must know the bridge.
-func (h seen) noBridge(where string) *engine.SpecError {
+// noBridgeError says what MAAS and LXD have, as both must know the bridge.
+func (h serverSurvey) noBridgeError(where string) *engine.SpecError {
 	var known []string
 	for _, b := range h.Bridges {
 		name := b.Name
@@ -286,7 +286,7 @@ func (h seen) noBridge(where string) *engine.SpecError {
 		known = []string{"none"}
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of("interfaces"), Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
+		Field: fieldpath.New("interfaces"), Message: fmt.Sprintf("host %s has no bridge %s that both MAAS and its LXD know", h.Name, where),
 		Hint: fmt.Sprintf("Bridges that MAAS knows there: %s. Make one on the machine in MAAS before it is deployed, or name another subnet.", strings.Join(known, ", ")),
 	}
 }
@@ -295,7 +295,7 @@ func (h seen) noBridge(where string) *engine.SpecError {
 // instance has which is known: LXD makes two with the same one, but starts only one of them. It is
 // the same MAC each time that the VM is made on this host.
 func (p *plan) chooseMACs() {
-	for p.saltMACs(); slices.ContainsFunc(p.chosen(), func(m string) bool { return p.taken[m] }); p.saltMACs() {
+	for p.generateMACs(); slices.ContainsFunc(p.generatedMACs(), func(m string) bool { return p.taken[m] }); p.generateMACs() {
 		p.salt++
 	}
 }
@@ -308,8 +308,8 @@ func (p *plan) wantedMAC(n int) string {
 	return p.comp.Interfaces[n].MAC
 }
 
-// chosen are the MACs that nobody asked for.
-func (p *plan) chosen() []string {
+// generatedMACs are the MACs that nobody asked for.
+func (p *plan) generatedMACs() []string {
 	var macs []string
 	for n, mac := range p.macs {
 		if p.wantedMAC(n) == "" {
@@ -333,30 +333,30 @@ func (p *plan) checkWantedMACs() error {
 	return nil
 }
 
-func (p *plan) saltMACs() {
+func (p *plan) generateMACs() {
 	for n := range p.macs {
-		p.macs[n] = cmp.Or(p.wantedMAC(n), p.saltedMAC(n, p.salt))
+		p.macs[n] = cmp.Or(p.wantedMAC(n), p.generateMAC(n, p.salt))
 		p.post.Devices[nicName(n)]["hwaddr"] = p.macs[n]
 	}
 }
 
-// saltedMAC is a MAC for the NIC of a number.
-func (p *plan) saltedMAC(n, salt int) string {
+// generateMAC is a MAC for the NIC of a number.
+func (p *plan) generateMAC(n, salt int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, salt))
 	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
-// keepMACs takes the MACs that an instance has. Its profiles may bring it NICs that
+// useMACsOf takes the MACs that an instance has. Its profiles may bring it NICs that
 // are none of the plan's.
-func (p *plan) keepMACs(i api.Instance) {
+func (p *plan) useMACsOf(i api.Instance) {
 	for n := range p.macs {
 		name := nicName(n)
 		p.macs[n] = strings.ToLower(cmp.Or(i.Devices[name]["hwaddr"], i.ExpandedConfig["volatile."+name+".hwaddr"], p.macs[n]))
 	}
 }
 
-// differs says in which way an instance is not what is planned; empty if it is.
-func (p plan) differs(i api.Instance) string {
+// describeDifference says in which way an instance is not what is planned; empty if it is.
+func (p plan) describeDifference(i api.Instance) string {
 	if p.comp.Profile != "" && !slices.Equal(i.Profiles, p.post.Profiles) {
 		return fmt.Sprintf("its profiles are %q, and not %q", i.Profiles, p.post.Profiles)
 	}

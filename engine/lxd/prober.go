@@ -56,22 +56,22 @@ func NewProber(c Config) *Prober {
 // address or a key pair that cannot be used; the ctx's own error if it ends
 // first.
 func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
-	t, err := targetOf(e, c, pinned)
+	t, err := newTarget(e, c, pinned)
 	if err != nil {
 		return engine.LXDServer{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	server, err := p.look(limited, t)
+	server, err := p.probeServer(limited, t)
 	switch {
 	case err == nil:
 		return server, nil
 	case ctx.Err() != nil:
-		return engine.LXDServer{}, t.givenUp(ctx.Err())
-	case limited.Err() != nil, isLate(err):
-		return engine.LXDServer{}, t.silent(p.timeout)
+		return engine.LXDServer{}, t.givenUpError(ctx.Err())
+	case limited.Err() != nil, isTimeout(err):
+		return engine.LXDServer{}, t.timeoutError(p.timeout)
 	}
-	return engine.LXDServer{}, t.explain(err)
+	return engine.LXDServer{}, t.explainError(err)
 }
 
 // Timeout bounds a whole look.
@@ -81,13 +81,13 @@ func (p *Prober) Timeout() time.Duration { return p.timeout }
 // the fingerprint pinned. The connection ends with ctx, and sends nothing yet. The
 // errors are those of Server.
 func (p *Prober) Connect(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (client.InstanceServer, error) {
-	t, err := targetOf(e, c, pinned)
+	t, err := newTarget(e, c, pinned)
 	if err != nil {
 		return nil, err
 	}
 	conn, err := p.connect(ctx, t, t.pinned)
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.explainError(err)
 	}
 	return conn, nil
 }
@@ -100,7 +100,7 @@ type target struct {
 	pinned  string // fingerprint of the server's certificate; empty: not known yet
 }
 
-func targetOf(e engine.Endpoint, c engine.Credentials, pinned string) (target, error) {
+func newTarget(e engine.Endpoint, c engine.Credentials, pinned string) (target, error) {
 	address, err := hostPort(e.Address)
 	if err != nil {
 		return target{}, err
@@ -112,13 +112,13 @@ func targetOf(e engine.Endpoint, c engine.Credentials, pinned string) (target, e
 	return target{address: address, project: cmp.Or(e.Project, defaultProject), key: key, pinned: fleetkey.NormalFingerprint(pinned)}, nil
 }
 
-// look learns the server's certificate, unless it is known, and then takes
+// probeServer learns the server's certificate, unless it is known, and then takes
 // everything over one connection that is held to it.
-func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
+func (p *Prober) probeServer(ctx context.Context, t target) (engine.LXDServer, error) {
 	pin := t.pinned
 	if pin == "" {
 		var err error
-		if pin, err = p.learn(ctx, t.address); err != nil {
+		if pin, err = p.learnFingerprint(ctx, t.address); err != nil {
 			return engine.LXDServer{}, err
 		}
 	}
@@ -127,15 +127,15 @@ func (p *Prober) look(ctx context.Context, t target) (engine.LXDServer, error) {
 		return engine.LXDServer{}, err
 	}
 	server := engine.LXDServer{Fingerprint: pin}
-	err = t.read(conn, &server)
+	err = t.readServer(conn, &server)
 	return server, err
 }
 
-// trusted is what LXD calls a client that may do what it asks for.
-const trusted = "trusted"
+// authTrusted is what LXD calls a client that may do what it asks for.
+const authTrusted = "trusted"
 
 // IsTrusted tells that the LXD lets its client in, by certificate or by socket.
-func IsTrusted(info *api.Server) bool { return info.Auth == trusted }
+func IsTrusted(info *api.Server) bool { return info.Auth == authTrusted }
 
 // NeededExtensions are those parts of LXD's API without which neither MAAS (its LXD
 // driver, drivers/pod/lxd.py) nor we can do anything with an LXD. 4.16 has them all.
@@ -153,21 +153,21 @@ func MissingExtension(info *api.Server) string {
 	return ""
 }
 
-// read fills in what the LXD shows. conn ends with the look's ctx.
-func (t target) read(conn client.InstanceServer, server *engine.LXDServer) error {
+// readServer fills in what the LXD shows. conn ends with the look's ctx.
+func (t target) readServer(conn client.InstanceServer, server *engine.LXDServer) error {
 	info, _, err := conn.GetServer()
 	if err != nil {
 		return err
 	}
-	if err := t.refuses(info); err != nil {
+	if err := t.checkUsable(info); err != nil {
 		return err
 	}
 	server.Version = info.Environment.ServerVersion
 	if _, _, err := conn.GetProject(t.project); err != nil {
-		return t.missing(err)
+		return t.projectMissingError(err)
 	}
 	if server.Instances, err = conn.UseProject(t.project).GetInstanceNames(api.InstanceTypeAny); err != nil {
-		return t.missing(err)
+		return t.projectMissingError(err)
 	}
 	if server.StoragePools, err = conn.GetStoragePoolNames(); err != nil {
 		return err
@@ -177,17 +177,17 @@ func (t target) read(conn client.InstanceServer, server *engine.LXDServer) error
 	return nil
 }
 
-// refuses says why an LXD that answers is of no use. One that does not trust
+// checkUsable says why an LXD that answers is of no use. One that does not trust
 // the certificate shows its extensions, but not its version.
-func (t target) refuses(info *api.Server) error {
+func (t target) checkUsable(info *api.Server) error {
 	if info.APIVersion == "" {
 		return errNotLXD
 	}
 	if !IsTrusted(info) {
-		return t.untrusted()
+		return t.clientUntrustedError()
 	}
 	if extension := MissingExtension(info); extension != "" {
-		return t.tooOld(info.Environment.ServerVersion, extension)
+		return t.versionTooOldError(info.Environment.ServerVersion, extension)
 	}
 	return nil
 }

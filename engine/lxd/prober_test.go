@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// sentinels of an error, by name.
-func sentinels(err error) string {
+// sentinelNames of an error, by name.
+func sentinelNames(err error) string {
 	var names []string
 	for name, sentinel := range map[string]error{
 		"ErrUnavailable": engine.ErrUnavailable, "ErrForbidden": engine.ErrForbidden, "ErrOtherServer": engine.ErrOtherServer,
@@ -28,8 +28,8 @@ func sentinels(err error) string {
 	return strings.Join(names, " ")
 }
 
-// said is all that an error shows to people.
-func said(err error) string {
+// shownText is all that an error shows to people.
+func shownText(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*engine.Error](err); ok {
 		text += "\n" + e.Hint
@@ -43,8 +43,8 @@ func said(err error) string {
 	return text
 }
 
-// noSecret searches for each line of a private key.
-func noSecret(t *testing.T, text string, key fleetkey.Key) {
+// checkNoSecret searches for each line of a private key.
+func checkNoSecret(t *testing.T, text string, key fleetkey.Key) {
 	t.Helper()
 	for line := range strings.Lines(key.Key) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") && strings.Contains(text, line) {
@@ -56,7 +56,7 @@ func noSecret(t *testing.T, text string, key fleetkey.Key) {
 func TestServer(t *testing.T) {
 	t.Parallel()
 	admin, tenant := makeKey(t), makeKey(t)
-	f := startLXD(t, map[string][]string{admin.Fingerprint: {unrestricted}, tenant.Fingerprint: {"maas"}})
+	f := startFakeLXD(t, map[string][]string{admin.Fingerprint: {unrestricted}, tenant.Fingerprint: {"maas"}})
 	cases := map[string]struct {
 		reason  string
 		key     fleetkey.Key
@@ -69,7 +69,7 @@ func TestServer(t *testing.T) {
 		"DefaultProject": {"An LXD without projects of its own.", admin, "", "", []string{}},
 		"Pinned":         {"The certificate is still the one.", tenant, "maas", f.fingerprint(t), []string{"container-1", "vm-2"}},
 		"PinnedByOpenSSL": {"OpenSSL writes fingerprints otherwise.", tenant, "maas",
-			strings.ToUpper(strings.TrimSuffix(pairs(f.fingerprint(t)), ":")), []string{"container-1", "vm-2"}},
+			strings.ToUpper(strings.TrimSuffix(withColons(f.fingerprint(t)), ":")), []string{"container-1", "vm-2"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestServer(t *testing.T) {
 			p := NewProber(Config{UserAgent: "maaslxd/test"})
 			got, err := p.Server(t.Context(), endpoint("https://"+f.address()+"/", tc.project), tc.key.Credentials, tc.pin)
 			if err != nil {
-				t.Fatalf("%s: %s", tc.reason, said(err))
+				t.Fatalf("%s: %s", tc.reason, shownText(err))
 			}
 			want := engine.LXDServer{
 				Version: "5.0.2", Instances: tc.want, StoragePools: []string{"fast", "local"}, Fingerprint: f.fingerprint(t),
@@ -89,8 +89,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// pairs puts a colon behind every two digits.
-func pairs(hex string) string {
+// withColons puts a colon behind every two digits.
+func withColons(hex string) string {
 	var b strings.Builder
 	for n, digit := range hex {
 		b.WriteRune(digit)
@@ -113,7 +113,7 @@ func TestServerRefuses(t *testing.T) {
 		}
 	}
 	no := func(status int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { refuse(w, status) }
+		return func(w http.ResponseWriter, _ *http.Request) { writeRefusal(w, status) }
 	}
 	old := func(f *fakeLXD) { f.extensions = []string{"projects", "instances", "storage"} }
 	cases := map[string]struct {
@@ -129,43 +129,43 @@ func TestServerRefuses(t *testing.T) {
 			"does not trust the client certificate " + stranger.Fingerprint},
 		"ProjectMissing": {"404: who may see all is told that it is not there.", nil, admin, "nope", "", engine.ProjectNotFound, `no project "nope"`},
 		"ProjectHidden":  {"403: who may not see it is not told whether it is there.", nil, tenant, "default", "", engine.ProjectNotFound, `no project "default"`},
-		"ProjectGone":    {"Deleted between two calls.", at("/1.0/instances", no(404)), admin, "maas", "", engine.ProjectNotFound, `no project "maas"`},
+		"ProjectGone":    {"Deleted between two calls.", answerAt("/1.0/instances", no(404)), admin, "maas", "", engine.ProjectNotFound, `no project "maas"`},
 		"TooOld":         {"MAAS cannot compose on it.", old, admin, "maas", "ErrInvalid", engine.HostUnavailable, "too old"},
-		"PoolsForbidden": {"A finer permission than ours.", at("/1.0/storage-pools", no(403)), admin, "maas", "ErrForbidden", engine.HostUnavailable, "answered 403"},
-		"Broken":         {"Its database is locked.", at("/1.0/storage-pools", no(500)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "answered 500"},
-		"Starting":       {"Its daemon is not ready.", at("/1.0", no(503)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "answered 503"},
-		"HTML":           {"A web server listens there.", at("/1.0", say(200, "<html>")), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"OtherJSON":      {"Another API listens there.", at("/1.0", say(200, "{}")), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"OtherMetadata":  {"One that looks alike.", at("/1.0", say(200, `{"type":"sync","metadata":{}}`)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"OtherList": {"One that looks more alike.", at("/1.0/storage-pools", func(w http.ResponseWriter, _ *http.Request) { answer(w, []string{"/a-secret"}) }),
+		"PoolsForbidden": {"A finer permission than ours.", answerAt("/1.0/storage-pools", no(403)), admin, "maas", "ErrForbidden", engine.HostUnavailable, "answered 403"},
+		"Broken":         {"Its database is locked.", answerAt("/1.0/storage-pools", no(500)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "answered 500"},
+		"Starting":       {"Its daemon is not ready.", answerAt("/1.0", no(503)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "answered 503"},
+		"HTML":           {"A web server listens there.", answerAt("/1.0", say(200, "<html>")), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
+		"OtherJSON":      {"Another API listens there.", answerAt("/1.0", say(200, "{}")), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
+		"OtherMetadata":  {"One that looks alike.", answerAt("/1.0", say(200, `{"type":"sync","metadata":{}}`)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
+		"OtherList": {"One that looks more alike.", answerAt("/1.0/storage-pools", func(w http.ResponseWriter, _ *http.Request) { writeAnswer(w, []string{"/a-secret"}) }),
 			admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"Redirect": {"Nothing is sent elsewhere.", at("/1.0", say(307, `{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
-		"Endless": {"An answer without bounds would take all memory.", at("/1.0", say(200, strings.Repeat(" ", limits.Bytes)+`{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable",
+		"Redirect": {"Nothing is sent elsewhere.", answerAt("/1.0", say(307, `{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable", engine.HostUnavailable, "is not an LXD"},
+		"Endless": {"An answer without bounds would take all memory.", answerAt("/1.0", say(200, strings.Repeat(" ", answerLimits.Bytes)+`{"type":"sync","metadata":{"api_version":"1.0"}}`)), admin, "maas", "ErrUnavailable",
 			engine.HostUnavailable, "is not an LXD"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startLXD(t, trust)
+			f := startFakeLXD(t, trust)
 			if tc.change != nil {
 				tc.change(f)
 			}
 			got, err := NewProber(Config{Timeout: time.Minute}).Server(t.Context(), endpoint(f.address(), tc.project), tc.key.Credentials, "")
 			e, ok := errors.AsType[*engine.Error](err)
-			if !ok || e.Type != tc.typed || sentinels(err) != tc.kind || e.Hint == "" {
-				t.Fatalf("%s: got %v, sentinels %q, hint of %#v", tc.reason, err, sentinels(err), e)
+			if !ok || e.Type != tc.typed || sentinelNames(err) != tc.kind || e.Hint == "" {
+				t.Fatalf("%s: got %v, sentinels %q, hint of %#v", tc.reason, err, sentinelNames(err), e)
 			}
 			if !strings.Contains(e.Message, tc.message) || !strings.Contains(e.Message, f.address()) {
 				t.Errorf("%s: message %q, want %q and the address", tc.reason, e.Message, tc.message)
 			}
-			if strings.Contains(said(err), "own words") {
-				t.Errorf("LXD's words are passed on unread: %s", said(err))
+			if strings.Contains(shownText(err), "own words") {
+				t.Errorf("LXD's words are passed on unread: %s", shownText(err))
 			}
 			if diff := cmp.Diff(engine.LXDServer{}, got); diff != "" {
 				t.Errorf("half a server beside an error: %s", diff)
 			}
-			noSecret(t, said(err), tc.key)
-			if !f.allClosed() {
+			checkNoSecret(t, shownText(err), tc.key)
+			if !f.awaitAllClosed() {
 				t.Errorf("%d connections stay open", f.open.Load())
 			}
 		})
@@ -176,15 +176,15 @@ func TestServerGivenUp(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	f := startLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, at("/1.0/instances", func(_ http.ResponseWriter, r *http.Request) {
+	f := startFakeLXD(t, map[string][]string{key.Fingerprint: {"maas"}}, answerAt("/1.0/instances", func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 	}))
 	_, err := NewProber(Config{Timeout: time.Minute}).Server(ctx, endpoint(f.address(), "maas"), key.Credentials, "")
-	if !errors.Is(err, context.Canceled) || sentinels(err) != "" {
-		t.Errorf("got %v (%s), want the caller's own end", err, sentinels(err))
+	if !errors.Is(err, context.Canceled) || sentinelNames(err) != "" {
+		t.Errorf("got %v (%s), want the caller's own end", err, sentinelNames(err))
 	}
-	if !f.allClosed() {
+	if !f.awaitAllClosed() {
 		t.Errorf("%d connections stay open", f.open.Load())
 	}
 }
@@ -210,8 +210,8 @@ func TestServerBadInput(t *testing.T) {
 			if !ok || e.Field.String() != tc.field || e.Hint == "" || !engine.IsTerminal(err) {
 				t.Fatalf("%s: got %v, want an error of %s", tc.reason, err, tc.field)
 			}
-			noSecret(t, said(err), key)
-			noSecret(t, said(err), other)
+			checkNoSecret(t, shownText(err), key)
+			checkNoSecret(t, shownText(err), other)
 		})
 	}
 }
@@ -248,7 +248,7 @@ func TestHostPort(t *testing.T) {
 			if got != tc.want || (err == nil) != (tc.want != "") {
 				t.Errorf("%s: %q became %q, %v; want %q", tc.reason, tc.address, got, err, tc.want)
 			}
-			if err != nil && strings.Contains(said(err), "hunter2") {
+			if err != nil && strings.Contains(shownText(err), "hunter2") {
 				t.Errorf("the password is shown: %v", err)
 			}
 		})

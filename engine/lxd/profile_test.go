@@ -23,26 +23,26 @@ func (w *composeWorld) addProfile(t *testing.T, host int, name string, devices .
 			"type": "nic", "name": device, "nictype": "bridged", "parent": "maasbr0", "hwaddr": fmt.Sprintf("00:16:3e:01:02:%02d", n),
 		}
 	}
-	s, done, err := w.composer.open(t.Context(), w.servers[host], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[host], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	if err := s.send(http.MethodPost, s.at("profiles"), profile, ""); err != nil {
+	if err := s.send(http.MethodPost, s.projectPath("profiles"), profile, ""); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// profilesOf are the profiles of an instance, as LXD has them.
-func (w *composeWorld) profilesOf(t *testing.T, host int, name string) []string {
+// instanceProfiles are the profiles of an instance, as LXD has them.
+func (w *composeWorld) instanceProfiles(t *testing.T, host int, name string) []string {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[host], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[host], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
 	var found api.Instance
-	if _, err := s.get(s.at("instances", name), &found); err != nil {
+	if _, err := s.get(s.projectPath("instances", name), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found.Profiles
@@ -70,16 +70,16 @@ func TestProfile(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
 			tc.before(t, w)
-			e, want := w.process(t), spec()
+			e, want := w.newEngine(t), newSpec()
 			want.Host, want.Profile, want.Deploy = tc.host, tc.asks, nil
-			vm, err := engine.Wait(t.Context(), e.VMs.Steps(web1, want))
+			vm, err := engine.WaitUntilDone(t.Context(), e.VMs.Steps(web1Ref, want))
 			if err != nil || vm.HostName != "h2" {
 				t.Fatalf("%s\nit is on %q, %v", tc.reason, vm.HostName, err)
 			}
-			if diff := cmp.Diff(tc.has, w.profilesOf(t, 1, "web1")); diff != "" {
+			if diff := cmp.Diff(tc.has, w.instanceProfiles(t, 1, "web1")); diff != "" {
 				t.Errorf("%s\nprofiles (-want +got):\n%s", tc.reason, diff)
 			}
-			ref := web1
+			ref := web1Ref
 			ref.SystemID = vm.SystemID
 			seen, err := e.VMs.Observe(t.Context(), ref)
 			if diff := cmp.Diff(tc.has, seen.Profiles); diff != "" || err != nil {
@@ -120,7 +120,7 @@ func TestProfileAbsent(t *testing.T) {
 		"Unreached": {
 			"A host that does not answer may have it.",
 			func(t *testing.T, w *composeWorld, _ *engine.VMSpec) {
-				if err := w.sim.SetLXD("h2", sim.Unreachable); err != nil {
+				if err := w.sim.SetLXDCondition("h2", sim.ConditionUnreachable); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -131,20 +131,20 @@ func TestProfileAbsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2)
-			want := spec()
+			want := newSpec()
 			want.Profile = "gold"
 			tc.before(t, w, &want)
-			e := w.process(t)
-			_, err := e.VMs.Reconcile(t.Context(), web1, want)
-			if kinds(err) != tc.kind || engine.IsTerminal(err) == (name == "Unreached") {
-				t.Errorf("%s\ngot %s: %v", tc.reason, kinds(err), err)
+			e := w.newEngine(t)
+			_, err := e.VMs.Reconcile(t.Context(), web1Ref, want)
+			if errorKinds(err) != tc.kind || engine.IsTerminal(err) == (name == "Unreached") {
+				t.Errorf("%s\ngot %s: %v", tc.reason, errorKinds(err), err)
 			}
 			for _, word := range tc.says {
-				if !strings.Contains(said(err), word) {
-					t.Errorf("%s\nwant %s in: %s", tc.reason, word, said(err))
+				if !strings.Contains(shownText(err), word) {
+					t.Errorf("%s\nwant %s in: %s", tc.reason, word, shownText(err))
 				}
 			}
-			if diff := cmp.Diff([]string(nil), w.whole()); diff != "" {
+			if diff := cmp.Diff([]string(nil), w.listObjects()); diff != "" {
 				t.Errorf("made all the same (-want +got):\n%s", diff)
 			}
 		})
@@ -156,14 +156,14 @@ func TestProfileComes(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"", "h1"} {
 		w := newWorld(t, 1)
-		e, want := w.process(t), spec()
+		e, want := w.newEngine(t), newSpec()
 		want.Host, want.Profile, want.Deploy = host, "gold", nil
-		if _, err := e.VMs.Reconcile(t.Context(), web1, want); kinds(err) != "ProfileNotFound" {
+		if _, err := e.VMs.Reconcile(t.Context(), web1Ref, want); errorKinds(err) != "ProfileNotFound" {
 			t.Fatalf("before there is one: %v", err)
 		}
 		w.addProfile(t, 0, "gold")
 		time.Sleep(rereadAfter + 100*time.Millisecond) // what is younger is not read again
-		if _, err := engine.Wait(t.Context(), e.VMs.Steps(web1, want)); err != nil {
+		if _, err := engine.WaitUntilDone(t.Context(), e.VMs.Steps(web1Ref, want)); err != nil {
 			t.Errorf("on host %q: %v", host, err)
 		}
 	}
@@ -175,12 +175,12 @@ func TestProfileBringsNICs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.addProfile(t, 0, engine.StandardProfile, "eth1", "a0")
-	id := w.compose(w.composer, vm("web1"))
+	id := w.composeVM(w.composer, newComposition("web1"))
 	if err := w.sim.DeleteMachine(id); err != nil {
 		t.Fatal(err)
 	}
-	_, macs := w.enlistMACs(t, vm("web1"), 1)
-	id, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host01"}, vm("web1"))
+	_, macs := w.enlistOthersWithMACs(t, newComposition("web1"), 1)
+	id, err := w.newComposer().Compose(t.Context(), engine.VMHost{MachineID: "host01"}, newComposition("web1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestProfileBringsNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(macs[1:2], macsIn(m)); diff != "" {
+	if diff := cmp.Diff(macs[1:2], machineMACs(m)); diff != "" {
 		t.Errorf("MACs in MAAS (-want +got):\n%s", diff)
 	}
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
-// vmLXD is a real LXD with two projects, one of which is for tests alone, two
+// realServer is a real LXD with two projects, one of which is for tests alone, two
 // storage pools, and a bridge that nobody is on. VMs are made on it, and never
 // started.
-type vmLXD struct {
+type realServer struct {
 	*lxdtest.Server
 	address, bridge string
 }
 
 // real is started by the first test that wants it, and ended by TestMain.
 var (
-	real    *vmLXD
-	oneReal = sync.OnceValues(startReal)
+	startedReal   *realServer
+	startRealOnce = sync.OnceValues(startRealLXD)
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if real != nil {
-		real.Close()
+	if startedReal != nil {
+		startedReal.Close()
 	}
 	os.Exit(code)
 }
@@ -42,26 +42,26 @@ projects:
 - {name: other, config: {features.images: "true", features.profiles: "true", features.storage.volumes: "true"}}
 `
 
-func startReal() (*vmLXD, error) {
-	s, err := lxdtest.Launch(lxdtest.Machine{StoragePools: []lxdtest.StoragePool{{Name: "local"}, {Name: "fast"}}})
+func startRealLXD() (*realServer, error) {
+	s, err := lxdtest.StartServer(lxdtest.Machine{StoragePools: []lxdtest.StoragePool{{Name: "local"}, {Name: "fast"}}})
 	if err != nil {
 		return nil, err
 	}
-	real = &vmLXD{Server: s, bridge: "lxdbr0"}
+	startedReal = &realServer{Server: s, bridge: "lxdbr0"}
 	if _, err := s.Run(realPreseed, "lxd", "init", "--preseed"); err != nil {
 		return nil, err
 	}
-	real.address, err = s.Forward()
-	return real, err
+	startedReal.address, err = s.Forward()
+	return startedReal, err
 }
 
-// theReal is the real LXD, or the test is skipped.
-func theReal(t *testing.T) *vmLXD {
+// useRealLXD is the real LXD, or the test is skipped.
+func useRealLXD(t *testing.T) *realServer {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a real LXD, which -short leaves out")
 	}
-	l, err := oneReal()
+	l, err := startRealOnce()
 	if errors.Is(err, lxdtest.ErrMissing) {
 		t.Skip(err)
 	}
@@ -72,13 +72,13 @@ func theReal(t *testing.T) *vmLXD {
 }
 
 // lxc runs a command of LXD's client, which must succeed.
-func (l *vmLXD) lxc(t *testing.T, arguments ...string) string {
+func (l *realServer) lxc(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return l.LXC(t, arguments...)
 }
 
-// trust lets a key in, for some projects or without restriction.
-func (l *vmLXD) trust(t *testing.T, key fleetkey.Key, projects ...string) {
+// trustKey lets a key in, for some projects or without restriction.
+func (l *realServer) trustKey(t *testing.T, key fleetkey.Key, projects ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "client.crt")
 	if err := os.WriteFile(file, []byte(key.Certificate), 0o600); err != nil {

@@ -32,11 +32,11 @@ type Registry struct {
 	now      func() time.Time
 	flight   singleflight.Group
 
-	mu      sync.Mutex
-	servers []Server
-	read    time.Time // when they were; zero: not yet, or no more
-	reading time.Time // when the last reading began
-	changes int       // made by this process
+	mu           sync.Mutex
+	servers      []Server
+	readAt       time.Time // when they were; zero: not yet, or no more
+	readingSince time.Time // when the last reading began
+	changes      int       // made by this process
 }
 
 var _ engine.Registrar = (*Registry)(nil)
@@ -50,11 +50,11 @@ func NewRegistry(machines engine.Machines, metal engine.Metal, names engine.Name
 // must not be changed.
 func (r *Registry) Servers(ctx context.Context) ([]Server, error) {
 	r.mu.Lock()
-	if !r.read.IsZero() && r.now().Sub(r.read) < serversTTL {
+	if !r.readAt.IsZero() && r.now().Sub(r.readAt) < serversTTL {
 		defer r.mu.Unlock()
 		return r.servers, nil
 	}
-	reading := r.flight.DoChan("", func() (any, error) { return r.list(context.WithoutCancel(ctx)) })
+	reading := r.flight.DoChan("", func() (any, error) { return r.readServers(context.WithoutCancel(ctx)) })
 	r.mu.Unlock()
 	select {
 	case <-ctx.Done():
@@ -67,10 +67,10 @@ func (r *Registry) Servers(ctx context.Context) ([]Server, error) {
 	}
 }
 
-func (r *Registry) list(ctx context.Context) ([]Server, error) {
+func (r *Registry) readServers(ctx context.Context) ([]Server, error) {
 	r.mu.Lock()
 	changes, began := r.changes, r.now()
-	r.reading = began
+	r.readingSince = began
 	r.mu.Unlock()
 	machines, err := r.machines.MachinesWhere(ctx, engine.MachineFilter{Tags: []string{engine.HostTag}})
 	if err != nil {
@@ -86,19 +86,19 @@ func (r *Registry) list(ctx context.Context) ([]Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, serverOf(m, record, subnets))
+		servers = append(servers, newServer(m, record, subnets))
 	}
 	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.MachineID, b.MachineID) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if changes == r.changes {
-		r.servers, r.read = servers, began
+		r.servers, r.readAt = servers, began
 	}
 	return servers, nil
 }
 
-// serverOf is the server that a machine says it is.
-func serverOf(m engine.Machine, record engine.HostRecord, subnets []engine.Subnet) Server {
+// newServer is the server that a machine says it is.
+func newServer(m engine.Machine, record engine.HostRecord, subnets []engine.Subnet) Server {
 	s := Server{
 		MachineID: m.SystemID, Name: record.Name, Zone: record.Zone, Pool: record.Pool, Tags: record.Tags,
 		Architecture: m.Architecture, Endpoint: record.Endpoint, Fingerprint: record.ServerFingerprint,
@@ -119,27 +119,27 @@ func serverOf(m engine.Machine, record engine.HostRecord, subnets []engine.Subne
 	return s
 }
 
-// changed drops the list.
-func (r *Registry) changed() {
+// dropList drops the list.
+func (r *Registry) dropList() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
-	r.read = time.Time{}
+	r.readAt = time.Time{}
 	r.flight.Forget("")
 }
 
-// Names adds the servers to what Refresh drops.
-func (r *Registry) Names(names engine.Names) engine.Names { return relisting{names, r} }
+// WrapNames adds the servers to what Refresh drops.
+func (r *Registry) WrapNames(names engine.Names) engine.Names { return relistingNames{names, r} }
 
-type relisting struct {
+type relistingNames struct {
 	engine.Names
 	registry *Registry
 }
 
 // Refresh implements engine.Names.
-func (n relisting) Refresh(lists ...engine.List) {
+func (n relistingNames) Refresh(lists ...engine.List) {
 	n.Names.Refresh(lists...)
-	if engine.ListHosts.In(lists) {
+	if engine.ListHosts.IsRefreshedBy(lists) {
 		n.registry.expire()
 	}
 }
@@ -149,20 +149,20 @@ func (n relisting) Refresh(lists ...engine.List) {
 func (r *Registry) expire() {
 	r.mu.Lock()
 	now := r.now()
-	old := now.Sub(r.read) > rereadAfter && now.Sub(r.reading) > rereadAfter
+	old := now.Sub(r.readAt) > rereadAfter && now.Sub(r.readingSince) > rereadAfter
 	r.mu.Unlock()
 	if old {
-		r.changed()
+		r.dropList()
 	}
 }
 
-// TakesOver implements engine.Registrar: nobody's VMs are touched.
-func (r *Registry) TakesOver(context.Context) (bool, error) { return false, nil }
+// AdoptsExistingVMs implements engine.Registrar: nobody's VMs are touched.
+func (r *Registry) AdoptsExistingVMs(context.Context) (bool, error) { return false, nil }
 
 // Register implements engine.Registrar. The machine must be one that MAAS has
 // deployed.
 func (r *Registry) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
-	m, err := r.machineOf(ctx, g)
+	m, err := r.findMachine(ctx, g)
 	if err != nil {
 		return engine.VMHost{}, err
 	}
@@ -170,8 +170,8 @@ func (r *Registry) Register(ctx context.Context, g engine.Registration) (engine.
 		Name: g.Name, Endpoint: g.Endpoint, Zone: g.Zone, Pool: g.Pool, Tags: g.Tags,
 		CPUOvercommit: g.CPUOvercommit, MemoryOvercommit: g.MemoryOvercommit,
 	}
-	defer r.changed()
-	if err := r.note(ctx, m, record.OwnerData()); err != nil {
+	defer r.dropList()
+	if err := r.annotateMachine(ctx, m, record.OwnerData()); err != nil {
 		return engine.VMHost{}, err
 	}
 	if err := r.machines.Tag(ctx, m.SystemID, engine.HostTag); err != nil {
@@ -180,18 +180,18 @@ func (r *Registry) Register(ctx context.Context, g engine.Registration) (engine.
 	return engine.VMHost{Name: g.Name, MachineID: m.SystemID, HostKey: m.SystemID}, nil
 }
 
-// Locate implements engine.Registrar.
-func (r *Registry) Locate(ctx context.Context, e engine.Endpoint) error {
-	_, err := r.machineAt(ctx, e.Address)
+// CheckMachineExists implements engine.Registrar.
+func (r *Registry) CheckMachineExists(ctx context.Context, e engine.Endpoint) error {
+	_, err := r.findMachineByAddress(ctx, e.Address)
 	return err
 }
 
-// machineOf finds the machine that an LXD runs on.
-func (r *Registry) machineOf(ctx context.Context, g engine.Registration) (engine.Machine, error) {
+// findMachine finds the machine that an LXD runs on.
+func (r *Registry) findMachine(ctx context.Context, g engine.Registration) (engine.Machine, error) {
 	if g.MachineID != "" {
 		return r.machines.Machine(ctx, g.MachineID)
 	}
-	m, err := r.machineAt(ctx, g.Address)
+	m, err := r.findMachineByAddress(ctx, g.Address)
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -201,8 +201,8 @@ func (r *Registry) machineOf(ctx context.Context, g engine.Registration) (engine
 	return m, nil
 }
 
-// machineAt finds the deployed machine that has an address, or a name, of an LXD.
-func (r *Registry) machineAt(ctx context.Context, address string) (engine.Machine, error) {
+// findMachineByAddress finds the deployed machine that has an address, or a name, of an LXD.
+func (r *Registry) findMachineByAddress(ctx context.Context, address string) (engine.Machine, error) {
 	at, err := hostPort(address)
 	if err != nil {
 		return engine.Machine{}, err
@@ -221,19 +221,19 @@ func (r *Registry) machineAt(ctx context.Context, address string) (engine.Machin
 		addresses = append(addresses, found...)
 	}
 	n := slices.IndexFunc(all, func(m engine.Machine) bool {
-		return m.Err == nil && (strings.EqualFold(m.FQDN, host) || strings.EqualFold(m.Hostname, host) || share(m.IPAddresses, addresses))
+		return m.Err == nil && (strings.EqualFold(m.FQDN, host) || strings.EqualFold(m.Hostname, host) || haveCommonElement(m.IPAddresses, addresses))
 	})
 	if n < 0 {
 		return engine.Machine{}, &engine.SpecError{
-			Field: fieldpath.Of("address"), Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
+			Field: fieldpath.New("address"), Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
 			Hint: "Give an address of the machine that MAAS shows, or let MAAS deploy the machine first.", Err: engine.ErrNotFound,
 		}
 	}
 	return all[n], nil
 }
 
-// note writes what the machine does not say yet.
-func (r *Registry) note(ctx context.Context, m engine.Machine, data map[string]string) error {
+// annotateMachine writes what the machine does not say yet.
+func (r *Registry) annotateMachine(ctx context.Context, m engine.Machine, data map[string]string) error {
 	data = maps.Clone(data)
 	maps.DeleteFunc(data, func(key, value string) bool { return m.OwnerData[key] == value })
 	if len(data) == 0 {
@@ -263,7 +263,7 @@ func (r *Registry) Endpoint(ctx context.Context, host engine.VMHost) (engine.End
 // matter of the host: MAAS has them of each machine that is a VM, and so
 // Composer.Registrar sees to it.
 func (r *Registry) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
-	return r.edit(ctx, host, func(record *engine.HostRecord) {
+	return r.editHostRecord(ctx, host, func(record *engine.HostRecord) {
 		for _, text := range []struct{ have, want *string }{
 			{&record.Name, u.Name}, {&record.Zone, u.Zone}, {&record.Pool, u.Pool}, {&record.DefaultStoragePool, u.DefaultStoragePool},
 		} {
@@ -281,7 +281,7 @@ func (r *Registry) UpdateHost(ctx context.Context, host engine.VMHost, u engine.
 
 // TagHost implements engine.Registrar.
 func (r *Registry) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return r.edit(ctx, host, func(record *engine.HostRecord) {
+	return r.editHostRecord(ctx, host, func(record *engine.HostRecord) {
 		if !slices.Contains(record.Tags, tag) {
 			record.Tags = append(record.Tags, tag)
 		}
@@ -290,13 +290,13 @@ func (r *Registry) TagHost(ctx context.Context, host engine.VMHost, tag string) 
 
 // UntagHost implements engine.Registrar.
 func (r *Registry) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return r.edit(ctx, host, func(record *engine.HostRecord) {
+	return r.editHostRecord(ctx, host, func(record *engine.HostRecord) {
 		record.Tags = slices.DeleteFunc(record.Tags, func(t string) bool { return t == tag })
 	})
 }
 
-// edit changes what a machine says of its host.
-func (r *Registry) edit(ctx context.Context, host engine.VMHost, change func(*engine.HostRecord)) error {
+// editHostRecord changes what a machine says of its host.
+func (r *Registry) editHostRecord(ctx context.Context, host engine.VMHost, change func(*engine.HostRecord)) error {
 	m, err := r.machines.Machine(ctx, host.MachineID)
 	if err != nil {
 		return err
@@ -306,14 +306,14 @@ func (r *Registry) edit(ctx context.Context, host engine.VMHost, change func(*en
 		return fmt.Errorf("machine %s is no LXD host: %w", m.Hostname, engine.ErrNotFound)
 	}
 	change(&record)
-	defer r.changed()
-	return r.note(ctx, m, record.OwnerData())
+	defer r.dropList()
+	return r.annotateMachine(ctx, m, record.OwnerData())
 }
 
 // Unregister implements engine.Registrar: the tag goes off the machine. What it
 // says of itself besides stays until it is released.
 func (r *Registry) Unregister(ctx context.Context, host engine.VMHost) error {
-	defer r.changed()
+	defer r.dropList()
 	m, err := r.machines.Machine(ctx, host.MachineID)
 	if err == nil && slices.Contains(m.Tags, engine.HostTag) {
 		err = r.machines.Untag(ctx, m.SystemID, engine.HostTag)

@@ -10,41 +10,43 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Registrar adds to one of hosts what becomes of their VMs when credentials
+// WrapRegistrar adds to one of hosts what becomes of their VMs when credentials
 // change.
-func (c *Composer) Registrar(hosts engine.Registrar) engine.Registrar { return rekeying{hosts, c} }
+func (c *Composer) WrapRegistrar(hosts engine.Registrar) engine.Registrar {
+	return rekeyingRegistrar{hosts, c}
+}
 
-type rekeying struct {
+type rekeyingRegistrar struct {
 	engine.Registrar
 	composer *Composer
 }
 
 // UpdateHost implements engine.Registrar.
-func (r rekeying) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
+func (r rekeyingRegistrar) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
 	if u.Credentials != nil {
-		if err := r.rekey(ctx, host, *u.Credentials); err != nil {
+		if err := r.rekeyHost(ctx, host, *u.Credentials); err != nil {
 			return err
 		}
 	}
 	return r.Registrar.UpdateHost(ctx, host, u)
 }
 
-// rekey gives MAAS another key pair for each VM of ours on a host: it has one of
+// rekeyHost gives MAAS another key pair for each VM of ours on a host: it has one of
 // each. Machines of others keep theirs. What was cut off is begun anew, and MAAS
 // is told the same once more.
-func (r rekeying) rekey(ctx context.Context, host engine.VMHost, pair engine.Credentials) error {
+func (r rekeyingRegistrar) rekeyHost(ctx context.Context, host engine.VMHost, pair engine.Credentials) error {
 	residents, err := r.composer.VMs(ctx, []engine.VMHost{host})
 	if err != nil {
 		return fmt.Errorf("cannot tell which VMs MAAS must turn on and off by another key pair: %w", err)
 	}
 	var tells errgroup.Group
-	tells.SetLimit(asks)
+	tells.SetLimit(maxConcurrentServers)
 	for _, vm := range residents {
 		if vm.SystemID == "" || vm.MarkedBy() == "" {
 			continue
 		}
 		tells.Go(func() error {
-			err := r.rekeyed(ctx, vm.Machine, pair)
+			err := r.rekeyVM(ctx, vm.Machine, pair)
 			if errors.Is(err, engine.ErrNotFound) { // deleted meanwhile
 				return nil
 			}
@@ -54,13 +56,13 @@ func (r rekeying) rekey(ctx context.Context, host engine.VMHost, pair engine.Cre
 	return tells.Wait()
 }
 
-func (r rekeying) rekeyed(ctx context.Context, m engine.Machine, pair engine.Credentials) error {
-	at, err := r.composer.placeOf(ctx, m)
+func (r rekeyingRegistrar) rekeyVM(ctx context.Context, m engine.Machine, pair engine.Credentials) error {
+	at, err := r.composer.locateInstance(ctx, m)
 	if err != nil {
 		return err
 	}
 	i := engine.Instance{Endpoint: at.server.Endpoint, Name: at.instance}
-	if err := r.composer.Enlister.Rekey(ctx, m.SystemID, i, pair); err != nil {
+	if err := r.composer.Enlister.SetPowerInstance(ctx, m.SystemID, i, pair); err != nil {
 		return fmt.Errorf("cannot give MAAS another key pair for %s: %w", m.Hostname, err)
 	}
 	r.composer.Log.InfoContext(ctx, "gave MAAS another key pair for a VM", "name", m.Hostname, "machine", m.SystemID, "certificate", pair)

@@ -13,10 +13,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// plainHosts is a Registrar that knows nothing of credentials.
-type plainHosts struct{ engine.Registrar }
+// plainRegistrar is a Registrar that knows nothing of credentials.
+type plainRegistrar struct{ engine.Registrar }
 
-func (plainHosts) UpdateHost(context.Context, engine.VMHost, engine.HostUpdate) error { return nil }
+func (plainRegistrar) UpdateHost(context.Context, engine.VMHost, engine.HostUpdate) error { return nil }
 
 // TestRekey hands the next pair over for the VMs of ours on one host: one call
 // for each, one more where another host does not say what it has, and one to find
@@ -24,19 +24,21 @@ func (plainHosts) UpdateHost(context.Context, engine.VMHost, engine.HostUpdate) 
 func TestRekey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	ids := map[string]string{"web1": w.compose(w.composer, vm("web1")), "web2": w.compose(w.composer, vm("web2"))}
-	elsewhere, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, vm("web3"))
+	ids := map[string]string{"web1": w.composeVM(w.composer, newComposition("web1")), "web2": w.composeVM(w.composer, newComposition("web2"))}
+	elsewhere, err := w.composer.Compose(t.Context(), engine.VMHost{MachineID: "host02"}, newComposition("web3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign := w.strangers(t, "precious")
+	foreign := w.enlistForeignVM(t, "precious")
 	before := w.pair
 	w.pair = makeKey(t).Credentials
 	if err := w.sim.TrustCertificate("h1", w.pair.Certificate); err != nil {
 		t.Fatal(err)
 	}
 	host, next := engine.VMHost{Name: "h1", MachineID: "host01"}, engine.HostUpdate{Credentials: &w.pair}
-	rekey := func() error { return w.newComposer().Registrar(plainHosts{}).UpdateHost(t.Context(), host, next) }
+	rekey := func() error {
+		return w.newComposer().WrapRegistrar(plainRegistrar{}).UpdateHost(t.Context(), host, next)
+	}
 
 	w.sim.AddFault(sim.Fault{Method: "PUT", Path: "machines/*/", Object: ids["web2"], Kind: sim.FaultStatus, Status: 400, Body: "no"})
 	if err := rekey(); !errors.Is(err, engine.ErrInvalid) || !strings.Contains(err.Error(), "web2") {
@@ -62,15 +64,15 @@ func TestRekey(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{ids["web1"]: "off", ids["web2"]: "off", elsewhere: "error", foreign: "off"} {
-		if got, err := w.maas.Machines.Power(t.Context(), id); got != want {
+		if got, err := w.maas.Machines.QueryPower(t.Context(), id); got != want {
 			t.Errorf("with the former pair distrusted, the power of %s is %q, %v, want %q", id, got, err, want)
 		}
 	}
 }
 
-// strangers is a VM on the first host that somebody else enlisted, with a pair
+// enlistForeignVM is a VM on the first host that somebody else enlisted, with a pair
 // of his own.
-func (w *composeWorld) strangers(t *testing.T, name string) string {
+func (w *composeWorld) enlistForeignVM(t *testing.T, name string) string {
 	t.Helper()
 	const mac = "00:16:3e:aa:aa:aa"
 	pair := makeKey(t).Credentials

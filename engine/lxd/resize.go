@@ -25,65 +25,65 @@ import (
 // the room is for the caller to know. MAAS shows the new size once the machine was
 // commissioned again.
 func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
-	return changeInstance(ctx, c, host, systemID, func(s *session, at place) ([]string, error) {
-		return s.resize(ctx, host, at, comp, bornNow(c.Now()))
+	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) {
+		return s.resizeInstance(ctx, host, at, comp, formatBirthTime(c.Now()))
 	})
 }
 
-// Configure implements engine.Composer.
-func (c *Composer) Configure(ctx context.Context, host engine.VMHost, systemID string, want engine.InstanceChange) error {
-	return changeInstance(ctx, c, host, systemID, func(s *session, at place) ([]string, error) { return configure(s, at, want) })
+// ConfigureInstance implements engine.Composer.
+func (c *Composer) ConfigureInstance(ctx context.Context, host engine.VMHost, systemID string, want engine.InstanceChange) error {
+	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) { return configureInstance(s, at, want) })
 }
 
 // changeInstance finds the instance of a machine and makes a change of it, which returns what it
 // changed, in words.
-func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, change func(*session, place) ([]string, error)) error {
+func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, change func(*session, location) ([]string, error)) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return err
 	}
-	at, err := c.placeOf(ctx, m)
+	at, err := c.locateInstance(ctx, m)
 	if err != nil {
 		return err
 	}
 	err = changeInstanceAt(ctx, c, host, at, change)
-	if !notThere(err) {
+	if !isInstanceMissing(err) {
 		return err
 	}
-	moved, found, failure := c.elsewhere(ctx, at, strings.Fields(m.Description))
+	moved, found, failure := c.findMovedInstance(ctx, at, strings.Fields(m.Description))
 	switch {
 	case failure != nil:
 		return failure
 	case found:
-		c.known.Store(systemID, moved)
+		c.knownLocations.Store(systemID, moved)
 		return changeInstanceAt(ctx, c, host, moved, change)
 	case isStatus(err, http.StatusNotFound):
-		return lostInstance(m, at)
+		return lostInstanceError(m, at)
 	}
 	return err
 }
 
 // changeInstanceAt changes an instance where it is. Where that is another host than the
 // one whose room was looked at, that is to be done anew: ErrBusy.
-func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at place, change func(*session, place) ([]string, error)) error {
+func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at location, change func(*session, location) ([]string, error)) error {
 	if at.server.MachineID != host.MachineID {
 		return fmt.Errorf("%s is on host %s by now, and not on %s any more: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
 	}
-	s, done, err := c.open(ctx, at.server, c.Slow)
+	s, done, err := c.openSession(ctx, at.server, c.ChangeTimeout)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := c.kept.keep(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
+	if err := c.fingerprints.record(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
 		return err
 	}
-	defer c.fleet.drop(host.MachineID)
+	defer c.cache.noteChange(host.MachineID)
 	changed, err := change(s, at)
 	switch {
-	case notThere(err):
+	case isInstanceMissing(err):
 		return err
 	case err != nil:
-		return named(s.explain(err), at.server.Name)
+		return hostError(s.explainError(err), at.server.Name)
 	}
 	if len(changed) > 0 {
 		c.Log.InfoContext(ctx, "changed instance", "name", at.instance, "host", at.server.Name, "changes", strings.Join(changed, ", "))
@@ -91,8 +91,8 @@ func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at p
 	return nil
 }
 
-// lostInstance says that no host has the instance of a machine.
-func lostInstance(m engine.Machine, at place) error {
+// lostInstanceError says that no host has the instance of a machine.
+func lostInstanceError(m engine.Machine, at location) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: at.server.Name, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("the instance %s of machine %s (%s) is on none of the hosts", at.instance, m.Hostname, m.SystemID),
@@ -100,83 +100,83 @@ func lostInstance(m engine.Machine, at place) error {
 	}
 }
 
-// growth is a volume with a new size.
-type growth struct {
+// volumeGrowth is a volume with a new size.
+type volumeGrowth struct {
 	path, etag string
 	put        api.StorageVolumePut
 }
 
-// resizing is what is to be changed of an instance.
-type resizing struct {
-	put     api.InstancePut
-	etag    string
-	edited  bool     // put differs
-	volumes []growth // volumes that grow
-	added   []volume // that are made first
-	changes []string // in words
-	halting []string // those of them that need a stopped VM
+// instanceEdit is what is to be changed of an instance.
+type instanceEdit struct {
+	put          api.InstancePut
+	etag         string
+	hasChanged   bool           // put differs
+	grownVolumes []volumeGrowth // volumes that grow
+	newVolumes   []volume       // that are made first
+	changes      []string       // in words
+	needStopped  []string       // those of them that need a stopped VM
 }
 
-// resize changes an instance. The volumes of disks that come are born at the time given.
-func (s *session) resize(ctx context.Context, host engine.VMHost, at place, comp engine.Composition, born string) (changed []string, err error) {
-	path := s.at("instances", at.instance)
-	have, r, err := beginChange(s, path, at)
+// resizeInstance changes an instance. The volumes of disks that come are born at the time given.
+func (s *session) resizeInstance(ctx context.Context, host engine.VMHost, at location, comp engine.Composition, born string) (changed []string, err error) {
+	path := s.projectPath("instances", at.instance)
+	have, r, err := readForEdit(s, path, at)
 	if err != nil {
 		return nil, err
 	}
-	r.limits(have, comp)
-	if err := r.disks(s, have, host, comp.Disks); err != nil {
+	r.noteLimits(have, comp)
+	if err := r.noteDisks(s, have, host, comp.Disks); err != nil {
 		return nil, err
 	}
 	if err := r.runningError(have); err != nil {
 		return nil, err
 	}
-	if len(r.added) > 0 {
-		if noted, err := r.begin(s, path, have); err != nil {
+	if len(r.newVolumes) > 0 {
+		if noted, err := r.recordVolumesToAdd(s, path, have); err != nil {
 			return nil, err
 		} else if noted {
-			return s.resize(ctx, host, at, comp, born)
+			return s.resizeInstance(ctx, host, at, comp, born)
 		}
 		if err := r.makeVolumes(ctx, s, host, comp, born); err != nil {
 			return nil, err
 		}
 	}
-	return r.changes, r.send(s, path)
+	return r.changes, r.sendAll(s, path)
 }
 
-// beginChange reads an instance that is to be changed.
-func beginChange(s *session, path string, at place) (have api.Instance, r *resizing, err error) {
+// readForEdit reads an instance that is to be changed.
+func readForEdit(s *session, path string, at location) (have api.Instance, r *instanceEdit, err error) {
 	etag, err := s.get(path, &have)
 	switch {
 	case err != nil:
 		return have, nil, err
-	case !share(macsOf(have), at.macs):
-		return have, nil, s.otherMAC(have, at.macs)
+	case !haveCommonElement(instanceMACs(have), at.macs):
+		return have, nil, s.otherMACError(have, at.macs)
 	}
-	r = &resizing{put: have.Writable(), etag: etag}
+	r = &instanceEdit{put: have.Writable(), etag: etag}
 	r.put.Config, r.put.Devices = maps.Clone(r.put.Config), maps.Clone(r.put.Devices)
 	return have, r, nil
 }
 
 // runningError says which changes need a stopped VM, where the VM runs.
-func (r *resizing) runningError(have api.Instance) error {
-	if len(r.halting) == 0 || have.StatusCode == api.Stopped {
+func (r *instanceEdit) runningError(have api.Instance) error {
+	if len(r.needStopped) == 0 || have.StatusCode == api.Stopped {
 		return nil
 	}
 	return &engine.RunningError{Refusal: &engine.Refusal{
-		Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.halting, ", ")),
+		Message: fmt.Sprintf("%s runs, and must be stopped to change %s", have.Name, strings.Join(r.needStopped, ", ")),
 		Hint:    "Turn the machine off first; its disks are kept.", Err: engine.ErrConflict,
 	}}
 }
 
-// send changes the instance, then its volumes.
-func (r *resizing) send(s *session, path string) error {
-	if r.edited {
+// sendAll changes the instance, then its volumes.
+func (r *instanceEdit) sendAll(s *session, path string) error {
+	if r.hasChanged {
 		if err := sendChange(s, path, r.put, r.etag); err != nil {
 			return err
 		}
 	}
-	for _, v := range r.volumes {
+	for _, v := range r.grownVolumes {
 		if err := sendChange(s, v.path, v.put, v.etag); err != nil {
 			return err
 		}
@@ -184,24 +184,24 @@ func (r *resizing) send(s *session, path string) error {
 	return nil
 }
 
-// limits notes the changes of cores and memory.
-func (r *resizing) limits(have api.Instance, comp engine.Composition) {
+// noteLimits notes the changes of cores and memory.
+func (r *instanceEdit) noteLimits(have api.Instance, comp engine.Composition) {
 	was, value := have.ExpandedConfig["limits.cpu"], cpuLimit(comp)
-	if max(1, coresOf(was)) != coresOf(value) {
-		r.limit("limits.cpu", was, value, !isNumber(was) || !isNumber(value))
+	if max(1, countCores(was)) != countCores(value) {
+		r.noteLimit("limits.cpu", was, value, !isNumber(was) || !isNumber(value))
 	}
 	was, value = have.ExpandedConfig["limits.memory"], strconv.FormatInt(comp.MemoryMiB, 10)+"MiB"
-	if bytesOf(was) != bytesOf(value) {
-		r.limit("limits.memory", was, value, true)
+	if parseBytes(was) != parseBytes(value) {
+		r.noteLimit("limits.memory", was, value, true)
 	}
 }
 
-// limit notes the change of one, which may take a stopped VM.
-func (r *resizing) limit(name, was, value string, halts bool) {
+// noteLimit notes the change of one, which may take a stopped VM.
+func (r *instanceEdit) noteLimit(name, was, value string, halts bool) {
 	change := fmt.Sprintf("%s from %s to %s", name, was, value)
-	r.put.Config[name], r.edited, r.changes = value, true, append(r.changes, change)
+	r.put.Config[name], r.hasChanged, r.changes = value, true, append(r.changes, change)
 	if halts {
-		r.halting = append(r.halting, change)
+		r.needStopped = append(r.needStopped, change)
 	}
 }
 
@@ -210,74 +210,74 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// disks notes the disks that grow, and those that come after them. They are the root disk and the volumes in
+// noteDisks notes the disks that grow, and those that come after them. They are the root disk and the volumes in
 // the order of their devices, as they were made.
-func (r *resizing) disks(s *session, have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
+func (r *instanceEdit) noteDisks(s *session, have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
 	volumes := volumesOf(have)
 	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
-			Field: fieldpath.Of("disks"), Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
 			Hint: "Disks can grow and come in place, but not go: that takes a new VM.", Err: engine.ErrInvalid,
 		}
 	}
-	if err := r.rootDisk(have, wanted[0]); err != nil {
+	if err := r.noteRootDisk(have, wanted[0]); err != nil {
 		return err
 	}
 	for n, v := range volumes {
 		var volume api.StorageVolume
-		path := s.at("storage-pools", v.pool, "volumes", "custom", v.name)
+		path := s.projectPath("storage-pools", v.pool, "volumes", "custom", v.name)
 		etag, err := s.get(path, &volume)
 		if err != nil {
 			return err
 		}
-		grows, err := r.grows(wanted[n+1], bytesOf(volume.Config["size"]))
+		grows, err := r.noteGrowth(wanted[n+1], parseBytes(volume.Config["size"]))
 		if err != nil {
 			return err
 		}
 		if grows {
 			put := volume.Writable()
 			put.Config["size"] = strconv.FormatInt(wanted[n+1].SizeGB*bytesPerGB, 10)
-			r.volumes = append(r.volumes, growth{path, etag, put})
+			r.grownVolumes = append(r.grownVolumes, volumeGrowth{path, etag, put})
 		}
 	}
-	return r.addedDisks(have, host, wanted[len(volumes)+1:])
+	return r.noteNewDisks(have, host, wanted[len(volumes)+1:])
 }
 
-// rootDisk compares the root disk.
-func (r *resizing) rootDisk(have api.Instance, wanted engine.Disk) error {
+// noteRootDisk compares the root disk.
+func (r *instanceEdit) noteRootDisk(have api.Instance, wanted engine.Disk) error {
 	root := have.ExpandedDevices[rootDevice]
 	size := root["size"]
 	if size == "" {
 		size = defaultRoot
 	}
-	grows, err := r.grows(wanted, bytesOf(size))
+	grows, err := r.noteGrowth(wanted, parseBytes(size))
 	if grows {
 		own := maps.Clone(root) // it may be a profile's
 		own["size"] = strconv.FormatInt(wanted.SizeGB*bytesPerGB, 10)
-		r.put.Devices[rootDevice], r.edited = own, true
+		r.put.Devices[rootDevice], r.hasChanged = own, true
 	}
 	return err
 }
 
-// grows tells that a disk is to grow, and notes it.
-func (r *resizing) grows(d engine.Disk, was int64) (bool, error) {
+// noteGrowth tells that a disk is to grow, and notes it.
+func (r *instanceEdit) noteGrowth(d engine.Disk, was int64) (bool, error) {
 	bytes := d.SizeGB * bytesPerGB
 	switch {
 	case bytes == was:
 		return false, nil
 	case bytes < was:
 		return false, &engine.SpecError{
-			Field: fieldpath.Of("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("the disk has %d GB, and cannot shrink to %d", was/bytesPerGB, d.SizeGB),
+			Field: fieldpath.New("disks").Key(d.Name).Child("size_gb"), Message: fmt.Sprintf("the disk has %d GB, and cannot shrink to %d", was/bytesPerGB, d.SizeGB),
 			Hint: "A disk can only grow in place.", Err: engine.ErrInvalid,
 		}
 	}
 	change := fmt.Sprintf("disk %s from %d to %d GB", d.Name, was/bytesPerGB, d.SizeGB)
-	r.changes, r.halting = append(r.changes, change), append(r.halting, change)
+	r.changes, r.needStopped = append(r.changes, change), append(r.needStopped, change)
 	return true, nil
 }
 
-// configure changes options and devices of an instance.
-func configure(s *session, at place, want engine.InstanceChange) ([]string, error) {
+// configureInstance changes options and devices of an instance.
+func configureInstance(s *session, at location, want engine.InstanceChange) ([]string, error) {
 	var info api.Server
 	if _, err := s.get("/1.0", &info); err != nil {
 		return nil, err
@@ -286,24 +286,24 @@ func configure(s *session, at place, want engine.InstanceChange) ([]string, erro
 	if err := host.CheckBootMode(want.Config); err != nil {
 		return nil, err
 	}
-	path := s.at("instances", at.instance)
-	have, r, err := beginChange(s, path, at)
+	path := s.projectPath("instances", at.instance)
+	have, r, err := readForEdit(s, path, at)
 	if err != nil {
 		return nil, err
 	}
-	r.options(want, withoutSecureBoot(host.HasBootMode))
-	if err := r.devices(have, want); err != nil {
+	r.noteOptions(want, noSecureBootConfig(host.HasBootMode))
+	if err := r.noteDevices(have, want); err != nil {
 		return nil, err
 	}
 	if err := r.runningError(have); err != nil {
 		return nil, err
 	}
-	return r.changes, r.send(s, path)
+	return r.changes, r.sendAll(s, path)
 }
 
-// options notes the options that change. Of those that go, some come back to what a VM is
+// noteOptions notes the options that change. Of those that go, some come back to what a VM is
 // made with.
-func (r *resizing) options(want engine.InstanceChange, made map[string]string) {
+func (r *instanceEdit) noteOptions(want engine.InstanceChange, made map[string]string) {
 	wanted := map[string]string{}
 	for _, key := range want.RemovedConfig {
 		wanted[key] = made[key]
@@ -316,21 +316,21 @@ func (r *resizing) options(want engine.InstanceChange, made map[string]string) {
 		if r.put.Config[key] = wanted[key]; wanted[key] == "" {
 			delete(r.put.Config, key)
 		}
-		r.note(key, engine.InstanceOptionIsLive(key))
+		r.noteEdit(key, engine.IsInstanceOptionLive(key))
 	}
 }
 
-// note notes a change that is to be made, which may take a stopped VM.
-func (r *resizing) note(what string, isLive bool) {
-	r.edited, r.changes = true, append(r.changes, what)
+// noteEdit notes a change that is to be made, which may take a stopped VM.
+func (r *instanceEdit) noteEdit(what string, isLive bool) {
+	r.hasChanged, r.changes = true, append(r.changes, what)
 	if !isLive {
-		r.halting = append(r.halting, what)
+		r.needStopped = append(r.needStopped, what)
 	}
 }
 
-// devices notes the devices that change. One of another type, or of a profile, is somebody else's,
+// noteDevices notes the devices that change. One of another type, or of a profile, is somebody else's,
 // whatever its name.
-func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error {
+func (r *instanceEdit) noteDevices(have api.Instance, want engine.InstanceChange) error {
 	found := engine.DevicesOf(have.Devices)
 	for _, name := range want.RemovedDevices {
 		d, there := found[name]
@@ -338,7 +338,7 @@ func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error 
 			continue
 		}
 		delete(r.put.Devices, name)
-		r.note("device "+name, d.IsHotPlugged())
+		r.noteEdit("device "+name, d.IsHotPlugged())
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Devices)) {
 		d, was := want.Devices[name], found[name]
@@ -349,12 +349,12 @@ func (r *resizing) devices(have api.Instance, want engine.InstanceChange) error 
 		switch {
 		case there && was.Type == "":
 			return &engine.SpecError{
-				Field: fieldpath.Of("devices").Key(name), Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, other["type"]),
+				Field: fieldpath.New("devices").Key(name), Message: fmt.Sprintf("%s has a device %s already, of the type %s", have.Name, name, other["type"]),
 				Hint: "Choose another name, or remove that device from the instance or its profile in LXD.", Err: engine.ErrConflict,
 			}
 		case !was.Equal(d):
-			r.put.Devices[name] = d.InLXD()
-			r.note("device "+name, d.IsHotPlugged() && (!there || was.IsHotPlugged()))
+			r.put.Devices[name] = d.LXDProperties()
+			r.noteEdit("device "+name, d.IsHotPlugged() && (!there || was.IsHotPlugged()))
 		}
 	}
 	return nil

@@ -40,9 +40,9 @@ type fakeLXD struct {
 // unrestricted marks a certificate that may see all projects.
 const unrestricted = "*"
 
-// startLXD starts an LXD with two projects that trusts the keys: each with the
+// startFakeLXD starts an LXD with two projects that trusts the keys: each with the
 // projects that it may see. change may alter it before it listens.
-func startLXD(t *testing.T, trust map[string][]string, change ...func(*fakeLXD)) *fakeLXD {
+func startFakeLXD(t *testing.T, trust map[string][]string, change ...func(*fakeLXD)) *fakeLXD {
 	t.Helper()
 	certificate, pair := serverPair(t)
 	f := &fakeLXD{
@@ -52,9 +52,9 @@ func startLXD(t *testing.T, trust map[string][]string, change ...func(*fakeLXD))
 		pools:       []string{"local", "fast"},
 		extensions:  slices.Concat([]string{"storage", "instances"}, NeededExtensions()),
 	}
-	f.Server = quiet(httptest.NewUnstartedServer(f))
+	f.Server = withoutErrorLog(httptest.NewUnstartedServer(f))
 	f.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert}
-	f.Config.ConnState = f.count
+	f.Config.ConnState = f.countConnections
 	for _, c := range change {
 		c(f)
 	}
@@ -77,12 +77,12 @@ func serverPair(t *testing.T) (string, tls.Certificate) {
 	return string(certificate), pair
 }
 
-func quiet(s *httptest.Server) *httptest.Server {
+func withoutErrorLog(s *httptest.Server) *httptest.Server {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	return s
 }
 
-func (f *fakeLXD) count(_ net.Conn, state http.ConnState) {
+func (f *fakeLXD) countConnections(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.accepted.Add(1)
@@ -100,8 +100,8 @@ func (f *fakeLXD) fingerprint(t *testing.T) string {
 	return fingerprintOf(t, f.certificate)
 }
 
-// allClosed waits until every connection is.
-func (f *fakeLXD) allClosed() bool {
+// awaitAllClosed waits until every connection is.
+func (f *fakeLXD) awaitAllClosed() bool {
 	for range 1000 {
 		if f.open.Load() == 0 {
 			return true
@@ -116,7 +116,7 @@ func (f *fakeLXD) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.instead != nil && f.instead(w, r) {
 		return
 	}
-	may, known := f.mayOf(r)
+	may, known := f.visibleProjects(r)
 	sees := func(project string) bool {
 		return slices.Contains(may, unrestricted) || slices.Contains(may, project)
 	}
@@ -124,25 +124,25 @@ func (f *fakeLXD) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	project, one := strings.CutPrefix(path, "/projects/")
 	switch {
 	case r.Method != http.MethodGet:
-		refuse(w, http.StatusMethodNotAllowed)
+		writeRefusal(w, http.StatusMethodNotAllowed)
 	case path == "":
-		f.server(w, known)
+		f.answerServer(w, known)
 	case !known:
-		refuse(w, http.StatusForbidden)
+		writeRefusal(w, http.StatusForbidden)
 	case one:
-		f.inProject(w, project, sees(project), func([]string) { answer(w, map[string]any{"name": project}) })
+		f.answerInProject(w, project, sees(project), func([]string) { writeAnswer(w, map[string]any{"name": project}) })
 	case path == "/instances":
 		project := r.URL.Query().Get("project")
-		f.inProject(w, project, sees(project), func(names []string) { answer(w, urls("/1.0/instances/", names, "?project="+project)) })
+		f.answerInProject(w, project, sees(project), func(names []string) { writeAnswer(w, objectURLs("/1.0/instances/", names, "?project="+project)) })
 	case path == "/storage-pools":
-		answer(w, urls("/1.0/storage-pools/", f.pools, ""))
+		writeAnswer(w, objectURLs("/1.0/storage-pools/", f.pools, ""))
 	default:
-		refuse(w, http.StatusNotFound)
+		writeRefusal(w, http.StatusNotFound)
 	}
 }
 
-// mayOf says which projects the client may see, and whether it is trusted.
-func (f *fakeLXD) mayOf(r *http.Request) ([]string, bool) {
+// visibleProjects says which projects the client may see, and whether it is trusted.
+func (f *fakeLXD) visibleProjects(r *http.Request) ([]string, bool) {
 	if len(r.TLS.PeerCertificates) == 0 {
 		return nil, false
 	}
@@ -151,27 +151,27 @@ func (f *fakeLXD) mayOf(r *http.Request) ([]string, bool) {
 	return may, known
 }
 
-func (f *fakeLXD) server(w http.ResponseWriter, known bool) {
+func (f *fakeLXD) answerServer(w http.ResponseWriter, known bool) {
 	info := map[string]any{"api_version": "1.0", "api_extensions": f.extensions, "auth": "untrusted"}
 	if known {
 		info["auth"], info["environment"] = "trusted", map[string]any{"server_version": "5.0.2"}
 	}
-	answer(w, info)
+	writeAnswer(w, info)
 }
 
-func (f *fakeLXD) inProject(w http.ResponseWriter, name string, visible bool, do func(instances []string)) {
+func (f *fakeLXD) answerInProject(w http.ResponseWriter, name string, visible bool, do func(instances []string)) {
 	instances, exists := f.projects[name]
 	switch {
 	case !visible:
-		refuse(w, http.StatusForbidden)
+		writeRefusal(w, http.StatusForbidden)
 	case !exists:
-		refuse(w, http.StatusNotFound)
+		writeRefusal(w, http.StatusNotFound)
 	default:
 		do(instances)
 	}
 }
 
-func urls(prefix string, names []string, suffix string) []string {
+func objectURLs(prefix string, names []string, suffix string) []string {
 	all := []string{}
 	for _, name := range names {
 		all = append(all, prefix+name+suffix)
@@ -179,15 +179,15 @@ func urls(prefix string, names []string, suffix string) []string {
 	return all
 }
 
-func answer(w http.ResponseWriter, metadata any) {
-	write(w, http.StatusOK, map[string]any{"type": "sync", "status": "Success", "status_code": http.StatusOK, "metadata": metadata})
+func writeAnswer(w http.ResponseWriter, metadata any) {
+	writeJSON(w, http.StatusOK, map[string]any{"type": "sync", "status": "Success", "status_code": http.StatusOK, "metadata": metadata})
 }
 
-func refuse(w http.ResponseWriter, status int) {
-	write(w, status, map[string]any{"type": "error", "error_code": status, "error": "LXD's own words"})
+func writeRefusal(w http.ResponseWriter, status int) {
+	writeJSON(w, status, map[string]any{"type": "error", "error_code": status, "error": "LXD's own words"})
 }
 
-func write(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)
@@ -197,8 +197,8 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.Write(text)
 }
 
-// at lets one path answer otherwise.
-func at(path string, do http.HandlerFunc) func(*fakeLXD) {
+// answerAt lets one path answer otherwise.
+func answerAt(path string, do http.HandlerFunc) func(*fakeLXD) {
 	return func(f *fakeLXD) {
 		f.instead = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path != path {

@@ -23,11 +23,11 @@ import (
 // session is a connection to one LXD that serves one operation and ends with
 // it: LXD's client uses the ctx that it was made with for every call.
 type session struct {
-	ctx     context.Context // of the operation, within its deadline
-	caller  context.Context
-	conn    client.InstanceServer
-	target  target
-	timeout time.Duration
+	ctx       context.Context // of the operation, within its deadline
+	callerCtx context.Context
+	conn      client.InstanceServer
+	target    target
+	timeout   time.Duration
 }
 
 // dialer opens sessions with the fleet's key pair, and holds servers that came without
@@ -39,8 +39,8 @@ type dialer struct {
 	pins        sync.Map // address to fingerprint, of servers that came without one
 }
 
-// open prepares a session with a server. done must be called.
-func (d *dialer) open(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
+// openSession prepares a session with a server. done must be called.
+func (d *dialer) openSession(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
 	address, err := hostPort(server.Address)
 	if err != nil {
 		return nil, nil, err
@@ -54,26 +54,26 @@ func (d *dialer) open(ctx context.Context, server Server, timeout time.Duration)
 		return nil, nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	s = &session{ctx: limited, caller: ctx, timeout: timeout, target: target{
+	s = &session{ctx: limited, callerCtx: ctx, timeout: timeout, target: target{
 		address: address, project: cmp.Or(server.Project, defaultProject), key: key, pinned: fleetkey.NormalFingerprint(server.Fingerprint),
 	}}
-	if err := d.pin(s); err != nil {
-		err = s.explain(err)
+	if err := d.pinCertificate(s); err != nil {
+		err = s.explainError(err)
 		cancel()
-		return nil, nil, named(err, server.Name)
+		return nil, nil, hostError(err, server.Name)
 	}
 	if s.conn, err = d.prober.connect(limited, s.target, s.target.pinned); err != nil {
-		err = s.explain(err)
+		err = s.explainError(err)
 		cancel()
-		return nil, nil, named(err, server.Name)
+		return nil, nil, hostError(err, server.Name)
 	}
 	return s, cancel, nil
 }
 
-// pin learns the certificate of a server that came without its fingerprint. Of
+// pinCertificate learns the certificate of a server that came without its fingerprint. Of
 // one that has it nothing is remembered: where it comes without again, it may be
 // another one.
-func (d *dialer) pin(s *session) error {
+func (d *dialer) pinCertificate(s *session) error {
 	if s.target.pinned != "" {
 		d.pins.Delete(s.target.address)
 		return nil
@@ -82,7 +82,7 @@ func (d *dialer) pin(s *session) error {
 		s.target.pinned = seen.(string)
 		return nil
 	}
-	shown, err := d.prober.learn(s.ctx, s.target.address)
+	shown, err := d.prober.learnFingerprint(s.ctx, s.target.address)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (d *dialer) pin(s *session) error {
 	return nil
 }
 
-// forget drops what is remembered of servers that are no longer listed.
-func (d *dialer) forget(servers []Server) {
+// forgetUnlisted drops what is remembered of servers that are no longer listed.
+func (d *dialer) forgetUnlisted(servers []Server) {
 	d.pins.Range(func(address, _ any) bool {
 		if !slices.ContainsFunc(servers, func(s Server) bool { at, err := hostPort(s.Address); return err == nil && at == address }) {
 			d.pins.Delete(address)
@@ -101,8 +101,8 @@ func (d *dialer) forget(servers []Server) {
 	})
 }
 
-// named says on which host something went wrong.
-func named(err error, host string) error {
+// hostError says on which host something went wrong.
+func hostError(err error, host string) error {
 	e, ok := err.(*engine.Error) // what is said around one stays
 	if !ok || e.Host != "" {
 		return err
@@ -112,8 +112,8 @@ func named(err error, host string) error {
 	return &copied
 }
 
-// in adds the project, and what else is to be asked, to a path below /1.0.
-func (s *session) in(query url.Values, path ...string) string {
+// projectQuery adds the project, and what else is to be asked, to a path below /1.0.
+func (s *session) projectQuery(query url.Values, path ...string) string {
 	query.Set("project", s.target.project)
 	at := "/1.0"
 	for _, part := range path {
@@ -122,11 +122,11 @@ func (s *session) in(query url.Values, path ...string) string {
 	return at + "?" + query.Encode()
 }
 
-// at is a path below /1.0 in the project.
-func (s *session) at(path ...string) string { return s.in(url.Values{}, path...) }
+// projectPath is a path below /1.0 in the project.
+func (s *session) projectPath(path ...string) string { return s.projectQuery(url.Values{}, path...) }
 
-// stumble is the pause before a look is repeated.
-const stumble = 100 * time.Millisecond
+// readRetryPause is the pause before a look is repeated.
+const readRetryPause = 100 * time.Millisecond
 
 // get reads what is at a path, once more where LXD fails by itself: LXD 5.0
 // does when it is asked for its resources several times at once.
@@ -135,7 +135,7 @@ func (s *session) get(path string, into any) (etag string, err error) {
 	if isStatus(err, http.StatusInternalServerError) {
 		select {
 		case <-s.ctx.Done():
-		case <-time.After(stumble):
+		case <-time.After(readRetryPause):
 		}
 		answer, etag, err = s.conn.RawQuery(http.MethodGet, path, nil, "")
 	}
@@ -152,7 +152,7 @@ func (s *session) send(method, path string, body any, etag string) error {
 	answer, _, err := s.conn.RawQuery(method, path, body, etag)
 	switch {
 	case err != nil && mayHaveArrived(err):
-		return &lostError{err}
+		return &unclearError{err}
 	case err != nil:
 		return err
 	case answer.Type != api.AsyncResponse:
@@ -160,9 +160,9 @@ func (s *session) send(method, path string, body any, etag string) error {
 	}
 	op, err := answer.MetadataAsOperation()
 	if err != nil {
-		return &lostError{err}
+		return &unclearError{err}
 	}
-	return s.wait(op.ID)
+	return s.waitOperation(op.ID)
 }
 
 // refusalPauses are the pauses before LXD is asked again for a change that it does not make. Its
@@ -170,7 +170,7 @@ func (s *session) send(method, path string, body any, etag string) error {
 // stopping, whose hooks may run for some seconds after it is shown as stopped.
 var refusalPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
-// sendChange writes anew what was read a moment ago. What LXD refuses then is a *refusedChange.
+// sendChange writes anew what was read a moment ago. What LXD refuses then is a *changeRefusedError.
 func sendChange(s *session, path string, body any, etag string) error {
 	err := s.send(http.MethodPut, path, body, etag)
 	for _, pause := range refusalPauses {
@@ -185,50 +185,50 @@ func sendChange(s *session, path string, body any, etag string) error {
 		err = s.send(http.MethodPut, path, body, etag)
 	}
 	if mayBeBusy(err) || isStatus(err, http.StatusBadRequest) || isStatus(err, http.StatusForbidden) {
-		return &refusedChange{err}
+		return &changeRefusedError{err}
 	}
 	return err
 }
 
 // mayBeBusy tells of an error that LXD has for a busy instance, and for much else.
 func mayBeBusy(err error) bool {
-	_, failed := errors.AsType[*failedError](err)
+	_, failed := errors.AsType[*operationError](err)
 	return failed || isStatus(err, http.StatusInternalServerError)
 }
 
-// refusedChange is a change that LXD does not make of what it has just shown.
-type refusedChange struct{ err error }
+// changeRefusedError is a change that LXD does not make of what it has just shown.
+type changeRefusedError struct{ err error }
 
-func (e *refusedChange) Error() string { return e.err.Error() }
-func (e *refusedChange) Unwrap() error { return e.err }
+func (e *changeRefusedError) Error() string { return e.err.Error() }
+func (e *changeRefusedError) Unwrap() error { return e.err }
 
-// wait is for an operation's end.
-func (s *session) wait(id string) error {
+// waitOperation is for an operation's end.
+func (s *session) waitOperation(id string) error {
 	deadline, _ := s.ctx.Deadline()
 	left := max(1, int(time.Until(deadline).Seconds()))
 	var op api.Operation
 	_, err := s.get("/1.0/operations/"+url.PathEscape(id)+"/wait?timeout="+strconv.Itoa(left), &op)
 	switch {
 	case err != nil:
-		return &lostError{err}
+		return &unclearError{err}
 	case !op.StatusCode.IsFinal():
-		return &lostError{context.DeadlineExceeded}
+		return &unclearError{context.DeadlineExceeded}
 	case op.StatusCode != api.Success:
-		return &failedError{op.Err}
+		return &operationError{op.Err}
 	}
 	return nil
 }
 
-// lostError is a change of which nobody knows whether it was made.
-type lostError struct{ err error }
+// unclearError is a change of which nobody knows whether it was made.
+type unclearError struct{ err error }
 
-func (e *lostError) Error() string { return e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
+func (e *unclearError) Error() string { return e.err.Error() }
+func (e *unclearError) Unwrap() error { return e.err }
 
-// failedError is an operation that LXD ended without success, in LXD's words.
-type failedError struct{ words string }
+// operationError is an operation that LXD ended without success, in LXD's words.
+type operationError struct{ message string }
 
-func (e *failedError) Error() string { return e.words }
+func (e *operationError) Error() string { return e.message }
 
 // mayHaveArrived tells that a request may have had its effect although its
 // answer is missing.
@@ -236,7 +236,7 @@ func mayHaveArrived(err error) bool {
 	if _, ok := api.StatusErrorMatch(err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[*otherCertificate](err); ok {
+	if _, ok := errors.AsType[*otherCertificateError](err); ok {
 		return false
 	}
 	dial, ok := errors.AsType[*net.OpError](err)

@@ -31,15 +31,15 @@ func NewSnapshots(c *Composer) *Snapshots { return &Snapshots{c} }
 
 // Snapshots implements engine.Snapshots.
 func (s *Snapshots) Snapshots(ctx context.Context, at engine.LXDPlace, m engine.Machine) (list engine.SnapshotList, err error) {
-	err = s.look(ctx, at, m, func(on *session, i api.Instance) error {
+	err = s.withIdleInstance(ctx, at, m, func(on *session, i api.Instance) error {
 		list.Instance, list.Marks, list.DataDisks = i.Name, marksOf(i.Config), dataDisks(i.ExpandedDevices)
 		var all []api.InstanceSnapshot
-		if _, err := on.get(on.in(url.Values{"recursion": {"1"}}, "instances", i.Name, "snapshots"), &all); err != nil {
+		if _, err := on.get(on.projectQuery(url.Values{"recursion": {"1"}}, "instances", i.Name, "snapshots"), &all); err != nil {
 			return err
 		}
 		for _, each := range all {
-			found := snapshotOf(each, list.DataDisks, macsIn(m))
-			found.Larger = largerBy(each.ExpandedConfig, i.ExpandedConfig)
+			found := newSnapshot(each, list.DataDisks, machineMACs(m))
+			found.LargerThanNow = describeLargerLimits(each.ExpandedConfig, i.ExpandedConfig)
 			list.Snapshots = append(list.Snapshots, found)
 		}
 		return nil
@@ -47,21 +47,21 @@ func (s *Snapshots) Snapshots(ctx context.Context, at engine.LXDPlace, m engine.
 	return list, err
 }
 
-// snapshotOf compares a snapshot with the disks and MACs that the VM has.
-func snapshotOf(s api.InstanceSnapshot, disks, macs []string) engine.Snapshot {
+// newSnapshot compares a snapshot with the disks and MACs that the VM has.
+func newSnapshot(s api.InstanceSnapshot, disks, macs []string) engine.Snapshot {
 	then := api.Instance{}
 	then.ExpandedConfig, then.ExpandedDevices = s.ExpandedConfig, s.ExpandedDevices
 	had := dataDisks(s.ExpandedDevices)
 	return engine.Snapshot{
-		Name: s.Name, CreatedAt: s.CreatedAt, OtherMACs: !share(macsOf(then), macs),
-		Unknown: slices.DeleteFunc(slices.Clone(disks), func(d string) bool { return slices.Contains(had, d) }),
-		Gone:    slices.DeleteFunc(had, func(d string) bool { return slices.Contains(disks, d) }),
+		Name: s.Name, CreatedAt: s.CreatedAt, OtherMACs: !haveCommonElement(instanceMACs(then), macs),
+		UnknownVolumes: slices.DeleteFunc(slices.Clone(disks), func(d string) bool { return slices.Contains(had, d) }),
+		MissingVolumes: slices.DeleteFunc(had, func(d string) bool { return slices.Contains(disks, d) }),
 	}
 }
 
-// largerBy says what an instance with the limits of then takes more of its host than with those
+// describeLargerLimits says what an instance with the limits of then takes more of its host than with those
 // of now; empty: nothing. Pinned cores are others' where they are not those of now.
-func largerBy(then, now map[string]string) string {
+func describeLargerLimits(then, now map[string]string) string {
 	var more []string
 	memory := func(config map[string]string) int64 {
 		bytes, err := units.ParseByteSizeString(config["limits.memory"])
@@ -102,23 +102,23 @@ func dataDisks(devices map[string]map[string]string) []string {
 }
 
 // TakeSnapshot implements engine.Snapshots.
-func (s *Snapshots) TakeSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, want engine.NewSnapshot) error {
-	return s.change(ctx, at, m, func(on *session, i api.Instance) error {
+func (s *Snapshots) TakeSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, want engine.SnapshotRequest) error {
+	return s.changeSnapshot(ctx, at, m, func(on *session, i api.Instance) error {
 		post := api.InstanceSnapshotsPost{Name: want.Name}
 		if !want.ExpiresAt.IsZero() {
 			post.ExpiresAt = &want.ExpiresAt
 		}
-		if err := on.send(http.MethodPost, on.at("instances", i.Name, "snapshots"), post, ""); err != nil {
-			return forbiddenByProject(on, err)
+		if err := on.send(http.MethodPost, on.projectPath("instances", i.Name, "snapshots"), post, ""); err != nil {
+			return projectForbidsError(on, err)
 		}
 		s.composer.Log.InfoContext(ctx, "took snapshot", "name", i.Name, "snapshot", want.Name, "host", at.Host)
 		return nil
 	})
 }
 
-// forbiddenByProject tells that a restricted project admits no snapshots. LXD 5.0 answers
+// projectForbidsError tells that a restricted project admits no snapshots. LXD 5.0 answers
 // with 500 then.
-func forbiddenByProject(s *session, refused error) error {
+func projectForbidsError(s *session, refused error) error {
 	if _, ok := api.StatusErrorMatch(refused); !ok {
 		return refused
 	}
@@ -134,8 +134,8 @@ func forbiddenByProject(s *session, refused error) error {
 
 // DeleteSnapshot implements engine.Snapshots.
 func (s *Snapshots) DeleteSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string) error {
-	return s.change(ctx, at, m, func(on *session, i api.Instance) error {
-		err := on.send(http.MethodDelete, on.at("instances", i.Name, "snapshots", name), nil, "")
+	return s.changeSnapshot(ctx, at, m, func(on *session, i api.Instance) error {
+		err := on.send(http.MethodDelete, on.projectPath("instances", i.Name, "snapshots", name), nil, "")
 		if err != nil && !isStatus(err, http.StatusNotFound) {
 			return err
 		}
@@ -147,16 +147,16 @@ func (s *Snapshots) DeleteSnapshot(ctx context.Context, at engine.LXDPlace, m en
 // RestoreSnapshot implements engine.Snapshots. LXD stops an instance that runs, behind
 // MAAS, so that one must be stopped first.
 func (s *Snapshots) RestoreSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string) error {
-	return s.change(ctx, at, m, func(on *session, i api.Instance) error {
+	return s.changeSnapshot(ctx, at, m, func(on *session, i api.Instance) error {
 		if i.StatusCode != api.Stopped {
 			return fmt.Errorf("the instance %s is %s, and is not restored before it is stopped: %w", i.Name, i.Status, engine.ErrBusy)
 		}
-		defer s.composer.fleet.drop(at.MachineID)
-		if err := on.send(http.MethodPut, on.at("instances", i.Name), map[string]string{"restore": name}, ""); err != nil {
+		defer s.composer.cache.noteChange(at.MachineID)
+		if err := on.send(http.MethodPut, on.projectPath("instances", i.Name), map[string]string{"restore": name}, ""); err != nil {
 			return err
 		}
 		s.composer.Log.InfoContext(ctx, "restored snapshot", "name", i.Name, "snapshot", name, "host", at.Host)
-		return markAgain(on, i.Name, marks)
+		return restoreMarks(on, i.Name, marks)
 	})
 }
 
@@ -164,14 +164,14 @@ func (s *Snapshots) RestoreSnapshot(ctx context.Context, at engine.LXDPlace, m e
 // ones back.
 func marksOf(config map[string]string) map[string]string {
 	marks := maps.Clone(config)
-	maps.DeleteFunc(marks, func(key, _ string) bool { return !strings.HasPrefix(key, "user.maaslxd.") && key != bornConfig })
+	maps.DeleteFunc(marks, func(key, _ string) bool { return !strings.HasPrefix(key, "user.maaslxd.") && key != birthTimeConfig })
 	return marks
 }
 
-// markAgain gives an instance the marks that it had before.
-func markAgain(s *session, name string, marks map[string]string) error {
+// restoreMarks gives an instance the marks that it had before.
+func restoreMarks(s *session, name string, marks map[string]string) error {
 	var now api.Instance
-	path := s.at("instances", name)
+	path := s.projectPath("instances", name)
 	etag, err := s.get(path, &now)
 	if err != nil || maps.Equal(marksOf(now.Config), marks) {
 		return err
@@ -184,16 +184,16 @@ func markAgain(s *session, name string, marks map[string]string) error {
 	return s.send(http.MethodPut, path, put, etag)
 }
 
-// operationTime bounds what LXD does with a snapshot: the driver dir copies disks. The
+// snapshotTimeout bounds what LXD does with a snapshot: the driver dir copies disks. The
 // deadline of the caller is shorter.
-const operationTime = time.Hour
+const snapshotTimeout = time.Hour
 
-// look finds the instance of a machine, and looks at it once LXD is at nothing with it.
-func (s *Snapshots) look(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
-	return s.within(ctx, at, s.composer.Slow, func(on *session) error {
+// withIdleInstance finds the instance of a machine, and looks at it once LXD is at nothing with it.
+func (s *Snapshots) withIdleInstance(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
+	return s.withSession(ctx, at, s.composer.ChangeTimeout, func(on *session) error {
 		i, err := findInstance(on, m)
 		if err == nil {
-			err = awaitOperations(on, i.Name)
+			err = awaitIdleInstance(on, i.Name)
 		}
 		if err != nil {
 			return err
@@ -202,38 +202,38 @@ func (s *Snapshots) look(ctx context.Context, at engine.LXDPlace, m engine.Machi
 	})
 }
 
-// change is look for what takes LXD long.
-func (s *Snapshots) change(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
+// changeSnapshot is look for what takes LXD long.
+func (s *Snapshots) changeSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
 	var found api.Instance
-	err := s.look(ctx, at, m, func(_ *session, i api.Instance) error { found = i; return nil })
+	err := s.withIdleInstance(ctx, at, m, func(_ *session, i api.Instance) error { found = i; return nil })
 	if err != nil {
 		return err
 	}
-	return s.within(ctx, at, operationTime, func(on *session) error { return act(on, found) })
+	return s.withSession(ctx, at, snapshotTimeout, func(on *session) error { return act(on, found) })
 }
 
-// within acts in a session with an LXD.
-func (s *Snapshots) within(ctx context.Context, at engine.LXDPlace, timeout time.Duration, act func(*session) error) error {
+// withSession acts in a session with an LXD.
+func (s *Snapshots) withSession(ctx context.Context, at engine.LXDPlace, timeout time.Duration, act func(*session) error) error {
 	server := Server{Name: at.Host, MachineID: at.MachineID, Endpoint: at.Endpoint, Fingerprint: at.Fingerprint}
-	on, done, err := s.composer.open(ctx, server, timeout)
+	on, done, err := s.composer.openSession(ctx, server, timeout)
 	if err != nil {
 		return err
 	}
 	defer done()
 	if err := act(on); err != nil {
-		return named(explainSnapshot(on, err), at.Host)
+		return hostError(explainSnapshotError(on, err), at.Host)
 	}
 	return nil
 }
 
-// explainSnapshot is explain, where no repetition mends what LXD began and could not do.
-func explainSnapshot(s *session, err error) error {
-	failed, ok := errors.AsType[*failedError](err)
+// explainSnapshotError is explain, where no repetition mends what LXD began and could not do.
+func explainSnapshotError(s *session, err error) error {
+	failed, ok := errors.AsType[*operationError](err)
 	if !ok {
-		return s.explain(err)
+		return s.explainError(err)
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, words(failed.words)),
+		Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, shortMessage(failed.message)),
 		Hint:    "See LXD's log on the host. With ZFS, LXD restores the latest snapshot alone, unless zfs.remove_snapshots is set for the volume.", Err: engine.ErrUnavailable,
 	}
 }
@@ -242,12 +242,12 @@ func explainSnapshot(s *session, err error) error {
 // its name of each VM. A copy may have them, too, but not the time of its making.
 func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	var all []api.Instance
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "instances"), &all); err != nil {
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "instances"), &all); err != nil {
 		return api.Instance{}, err
 	}
-	found := slices.DeleteFunc(all, func(i api.Instance) bool { return !share(macsOf(i), macsIn(m)) })
+	found := slices.DeleteFunc(all, func(i api.Instance) bool { return !haveCommonElement(instanceMACs(i), machineMACs(m)) })
 	for _, isIt := range []func(api.Instance) bool{
-		func(i api.Instance) bool { return i.Config[bornConfig] != "" }, func(i api.Instance) bool { return i.Name == m.Hostname },
+		func(i api.Instance) bool { return i.Config[birthTimeConfig] != "" }, func(i api.Instance) bool { return i.Name == m.Hostname },
 	} {
 		if n := slices.IndexFunc(found, isIt); len(found) > 1 && n >= 0 && !slices.ContainsFunc(found[n+1:], isIt) {
 			found = found[n : n+1]
@@ -273,22 +273,22 @@ func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	}
 }
 
-// awaitOperations waits for what LXD does with an instance: a snapshot that is being taken for
+// awaitIdleInstance waits for what LXD does with an instance: a snapshot that is being taken for
 // somebody who lost the reply is listed before it is whole.
-func awaitOperations(s *session, instance string) error {
+func awaitIdleInstance(s *session, instance string) error {
 	var operations map[string][]api.Operation
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "operations"), &operations); err != nil {
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "operations"), &operations); err != nil {
 		return err
 	}
 	for _, o := range operations["running"] {
 		about := func(u string) bool { // of a snapshot that is deleted, "/1.0/instances/web/s1"
 			name, _, _ := strings.Cut(strings.TrimPrefix(u, "/1.0/instances/"), "/")
-			return lastOf(name) == instance
+			return nameInURL(name) == instance
 		}
 		if o.Class != api.OperationClassTask || !slices.ContainsFunc(o.Resources["instances"], about) {
 			continue
 		}
-		if err := s.wait(o.ID); isLost(err) {
+		if err := s.waitOperation(o.ID); isUnclear(err) {
 			return fmt.Errorf("LXD is at another operation with %s: %w", instance, engine.ErrBusy)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/operate"
 )
 
-// snapshotter is that of another process, for the VM web1 on the first host.
-func (w *composeWorld) snapshotter() operate.Snapshotter {
+// newSnapshotter is that of another process, for the VM web1 on the first host.
+func (w *composeWorld) newSnapshotter() operate.Snapshotter {
 	return operate.Snapshotter{
 		Hosts: func(context.Context) ([]engine.VMHost, error) {
 			return []engine.VMHost{{HostKey: "h1", MachineID: "host01"}}, nil
@@ -32,57 +32,57 @@ func (w *composeWorld) snapshotter() operate.Snapshotter {
 	}
 }
 
-// take and restore do it to the snapshot s1, and return which data disks were told.
-func (w *composeWorld) take(ctx context.Context, m engine.Machine, replace bool) (told []string, err error) {
-	err = w.snapshotter().Take(ctx, m, operate.SnapshotWish{Name: "s1", Replace: replace}, func(disks []string) { told = disks })
+// takeSnapshot and restore do it to the snapshot s1, and return which data disks were told.
+func (w *composeWorld) takeSnapshot(ctx context.Context, m engine.Machine, replace bool) (told []string, err error) {
+	err = w.newSnapshotter().TakeSnapshot(ctx, m, operate.SnapshotSpec{Name: "s1", Replace: replace}, func(disks []string) { told = disks })
 	return told, err
 }
 
-func (w *composeWorld) restore(ctx context.Context, systemID string) error {
+func (w *composeWorld) restoreSnapshot(ctx context.Context, systemID string) error {
 	m, err := w.maas.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return err
 	}
-	return w.snapshotter().Restore(ctx, m, "s1", true, func([]string) {})
+	return w.newSnapshotter().RestoreSnapshot(ctx, m, "s1", true, func([]string) {})
 }
 
-// lxdInstance is the instance as LXD shows it, with the names of its snapshots.
-func (w *composeWorld) lxdInstance(t *testing.T, name string) (found api.Instance, snapshots []string) {
+// readInstance is the instance as LXD shows it, with the names of its snapshots.
+func (w *composeWorld) readInstance(t *testing.T, name string) (found api.Instance, snapshots []string) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	if _, err := s.get(s.at("instances", name), &found); err != nil {
+	if _, err := s.get(s.projectPath("instances", name), &found); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.get(s.at("instances", name, "snapshots"), &snapshots); err != nil {
+	if _, err := s.get(s.projectPath("instances", name, "snapshots"), &snapshots); err != nil {
 		t.Fatal(err)
 	}
 	for n, u := range snapshots {
-		snapshots[n] = lastOf(u)
+		snapshots[n] = nameInURL(u)
 	}
 	return found, snapshots
 }
 
-// edit changes options of the instance, as an administrator does.
-func (w *composeWorld) edit(t *testing.T, name string, config map[string]string) {
+// patchConfig changes options of the instance, as an administrator does.
+func (w *composeWorld) patchConfig(t *testing.T, name string, config map[string]string) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	if err := s.send(http.MethodPatch, s.at("instances", name), map[string]any{"config": config}, ""); err != nil {
+	if err := s.send(http.MethodPatch, s.projectPath("instances", name), map[string]any{"config": config}, ""); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// restrict lets the project maas of the first LXD admit no snapshots.
-func (w *composeWorld) restrict(t *testing.T) {
+// restrictSnapshots lets the project maas of the first LXD admit no snapshots.
+func (w *composeWorld) restrictSnapshots(t *testing.T) {
 	t.Helper()
-	s, done, err := w.composer.open(t.Context(), w.servers[0], w.composer.Timeout)
+	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +98,10 @@ func (w *composeWorld) restrict(t *testing.T) {
 	}
 }
 
-// deployed makes the VM web1, which runs.
-func (w *composeWorld) deployed(t *testing.T) engine.Machine {
+// deployVM makes the VM web1, which runs.
+func (w *composeWorld) deployVM(t *testing.T) engine.Machine {
 	t.Helper()
-	ref, _ := w.runningVM(t, func(*engine.VMSpec) {})
+	ref, _ := w.createRunningVM(t, func(*engine.VMSpec) {})
 	m, err := w.maas.Machines.Machine(t.Context(), ref.SystemID)
 	if err != nil {
 		t.Fatal(err)
@@ -114,25 +114,25 @@ func (w *composeWorld) deployed(t *testing.T) engine.Machine {
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	m := w.deployed(t)
-	told, err := w.take(t.Context(), m, false)
+	m := w.deployVM(t)
+	told, err := w.takeSnapshot(t.Context(), m, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"fast/web1-disk1"}, told); diff != "" {
 		t.Errorf("data disks (-want +got):\n%s", diff)
 	}
-	if _, err := w.take(t.Context(), m, false); kinds(err) != "ErrConflict, SpecError name" {
+	if _, err := w.takeSnapshot(t.Context(), m, false); errorKinds(err) != "ErrConflict, SpecError name" {
 		t.Errorf("a second one of the name: %v", err)
 	}
-	if _, err := w.take(t.Context(), m, true); err != nil {
+	if _, err := w.takeSnapshot(t.Context(), m, true); err != nil {
 		t.Errorf("replaced: %v", err)
 	}
-	w.edit(t, "web1", map[string]string{markerConfig: "later", "user.maaslxd.new": "x", "user.team": "shop", "limits.cpu": "4"})
-	if err := w.restore(t.Context(), m.SystemID); err != nil {
+	w.patchConfig(t, "web1", map[string]string{markerConfig: "later", "user.maaslxd.new": "x", "user.team": "shop", "limits.cpu": "4"})
+	if err := w.restoreSnapshot(t.Context(), m.SystemID); err != nil {
 		t.Fatal(err)
 	}
-	i, snapshots := w.lxdInstance(t, "web1")
+	i, snapshots := w.readInstance(t, "web1")
 	got := []string{i.Config[markerConfig], i.Config["user.maaslxd.new"], i.Config["user.team"], i.Config["limits.cpu"], i.Status}
 	if diff := cmp.Diff([]string{"later", "x", "", "2", "Running"}, got); diff != "" {
 		t.Errorf("the instance (-want +got):\n%s", diff)
@@ -140,7 +140,7 @@ func TestSnapshots(t *testing.T) {
 	if diff := cmp.Diff([]string{"s1"}, snapshots); diff != "" {
 		t.Errorf("snapshots (-want +got):\n%s", diff)
 	}
-	if _, after := w.instance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
+	if _, after := w.onlyInstance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
 		t.Errorf("MAAS says %s, and notes %q", after.PowerState, after.OwnerData[engine.RestartData])
 	}
 }
@@ -162,30 +162,30 @@ func TestSnapshotsBroken(t *testing.T) {
 			t.Run(strings.ReplaceAll(fmt.Sprint(kind, fault.Method, fault.Path, fault.Op), "/", "_"), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, 1)
-				m := w.deployed(t)
-				if _, err := w.take(t.Context(), m, false); err != nil {
+				m := w.deployVM(t)
+				if _, err := w.takeSnapshot(t.Context(), m, false); err != nil {
 					t.Fatal(err)
 				}
-				w.edit(t, "web1", map[string]string{"user.team": "shop"})
+				w.patchConfig(t, "web1", map[string]string{"user.team": "shop"})
 				w.sim.AddFault(fault)
-				if _, err := w.take(t.Context(), m, true); err != nil {
+				if _, err := w.takeSnapshot(t.Context(), m, true); err != nil {
 					t.Logf("the snapshot failed: %v", err)
-					if _, err := w.take(t.Context(), m, true); err != nil {
+					if _, err := w.takeSnapshot(t.Context(), m, true); err != nil {
 						t.Fatal(err)
 					}
 				}
-				w.edit(t, "web1", map[string]string{"user.team": "billing", markerConfig: "later"})
-				if err := w.restore(t.Context(), m.SystemID); err != nil {
+				w.patchConfig(t, "web1", map[string]string{"user.team": "billing", markerConfig: "later"})
+				if err := w.restoreSnapshot(t.Context(), m.SystemID); err != nil {
 					t.Logf("the restore failed: %v", err)
-					if err := w.restore(t.Context(), m.SystemID); err != nil {
+					if err := w.restoreSnapshot(t.Context(), m.SystemID); err != nil {
 						t.Fatal(err)
 					}
 				}
-				i, snapshots := w.lxdInstance(t, "web1")
+				i, snapshots := w.readInstance(t, "web1")
 				if !slices.Equal(snapshots, []string{"s1"}) || i.Config["user.team"] != "shop" || i.Config[markerConfig] != "later" || i.StatusCode != api.Running {
 					t.Errorf("snapshots %v, %s, config %v", snapshots, i.Status, i.Config)
 				}
-				if _, after := w.instance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
+				if _, after := w.onlyInstance(t); after.PowerState != "on" || after.OwnerData[engine.RestartData] != "" {
 					t.Errorf("MAAS says %s, and notes %q", after.PowerState, after.OwnerData[engine.RestartData])
 				}
 			})
@@ -209,16 +209,16 @@ func TestSnapshotsRefused(t *testing.T) {
 			w.servers[0].Fingerprint = strings.Repeat("0", 64)
 		}},
 		"Restricted": {"An administrator forbids it.", "is restricted, and admits no snapshots", func(t *testing.T, w *composeWorld) {
-			w.restrict(t)
+			w.restrictSnapshots(t)
 		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			m := w.deployed(t)
+			m := w.deployVM(t)
 			tc.change(t, w)
-			if _, err := w.take(t.Context(), m, false); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := w.takeSnapshot(t.Context(), m, false); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.want, err)
 			}
 		})
@@ -229,18 +229,20 @@ func TestSnapshotsRefused(t *testing.T) {
 func TestSnapshotsOfARemovedVM(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	ref, _ := w.runningVM(t, func(*engine.VMSpec) {})
+	ref, _ := w.createRunningVM(t, func(*engine.VMSpec) {})
 	m, err := w.maas.Machines.Machine(t.Context(), ref.SystemID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.take(t.Context(), m, false); err != nil {
+	if _, err := w.takeSnapshot(t.Context(), m, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return w.process(t).VMs.Delete(ctx, ref) }); err != nil {
+	if _, err := engine.WaitUntilDone(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) {
+		return w.newEngine(t).VMs.Delete(ctx, ref)
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if left := w.whole(); len(left) > 0 {
+	if left := w.listObjects(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -267,7 +269,7 @@ func TestLargerBy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := largerBy(tc.then, tc.now); (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
+			if got := describeLargerLimits(tc.then, tc.now); (got != "") != (tc.want != "") || !strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

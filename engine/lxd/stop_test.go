@@ -12,13 +12,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// runningVM makes a VM that is deployed, and so runs.
-func (w *composeWorld) runningVM(t *testing.T, change func(*engine.VMSpec)) (engine.Ref, engine.VMSpec) {
+// createRunningVM makes a VM that is deployed, and so runs.
+func (w *composeWorld) createRunningVM(t *testing.T, change func(*engine.VMSpec)) (engine.Ref, engine.VMSpec) {
 	t.Helper()
-	want, ref := spec(), web1
+	want, ref := newSpec(), web1Ref
 	want.Host, want.Resize = "h1", true
 	change(&want)
-	vm, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+	vm, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +26,8 @@ func (w *composeWorld) runningVM(t *testing.T, change func(*engine.VMSpec)) (eng
 	return ref, want
 }
 
-// instance is the one that there is, and machine is MAAS's.
-func (w *composeWorld) instance(t *testing.T) (sim.Instance, sim.Machine) {
+// onlyInstance is the one that there is, and machine is MAAS's.
+func (w *composeWorld) onlyInstance(t *testing.T) (sim.Instance, sim.Machine) {
 	t.Helper()
 	var found []sim.Machine
 	for _, m := range w.sim.Machines() {
@@ -68,21 +68,21 @@ func TestStopToResize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1)
-			ref, want := w.runningVM(t, tc.made)
+			ref, want := w.createRunningVM(t, tc.made)
 			want.MemoryMiB = 4096
 			tc.change(&want)
 			if tc.fault != nil {
 				w.sim.AddFault(*tc.fault)
 			}
-			_, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want))
+			_, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want))
 			if tc.refuse != (err != nil) {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
 			deadline := time.Now().Add(10 * time.Second)
-			i, m := w.instance(t)
+			i, m := w.onlyInstance(t)
 			for i.Running != tc.runs && time.Now().Before(deadline) { // it is started after the error
 				time.Sleep(20 * time.Millisecond)
-				i, m = w.instance(t)
+				i, m = w.onlyInstance(t)
 			}
 			if i.MemoryMiB != tc.memory || i.Running != tc.runs || m.Locked != tc.locked {
 				t.Errorf("%s\n%d MiB, running %v, locked %v; want %d, %v, %v", tc.reason, i.MemoryMiB, i.Running, m.Locked, tc.memory, tc.runs, tc.locked)
@@ -100,9 +100,9 @@ func TestStopCutOff(t *testing.T) {
 	t.Parallel()
 	for steps := 1; steps <= 4; steps++ {
 		w := newWorld(t, 1)
-		ref, want := w.runningVM(t, func(*engine.VMSpec) {})
+		ref, want := w.createRunningVM(t, func(*engine.VMSpec) {})
 		want.MemoryMiB, want.MayStop = 4096, true
-		first := w.process(t)
+		first := w.newEngine(t)
 		for range steps {
 			res, err := first.VMs.Reconcile(t.Context(), ref, want)
 			if err != nil && !errors.Is(err, engine.ErrBusy) {
@@ -118,18 +118,18 @@ func TestStopCutOff(t *testing.T) {
 			}
 			cancel()
 		}
-		vm, err := w.processWith(t, ledger.NewMemory(nil)).VMs.Observe(t.Context(), ref)
+		vm, err := w.newEngineWith(t, ledger.NewMemory(nil)).VMs.Observe(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i, _ := w.instance(t); !i.Running && !vm.Restarts {
+		if i, _ := w.onlyInstance(t); !i.Running && !vm.RestartPending {
 			t.Errorf("after %d steps nobody knows that the VM is to be turned on", steps)
 		}
 		want.Resize = vm.MemoryMiB != want.MemoryMiB
-		if _, err := engine.Wait(t.Context(), w.process(t).VMs.Steps(ref, want)); err != nil {
+		if _, err := engine.WaitUntilDone(t.Context(), w.newEngine(t).VMs.Steps(ref, want)); err != nil {
 			t.Errorf("after %d steps: %v", steps, err)
 		}
-		if i, m := w.instance(t); !i.Running || i.MemoryMiB != 4096 || m.OwnerData[engine.RestartData] != "" {
+		if i, m := w.onlyInstance(t); !i.Running || i.MemoryMiB != 4096 || m.OwnerData[engine.RestartData] != "" {
 			t.Errorf("after %d steps: running %v, %d MiB, owner data %v", steps, i.Running, i.MemoryMiB, m.OwnerData)
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// seen is a server with what it showed.
-type seen struct {
+// serverSurvey is a server with what it showed.
+type serverSurvey struct {
 	Server
-	tag     engine.Tag // of the ledger, before the server was asked
-	began   time.Time  // when it was asked
-	changes int        // of the host until then
-	err     error      // why it showed nothing
-	shown   string     // fingerprint of its certificate
-	version string
+	tag              engine.Tag // of the ledger, before the server was asked
+	askedAt          time.Time  // when it was asked
+	changes          int        // of the host until then
+	err              error      // why it showed nothing
+	shownFingerprint string     // fingerprint of its certificate
+	version          string
 	// bootMode: VMs have boot.mode in the place of security.secureboot.
 	bootMode bool
 
@@ -44,15 +44,15 @@ type pool struct {
 	promisedBytes         int64 // sizes of the disks in it
 }
 
-// survey fills in what the server shows. A restricted client sees names, sizes
+// fillSurvey fills in what the server shows. A restricted client sees names, sizes
 // and what is used, but no configuration of pools and networks, and only its
 // own projects.
-func (s *session) survey(h *seen) error {
+func (s *session) fillSurvey(h *serverSurvey) error {
 	var info api.Server
 	if _, err := s.get("/1.0", &info); err != nil {
 		return err
 	}
-	if err := s.target.refuses(&info); err != nil {
+	if err := s.target.checkUsable(&info); err != nil {
 		return err
 	}
 	h.version, h.architectures = info.Environment.ServerVersion, info.Environment.Architectures
@@ -64,7 +64,7 @@ func (s *session) survey(h *seen) error {
 	h.cores, h.memoryBytes = int64(resources.CPU.Total), int64(resources.Memory.Total)
 	h.hugePages = engine.Amount{Total: int64(resources.Memory.HugepagesTotal), Used: int64(resources.Memory.HugepagesUsed)}
 	var err error
-	if h.projects, err = s.projects(); err != nil {
+	if h.projects, err = s.listProjects(); err != nil {
 		return err
 	}
 	if err := s.surveyProject(h); err != nil {
@@ -76,24 +76,24 @@ func (s *session) survey(h *seen) error {
 	return s.surveyInstances(h)
 }
 
-// projects are the ones that the certificate may see; ours must be among them.
-func (s *session) projects() ([]string, error) {
+// listProjects are the ones that the certificate may see; ours must be among them.
+func (s *session) listProjects() ([]string, error) {
 	var urls []string
 	if _, err := s.get("/1.0/projects", &urls); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(urls))
 	for n, u := range urls {
-		names[n] = lastOf(u)
+		names[n] = nameInURL(u)
 	}
 	if !slices.Contains(names, s.target.project) {
-		return nil, s.target.missing(api.StatusErrorf(404, "%s", s.target.project))
+		return nil, s.target.projectMissingError(api.StatusErrorf(404, "%s", s.target.project))
 	}
 	return names, nil
 }
 
-// lastOf is the name at the end of one of LXD's URLs.
-func lastOf(u string) string {
+// nameInURL is the name at the end of one of LXD's URLs.
+func nameInURL(u string) string {
 	u, _, _ = strings.Cut(u, "?")
 	name := u[strings.LastIndex(u, "/")+1:]
 	if plain, err := url.PathUnescape(name); err == nil {
@@ -103,18 +103,18 @@ func lastOf(u string) string {
 }
 
 // surveyProject reads what VMs of the project can be given.
-func (s *session) surveyProject(h *seen) error {
+func (s *session) surveyProject(h *serverSurvey) error {
 	var networks []api.Network
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "networks"), &networks); err != nil {
-		return s.target.missing(err)
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "networks"), &networks); err != nil {
+		return s.target.projectMissingError(err)
 	}
 	h.networks = map[string]bool{}
 	for _, n := range networks {
 		h.networks[n.Name] = n.Managed
 	}
 	var profiles []api.Profile
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "profiles"), &profiles); err != nil {
-		return s.target.missing(err)
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "profiles"), &profiles); err != nil {
+		return s.target.projectMissingError(err)
 	}
 	h.profileDevices = map[string]map[string]string{}
 	for _, p := range profiles {
@@ -126,7 +126,7 @@ func (s *session) surveyProject(h *seen) error {
 	return nil
 }
 
-func (s *session) surveyPools(h *seen) error {
+func (s *session) surveyPools(h *serverSurvey) error {
 	var pools []api.StoragePool
 	if _, err := s.get("/1.0/storage-pools?recursion=1", &pools); err != nil {
 		return err
@@ -147,24 +147,24 @@ func (s *session) surveyPools(h *seen) error {
 	return nil
 }
 
-// instances lists those of the projects.
-func (s *session) instances(projects []string) ([]instance, error) {
+// listInstances lists those of the projects.
+func (s *session) listInstances(projects []string) ([]instance, error) {
 	var found []instance
 	for _, project := range projects {
-		there := s.within(project)
+		there := s.inProject(project)
 		var instances []api.Instance
-		if _, err := s.get(there.in(url.Values{"recursion": {"1"}}, "instances"), &instances); err != nil {
+		if _, err := s.get(there.projectQuery(url.Values{"recursion": {"1"}}, "instances"), &instances); err != nil {
 			return nil, err
 		}
 		for _, i := range instances {
-			found = append(found, instanceOf(i, project))
+			found = append(found, newInstance(i, project))
 		}
 	}
 	return found, nil
 }
 
-// within is the session in another project.
-func (s *session) within(project string) *session {
+// inProject is the session in another project.
+func (s *session) inProject(project string) *session {
 	there := *s
 	there.target.project = project
 	return &there
@@ -172,15 +172,15 @@ func (s *session) within(project string) *session {
 
 // surveyInstances counts what the instances of all visible projects may take.
 // The sizes of volumes are not told with the instances that they belong to.
-func (s *session) surveyInstances(h *seen) (err error) {
-	if h.instances, err = s.instances(h.projects); err != nil {
+func (s *session) surveyInstances(h *serverSurvey) (err error) {
+	if h.instances, err = s.listInstances(h.projects); err != nil {
 		return err
 	}
 	h.volumeBytes = map[string]int64{}
 	volumes, counted := map[string][]string{}, map[string]bool{} // projects can share their volumes
 	for _, i := range h.instances {
 		for name, size := range i.rootBytes {
-			h.promise(name, size)
+			h.addPromised(name, size)
 		}
 		for _, name := range i.volumePools {
 			if !slices.Contains(volumes[i.project], name) {
@@ -190,7 +190,7 @@ func (s *session) surveyInstances(h *seen) (err error) {
 	}
 	for project, names := range volumes {
 		for _, name := range names {
-			if err := s.within(project).surveyVolumes(h, name, counted); err != nil {
+			if err := s.inProject(project).surveyVolumes(h, name, counted); err != nil {
 				return err
 			}
 		}
@@ -198,17 +198,17 @@ func (s *session) surveyInstances(h *seen) (err error) {
 	return nil
 }
 
-func (s *session) surveyVolumes(h *seen, pool string, counted map[string]bool) error {
+func (s *session) surveyVolumes(h *serverSurvey, pool string, counted map[string]bool) error {
 	var volumes []api.StorageVolume
-	if _, err := s.get(s.in(url.Values{"recursion": {"1"}}, "storage-pools", pool, "volumes", "custom"), &volumes); err != nil {
+	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "storage-pools", pool, "volumes", "custom"), &volumes); err != nil {
 		return err
 	}
 	for _, v := range volumes {
-		h.volumeBytes[volumeID(s.target.project, pool, v.Name)] = bytesOf(v.Config["size"])
+		h.volumeBytes[volumeID(s.target.project, pool, v.Name)] = parseBytes(v.Config["size"])
 		id := pool + "/" + v.Project + "/" + v.Name
 		if !counted[id] {
 			counted[id] = true
-			h.promise(pool, bytesOf(v.Config["size"]))
+			h.addPromised(pool, parseBytes(v.Config["size"]))
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func (s *session) surveyVolumes(h *seen, pool string, counted map[string]bool) e
 // volumeID names a volume as instances of a project do.
 func volumeID(project, pool, name string) string { return project + "/" + pool + "/" + name }
 
-func (h *seen) promise(name string, size int64) {
+func (h *serverSurvey) addPromised(name string, size int64) {
 	for n := range h.pools {
 		if h.pools[n].name == name {
 			h.pools[n].promisedBytes += size
@@ -225,8 +225,8 @@ func (h *seen) promise(name string, size int64) {
 	}
 }
 
-// host is the server as the engine sees it.
-func (h seen) host() engine.VMHost {
+// vmHost is the server as the engine sees it.
+func (h serverSurvey) vmHost() engine.VMHost {
 	made := engine.VMHost{
 		Name: h.Name, MachineID: h.MachineID, HostKey: h.MachineID, Version: h.version, Zone: h.Zone, Pool: h.Pool, Project: h.Project,
 		Tags: slices.Sorted(slices.Values(h.Tags)), Err: h.err,
@@ -236,20 +236,20 @@ func (h seen) host() engine.VMHost {
 		return made
 	}
 	made.HasBootMode = h.bootMode
-	made.ServerFingerprint, made.Profiles = h.shown, slices.Sorted(slices.Values(h.profiles))
+	made.ServerFingerprint, made.Profiles = h.shownFingerprint, slices.Sorted(slices.Values(h.profiles))
 	made.Cores, made.MemoryMiB = engine.Amount{Total: h.cores}, engine.Amount{Total: h.memoryBytes / bytesPerMiB}
 	made.HugePagesMiB = engine.Amount{Total: h.hugePages.Total / bytesPerMiB, Used: h.usedHugePagesMiB()}
 	for _, i := range h.instances {
 		made.Cores.Used += i.cores
 		made.MemoryMiB.Used += i.memoryMiB(h.memoryBytes)
 	}
-	if a := h.architecture(); a != "" {
+	if a := h.maasArchitecture(); a != "" {
 		made.Architectures = []string{a}
 	}
 	standard := h.defaultPool()
 	for _, p := range h.pools {
 		made.StoragePools = append(made.StoragePools, engine.StoragePool{
-			Name: p.name, Driver: p.driver, TotalBytes: p.totalBytes, AvailableBytes: p.available(), Default: p.name == standard,
+			Name: p.name, Driver: p.driver, TotalBytes: p.totalBytes, AvailableBytes: p.availableBytes(), Default: p.name == standard,
 		})
 	}
 	return made
@@ -258,7 +258,7 @@ func (h seen) host() engine.VMHost {
 // usedHugePagesMiB is what is in use of the huge pages, or will be. LXD tells of those in
 // use, also by others than VMs. A VM that is off needs its own when it starts. One that was
 // turned on or off while the server was asked may be in neither of the two sums alone.
-func (h seen) usedHugePagesMiB() int64 {
+func (h serverSurvey) usedHugePagesMiB() int64 {
 	var all, off int64
 	for _, i := range h.instances {
 		if !i.hugePages {
@@ -273,12 +273,12 @@ func (h seen) usedHugePagesMiB() int64 {
 	return max(all, h.hugePages.Used/bytesPerMiB+off)
 }
 
-// available is what is neither used nor promised to disks that have not grown
+// availableBytes is what is neither used nor promised to disks that have not grown
 // to their size yet. Files of others in the same file system count as far as
 // they are more than what is promised.
-func (p pool) available() int64 { return max(0, p.totalBytes-max(p.usedBytes, p.promisedBytes)) }
+func (p pool) availableBytes() int64 { return max(0, p.totalBytes-max(p.usedBytes, p.promisedBytes)) }
 
-func (h seen) poolNames() []string {
+func (h serverSurvey) poolNames() []string {
 	names := make([]string, len(h.pools))
 	for n, p := range h.pools {
 		names[n] = p.name
@@ -287,7 +287,7 @@ func (h seen) poolNames() []string {
 }
 
 // defaultPool is where disks go that name no pool; empty if there is none.
-func (h seen) defaultPool() string {
+func (h serverSurvey) defaultPool() string {
 	names := h.poolNames()
 	for _, name := range []string{h.DefaultStoragePool, "default"} {
 		if slices.Contains(names, name) {
@@ -300,17 +300,17 @@ func (h seen) defaultPool() string {
 	return names[0]
 }
 
-// debian are MAAS's names of architectures, by LXD's.
-var debian = map[string]string{
+// maasArchitectures are MAAS's names of architectures, by LXD's.
+var maasArchitectures = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64",
 }
 
-// architecture of the VMs, as MAAS names it: LXD lists its own first.
-func (h seen) architecture() string {
+// maasArchitecture of the VMs, as MAAS names it: LXD lists its own first.
+func (h serverSurvey) maasArchitecture() string {
 	if h.Architecture != "" || len(h.architectures) == 0 {
 		return h.Architecture
 	}
-	if name, ok := debian[h.architectures[0]]; ok {
+	if name, ok := maasArchitectures[h.architectures[0]]; ok {
 		return name + "/generic"
 	}
 	return ""

@@ -9,17 +9,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Sync implements engine.Composer: of the machines that this process has placed
+// SyncHost implements engine.Composer: of the machines that this process has placed
 // on the host or looked up there, those whose instances are gone leave MAAS. It
 // fails where an LXD does not say what it has: an instance may have moved there;
 // and where one has moved, as MAAS goes on asking the host that it has left.
 // Nothing is adopted, and nobody else's machine is touched. A host that has just
 // not answered is not asked again for a while: each VM on it would wait for it, one
 // after the other.
-func (c *Composer) Sync(ctx context.Context, host engine.VMHost, systemID string) error {
-	placed := map[string]place{}
-	c.known.Range(func(id, value any) bool {
-		at, meant := value.(place), systemID == "" || systemID == id
+func (c *Composer) SyncHost(ctx context.Context, host engine.VMHost, systemID string) error {
+	placed := map[string]location{}
+	c.knownLocations.Range(func(id, value any) bool {
+		at, meant := value.(location), systemID == "" || systemID == id
 		if meant && at.server.MachineID == host.MachineID {
 			placed[id.(string)] = at
 		}
@@ -28,66 +28,66 @@ func (c *Composer) Sync(ctx context.Context, host engine.VMHost, systemID string
 	if len(placed) == 0 {
 		return nil
 	}
-	if err := c.fleet.silent(host, c.Now()); err != nil {
+	if err := c.cache.recentFailure(host, c.Now()); err != nil {
 		return err
 	}
-	c.fleet.anew(c.Now())
-	all, err := c.inventory(ctx)
+	c.cache.expireAll(c.Now())
+	all, err := c.currentInventory(ctx)
 	if err != nil {
 		return err
 	}
-	h, err := all.reached(host)
+	h, err := all.surveyOf(host)
 	if err != nil {
 		return err
 	}
 	var failures []error
 	for systemID, at := range placed {
-		failures = append(failures, c.account(ctx, systemID, at, h, all))
+		failures = append(failures, c.syncInstance(ctx, systemID, at, h, all))
 	}
 	return errors.Join(failures...)
 }
 
-// account says what became of the instance of one machine.
-func (c *Composer) account(ctx context.Context, systemID string, at place, h seen, all *inventory) error {
-	places := all.places(at.macs)
+// syncInstance says what became of the instance of one machine.
+func (c *Composer) syncInstance(ctx context.Context, systemID string, at location, h serverSurvey, all *inventory) error {
+	places := all.findLocations(at.macs)
 	switch {
-	case slices.ContainsFunc(places, at.same):
-		return c.astray(ctx, systemID, at)
-	case at.movedTo(places):
-		return c.astray(ctx, systemID, places[0])
+	case slices.ContainsFunc(places, at.isSameInstance):
+		return c.checkPowerLocation(ctx, systemID, at)
+	case at.hasMovedTo(places):
+		return c.checkPowerLocation(ctx, systemID, places[0])
 	case len(places) > 0:
-		return mayBeCopies(at, places)
-	case h.has(at):
+		return possibleCopiesError(at, places)
+	case h.hasInstance(at):
 		return nil
 	}
-	return c.dismissGone(ctx, systemID, at, h, all)
+	return c.dismissGoneMachine(ctx, systemID, at, h, all)
 }
 
-// has tells that an instance of that name is there.
-func (h seen) has(at place) bool {
+// hasInstance tells that an instance of that name is there.
+func (h serverSurvey) hasInstance(at location) bool {
 	return slices.ContainsFunc(h.instances, func(i instance) bool {
 		return i.project == at.server.Project && i.name == at.instance
 	})
 }
 
-// astray says that MAAS looks for an instance where it is not any more. MAAS
+// checkPowerLocation says that MAAS looks for an instance where it is not any more. MAAS
 // cannot be told: it would take all VMs of the former host along.
-func (c *Composer) astray(ctx context.Context, systemID string, at place) error {
+func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at location) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
-	case m.PowerState != powerError:
+	case m.PowerState != powerStateError:
 		return nil
 	}
-	power, err := c.Enlister.PowerOf(ctx, systemID)
+	power, err := c.Enlister.PowerInstanceOf(ctx, systemID)
 	if err != nil {
 		return err
 	}
-	believed, err := c.placeAt(ctx, m, power)
-	if err != nil || believed.same(at) {
+	believed, err := c.locateByPower(ctx, m, power)
+	if err != nil || believed.isSameInstance(at) {
 		return err
 	}
 	return &engine.Refusal{
@@ -97,22 +97,22 @@ func (c *Composer) astray(ctx context.Context, systemID string, at place) error 
 	}
 }
 
-// powerError is the state of a machine whose LXD had no answer for MAAS.
-const powerError = "error"
+// powerStateError is the state of a machine whose LXD had no answer for MAAS.
+const powerStateError = "error"
 
-// dismissGone takes a machine out of MAAS whose instance is gone.
-func (c *Composer) dismissGone(ctx context.Context, systemID string, at place, h seen, all *inventory) error {
-	if err := all.hidden(at.instance); err != nil {
+// dismissGoneMachine takes a machine out of MAAS whose instance is gone.
+func (c *Composer) dismissGoneMachine(ctx context.Context, systemID string, at location, h serverSurvey, all *inventory) error {
+	if err := all.mayBeElsewhereError(at.instance); err != nil {
 		return err
 	}
 	if !slices.Contains(h.projects, at.server.Project) {
 		return fmt.Errorf("cannot tell whether the instance %s is there: the certificate may not see project %s any more: %w",
 			at.instance, at.server.Project, engine.ErrForbidden)
 	}
-	if err := c.Enlister.Dismiss(ctx, systemID); err != nil {
+	if err := c.Enlister.DeleteMachineRecord(ctx, systemID); err != nil {
 		return fmt.Errorf("the instance %s is gone, but MAAS keeps its machine: %w", at.instance, err)
 	}
-	c.known.Delete(systemID)
+	c.knownLocations.Delete(systemID)
 	c.Log.InfoContext(ctx, "removed the machine of an instance that is gone", "name", at.instance, "host", at.server.Name, "system_id", systemID)
 	return nil
 }

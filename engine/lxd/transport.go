@@ -20,21 +20,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// limits bound an answer of LXD. An instance in a list takes some 5 KB, with an
+// answerLimits bound an answer of LXD. An instance in a list takes some 5 KB, with an
 // object in 100 bytes and a value in 30: two thousand of them fit.
-var limits = bounded.Limits{Bytes: 16 << 20, Objects: 200_000, Values: 800_000}
+var answerLimits = bounded.Limits{Bytes: 16 << 20, Objects: 200_000, Values: 800_000}
 
 var (
 	errLearned = errors.New("the certificate is known now")
 	errNotLXD  = errors.New("not the answer of an LXD")
 )
 
-// learn makes a TLS handshake, and breaks it off when it has seen the server's
+// learnFingerprint makes a TLS handshake, and breaks it off when it has seen the server's
 // certificate: nothing is sent, and nobody's certificate is shown.
-func (p *Prober) learn(ctx context.Context, address string) (fingerprint string, err error) {
+func (p *Prober) learnFingerprint(ctx context.Context, address string) (fingerprint string, err error) {
 	seen := make(chan string, 1)
 	t := &http.Transport{Proxy: p.proxy, TLSClientConfig: shared.InitTLSConfig(), DisableKeepAlives: true}
-	prepare(ctx, t, func(fingerprint string) error {
+	prepareTransport(ctx, t, func(fingerprint string) error {
 		select {
 		case seen <- fingerprint:
 		default:
@@ -61,17 +61,17 @@ func (p *Prober) connect(ctx context.Context, t target, pin string) (client.Inst
 		SkipGetServer: true,
 		TransportWrapper: func(base *http.Transport) client.HTTPTransporter {
 			base.DisableKeepAlives = false // one handshake for all calls
-			prepare(ctx, base, holdTo(pin))
-			return transport{base}
+			prepareTransport(ctx, base, requireFingerprint(pin))
+			return lxdTransport{base}
 		},
 	})
 }
 
-// prepare lets the transport dial by Go's own means, and judge the server's
+// prepareTransport lets the transport dial by Go's own means, and judge the server's
 // certificate by its fingerprint alone, before anything is sent. No connection
 // outlives ctx: the client's own way to dial, and Go's when connections are
 // kept, would go on with a handshake that nobody waits for any more.
-func prepare(ctx context.Context, t *http.Transport, judge func(fingerprint string) error) {
+func prepareTransport(ctx context.Context, t *http.Transport, judge func(fingerprint string) error) {
 	t.DialTLSContext = nil
 	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
@@ -90,39 +90,39 @@ func prepare(ctx context.Context, t *http.Transport, judge func(fingerprint stri
 	}
 }
 
-// holdTo accepts one certificate.
-func holdTo(pin string) func(fingerprint string) error {
+// requireFingerprint accepts one certificate.
+func requireFingerprint(pin string) func(fingerprint string) error {
 	return func(fingerprint string) error {
 		if fingerprint != pin {
-			return &otherCertificate{pinned: pin, shown: fingerprint}
+			return &otherCertificateError{pinned: pin, shown: fingerprint}
 		}
 		return nil
 	}
 }
 
-// otherCertificate is the error of a server that shows another certificate
+// otherCertificateError is the error of a server that shows another certificate
 // than the pinned one. Both are fingerprints.
-type otherCertificate struct{ pinned, shown string }
+type otherCertificateError struct{ pinned, shown string }
 
-func (e *otherCertificate) Error() string {
+func (e *otherCertificateError) Error() string {
 	return fmt.Sprintf("the server shows the certificate %s instead of %s", e.shown, e.pinned)
 }
 
-// transport takes answers whole, so that the connection can be used again, and
+// lxdTransport takes answers whole, so that the connection can be used again, and
 // only such as LXD gives to a question: JSON of a bounded size, and no redirection.
-type transport struct{ base *http.Transport }
+type lxdTransport struct{ base *http.Transport }
 
 // Transport implements client.HTTPTransporter.
-func (t transport) Transport() *http.Transport { return t.base }
+func (t lxdTransport) Transport() *http.Transport { return t.base }
 
 // RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t lxdTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	body, err := bounded.ReadAll(answer.Body, limits)
+	body, err := bounded.ReadAll(answer.Body, answerLimits)
 	if errors.Is(err, bounded.ErrTooLarge) {
 		return nil, errNotLXD
 	}
@@ -130,15 +130,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	redirects := answer.StatusCode/100 == 3
-	if redirects || !isLXD(body) {
+	if redirects || !isLXDAnswer(body) {
 		return nil, errNotLXD
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	return answer, nil
 }
 
-// isLXD reports whether the body is in the envelope of LXD's answers.
-func isLXD(body []byte) bool {
+// isLXDAnswer reports whether the body is in the envelope of LXD's answers.
+func isLXDAnswer(body []byte) bool {
 	var envelope api.Response
 	if err := json.Unmarshal(body, &envelope); err != nil {
 		return false

@@ -30,18 +30,18 @@ func volumeName(instance, device string) string { return instance + "-" + device
 func (s *session) ensureVolume(p *plan, v volume) error {
 	post := api.StorageVolumesPost{Name: v.name, Type: "custom", ContentType: "block"}
 	post.Config = map[string]string{
-		"size": strconv.FormatInt(v.bytes, 10), keyConfig: string(p.comp.Key), markerConfig: p.comp.Marker, volumeBornConfig: p.post.Config[bornConfig],
+		"size": strconv.FormatInt(v.bytes, 10), keyConfig: string(p.comp.Key), markerConfig: p.comp.Marker, volumeBirthTimeConfig: p.post.Config[birthTimeConfig],
 	}
 	create := func() error {
-		return s.send(http.MethodPost, s.at("storage-pools", v.pool, "volumes", "custom"), post, "")
+		return s.send(http.MethodPost, s.projectPath("storage-pools", v.pool, "volumes", "custom"), post, "")
 	}
 	failure := create()
 	if failure == nil {
 		return nil
 	}
 	var found api.StorageVolume
-	switch _, err := s.get(s.at("storage-pools", v.pool, "volumes", "custom", v.name), &found); {
-	case isStatus(err, http.StatusNotFound) && isLost(failure):
+	switch _, err := s.get(s.projectPath("storage-pools", v.pool, "volumes", "custom", v.name), &found); {
+	case isStatus(err, http.StatusNotFound) && isUnclear(failure):
 		return create()
 	case err != nil:
 		return failure
@@ -50,7 +50,7 @@ func (s *session) ensureVolume(p *plan, v volume) error {
 			Message: fmt.Sprintf("the storage pool %q of host %s has a volume %s already, which was not made for this VM", v.pool, p.host.Name, v.name),
 			Hint:    "Choose another name for the VM, or delete the volume on the host.", Err: engine.ErrConflict,
 		}
-	case len(found.UsedBy) > 0 || isLost(failure):
+	case len(found.UsedBy) > 0 || isUnclear(failure):
 		return nil // by our instance, as is seen next
 	}
 	if err := s.dropVolumes([]volume{v}); err != nil {
@@ -63,17 +63,17 @@ func (s *session) ensureVolume(p *plan, v volume) error {
 func (s *session) dropVolumes(volumes []volume) error {
 	var failures []error
 	for _, v := range volumes {
-		err := s.send(http.MethodDelete, s.at("storage-pools", v.pool, "volumes", "custom", v.name), nil, "")
+		err := s.send(http.MethodDelete, s.projectPath("storage-pools", v.pool, "volumes", "custom", v.name), nil, "")
 		if err != nil && !isStatus(err, http.StatusNotFound) {
-			failures = append(failures, fmt.Errorf("volume %s of pool %s is left: %w", v.name, v.pool, s.explain(err)))
+			failures = append(failures, fmt.Errorf("volume %s of pool %s is left: %w", v.name, v.pool, s.explainError(err)))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-// madeByMAAS begins the names of the volumes that MAAS makes
+// maasVolumePrefix begins the names of the volumes that MAAS makes
 // (drivers/pod/lxd.py, _create_volume).
-const madeByMAAS = "maas-"
+const maasVolumePrefix = "maas-"
 
 // volumesOf are the volumes that were made with the VM: by us, or by MAAS. What
 // somebody else attached to it stays.
@@ -82,7 +82,7 @@ func volumesOf(i api.Instance) []volume {
 	for device, d := range i.Devices {
 		// The volume keeps its name where the instance is renamed.
 		ours := i.Config[markerConfig] != "" && strings.HasSuffix(d["source"], "-"+device)
-		if d["type"] == "disk" && d["pool"] != "" && (ours || strings.HasPrefix(d["source"], madeByMAAS)) {
+		if d["type"] == "disk" && d["pool"] != "" && (ours || strings.HasPrefix(d["source"], maasVolumePrefix)) {
 			made = append(made, volume{device: device, pool: d["pool"], name: d["source"]})
 		}
 	}
@@ -92,13 +92,13 @@ func volumesOf(i api.Instance) []volume {
 	return made
 }
 
-// addingConfig names the volumes, as "pool/volume", that are made to be added to an
+// volumesToAddConfig names the volumes, as "pool/volume", that are made to be added to an
 // instance. A run that is cut off before it has added them leaves it: the next one goes on,
 // and whoever deletes the VM deletes them, too.
-const addingConfig = "user.maaslxd.adding"
+const volumesToAddConfig = "user.maaslxd.adding"
 
-// addedDisks notes the disks that come. LXD plugs them into a VM that runs.
-func (r *resizing) addedDisks(have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
+// noteNewDisks notes the disks that come. LXD plugs them into a VM that runs.
+func (r *instanceEdit) noteNewDisks(have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
 	var disks, last int
 	for name, d := range have.ExpandedDevices {
 		if d["type"] == "disk" && d["pool"] != "" {
@@ -110,30 +110,30 @@ func (r *resizing) addedDisks(have api.Instance, host engine.VMHost, wanted []en
 	}
 	if own := len(volumesOf(have)) + 1; len(wanted) > 0 && disks != own {
 		return &engine.SpecError{
-			Field: fieldpath.Of("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
 			Hint: "Somebody attached a disk to the instance in LXD. Detach it, or attach the new disk there, too.", Err: engine.ErrConflict,
 		}
 	}
 	for n, d := range wanted {
-		in, err := poolOf(host, d)
+		in, err := choosePool(host, d)
 		if err != nil {
 			return err
 		}
 		device := fmt.Sprintf("disk%d", last+1+n)
 		v := volume{device: device, pool: in, name: volumeName(have.Name, device), bytes: d.SizeGB * bytesPerGB}
 		if have.Config[markerConfig] == "" { // by its name volumesOf knows it
-			v.name = madeByMAAS + v.name
+			v.name = maasVolumePrefix + v.name
 		}
-		r.added = append(r.added, v)
-		r.put.Devices[device], r.edited = map[string]string{"type": "disk", "pool": v.pool, "source": v.name}, true
+		r.newVolumes = append(r.newVolumes, v)
+		r.put.Devices[device], r.hasChanged = map[string]string{"type": "disk", "pool": v.pool, "source": v.name}, true
 		r.changes = append(r.changes, fmt.Sprintf("disk %s of %d GB", d.Name, d.SizeGB))
 	}
-	delete(r.put.Config, addingConfig)
+	delete(r.put.Config, volumesToAddConfig)
 	return nil
 }
 
-// poolOf is the storage pool of a host that a disk comes from.
-func poolOf(host engine.VMHost, d engine.Disk) (string, error) {
+// choosePool is the storage pool of a host that a disk comes from.
+func choosePool(host engine.VMHost, d engine.Disk) (string, error) {
 	var names []string
 	for _, p := range host.StoragePools {
 		if p.Name == d.Pool || d.Pool == "" && p.Default {
@@ -142,13 +142,13 @@ func poolOf(host engine.VMHost, d engine.Disk) (string, error) {
 		names = append(names, p.Name)
 	}
 	return "", &engine.SpecError{
-		Field: fieldpath.Of("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", host.Name, d.Pool),
+		Field: fieldpath.New("disks").Key(d.Name).Child("pool"), Message: fmt.Sprintf("the LXD of host %s has no storage pool %q", host.Name, d.Pool),
 		Hint: fmt.Sprintf("It has: %s.", strings.Join(names, ", ")), Err: engine.ErrInvalid,
 	}
 }
 
-// noteOf says which volumes are about to be made.
-func noteOf(added []volume) string {
+// formatVolumeNames says which volumes are about to be made.
+func formatVolumeNames(added []volume) string {
 	names := make([]string, len(added))
 	for n, v := range added {
 		names[n] = v.pool + "/" + v.name
@@ -156,30 +156,30 @@ func noteOf(added []volume) string {
 	return strings.Join(names, " ")
 }
 
-// begin notes on the instance which volumes are about to be made, and reports whether the
+// recordVolumesToAdd notes on the instance which volumes are about to be made, and reports whether the
 // note is new: then the instance is to be read again. What an earlier wish left goes.
-func (r *resizing) begin(s *session, path string, have api.Instance) (fresh bool, err error) {
-	note := noteOf(r.added)
-	if note == have.Config[addingConfig] {
+func (r *instanceEdit) recordVolumesToAdd(s *session, path string, have api.Instance) (fresh bool, err error) {
+	note := formatVolumeNames(r.newVolumes)
+	if note == have.Config[volumesToAddConfig] {
 		return false, nil
 	}
-	if err := dropAdding(s, have); err != nil {
+	if err := dropUnusedNewVolumes(s, have); err != nil {
 		return false, err
 	}
-	for _, v := range r.added {
-		if err := refuseExisting(s, v); err != nil {
+	for _, v := range r.newVolumes {
+		if err := refuseExistingVolume(s, v); err != nil {
 			return false, err
 		}
 	}
 	put := have.Writable()
-	put.Config[addingConfig] = note
+	put.Config[volumesToAddConfig] = note
 	return true, s.send(http.MethodPut, path, put, r.etag)
 }
 
-// refuseExisting refuses a volume that is there before any run has begun to make it: a disk
+// refuseExistingVolume refuses a volume that is there before any run has begun to make it: a disk
 // that somebody detached still holds its data.
-func refuseExisting(s *session, v volume) error {
-	_, err := s.get(s.at("storage-pools", v.pool, "volumes", "custom", v.name), new(api.StorageVolume))
+func refuseExistingVolume(s *session, v volume) error {
+	_, err := s.get(s.projectPath("storage-pools", v.pool, "volumes", "custom", v.name), new(api.StorageVolume))
 	switch {
 	case isStatus(err, http.StatusNotFound):
 		return nil
@@ -187,16 +187,16 @@ func refuseExisting(s *session, v volume) error {
 		return err
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of("disks"), Message: fmt.Sprintf("storage pool %s has a volume %s already, which may hold the data of a disk that was detached", v.pool, v.name),
+		Field: fieldpath.New("disks"), Message: fmt.Sprintf("storage pool %s has a volume %s already, which may hold the data of a disk that was detached", v.pool, v.name),
 		Hint: "Attach it to the instance in LXD again, or delete it there.", Err: engine.ErrConflict,
 	}
 }
 
 // makeVolumes makes the volumes of disks that come.
-func (r *resizing) makeVolumes(ctx context.Context, s *session, host engine.VMHost, comp engine.Composition, born string) error {
+func (r *instanceEdit) makeVolumes(ctx context.Context, s *session, host engine.VMHost, comp engine.Composition, born string) error {
 	p := plan{comp: comp}
-	p.host.Name, p.post.Config = host.Name, map[string]string{bornConfig: born}
-	for _, v := range r.added {
+	p.host.Name, p.post.Config = host.Name, map[string]string{birthTimeConfig: born}
+	for _, v := range r.newVolumes {
 		if err := errors.Join(ctx.Err(), s.ensureVolume(&p, v)); err != nil {
 			return err
 		}
@@ -204,13 +204,13 @@ func (r *resizing) makeVolumes(ctx context.Context, s *session, host engine.VMHo
 	return nil
 }
 
-// dropAdding deletes the volumes that were made to be added to an instance, and are not used.
-func dropAdding(s *session, have api.Instance) error {
+// dropUnusedNewVolumes deletes the volumes that were made to be added to an instance, and are not used.
+func dropUnusedNewVolumes(s *session, have api.Instance) error {
 	var left []volume
-	for name := range strings.FieldsSeq(have.Config[addingConfig]) {
+	for name := range strings.FieldsSeq(have.Config[volumesToAddConfig]) {
 		pool, name, _ := strings.Cut(name, "/")
 		var found api.StorageVolume
-		_, err := s.get(s.at("storage-pools", pool, "volumes", "custom", name), &found)
+		_, err := s.get(s.projectPath("storage-pools", pool, "volumes", "custom", name), &found)
 		switch {
 		case isStatus(err, http.StatusNotFound):
 		case err != nil:

@@ -30,8 +30,8 @@ func (r usedRange) contains(ip netip.Addr) bool {
 	return r.First.Compare(ip) <= 0 && ip.Compare(r.Last) <= 0
 }
 
-// assigned is MAAS's word for addresses that somebody has.
-const assigned = "assigned-ip"
+// assignedPurpose is MAAS's word for addresses that somebody has.
+const assignedPurpose = "assigned-ip"
 
 // purposes are MAAS's words for why a range is used (models/subnet.py,
 // get_ipranges_in_use), the weightiest last where several ranges overlap.
@@ -39,14 +39,14 @@ var purposes = []struct {
 	word string
 	is   engine.AddressPurpose
 }{
-	{assigned, engine.AddressTaken},
+	{assignedPurpose, engine.AddressTaken},
 	{"dns-server", engine.AddressGateway},
 	{"gateway-ip", engine.AddressGateway},
 	{"reserved", engine.AddressReserved},
 	{"dynamic", engine.AddressDynamic},
 }
 
-func (r usedRange) purpose() engine.AddressPurpose {
+func (r usedRange) addressPurpose() engine.AddressPurpose {
 	found := engine.AddressTaken
 	for _, p := range purposes {
 		if slices.Contains(r.Purposes, p.word) {
@@ -62,9 +62,9 @@ type Addresses struct {
 	ranges *subnetRanges
 }
 
-func newAddresses(l lister) *Addresses {
+func newAddresses(l listConfig) *Addresses {
 	c := &Addresses{api: l.api}
-	c.ranges = &subnetRanges{each: map[int]*share.Cached[[]usedRange]{}, make: func(subnetID int) *share.Cached[[]usedRange] {
+	c.ranges = &subnetRanges{bySubnet: map[int]*share.Cached[[]usedRange]{}, newList: func(subnetID int) *share.Cached[[]usedRange] {
 		return share.NewCached(addressesTTL, l.limit(), l.now, c.fetchRanges(subnetID))
 	}}
 	return c
@@ -74,21 +74,21 @@ func newAddresses(l lister) *Addresses {
 // a subnet at the time, whether an address is free. What is in the way is read
 // again before it is reported, and who has it in a call of its own.
 func (c *Addresses) AddressUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (engine.AddressUse, error) {
-	list := c.ranges.of(subnet.ID)
+	list := c.ranges.listOf(subnet.ID)
 	used, err := list.Get(ctx)
-	if _, inUse := rangeOf(used, ip); err != nil || !inUse {
+	if _, inUse := findRange(used, ip); err != nil || !inUse {
 		return engine.AddressUse{}, err
 	}
-	used, err = list.Younger(ctx, 0)
-	at, inUse := rangeOf(used, ip)
+	used, err = list.GetYounger(ctx, 0)
+	at, inUse := findRange(used, ip)
 	if err != nil || !inUse {
 		return engine.AddressUse{}, err
 	}
-	return c.useOf(ctx, subnet, ip, used, at)
+	return c.describeUse(ctx, subnet, ip, used, at)
 }
 
-// rangeOf finds the range that an address lies in, if it lies in any.
-func rangeOf(used []usedRange, ip netip.Addr) (usedRange, bool) {
+// findRange finds the range that an address lies in, if it lies in any.
+func findRange(used []usedRange, ip netip.Addr) (usedRange, bool) {
 	i := slices.IndexFunc(used, func(r usedRange) bool { return r.contains(ip) })
 	if i < 0 {
 		return usedRange{}, false
@@ -96,17 +96,17 @@ func rangeOf(used []usedRange, ip netip.Addr) (usedRange, bool) {
 	return used[i], true
 }
 
-// useOf describes why an address is not free.
-func (c *Addresses) useOf(ctx context.Context, subnet engine.Subnet, ip netip.Addr, used []usedRange, at usedRange) (engine.AddressUse, error) {
-	use := engine.AddressUse{Purpose: at.purpose(), Nearby: nearby(subnet, used, ip)}
-	if slices.Contains(at.Purposes, assigned) {
-		holder, found, err := c.holder(ctx, subnet, ip)
+// describeUse describes why an address is not free.
+func (c *Addresses) describeUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr, used []usedRange, at usedRange) (engine.AddressUse, error) {
+	use := engine.AddressUse{Purpose: at.addressPurpose(), NearbyFree: nearbyFreeAddress(subnet, used, ip)}
+	if slices.Contains(at.Purposes, assignedPurpose) {
+		holder, found, err := c.findHolder(ctx, subnet, ip)
 		if err != nil {
 			return engine.AddressUse{}, err
 		}
 		// What was given away within a range makes one run with it.
 		if found || use.Purpose == engine.AddressTaken {
-			use.Purpose, use.SystemID, use.Holder = engine.AddressTaken, holder.Node.SystemID, holder.says()
+			use.Purpose, use.SystemID, use.Holder = engine.AddressTaken, holder.Node.SystemID, holder.describe()
 		}
 	}
 	if use.Purpose == engine.AddressDynamic || use.Purpose == engine.AddressReserved {
@@ -130,10 +130,10 @@ type wireHolder struct {
 	} `json:"dns_records"`
 }
 
-// holder looks who has an address, if anybody has.
-func (c *Addresses) holder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
+// findHolder looks who has an address, if anybody has.
+func (c *Addresses) findHolder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
 	var list []wireHolder
-	if err := c.api.Call(ctx, api.Get("subnets/{id}/", strconv.Itoa(subnet.ID)).Op("ip_addresses"), &list); err != nil {
+	if err := c.api.Call(ctx, api.NewGet("subnets/{id}/", strconv.Itoa(subnet.ID)).Op("ip_addresses"), &list); err != nil {
 		return wireHolder{}, false, err
 	}
 	for _, h := range list {
@@ -151,8 +151,8 @@ const (
 	nodeDevice  = 1
 )
 
-// says names the holder.
-func (h wireHolder) says() string {
+// describe names the holder.
+func (h wireHolder) describe() string {
 	switch {
 	case h.Node.SystemID != "" && h.Node.Type == nodeMachine:
 		return fmt.Sprintf("machine %s (%s)", h.Node.Hostname, h.Node.SystemID)
@@ -168,8 +168,8 @@ func (h wireHolder) says() string {
 	return "something that MAAS does not name"
 }
 
-// nearby is the next free address above another one, else below it.
-func nearby(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
+// nearbyFreeAddress is the next free address above another one, else below it.
+func nearbyFreeAddress(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
 	network, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
 		return netip.Addr{}
@@ -177,7 +177,7 @@ func nearby(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
 	free := func(at netip.Addr) bool {
 		return network.Contains(at) && network.Contains(at.Next()) && at != network.Masked().Addr()
 	}
-	up, down := skip(used, ip, func(r usedRange) netip.Addr { return r.Last.Next() }), skip(used, ip, func(r usedRange) netip.Addr { return r.First.Prev() })
+	up, down := skipUsedRanges(used, ip, func(r usedRange) netip.Addr { return r.Last.Next() }), skipUsedRanges(used, ip, func(r usedRange) netip.Addr { return r.First.Prev() })
 	switch {
 	case free(up):
 		return up
@@ -187,10 +187,10 @@ func nearby(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// skip goes on from an address over all used ranges in its way.
-func skip(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) netip.Addr {
+// skipUsedRanges goes on from an address over all used ranges in its way.
+func skipUsedRanges(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) netip.Addr {
 	for from.IsValid() {
-		at, inUse := rangeOf(used, from)
+		at, inUse := findRange(used, from)
 		if !inUse {
 			break
 		}
@@ -201,19 +201,19 @@ func skip(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) 
 
 // subnetRanges caches the used ranges of each subnet that somebody asks about.
 type subnetRanges struct {
-	make func(subnetID int) *share.Cached[[]usedRange]
+	newList func(subnetID int) *share.Cached[[]usedRange]
 
-	mu   sync.Mutex
-	each map[int]*share.Cached[[]usedRange]
+	mu       sync.Mutex
+	bySubnet map[int]*share.Cached[[]usedRange]
 }
 
-func (s *subnetRanges) of(subnetID int) *share.Cached[[]usedRange] {
+func (s *subnetRanges) listOf(subnetID int) *share.Cached[[]usedRange] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list, ok := s.each[subnetID]
+	list, ok := s.bySubnet[subnetID]
 	if !ok {
-		list = s.make(subnetID)
-		s.each[subnetID] = list
+		list = s.newList(subnetID)
+		s.bySubnet[subnetID] = list
 	}
 	return list
 }
@@ -222,18 +222,18 @@ func (s *subnetRanges) of(subnetID int) *share.Cached[[]usedRange] {
 func (s *subnetRanges) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, list := range s.each {
+	for _, list := range s.bySubnet {
 		list.Expire()
 	}
 }
 
 // drop forgets a subnet's, of which an address was just given away.
-func (s *subnetRanges) drop(subnetID int) { s.of(subnetID).Drop() }
+func (s *subnetRanges) drop(subnetID int) { s.listOf(subnetID).Drop() }
 
 // fetchRanges reads the used ranges of a subnet.
 func (c *Addresses) fetchRanges(subnetID int) func(context.Context) ([]usedRange, error) {
 	return func(ctx context.Context) (used []usedRange, err error) {
-		err = c.api.Call(ctx, api.Get("subnets/{id}/", strconv.Itoa(subnetID)).Op("reserved_ip_ranges"), &used)
+		err = c.api.Call(ctx, api.NewGet("subnets/{id}/", strconv.Itoa(subnetID)).Op("reserved_ip_ranges"), &used)
 		return used, err
 	}
 }

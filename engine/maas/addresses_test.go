@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func lanOf(t *testing.T, w served) engine.Subnet {
+func onlySubnet(t *testing.T, w servedMAAS) engine.Subnet {
 	t.Helper()
 	subnets, err := w.Names.Subnets(t.Context())
 	if err != nil || len(subnets) != 1 {
@@ -29,68 +29,68 @@ func TestAddressUse(t *testing.T) {
 	ip := netip.MustParseAddr
 	cases := map[string]struct {
 		reason string
-		before func(*testing.T, served)
+		before func(*testing.T, servedMAAS)
 		ip     string
 		want   engine.AddressUse
 		holder string // part of want.Holder
 		calls  int
 	}{
 		"Free":    {reason: "One call tells.", ip: "10.77.0.60", calls: 1},
-		"Gateway": {reason: "The router has it; the next one is MAAS's own.", ip: "10.77.0.1", want: engine.AddressUse{Purpose: engine.AddressGateway, Nearby: ip("10.77.0.3")}, calls: 2},
+		"Gateway": {reason: "The router has it; the next one is MAAS's own.", ip: "10.77.0.1", want: engine.AddressUse{Purpose: engine.AddressGateway, NearbyFree: ip("10.77.0.3")}, calls: 2},
 		"Dynamic": {
 			reason: "MAAS lends it to guests; above the range there is room.", ip: "10.77.0.220",
-			want:  engine.AddressUse{Purpose: engine.AddressDynamic, First: ip("10.77.0.200"), Last: ip("10.77.0.250"), Nearby: ip("10.77.0.251")},
+			want:  engine.AddressUse{Purpose: engine.AddressDynamic, First: ip("10.77.0.200"), Last: ip("10.77.0.250"), NearbyFree: ip("10.77.0.251")},
 			calls: 2,
 		},
 		"Reserved": {
 			reason: "Somebody keeps it for something.", ip: "10.77.0.100",
-			want:  engine.AddressUse{Purpose: engine.AddressReserved, First: ip("10.77.0.100"), Last: ip("10.77.0.110"), Nearby: ip("10.77.0.111")},
+			want:  engine.AddressUse{Purpose: engine.AddressReserved, First: ip("10.77.0.100"), Last: ip("10.77.0.110"), NearbyFree: ip("10.77.0.111")},
 			calls: 2,
 		},
 		"Server": {
 			reason: "MAAS itself has it.", ip: "10.77.0.2", holder: "MAAS's own server ",
-			want: engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.3")}, calls: 3,
+			want: engine.AddressUse{Purpose: engine.AddressTaken, NearbyFree: ip("10.77.0.3")}, calls: 3,
 		},
 		"Machine": {
 			reason: "A machine has it, which is named.", ip: "10.77.0.60", holder: "machine m1 (",
-			before: func(t *testing.T, w served) { w.link(t, "10.77.0.60") },
-			want:   engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.61")}, calls: 3,
+			before: func(t *testing.T, w servedMAAS) { w.linkAddress(t, "10.77.0.60") },
+			want:   engine.AddressUse{Purpose: engine.AddressTaken, NearbyFree: ip("10.77.0.61")}, calls: 3,
 		},
 		"MachineInRange": {
 			reason: "A machine has an address of a reserved range: it is the machine's.", ip: "10.77.0.105", holder: "machine m1 (",
-			before: func(t *testing.T, w served) { w.link(t, "10.77.0.105") },
-			want:   engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.111")}, calls: 3,
+			before: func(t *testing.T, w servedMAAS) { w.linkAddress(t, "10.77.0.105") },
+			want:   engine.AddressUse{Purpose: engine.AddressTaken, NearbyFree: ip("10.77.0.111")}, calls: 3,
 		},
 		"BesideAMachine": {
 			reason: "A machine has another address of that reserved range, which makes no difference.", ip: "10.77.0.104",
-			before: func(t *testing.T, w served) { w.link(t, "10.77.0.105") },
-			want:   engine.AddressUse{Purpose: engine.AddressReserved, First: ip("10.77.0.100"), Last: ip("10.77.0.110"), Nearby: ip("10.77.0.111")}, calls: 3,
+			before: func(t *testing.T, w servedMAAS) { w.linkAddress(t, "10.77.0.105") },
+			want:   engine.AddressUse{Purpose: engine.AddressReserved, First: ip("10.77.0.100"), Last: ip("10.77.0.110"), NearbyFree: ip("10.77.0.111")}, calls: 3,
 		},
 		"Name": {
 			reason: "A name points to it, and reserves it by that.", ip: "10.77.0.60", holder: "the DNS name www.maas",
-			before: func(t *testing.T, w served) {
-				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.60"}})
+			before: func(t *testing.T, w servedMAAS) {
+				w.callAsOperator(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"www.maas"}, "ip_addresses": {"10.77.0.60"}})
 			},
-			want: engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.61")}, calls: 3,
+			want: engine.AddressUse{Purpose: engine.AddressTaken, NearbyFree: ip("10.77.0.61")}, calls: 3,
 		},
 		"User": {
 			reason: "A user keeps it; nothing above is free.", ip: "10.77.0.254", holder: "the MAAS user admin, who reserved it",
-			before: func(t *testing.T, w served) {
+			before: func(t *testing.T, w servedMAAS) {
 				for _, text := range []string{"10.77.0.254", "10.77.0.253"} {
-					w.operate(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {text}})
+					w.callAsOperator(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {text}})
 				}
 			},
-			want: engine.AddressUse{Purpose: engine.AddressTaken, Nearby: ip("10.77.0.252")}, calls: 3,
+			want: engine.AddressUse{Purpose: engine.AddressTaken, NearbyFree: ip("10.77.0.252")}, calls: 3,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, names())
+			w := serveMAAS(t, dnsModel())
 			if tc.before != nil {
 				tc.before(t, w)
 			}
-			lan := lanOf(t, w)
+			lan := onlySubnet(t, w)
 			w.sim.ResetJournal()
 			got, err := w.Addresses.AddressUse(t.Context(), lan, ip(tc.ip))
 			ignored := cmpopts.IgnoreFields(engine.AddressUse{}, "Holder", "SystemID")
@@ -114,8 +114,8 @@ func TestAddressUse(t *testing.T) {
 // was just given back, or linked, is seen.
 func TestAddressUseIsShared(t *testing.T) {
 	t.Parallel()
-	w := serve(t, names())
-	lan := lanOf(t, w)
+	w := serveMAAS(t, dnsModel())
+	lan := onlySubnet(t, w)
 	w.sim.ResetJournal()
 	var all sync.WaitGroup
 	for n := range 50 {
@@ -138,7 +138,7 @@ func TestAddressUseIsShared(t *testing.T) {
 		}
 		return use.Purpose
 	}
-	systemID := w.link(t, taken.String())
+	systemID := w.linkAddress(t, taken.String())
 	if got := purpose(); got != engine.AddressTaken {
 		t.Errorf("right after it was linked: %q", got)
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// slowly answers like table, a second later.
-func slowly(table map[string]func() *http.Response) *fake {
-	f := byRoute(table)
+// newSlowFake answers like table, a second later.
+func newSlowFake(table map[string]func() *http.Response) *fakeTransport {
+	f := newRouteFake(table)
 	answer := f.answer
-	f.answer = func(req *http.Request, s sent) (*http.Response, error) {
+	f.answer = func(req *http.Request, s sentRequest) (*http.Response, error) {
 		res, err := answer(req, s)
-		if wait := pause(req, time.Second); wait != nil {
+		if wait := pauseRequest(req, time.Second); wait != nil {
 			return nil, wait
 		}
 		return res, err
@@ -30,7 +30,7 @@ func slowly(table map[string]func() *http.Response) *fake {
 
 func TestListsAreCached(t *testing.T) {
 	t.Parallel()
-	zones := map[string]func() *http.Response{"GET zones/": value([]named{{2, "b"}, {1, "a"}})}
+	zones := map[string]func() *http.Response{"GET zones/": jsonReply([]wireNamed{{2, "b"}, {1, "a"}})}
 	cases := map[string]struct {
 		reason string
 		do     func(*testing.T, *Client)
@@ -90,10 +90,10 @@ func TestListsAreCached(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := slowly(zones)
+				f := newSlowFake(zones)
 				c := testClient(t, f)
 				tc.do(t, c)
-				if got := len(f.all()); got != tc.calls {
+				if got := len(f.requests()); got != tc.calls {
 					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
 				}
 				got, err := c.Names.Zones(t.Context())
@@ -107,10 +107,10 @@ func TestListsAreCached(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, byRoute(map[string]func() *http.Response{
-		"GET zones/":         value([]named{{1, "z"}}),
-		"GET resourcepools/": value([]named{{1, "p"}}),
-		"GET domains/":       value([]named{{1, "d"}}),
+	c := testClient(t, newRouteFake(map[string]func() *http.Response{
+		"GET zones/":         jsonReply([]wireNamed{{1, "z"}}),
+		"GET resourcepools/": jsonReply([]wireNamed{{1, "p"}}),
+		"GET domains/":       jsonReply([]wireNamed{{1, "d"}}),
 	}))
 	for want, list := range map[string]func(context.Context) ([]string, error){"z": c.Names.Zones, "p": c.Names.Pools, "d": c.Names.Domains} {
 		if got, err := list(t.Context()); err != nil || len(got) != 1 || got[0] != want {
@@ -122,12 +122,12 @@ func TestNames(t *testing.T) {
 func TestFailuresAreNotCached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := map[string]func() *http.Response{"GET zones/": status(500, "text/plain", "x")}
-		c := testClient(t, byRoute(table))
-		if _, err := c.Names.Zones(t.Context()); kinds(err) != "ErrUnavailable" {
+		table := map[string]func() *http.Response{"GET zones/": statusReply(500, "text/plain", "x")}
+		c := testClient(t, newRouteFake(table))
+		if _, err := c.Names.Zones(t.Context()); errorKinds(err) != "ErrUnavailable" {
 			t.Errorf("got %v", err)
 		}
-		table["GET zones/"] = value([]named{{1, "a"}})
+		table["GET zones/"] = jsonReply([]wireNamed{{1, "a"}})
 		if zones, err := c.Names.Zones(t.Context()); err != nil || len(zones) != 1 {
 			t.Errorf("got %v, %v", zones, err)
 		}
@@ -142,27 +142,27 @@ func TestHostsAreDropped(t *testing.T) {
 			c.Hosts.Compose(ctx, engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
 		},
 		"Decompose": func(ctx context.Context, c *Client) { c.Hosts.Decompose(ctx, "abc123") },
-		"Sync":      func(ctx context.Context, c *Client) { c.Hosts.Sync(ctx, engine.VMHost{ID: 8}, "") },
+		"Sync":      func(ctx context.Context, c *Client) { c.Hosts.SyncHost(ctx, engine.VMHost{ID: 8}, "") },
 	}
 	for name, do := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := byRoute(map[string]func() *http.Response{
-					"GET vm-hosts/":               value([]wireHost{{ID: 8, Name: "lxd1", Type: "lxd"}}),
-					"POST vm-hosts/8/?op=compose": status(503, "text/plain", "no"),
+				f := newRouteFake(map[string]func() *http.Response{
+					"GET vm-hosts/":               jsonReply([]wireHost{{ID: 8, Name: "lxd1", Type: "lxd"}}),
+					"POST vm-hosts/8/?op=compose": statusReply(503, "text/plain", "no"),
 				})
 				c := testClient(t, f)
 				c.Hosts.Hosts(t.Context())
 				c.Hosts.Hosts(t.Context())
 				do(t.Context(), c)
 				c.Hosts.Hosts(t.Context())
-				if got := len(f.all()); got != 3 {
+				if got := len(f.requests()); got != 3 {
 					t.Errorf("%d requests %v, want two listings and the change", got, f.routes())
 				}
 				time.Sleep(hostsTTL)
 				c.Hosts.Hosts(t.Context())
-				if got := len(f.all()); got != 4 {
+				if got := len(f.requests()); got != 4 {
 					t.Errorf("%d requests, want one more when the list is old", got)
 				}
 			})
@@ -176,11 +176,11 @@ type movingLedger struct {
 	err        error
 }
 
-func (l *movingLedger) Tag(context.Context) (engine.Tag, error) {
+func (l *movingLedger) CurrentTag(context.Context) (engine.Tag, error) {
 	return engine.Tag{Generation: "g", Sequence: l.now}, l.err
 }
 
-func (l *movingLedger) Serves(_ context.Context, inventory engine.Tag) (bool, error) {
+func (l *movingLedger) AcceptsInventory(_ context.Context, inventory engine.Tag) (bool, error) {
 	return l.floor <= inventory.Sequence && inventory.Sequence <= l.now, l.err
 }
 
@@ -190,10 +190,10 @@ func TestHostsCarryTheTag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		book := &movingLedger{}
-		c := testClient(t, byRoute(map[string]func() *http.Response{
+		c := testClient(t, newRouteFake(map[string]func() *http.Response{
 			"GET vm-hosts/": func() *http.Response {
 				book.now += 10 // while MAAS answers, the ledger goes on
-				return value([]wireHost{{ID: 8, Type: "lxd"}})()
+				return jsonReply([]wireHost{{ID: 8, Type: "lxd"}})()
 			},
 		}), func(config *Config) {
 			config.Ledger = book

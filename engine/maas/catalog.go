@@ -23,7 +23,7 @@ type Catalog struct {
 	probe  *share.Cached[engine.Capabilities]
 }
 
-func newCatalog(l lister) *Catalog {
+func newCatalog(l listConfig) *Catalog {
 	c := &Catalog{api: l.api}
 	c.images = share.NewCached(namesTTL, l.limit(), l.now, c.fetchImages)
 	c.series = share.NewCached(namesTTL, l.limit(), l.now, c.fetchSeries)
@@ -42,18 +42,18 @@ func (c *Catalog) fetchCapabilities(ctx context.Context) (engine.Capabilities, e
 	var version struct {
 		Version string `json:"version"`
 	}
-	r := api.Get("version/")
+	r := api.NewGet("version/")
 	if err := c.api.List(ctx, r, &version); err != nil {
 		return engine.Capabilities{}, err
 	}
 	if version.Version == "" {
-		return engine.Capabilities{}, engine.Terminal(api.ForeignAnswerError(r, http.StatusOK))
+		return engine.Capabilities{}, engine.MarkTerminal(api.ForeignAnswerError(r, http.StatusOK))
 	}
 	var user struct {
 		Username string `json:"username"`
 		Admin    bool   `json:"is_superuser"`
 	}
-	if err := c.api.List(ctx, api.Get("users/").Op("whoami"), &user); err != nil {
+	if err := c.api.List(ctx, api.NewGet("users/").Op("whoami"), &user); err != nil {
 		return engine.Capabilities{}, err
 	}
 	_, err := c.hosts.Hosts(ctx)
@@ -73,7 +73,7 @@ func (c *Catalog) Images(ctx context.Context) ([]engine.Image, error) {
 }
 
 func (c *Catalog) fetchSeries(ctx context.Context) (series string, err error) {
-	r := api.Get("maas/").Op("get_config")
+	r := api.NewGet("maas/").Op("get_config")
 	r.Query.Set("name", "default_distro_series")
 	err = c.api.Call(ctx, r, &series)
 	return series, err
@@ -90,11 +90,11 @@ func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
 		Type         string `json:"type"`
 		Architecture string `json:"architecture"` // "amd64/ga-24.04"
 	}]
-	if err := c.api.List(ctx, api.Get("boot-resources/"), &list); err != nil {
+	if err := c.api.List(ctx, api.NewGet("boot-resources/"), &list); err != nil {
 		return nil, err
 	}
 	found := map[string]*engine.Image{}
-	for _, resource := range list.Sound() {
+	for _, resource := range list.Readable() {
 		short, kernel, _ := strings.Cut(resource.Architecture, "/")
 		name := resource.Name
 		if resource.Type == "Uploaded" && !strings.Contains(name, "/") {

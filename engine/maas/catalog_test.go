@@ -14,10 +14,10 @@ import (
 
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
-	version := value(map[string]string{"version": "3.4.10"})
-	admin := value(map[string]any{"username": "admin", "is_superuser": true})
-	hosts := value([]wireHost{})
-	html := status(200, "text/html", "<html>Welcome</html>")
+	version := jsonReply(map[string]string{"version": "3.4.10"})
+	admin := jsonReply(map[string]any{"username": "admin", "is_superuser": true})
+	hosts := jsonReply([]wireHost{})
+	html := statusReply(200, "text/html", "<html>Welcome</html>")
 	cases := map[string]struct {
 		reason  string
 		version func() *http.Response
@@ -29,21 +29,21 @@ func TestCapabilities(t *testing.T) {
 	}{
 		"VMHosts": {"MAAS up to 3.8.", version, admin, hosts,
 			engine.Capabilities{Version: "3.4.10", VMHosts: true, Username: "admin", Admin: true}, "", ""},
-		"Gone": {"MAAS after that.", version, admin, status(410, "text/plain", "gone"),
+		"Gone": {"MAAS after that.", version, admin, statusReply(410, "text/plain", "gone"),
 			engine.Capabilities{Version: "3.4.10", Username: "admin", Admin: true}, "", ""},
-		"User": {"Some keys are not an administrator's.", version, value(map[string]any{"username": "joe", "is_superuser": false}), hosts,
+		"User": {"Some keys are not an administrator's.", version, jsonReply(map[string]any{"username": "joe", "is_superuser": false}), hosts,
 			engine.Capabilities{Version: "3.4.10", VMHosts: true, Username: "joe"}, "", ""},
-		"NoMAAS":    {"Nothing answers at version/.", status(404, "text/plain", "404 page not found"), admin, hosts, engine.Capabilities{}, "ErrUnavailable", "no MAAS API"},
+		"NoMAAS":    {"Nothing answers at version/.", statusReply(404, "text/plain", "404 page not found"), admin, hosts, engine.Capabilities{}, "ErrUnavailable", "no MAAS API"},
 		"Page":      {"A web server is there.", html, admin, hosts, engine.Capabilities{}, "ErrUnavailable", "not the answer of a MAAS"},
-		"OtherJSON": {"Another API is there.", value(map[string]string{"hello": "world"}), admin, hosts, engine.Capabilities{}, "ErrUnavailable", "not the answer of a MAAS"},
-		"BadKey":    {"version/ needs no key, whoami does.", version, status(401, "text/html", "Authorization Error"), hosts, engine.Capabilities{}, "ErrForbidden", "refused the API key"},
-		"HostsDown": {"What is not known is not guessed.", version, admin, status(500, "text/plain", "broken"), engine.Capabilities{}, "ErrUnavailable", "broken"},
+		"OtherJSON": {"Another API is there.", jsonReply(map[string]string{"hello": "world"}), admin, hosts, engine.Capabilities{}, "ErrUnavailable", "not the answer of a MAAS"},
+		"BadKey":    {"version/ needs no key, whoami does.", version, statusReply(401, "text/html", "Authorization Error"), hosts, engine.Capabilities{}, "ErrForbidden", "refused the API key"},
+		"HostsDown": {"What is not known is not guessed.", version, admin, statusReply(500, "text/plain", "broken"), engine.Capabilities{}, "ErrUnavailable", "broken"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := byRoute(map[string]func() *http.Response{
+				f := newRouteFake(map[string]func() *http.Response{
 					"GET version/": tc.version, "GET users/?op=whoami": tc.user, "GET vm-hosts/": tc.hosts,
 				})
 				c := testClient(t, f)
@@ -51,12 +51,12 @@ func TestCapabilities(t *testing.T) {
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
-				if kinds(err) != tc.err || err != nil && !strings.Contains(err.Error(), tc.message) {
-					t.Errorf("%s: got %v (%s)", tc.reason, err, kinds(err))
+				if errorKinds(err) != tc.err || err != nil && !strings.Contains(err.Error(), tc.message) {
+					t.Errorf("%s: got %v (%s)", tc.reason, err, errorKinds(err))
 				}
-				before := len(f.all())
+				before := len(f.requests())
 				c.Catalog.Capabilities(t.Context())
-				if again := len(f.all()) - before; err == nil && again != 0 {
+				if again := len(f.requests()) - before; err == nil && again != 0 {
 					t.Errorf("%s: asked again %d times", tc.reason, again)
 				}
 			})
@@ -66,8 +66,8 @@ func TestCapabilities(t *testing.T) {
 
 func TestGoneIsErrGone(t *testing.T) {
 	t.Parallel()
-	_, err := testClient(t, always(410, "text/plain", "")).Hosts.Hosts(t.Context())
-	if kinds(err) != "ErrGone" || !engine.IsTerminal(err) {
+	_, err := testClient(t, newConstantFake(410, "text/plain", "")).Hosts.Hosts(t.Context())
+	if errorKinds(err) != "ErrGone" || !engine.IsTerminal(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestGoneIsErrGone(t *testing.T) {
 func TestUploadedImages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := testClient(t, byRoute(map[string]func() *http.Response{"GET boot-resources/": value([]map[string]any{
+		c := testClient(t, newRouteFake(map[string]func() *http.Response{"GET boot-resources/": jsonReply([]map[string]any{
 			{"name": "k8s", "type": "Uploaded", "architecture": "amd64/generic"},
 			{"name": "custom/old", "type": "Uploaded", "architecture": "amd64/generic"},
 			{"name": "ubuntu/noble", "type": "Synced", "architecture": "amd64/ga-24.04"},

@@ -34,11 +34,11 @@ type Client struct {
 // *api.ConfigError, and several of them are joined.
 func New(c Config) (*Client, error) {
 	c = c.withDefaults()
-	sender, err := api.New(c.transport())
+	sender, err := api.New(c.apiConfig())
 	if err != nil {
 		return nil, err
 	}
-	l := lister{api: sender, now: c.Now}
+	l := listConfig{api: sender, now: c.Now}
 	addresses, tags, catalog := newAddresses(l), newTags(l), newCatalog(l)
 	machines := newMachines(c, sender)
 	machines.tags, machines.addresses, machines.catalog = tags, addresses, catalog
@@ -62,14 +62,14 @@ const (
 	namesTTL = 5 * time.Minute
 )
 
-// lister is what cached lists are made with.
-type lister struct {
+// listConfig is what cached lists are made with.
+type listConfig struct {
 	api *api.Client
 	now func() time.Time
 }
 
 // limit bounds the reading of a list, which may be for several callers.
-func (l lister) limit() time.Duration { return l.api.SharedLimit() }
+func (l listConfig) limit() time.Duration { return l.api.SharedLimit() }
 
 var (
 	_ engine.Machines    = (*Machines)(nil)

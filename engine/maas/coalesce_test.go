@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-func ids(n int) []string {
+func machineIDs(n int) []string {
 	var list []string
 	for i := range n {
 		list = append(list, fmt.Sprintf("m%03d", i))
@@ -43,23 +43,23 @@ func TestReadsCoalesce(t *testing.T) {
 		reads  []string
 		calls  int
 	}{
-		"One":       {"A single read takes the same path.", ids(1), 1},
-		"Ten":       {"Terraform's parallelism.", ids(10), 1},
+		"One":       {"A single read takes the same path.", machineIDs(1), 1},
+		"Ten":       {"Terraform's parallelism.", machineIDs(10), 1},
 		"Same":      {"Everybody wants the same machine.", []string{"m001", "m001", "m001"}, 1},
-		"Chunk":     {"A full chunk is one request.", ids(200), 1},
-		"TwoChunks": {"A URL has an end.", ids(201), 2},
-		"Many":      {"And so on.", ids(480), 3},
+		"Chunk":     {"A full chunk is one request.", machineIDs(200), 1},
+		"TwoChunks": {"A URL has an end.", machineIDs(201), 2},
+		"Many":      {"And so on.", machineIDs(480), 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ids(480)...)
+				w := newFakeMAAS(machineIDs(480)...)
 				readAll(t, testClient(t, w), tc.reads)
-				if got := len(w.all()); got != tc.calls {
+				if got := len(w.requests()); got != tc.calls {
 					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
 				}
-				for _, s := range w.all() {
+				for _, s := range w.requests() {
 					if n := len(s.Query["id"]); n > 200 {
 						t.Errorf("%d ids in one request", n)
 					}
@@ -82,8 +82,8 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 		calls       int           // at most, for 400 machines
 		took        time.Duration // at most; the work alone is a share of it
 	}{
-		"Quick":        {"Work is nearly nothing.", 10, time.Millisecond, false, 40, 3 * time.Second},
-		"Idle":         {"A computer with nothing else to do.", 10, 5 * time.Millisecond, false, 40, 4500 * time.Millisecond},
+		"Quick":        {"Work is nearly nothing, and MAAS takes longer.", 10, time.Millisecond, false, 40, 1200 * time.Millisecond},
+		"Idle":         {"A computer with nothing else to do: two of ten readers work while MAAS answers the others.", 10, 5 * time.Millisecond, false, 50, 2700 * time.Millisecond},
 		"Busy":         {"Readers come further apart than the shortest window.", 10, 30 * time.Millisecond, false, 40, 15 * time.Second},
 		"Loaded":       {"And ever further.", 10, 100 * time.Millisecond, false, 40, 49 * time.Second},
 		"Uneven":       {"A long gap is not the end of the crowd.", 10, 50 * time.Millisecond, true, 44, 25 * time.Second},
@@ -101,12 +101,12 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ids(400)...)
-				w.slow(10 * time.Millisecond)
+				w := newFakeMAAS(machineIDs(400)...)
+				w.setLatency(10 * time.Millisecond)
 				c := testClient(t, w)
 				began := time.Now()
-				walk(t, c, ids(400), tc.parallelism, paced(tc.work, tc.uneven))
-				if got := len(w.all()); got > tc.calls {
+				readByWalkers(t, c, machineIDs(400), tc.parallelism, workDurations(tc.work, tc.uneven))
+				if got := len(w.requests()); got > tc.calls {
 					t.Errorf("%s: %d calls, want at most %d", tc.reason, got, tc.calls)
 				}
 				if took := time.Since(began); took > tc.took {
@@ -122,21 +122,21 @@ func TestReadsOfAGrowingCrowd(t *testing.T) {
 	t.Parallel()
 	for _, work := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 30 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(ids(600)...)
-			w.slow(10 * time.Millisecond)
+			w := newFakeMAAS(machineIDs(600)...)
+			w.setLatency(10 * time.Millisecond)
 			c := testClient(t, w)
-			walk(t, c, ids(200), 10, paced(work, false))
-			before := len(w.all())
-			walk(t, c, ids(600)[200:], 64, paced(work, false))
-			if got := len(w.all()) - before; got > 15 { // 7 and the search
+			readByWalkers(t, c, machineIDs(200), 10, workDurations(work, false))
+			before := len(w.requests())
+			readByWalkers(t, c, machineIDs(600)[200:], 64, workDurations(work, false))
+			if got := len(w.requests()) - before; got > 15 { // 7 and the search
 				t.Errorf("work of %v: %d calls for 400 machines, want at most 15", work, got)
 			}
 		})
 	}
 }
 
-// paced returns how long each piece of work takes.
-func paced(work time.Duration, uneven bool) func() time.Duration {
+// workDurations returns how long each piece of work takes.
+func workDurations(work time.Duration, uneven bool) func() time.Duration {
 	random := rand.New(rand.NewPCG(1, 2))
 	return func() time.Duration {
 		switch {
@@ -150,9 +150,9 @@ func paced(work time.Duration, uneven bool) func() time.Duration {
 	}
 }
 
-// walk reads all machines, so many at once, with work before each read that
+// readByWalkers reads all machines, so many at once, with work before each read that
 // only one does at a time.
-func walk(t *testing.T, c *Client, ids []string, parallelism int, work func() time.Duration) {
+func readByWalkers(t *testing.T, c *Client, ids []string, parallelism int, work func() time.Duration) {
 	next := make(chan string)
 	processor := make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -180,8 +180,8 @@ func walk(t *testing.T, c *Client, ids []string, parallelism int, work func() ti
 func TestReadsAfterAWriteWaitLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := testClient(t, newWorld(ids(64)...))
-		readAll(t, c, ids(64))
+		c := testClient(t, newFakeMAAS(machineIDs(64)...))
+		readAll(t, c, machineIDs(64))
 		if err := c.Machines.Deploy(t.Context(), "m001", engine.Deployment{}); err != nil {
 			t.Fatal(err)
 		}
@@ -212,19 +212,19 @@ func TestReadsGather(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(ids(readers)...)
+				w := newFakeMAAS(machineIDs(readers)...)
 				c := testClient(t, w, func(config *Config) { config.Gather = tc.gather })
-				readAll(t, c, ids(readers))
+				readAll(t, c, machineIDs(readers))
 				if err := c.Machines.Deploy(t.Context(), "m001", engine.Deployment{}); err != nil {
 					t.Fatal(err)
 				}
-				before, wg := len(w.all()), sync.WaitGroup{}
-				for _, id := range ids(readers) {
+				before, wg := len(w.requests()), sync.WaitGroup{}
+				for _, id := range machineIDs(readers) {
 					wg.Go(func() { readAll(t, c, []string{id}) })
 					time.Sleep(apart)
 				}
 				wg.Wait()
-				if got := len(w.all()) - before; got != tc.calls {
+				if got := len(w.requests()) - before; got != tc.calls {
 					t.Errorf("%s: %d calls, want %d", tc.reason, got, tc.calls)
 				}
 			})
@@ -235,8 +235,8 @@ func TestReadsGather(t *testing.T) {
 func TestReadsOfNamesCoalesce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a", "b", "c")
-		w.set("c", "hostname", "vm-b") // MAAS allows it in different domains
+		w := newFakeMAAS("a", "b", "c")
+		w.setField("c", "hostname", "vm-b") // MAAS allows it in different domains
 		c := testClient(t, w)
 		want := map[string]int{"vm-a": 1, "vm-b": 2, "none": 0}
 		var wg sync.WaitGroup
@@ -257,8 +257,8 @@ func TestReadsOfNamesCoalesce(t *testing.T) {
 func TestAbsentMachine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := testClient(t, newWorld())
-		if _, err := c.Machines.Machine(t.Context(), "abc123"); kinds(err) != "ErrNotFound" || engine.IsTerminal(err) {
+		c := testClient(t, newFakeMAAS())
+		if _, err := c.Machines.Machine(t.Context(), "abc123"); errorKinds(err) != "ErrNotFound" || engine.IsTerminal(err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -268,17 +268,17 @@ func TestAbsentMachine(t *testing.T) {
 // without machines.
 func TestListing404IsNoAbsence(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, always(404, "text/plain", "404 page not found"))
-	if _, err := c.Machines.Machine(t.Context(), "abc123"); kinds(err) != "ErrUnavailable" {
-		t.Errorf("got %v (%s)", err, kinds(err))
+	c := testClient(t, newConstantFake(404, "text/plain", "404 page not found"))
+	if _, err := c.Machines.Machine(t.Context(), "abc123"); errorKinds(err) != "ErrUnavailable" {
+		t.Errorf("got %v (%s)", err, errorKinds(err))
 	}
 }
 
 func TestReadersWhoLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a", "b")
-		w.slow(10 * time.Second)
+		w := newFakeMAAS("a", "b")
+		w.setLatency(10 * time.Second)
 		c := testClient(t, w)
 		first, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -296,7 +296,7 @@ func TestReadersWhoLeave(t *testing.T) {
 		time.Sleep(time.Second)
 		leave()
 		wg.Wait()
-		if n := len(w.all()); n != 1 {
+		if n := len(w.requests()); n != 1 {
 			t.Errorf("%d calls, want 1", n)
 		}
 	})
@@ -305,8 +305,8 @@ func TestReadersWhoLeave(t *testing.T) {
 func TestWhenAllLeaveTheCallEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
-		w.slow(time.Hour)
+		w := newFakeMAAS("a")
+		w.setLatency(time.Hour)
 		c := testClient(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -316,7 +316,7 @@ func TestWhenAllLeaveTheCallEnds(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
-		w.slow(0)
+		w.setLatency(0)
 		if _, err := c.Machines.Machine(t.Context(), "a"); err != nil {
 			t.Errorf("the next read got %v", err)
 		}
@@ -326,7 +326,7 @@ func TestWhenAllLeaveTheCallEnds(t *testing.T) {
 func TestWhoLeavesWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
+		w := newFakeMAAS("a")
 		c := testClient(t, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -344,9 +344,9 @@ func TestWhoLeavesWithinTheWindow(t *testing.T) {
 func TestReadAfterWriteIsNotOlder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
-		w.set("a", "status", 4)
-		w.slow(10 * time.Second)
+		w := newFakeMAAS("a")
+		w.setField("a", "status", 4)
+		w.setLatency(10 * time.Second)
 		c := testClient(t, w)
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -355,7 +355,7 @@ func TestReadAfterWriteIsNotOlder(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		w.slow(0)
+		w.setLatency(0)
 		if err := c.Machines.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
 			t.Fatal(err)
 		}
@@ -369,11 +369,11 @@ func TestReadAfterWriteIsNotOlder(t *testing.T) {
 func TestFailureReachesAllReaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := testClient(t, always(500, "text/plain", "broken"))
+		c := testClient(t, newConstantFake(500, "text/plain", "broken"))
 		var wg sync.WaitGroup
-		for _, id := range ids(5) {
+		for _, id := range machineIDs(5) {
 			wg.Go(func() {
-				if _, err := c.Machines.Machine(t.Context(), id); kinds(err) != "ErrUnavailable" {
+				if _, err := c.Machines.Machine(t.Context(), id); errorKinds(err) != "ErrUnavailable" {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -79,31 +79,31 @@ func TestStorage(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := storage(tc.disks, tc.marker); got != tc.want {
+			if got := storageConstraints(tc.disks, tc.marker); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// composeWorld has everything that a composition may name.
-func composeWorld() map[string]func() *http.Response {
+// composeReplies has everything that a composition may name.
+func composeReplies() map[string]func() *http.Response {
 	return map[string]func() *http.Response{
-		"GET zones/":         value([]named{{1, "default"}, {6, "az1"}}),
-		"GET resourcepools/": value([]named{{0, "default"}, {3, "gold"}}),
-		"GET domains/":       value([]named{{0, "maas"}}),
-		"GET subnets/": value([]wireSubnet{
+		"GET zones/":         jsonReply([]wireNamed{{1, "default"}, {6, "az1"}}),
+		"GET resourcepools/": jsonReply([]wireNamed{{0, "default"}, {3, "gold"}}),
+		"GET domains/":       jsonReply([]wireNamed{{0, "maas"}}),
+		"GET subnets/": jsonReply([]wireSubnet{
 			{ID: 1, Name: "lan", CIDR: "10.77.0.0/24"}, {ID: 2, Name: "twin", CIDR: "10.78.0.0/24"},
 			{ID: 3, Name: "twin", CIDR: "10.79.0.0/24"}, {ID: 4, Name: "10.77.0.0/24", CIDR: "10.80.0.0/24"},
 		}),
-		"POST vm-hosts/8/?op=compose": value(map[string]string{"system_id": "abc123"}),
+		"POST vm-hosts/8/?op=compose": jsonReply(map[string]string{"system_id": "abc123"}),
 	}
 }
 
 func TestComposeResolvesNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := byRoute(composeWorld())
+		f := newRouteFake(composeReplies())
 		c := testClient(t, f)
 		id, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{
 			Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "az1", Pool: "default", Domain: "maas",
@@ -112,7 +112,7 @@ func TestComposeResolvesNames(t *testing.T) {
 		if err != nil || id != "abc123" {
 			t.Fatalf("got %q, %v", id, err)
 		}
-		got := f.all()
+		got := f.requests()
 		form := got[len(got)-1].Form
 		want := map[string]string{"zone": "6", "pool": "0", "domain": "0", "interfaces": "eth0:subnet=1;eth1:subnet=1;eth2:subnet=3"}
 		for name, value := range want {
@@ -140,13 +140,13 @@ func TestUnknownNamesAreNotComposed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := byRoute(composeWorld())
+				f := newRouteFake(composeReplies())
 				tc.comp.Hostname = "web1"
 				_, err := testClient(t, f).Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, tc.comp)
 				if !errors.Is(err, engine.ErrNotFound) || !engine.IsTerminal(err) {
 					t.Fatalf("%s: got %#v", tc.reason, err)
 				}
-				for _, s := range f.all() {
+				for _, s := range f.requests() {
 					if s.Method == http.MethodPost {
 						t.Errorf("%s: it composed", tc.reason)
 					}
@@ -160,12 +160,12 @@ func TestUnknownNamesAreNotComposed(t *testing.T) {
 func TestANewZoneIsFound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := composeWorld()
-		c := testClient(t, byRoute(table))
+		table := composeReplies()
+		c := testClient(t, newRouteFake(table))
 		if _, err := c.Names.Zones(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		table["GET zones/"] = value([]named{{1, "default"}, {9, "new"}})
+		table["GET zones/"] = jsonReply([]wireNamed{{1, "default"}, {9, "new"}})
 		time.Sleep(2 * time.Second)
 		comp := engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024, Zone: "new"}
 		if _, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, comp); err != nil {
@@ -177,11 +177,11 @@ func TestANewZoneIsFound(t *testing.T) {
 func TestComposeOutlivesMAAS(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return nil, pause(r, time.Hour) }}
+		f := &fakeTransport{answer: func(r *http.Request, _ sentRequest) (*http.Response, error) { return nil, pauseRequest(r, time.Hour) }}
 		c := testClient(t, f)
 		began := time.Now()
 		_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
-		if took := time.Since(began); took != 150*time.Second || kinds(err) != "ErrUnavailable ErrUnclear" {
+		if took := time.Since(began); took != 150*time.Second || errorKinds(err) != "ErrUnavailable ErrUnclear" {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})
@@ -196,7 +196,7 @@ func TestHosts(t *testing.T) {
 		"storage_pools":[{"id":"default","name":"default","type":"zfs","path":"/x","total":200,"used":50,"available":150,"default":true}]},
 		{"id":9,"name":"never-reached","type":"lxd","version":"","host":{"system_id":null,"__incomplete__":true},"storage_pools":[]},
 		{"id":10,"name":"kvm","type":"virsh"}]`
-	got, err := testClient(t, always(200, "application/json", hosts)).Hosts.Hosts(t.Context())
+	got, err := testClient(t, newConstantFake(200, "application/json", hosts)).Hosts.Hosts(t.Context())
 	want := []engine.VMHost{
 		{
 			ID: 8, Name: "lxd1", Version: "5.21.1", Zone: "az1", Pool: "default",
@@ -222,14 +222,14 @@ func TestHosts(t *testing.T) {
 func TestHostOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		list := []wireHost{hostOn(9, "hhh111"), hostOn(8, "hhh111")}
-		f := byRoute(map[string]func() *http.Response{"GET vm-hosts/": func() *http.Response { return value(list)() }})
+		list := []wireHost{newWireHost(9, "hhh111"), newWireHost(8, "hhh111")}
+		f := newRouteFake(map[string]func() *http.Response{"GET vm-hosts/": func() *http.Response { return jsonReply(list)() }})
 		c := testClient(t, f)
 		wanted := func(id int, key string, listings int) {
 			t.Helper()
 			host, err := c.Hosts.HostOf(t.Context(), engine.Machine{Hostname: "web1", HostID: id})
-			if err != nil || host.ID != id || host.HostKey != key || len(f.all()) != listings {
-				t.Errorf("VM host %d is %+v, %v, after %d listings; want %s after %d", id, host, err, len(f.all()), key, listings)
+			if err != nil || host.ID != id || host.HostKey != key || len(f.requests()) != listings {
+				t.Errorf("VM host %d is %+v, %v, after %d listings; want %s after %d", id, host, err, len(f.requests()), key, listings)
 			}
 		}
 		wanted(8, "hhh111", 1)
@@ -242,16 +242,16 @@ func TestHostOf(t *testing.T) {
 		if _, err := c.Hosts.HostOf(t.Context(), engine.Machine{HostID: 10}); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a host that is not listed says nothing of its VMs: %v", err)
 		}
-		list = append(list, hostOn(10, ""))
+		list = append(list, newWireHost(10, ""))
 		time.Sleep(2 * time.Second)
 		wanted(10, "/vm-host-10", 3)
-		list[2] = hostOn(10, "hhh222")
+		list[2] = newWireHost(10, "hhh222")
 		time.Sleep(2 * time.Second)
 		wanted(10, "hhh222", 4)
 	})
 }
 
-func hostOn(id int, machine string) wireHost {
+func newWireHost(id int, machine string) wireHost {
 	h := wireHost{ID: id, Name: fmt.Sprint("lxd", id), Type: "lxd"}
 	h.Machine.SystemID = machine
 	return h
@@ -261,18 +261,18 @@ func TestDecomposeOfNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		answer *fake
+		answer *fakeTransport
 		want   string
 	}{
-		"Absent":  {"It is gone, that was the wish.", always(404, "text/plain", "No Machine matches the given query."), ""},
-		"Proxy":   {"A proxy's 404 says nothing about the machine.", always(404, "text/html", "x"), "ErrUnavailable"},
-		"Deleted": {"204 is success.", always(204, "text/plain", ""), ""},
-		"Locked":  {"A lock is respected.", always(403, "text/plain", ""), "ErrForbidden"},
+		"Absent":  {"It is gone, that was the wish.", newConstantFake(404, "text/plain", "No Machine matches the given query."), ""},
+		"Proxy":   {"A proxy's 404 says nothing about the machine.", newConstantFake(404, "text/html", "x"), "ErrUnavailable"},
+		"Deleted": {"204 is success.", newConstantFake(204, "text/plain", ""), ""},
+		"Locked":  {"A lock is respected.", newConstantFake(403, "text/plain", ""), "ErrForbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := testClient(t, tc.answer).Hosts.Decompose(context.Background(), "abc123"); kinds(err) != tc.want || (err == nil) != (tc.want == "") {
+			if err := testClient(t, tc.answer).Hosts.Decompose(context.Background(), "abc123"); errorKinds(err) != tc.want || (err == nil) != (tc.want == "") {
 				t.Errorf("%s: got %v", tc.reason, err)
 			}
 		})
@@ -282,9 +282,9 @@ func TestDecomposeOfNothing(t *testing.T) {
 // TestComposeOfNoMachine: an answer that names no machine does not say that none was made.
 func TestComposeOfNoMachine(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, byRoute(map[string]func() *http.Response{
-		"GET zones/": value([]named{{ID: 1, Name: "az1"}}), "GET resourcepools/": value([]named{{ID: 1, Name: "default"}}),
-		"GET domains/": value([]named{{ID: 1, Name: "maas"}}), "POST vm-hosts/8/?op=compose": value(map[string]string{}),
+	c := testClient(t, newRouteFake(map[string]func() *http.Response{
+		"GET zones/": jsonReply([]wireNamed{{ID: 1, Name: "az1"}}), "GET resourcepools/": jsonReply([]wireNamed{{ID: 1, Name: "default"}}),
+		"GET domains/": jsonReply([]wireNamed{{ID: 1, Name: "maas"}}), "POST vm-hosts/8/?op=compose": jsonReply(map[string]string{}),
 	}))
 	_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web-1"})
 	if !errors.Is(err, engine.ErrUnclear) {

@@ -25,7 +25,7 @@ type Config struct {
 	Backoff   api.Backoff
 	Transport http.RoundTripper
 	Log       *slog.Logger
-	Called    func(api.Call)
+	OnCall    func(api.Call)
 	Now       func() time.Time
 	Rand      func() float64
 	// Interval is the time between two looks of the poller; zero means 5 s.
@@ -39,11 +39,11 @@ type Config struct {
 	Ledger engine.InventoryTags
 }
 
-// transport is what of it concerns the requests.
-func (c Config) transport() api.Config {
+// apiConfig is what of it concerns the requests.
+func (c Config) apiConfig() api.Config {
 	return api.Config{
 		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent, Timeout: c.Timeout, MaxConns: c.MaxConns,
-		Backoff: c.Backoff, Transport: c.Transport, Log: c.Log, Called: c.Called, Now: c.Now, Rand: c.Rand,
+		Backoff: c.Backoff, Transport: c.Transport, Log: c.Log, OnCall: c.OnCall, Now: c.Now, Rand: c.Rand,
 	}
 }
 

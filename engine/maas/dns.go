@@ -50,43 +50,43 @@ func (c *DNS) PublishDNS(ctx context.Context, name engine.DNSName, want engine.D
 	want.Addresses = sortedAddresses(want.Addresses)
 	changed := false
 	for try := 1; ; try++ {
-		wrote, err := c.publish(ctx, name, want)
+		wrote, err := c.publishOnce(ctx, name, want)
 		changed = changed || wrote
 		switch {
 		case err == nil:
 			return changed, nil
-		case try == maxDNSTries || !outdated(err) || ctx.Err() != nil:
-			return changed, fmt.Errorf("cannot publish %s in the DNS of MAAS: %w", name, dnsRefusal(err))
+		case try == maxDNSTries || !isOutdatedWrite(err) || ctx.Err() != nil:
+			return changed, fmt.Errorf("cannot publish %s in the DNS of MAAS: %w", name, dnsRefusalError(err))
 		}
 	}
 }
 
-// outdated reports whether a write failed in a way that another look at the
+// isOutdatedWrite reports whether a write failed in a way that another look at the
 // name may mend: what MAAS says of no field may be that the name is taken.
-func outdated(err error) bool {
+func isOutdatedWrite(err error) bool {
 	e, ok := api.AsError(err)
 	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[api.AllFields]) > 0)
 }
 
-// publish takes one look, unless we wrote the name just now, and makes the
+// publishOnce takes one look, unless we wrote the name just now, and makes the
 // difference good.
-func (c *DNS) publish(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
-	if have, ok := c.written.take(name); ok && have.differs(want) && len(reservedOf(without(have.Addresses, want.Addresses))) == 0 {
-		return true, c.point(ctx, name, have.ID, want)
+func (c *DNS) publishOnce(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
+	if have, ok := c.written.takeWritten(name); ok && have.needsUpdate(want) && len(reservedAddresses(unwantedAddresses(have.Addresses, want.Addresses))) == 0 {
+		return true, c.updateRecord(ctx, name, have.ID, want)
 	}
 	have, err := c.dnsResource(ctx, name)
-	if errors.Is(err, engine.ErrNotFound) && !isSpec(err) {
-		r := api.Post("", "dnsresources/").Put("name", name.Label).Put("domain", name.Domain)
-		return true, c.writeDNS(ctx, name, pointTo(r, want))
+	if errors.Is(err, engine.ErrNotFound) && !isSpecError(err) {
+		r := api.NewPost("", "dnsresources/").Put("name", name.Label).Put("domain", name.Domain)
+		return true, c.writeDNS(ctx, name, putRecord(r, want))
 	}
 	if err != nil {
 		return false, err
 	}
-	surplus := without(have.Addresses, want.Addresses)
-	if len(surplus) == 0 && have.same(want) {
+	surplus := unwantedAddresses(have.Addresses, want.Addresses)
+	if len(surplus) == 0 && have.pointsExactlyTo(want) {
 		return false, nil
 	}
-	dropped, err := c.releasable(ctx, have, surplus)
+	dropped, err := c.releasableAddresses(ctx, have, surplus)
 	if err != nil {
 		return false, err
 	}
@@ -94,14 +94,14 @@ func (c *DNS) publish(ctx context.Context, name engine.DNSName, want engine.DNSR
 	// therefore stays until then: cut off in between, a repetition goes on.
 	both := want
 	both.Addresses = sortedAddresses(append(slices.Clone(want.Addresses), dropped...))
-	if !have.same(both) {
-		if err := c.point(ctx, name, have.ID, both); err != nil {
+	if !have.pointsExactlyTo(both) {
+		if err := c.updateRecord(ctx, name, have.ID, both); err != nil {
 			return true, err
 		}
 	}
-	kept, err := c.release(ctx, dropped)
+	kept, err := c.releaseAddresses(ctx, dropped)
 	if err == nil && len(kept) > 0 {
-		err = c.point(ctx, name, have.ID, want)
+		err = c.updateRecord(ctx, name, have.ID, want)
 	}
 	return true, err
 }
@@ -117,29 +117,29 @@ func (c *DNS) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	case errors.Is(err, engine.ErrNotFound):
 		return nil
 	case err == nil:
-		c.written.take(name)
+		c.written.takeWritten(name)
 		err = c.removeDNS(ctx, name, have)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot remove %s from the DNS of MAAS: %w", name, dnsRefusal(err))
+		return fmt.Errorf("cannot remove %s from the DNS of MAAS: %w", name, dnsRefusalError(err))
 	}
 	return nil
 }
 
 func (c *DNS) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) error {
-	dropped, err := c.releasable(ctx, have, have.Addresses)
+	dropped, err := c.releasableAddresses(ctx, have, have.Addresses)
 	if err != nil {
 		return err
 	}
 	if len(have.Records) > 0 {
 		// The name has to outlive its addresses, so they go first.
-		if err := c.point(ctx, name, have.ID, engine.DNSRecord{}); err != nil {
+		if err := c.updateRecord(ctx, name, have.ID, engine.DNSRecord{}); err != nil {
 			return err
 		}
-		_, err := c.release(ctx, dropped)
+		_, err := c.releaseAddresses(ctx, dropped)
 		return err
 	}
-	if _, err := c.release(ctx, dropped); err != nil {
+	if _, err := c.releaseAddresses(ctx, dropped); err != nil {
 		return err
 	}
 	err = c.api.Call(ctx, api.NewRequest(http.MethodDelete, dnsRoute, strconv.Itoa(have.ID)), nil)
@@ -149,15 +149,15 @@ func (c *DNS) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) 
 	return err
 }
 
-// point writes what a name points to.
-func (c *DNS) point(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
-	return c.writeDNS(ctx, name, pointTo(api.NewRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)), to))
+// updateRecord writes what a name points to.
+func (c *DNS) updateRecord(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
+	return c.writeDNS(ctx, name, putRecord(api.NewRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)), to))
 }
 
-// pointTo gives the addresses as MAAS takes them: separated by spaces; a comma is
+// putRecord gives the addresses as MAAS takes them: separated by spaces; a comma is
 // an internal error, and of a repeated field only the last one counts. Both
 // fields are always sent: an empty one clears.
-func pointTo(r *api.Request, to engine.DNSRecord) *api.Request {
+func putRecord(r *api.Request, to engine.DNSRecord) *api.Request {
 	texts := make([]string, len(to.Addresses))
 	for n, ip := range to.Addresses {
 		texts[n] = ip.String()
@@ -169,19 +169,19 @@ func pointTo(r *api.Request, to engine.DNSRecord) *api.Request {
 	return r.Put("ip_addresses", strings.Join(texts, " ")).Put("address_ttl", ttl)
 }
 
-// releasable are those of the addresses that MAAS would keep as reserved for
+// releasableAddresses are those of the addresses that MAAS would keep as reserved for
 // nobody: no machine has them, and no other name points to them, which would
 // lose them, too.
-func (c *DNS) releasable(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
-	found := reservedOf(surplus)
+func (c *DNS) releasableAddresses(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
+	found := reservedAddresses(surplus)
 	if len(found) == 0 {
 		return nil, nil
 	}
 	var all api.Elements[wireDNS]
-	if err := c.api.List(ctx, api.Get("dnsresources/"), &all); err != nil {
+	if err := c.api.List(ctx, api.NewGet("dnsresources/"), &all); err != nil {
 		return nil, err
 	}
-	if len(all.Odd) > 0 { // they may point to any of them
+	if len(all.Unreadable) > 0 { // they may point to any of them
 		return nil, nil
 	}
 	for _, other := range all.List {
@@ -192,9 +192,9 @@ func (c *DNS) releasable(ctx context.Context, have wireDNS, surplus []wireAddres
 	return found, nil
 }
 
-// reservedOf are those of the addresses that are reserved, and that no machine has: the
+// reservedAddresses are those of the addresses that are reserved, and that no machine has: the
 // name may have brought them.
-func reservedOf(addresses []wireAddress) []netip.Addr {
+func reservedAddresses(addresses []wireAddress) []netip.Addr {
 	var found []netip.Addr
 	for _, a := range addresses {
 		if a.AllocType == allocUserReserved && len(a.Interfaces) == 0 {
@@ -204,12 +204,12 @@ func reservedOf(addresses []wireAddress) []netip.Addr {
 	return found
 }
 
-// release gives addresses back that a name brought, and returns those that MAAS
+// releaseAddresses gives addresses back that a name brought, and returns those that MAAS
 // keeps, because another user reserved them. The caller knows that they were
 // there.
-func (c *DNS) release(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
+func (c *DNS) releaseAddresses(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
 	for _, ip := range addresses {
-		err := c.api.List(ctx, api.Post("release", "ipaddresses/").Put("ip", ip.String()), nil)
+		err := c.api.List(ctx, api.NewPost("release", "ipaddresses/").Put("ip", ip.String()), nil)
 		switch {
 		case api.IsStatus(err, http.StatusBadRequest):
 			kept = append(kept, ip)

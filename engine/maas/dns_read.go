@@ -67,10 +67,10 @@ func (r wireDNS) record() engine.DNSRecord {
 	return engine.DNSRecord{Addresses: r.addresses(), TTLSeconds: r.TTLSeconds}
 }
 
-// same reports whether the name points to exactly that. MAAS lists addresses in
+// pointsExactlyTo reports whether the name points to exactly that. MAAS lists addresses in
 // no stable order. One that is null is of a machine which gave it back: the name
 // leads to that machine again once anybody deploys it.
-func (r wireDNS) same(want engine.DNSRecord) bool {
+func (r wireDNS) pointsExactlyTo(want engine.DNSRecord) bool {
 	given := func(a wireAddress) bool { return !a.IP.IsValid() }
 	return !slices.ContainsFunc(r.Addresses, given) && r.TTLSeconds == want.TTLSeconds && slices.Equal(r.addresses(), want.Addresses)
 }
@@ -80,8 +80,8 @@ func sortedAddresses(addresses []netip.Addr) []netip.Addr {
 	return slices.Compact(slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare))
 }
 
-// without are the addresses that are not wanted.
-func without(have []wireAddress, wanted []netip.Addr) []wireAddress {
+// unwantedAddresses are the addresses that are not wanted.
+func unwantedAddresses(have []wireAddress, wanted []netip.Addr) []wireAddress {
 	return slices.DeleteFunc(slices.Clone(have), func(a wireAddress) bool {
 		return !a.IP.IsValid() || slices.Contains(wanted, a.IP.Addr)
 	})
@@ -89,12 +89,12 @@ func without(have []wireAddress, wanted []netip.Addr) []wireAddress {
 
 // dnsResource reads a name, ErrNotFound if there is none.
 func (c *DNS) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
-	r := api.Get("dnsresources/")
+	r := api.NewGet("dnsresources/")
 	r.Query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
 	var found api.Elements[wireDNS]
 	err := c.api.Call(ctx, r, &found)
 	if api.IsStatus(err, http.StatusNotFound) {
-		return wireDNS{}, c.noDomain(ctx, r, name.Domain)
+		return wireDNS{}, c.noDomainError(ctx, r, name.Domain)
 	}
 	if err != nil {
 		return wireDNS{}, err
@@ -103,17 +103,17 @@ func (c *DNS) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, er
 	switch {
 	case i < 0:
 		return wireDNS{}, fmt.Errorf("MAAS has no name %s: %w", name, engine.ErrNotFound)
-	case found.Odd[i] != nil:
-		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.Odd[i])
+	case found.Unreadable[i] != nil:
+		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.Unreadable[i])
 	}
 	return found.List[i], nil
 }
 
-// noDomain says why a list of names is 404: MAAS has no such domain, or this is
+// noDomainError says why a list of names is 404: MAAS has no such domain, or this is
 // no MAAS.
-func (c *DNS) noDomain(ctx context.Context, r *api.Request, domain string) error {
+func (c *DNS) noDomainError(ctx context.Context, r *api.Request, domain string) error {
 	known, err := c.names.domains.Reread(ctx)
-	names, err := onlyNames(known, err)
+	names, err := sortedNames(known, err)
 	switch {
 	case err != nil:
 		return err
@@ -121,12 +121,12 @@ func (c *DNS) noDomain(ctx context.Context, r *api.Request, domain string) error
 		return c.api.ForeignAnswerError(r, http.StatusNotFound)
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of("dns", "domain"), Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
+		Field: fieldpath.New("dns", "domain"), Message: fmt.Sprintf("MAAS has no domain %q", domain), Err: engine.ErrNotFound,
 		Hint: "Make it in MAAS first, or choose one of: " + strings.Join(names, ", ") + ".",
 	}
 }
 
-func isSpec(err error) bool {
+func isSpecError(err error) bool {
 	_, is := errors.AsType[*engine.SpecError](err)
 	return is
 }
@@ -137,16 +137,16 @@ var dnsFields = map[string]string{
 	"name": "name", "domain": "domain", "ip_addresses": "addresses", "address_ttl": "ttl", api.AllFields: "name",
 }
 
-// dnsRefusal turns what MAAS says of a parameter into an error of the part that
+// dnsRefusalError turns what MAAS says of a parameter into an error of the part that
 // it came from. Other errors pass unchanged.
-func dnsRefusal(err error) error {
+func dnsRefusalError(err error) error {
 	e, ok := api.AsError(err)
 	if !ok || e.Kind != engine.ErrInvalid {
 		return err
 	}
 	for _, parameter := range slices.Sorted(maps.Keys(e.FieldMessages)) {
 		if field, ok := dnsFields[parameter]; ok {
-			return &engine.SpecError{Field: fieldpath.Of("dns", field), Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
+			return &engine.SpecError{Field: fieldpath.New("dns", field), Message: "MAAS says: " + strings.Join(e.FieldMessages[parameter], " "), Err: engine.ErrInvalid}
 		}
 	}
 	return err

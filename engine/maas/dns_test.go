@@ -28,11 +28,11 @@ func TestPublish(t *testing.T) {
 		calls   int
 	}
 	record := func(ttl int, texts ...string) engine.DNSRecord {
-		return engine.DNSRecord{Addresses: addresses(texts...), TTLSeconds: ttl}
+		return engine.DNSRecord{Addresses: parseAddresses(texts...), TTLSeconds: ttl}
 	}
 	cases := map[string]struct {
 		reason   string
-		before   func(*testing.T, served)
+		before   func(*testing.T, servedMAAS)
 		publish  []publication
 		reserved []string // afterwards
 	}{
@@ -86,7 +86,7 @@ func TestPublish(t *testing.T) {
 		},
 		"OfAMachine": {
 			reason: "An address that a machine has is dropped, and stays the machine's.",
-			before: func(t *testing.T, w served) { w.link(t, "10.77.0.30") },
+			before: func(t *testing.T, w servedMAAS) { w.linkAddress(t, "10.77.0.30") },
 			publish: []publication{
 				{record(0, "10.77.0.30", "10.77.0.20"), true, 2},
 				{record(0, "10.77.0.20"), true, 1},
@@ -95,8 +95,8 @@ func TestPublish(t *testing.T) {
 		},
 		"OfAnotherName": {
 			reason: "An address that another name points to is dropped without being released: the other name would lose it.",
-			before: func(t *testing.T, w served) {
-				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
+			before: func(t *testing.T, w servedMAAS) {
+				w.callAsOperator(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
 			},
 			publish: []publication{
 				{record(0, "10.77.0.20", "10.77.0.21"), true, 2},
@@ -106,9 +106,9 @@ func TestPublish(t *testing.T) {
 		},
 		"OfAnotherUser": {
 			reason: "An address that another user reserved is dropped, and stays his.",
-			before: func(t *testing.T, w served) {
-				other := served{Client: clientOf(t, w.sim, w.sim.UserAPIKey()), sim: w.sim}
-				other.operate(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.21"}})
+			before: func(t *testing.T, w servedMAAS) {
+				other := servedMAAS{Client: clientOf(t, w.sim, w.sim.UserAPIKey()), sim: w.sim}
+				other.callAsOperator(t, http.MethodPost, "ipaddresses/?op=reserve", url.Values{"ip": {"10.77.0.21"}})
 			},
 			publish: []publication{
 				{record(0, "10.77.0.20", "10.77.0.21"), true, 2},
@@ -125,7 +125,7 @@ func TestPublish(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, names())
+			w := serveMAAS(t, dnsModel())
 			if tc.before != nil {
 				tc.before(t, w)
 			}
@@ -144,7 +144,7 @@ func TestPublish(t *testing.T) {
 					t.Errorf("%s\npublication %d, error %v (-want +got):\n%s", tc.reason, n, err, diff)
 				}
 			}
-			if diff := cmp.Diff(tc.reserved, w.reserved(t)); diff != "" {
+			if diff := cmp.Diff(tc.reserved, w.reservedByUser(t)); diff != "" {
 				t.Errorf("%s\nwhat MAAS keeps (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -157,23 +157,23 @@ func TestRemoveDNS(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		addresses []string
-		before    func(*testing.T, served)
+		before    func(*testing.T, servedMAAS)
 		reserved  []string
 		remains   bool
 	}{
 		"Whole":      {reason: "The name and what it brought are gone.", addresses: []string{"10.77.0.20", "10.77.0.21"}},
-		"OfAMachine": {reason: "A machine's address stays the machine's.", addresses: []string{"10.77.0.30"}, before: func(t *testing.T, w served) { w.link(t, "10.77.0.30") }},
+		"OfAMachine": {reason: "A machine's address stays the machine's.", addresses: []string{"10.77.0.30"}, before: func(t *testing.T, w servedMAAS) { w.linkAddress(t, "10.77.0.30") }},
 		"Shared": {
 			reason: "What another name points to stays.", addresses: []string{"10.77.0.20", "10.77.0.21"},
-			before: func(t *testing.T, w served) {
-				w.operate(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
+			before: func(t *testing.T, w servedMAAS) {
+				w.callAsOperator(t, http.MethodPost, "dnsresources/", url.Values{"fqdn": {"other.maas"}, "ip_addresses": {"10.77.0.21"}})
 			},
 			reserved: []string{"10.77.0.21"},
 		},
 		"OtherData": {
 			reason: "A text that somebody put under the name stays, and so the name does, without addresses.", addresses: []string{"10.77.0.20"},
-			before: func(t *testing.T, w served) {
-				w.operate(t, http.MethodPost, "dnsresourcerecords/", url.Values{"fqdn": {apiName.String()}, "rrtype": {"TXT"}, "rrdata": {"hello"}})
+			before: func(t *testing.T, w servedMAAS) {
+				w.callAsOperator(t, http.MethodPost, "dnsresourcerecords/", url.Values{"fqdn": {apiName.String()}, "rrtype": {"TXT"}, "rrdata": {"hello"}})
 			},
 			remains: true,
 		},
@@ -181,11 +181,11 @@ func TestRemoveDNS(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, names())
+			w := serveMAAS(t, dnsModel())
 			if tc.before != nil {
 				tc.before(t, w)
 			}
-			if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses(tc.addresses...)}); err != nil {
+			if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: parseAddresses(tc.addresses...)}); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the second time it is gone
@@ -193,14 +193,14 @@ func TestRemoveDNS(t *testing.T) {
 					t.Fatalf("%s\ngot %v", tc.reason, err)
 				}
 			}
-			if diff := cmp.Diff(tc.reserved, w.reserved(t)); diff != "" {
+			if diff := cmp.Diff(tc.reserved, w.reservedByUser(t)); diff != "" {
 				t.Errorf("%s\nwhat MAAS keeps (-want +got):\n%s", tc.reason, diff)
 			}
 			have, err := w.DNS.DNSRecord(t.Context(), apiName)
 			if errors.Is(err, engine.ErrNotFound) == tc.remains || len(have.Addresses) > 0 {
 				t.Errorf("%s\ngot %v, %v", tc.reason, have, err)
 			}
-			if all := w.operate(t, http.MethodGet, "dnsresourcerecords/", nil).([]any); (len(all) > 0) != tc.remains {
+			if all := w.callAsOperator(t, http.MethodGet, "dnsresourcerecords/", nil).([]any); (len(all) > 0) != tc.remains {
 				t.Errorf("%s\ngot the other data %v", tc.reason, all)
 			}
 		})
@@ -211,9 +211,9 @@ func TestRemoveDNS(t *testing.T) {
 // and with the last one the name. To publish makes it anew.
 func TestPublishAfterItsMachineWent(t *testing.T) {
 	t.Parallel()
-	w := serve(t, names())
-	systemID := w.link(t, "10.77.0.30")
-	if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses("10.77.0.30")}); err != nil {
+	w := serveMAAS(t, dnsModel())
+	systemID := w.linkAddress(t, "10.77.0.30")
+	if _, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: parseAddresses("10.77.0.30")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.sim.DeleteMachine(systemID); err != nil {
@@ -222,7 +222,7 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 	if _, err := w.DNS.DNSRecord(t.Context(), apiName); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatalf("got %v, want that the name is gone", err)
 	}
-	if changed, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: addresses("10.77.0.31")}); err != nil || !changed {
+	if changed, err := w.DNS.PublishDNS(t.Context(), apiName, engine.DNSRecord{Addresses: parseAddresses("10.77.0.31")}); err != nil || !changed {
 		t.Errorf("got %v, %v", changed, err)
 	}
 }
@@ -231,7 +231,7 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 // address back, and fills it again for whoever deploys the machine next.
 func TestPublishAfterARelease(t *testing.T) {
 	t.Parallel()
-	w := serve(t, names())
+	w := serveMAAS(t, dnsModel())
 	found, err := w.Machines.MachinesNamed(t.Context(), "m1")
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got %v, %v", found, err)
@@ -249,7 +249,7 @@ func TestPublishAfterARelease(t *testing.T) {
 		}
 		return m.IPAddresses[0]
 	}
-	want := engine.DNSRecord{Addresses: addresses("10.77.0.21", deploy())}
+	want := engine.DNSRecord{Addresses: parseAddresses("10.77.0.21", deploy())}
 	if _, err := w.DNS.PublishDNS(t.Context(), apiName, want); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestPublishAfterARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sim.Settle()
-	want.Addresses = addresses("10.77.0.21")
+	want.Addresses = parseAddresses("10.77.0.21")
 	later := clientOf(t, w.sim, w.sim.APIKey()) // which does not know what was written
 	if changed, err := later.DNS.PublishDNS(t.Context(), apiName, want); err != nil || !changed {
 		t.Errorf("got %v, %v, want the link to go", changed, err)
@@ -272,10 +272,10 @@ func TestPublishAfterARelease(t *testing.T) {
 // before and after its effect, and repeats it.
 func TestPublishIsRepeatable(t *testing.T) {
 	t.Parallel()
-	before, after := engine.DNSRecord{Addresses: addresses("10.77.0.20", "10.77.0.21")}, engine.DNSRecord{Addresses: addresses("10.77.0.22"), TTLSeconds: 30}
-	for _, when := range []string{sim.Before, sim.After} {
+	before, after := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20", "10.77.0.21")}, engine.DNSRecord{Addresses: parseAddresses("10.77.0.22"), TTLSeconds: 30}
+	for _, when := range []string{sim.FaultBeforeEffect, sim.FaultAfterEffect} {
 		for nth := 1; nth <= 12; nth++ {
-			w := serve(t, names())
+			w := serveMAAS(t, dnsModel())
 			w.sim.AddFault(sim.Fault{Nth: nth, When: when, Kind: sim.FaultReset})
 			repeat := func(what string, do func() error) {
 				for range 3 {
@@ -292,7 +292,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 					t.Errorf("call %d broken %s its effect: %v (-want +got):\n%s", nth, when, err, diff)
 				}
 			}
-			if diff := cmp.Diff([]string{"10.77.0.22"}, w.reserved(t)); diff != "" {
+			if diff := cmp.Diff([]string{"10.77.0.22"}, w.reservedByUser(t)); diff != "" {
 				t.Errorf("call %d broken %s its effect: what MAAS keeps (-want +got):\n%s", nth, when, diff)
 			}
 			for _, call := range w.sim.Journal().Calls {
@@ -301,7 +301,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 				}
 			}
 			repeat("remove", func() error { return w.DNS.RemoveDNS(t.Context(), apiName) })
-			if left := w.reserved(t); len(left) > 0 {
+			if left := w.reservedByUser(t); len(left) > 0 {
 				t.Errorf("call %d broken %s its effect: MAAS keeps %v", nth, when, left)
 			}
 		}
@@ -311,7 +311,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 // TestPublishIsRefused wants each refusal to name what is wrong.
 func TestPublishIsRefused(t *testing.T) {
 	t.Parallel()
-	one := engine.DNSRecord{Addresses: addresses("10.77.0.20")}
+	one := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20")}
 	cases := map[string]struct {
 		reason string
 		name   engine.DNSName
@@ -322,7 +322,7 @@ func TestPublishIsRefused(t *testing.T) {
 		calls  int // writes that reach MAAS
 	}{
 		"Empty":   {reason: "A name is never emptied by the way.", name: apiName, field: "addresses", is: engine.ErrInvalid},
-		"Zoned":   {reason: "MAAS answers 500 to what it cannot read.", name: apiName, want: engine.DNSRecord{Addresses: addresses("fe80::1%eth0")}, field: "addresses", is: engine.ErrInvalid},
+		"Zoned":   {reason: "MAAS answers 500 to what it cannot read.", name: apiName, want: engine.DNSRecord{Addresses: parseAddresses("fe80::1%eth0")}, field: "addresses", is: engine.ErrInvalid},
 		"Dotted":  {reason: "A label has no dot.", name: engine.DNSName{Label: "api.c1", Domain: "maas"}, want: one, field: "name", is: engine.ErrInvalid},
 		"LongTTL": {reason: "A slip of the pen.", name: apiName, want: engine.DNSRecord{Addresses: one.Addresses, TTLSeconds: 1 << 30}, field: "ttl", is: engine.ErrInvalid},
 		"Domain":  {reason: "MAAS does not have it.", name: engine.DNSName{Label: "api", Domain: "nosuch.test"}, want: one, field: "domain", is: engine.ErrNotFound},
@@ -334,7 +334,7 @@ func TestPublishIsRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, names())
+			w := serveMAAS(t, dnsModel())
 			if tc.key != nil {
 				w.Client = clientOf(t, w.sim, tc.key(w.sim))
 			}
@@ -359,18 +359,18 @@ func TestPublishIsRefused(t *testing.T) {
 // TestPublishRaces: the name appears, or vanishes, between look and write.
 func TestPublishRaces(t *testing.T) {
 	t.Parallel()
-	one := engine.DNSRecord{Addresses: addresses("10.77.0.20")}
-	taken := status(http.StatusBadRequest, "application/json", `{"__all__": ["Labels must be unique within their zone."]}`)
+	one := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20")}
+	taken := statusReply(http.StatusBadRequest, "application/json", `{"__all__": ["Labels must be unique within their zone."]}`)
 	resource := map[string]any{"id": 7, "fqdn": "api-c1.example.test", "address_ttl": nil, "ip_addresses": []any{}, "resource_records": []any{}}
 	cases := map[string]struct {
 		reason string
-		answer func(n int, s sent) *http.Response // n counts the looks
+		answer func(n int, s sentRequest) *http.Response // n counts the looks
 		routes []string
 		err    error
 	}{
 		"Appears": {
 			reason: "Another process makes the name after our look: it is pointed to our addresses.",
-			answer: func(n int, s sent) *http.Response {
+			answer: func(n int, s sentRequest) *http.Response {
 				switch {
 				case s.Method == http.MethodGet && n == 1:
 					return replyJSON([]any{})
@@ -385,7 +385,7 @@ func TestPublishRaces(t *testing.T) {
 		},
 		"Vanishes": {
 			reason: "MAAS removes the name with its last machine after our look: it is made anew.",
-			answer: func(n int, s sent) *http.Response {
+			answer: func(n int, s sentRequest) *http.Response {
 				switch {
 				case s.Method == http.MethodGet && n == 1:
 					return replyJSON([]any{resource})
@@ -400,7 +400,7 @@ func TestPublishRaces(t *testing.T) {
 		},
 		"Refused": {
 			reason: "MAAS refuses the name for good, in the words of the form as a whole: no endless loop.",
-			answer: func(n int, s sent) *http.Response {
+			answer: func(n int, s sentRequest) *http.Response {
 				if s.Method == http.MethodGet {
 					return replyJSON([]any{})
 				}
@@ -413,7 +413,7 @@ func TestPublishRaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			looks := 0
-			f := &fake{answer: func(_ *http.Request, s sent) (*http.Response, error) {
+			f := &fakeTransport{answer: func(_ *http.Request, s sentRequest) (*http.Response, error) {
 				if s.Method == http.MethodGet {
 					looks++
 				}
@@ -424,7 +424,7 @@ func TestPublishRaces(t *testing.T) {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, err, tc.err)
 			}
 			var methods []string
-			for _, s := range f.all() {
+			for _, s := range f.requests() {
 				methods = append(methods, s.Method)
 			}
 			if diff := cmp.Diff(tc.routes, methods); diff != "" {

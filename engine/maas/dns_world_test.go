@@ -13,16 +13,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// served is a client of a simulated MAAS that listens.
-type served struct {
+// servedMAAS is a client of a simulated MAAS that listens.
+type servedMAAS struct {
 	*Client
 	sim *sim.Server
 }
 
-func serve(t *testing.T, m sim.Model) served {
+func serveMAAS(t *testing.T, m sim.Model) servedMAAS {
 	t.Helper()
-	s := sim.Start(t, m)
-	return served{Client: clientOf(t, s, s.APIKey()), sim: s}
+	s := sim.StartServer(t, m)
+	return servedMAAS{Client: clientOf(t, s, s.APIKey()), sim: s}
 }
 
 func clientOf(t *testing.T, s *sim.Server, key string) *Client {
@@ -38,8 +38,8 @@ func clientOf(t *testing.T, s *sim.Server, key string) *Client {
 	return c
 }
 
-// names is a MAAS with two domains, a machine and a subnet.
-func names() sim.Model {
+// dnsModel is a MAAS with two domains, a machine and a subnet.
+func dnsModel() sim.Model {
 	return sim.Model{
 		Domains: []string{"example.test"},
 		Subnets: []sim.SubnetModel{{
@@ -50,8 +50,8 @@ func names() sim.Model {
 	}
 }
 
-// operate calls the simulator as an operator does, and wants it to succeed.
-func (w served) operate(t *testing.T, method, path string, form url.Values) any {
+// callAsOperator calls the simulator as an operator does, and wants it to succeed.
+func (w servedMAAS) callAsOperator(t *testing.T, method, path string, form url.Values) any {
 	t.Helper()
 	where, err := url.Parse(path)
 	if err != nil {
@@ -66,11 +66,11 @@ func (w served) operate(t *testing.T, method, path string, form url.Values) any 
 	return value
 }
 
-// reserved lists the addresses that MAAS keeps as reserved by a user.
-func (w served) reserved(t *testing.T) []string {
+// reservedByUser lists the addresses that MAAS keeps as reserved by a user.
+func (w servedMAAS) reservedByUser(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, a := range w.operate(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
+	for _, a := range w.callAsOperator(t, http.MethodGet, "ipaddresses/?all=true", nil).([]any) {
 		if a := a.(map[string]any); a["alloc_type_name"] == "User reserved" {
 			found = append(found, a["ip"].(string))
 		}
@@ -79,8 +79,8 @@ func (w served) reserved(t *testing.T) []string {
 	return found
 }
 
-// link gives the machine m1 a fixed address, and returns its system id.
-func (w served) link(t *testing.T, ip string) string {
+// linkAddress gives the machine m1 a fixed address, and returns its system id.
+func (w servedMAAS) linkAddress(t *testing.T, ip string) string {
 	t.Helper()
 	found, err := w.Machines.MachinesNamed(t.Context(), "m1")
 	if err != nil || len(found) != 1 {
@@ -90,13 +90,13 @@ func (w served) link(t *testing.T, ip string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Machines.Link(t.Context(), found[0].SystemID, found[0].Interfaces[0].ID, subnets[0], ip); err != nil {
+	if err := w.Machines.SetInterfaceAddress(t.Context(), found[0].SystemID, found[0].Interfaces[0].ID, subnets[0], ip); err != nil {
 		t.Fatal(err)
 	}
 	return found[0].SystemID
 }
 
-func addresses(texts ...string) []netip.Addr {
+func parseAddresses(texts ...string) []netip.Addr {
 	var found []netip.Addr
 	for _, text := range texts {
 		found = append(found, netip.MustParseAddr(text))

@@ -9,11 +9,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// writtenFor is how long a name is taken to be as we wrote it, where no address is
+// writtenTTL is how long a name is taken to be as we wrote it, where no address is
 // to be given back: the machines of a control plane come within moments of each
 // other. What somebody else adds by hand in this time is overwritten, and an
 // address of it that no machine has stays reserved.
-const writtenFor = 30 * time.Second
+const writtenTTL = 30 * time.Second
 
 // writtenDNS are names as MAAS said they are when we wrote them.
 type writtenDNS struct {
@@ -24,29 +24,29 @@ type writtenDNS struct {
 }
 
 type writtenName struct {
-	is wireDNS
-	at time.Time
+	resource  wireDNS
+	writtenAt time.Time
 }
 
-// take tells how a name was written, if that was just now, and forgets it: whatever
+// takeWritten tells how a name was written, if that was just now, and forgets it: whatever
 // becomes of the next write, it is not so any more.
-func (w *writtenDNS) take(name engine.DNSName) (wireDNS, bool) {
+func (w *writtenDNS) takeWritten(name engine.DNSName) (wireDNS, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last, ok := w.last[name]
 	delete(w.last, name)
-	return last.is, ok && w.now().Sub(last.at) < writtenFor
+	return last.resource, ok && w.now().Sub(last.writtenAt) < writtenTTL
 }
 
-func (w *writtenDNS) keep(name engine.DNSName, is wireDNS) {
+func (w *writtenDNS) recordWritten(name engine.DNSName, is wireDNS) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for other, last := range w.last {
-		if w.now().Sub(last.at) >= writtenFor {
+		if w.now().Sub(last.writtenAt) >= writtenTTL {
 			delete(w.last, other)
 		}
 	}
-	w.last[name] = writtenName{is: is, at: w.now()}
+	w.last[name] = writtenName{resource: is, writtenAt: w.now()}
 }
 
 // writeDNS makes or changes a name.
@@ -55,9 +55,9 @@ func (c *DNS) writeDNS(ctx context.Context, name engine.DNSName, r *api.Request)
 	if err := c.api.Call(ctx, r, &is); err != nil {
 		return err
 	}
-	c.written.keep(name, is)
+	c.written.recordWritten(name, is)
 	return nil
 }
 
-// differs tells of a name that there is that it is not what is wanted.
-func (r wireDNS) differs(want engine.DNSRecord) bool { return r.ID > 0 && !r.same(want) }
+// needsUpdate tells of a name that there is that it is not what is wanted.
+func (r wireDNS) needsUpdate(want engine.DNSRecord) bool { return r.ID > 0 && !r.pointsExactlyTo(want) }

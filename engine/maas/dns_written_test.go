@@ -14,19 +14,19 @@ import (
 // What became of it meanwhile is found out all the same.
 func TestPublishMore(t *testing.T) {
 	t.Parallel()
-	first, more := engine.DNSRecord{Addresses: addresses("10.77.0.30")}, engine.DNSRecord{Addresses: addresses("10.77.0.30", "10.77.0.31")}
+	first, more := engine.DNSRecord{Addresses: parseAddresses("10.77.0.30")}, engine.DNSRecord{Addresses: parseAddresses("10.77.0.30", "10.77.0.31")}
 	list, one := "GET dnsresources/", "PUT dnsresources/{id}/"
 	cases := map[string]struct {
 		reason    string
-		meanwhile func(t *testing.T, w served, systemID string)
+		meanwhile func(t *testing.T, w servedMAAS, systemID string)
 		later     time.Duration
 		routes    []string
 	}{
-		"Soon":  {reason: "Nothing became of it.", later: writtenFor - 1, routes: []string{one}},
-		"Later": {reason: "Anything may have.", later: writtenFor, routes: []string{list, one}},
+		"Soon":  {reason: "Nothing became of it.", later: writtenTTL - 1, routes: []string{one}},
+		"Later": {reason: "Anything may have.", later: writtenTTL, routes: []string{list, one}},
 		"Gone": {
 			reason: "MAAS removed the name with its only machine: it is made anew.", routes: []string{one, list, "POST dnsresources/"},
-			meanwhile: func(t *testing.T, w served, systemID string) {
+			meanwhile: func(t *testing.T, w servedMAAS, systemID string) {
 				if err := w.sim.DeleteMachine(systemID); err != nil {
 					t.Error(err)
 				}
@@ -34,7 +34,7 @@ func TestPublishMore(t *testing.T) {
 		},
 		"Removed": {
 			reason: "We removed it ourselves.", routes: []string{list, "POST dnsresources/"},
-			meanwhile: func(t *testing.T, w served, _ string) {
+			meanwhile: func(t *testing.T, w servedMAAS, _ string) {
 				if err := w.DNS.RemoveDNS(t.Context(), apiName); err != nil {
 					t.Error(err)
 				}
@@ -44,9 +44,9 @@ func TestPublishMore(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, now := serve(t, names()), time.Now()
+			w, now := serveMAAS(t, dnsModel()), time.Now()
 			w.DNS.written.now = func() time.Time { return now }
-			systemID := w.link(t, "10.77.0.30")
+			systemID := w.linkAddress(t, "10.77.0.30")
 			if _, err := w.DNS.PublishDNS(t.Context(), apiName, first); err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// answering is a client of a server that gives everybody the same answer.
-func answering(t *testing.T, body string) *Client {
+// newAnsweringClient is a client of a server that gives everybody the same answer.
+func newAnsweringClient(t *testing.T, body string) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -45,7 +45,7 @@ func answering(t *testing.T, body string) *Client {
 func TestNamesAreLines(t *testing.T) {
 	t.Parallel()
 	const odd, want = `"a\u0000\n\u001b[31mb"`, "a [31mb"
-	c := answering(t, `[{"id":1,"system_id":"abc","type":"lxd","hostname":`+odd+`,"fqdn":`+odd+`,"name":`+odd+`,"owner":`+odd+
+	c := newAnsweringClient(t, `[{"id":1,"system_id":"abc","type":"lxd","hostname":`+odd+`,"fqdn":`+odd+`,"name":`+odd+`,"owner":`+odd+
 		`,"zone":{"name":`+odd+`},"pool":{"name":`+odd+`},"domain":{"name":`+odd+`},"pod":{"id":1,"name":`+odd+`}}]`)
 	m, err := c.Machines.Machine(t.Context(), "abc")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestBombs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			body := bytes.Repeat([]byte(tc.element+","), plain/(len(tc.element)+1))
-			c := answering(t, "["+string(body)+tc.element+"]")
+			c := newAnsweringClient(t, "["+string(body)+tc.element+"]")
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := c.Machines.Machine(t.Context(), "abc")
@@ -123,7 +123,7 @@ func TestOddElements(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, err := answering(t, tc.body).Machines.Machine(t.Context(), tc.ask)
+			m, err := newAnsweringClient(t, tc.body).Machines.Machine(t.Context(), tc.ask)
 			if !errors.Is(err, tc.want) || (tc.want == nil && m.SystemID != tc.ask) {
 				t.Errorf("%s got %q, %v, want %v", tc.reason, m.SystemID, err, tc.want)
 			}
@@ -137,7 +137,7 @@ func TestOddElements(t *testing.T) {
 // TestOddHost has one VM host among others that is not as MAAS's are.
 func TestOddHost(t *testing.T) {
 	t.Parallel()
-	c := answering(t, `[{"id":1,"name":"h1","type":"lxd","version":"5.21","host":{"system_id":"mmm"}},{"id":2,"name":"h2","type":"lxd","version":"5.21","total":"many"}]`)
+	c := newAnsweringClient(t, `[{"id":1,"name":"h1","type":"lxd","version":"5.21","host":{"system_id":"mmm"}},{"id":2,"name":"h2","type":"lxd","version":"5.21","total":"many"}]`)
 	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 2 {
 		t.Fatalf("got %v, %v", hosts, err)
@@ -151,11 +151,11 @@ func TestOddHost(t *testing.T) {
 // MAAS's are: nobody can ask for it, and the others are as they were.
 func TestOddSubnetAndImage(t *testing.T) {
 	t.Parallel()
-	subnets, err := answering(t, `[{"id":1,"cidr":"10.0.0.0/24","vlan":{"id":5}},{"id":2,"cidr":"10.1.0.0/24","vlan":"five"}]`).Names.Subnets(t.Context())
+	subnets, err := newAnsweringClient(t, `[{"id":1,"cidr":"10.0.0.0/24","vlan":{"id":5}},{"id":2,"cidr":"10.1.0.0/24","vlan":"five"}]`).Names.Subnets(t.Context())
 	if err != nil || len(subnets) != 1 || subnets[0].ID != 1 {
 		t.Errorf("got %v, %v, want the first subnet", subnets, err)
 	}
-	images, err := answering(t, `[{"name":7,"architecture":"amd64/ga-24.04"},{"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`).Catalog.Images(t.Context())
+	images, err := newAnsweringClient(t, `[{"name":7,"architecture":"amd64/ga-24.04"},{"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`).Catalog.Images(t.Context())
 	if err != nil || len(images) != 1 || images[0].Name != "ubuntu/noble" {
 		t.Errorf("got %v, %v, want the second image", images, err)
 	}
@@ -164,7 +164,7 @@ func TestOddSubnetAndImage(t *testing.T) {
 // TestHostileMessage lets a machine say what a terminal would act on.
 func TestHostileMessage(t *testing.T) {
 	t.Parallel()
-	c := answering(t, `[{"system_id":"abc","hostname":"a","status":11,"status_name":"Failed\u001b[2J deployment",`+
+	c := newAnsweringClient(t, `[{"system_id":"abc","hostname":"a","status":11,"status_name":"Failed\u001b[2J deployment",`+
 		`"status_message":"\u001b]0;pwned\u0007\u001b[32mApply complete!\n`+strings.Repeat("x", 40_000)+`"}]`)
 	m, err := c.Machines.Machine(t.Context(), "abc")
 	if err != nil {

@@ -27,7 +27,7 @@ type Enlister struct {
 // with Register: over plain http anybody on the way can read it. MAAS takes
 // zone, pool and domain by name here.
 func (c *Enlister) Enlist(ctx context.Context, e engine.Enlistment) (string, error) {
-	r := api.Post("", "machines/").Put("hostname", e.Hostname).Put("architecture", e.Architecture)
+	r := api.NewPost("", "machines/").Put("hostname", e.Hostname).Put("architecture", e.Architecture)
 	r.Put("commission", "false")
 	r.Set("description", e.Description).Set("zone", e.Zone).Set("pool", e.Pool).Set("domain", e.Domain)
 	r.Put("mac_addresses", e.MACs...)
@@ -38,7 +38,7 @@ func (c *Enlister) Enlist(ctx context.Context, e engine.Enlistment) (string, err
 			r.Refuse(field, "it is empty", "Say of which instance MAAS is to make a machine.")
 		}
 	}
-	r.Once = true
+	r.NoRetry = true
 	var made struct {
 		SystemID string `json:"system_id"`
 	}
@@ -57,7 +57,7 @@ func (c *Enlister) Enlist(ctx context.Context, e engine.Enlistment) (string, err
 // LXD's default one, and without a pair MAAS makes one that nobody trusts.
 func putPowerLXD(r *api.Request, i engine.Instance, pair engine.Credentials) {
 	const prefix = "power_parameters_"
-	refuseEndpoint(r, i.Endpoint)
+	refuseEmptyEndpoint(r, i.Endpoint)
 	r.Put("power_type", powerLXD).Put(prefix+"power_address", i.Address).Put(prefix+"project", i.Project)
 	if i.Name == "" {
 		r.Refuse("instance_name", "there is no name of an instance", "Name the instance that the machine is.")
@@ -70,17 +70,17 @@ func putPowerLXD(r *api.Request, i engine.Instance, pair engine.Credentials) {
 	}
 }
 
-// Enlisted implements engine.Enlister. MAAS finds MACs by their small letters
+// MachinesWithMACs implements engine.Enlister. MAAS finds MACs by their small letters
 // only. Many are asked for in several requests.
-func (c *Enlister) Enlisted(ctx context.Context, macs ...string) ([]engine.Machine, error) {
+func (c *Enlister) MachinesWithMACs(ctx context.Context, macs ...string) ([]engine.Machine, error) {
 	var machines []engine.Machine
 	seen := map[string]bool{}
-	for part := range slices.Chunk(macs, maxMACs) { // without a filter MAAS would list all machines
+	for part := range slices.Chunk(macs, maxMACsPerQuery) { // without a filter MAAS would list all machines
 		query := url.Values{}
 		for _, mac := range part {
 			query.Add("mac_address", strings.ToLower(mac))
 		}
-		listed, err := c.machines.listWhere(ctx, query)
+		listed, err := c.machines.listMatching(ctx, query)
 		if err != nil {
 			return nil, err
 		}
@@ -96,14 +96,14 @@ func (c *Enlister) Enlisted(ctx context.Context, macs ...string) ([]engine.Machi
 	return machines, nil
 }
 
-// maxMACs bounds the MACs of one listing: each takes 40 bytes of maxQuery.
-const maxMACs = maxQuery / 40
+// maxMACsPerQuery bounds the MACs of one listing: each takes 40 bytes of maxQueryBytes.
+const maxMACsPerQuery = maxQueryBytes / 40
 
-// PowerOf implements engine.Enlister. What MAAS answers holds the private key:
+// PowerInstanceOf implements engine.Enlister. What MAAS answers holds the private key:
 // only the fields that name the instance are read of it, and nothing is quoted.
-func (c *Enlister) PowerOf(ctx context.Context, systemID string) (engine.Instance, error) {
-	r := api.Get(machineRoute, systemID).Op("power_parameters")
-	r.Mute = true
+func (c *Enlister) PowerInstanceOf(ctx context.Context, systemID string) (engine.Instance, error) {
+	r := api.NewGet(machineRoute, systemID).Op("power_parameters")
+	r.SecretAnswer = true
 	var power struct {
 		Address string `json:"power_address"`
 		Project string `json:"project"`
@@ -119,16 +119,16 @@ func (c *Enlister) PowerOf(ctx context.Context, systemID string) (engine.Instanc
 	return engine.Instance{Endpoint: engine.Endpoint{Address: power.Address, Project: power.Project}, Name: power.Name}, nil
 }
 
-// Rekey implements engine.Enlister. The driver and all its parameters are sent,
+// SetPowerInstance implements engine.Enlister. The driver and all its parameters are sent,
 // so that nothing depends on what MAAS keeps of those that are left out.
-func (c *Enlister) Rekey(ctx context.Context, systemID string, i engine.Instance, pair engine.Credentials) error {
+func (c *Enlister) SetPowerInstance(ctx context.Context, systemID string, i engine.Instance, pair engine.Credentials) error {
 	r := api.NewRequest(http.MethodPut, machineRoute, systemID)
 	putPowerLXD(r, i, pair)
-	return c.machines.write(ctx, systemID, r, nil)
+	return c.machines.writeMachine(ctx, systemID, r, nil)
 }
 
-// Dismiss implements engine.Enlister. Where MAAS has a VM host of that address,
+// DeleteMachineRecord implements engine.Enlister. Where MAAS has a VM host of that address,
 // project and certificate, it stops and deletes the instance, too.
-func (c *Enlister) Dismiss(ctx context.Context, systemID string) error {
+func (c *Enlister) DeleteMachineRecord(ctx context.Context, systemID string) error {
 	return c.hosts.Decompose(ctx, systemID)
 }

@@ -31,7 +31,7 @@ func TestEnlist(t *testing.T) {
 	}
 	e := enlistment(pair)
 	e.Description, e.Zone, e.Pool, e.Domain = "whose", "az1", "p", "d"
-	f := always(200, "application/json", `{"system_id":"abc123","status":0}`)
+	f := newConstantFake(200, "application/json", `{"system_id":"abc123","status":0}`)
 	id, err := testClient(t, f).Enlister.Enlist(t.Context(), e)
 	if err != nil || id != "abc123" {
 		t.Fatalf("got %q, %v", id, err)
@@ -39,7 +39,7 @@ func TestEnlist(t *testing.T) {
 	if diff := cmp.Diff([]string{"POST machines/"}, f.routes()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(form, f.all()[0].Form); diff != "" {
+	if diff := cmp.Diff(form, f.requests()[0].Form); diff != "" {
 		t.Errorf("form (-want +got):\n%s", diff)
 	}
 }
@@ -66,7 +66,7 @@ func TestEnlistRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", `{"system_id":"abc123"}`)
+			f := newConstantFake(200, "application/json", `{"system_id":"abc123"}`)
 			e := enlistment(pair)
 			tc.change(&e)
 			_, err := testClient(t, f).Enlister.Enlist(t.Context(), e)
@@ -80,28 +80,28 @@ func TestEnlistErrors(t *testing.T) {
 	pair := newPair(t)
 	cases := map[string]struct {
 		reason string
-		answer *fake
+		answer *fakeTransport
 		want   string
 		field  string
 	}{
-		"MAC": {"The MAC is another machine's, or this one's from before.", always(400, "application/json",
+		"MAC": {"The MAC is another machine's, or this one's from before.", newConstantFake(400, "application/json",
 			`{"mac_addresses":["MAC address 00:16:3e:00:00:01 already in use on x."]}`), "ErrInvalid", "mac_addresses"},
-		"Hostname": {"So is the name.", always(400, "application/json", `{"hostname":["Node with this Hostname already exists."]}`), "ErrInvalid", "hostname"},
-		"Denied":   {"The user may not.", always(403, "text/plain", "no"), "ErrForbidden", ""},
-		"Failed":   {"MAAS's own error was not applied.", always(500, "text/plain", "x"), "ErrUnavailable", ""},
-		"NoID":     {"It may have been made.", always(200, "application/json", `{}`), "ErrUnavailable ErrUnclear", ""},
-		"Garbage":  {"So here.", always(200, "application/json", `oops`), "ErrUnavailable ErrUnclear", ""},
-		"Lost":     {"And here.", &fake{answer: func(*http.Request, sent) (*http.Response, error) { return nil, errors.New("reset") }}, "ErrUnavailable ErrUnclear", ""},
+		"Hostname": {"So is the name.", newConstantFake(400, "application/json", `{"hostname":["Node with this Hostname already exists."]}`), "ErrInvalid", "hostname"},
+		"Denied":   {"The user may not.", newConstantFake(403, "text/plain", "no"), "ErrForbidden", ""},
+		"Failed":   {"MAAS's own error was not applied.", newConstantFake(500, "text/plain", "x"), "ErrUnavailable", ""},
+		"NoID":     {"It may have been made.", newConstantFake(200, "application/json", `{}`), "ErrUnavailable ErrUnclear", ""},
+		"Garbage":  {"So here.", newConstantFake(200, "application/json", `oops`), "ErrUnavailable ErrUnclear", ""},
+		"Lost":     {"And here.", &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return nil, errors.New("reset") }}, "ErrUnavailable ErrUnclear", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := testClient(t, tc.answer).Enlister.Enlist(t.Context(), enlistment(pair))
 			refused, _ := errors.AsType[engine.FieldError](err)
-			if tc.field != "" && len(refused.Fields()[tc.field]) == 0 || len(tc.answer.all()) != 1 {
+			if tc.field != "" && len(refused.Fields()[tc.field]) == 0 || len(tc.answer.requests()) != 1 {
 				t.Errorf("%s: got %v after %v", tc.reason, err, tc.answer.routes())
 			}
-			if got := kinds(err); got != tc.want {
+			if got := errorKinds(err); got != tc.want {
 				t.Errorf("%s: got %s: %v, want %s", tc.reason, got, err, tc.want)
 			}
 		})
@@ -117,21 +117,21 @@ func TestRekey(t *testing.T) {
 		"power_type": {"lxd"}, "power_parameters_power_address": {"https://10.0.0.5:8443"}, "power_parameters_project": {"fleet"},
 		"power_parameters_instance_name": {"web1"}, "power_parameters_certificate": {pair.Certificate}, "power_parameters_key": {pair.Key},
 	}
-	f := always(200, "application/json", `{"system_id":"abc123"}`)
-	if err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); err != nil {
+	f := newConstantFake(200, "application/json", `{"system_id":"abc123"}`)
+	if err := testClient(t, f).Enlister.SetPowerInstance(t.Context(), "abc123", enlistment(pair).Instance, pair); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"PUT machines/abc123/"}, f.routes()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(form, f.all()[0].Form); diff != "" {
+	if diff := cmp.Diff(form, f.requests()[0].Form); diff != "" {
 		t.Errorf("form (-want +got):\n%s", diff)
 	}
-	f = always(200, "application/json", `{}`)
-	err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, engine.Credentials{Certificate: pair.Certificate, Key: other.Key})
+	f = newConstantFake(200, "application/json", `{}`)
+	err := testClient(t, f).Enlister.SetPowerInstance(t.Context(), "abc123", enlistment(pair).Instance, engine.Credentials{Certificate: pair.Certificate, Key: other.Key})
 	wantUnsent(t, "MAAS would be locked out.", f, err, "key")
-	f = always(404, "text/plain", "No Machine matches the given query.")
-	if err := testClient(t, f).Enlister.Rekey(t.Context(), "abc123", enlistment(pair).Instance, pair); !errors.Is(err, engine.ErrNotFound) {
+	f = newConstantFake(404, "text/plain", "No Machine matches the given query.")
+	if err := testClient(t, f).Enlister.SetPowerInstance(t.Context(), "abc123", enlistment(pair).Instance, pair); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -140,9 +140,9 @@ func TestRekey(t *testing.T) {
 // machine, and dismisses it.
 func TestEnlistedLife(t *testing.T) {
 	t.Parallel()
-	m := metal()
+	m := bareMetalModel()
 	m.MAASVersion = sim.VersionGone
-	c, ctx := simulated(t, m), t.Context()
+	c, ctx := newSimulatedClient(t, m), t.Context()
 	e := enlistment(newPair(t))
 	e.Description, e.Zone = "whose", "az1"
 	id, err := c.Enlister.Enlist(ctx, e)
@@ -153,16 +153,16 @@ func TestEnlistedLife(t *testing.T) {
 	if refused, ok := errors.AsType[engine.FieldError](err); !ok || len(refused.Fields()["mac_addresses"]) == 0 {
 		t.Errorf("once more: %v", err)
 	}
-	found, err := c.Enlister.Enlisted(ctx, "00:16:3E:00:00:02", "00:16:3e:00:00:77")
+	found, err := c.Enlister.MachinesWithMACs(ctx, "00:16:3E:00:00:02", "00:16:3e:00:00:77")
 	if err != nil || len(found) != 1 || found[0].SystemID != id || found[0].Description != "whose" || found[0].Status != engine.StatusNew || found[0].Zone != "az1" {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	for _, macs := range [][]string{nil, {"00:16:3e:00:00:77"}} {
-		if none, err := c.Enlister.Enlisted(ctx, macs...); err != nil || len(none) != 0 {
+		if none, err := c.Enlister.MachinesWithMACs(ctx, macs...); err != nil || len(none) != 0 {
 			t.Errorf("found %+v by %v, %v", none, macs, err)
 		}
 	}
-	power, err := c.Enlister.PowerOf(ctx, id)
+	power, err := c.Enlister.PowerInstanceOf(ctx, id)
 	if diff := cmp.Diff(e.Instance, power); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -171,12 +171,12 @@ func TestEnlistedLife(t *testing.T) {
 		t.Fatalf("%+v, %v", bare, err)
 	}
 	for _, none := range []string{bare[0].SystemID, "nobody"} {
-		if _, err := c.Enlister.PowerOf(ctx, none); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := c.Enlister.PowerInstanceOf(ctx, none); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("the instance of %s: %v", none, err)
 		}
 	}
 	for range 2 { // an absent one is no error
-		if err := c.Enlister.Dismiss(ctx, id); err != nil {
+		if err := c.Enlister.DeleteMachineRecord(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,8 +23,8 @@ var sentinels = map[string]error{
 	"ErrUnavailable": engine.ErrUnavailable, "ErrUnclear": engine.ErrUnclear,
 }
 
-// kinds lists the sentinels that an error matches, sorted.
-func kinds(err error) string {
+// errorKinds lists the sentinels that an error matches, sorted.
+func errorKinds(err error) string {
 	var names []string
 	for _, name := range []string{
 		"ErrNotFound", "ErrConflict", "ErrBusy", "ErrGone", "ErrForbidden", "ErrInvalid", "ErrUnavailable", "ErrUnclear",
@@ -81,13 +81,13 @@ func TestRefusals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testClient(t, always(tc.status, tc.kind, tc.body))
+			c := testClient(t, newConstantFake(tc.status, tc.kind, tc.body))
 			err := c.Machines.Deploy(t.Context(), "abc123", engine.Deployment{Image: "ubuntu/noble"})
 			e, ok := api.AsError(err)
 			if !ok {
 				t.Fatalf("%s: got %v, want an *Error", tc.reason, err)
 			}
-			if got := kinds(err); got != tc.want {
+			if got := errorKinds(err); got != tc.want {
 				t.Errorf("%s: it is %s, want %s", tc.reason, got, tc.want)
 			}
 			if !strings.Contains(e.Message, tc.message) || !strings.Contains(e.Hint, tc.hint) {
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 
 func TestFieldsAreOfferedToTheEngine(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, always(400, "application/json", `{"cores":["Ensure this value is less than or equal to 2."],"memory":["a","b"]}`))
+	c := testClient(t, newConstantFake(400, "application/json", `{"cores":["Ensure this value is less than or equal to 2."],"memory":["a","b"]}`))
 	_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 3, MemoryMiB: 1024})
 	refused, ok := errors.AsType[engine.FieldError](err)
 	if !ok {
@@ -119,38 +119,38 @@ func TestFieldsAreOfferedToTheEngine(t *testing.T) {
 
 func TestLongBodiesAreShortened(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, always(409, "text/plain", strings.Repeat("über ", 1000)))
+	c := testClient(t, newConstantFake(409, "text/plain", strings.Repeat("über ", 1000)))
 	e, _ := api.AsError(c.Machines.Abort(t.Context(), "abc123"))
 	if e == nil || len(e.Message) > api.MaxLine+len("…") || strings.ContainsRune(e.Message, '�') {
 		t.Errorf("got %v", e)
 	}
 }
 
-// unread is a body that must not be looked at.
-type unread struct{ t *testing.T }
+// unreadBody is a body that must not be looked at.
+type unreadBody struct{ t *testing.T }
 
-func (u unread) Read([]byte) (int, error) {
+func (u unreadBody) Read([]byte) (int, error) {
 	u.t.Error("the body of a 401 was read")
 	return 0, io.EOF
 }
 
-func (u unread) Close() error { return nil }
+func (u unreadBody) Close() error { return nil }
 
 func TestBodyOfA401IsNotRead(t *testing.T) {
 	t.Parallel()
-	f := &fake{answer: func(*http.Request, sent) (*http.Response, error) {
+	f := &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) {
 		res := reply(401, "text/plain", "")
-		res.Body = unread{t}
+		res.Body = unreadBody{t}
 		return res, nil
 	}}
-	if err := testClient(t, f).Machines.Abort(t.Context(), "abc123"); kinds(err) != "ErrForbidden" {
+	if err := testClient(t, f).Machines.Abort(t.Context(), "abc123"); errorKinds(err) != "ErrForbidden" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestClockHint(t *testing.T) {
 	t.Parallel()
-	f := &fake{answer: func(*http.Request, sent) (*http.Response, error) {
+	f := &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) {
 		res := reply(401, "text/html", "")
 		res.Header.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 		return res, nil
@@ -164,8 +164,8 @@ func TestClockHint(t *testing.T) {
 func TestDeadlineOfATryIsNotTheCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(req *http.Request, _ sent) (*http.Response, error) {
-			if err := pause(req, time.Hour); err != nil {
+		f := &fakeTransport{answer: func(req *http.Request, _ sentRequest) (*http.Response, error) {
+			if err := pauseRequest(req, time.Hour); err != nil {
 				return nil, err
 			}
 			return reply(200, "text/plain", "OK"), nil
@@ -176,7 +176,7 @@ func TestDeadlineOfATryIsNotTheCallers(t *testing.T) {
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("it took %s, want a minute", took)
 		}
-		if got := kinds(err); got != "ErrUnavailable ErrUnclear" || errors.Is(err, context.DeadlineExceeded) {
+		if got := errorKinds(err); got != "ErrUnavailable ErrUnclear" || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v (%s)", err, got)
 		}
 		if !strings.Contains(fmt.Sprint(err), "did not answer within 1m0s") {
@@ -188,40 +188,42 @@ func TestDeadlineOfATryIsNotTheCallers(t *testing.T) {
 func TestCallersCtxStaysRecognisable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(req *http.Request, _ sent) (*http.Response, error) { return nil, pause(req, time.Hour) }}
+		f := &fakeTransport{answer: func(req *http.Request, _ sentRequest) (*http.Response, error) {
+			return nil, pauseRequest(req, time.Hour)
+		}}
 		c := testClient(t, f)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		err := c.Machines.Release(ctx, "abc123", engine.EraseNone)
-		if !errors.Is(err, context.DeadlineExceeded) || kinds(err) != "ErrUnclear" {
-			t.Errorf("got %v (%s), want the ctx's end and ErrUnclear", err, kinds(err))
+		if !errors.Is(err, context.DeadlineExceeded) || errorKinds(err) != "ErrUnclear" {
+			t.Errorf("got %v (%s), want the ctx's end and ErrUnclear", err, errorKinds(err))
 		}
-		if err := c.Machines.Release(ctx, "abc123", engine.EraseNone); kinds(err) != "" || len(f.all()) != 1 {
-			t.Errorf("with a ctx that has ended: %v after %d requests, want nothing sent", err, len(f.all()))
+		if err := c.Machines.Release(ctx, "abc123", engine.EraseNone); errorKinds(err) != "" || len(f.requests()) != 1 {
+			t.Errorf("with a ctx that has ended: %v after %d requests, want nothing sent", err, len(f.requests()))
 		}
 	})
 }
 
 func TestTruncatedAnswerOfAPostIsUnclear(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, always(200, "application/json", `{"system_id": "abc`))
+	c := testClient(t, newConstantFake(200, "application/json", `{"system_id": "abc`))
 	_, err := c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
-	if got := kinds(err); got != "ErrUnavailable ErrUnclear" {
+	if got := errorKinds(err); got != "ErrUnavailable ErrUnclear" {
 		t.Errorf("got %v (%s)", err, got)
 	}
-	c = testClient(t, always(200, "application/json", `{}`))
+	c = testClient(t, newConstantFake(200, "application/json", `{}`))
 	_, err = c.Hosts.Compose(t.Context(), engine.VMHost{ID: 8}, engine.Composition{Hostname: "web1", Cores: 1, MemoryMiB: 1024})
-	if got := kinds(err); got != "ErrUnavailable ErrUnclear" {
+	if got := errorKinds(err); got != "ErrUnavailable ErrUnclear" {
 		t.Errorf("without an id: got %v (%s)", err, got)
 	}
 }
 
 func TestAnIDIsNeverEmpty(t *testing.T) {
 	t.Parallel()
-	f := always(204, "text/plain", "")
+	f := newConstantFake(204, "text/plain", "")
 	c := testClient(t, f)
 	for _, id := range []string{"", ".", ".."} {
-		if err := c.Hosts.Decompose(t.Context(), id); kinds(err) != "ErrInvalid" {
+		if err := c.Hosts.Decompose(t.Context(), id); errorKinds(err) != "ErrInvalid" {
 			t.Errorf("DELETE of %q: got %v, want ErrInvalid", id, err)
 		}
 	}

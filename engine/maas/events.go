@@ -26,12 +26,12 @@ type wireEvent struct {
 
 // What MAAS calls the events of a deployment (provisioningserver/events.py).
 const (
-	eventDeploying    = "Deploying"
-	eventDeployed     = "Deployed"
-	eventInstall      = "Node installation failure"
-	eventFirstBoot    = "Node post-installation failure"
-	fromCloudInit     = "'cloudinit' "
-	firstBootEventMax = "200"
+	eventDeploying        = "Deploying"
+	eventDeployed         = "Deployed"
+	eventInstallFailure   = "Node installation failure"
+	eventFirstBootFailure = "Node post-installation failure"
+	cloudInitPrefix       = "'cloudinit' "
+	maxFirstBootEvents    = "200"
 )
 
 // What is shown of a failure at most.
@@ -47,8 +47,8 @@ type Events struct{ api *api.Client }
 // FirstBootFailures implements engine.Reports. cloud-init reports each of its
 // steps to MAAS, which keeps those that failed in the machine's event log.
 func (c *Events) FirstBootFailures(ctx context.Context, systemID string) ([]string, error) {
-	r := api.Get("events/")
-	r.Query = url.Values{"op": {"query"}, "id": {systemID}, "level": {"INFO"}, "limit": {firstBootEventMax}}
+	r := api.NewGet("events/")
+	r.Query = url.Values{"op": {"query"}, "id": {systemID}, "level": {"INFO"}, "limit": {maxFirstBootEvents}}
 	var listed wireEvents
 	if err := c.api.List(ctx, r, &listed); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *Events) FirstBootFailures(ctx context.Context, systemID string) ([]stri
 		if e.Type == eventDeployed || e.Type == eventDeploying {
 			break
 		}
-		if said, ok := strings.CutPrefix(e.Description, fromCloudInit); ok && (e.Type == eventInstall || e.Type == eventFirstBoot) {
+		if said, ok := strings.CutPrefix(e.Description, cloudInitPrefix); ok && (e.Type == eventInstallFailure || e.Type == eventFirstBootFailure) {
 			failures = append(failures, c.api.Redact(said))
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Events) Redact(text string, secrets ...string) string { return c.api.Re
 
 // LastEvents implements engine.Reports.
 func (c *Events) LastEvents(ctx context.Context, systemID string, secrets []string) ([]string, error) {
-	r := api.Get("events/")
+	r := api.NewGet("events/")
 	r.Query = url.Values{"op": {"query"}, "id": {systemID}, "level": {"INFO"}, "limit": {strconv.Itoa(maxEvents)}}
 	var listed wireEvents
 	if err := c.api.List(ctx, r, &listed); err != nil {
@@ -126,7 +126,7 @@ func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []
 	if !ok {
 		return nil, nil
 	}
-	r := api.Get("nodes/{system_id}/results/", m.SystemID)
+	r := api.NewGet("nodes/{system_id}/results/", m.SystemID)
 	r.Query = url.Values{"type": {kind}}
 	var runs []wireScripts
 	err := c.api.Call(ctx, r, &runs)
@@ -142,17 +142,17 @@ func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []
 		return nil, nil
 	}
 	failed = failed[:min(len(failed), maxScripts)]
-	return c.outputs(ctx, m.SystemID, last.ID, failed, secrets)
+	return c.readOutputs(ctx, m.SystemID, last.ID, failed, secrets)
 }
 
-// outputs reads what scripts of a run wrote. Where MAAS does not tell, they are returned
+// readOutputs reads what scripts of a run wrote. Where MAAS does not tell, they are returned
 // without, beside the error.
-func (c *Events) outputs(ctx context.Context, systemID string, run int, scripts []wireScript, secrets []string) ([]engine.FailedScript, error) {
+func (c *Events) readOutputs(ctx context.Context, systemID string, run int, scripts []wireScript, secrets []string) ([]engine.FailedScript, error) {
 	var ids []string
 	for _, s := range scripts {
 		ids = append(ids, strconv.Itoa(s.ID))
 	}
-	r := api.Get("nodes/{system_id}/results/{id}/", systemID, strconv.Itoa(run))
+	r := api.NewGet("nodes/{system_id}/results/{id}/", systemID, strconv.Itoa(run))
 	r.Query = url.Values{"include_output": {"true"}, "filters": {strings.Join(ids, ",")}}
 	var read wireScripts
 	err := c.api.Call(ctx, r, &read)
@@ -162,7 +162,7 @@ func (c *Events) outputs(ctx context.Context, systemID string, run int, scripts 
 		i := slices.IndexFunc(read.Results, func(r wireScript) bool { return r.ID == s.ID })
 		if i >= 0 {
 			text, _ := base64.StdEncoding.DecodeString(read.Results[i].Output) // what is no base64 is not shown
-			f.Output = c.api.RedactEnd(string(text), maxLines, secrets...)
+			f.Output = c.api.RedactLastLines(string(text), maxLines, secrets...)
 		}
 		failed = append(failed, f)
 	}

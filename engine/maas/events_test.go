@@ -22,7 +22,7 @@ func TestFirstBootFailures(t *testing.T) {
 		{"type":"Marked broken","description":"'cloudinit' by hand"},
 		{"type":"Deployed","description":""},
 		{"type":"Node post-installation failure","description":"'cloudinit' of an earlier deployment"}]}`
-	f := always(200, "application/json", events)
+	f := newConstantFake(200, "application/json", events)
 	got, err := testClient(t, f).Events.FirstBootFailures(t.Context(), "abc")
 	want := []string{"running config-lxd", "maaslxd: there is no pool"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -36,15 +36,15 @@ func TestFirstBootFailures(t *testing.T) {
 // TestFirstBootFailuresOfTheSimulator: a machine that says nothing.
 func TestFirstBootFailuresOfTheSimulator(t *testing.T) {
 	t.Parallel()
-	c := simulated(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 1, MemoryMiB: 1024, Status: "Deployed"}}})
-	m := only(t, c, engine.MachineFilter{Status: engine.StatusDeployed})
+	c := newSimulatedClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 1, MemoryMiB: 1024, Status: "Deployed"}}})
+	m := onlyMachine(t, c, engine.MachineFilter{Status: engine.StatusDeployed})
 	if got, err := c.Events.FirstBootFailures(t.Context(), m.SystemID); err != nil || got != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-// failing is a simulated MAAS whose one machine ended in a status by a script.
-func failing(t *testing.T, version, status string, f sim.Failure) (*Client, engine.Machine) {
+// newFailedMachine is a simulated MAAS whose one machine ended in a status by a script.
+func newFailedMachine(t *testing.T, version, status string, f sim.Failure) (*Client, engine.Machine) {
 	t.Helper()
 	s, err := sim.New(sim.Model{
 		MAASVersion: version, Machines: []sim.MachineModel{{Hostname: "m1", Cores: 1, MemoryMiB: 1024}},
@@ -55,7 +55,7 @@ func failing(t *testing.T, version, status string, f sim.Failure) (*Client, engi
 	}
 	t.Cleanup(s.Close)
 	c := testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
-	m := only(t, c, engine.MachineFilter{})
+	m := onlyMachine(t, c, engine.MachineFilter{})
 	switch status {
 	case "Failed deployment":
 		if err = c.Machines.Allocate(t.Context(), m.SystemID, "x"); err == nil {
@@ -100,8 +100,8 @@ func TestEvidence(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, m := failing(t, tc.version, tc.status, tc.script)
-			got, err := engine.EvidenceOf(t.Context(), c.Events, m, secret)
+			c, m := newFailedMachine(t, tc.version, tc.status, tc.script)
+			got, err := engine.ReadEvidence(t.Context(), c.Events, m, secret)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,8 +117,8 @@ func TestEvidence(t *testing.T) {
 func TestEndedIn(t *testing.T) {
 	t.Parallel()
 	m := engine.Machine{StatusName: "Failed deployment", StatusMessage: "Node installation failure - ran correct-horse-battery"}
-	c := testClient(t, always(200, "application/json", "[]"))
-	got := engine.EndedIn(m, c.Events, "#cloud-config\npassword: correct-horse-battery\n")
+	c := testClient(t, newConstantFake(200, "application/json", "[]"))
+	got := engine.EndStateText(m, c.Events, "#cloud-config\npassword: correct-horse-battery\n")
 	if want := `ended in the state "Failed deployment": Node installation failure - ran[redacted]`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -151,7 +151,7 @@ func TestFailedScripts(t *testing.T) {
 			if tc.code != 200 {
 				kind = "text/plain"
 			}
-			f := always(tc.code, kind, tc.answer)
+			f := newConstantFake(tc.code, kind, tc.answer)
 			got, err := testClient(t, f).Events.FailedScripts(t.Context(), engine.Machine{SystemID: "abc", Status: tc.status}, nil)
 			if failed := err != nil; failed != tc.fails {
 				t.Errorf("%s\nerror %v", tc.reason, err)

@@ -18,15 +18,15 @@ import (
 
 const testKey = "consumerPart00001:tokenPart000000002:secretPart00000000000000003"
 
-// sent is a request as the fake got it.
-type sent struct {
+// sentRequest is a request as the fake got it.
+type sentRequest struct {
 	Method, Path, Authorization string
 	Query, Form                 url.Values
 	At                          time.Time
 }
 
 // route is the method, the path below the API's root and the query.
-func (s sent) route() string {
+func (s sentRequest) route() string {
 	path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
 	if len(s.Query) > 0 {
 		path += "?" + s.Query.Encode()
@@ -34,22 +34,22 @@ func (s sent) route() string {
 	return s.Method + " " + path
 }
 
-// fake is a transport that answers from a function and notes what it got.
-type fake struct {
-	answer func(*http.Request, sent) (*http.Response, error)
+// fakeTransport is a transport that answers from a function and notes what it got.
+type fakeTransport struct {
+	answer func(*http.Request, sentRequest) (*http.Response, error)
 
 	mu  sync.Mutex
-	got []sent
+	got []sentRequest
 }
 
-func (f *fake) RoundTrip(req *http.Request) (*http.Response, error) {
+func (f *fakeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
 		body, _ = io.ReadAll(req.Body)
 		req.Body.Close()
 	}
 	form, _ := url.ParseQuery(string(body))
-	s := sent{
+	s := sentRequest{
 		Method: req.Method, Path: req.URL.EscapedPath(), Authorization: req.Header.Get("Authorization"),
 		Query: req.URL.Query(), Form: form, At: time.Now(),
 	}
@@ -59,21 +59,21 @@ func (f *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.answer(req, s)
 }
 
-func (f *fake) all() []sent {
+func (f *fakeTransport) requests() []sentRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.got)
 }
 
-func (f *fake) routes() []string {
+func (f *fakeTransport) routes() []string {
 	var routes []string
-	for _, s := range f.all() {
+	for _, s := range f.requests() {
 		routes = append(routes, s.route())
 	}
 	return routes
 }
 
-func (f *fake) reset() {
+func (f *fakeTransport) clearRequests() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.got = nil
@@ -100,14 +100,14 @@ func replyJSON(value any) *http.Response {
 	return reply(http.StatusOK, "application/json; charset=utf-8", string(text))
 }
 
-// always gives one answer to everything.
-func always(status int, kind, body string) *fake {
-	return &fake{answer: func(*http.Request, sent) (*http.Response, error) { return reply(status, kind, body), nil }}
+// newConstantFake gives one answer to everything.
+func newConstantFake(status int, kind, body string) *fakeTransport {
+	return &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return reply(status, kind, body), nil }}
 }
 
-// byRoute answers from a table; what is not in it is a 404 of MAAS's.
-func byRoute(table map[string]func() *http.Response) *fake {
-	return &fake{answer: func(_ *http.Request, s sent) (*http.Response, error) {
+// newRouteFake answers from a table; what is not in it is a 404 of MAAS's.
+func newRouteFake(table map[string]func() *http.Response) *fakeTransport {
+	return &fakeTransport{answer: func(_ *http.Request, s sentRequest) (*http.Response, error) {
 		path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
 		if op := s.Query.Get("op"); op != "" {
 			path += "?op=" + op
@@ -119,14 +119,14 @@ func byRoute(table map[string]func() *http.Response) *fake {
 	}}
 }
 
-func value(v any) func() *http.Response { return func() *http.Response { return replyJSON(v) } }
+func jsonReply(v any) func() *http.Response { return func() *http.Response { return replyJSON(v) } }
 
-func status(code int, kind, body string) func() *http.Response {
+func statusReply(code int, kind, body string) func() *http.Response {
 	return func() *http.Response { return reply(code, kind, body) }
 }
 
-// pause waits as a slow MAAS does, unless the request ends.
-func pause(req *http.Request, d time.Duration) error {
+// pauseRequest waits as a slow MAAS does, unless the request ends.
+func pauseRequest(req *http.Request, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -175,44 +175,44 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// world is a fake MAAS that knows machines by id.
-type world struct {
-	fake
+// fakeMAAS is a fake MAAS that knows machines by id.
+type fakeMAAS struct {
+	fakeTransport
 	mu       sync.Mutex
 	machines map[string]map[string]any
 	latency  time.Duration
 	broken   bool // answers 503 to every listing
 }
 
-func newWorld(ids ...string) *world {
-	w := &world{machines: map[string]map[string]any{}}
+func newFakeMAAS(ids ...string) *fakeMAAS {
+	w := &fakeMAAS{machines: map[string]map[string]any{}}
 	for _, id := range ids {
 		w.machines[id] = map[string]any{"system_id": id, "hostname": "vm-" + id, "status": 1, "power_state": "off"}
 	}
-	w.fake.answer = w.serve
+	w.fakeTransport.answer = w.serve
 	return w
 }
 
-func (w *world) set(id, field string, value any) {
+func (w *fakeMAAS) setField(id, field string, value any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.machines[id][field] = value
 }
 
-func (w *world) remove(id string) {
+func (w *fakeMAAS) removeMachine(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.machines, id)
 }
 
-// slow makes each answer take that long.
-func (w *world) slow(latency time.Duration) {
+// setLatency makes each answer take that long.
+func (w *fakeMAAS) setLatency(latency time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.latency = latency
 }
 
-func (w *world) breakDown(broken bool) {
+func (w *fakeMAAS) setBroken(broken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken = broken
@@ -220,22 +220,22 @@ func (w *world) breakDown(broken bool) {
 
 // serve answers listings with what it holds when the request arrives, after
 // the latency, as MAAS does. Every POST to a machine sets its status to 9.
-func (w *world) serve(req *http.Request, s sent) (*http.Response, error) {
+func (w *fakeMAAS) serve(req *http.Request, s sentRequest) (*http.Response, error) {
 	w.mu.Lock()
 	latency := w.latency
-	res := w.list(s)
+	res := w.listMachines(s)
 	w.mu.Unlock()
-	if err := pause(req, latency); err != nil {
+	if err := pauseRequest(req, latency); err != nil {
 		return nil, err
 	}
 	if s.Method == http.MethodPost {
 		id := strings.TrimSuffix(strings.TrimPrefix(s.Path, "/MAAS/api/2.0/machines/"), "/")
-		w.set(id, "status", 9)
+		w.setField(id, "status", 9)
 	}
 	return res, nil
 }
 
-func (w *world) list(s sent) *http.Response {
+func (w *fakeMAAS) listMachines(s sentRequest) *http.Response {
 	if w.broken {
 		return reply(http.StatusServiceUnavailable, "text/plain", "Unable to connect to any rack controller.")
 	}

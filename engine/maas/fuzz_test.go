@@ -30,8 +30,10 @@ func FuzzAnswer(f *testing.F) {
 		if status < 200 || status > 599 || strings.ContainsFunc(kind, unicode.IsControl) {
 			return
 		}
-		answer := func(*http.Request, sent) (*http.Response, error) { return reply(status, kind, string(body)), nil }
-		c, err := New(Config{URL: "http://maas.test/MAAS", APIKey: testKey, Transport: &fake{answer: answer}, Backoff: func(int) time.Duration { return 0 }})
+		answer := func(*http.Request, sentRequest) (*http.Response, error) {
+			return reply(status, kind, string(body)), nil
+		}
+		c, err := New(Config{URL: "http://maas.test/MAAS", APIKey: testKey, Transport: &fakeTransport{answer: answer}, Backoff: func(int) time.Duration { return 0 }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,8 +46,8 @@ func FuzzAnswer(f *testing.F) {
 			if got := m.Status.Phase(); got == "" {
 				t.Errorf("status %d has no phase", m.Status)
 			}
-			shown(t, m.StatusName)
-			shown(t, m.StatusMessage)
+			wantShortLine(t, m.StatusName)
+			wantShortLine(t, m.StatusMessage)
 		}
 		_, err = c.Hosts.Hosts(t.Context())
 		wantLine(t, err)
@@ -65,7 +67,7 @@ func wantLine(t *testing.T, err error) {
 	}
 }
 
-func shown(t *testing.T, text string) {
+func wantShortLine(t *testing.T, text string) {
 	t.Helper()
 	if len(text) > api.MaxLine+len("…") || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		t.Fatalf("%q is no short line", text)

@@ -27,14 +27,14 @@ type Hosts struct {
 	byID   sync.Map // int, MAAS's number, to engine.VMHost
 }
 
-func newHosts(l lister, ledger engine.InventoryTags) *Hosts {
+func newHosts(l listConfig, ledger engine.InventoryTags) *Hosts {
 	c := &Hosts{api: l.api, ledger: ledger}
 	c.list = share.NewCached(hostsTTL, l.limit(), l.now, c.fetchHosts)
 	return c
 }
 
-// Able implements engine.Composer.
-func (c *Hosts) Able(ctx context.Context) error {
+// CheckCanCompose implements engine.Composer.
+func (c *Hosts) CheckCanCompose(ctx context.Context) error {
 	can, err := c.catalog.Capabilities(ctx)
 	if err != nil || can.VMHosts {
 		return err
@@ -58,7 +58,7 @@ func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 			return hosts, nil
 		}
 		inventory := hosts[0].Inventory
-		serves, err := c.ledger.Serves(ctx, inventory)
+		serves, err := c.ledger.AcceptsInventory(ctx, inventory)
 		if err != nil {
 			return nil, err
 		}
@@ -66,14 +66,14 @@ func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 		if serves || tried == 3 {
 			return slices.Clone(hosts), nil
 		}
-		c.list.Discard(func(hosts []engine.VMHost) bool { return len(hosts) > 0 && hosts[0].Inventory == inventory })
+		c.list.DiscardIf(func(hosts []engine.VMHost) bool { return len(hosts) > 0 && hosts[0].Inventory == inventory })
 	}
 }
 
 // RelistHosts lists the VM hosts anew, by a call that is shared with all who ask
 // at the same moment. ErrGone where MAAS has none any more, however lately it had.
 func (c *Hosts) RelistHosts(ctx context.Context) error {
-	_, err := c.list.Younger(ctx, 0)
+	_, err := c.list.GetYounger(ctx, 0)
 	return err
 }
 
@@ -99,19 +99,19 @@ func (c *Hosts) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, er
 }
 
 func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
-	tag, err := c.ledger.Tag(ctx)
+	tag, err := c.ledger.CurrentTag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := api.Get("vm-hosts/")
+	r := api.NewGet("vm-hosts/")
 	var list api.Elements[wireHost]
 	if err := c.api.List(ctx, r, &list); err != nil {
 		return nil, err
 	}
 	hosts := make([]engine.VMHost, 0, len(list.List))
 	for n, h := range list.List {
-		printable(&h.Name, &h.Zone.Name, &h.Pool.Name)
-		why, odd := list.Odd[n]
+		makePrintable(&h.Name, &h.Zone.Name, &h.Pool.Name)
+		why, odd := list.Unreadable[n]
 		if odd && (h.ID == 0 || h.Name == "") {
 			return nil, api.UnreadableError(r, "it does not say which VM host it is about")
 		}
@@ -125,7 +125,7 @@ func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 		}
 		hosts = append(hosts, host)
 	}
-	c.keys.name(hosts)
+	c.keys.assignKeys(hosts)
 	for _, h := range hosts {
 		c.byID.Store(h.ID, engine.VMHost{ID: h.ID, Name: h.Name, MachineID: h.MachineID, HostKey: h.HostKey})
 	}
@@ -142,10 +142,10 @@ type hostKeys struct {
 // hostKey is a name, and the machine that it was given for.
 type hostKey struct{ machineID, name string }
 
-// name calls each host by its machine. Where a machine has several, only the
+// assignKeys calls each host by its machine. Where a machine has several, only the
 // first one is called so, however many come later. A host that has a name keeps
 // it, e.g. the second one when the first one is removed.
-func (k *hostKeys) name(hosts []engine.VMHost) {
+func (k *hostKeys) assignKeys(hosts []engine.VMHost) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := map[string]int{} // by machine: the least id
@@ -183,7 +183,7 @@ func (h wireHost) host() engine.VMHost {
 		Architectures:    h.Architectures,
 		MachineID:        h.Machine.SystemID,
 	}
-	made.Err = h.trouble()
+	made.Err = h.unusableError()
 	for _, p := range h.StoragePools {
 		made.StoragePools = append(made.StoragePools, engine.StoragePool{
 			Name: p.Name, Driver: p.Type, TotalBytes: p.TotalBytes, AvailableBytes: p.AvailableBytes, Default: p.Default,

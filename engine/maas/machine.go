@@ -14,7 +14,7 @@ const bytesPerGB = 1_000_000_000
 // machine is what MAAS says of a machine. Its message is the last event, which the
 // machine itself can send: one short line is made of it, for terminals and logs.
 func (m wireMachine) machine() engine.Machine {
-	printable(&m.Hostname, &m.FQDN, &m.Owner, &m.Zone.Name, &m.Pool.Name, &m.Domain.Name, &m.Host.Name)
+	makePrintable(&m.Hostname, &m.FQDN, &m.Owner, &m.Zone.Name, &m.Pool.Name, &m.Domain.Name, &m.Host.Name)
 	return engine.Machine{
 		SystemID:      m.SystemID,
 		Hostname:      m.Hostname,
@@ -36,10 +36,10 @@ func (m wireMachine) machine() engine.Machine {
 		Cores:         m.CPUCount,
 		MemoryMiB:     m.MemoryMiB,
 		Architecture:  m.Architecture,
-		Disks:         disks(m.Disks),
-		Interfaces:    interfaces(m.Interfaces),
-		Bridges:       bridges(m.Interfaces),
-		Children:      children(m.Interfaces),
+		Disks:         machineDisks(m.Disks),
+		Interfaces:    machineInterfaces(m.Interfaces),
+		Bridges:       machineBridges(m.Interfaces),
+		Children:      childInterfaces(m.Interfaces),
 		Gateways:      m.gateways(),
 		BootInterface: m.Boot.ID,
 		Image:         m.image(),
@@ -69,8 +69,8 @@ func (m wireMachine) addresses() []string {
 	return slices.DeleteFunc(slices.Clone(m.IPAddresses), func(ip string) bool { return !linked[ip] })
 }
 
-// disks are in the order of their ids, which is that of sda, sdb, ….
-func disks(wire []wireDisk) []engine.MachineDisk {
+// machineDisks are in the order of their ids, which is that of sda, sdb, ….
+func machineDisks(wire []wireDisk) []engine.MachineDisk {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireDisk) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.MachineDisk
 	for _, d := range sorted {
@@ -81,12 +81,12 @@ func disks(wire []wireDisk) []engine.MachineDisk {
 	return made
 }
 
-// interfaces are the physical ones.
-func interfaces(wire []wireInterface) []engine.MachineInterface {
+// machineInterfaces are the physical ones.
+func machineInterfaces(wire []wireInterface) []engine.MachineInterface {
 	var made []engine.MachineInterface
-	for _, i := range ofType(wire, "physical") {
+	for _, i := range interfacesOfType(wire, "physical") {
 		made = append(made, engine.MachineInterface{
-			ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), VLAN: i.VLAN.ID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: links(i.Links),
+			ID: i.ID, Name: i.Name, MAC: strings.ToLower(i.MAC), VLAN: i.VLAN.ID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: interfaceLinks(i.Links),
 		})
 	}
 	return made
@@ -103,8 +103,8 @@ func (m wireMachine) gateways() []string {
 	return chosen
 }
 
-// children are the bonds, VLAN interfaces and bridges, in the order of their ids.
-func children(wire []wireInterface) []engine.ChildInterface {
+// childInterfaces are the bonds, VLAN interfaces and bridges, in the order of their ids.
+func childInterfaces(wire []wireInterface) []engine.ChildInterface {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.ChildInterface
 	for _, i := range sorted {
@@ -113,28 +113,28 @@ func children(wire []wireInterface) []engine.ChildInterface {
 			continue
 		}
 		made = append(made, engine.ChildInterface{
-			ID: i.ID, Kind: kind, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, VID: i.VLAN.VID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: links(i.Links),
+			ID: i.ID, Kind: kind, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, VID: i.VLAN.VID, Fabric: i.VLAN.Fabric, MTU: i.Params.MTU, Links: interfaceLinks(i.Links),
 			Bond: engine.BondMode{Mode: i.Params.Mode, LACPRate: i.Params.LACPRate, HashPolicy: i.Params.HashPolicy},
 		})
 	}
 	return made
 }
 
-func bridges(wire []wireInterface) []engine.MachineBridge {
+func machineBridges(wire []wireInterface) []engine.MachineBridge {
 	var made []engine.MachineBridge
-	for _, i := range ofType(wire, "bridge") {
-		made = append(made, engine.MachineBridge{ID: i.ID, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, Links: links(i.Links)})
+	for _, i := range interfacesOfType(wire, "bridge") {
+		made = append(made, engine.MachineBridge{ID: i.ID, Name: i.Name, Parents: i.Parents, VLAN: i.VLAN.ID, Links: interfaceLinks(i.Links)})
 	}
 	return made
 }
 
-// ofType picks the interfaces of a type, in the order of their ids.
-func ofType(wire []wireInterface, wanted string) []wireInterface {
+// interfacesOfType picks the interfaces of a type, in the order of their ids.
+func interfacesOfType(wire []wireInterface, wanted string) []wireInterface {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.DeleteFunc(sorted, func(i wireInterface) bool { return i.Type != wanted })
 }
 
-func links(wire []wireLink) []engine.InterfaceLink {
+func interfaceLinks(wire []wireLink) []engine.InterfaceLink {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireLink) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.InterfaceLink
 	for _, l := range sorted {

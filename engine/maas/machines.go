@@ -25,7 +25,7 @@ func newMachines(c Config, sender *api.Client) *Machines {
 	m := &Machines{api: sender}
 	m.switches = switches{m}
 	m.shared = share.NewMachines(share.Config{
-		ByID: m.fetchByID, ByName: m.fetchByName, ByHost: m.fetchByHost, MaxHosts: maxHosts, Unchanged: sender.Reading,
+		ByID: m.fetchByID, ByName: m.fetchByName, ByHost: m.fetchByHost, MaxHosts: maxHostsPerQuery, HasOnlyRead: sender.HasOnlyRead,
 		Limit: sender.SharedLimit(), Interval: c.Interval, Gather: c.Gather, Now: c.Now, Log: c.Log,
 	})
 	return m
@@ -53,17 +53,17 @@ func (c *Machines) MachinesNamed(ctx context.Context, hostname string) ([]engine
 	return found, err
 }
 
-// Changed implements engine.Machines.
-func (c *Machines) Changed(ctx context.Context, seen engine.Machine) <-chan struct{} {
-	return c.shared.Changed(ctx, seen)
+// WatchChange implements engine.Machines.
+func (c *Machines) WatchChange(ctx context.Context, seen engine.Machine) <-chan struct{} {
+	return c.shared.Watch(ctx, seen)
 }
 
 func (c *Machines) fetchByID(ctx context.Context, ids []string) (map[string][]engine.Machine, error) {
-	return c.fetch(ctx, "id", ids, func(m engine.Machine) string { return m.SystemID })
+	return c.fetchMachines(ctx, "id", ids, func(m engine.Machine) string { return m.SystemID })
 }
 
 func (c *Machines) fetchByName(ctx context.Context, names []string) (map[string][]engine.Machine, error) {
-	return c.fetch(ctx, "hostname", names, func(m engine.Machine) string { return m.Hostname })
+	return c.fetchMachines(ctx, "hostname", names, func(m engine.Machine) string { return m.Hostname })
 }
 
 func (c *Machines) fetchByHost(ctx context.Context, names []string) (map[string][]engine.Machine, error) {
@@ -78,12 +78,12 @@ func (c *Machines) fetchByHost(ctx context.Context, names []string) (map[string]
 	return found, nil
 }
 
-// fetch lists the machines that match the filter, by key. MAAS leaves out
+// fetchMachines lists the machines that match the filter, by key. MAAS leaves out
 // what it does not have.
-func (c *Machines) fetch(
+func (c *Machines) fetchMachines(
 	ctx context.Context, filter string, values []string, key func(engine.Machine) string,
 ) (map[string][]engine.Machine, error) {
-	r := api.Get("machines/")
+	r := api.NewGet("machines/")
 	r.Query = url.Values{filter: values}
 	listed, err := c.listMachines(ctx, r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Machines) fetch(
 	}
 	found := map[string][]engine.Machine{}
 	for _, m := range listed {
-		c.shared.Saw(m)
+		c.shared.NotePhase(m)
 		found[key(m)] = append(found[key(m)], m)
 	}
 	return found, nil
@@ -108,7 +108,7 @@ func (c *Machines) listMachines(ctx context.Context, r *api.Request) ([]engine.M
 	machines := make([]engine.Machine, len(listed.List))
 	for n, wire := range listed.List {
 		machines[n] = wire.machine()
-		why, odd := listed.Odd[n]
+		why, odd := listed.Unreadable[n]
 		switch {
 		case wire.SystemID == "" || odd && wire.Hostname == "":
 			return nil, api.UnreadableError(r, "it does not say which machine it is about")
@@ -119,9 +119,9 @@ func (c *Machines) listMachines(ctx context.Context, r *api.Request) ([]engine.M
 	return machines, nil
 }
 
-// write sends a request that changes a machine. What was seen of it before
+// writeMachine sends a request that changes a machine. What was seen of it before
 // the answer came is not served any more.
-func (c *Machines) write(ctx context.Context, systemID string, r *api.Request, into any) error {
-	defer c.shared.Wrote(systemID)
+func (c *Machines) writeMachine(ctx context.Context, systemID string, r *api.Request, into any) error {
+	defer c.shared.NoteWrite(systemID)
 	return c.api.Call(ctx, r, into)
 }

@@ -50,7 +50,7 @@ func TestMachineIsRead(t *testing.T) {
 		Gateways: []string{"10.77.0.1"},
 		Image:    "ubuntu/jammy", Kernel: "ga-22.04", IPAddresses: []string{"10.77.0.51"},
 	}
-	got, err := testClient(t, always(200, "application/json; charset=utf-8", deployed)).Machines.Machine(t.Context(), "abc123")
+	got, err := testClient(t, newConstantFake(200, "application/json; charset=utf-8", deployed)).Machines.Machine(t.Context(), "abc123")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("machine (-want +got), %v:\n%s", err, diff)
 	}
@@ -60,7 +60,7 @@ func TestBareMachineIsRead(t *testing.T) {
 	t.Parallel()
 	const bare = `[{"system_id":"abc123","hostname":"bare","status":0,"pod":null,"owner":null,"osystem":"","distro_series":"",
 		"hwe_kernel":null,"boot_interface":null,"owner_data":null,"zone":{"id":1,"name":"default"},"pool":null,"tag_names":[],"ip_addresses":[],"interface_set":[],"physicalblockdevice_set":[]}]`
-	got, err := testClient(t, always(200, "application/json", bare)).Machines.Machine(t.Context(), "abc123")
+	got, err := testClient(t, newConstantFake(200, "application/json", bare)).Machines.Machine(t.Context(), "abc123")
 	want := engine.Machine{SystemID: "abc123", Hostname: "bare", Zone: "default", IPAddresses: []string{}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("machine (-want +got), %v:\n%s", err, diff)
@@ -87,13 +87,13 @@ func TestImageOfAMachine(t *testing.T) {
 
 func TestSubnetsAndImages(t *testing.T) {
 	t.Parallel()
-	c := testClient(t, always(200, "application/json", `[{"id":1,"name":"lan","cidr":"10.77.0.0/24","vlan":{"id":5001,"dhcp_on":true}},{"id":2,"name":"dmz","cidr":"10.78.0.0/24","vlan":{"id":5002,"dhcp_on":false}}]`))
+	c := testClient(t, newConstantFake(200, "application/json", `[{"id":1,"name":"lan","cidr":"10.77.0.0/24","vlan":{"id":5001,"dhcp_on":true}},{"id":2,"name":"dmz","cidr":"10.78.0.0/24","vlan":{"id":5002,"dhcp_on":false}}]`))
 	subnets, err := c.Names.Subnets(t.Context())
 	want := []engine.Subnet{{ID: 1, Name: "lan", CIDR: "10.77.0.0/24", VLAN: 5001, DHCP: true}, {ID: 2, Name: "dmz", CIDR: "10.78.0.0/24", VLAN: 5002}}
 	if diff := cmp.Diff(want, subnets); diff != "" || err != nil {
 		t.Errorf("subnets (-want +got), %v:\n%s", err, diff)
 	}
-	c = testClient(t, always(200, "application/json", `[{"id":3,"name":"ubuntu/noble","architecture":"arm64/ga-24.04"},`+
+	c = testClient(t, newConstantFake(200, "application/json", `[{"id":3,"name":"ubuntu/noble","architecture":"arm64/ga-24.04"},`+
 		`{"id":1,"name":"ubuntu/jammy","architecture":"amd64/ga-22.04"},{"id":2,"name":"ubuntu/jammy","architecture":"amd64/hwe-22.04"},{"id":4,"name":"ubuntu/noble","architecture":"amd64/ga-24.04"}]`))
 	images, err := c.Catalog.Images(t.Context())
 	wantImages := []engine.Image{

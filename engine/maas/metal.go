@@ -14,11 +14,11 @@ import (
 // Allocate implements engine.Metal. MAAS says that it has no such machine
 // available whether it is absent or in another state; a look tells which.
 func (c *Machines) Allocate(ctx context.Context, systemID, agent string) error {
-	r := api.Post("allocate", "machines/").Put("system_id", systemID).Set("agent_name", agent)
+	r := api.NewPost("allocate", "machines/").Put("system_id", systemID).Set("agent_name", agent)
 	if systemID == "" {
 		r.Refuse("system_id", "no machine is named, so that MAAS would choose or even make one", "Name the machine to allocate.")
 	}
-	err := allocate(ctx, c, systemID, r)
+	err := allocateMachine(ctx, c, systemID, r)
 	if e, ok := api.AsError(err); !ok || e.Kind != engine.ErrConflict {
 		return err
 	}
@@ -28,15 +28,15 @@ func (c *Machines) Allocate(ctx context.Context, systemID, agent string) error {
 	return err
 }
 
-func allocate(ctx context.Context, c *Machines, systemID string, r *api.Request) error {
-	defer c.shared.Wrote(systemID)
+func allocateMachine(ctx context.Context, c *Machines, systemID string, r *api.Request) error {
+	defer c.shared.NoteWrite(systemID)
 	return c.api.List(ctx, r, nil)
 }
 
 // Annotate implements engine.Metal. MAAS keeps the parameter op to itself and
 // drops it without a word (api/nodes.py, set_owner_data).
 func (c *Machines) Annotate(ctx context.Context, systemID string, data map[string]string) error {
-	r := api.Post("set_owner_data", machineRoute, systemID)
+	r := api.NewPost("set_owner_data", machineRoute, systemID)
 	for key, value := range data {
 		if key == "" || key == "op" {
 			r.Refuse("owner_data", fmt.Sprintf("MAAS stores nothing under the key %q", key), "Choose another key.")
@@ -46,12 +46,12 @@ func (c *Machines) Annotate(ctx context.Context, systemID string, data map[strin
 	if len(data) == 0 && r.Err == nil {
 		return nil
 	}
-	return c.write(ctx, systemID, r, nil)
+	return c.writeMachine(ctx, systemID, r, nil)
 }
 
 // SetStorageLayout implements engine.Metal. MAAS takes sizes in bytes and disks by number.
 func (c *Machines) SetStorageLayout(ctx context.Context, m engine.Machine, l engine.StorageLayout) error {
-	r := api.Post("set_storage_layout", machineRoute, m.SystemID).Set("storage_layout", l.Type).Set("cache_mode", l.CacheMode)
+	r := api.NewPost("set_storage_layout", machineRoute, m.SystemID).Set("storage_layout", l.Type).Set("cache_mode", l.CacheMode)
 	if d, ok := m.Disk(l.RootDisk); ok {
 		r.Put("root_device", strconv.Itoa(d.ID))
 	}
@@ -60,25 +60,25 @@ func (c *Machines) SetStorageLayout(ctx context.Context, m engine.Machine, l eng
 			r.Put(parameter, strconv.FormatInt(size*bytesPerGB, 10))
 		}
 	}
-	return c.write(ctx, m.SystemID, r, nil)
+	return c.writeMachine(ctx, m.SystemID, r, nil)
 }
 
 // CreateBridge implements engine.Metal.
 func (c *Machines) CreateBridge(ctx context.Context, systemID string, interfaceID int, name string) error {
-	r := api.Post("create_bridge", "nodes/{id}/interfaces/", systemID)
+	r := api.NewPost("create_bridge", "nodes/{id}/interfaces/", systemID)
 	r.Put("name", name).Put("parent", strconv.Itoa(interfaceID))
-	r.Once = true
+	r.NoRetry = true
 	if name == "" || len(name) > engine.MaxInterfaceName {
 		r.Refuse("name", fmt.Sprintf("%q cannot name a bridge", name),
 			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like br0.", engine.MaxInterfaceName))
 	}
-	return c.write(ctx, systemID, r, nil)
+	return c.writeMachine(ctx, systemID, r, nil)
 }
 
 // CreateChild implements engine.MachineNetwork.
-func (c *Machines) CreateChild(ctx context.Context, systemID string, n engine.NewChild) error {
-	r := api.Post("create_"+string(n.Kind), "nodes/{id}/interfaces/", systemID)
-	r.Once = true
+func (c *Machines) CreateChild(ctx context.Context, systemID string, n engine.ChildInterfaceRequest) error {
+	r := api.NewPost("create_"+string(n.Kind), "nodes/{id}/interfaces/", systemID)
+	r.NoRetry = true
 	parents := "parent"
 	if n.Kind == engine.ChildBond {
 		parents = "parents"
@@ -99,14 +99,14 @@ func (c *Machines) CreateChild(ctx context.Context, systemID string, n engine.Ne
 		r.Refuse("name", fmt.Sprintf("%q cannot name an interface", n.Name),
 			fmt.Sprintf("Linux takes 1 to %d bytes: choose a name like bond0.", engine.MaxInterfaceName))
 	}
-	return c.write(ctx, systemID, r, nil)
+	return c.writeMachine(ctx, systemID, r, nil)
 }
 
 const interfaceRoute = "nodes/{id}/interfaces/{id}/"
 
 // DeleteInterface implements engine.MachineNetwork.
 func (c *Machines) DeleteInterface(ctx context.Context, systemID string, interfaceID int) error {
-	err := c.write(ctx, systemID, api.NewRequest(http.MethodDelete, interfaceRoute, systemID, strconv.Itoa(interfaceID)), nil)
+	err := c.writeMachine(ctx, systemID, api.NewRequest(http.MethodDelete, interfaceRoute, systemID, strconv.Itoa(interfaceID)), nil)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil
 	}
@@ -120,5 +120,5 @@ func (c *Machines) SetMTU(ctx context.Context, systemID string, interfaceID, mtu
 	if mtu != 0 {
 		text = strconv.Itoa(mtu)
 	}
-	return c.write(ctx, systemID, api.NewRequest(http.MethodPut, interfaceRoute, systemID, strconv.Itoa(interfaceID)).Put("mtu", text), nil)
+	return c.writeMachine(ctx, systemID, api.NewRequest(http.MethodPut, interfaceRoute, systemID, strconv.Itoa(interfaceID)).Put("mtu", text), nil)
 }

@@ -16,9 +16,9 @@ import (
 // TestAllocateNeedsAMachine guards the call by which MAAS would make a VM.
 func TestAllocateNeedsAMachine(t *testing.T) {
 	t.Parallel()
-	f := always(200, "application/json", "{}")
+	f := newConstantFake(200, "application/json", "{}")
 	err := testClient(t, f).Machines.Allocate(t.Context(), "", "fleet")
-	if !engine.IsTerminal(err) || kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
+	if !engine.IsTerminal(err) || errorKinds(err) != "ErrInvalid" || len(f.requests()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
 }
@@ -26,7 +26,7 @@ func TestAllocateNeedsAMachine(t *testing.T) {
 func TestAllocateRefused(t *testing.T) {
 	t.Parallel()
 	const allocate, list = "POST machines/?op=allocate", "GET machines/"
-	taken := status(409, "text/plain; charset=utf-8", "No machine with system ID abc123 available.")
+	taken := statusReply(409, "text/plain; charset=utf-8", "No machine with system ID abc123 available.")
 	cases := map[string]struct {
 		reason   string
 		allocate func() *http.Response
@@ -34,19 +34,19 @@ func TestAllocateRefused(t *testing.T) {
 		want     string
 		calls    int
 	}{
-		"Taken":  {"It is there, in another state.", taken, value([]map[string]any{{"system_id": "abc123", "status": 6}}), "ErrConflict", 2},
-		"Absent": {"MAAS uses the same words for one that it does not have.", taken, value([]map[string]any{}), "ErrNotFound", 2},
-		"Unseen": {"Where the look fails the refusal stays.", taken, status(403, "text/plain", "no"), "ErrConflict", 2},
-		"Denied": {"Other refusals speak for themselves.", status(403, "text/plain", "no"), nil, "ErrForbidden", 1},
-		"NoAPI":  {"A 404 speaks of the address.", status(404, "text/plain", "Unknown API endpoint"), nil, "ErrUnavailable", 1},
-		"Failed": {"MAAS's own error was not applied.", status(500, "text/plain", "x"), nil, "ErrUnavailable", 1},
+		"Taken":  {"It is there, in another state.", taken, jsonReply([]map[string]any{{"system_id": "abc123", "status": 6}}), "ErrConflict", 2},
+		"Absent": {"MAAS uses the same words for one that it does not have.", taken, jsonReply([]map[string]any{}), "ErrNotFound", 2},
+		"Unseen": {"Where the look fails the refusal stays.", taken, statusReply(403, "text/plain", "no"), "ErrConflict", 2},
+		"Denied": {"Other refusals speak for themselves.", statusReply(403, "text/plain", "no"), nil, "ErrForbidden", 1},
+		"NoAPI":  {"A 404 speaks of the address.", statusReply(404, "text/plain", "Unknown API endpoint"), nil, "ErrUnavailable", 1},
+		"Failed": {"MAAS's own error was not applied.", statusReply(500, "text/plain", "x"), nil, "ErrUnavailable", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := byRoute(map[string]func() *http.Response{allocate: tc.allocate, list: tc.list})
+			f := newRouteFake(map[string]func() *http.Response{allocate: tc.allocate, list: tc.list})
 			err := testClient(t, f).Machines.Allocate(t.Context(), "abc123", "fleet")
-			if kinds(err) != tc.want || len(f.all()) != tc.calls {
+			if errorKinds(err) != tc.want || len(f.requests()) != tc.calls {
 				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
 			}
 		})
@@ -67,9 +67,9 @@ func TestAnnotateRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", "{}")
+			f := newConstantFake(200, "application/json", "{}")
 			err := testClient(t, f).Machines.Annotate(t.Context(), "abc123", tc.data)
-			if kinds(err) != tc.want || (err == nil) != (tc.want == "") || len(f.all()) != 0 {
+			if errorKinds(err) != tc.want || (err == nil) != (tc.want == "") || len(f.requests()) != 0 {
 				t.Errorf("%s: got %v after %v", tc.reason, err, f.routes())
 			}
 		})
@@ -79,10 +79,10 @@ func TestAnnotateRefuses(t *testing.T) {
 func TestBridgeNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "br-1234567890123", strings.Repeat("ü", 8)} {
-		f := always(200, "application/json", "{}")
+		f := newConstantFake(200, "application/json", "{}")
 		err := testClient(t, f).Machines.CreateBridge(t.Context(), "abc123", 77, name)
 		refused, ok := errors.AsType[engine.FieldError](err)
-		if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()["name"]) != 1 {
+		if errorKinds(err) != "ErrInvalid" || len(f.requests()) != 0 || !ok || len(refused.Fields()["name"]) != 1 {
 			t.Errorf("bridge %q: got %v after %v", name, err, f.routes())
 		}
 	}
@@ -98,20 +98,20 @@ func TestMetalErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		do     func(context.Context, *Client) error
-		answer *fake
+		answer *fakeTransport
 		want   string
 	}{
-		"NotAcquired":  {"Only an owner can annotate.", annotate, always(409, "text/plain; charset=utf-8", "Cannot set workload annotation: it hasn't been acquired."), "ErrConflict"},
-		"NoMachine":    {"It is gone.", annotate, always(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
-		"Deployed":     {"Too late for a bridge.", bridge, always(409, "text/plain; charset=utf-8", "Cannot create bridge interface because the machine is not New, Ready, Allocated, or Broken."), "ErrConflict"},
-		"NameTaken":    {"Names are unique on a machine.", bridge, always(400, "application/json", `{"__all__":["Interface with this Node config and Name already exists."]}`), "ErrInvalid"},
-		"Bridged":      {"A second bridge on an interface.", bridge, always(400, "application/json", `{"parent":["A bridge interface can't have a parent that is already in a bond or a bridge."]}`), "ErrInvalid"},
-		"NoSuchBridge": {"The machine of the bridge is gone.", bridge, always(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
+		"NotAcquired":  {"Only an owner can annotate.", annotate, newConstantFake(409, "text/plain; charset=utf-8", "Cannot set workload annotation: it hasn't been acquired."), "ErrConflict"},
+		"NoMachine":    {"It is gone.", annotate, newConstantFake(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
+		"Deployed":     {"Too late for a bridge.", bridge, newConstantFake(409, "text/plain; charset=utf-8", "Cannot create bridge interface because the machine is not New, Ready, Allocated, or Broken."), "ErrConflict"},
+		"NameTaken":    {"Names are unique on a machine.", bridge, newConstantFake(400, "application/json", `{"__all__":["Interface with this Node config and Name already exists."]}`), "ErrInvalid"},
+		"Bridged":      {"A second bridge on an interface.", bridge, newConstantFake(400, "application/json", `{"parent":["A bridge interface can't have a parent that is already in a bond or a bridge."]}`), "ErrInvalid"},
+		"NoSuchBridge": {"The machine of the bridge is gone.", bridge, newConstantFake(404, "text/plain", "No Machine matches the given query."), "ErrNotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := tc.do(t.Context(), testClient(t, tc.answer)); kinds(err) != tc.want || len(tc.answer.all()) != 1 {
+			if err := tc.do(t.Context(), testClient(t, tc.answer)); errorKinds(err) != tc.want || len(tc.answer.requests()) != 1 {
 				t.Errorf("%s: got %v after %v", tc.reason, err, tc.answer.routes())
 			}
 		})
@@ -137,7 +137,7 @@ func TestLostReplies(t *testing.T) {
 	}
 	lost := map[string]func(r *http.Request) (*http.Response, error){
 		"cut off": func(*http.Request) (*http.Response, error) { return nil, bounded.ErrTooLarge },
-		"silent":  func(r *http.Request) (*http.Response, error) { return nil, pause(r, time.Hour) },
+		"silent":  func(r *http.Request) (*http.Response, error) { return nil, pauseRequest(r, time.Hour) },
 		"gateway": func(*http.Request) (*http.Response, error) { return reply(504, "text/html", "x"), nil },
 	}
 	for name, do := range calls {
@@ -145,10 +145,10 @@ func TestLostReplies(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return answer(r) }}
+					f := &fakeTransport{answer: func(r *http.Request, _ sentRequest) (*http.Response, error) { return answer(r) }}
 					err := do(t.Context(), testClient(t, f))
-					if kinds(err) != "ErrUnavailable ErrUnclear" || len(f.all()) != 1 {
-						t.Errorf("got %v (%s) after %v", err, kinds(err), f.routes())
+					if errorKinds(err) != "ErrUnavailable ErrUnclear" || len(f.requests()) != 1 {
+						t.Errorf("got %v (%s) after %v", err, errorKinds(err), f.routes())
 					}
 				})
 			})
@@ -173,11 +173,11 @@ func TestSetStorageLayout(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", "{}")
+			f := newConstantFake(200, "application/json", "{}")
 			if err := testClient(t, f).Machines.SetStorageLayout(t.Context(), m, tc.layout); err != nil {
 				t.Fatal(err)
 			}
-			sent := f.all()
+			sent := f.requests()
 			if len(sent) != 1 || sent[0].Form.Encode() != tc.want {
 				t.Errorf("got %v %v, want %s", f.routes(), sent, tc.want)
 			}

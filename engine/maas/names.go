@@ -17,16 +17,16 @@ type Names struct {
 	hosts   *Hosts
 	catalog *Catalog
 
-	zones   *share.Cached[[]named]
-	pools   *share.Cached[[]named]
-	domains *share.Cached[[]named]
+	zones   *share.Cached[[]wireNamed]
+	pools   *share.Cached[[]wireNamed]
+	domains *share.Cached[[]wireNamed]
 	subnets *share.Cached[[]engine.Subnet]
 }
 
-func newNames(l lister, addresses *Addresses) *Names {
+func newNames(l listConfig, addresses *Addresses) *Names {
 	c := &Names{
 		Addresses: addresses, api: l.api,
-		zones: namesAt(l, "zones/"), pools: namesAt(l, "resourcepools/"), domains: namesAt(l, "domains/"),
+		zones: newNameList(l, "zones/"), pools: newNameList(l, "resourcepools/"), domains: newNameList(l, "domains/"),
 	}
 	c.subnets = share.NewCached(namesTTL, l.limit(), l.now, c.fetchSubnets)
 	return c
@@ -39,20 +39,22 @@ func (c *Names) Refresh(lists ...engine.List) {
 		engine.ListDomains: c.domains.Expire, engine.ListSubnets: c.subnets.Expire, engine.ListAddresses: c.ranges.expire,
 		engine.ListImages: c.catalog.images.Expire,
 	} {
-		if list.In(lists) {
+		if list.IsRefreshedBy(lists) {
 			expire()
 		}
 	}
 }
 
 // Zones implements engine.Names.
-func (c *Names) Zones(ctx context.Context) ([]string, error) { return onlyNames(c.zones.Get(ctx)) }
+func (c *Names) Zones(ctx context.Context) ([]string, error) { return sortedNames(c.zones.Get(ctx)) }
 
 // Pools implements engine.Names.
-func (c *Names) Pools(ctx context.Context) ([]string, error) { return onlyNames(c.pools.Get(ctx)) }
+func (c *Names) Pools(ctx context.Context) ([]string, error) { return sortedNames(c.pools.Get(ctx)) }
 
 // Domains implements engine.Names.
-func (c *Names) Domains(ctx context.Context) ([]string, error) { return onlyNames(c.domains.Get(ctx)) }
+func (c *Names) Domains(ctx context.Context) ([]string, error) {
+	return sortedNames(c.domains.Get(ctx))
+}
 
 // Subnets implements engine.Names.
 func (c *Names) Subnets(ctx context.Context) ([]engine.Subnet, error) {
@@ -60,20 +62,20 @@ func (c *Names) Subnets(ctx context.Context) ([]engine.Subnet, error) {
 	return slices.Clone(subnets), err
 }
 
-// namesAt prepares the list of a route.
-func namesAt(l lister, route string) *share.Cached[[]named] {
-	return share.NewCached(namesTTL, l.limit(), l.now, func(ctx context.Context) ([]named, error) {
-		var all api.Elements[named] // one without a name is nothing that anybody could ask for
-		err := l.api.List(ctx, api.Get(route), &all)
+// newNameList prepares the list of a route.
+func newNameList(l listConfig, route string) *share.Cached[[]wireNamed] {
+	return share.NewCached(namesTTL, l.limit(), l.now, func(ctx context.Context) ([]wireNamed, error) {
+		var all api.Elements[wireNamed] // one without a name is nothing that anybody could ask for
+		err := l.api.List(ctx, api.NewGet(route), &all)
 		for n := range all.List {
-			printable(&all.List[n].Name)
+			makePrintable(&all.List[n].Name)
 		}
 		return all.List, err
 	})
 }
 
-// onlyNames sorts the names of a list.
-func onlyNames(list []named, err error) ([]string, error) {
+// sortedNames sorts the names of a list.
+func sortedNames(list []wireNamed, err error) ([]string, error) {
 	names := make([]string, 0, len(list))
 	for _, item := range list {
 		names = append(names, item.Name)
@@ -82,11 +84,11 @@ func onlyNames(list []named, err error) ([]string, error) {
 	return names, err
 }
 
-// undefined is how MAAS calls the space of a VLAN that has none.
-const undefined = "undefined"
+// undefinedSpace is how MAAS calls the space of a VLAN that has none.
+const undefinedSpace = "undefined"
 
-func onlyNamed(space string) string {
-	if space == undefined {
+func spaceName(space string) string {
+	if space == undefinedSpace {
 		return ""
 	}
 	return space
@@ -94,15 +96,15 @@ func onlyNamed(space string) string {
 
 func (c *Names) fetchSubnets(ctx context.Context) ([]engine.Subnet, error) {
 	var list api.Elements[wireSubnet]
-	if err := c.api.List(ctx, api.Get("subnets/"), &list); err != nil {
+	if err := c.api.List(ctx, api.NewGet("subnets/"), &list); err != nil {
 		return nil, err
 	}
 	subnets := make([]engine.Subnet, 0, len(list.List))
-	for _, s := range list.Sound() {
-		printable(&s.Name, &s.VLAN.Name, &s.VLAN.Fabric, &s.Space)
+	for _, s := range list.Readable() {
+		makePrintable(&s.Name, &s.VLAN.Name, &s.VLAN.Fabric, &s.Space)
 		subnets = append(subnets, engine.Subnet{
 			ID: s.ID, Name: s.Name, CIDR: s.CIDR, VLAN: s.VLAN.ID, VID: s.VLAN.VID, DHCP: s.VLAN.DHCP,
-			VLANName: s.VLAN.Name, Fabric: s.VLAN.Fabric, Space: onlyNamed(s.Space), Gateway: s.Gateway,
+			VLANName: s.VLAN.Name, Fabric: s.VLAN.Fabric, Space: spaceName(s.Space), Gateway: s.Gateway,
 		})
 	}
 	return subnets, nil

@@ -33,7 +33,7 @@ func (c *Tags) MakeRegionMark(ctx context.Context) (string, error) {
 	if mark, err := c.RegionMark(ctx); mark != "" || err != nil {
 		return mark, err
 	}
-	making := c.making.DoChan("region mark", func() (any, error) {
+	making := c.flight.DoChan("region mark", func() (any, error) {
 		return c.makeRegionMark(context.WithoutCancel(ctx))
 	})
 	select {
@@ -50,7 +50,7 @@ func (c *Tags) makeRegionMark(ctx context.Context) (string, error) {
 	if mark, err := c.RegionMark(ctx); mark != "" || err != nil { // made since the caller looked
 		return mark, err
 	}
-	made := c.api.Call(ctx, api.Post("", "tags/").Put("name", regionTag).Put("comment", rand.Text()+regionComment), nil)
+	made := c.api.Call(ctx, api.NewPost("", "tags/").Put("name", regionTag).Put("comment", rand.Text()+regionComment), nil)
 	c.comments.Drop()
 	// A refusal says that another one made it, or nothing; a look tells.
 	mark, err := c.RegionMark(ctx)

@@ -22,19 +22,19 @@ const hostRoute = "vm-hosts/{id}/"
 // makes the VM host of their BMC and ignores all but the endpoint and the
 // credentials; UpdateHost sets the rest then.
 func (c *Hosts) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
-	r := api.Post("", "vm-hosts/").Put("type", "lxd").Put("power_address", g.Address).Put("project", g.Project)
+	r := api.NewPost("", "vm-hosts/").Put("type", "lxd").Put("power_address", g.Address).Put("project", g.Project)
 	r.Set("name", g.Name).Set("zone", g.Zone).Set("pool", g.Pool).Set("tags", strings.Join(g.Tags, ","))
 	putRatio(r, "cpu_over_commit_ratio", g.CPUOvercommit)
 	putRatio(r, "memory_over_commit_ratio", g.MemoryOvercommit)
 	putCredentials(r, g.Credentials)
-	refuseEndpoint(r, g.Endpoint)
-	r.Once, r.Slow = true, true
+	refuseEmptyEndpoint(r, g.Endpoint)
+	r.NoRetry, r.Slow = true, true
 	defer c.list.Drop()
 	var made struct {
 		ID int `json:"id"`
 	}
 	if err := c.api.List(ctx, r, &made); err != nil {
-		return engine.VMHost{}, registered(err)
+		return engine.VMHost{}, registerError(err)
 	}
 	if made.ID == 0 {
 		e := api.NewError(r, http.StatusOK, "MAAS did not say which VM host it made")
@@ -44,11 +44,11 @@ func (c *Hosts) Register(ctx context.Context, g engine.Registration) (engine.VMH
 	return engine.VMHost{ID: made.ID, Name: g.Name}, nil
 }
 
-// registered tells a server that MAAS has already from a bad value: what is
+// registerError tells a server that MAAS has already from a bad value: what is
 // wrong with a value comes as a form's fields, and this as a text (forms/pods.py,
 // PodForm). As a text, too, MAAS says that it has no image to commission the
 // VMs with that it found, so the hint does not claim more than is known.
-func registered(err error) error {
+func registerError(err error) error {
 	e, ok := api.AsError(err)
 	if ok && e.Status == http.StatusBadRequest && e.MediaType == "text/plain" {
 		e.Kind = engine.ErrConflict
@@ -57,18 +57,18 @@ func registered(err error) error {
 	return err
 }
 
-// TakesOver implements engine.Registrar.
-func (c *Hosts) TakesOver(context.Context) (bool, error) { return true, nil }
+// AdoptsExistingVMs implements engine.Registrar.
+func (c *Hosts) AdoptsExistingVMs(context.Context) (bool, error) { return true, nil }
 
-// Locate implements engine.Registrar: MAAS finds the machine, or makes one, when
+// CheckMachineExists implements engine.Registrar: MAAS finds the machine, or makes one, when
 // it registers the LXD.
-func (c *Hosts) Locate(context.Context, engine.Endpoint) error { return nil }
+func (c *Hosts) CheckMachineExists(context.Context, engine.Endpoint) error { return nil }
 
 // Endpoint implements engine.Registrar. What MAAS answers holds the private
 // key: only the two fields are read of it, and nothing is quoted.
 func (c *Hosts) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
-	r := api.Get(hostRoute, strconv.Itoa(host.ID)).Op("parameters")
-	r.Mute = true
+	r := api.NewGet(hostRoute, strconv.Itoa(host.ID)).Op("parameters")
+	r.SecretAnswer = true
 	var answer struct {
 		Address string `json:"power_address"`
 		Project string `json:"project"`
@@ -94,7 +94,7 @@ func (c *Hosts) UpdateHost(ctx context.Context, host engine.VMHost, u engine.Hos
 	}
 	for name, value := range ratios {
 		if value != nil {
-			r.Put(name, decimal(*value))
+			r.Put(name, formatDecimal(*value))
 		}
 	}
 	if u.Credentials != nil {
@@ -109,12 +109,12 @@ func (c *Hosts) UpdateHost(ctx context.Context, host engine.VMHost, u engine.Hos
 
 // TagHost implements engine.Registrar.
 func (c *Hosts) TagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return c.writeHost(ctx, api.Post("add_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
+	return c.writeHost(ctx, api.NewPost("add_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
 }
 
 // UntagHost implements engine.Registrar.
 func (c *Hosts) UntagHost(ctx context.Context, host engine.VMHost, tag string) error {
-	return c.writeHost(ctx, api.Post("remove_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
+	return c.writeHost(ctx, api.NewPost("remove_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
 }
 
 // Unregister implements engine.Registrar. It never asks MAAS to decompose the
@@ -122,7 +122,7 @@ func (c *Hosts) UntagHost(ctx context.Context, host engine.VMHost, tag string) e
 func (c *Hosts) Unregister(ctx context.Context, host engine.VMHost) error {
 	r := api.NewRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
 	r.Slow = true
-	if err := c.writeHost(ctx, r); !isMissing(err) {
+	if err := c.writeHost(ctx, r); !isNotFound(err) {
 		return err
 	}
 	return nil
@@ -134,9 +134,9 @@ func (c *Hosts) writeHost(ctx context.Context, r *api.Request) error {
 	return c.api.Call(ctx, r, nil)
 }
 
-// refuseEndpoint refuses what MAAS would fill in by itself, with another project
+// refuseEmptyEndpoint refuses what MAAS would fill in by itself, with another project
 // than is meant.
-func refuseEndpoint(r *api.Request, e engine.Endpoint) {
+func refuseEmptyEndpoint(r *api.Request, e engine.Endpoint) {
 	if e.Address == "" {
 		r.Refuse("power_address", "there is no address of an LXD server", "Give it as MAAS is to reach it, like https://10.0.0.5:8443.")
 	}
@@ -164,8 +164,8 @@ func putCredentials(r *api.Request, pair engine.Credentials) {
 // putRatio puts an over-commit ratio; zero leaves it to MAAS.
 func putRatio(r *api.Request, name string, value float64) {
 	if value > 0 {
-		r.Put(name, decimal(value))
+		r.Put(name, formatDecimal(value))
 	}
 }
 
-func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+func formatDecimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

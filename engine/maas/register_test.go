@@ -76,7 +76,7 @@ func TestRegister(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", `{"id":8,"version":"","host":{"system_id":null,"__incomplete__":true}}`)
+			f := newConstantFake(200, "application/json", `{"id":8,"version":"","host":{"system_id":null,"__incomplete__":true}}`)
 			id, err := testClient(t, f).Hosts.Register(t.Context(), tc.registration)
 			if err != nil || id.ID != 8 {
 				t.Fatalf("%s: got %d, %v", tc.reason, id.ID, err)
@@ -84,7 +84,7 @@ func TestRegister(t *testing.T) {
 			if diff := cmp.Diff([]string{"POST vm-hosts/"}, f.routes()); diff != "" {
 				t.Errorf("%s: requests (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.form, f.all()[0].Form); diff != "" {
+			if diff := cmp.Diff(tc.form, f.requests()[0].Form); diff != "" {
 				t.Errorf("%s: form (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -113,7 +113,7 @@ func TestRegisterRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", `{"id":8}`)
+			f := newConstantFake(200, "application/json", `{"id":8}`)
 			r := registration(pair)
 			tc.change(&r)
 			_, err := testClient(t, f).Hosts.Register(t.Context(), r)
@@ -123,10 +123,10 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 // wantUnsent wants one field refused before anything is sent.
-func wantUnsent(t *testing.T, reason string, f *fake, err error, field string) {
+func wantUnsent(t *testing.T, reason string, f *fakeTransport, err error, field string) {
 	t.Helper()
 	refused, ok := errors.AsType[engine.FieldError](err)
-	if kinds(err) != "ErrInvalid" || len(f.all()) != 0 || !ok || len(refused.Fields()[field]) != 1 {
+	if errorKinds(err) != "ErrInvalid" || len(f.requests()) != 0 || !ok || len(refused.Fields()[field]) != 1 {
 		t.Errorf("%s: got %v after %v, want a refused %s", reason, err, f.routes(), field)
 	}
 }
@@ -136,27 +136,27 @@ func TestRegisterErrors(t *testing.T) {
 	pair := newPair(t)
 	cases := map[string]struct {
 		reason string
-		answer *fake
+		answer *fakeTransport
 		want   string
 	}{
-		"Known":     {"A text, not a form: MAAS has this server.", always(400, "text/plain; charset=utf-8", "Pod lxd1 with type and parameters already exist."), "ErrConflict"},
-		"BadZone":   {"A form error names the field.", always(400, "application/json; charset=utf-8", `{"zone":["Select a valid choice."]}`), "ErrInvalid"},
-		"BadJSON":   {"No form and no text is nothing known.", always(400, "application/json", "oops"), "ErrInvalid"},
-		"NotAdmin":  {"Registering is an administrator's right.", always(403, "text/plain; charset=utf-8", "This method is reserved for admin users."), "ErrForbidden"},
-		"Gone":      {"This MAAS has no VM hosts.", always(410, "text/plain", "gone"), "ErrGone"},
-		"NoAPI":     {"A 404 speaks of the address.", always(404, "text/plain", "Unknown API endpoint"), "ErrUnavailable"},
-		"Failed":    {"MAAS's own error.", always(500, "text/plain; charset=utf-8", "Invalid PEM material"), "ErrUnavailable"},
-		"NotReady":  {"Never repeated.", always(503, "text/plain", "x"), "ErrUnavailable"},
-		"NoID":      {"An answer that says nothing.", always(200, "application/json", "{}"), "ErrUnavailable ErrUnclear"},
-		"Truncated": {"Half an answer says nothing.", always(200, "application/json", `{"id":`), "ErrUnavailable ErrUnclear"},
+		"Known":     {"A text, not a form: MAAS has this server.", newConstantFake(400, "text/plain; charset=utf-8", "Pod lxd1 with type and parameters already exist."), "ErrConflict"},
+		"BadZone":   {"A form error names the field.", newConstantFake(400, "application/json; charset=utf-8", `{"zone":["Select a valid choice."]}`), "ErrInvalid"},
+		"BadJSON":   {"No form and no text is nothing known.", newConstantFake(400, "application/json", "oops"), "ErrInvalid"},
+		"NotAdmin":  {"Registering is an administrator's right.", newConstantFake(403, "text/plain; charset=utf-8", "This method is reserved for admin users."), "ErrForbidden"},
+		"Gone":      {"This MAAS has no VM hosts.", newConstantFake(410, "text/plain", "gone"), "ErrGone"},
+		"NoAPI":     {"A 404 speaks of the address.", newConstantFake(404, "text/plain", "Unknown API endpoint"), "ErrUnavailable"},
+		"Failed":    {"MAAS's own error.", newConstantFake(500, "text/plain; charset=utf-8", "Invalid PEM material"), "ErrUnavailable"},
+		"NotReady":  {"Never repeated.", newConstantFake(503, "text/plain", "x"), "ErrUnavailable"},
+		"NoID":      {"An answer that says nothing.", newConstantFake(200, "application/json", "{}"), "ErrUnavailable ErrUnclear"},
+		"Truncated": {"Half an answer says nothing.", newConstantFake(200, "application/json", `{"id":`), "ErrUnavailable ErrUnclear"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				_, err := testClient(t, tc.answer).Hosts.Register(t.Context(), registration(pair))
-				if kinds(err) != tc.want || len(tc.answer.all()) != 1 {
-					t.Errorf("%s: got %v (%s) after %v", tc.reason, err, kinds(err), tc.answer.routes())
+				if errorKinds(err) != tc.want || len(tc.answer.requests()) != 1 {
+					t.Errorf("%s: got %v (%s) after %v", tc.reason, err, errorKinds(err), tc.answer.routes())
 				}
 			})
 		})
@@ -169,10 +169,10 @@ func TestRegisterIsNotRepeated(t *testing.T) {
 	pair := newPair(t)
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-		f := &fake{answer: func(*http.Request, sent) (*http.Response, error) { return nil, refused }}
+		f := &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return nil, refused }}
 		_, err := testClient(t, f).Hosts.Register(t.Context(), registration(pair))
-		if kinds(err) != "ErrUnavailable" || len(f.all()) != 1 {
-			t.Errorf("got %v (%s) after %v", err, kinds(err), f.routes())
+		if errorKinds(err) != "ErrUnavailable" || len(f.requests()) != 1 {
+			t.Errorf("got %v (%s) after %v", err, errorKinds(err), f.routes())
 		}
 	})
 }
@@ -182,8 +182,8 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) {
-			return reply(200, "application/json", `{"id":8}`), pause(r, 125*time.Second)
+		f := &fakeTransport{answer: func(r *http.Request, _ sentRequest) (*http.Response, error) {
+			return reply(200, "application/json", `{"id":8}`), pauseRequest(r, 125*time.Second)
 		}}
 		if id, err := testClient(t, f).Hosts.Register(t.Context(), registration(pair)); err != nil || id.ID != 8 {
 			t.Errorf("got %d, %v", id.ID, err)
@@ -193,7 +193,7 @@ func TestRegisterOutlivesMAAS(t *testing.T) {
 
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
-	f := always(200, "application/json", `{"project":"fleet","power_address":"10.0.0.5","certificate":"C","key":"K","password":""}`)
+	f := newConstantFake(200, "application/json", `{"project":"fleet","power_address":"10.0.0.5","certificate":"C","key":"K","password":""}`)
 	got, err := testClient(t, f).Hosts.Endpoint(t.Context(), engine.VMHost{ID: 8})
 	if diff := cmp.Diff(engine.Endpoint{Address: "10.0.0.5", Project: "fleet"}, got); diff != "" || err != nil {
 		t.Errorf("endpoint (-want +got), %v:\n%s", err, diff)
@@ -229,14 +229,14 @@ func TestHostVerbs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := always(200, "application/json", "{}")
+			f := newConstantFake(200, "application/json", "{}")
 			if err := tc.do(t.Context(), testClient(t, f)); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.routes, f.routes()); diff != "" {
 				t.Fatalf("%s: requests (-want +got):\n%s", tc.reason, diff)
 			}
-			for _, s := range f.all() {
+			for _, s := range f.requests() {
 				if diff := cmp.Diff(tc.form, s.Form); diff != "" {
 					t.Errorf("%s: form (-want +got):\n%s", tc.reason, diff)
 				}
@@ -249,8 +249,8 @@ func TestHostUpdateRefusesAPair(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
 	pair.Key = other.Key
-	f := always(200, "application/json", "{}")
-	if err := testClient(t, f).Hosts.UpdateHost(t.Context(), engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair}); kinds(err) != "ErrInvalid" || len(f.all()) != 0 {
+	f := newConstantFake(200, "application/json", "{}")
+	if err := testClient(t, f).Hosts.UpdateHost(t.Context(), engine.VMHost{ID: 8}, engine.HostUpdate{Credentials: &pair}); errorKinds(err) != "ErrInvalid" || len(f.requests()) != 0 {
 		t.Errorf("got %v after %v", err, f.routes())
 	}
 }
@@ -279,10 +279,10 @@ func TestHostErrors(t *testing.T) {
 		want       string
 		unregister string // where it differs
 	}{
-		"Gone":   {"This MAAS has no VM hosts.", status(410, "text/plain; charset=utf-8", "VM host (KVM) support has been removed from MAAS."), "ErrGone", "ErrGone"},
-		"Absent": {"To be gone is what Unregister wants.", status(404, "text/plain", "No Pod matches the given query."), "ErrNotFound", ""},
-		"Proxy":  {"A proxy's 404 says nothing about the VM host.", status(404, "text/html", "x"), "ErrUnavailable", "ErrUnavailable"},
-		"Denied": {"All of it is an administrator's right.", status(403, "text/plain", "This method is reserved for admin users."), "ErrForbidden", "ErrForbidden"},
+		"Gone":   {"This MAAS has no VM hosts.", statusReply(410, "text/plain; charset=utf-8", "VM host (KVM) support has been removed from MAAS."), "ErrGone", "ErrGone"},
+		"Absent": {"To be gone is what Unregister wants.", statusReply(404, "text/plain", "No Pod matches the given query."), "ErrNotFound", ""},
+		"Proxy":  {"A proxy's 404 says nothing about the VM host.", statusReply(404, "text/html", "x"), "ErrUnavailable", "ErrUnavailable"},
+		"Denied": {"All of it is an administrator's right.", statusReply(403, "text/plain", "This method is reserved for admin users."), "ErrForbidden", "ErrForbidden"},
 	}
 	for name, tc := range cases {
 		for call, do := range hostCalls {
@@ -292,8 +292,8 @@ func TestHostErrors(t *testing.T) {
 				if call == "Unregister" {
 					want = tc.unregister
 				}
-				f := &fake{answer: func(*http.Request, sent) (*http.Response, error) { return tc.answer(), nil }}
-				if err := do(t.Context(), testClient(t, f)); kinds(err) != want || (err == nil) != (want == "") {
+				f := &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return tc.answer(), nil }}
+				if err := do(t.Context(), testClient(t, f)); errorKinds(err) != want || (err == nil) != (want == "") {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, want)
 				}
 			})
@@ -318,7 +318,7 @@ func TestChangedHostsAreReadAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lists := 0
-			f := &fake{answer: func(_ *http.Request, s sent) (*http.Response, error) {
+			f := &fakeTransport{answer: func(_ *http.Request, s sentRequest) (*http.Response, error) {
 				if s.Method == http.MethodGet && strings.HasSuffix(s.Path, "/vm-hosts/") {
 					lists++
 					return reply(200, "application/json", "[]"), nil

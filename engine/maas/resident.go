@@ -39,8 +39,8 @@ func (c *Hosts) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Reside
 	return found, nil
 }
 
-// Complete implements engine.Composer: MAAS tells all that it knows.
-func (c *Hosts) Complete(_ context.Context, m engine.Machine) engine.Machine { return m }
+// CompleteMachine implements engine.Composer: MAAS tells all that it knows.
+func (c *Hosts) CompleteMachine(_ context.Context, m engine.Machine) engine.Machine { return m }
 
 // Resize implements engine.Composer. MAAS has no call for it.
 func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
@@ -50,20 +50,20 @@ func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _
 	}
 }
 
-// Configure implements engine.Composer. MAAS has no call for it.
-func (c *Hosts) Configure(_ context.Context, _ engine.VMHost, _ string, want engine.InstanceChange) error {
+// ConfigureInstance implements engine.Composer. MAAS has no call for it.
+func (c *Hosts) ConfigureInstance(_ context.Context, _ engine.VMHost, _ string, want engine.InstanceChange) error {
 	return engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices))
 }
 
 // ChangeInterfaces implements engine.Composer. MAAS has no call for it.
 func (c *Hosts) ChangeInterfaces(_ context.Context, _ engine.VMHost, _ string, want engine.InterfaceChange) error {
-	return engine.CheckAddedOfMAAS(want)
+	return engine.CheckInterfaceChangeOfMAAS(want)
 }
 
-// trouble is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
+// unusableError is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
 // sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
 // up to MAAS 3.8), which LXD refuses by then.
-func (h wireHost) trouble() error {
+func (h wireHost) unusableError() error {
 	switch {
 	case h.Version == "":
 		return &engine.Error{
@@ -75,9 +75,9 @@ func (h wireHost) trouble() error {
 			Type: engine.HostUnavailable, Host: h.Name, Message: "MAAS has lost the machine that its LXD runs on, until somebody refreshes this VM host there",
 			Hint: "Another VM host of the same LXD was removed from MAAS. Refresh this one in MAAS, or make a VM that names it.",
 		}
-	case tooNew(h.Version):
+	case isTooNewForMAAS(h.Version):
 		return &engine.SpecError{
-			Field: fieldpath.Of("vm_host"), Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
+			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s: MAAS cannot make VMs on LXD %s, which refuses what MAAS up to 3.8 sends", h.Name, h.Version),
 			Hint: fmt.Sprintf(`Choose another VM host, or install LXD from %s there; or let VMs be made in LXD itself (composer = "lxd").`, cloudinit.DefaultChannel),
 			Err:  engine.ErrConflict,
 		}
@@ -85,9 +85,9 @@ func (h wireHost) trouble() error {
 	return nil
 }
 
-// tooNew compares the first two numbers of a version, which are a track of the
+// isTooNewForMAAS compares the first two numbers of a version, which are a track of the
 // snap.
-func tooNew(version string) bool {
+func isTooNewForMAAS(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
-	return version != "" && cloudinit.OutrunsMAAS(strings.Join(parts[:min(2, len(parts))], "."))
+	return version != "" && cloudinit.IsTooNewForMAAS(strings.Join(parts[:min(2, len(parts))], "."))
 }

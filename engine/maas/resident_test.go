@@ -8,7 +8,7 @@ func TestTooNew(t *testing.T) {
 	for version, want := range map[string]bool{
 		"": false, "4.0.9": false, "5.21.3": false, "6.6": false, "6.7": true, "6.10": true, "7.0": true, "10.1": true, "git": false,
 	} {
-		if got := tooNew(version); got != want {
+		if got := isTooNewForMAAS(version); got != want {
 			t.Errorf("LXD %q: got %t", version, got)
 		}
 	}

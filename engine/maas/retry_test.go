@@ -63,15 +63,15 @@ func TestRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := always(tc.status, "text/plain", "")
+				f := newConstantFake(tc.status, "text/plain", "")
 				if tc.err != nil {
-					f.answer = func(*http.Request, sent) (*http.Response, error) { return nil, tc.err }
+					f.answer = func(*http.Request, sentRequest) (*http.Response, error) { return nil, tc.err }
 				}
 				err := tc.do(t.Context(), testClient(t, f))
-				if got := len(f.all()); got != tc.tries {
+				if got := len(f.requests()); got != tc.tries {
 					t.Errorf("%s: %d tries, want %d", tc.reason, got, tc.tries)
 				}
-				if got := kinds(err); got != tc.want {
+				if got := errorKinds(err); got != tc.want {
 					t.Errorf("%s: got %v (%s), want %s", tc.reason, err, got, tc.want)
 				}
 			})
@@ -82,9 +82,9 @@ func TestRetries(t *testing.T) {
 func TestRetrySucceeds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		f.answer = func(*http.Request, sent) (*http.Response, error) {
-			if len(f.all()) < 3 {
+		f := &fakeTransport{}
+		f.answer = func(*http.Request, sentRequest) (*http.Response, error) {
+			if len(f.requests()) < 3 {
 				return reply(503, "text/html", "restarting"), nil
 			}
 			return replyJSON([]any{map[string]any{"system_id": "abc123", "status": 4}}), nil
@@ -93,7 +93,7 @@ func TestRetrySucceeds(t *testing.T) {
 		if err != nil || m.Status != engine.StatusReady {
 			t.Fatalf("got %v, %v", m, err)
 		}
-		got := f.all()
+		got := f.requests()
 		pauses := []time.Duration{got[1].At.Sub(got[0].At), got[2].At.Sub(got[1].At)}
 		if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, 500 * time.Millisecond}, pauses); diff != "" {
 			t.Errorf("pauses (-want +got):\n%s", diff)
@@ -105,10 +105,10 @@ func TestRetrySucceeds(t *testing.T) {
 func TestEachTryIsSigned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := always(503, "text/plain", "")
+		f := newConstantFake(503, "text/plain", "")
 		testClient(t, f).Names.Zones(t.Context())
 		seen := map[string]bool{}
-		for _, s := range f.all() {
+		for _, s := range f.requests() {
 			if seen[s.Authorization] {
 				t.Errorf("sent twice: %s", s.Authorization)
 			}
@@ -131,14 +131,14 @@ func TestEachTryIsSigned(t *testing.T) {
 func TestRetriesEndWithTheBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := always(503, "text/plain", "")
+		f := newConstantFake(503, "text/plain", "")
 		c := testClient(t, f, func(config *Config) {
 			config.Backoff = func(int) time.Duration { return 20 * time.Second }
 		})
 		began := time.Now()
 		c.Names.Zones(t.Context())
-		if took := time.Since(began); took > 30*time.Second || len(f.all()) != 2 {
-			t.Errorf("%d tries in %s, want 2 in at most 30 s", len(f.all()), took)
+		if took := time.Since(began); took > 30*time.Second || len(f.requests()) != 2 {
+			t.Errorf("%d tries in %s, want 2 in at most 30 s", len(f.requests()), took)
 		}
 	})
 }
@@ -146,13 +146,13 @@ func TestRetriesEndWithTheBudget(t *testing.T) {
 func TestRetriesEndWithTheCtx(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := always(503, "text/plain", "")
+		f := newConstantFake(503, "text/plain", "")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		began := time.Now()
 		err := testClient(t, f).Hosts.Decompose(ctx, "abc123")
-		if !errors.Is(err, context.DeadlineExceeded) || kinds(err) != "" || len(f.all()) != 1 {
-			t.Errorf("got %v (%s) after %d tries", err, kinds(err), len(f.all()))
+		if !errors.Is(err, context.DeadlineExceeded) || errorKinds(err) != "" || len(f.requests()) != 1 {
+			t.Errorf("got %v (%s) after %d tries", err, errorKinds(err), len(f.requests()))
 		}
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("it took %s, want no longer than the ctx lasts", took)
@@ -162,8 +162,8 @@ func TestRetriesEndWithTheCtx(t *testing.T) {
 
 func TestExponential(t *testing.T) {
 	t.Parallel()
-	least := api.Exponential(time.Second, 5*time.Second, func() float64 { return 0 })
-	most := api.Exponential(time.Second, 5*time.Second, func() float64 { return 1 })
+	least := api.ExponentialBackoff(time.Second, 5*time.Second, func() float64 { return 0 })
+	most := api.ExponentialBackoff(time.Second, 5*time.Second, func() float64 { return 1 })
 	for try, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 4: 5 * time.Second, 100: 5 * time.Second} {
 		if least(try) != want/2 || most(try) != want {
 			t.Errorf("try %d: %s to %s, want %s to %s", try, least(try), most(try), want/2, want)

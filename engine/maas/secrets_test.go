@@ -17,14 +17,14 @@ import (
 
 const userData = "#cloud-config\nchpasswd: {list: 'root:correct-horse-battery-staple'}\nwrite_files:\n- content: |\n    a-private-thing-nobody-may-see\n"
 
-// echoes are servers that repeat what they were given, each in its own way.
-func echoes() map[string]func(r *http.Request, echo string) (*http.Response, error) {
+// echoReplies are servers that repeat what they were given, each in its own way.
+func echoReplies() map[string]func(r *http.Request, echo string) (*http.Response, error) {
 	asFields := func(text string) string { return fmt.Sprintf(`{"user_data":[%q],%q:["x"]}`, text, text) }
 	answers := map[string]func(r *http.Request, echo string) (*http.Response, error){
 		"lost": func(_ *http.Request, echo string) (*http.Response, error) {
 			return nil, fmt.Errorf("malformed HTTP response %q", echo)
 		},
-		"timeout": func(r *http.Request, _ string) (*http.Response, error) { return nil, pause(r, time.Hour) },
+		"timeout": func(r *http.Request, _ string) (*http.Response, error) { return nil, pauseRequest(r, time.Hour) },
 		"not JSON": func(_ *http.Request, echo string) (*http.Response, error) {
 			return reply(200, "application/json", echo), nil
 		},
@@ -56,11 +56,11 @@ func TestNothingSecretIsSaid(t *testing.T) {
 	echoAll := echoKey + " with " + userData + " alias " + encoded + ", that is " + encoded[20:60] + " or 'correct-horse-battery-staple'"
 	forbidden := append(strings.Split(testKey, ":"), encoded, encoded[20:60],
 		"correct-horse", "battery-staple", "a-private-thing", "nobody-may-see", "chpasswd")
-	for name, answer := range echoes() {
+	for name, answer := range echoReplies() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := &fake{answer: func(r *http.Request, s sent) (*http.Response, error) {
+				f := &fakeTransport{answer: func(r *http.Request, s sentRequest) (*http.Response, error) {
 					if s.Form.Has("user_data") {
 						return answer(r, echoAll)
 					}
@@ -114,20 +114,23 @@ func TestNoPrivateKeyIsSaid(t *testing.T) {
 			return err
 		},
 		"Rekey": func(ctx context.Context, c *Client) error {
-			return c.Enlister.Rekey(ctx, "abc123", enlistment(pair).Instance, pair)
+			return c.Enlister.SetPowerInstance(ctx, "abc123", enlistment(pair).Instance, pair)
 		},
-		"PowerOf": func(ctx context.Context, c *Client) error { _, err := c.Enlister.PowerOf(ctx, "abc123"); return err },
+		"PowerOf": func(ctx context.Context, c *Client) error {
+			_, err := c.Enlister.PowerInstanceOf(ctx, "abc123")
+			return err
+		},
 		"Endpoint": func(ctx context.Context, c *Client) error {
 			_, err := c.Hosts.Endpoint(ctx, engine.VMHost{ID: 8})
 			return err
 		},
 	}
 	for call, do := range calls {
-		for name, answer := range echoes() {
+		for name, answer := range echoReplies() {
 			t.Run(call+" "+name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					f := &fake{answer: func(r *http.Request, _ sent) (*http.Response, error) { return answer(r, echo) }}
+					f := &fakeTransport{answer: func(r *http.Request, _ sentRequest) (*http.Response, error) { return answer(r, echo) }}
 					var log *syncBuffer
 					c := testClient(t, f, func(config *Config) { log = logTo(config) })
 					err := do(t.Context(), c)
@@ -154,7 +157,7 @@ func TestARefusedPairIsNotSaid(t *testing.T) {
 	t.Parallel()
 	const key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LXNlY3JldC1zZWNyZXQ=\n-----END PRIVATE KEY-----\n"
 	for _, pair := range []engine.Credentials{{Certificate: key, Key: key}, {Certificate: newPair(t).Certificate, Key: key}} {
-		_, err := testClient(t, always(200, "application/json", "{}")).Hosts.Register(t.Context(), registration(pair))
+		_, err := testClient(t, newConstantFake(200, "application/json", "{}")).Hosts.Register(t.Context(), registration(pair))
 		e, ok := api.AsError(err)
 		if !ok || strings.Contains(fmt.Sprintf("%v %#v", err, *e), "c2VjcmV0") {
 			t.Errorf("got %v", err)
@@ -177,7 +180,7 @@ func TestSecretsAreSoughtInWhatIsShown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testClient(t, byRoute(map[string]func() *http.Response{
+			c := testClient(t, newRouteFake(map[string]func() *http.Response{
 				"GET machines/?id=abc": func() *http.Response { return reply(500, "text/plain", tc.body) },
 			}))
 			_, err := c.Machines.Machine(t.Context(), "abc")

@@ -92,7 +92,7 @@ func TestSlowCallsLeaveConnections(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			for range 8 {
-				go c.Machines.Power(ctx, "abc")
+				go c.Machines.QueryPower(ctx, "abc")
 			}
 			time.Sleep(300 * time.Millisecond)
 			look, end := context.WithTimeout(ctx, 3*time.Second)
@@ -109,9 +109,9 @@ func TestSlowCallsLeaveConnections(t *testing.T) {
 func TestHostKeyStays(t *testing.T) {
 	both := []engine.VMHost{{ID: 1, MachineID: "m1"}, {ID: 2, MachineID: "m1"}}
 	var keys hostKeys
-	keys.name(both)
+	keys.assignKeys(both)
 	left := []engine.VMHost{{ID: 2, MachineID: "m1"}}
-	keys.name(left)
+	keys.assignKeys(left)
 	if both[1].HostKey != left[0].HostKey {
 		t.Errorf("VM host 2 was %q, and is %q once VM host 1 is removed", both[1].HostKey, left[0].HostKey)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// simulated is a client of a simulated MAAS.
-func simulated(t *testing.T, m sim.Model) *Client {
+// newSimulatedClient is a client of a simulated MAAS.
+func newSimulatedClient(t *testing.T, m sim.Model) *Client {
 	t.Helper()
 	s, err := sim.New(m)
 	if err != nil {
@@ -27,8 +27,8 @@ func simulated(t *testing.T, m sim.Model) *Client {
 	return testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
 }
 
-// metal is a MAAS with three bare machines, one of them elsewhere.
-func metal() sim.Model {
+// bareMetalModel is a MAAS with three bare machines, one of them elsewhere.
+func bareMetalModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"az1"},
 		Tags:  []string{"fast"},
@@ -65,7 +65,7 @@ func TestFiltersOfTheSimulator(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := simulated(t, metal())
+			c := newSimulatedClient(t, bareMetalModel())
 			if got, err := c.Machines.MachinesWhere(t.Context(), tc.filter); err != nil || len(got) != tc.want {
 				t.Errorf("%s: got %v, %v, want %d", tc.reason, hostnames(got), err, tc.want)
 			}
@@ -78,14 +78,14 @@ func TestMetalOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		c := simulated(t, metal())
+		c := newSimulatedClient(t, bareMetalModel())
 		defer c.Close()
 		ready, err := c.Machines.MachinesWhere(ctx, engine.MachineFilter{Status: engine.StatusReady, Tags: []string{"fast"}})
 		if err != nil || len(ready) != 1 {
 			t.Fatalf("ready: %v, %v", ready, err)
 		}
 		m := ready[0]
-		if err := c.Machines.Annotate(ctx, m.SystemID, map[string]string{"role": "db"}); kinds(err) != "ErrConflict" {
+		if err := c.Machines.Annotate(ctx, m.SystemID, map[string]string{"role": "db"}); errorKinds(err) != "ErrConflict" {
 			t.Errorf("annotated before it is acquired: %v", err)
 		}
 		steps := []error{
@@ -97,29 +97,29 @@ func TestMetalOfTheSimulator(t *testing.T) {
 		if err := errors.Join(steps...); err != nil {
 			t.Fatal(err)
 		}
-		m = only(t, c, engine.MachineFilter{Agent: "fleet"})
+		m = onlyMachine(t, c, engine.MachineFilter{Agent: "fleet"})
 		subnets, err := c.Names.Subnets(ctx)
 		if err != nil || len(m.Bridges) != 1 || len(subnets) != 1 {
 			t.Fatalf("bridges %v, subnets %v, %v", m.Bridges, subnets, err)
 		}
-		if err := c.Machines.Link(ctx, m.SystemID, m.Bridges[0].ID, subnets[0], ""); err != nil {
+		if err := c.Machines.SetInterfaceAddress(ctx, m.SystemID, m.Bridges[0].ID, subnets[0], ""); err != nil {
 			t.Fatal(err)
 		}
-		checkMetal(t, only(t, c, engine.MachineFilter{Agent: "fleet"}), subnets[0])
-		if err := c.Machines.Allocate(ctx, m.SystemID, "other"); kinds(err) != "ErrConflict" {
+		checkBareMetal(t, onlyMachine(t, c, engine.MachineFilter{Agent: "fleet"}), subnets[0])
+		if err := c.Machines.Allocate(ctx, m.SystemID, "other"); errorKinds(err) != "ErrConflict" {
 			t.Errorf("allocated twice: %v", err)
 		}
-		if err := c.Machines.Allocate(ctx, "nosuch", "fleet"); kinds(err) != "ErrNotFound" {
+		if err := c.Machines.Allocate(ctx, "nosuch", "fleet"); errorKinds(err) != "ErrNotFound" {
 			t.Errorf("allocated what is not there: %v", err)
 		}
-		if err := c.Machines.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br1"); kinds(err) != "ErrInvalid" {
+		if err := c.Machines.CreateBridge(ctx, m.SystemID, m.Interfaces[0].ID, "br1"); errorKinds(err) != "ErrInvalid" {
 			t.Errorf("bridged twice: %v", err)
 		}
 	})
 }
 
-// only lists the one machine that matches.
-func only(t *testing.T, c *Client, f engine.MachineFilter) engine.Machine {
+// onlyMachine lists the one machine that matches.
+func onlyMachine(t *testing.T, c *Client, f engine.MachineFilter) engine.Machine {
 	t.Helper()
 	found, err := c.Machines.MachinesWhere(t.Context(), f)
 	if err != nil || len(found) != 1 {
@@ -128,7 +128,7 @@ func only(t *testing.T, c *Client, f engine.MachineFilter) engine.Machine {
 	return found[0]
 }
 
-func checkMetal(t *testing.T, m engine.Machine, subnet engine.Subnet) {
+func checkBareMetal(t *testing.T, m engine.Machine, subnet engine.Subnet) {
 	t.Helper()
 	nic := m.Interfaces[0]
 	want := []engine.MachineBridge{{
@@ -152,7 +152,7 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	ctx := t.Context()
-	c := simulated(t, sim.Model{Zones: []string{"az1"}, Hosts: []sim.HostModel{{
+	c := newSimulatedClient(t, sim.Model{Zones: []string{"az1"}, Hosts: []sim.HostModel{{
 		Name: "h1", Cores: 8, MemoryMiB: 16384, Unregistered: true,
 		Address: "https://10.0.0.5:8443", TrustedCertificates: []string{pair.Certificate},
 		StoragePools: []sim.StoragePoolModel{{Name: "default", SizeGB: 100}, {Name: "fast", SizeGB: 50}},
@@ -163,13 +163,13 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Hosts.Register(ctx, r); kinds(err) != "ErrConflict" {
+	if _, err := c.Hosts.Register(ctx, r); errorKinds(err) != "ErrConflict" {
 		t.Errorf("registered twice: %v", err)
 	}
 	if got, err := c.Hosts.Endpoint(ctx, id); err != nil || got != r.Endpoint {
 		t.Errorf("endpoint %v, %v", got, err)
 	}
-	h := theHost(t, c)
+	h := onlyHost(t, c)
 	machine, err := c.Machines.Machine(ctx, h.MachineID)
 	if err != nil || h.ID != id.ID || h.Version == "" || h.Zone != "az1" || h.CPUOvercommit != 4 || machine.Status != engine.StatusDeployed {
 		t.Errorf("host %+v on %v, %v", h, machine, err)
@@ -184,25 +184,25 @@ func TestRegistrarOfTheSimulator(t *testing.T) {
 	if err := errors.Join(steps...); err != nil {
 		t.Fatal(err)
 	}
-	h = theHost(t, c)
+	h = onlyHost(t, c)
 	if diff := cmp.Diff([]string{"green", "pod-console-logging"}, h.Tags); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	if h.Name != "lxd2" || h.Zone != "default" || h.MemoryOvercommit != 0 || h.CPUOvercommit != 4 || !h.StoragePools[1].Default {
 		t.Errorf("updated host %+v", h)
 	}
-	if err := c.Hosts.UpdateHost(ctx, id, engine.HostUpdate{Zone: new("none")}); kinds(err) != "ErrInvalid" {
+	if err := c.Hosts.UpdateHost(ctx, id, engine.HostUpdate{Zone: new("none")}); errorKinds(err) != "ErrInvalid" {
 		t.Errorf("moved to a zone that is not there: %v", err)
 	}
 	if err := errors.Join(c.Hosts.Unregister(ctx, id), c.Hosts.Unregister(ctx, id)); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Hosts.Endpoint(ctx, id); kinds(err) != "ErrNotFound" {
+	if _, err := c.Hosts.Endpoint(ctx, id); errorKinds(err) != "ErrNotFound" {
 		t.Errorf("endpoint of what is gone: %v", err)
 	}
 }
 
-func theHost(t *testing.T, c *Client) engine.VMHost {
+func onlyHost(t *testing.T, c *Client) engine.VMHost {
 	t.Helper()
 	hosts, err := c.Hosts.Hosts(t.Context())
 	if err != nil || len(hosts) != 1 {
@@ -215,11 +215,11 @@ func theHost(t *testing.T, c *Client) engine.VMHost {
 // anything.
 func TestUnreachedServer(t *testing.T) {
 	t.Parallel()
-	c := simulated(t, sim.Model{})
+	c := newSimulatedClient(t, sim.Model{})
 	if _, err := c.Hosts.Register(t.Context(), registration(newPair(t))); err != nil {
 		t.Fatal(err)
 	}
-	if h := theHost(t, c); h.Version != "" || h.MachineID != "" {
+	if h := onlyHost(t, c); h.Version != "" || h.MachineID != "" {
 		t.Errorf("got %+v", h)
 	}
 }
@@ -227,12 +227,12 @@ func TestUnreachedServer(t *testing.T) {
 func TestRegistrarWithoutVMHosts(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
-	c := simulated(t, sim.Model{MAASVersion: sim.VersionGone})
-	if _, err := c.Hosts.Register(t.Context(), registration(pair)); kinds(err) != "ErrGone" {
+	c := newSimulatedClient(t, sim.Model{MAASVersion: sim.VersionGone})
+	if _, err := c.Hosts.Register(t.Context(), registration(pair)); errorKinds(err) != "ErrGone" {
 		t.Errorf("Register: %v", err)
 	}
 	for name, do := range hostCalls {
-		if err := do(t.Context(), c); kinds(err) != "ErrGone" {
+		if err := do(t.Context(), c); errorKinds(err) != "ErrGone" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -302,7 +302,7 @@ func TestComposeRefusedForGood(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536, Instances: []string{"ghost"}}}})
+			c := newSimulatedClient(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536, Instances: []string{"ghost"}}}})
 			hosts, err := c.Hosts.Hosts(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -328,7 +328,7 @@ func TestComposeRefusedForNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetRack(sim.Unreachable); err != nil {
+	if err := s.SetRackCondition(sim.ConditionUnreachable); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Hosts.Compose(t.Context(), hosts[0], engine.Composition{Hostname: "web", Cores: 1, MemoryMiB: 1024}); !errors.Is(err, engine.ErrUnavailable) || engine.IsTerminal(err) {
@@ -342,7 +342,7 @@ func TestObservedAddressIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		c := simulated(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
+		c := newSimulatedClient(t, sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
 		defer c.Close()
 		hosts, err := c.Hosts.Hosts(ctx)
 		if err != nil {
@@ -363,7 +363,7 @@ func TestObservedAddressIsNone(t *testing.T) {
 			}
 		}
 		var shown []wireMachine
-		r := api.Get("machines/")
+		r := api.NewGet("machines/")
 		r.Query = url.Values{"id": {m.SystemID}}
 		if err := c.api.List(ctx, r, &shown); err != nil || len(shown[0].IPAddresses) == 0 {
 			t.Fatalf("MAAS shows %v, %v; want the observed lease", shown, err)
@@ -389,9 +389,9 @@ func TestKernelWithoutImage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := metal()
+				m := bareMetalModel()
 				m.Images = []string{"ubuntu/jammy"}
-				c := simulated(t, m)
+				c := newSimulatedClient(t, m)
 				defer c.Close()
 				ready, err := c.Machines.MachinesWhere(t.Context(), engine.MachineFilter{Tags: []string{"fast"}})
 				if err != nil {
@@ -413,7 +413,7 @@ func TestKernelWithoutImage(t *testing.T) {
 // TestRegionMark: a MAAS has one mark, whoever makes it and by whatever address.
 func TestRegionMark(t *testing.T) {
 	t.Parallel()
-	s, err := sim.New(metal())
+	s, err := sim.New(bareMetalModel())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +442,7 @@ func TestRegionMark(t *testing.T) {
 			t.Errorf("got %q and %q, want one mark", first, mark)
 		}
 	}
-	if mark, err := simulated(t, metal()).Tags.MakeRegionMark(t.Context()); err != nil || mark == first {
+	if mark, err := newSimulatedClient(t, bareMetalModel()).Tags.MakeRegionMark(t.Context()); err != nil || mark == first {
 		t.Errorf("another MAAS has the mark %q, %v, too", mark, err)
 	}
 }

@@ -17,11 +17,11 @@ type Tags struct {
 	// comments are those of the tags, by name. Who misses a tag makes it, so that an
 	// old list only costs a call.
 	comments *share.Cached[map[string]string]
-	making   singleflight.Group // by tag
-	known    sync.Map           // tags that MAAS had already
+	flight   singleflight.Group // by tag
+	existing sync.Map           // tags that MAAS had already
 }
 
-func newTags(l lister) *Tags {
+func newTags(l listConfig) *Tags {
 	c := &Tags{api: l.api}
 	c.comments = share.NewCached(namesTTL, l.limit(), l.now, c.fetchTagComments)
 	return c
@@ -31,14 +31,14 @@ func newTags(l lister) *Tags {
 // (vmhost.py, _discover_and_sync_vmhost).
 const consoleTag = "pod-console-logging"
 
-// makeTags gives MAAS those of the tags that it does not have. MAAS does so
+// ensureTags gives MAAS those of the tags that it does not have. MAAS does so
 // itself for the machine that a compose makes, but several composes at once then
 // stop each other after LXD has made their instances: one succeeds, and the
 // instances of the others stay in LXD.
-func (c *Tags) makeTags(ctx context.Context, tags []string) error {
+func (c *Tags) ensureTags(ctx context.Context, tags []string) error {
 	var known map[string]string
 	for _, tag := range tags {
-		if _, had := c.known.Load(tag); had || tag == consoleTag {
+		if _, had := c.existing.Load(tag); had || tag == consoleTag {
 			continue
 		}
 		if known == nil {
@@ -48,41 +48,41 @@ func (c *Tags) makeTags(ctx context.Context, tags []string) error {
 			}
 		}
 		if _, had := known[tag]; had {
-			c.known.Store(tag, true)
-		} else if err := c.makeTag(ctx, tag); err != nil {
+			c.existing.Store(tag, true)
+		} else if err := c.ensureTag(ctx, tag); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeTag makes a tag, once for all who miss it in the same list: who comes late finds
+// ensureTag makes a tag, once for all who miss it in the same list: who comes late finds
 // it known. A 400 says that it is there by now, or that MAAS takes the word for a VM host
 // only.
-func (c *Tags) makeTag(ctx context.Context, tag string) error {
-	return c.once(ctx, "know "+tag, func(ctx context.Context) error {
-		if _, had := c.known.Load(tag); had {
+func (c *Tags) ensureTag(ctx context.Context, tag string) error {
+	return c.runShared(ctx, "know "+tag, func(ctx context.Context) error {
+		if _, had := c.existing.Load(tag); had {
 			return nil
 		}
 		if err := c.createTag(ctx, tag); err != nil && !api.IsStatus(err, http.StatusBadRequest) {
 			return err
 		}
-		c.known.Store(tag, true)
+		c.existing.Store(tag, true)
 		return nil
 	})
 }
 
 // createTag asks MAAS for a tag, by one call for all who want it at the same moment.
 func (c *Tags) createTag(ctx context.Context, tag string) error {
-	return c.once(ctx, "make "+tag, func(ctx context.Context) error {
-		return c.api.Call(ctx, api.Post("", "tags/").Put("name", tag), nil)
+	return c.runShared(ctx, "make "+tag, func(ctx context.Context) error {
+		return c.api.Call(ctx, api.NewPost("", "tags/").Put("name", tag), nil)
 	})
 }
 
-// once does something for all who ask for it at the same moment, also where the first of
+// runShared does something for all who ask for it at the same moment, also where the first of
 // them gives up.
-func (c *Tags) once(ctx context.Context, what string, do func(context.Context) error) error {
-	making := c.making.DoChan(what, func() (any, error) { return nil, do(context.WithoutCancel(ctx)) })
+func (c *Tags) runShared(ctx context.Context, what string, do func(context.Context) error) error {
+	making := c.flight.DoChan(what, func() (any, error) { return nil, do(context.WithoutCancel(ctx)) })
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -96,7 +96,7 @@ func (c *Tags) fetchTagComments(ctx context.Context) (map[string]string, error) 
 		Name    string `json:"name"`
 		Comment string `json:"comment"`
 	}]
-	if err := c.api.List(ctx, api.Get("tags/"), &list); err != nil {
+	if err := c.api.List(ctx, api.NewGet("tags/"), &list); err != nil {
 		return nil, err
 	}
 	comments := make(map[string]string, len(list.List))

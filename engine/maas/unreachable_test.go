@@ -28,7 +28,7 @@ func realClient(t *testing.T, url string, change ...func(*Config)) *Client {
 	})...)
 }
 
-func quiet(s *httptest.Server) *httptest.Server {
+func withoutErrorLog(s *httptest.Server) *httptest.Server {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	return s
 }
@@ -43,12 +43,12 @@ func versionServer(t *testing.T) http.Handler {
 
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	plain := quiet(httptest.NewServer(versionServer(t)))
-	secure := quiet(httptest.NewTLSServer(versionServer(t)))
-	old := quiet(httptest.NewUnstartedServer(versionServer(t)))
+	plain := withoutErrorLog(httptest.NewServer(versionServer(t)))
+	secure := withoutErrorLog(httptest.NewTLSServer(versionServer(t)))
+	old := withoutErrorLog(httptest.NewUnstartedServer(versionServer(t)))
 	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	old.StartTLS()
-	other := quiet(httptest.NewServer(http.NotFoundHandler()))
+	other := withoutErrorLog(httptest.NewServer(http.NotFoundHandler()))
 	closed, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func TestUnreachable(t *testing.T) {
 			t.Parallel()
 			_, err := realClient(t, tc.url).Catalog.Capabilities(t.Context())
 			e, ok := api.AsError(err)
-			if !ok || kinds(err) != "ErrUnavailable" || engine.IsTerminal(err) != tc.terminal {
-				t.Fatalf("%s: got %v (%s), terminal %v", tc.reason, err, kinds(err), engine.IsTerminal(err))
+			if !ok || errorKinds(err) != "ErrUnavailable" || engine.IsTerminal(err) != tc.terminal {
+				t.Fatalf("%s: got %v (%s), terminal %v", tc.reason, err, errorKinds(err), engine.IsTerminal(err))
 			}
 			if !strings.Contains(e.Message, tc.message) || !strings.Contains(e.Hint, tc.hint) {
 				t.Errorf("%s: message %q, hint %q", tc.reason, e.Message, e.Hint)
@@ -85,17 +85,17 @@ func TestUnreachable(t *testing.T) {
 
 func TestPostToUntrustedServerWasNotSent(t *testing.T) {
 	t.Parallel()
-	secure := quiet(httptest.NewTLSServer(versionServer(t)))
+	secure := withoutErrorLog(httptest.NewTLSServer(versionServer(t)))
 	t.Cleanup(secure.Close)
 	err := realClient(t, secure.URL).Machines.Release(t.Context(), "abc123", engine.EraseNone)
-	if kinds(err) != "ErrUnavailable" {
-		t.Errorf("got %v (%s)", err, kinds(err))
+	if errorKinds(err) != "ErrUnavailable" {
+		t.Errorf("got %v (%s)", err, errorKinds(err))
 	}
 }
 
 func TestCACert(t *testing.T) {
 	t.Parallel()
-	secure := quiet(httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	secure := withoutErrorLog(httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `[{"id":1,"name":"default"}]`)
 	})))
@@ -128,7 +128,7 @@ func TestConnectionsAreKeptAndFew(t *testing.T) {
 	for range 100 {
 		wg.Go(func() {
 			for range 5 {
-				if _, err := c.Machines.Power(t.Context(), "abc123"); err != nil {
+				if _, err := c.Machines.QueryPower(t.Context(), "abc123"); err != nil {
 					t.Error(err)
 				}
 			}
@@ -156,7 +156,7 @@ func TestBrokenKeptConnection(t *testing.T) {
 	var mu sync.Mutex
 	nonces := map[string]bool{}
 	n := 0
-	s := quiet(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := withoutErrorLog(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if header := r.Header.Get("Authorization"); nonces[header] {
@@ -178,14 +178,14 @@ func TestBrokenKeptConnection(t *testing.T) {
 	c := realClient(t, s.URL)
 	t.Cleanup(c.Close)
 	for range 3 {
-		if state, err := c.Machines.Power(t.Context(), "abc123"); err != nil || state != "on" {
+		if state, err := c.Machines.QueryPower(t.Context(), "abc123"); err != nil || state != "on" {
 			t.Errorf("got %q, %v", state, err)
 		}
 	}
 	err := c.Machines.Release(t.Context(), "abc123", engine.EraseNone) // the sixth request
 	mu.Lock()
 	defer mu.Unlock()
-	if got := kinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {
+	if got := errorKinds(err); got != "ErrUnavailable ErrUnclear" || n != 6 {
 		t.Errorf("POST: got %v (%s) after %d requests", err, got, n)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// seen reads a machine as somebody does before he waits.
-func seen(t *testing.T, c *Client, id string) engine.Machine {
+// readMachine reads a machine as somebody does before he waits.
+func readMachine(t *testing.T, c *Client, id string) engine.Machine {
 	t.Helper()
 	m, err := c.Machines.Machine(t.Context(), id)
 	if err != nil {
@@ -20,8 +20,8 @@ func seen(t *testing.T, c *Client, id string) engine.Machine {
 	return m
 }
 
-// woken tells whether a channel closes within d.
-func woken(changed <-chan struct{}, d time.Duration) bool {
+// isClosedWithin tells whether a channel closes within d.
+func isClosedWithin(changed <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-changed:
 		return true
@@ -34,27 +34,27 @@ func TestChanged(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		change func(*world)
+		change func(*fakeMAAS)
 		wakes  bool
 	}{
-		"Status":  {"The machine goes on.", func(w *world) { w.set("a", "status", 4) }, true},
-		"Message": {"Reasons of failures stand there.", func(w *world) { w.set("a", "status_message", "failed") }, true},
-		"Power":   {"It went off.", func(w *world) { w.set("a", "power_state", "on") }, true},
-		"Gone":    {"Somebody deleted it.", func(w *world) { w.remove("a") }, true},
-		"Other":   {"A new description is nothing to wait for.", func(w *world) { w.set("a", "description", "x") }, false},
-		"Nothing": {"Nothing happened.", func(*world) {}, false},
+		"Status":  {"The machine goes on.", func(w *fakeMAAS) { w.setField("a", "status", 4) }, true},
+		"Message": {"Reasons of failures stand there.", func(w *fakeMAAS) { w.setField("a", "status_message", "failed") }, true},
+		"Power":   {"It went off.", func(w *fakeMAAS) { w.setField("a", "power_state", "on") }, true},
+		"Gone":    {"Somebody deleted it.", func(w *fakeMAAS) { w.removeMachine("a") }, true},
+		"Other":   {"A new description is nothing to wait for.", func(w *fakeMAAS) { w.setField("a", "description", "x") }, false},
+		"Nothing": {"Nothing happened.", func(*fakeMAAS) {}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld("a")
+				w := newFakeMAAS("a")
 				c := testClient(t, w)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				changed := c.Machines.Changed(ctx, seen(t, c, "a"))
+				changed := c.Machines.WatchChange(ctx, readMachine(t, c, "a"))
 				tc.change(w)
-				if got := woken(changed, 12*time.Second); got != tc.wakes {
+				if got := isClosedWithin(changed, 12*time.Second); got != tc.wakes {
 					t.Errorf("%s: woken is %v", tc.reason, got)
 				}
 			})
@@ -65,18 +65,18 @@ func TestChanged(t *testing.T) {
 func TestOneLookServesMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(ids(40)...)
+		w := newFakeMAAS(machineIDs(40)...)
 		c := testClient(t, w)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		readAll(t, c, ids(40))
-		w.reset()
-		for _, id := range ids(40) {
-			c.Machines.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
-			c.Machines.Changed(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+		readAll(t, c, machineIDs(40))
+		w.clearRequests()
+		for _, id := range machineIDs(40) {
+			c.Machines.WatchChange(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
+			c.Machines.WatchChange(ctx, engine.Machine{SystemID: id, Status: 1, PowerState: "off"})
 		}
 		time.Sleep(16 * time.Second)
-		if got := len(w.all()); got != 3 {
+		if got := len(w.requests()); got != 3 {
 			t.Errorf("%d looks in 16 s, want 3", got)
 		}
 	})
@@ -87,18 +87,18 @@ func TestOneLookServesMany(t *testing.T) {
 func TestWakeUpCostsNoCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
+		w := newFakeMAAS("a")
 		c := testClient(t, w)
-		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
-		w.set("a", "status", 4)
-		w.reset()
+		changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+		w.setField("a", "status", 4)
+		w.clearRequests()
 		<-changed
-		if m := seen(t, c, "a"); m.Status != engine.StatusReady || len(w.all()) != 1 {
-			t.Errorf("status %d after %d calls, want Ready after the look", m.Status, len(w.all()))
+		if m := readMachine(t, c, "a"); m.Status != engine.StatusReady || len(w.requests()) != 1 {
+			t.Errorf("status %d after %d calls, want Ready after the look", m.Status, len(w.requests()))
 		}
 		time.Sleep(time.Second)
-		w.set("a", "status", 6)
-		if m := seen(t, c, "a"); m.Status != engine.StatusDeployed {
+		w.setField("a", "status", 6)
+		if m := readMachine(t, c, "a"); m.Status != engine.StatusDeployed {
 			t.Errorf("a second later: status %d", m.Status)
 		}
 	})
@@ -107,14 +107,14 @@ func TestWakeUpCostsNoCall(t *testing.T) {
 func TestAbsenceSeenByALookServesToo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
+		w := newFakeMAAS("a")
 		c := testClient(t, w)
-		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
-		w.remove("a")
-		w.reset()
+		changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+		w.removeMachine("a")
+		w.clearRequests()
 		<-changed
-		if _, err := c.Machines.Machine(t.Context(), "a"); kinds(err) != "ErrNotFound" || len(w.all()) != 1 {
-			t.Errorf("got %v after %d calls", err, len(w.all()))
+		if _, err := c.Machines.Machine(t.Context(), "a"); errorKinds(err) != "ErrNotFound" || len(w.requests()) != 1 {
+			t.Errorf("got %v after %d calls", err, len(w.requests()))
 		}
 	})
 }
@@ -135,18 +135,18 @@ func TestAWriteSpoilsALook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld("a")
+				w := newFakeMAAS("a")
 				c := testClient(t, w)
-				changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
-				w.set("a", "status", 4)
-				w.slow(tc.latency)
+				changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+				w.setField("a", "status", 4)
+				w.setLatency(tc.latency)
 				time.Sleep(defaultInterval + tc.write)
-				w.slow(0)
+				w.setLatency(0)
 				if err := c.Machines.Deploy(t.Context(), "a", engine.Deployment{}); err != nil {
 					t.Fatal(err)
 				}
 				<-changed
-				if m := seen(t, c, "a"); m.Status != engine.StatusDeploying {
+				if m := readMachine(t, c, "a"); m.Status != engine.StatusDeploying {
 					t.Errorf("%s: got status %d after the deploy", tc.reason, m.Status)
 				}
 			})
@@ -158,20 +158,20 @@ func TestAWriteSpoilsALook(t *testing.T) {
 func TestALookDuringAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
+		w := newFakeMAAS("a")
 		c := testClient(t, w)
-		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
-		w.set("a", "status", 4)
-		w.slow(defaultInterval + 100*time.Millisecond)
+		changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+		w.setField("a", "status", 4)
+		w.setLatency(defaultInterval + 100*time.Millisecond)
 		deployed := make(chan error)
 		go func() { deployed <- c.Machines.Deploy(t.Context(), "a", engine.Deployment{}) }()
 		synctest.Wait()
-		w.slow(0)
+		w.setLatency(0)
 		<-changed
 		if err := <-deployed; err != nil {
 			t.Fatal(err)
 		}
-		if m := seen(t, c, "a"); m.Status != engine.StatusDeploying {
+		if m := readMachine(t, c, "a"); m.Status != engine.StatusDeploying {
 			t.Errorf("got status %d after the deploy", m.Status)
 		}
 	})
@@ -180,14 +180,14 @@ func TestALookDuringAWrite(t *testing.T) {
 func TestWhoWaitsOnIsStillWoken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a", "b")
+		w := newFakeMAAS("a", "b")
 		c := testClient(t, w)
 		first, leave := context.WithCancel(t.Context())
-		c.Machines.Changed(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
-		changed := c.Machines.Changed(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		c.Machines.WatchChange(first, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		changed := c.Machines.WatchChange(t.Context(), engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
 		leave()
-		w.set("b", "status", 4)
-		if !woken(changed, 10*time.Second) {
+		w.setField("b", "status", 4)
+		if !isClosedWithin(changed, 10*time.Second) {
 			t.Error("the poller ended with the first who waited")
 		}
 	})
@@ -196,20 +196,20 @@ func TestWhoWaitsOnIsStillWoken(t *testing.T) {
 func TestAFailedLookIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a")
+		w := newFakeMAAS("a")
 		var log *syncBuffer
 		c := testClient(t, w, func(config *Config) { log = logTo(config) })
-		changed := c.Machines.Changed(t.Context(), seen(t, c, "a"))
-		w.set("a", "status", 4)
-		w.breakDown(true)
-		if woken(changed, 22*time.Second) {
+		changed := c.Machines.WatchChange(t.Context(), readMachine(t, c, "a"))
+		w.setField("a", "status", 4)
+		w.setBroken(true)
+		if isClosedWithin(changed, 22*time.Second) {
 			t.Fatal("a failed look woke somebody")
 		}
 		if !strings.Contains(log.String(), "look at a watched machine failed") {
 			t.Error("it is not in the log")
 		}
-		w.breakDown(false)
-		if !woken(changed, 10*time.Second) {
+		w.setBroken(false)
+		if !isClosedWithin(changed, 10*time.Second) {
 			t.Error("the next look did not find the change")
 		}
 	})
@@ -219,26 +219,26 @@ func TestAFailedLookIsRepeated(t *testing.T) {
 func TestThePollerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld("a", "b")
-		w.slow(time.Second)
+		w := newFakeMAAS("a", "b")
+		w.setLatency(time.Second)
 		c := testClient(t, w)
 		ctx, cancel := context.WithCancel(t.Context())
-		a := c.Machines.Changed(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
-		c.Machines.Changed(ctx, engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
+		a := c.Machines.WatchChange(ctx, engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		c.Machines.WatchChange(ctx, engine.Machine{SystemID: "b", Status: 1, PowerState: "off"})
 		time.Sleep(defaultInterval + 500*time.Millisecond) // within a look
 		cancel()
 		time.Sleep(20 * time.Second)
-		if n := len(w.all()); n != 1 || woken(a, 0) {
-			t.Errorf("%d looks, woken %v, want none after the ctx", n, woken(a, 0))
+		if n := len(w.requests()); n != 1 || isClosedWithin(a, 0) {
+			t.Errorf("%d looks, woken %v, want none after the ctx", n, isClosedWithin(a, 0))
 		}
-		gone := c.Machines.Changed(ctx, engine.Machine{SystemID: "a"})
-		if woken(gone, 10*time.Second) || len(w.all()) != 1 {
+		gone := c.Machines.WatchChange(ctx, engine.Machine{SystemID: "a"})
+		if isClosedWithin(gone, 10*time.Second) || len(w.requests()) != 1 {
 			t.Error("with a ctx that has ended it looked again")
 		}
-		c.Machines.Changed(t.Context(), engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
-		w.set("a", "status", 4)
+		c.Machines.WatchChange(t.Context(), engine.Machine{SystemID: "a", Status: 1, PowerState: "off"})
+		w.setField("a", "status", 4)
 		time.Sleep(10 * time.Second)
-		if n := len(w.all()); n != 2 {
+		if n := len(w.requests()); n != 2 {
 			t.Errorf("%d looks, want one more for who came later, and none after he was woken", n)
 		}
 	})

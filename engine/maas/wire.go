@@ -11,15 +11,15 @@ import (
 
 // The types in this file are MAAS's JSON, cut down to what is read of it.
 
-// named is a zone, resource pool or domain, or the mention of one.
-type named struct {
+// wireNamed is a zone, resource pool or domain, or the mention of one.
+type wireNamed struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 }
 
-// printable takes from names what is no part of a line. MAAS lets no such name in, but
+// makePrintable takes from names what is no part of a line. MAAS lets no such name in, but
 // errors and conditions show whatever it answers.
-func printable(names ...*string) {
+func makePrintable(names ...*string) {
 	for _, name := range names {
 		if strings.ContainsFunc(*name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			*name = api.Shorten(*name)
@@ -39,11 +39,11 @@ type wireMachine struct {
 	Locked       bool            `json:"locked"`
 	Owner        string          `json:"owner"`
 	Description  string          `json:"description"`
-	Zone         named           `json:"zone"`
-	Pool         named           `json:"pool"`
-	Domain       named           `json:"domain"`
+	Zone         wireNamed       `json:"zone"`
+	Pool         wireNamed       `json:"pool"`
+	Domain       wireNamed       `json:"domain"`
 	TagNames     []string        `json:"tag_names"`
-	Host         named           `json:"pod"` // null on bare metal
+	Host         wireNamed       `json:"pod"` // null on bare metal
 	CPUCount     int             `json:"cpu_count"`
 	MemoryMiB    int64           `json:"memory"`
 	Architecture string          `json:"architecture"`
@@ -137,11 +137,11 @@ type wireHost struct {
 	Name             string     `json:"name"`
 	Type             string     `json:"type"` // "lxd" or "virsh"
 	Version          string     `json:"version"`
-	Zone             named      `json:"zone"`
-	Pool             named      `json:"pool"`
+	Zone             wireNamed  `json:"zone"`
+	Pool             wireNamed  `json:"pool"`
 	Tags             []string   `json:"tags"`
-	Total            hostAmount `json:"total"`
-	Used             hostAmount `json:"used"`
+	Total            wireAmount `json:"total"`
+	Used             wireAmount `json:"used"`
 	CPUOvercommit    float64    `json:"cpu_over_commit_ratio"`
 	MemoryOvercommit float64    `json:"memory_over_commit_ratio"`
 	StoragePools     []wirePool `json:"storage_pools"`
@@ -151,7 +151,7 @@ type wireHost struct {
 	} `json:"host"` // its system_id is null as long as MAAS never reached the LXD
 }
 
-type hostAmount struct {
+type wireAmount struct {
 	Cores     int64 `json:"cores"`
 	MemoryMiB int64 `json:"memory"`
 }

@@ -14,8 +14,8 @@ import (
 
 // allocate takes a machine for a key: the one that the spec names, or one that
 // fits the selector. What is allocated carries our mark from that moment on.
-func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
-	choices, err := b.Choices(ctx, key, want, prepare)
+func (b *choiceSteps) allocate(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
+	choices, err := b.FindCandidates(ctx, key, want, prepare)
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -25,7 +25,7 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 		err := b.acquire(ctx, key, m, want.Deploy)
 		switch {
 		case err == nil:
-			return b.alone(ctx, key, m)
+			return b.confirmOnlyMachine(ctx, key, m)
 		case errors.Is(err, engine.ErrInvalid): // another machine may have a cache, or a layout of the site
 			if unsuited == nil {
 				unsuited = err
@@ -43,8 +43,8 @@ func (b *choice) allocate(ctx context.Context, key engine.Key, want engine.Machi
 }
 
 // acquire lays out the disks of a machine and allocates it.
-func (b *choice) acquire(ctx context.Context, key engine.Key, m engine.Machine, d *engine.Deployment) error {
-	if err := b.layOut(ctx, m, d); err != nil {
+func (b *choiceSteps) acquire(ctx context.Context, key engine.Key, m engine.Machine, d *engine.Deployment) error {
+	if err := b.layOutDisks(ctx, m, d); err != nil {
 		return err
 	}
 	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
@@ -57,12 +57,12 @@ func (b *choice) acquire(ctx context.Context, key engine.Key, m engine.Machine, 
 	return nil
 }
 
-// alone lets the machine pass if it is the only one of the key. Another process
+// confirmOnlyMachine lets the machine pass if it is the only one of the key. Another process
 // may have allocated one at the same moment: each of them looks after it has
 // allocated, so at most one sees no other, and that one goes on. Who sees
 // another gives his back, or waits until the other one has.
-func (b *choice) alone(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
-	found, err := b.allocated(ctx, key)
+func (b *choiceSteps) confirmOnlyMachine(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
+	found, err := b.findAllocated(ctx, key)
 	switch {
 	case err != nil:
 		return engine.Machine{}, err
@@ -79,15 +79,15 @@ func (b *choice) alone(ctx context.Context, key engine.Key, m engine.Machine) (e
 	return engine.Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, engine.ErrBusy)
 }
 
-// Choices are the machines to try, the best one first.
-func (b *choice) Choices(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
+// FindCandidates are the machines to try, the best one first.
+func (b *choiceSteps) FindCandidates(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
 	if want.Machine != "" {
 		m, err := b.FindNamed(ctx, want.Machine)
 		if err == nil {
-			err = b.Allocatable(ctx, key, m)
+			err = b.CheckAllocatable(ctx, key, m)
 		}
 		if err == nil {
-			err = b.CheckSuits(ctx, m, want, prepare)
+			err = b.CheckSuitable(ctx, m, want, prepare)
 		}
 		return []engine.Machine{m}, err
 	}
@@ -100,42 +100,42 @@ func (b *choice) Choices(ctx context.Context, key engine.Key, want engine.Machin
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the Ready machines: %w", err)
 	}
-	fitting := slices.DeleteFunc(slices.Clone(ready), func(m engine.Machine) bool { return m.Err != nil || !want.Select.Fits(m) })
+	fitting := slices.DeleteFunc(slices.Clone(ready), func(m engine.Machine) bool { return m.Err != nil || !want.Select.Matches(m) })
 	if len(fitting) == 0 {
-		return nil, noneFits(want.Select, len(ready))
+		return nil, noMachineFitsError(want.Select, len(ready))
 	}
 	// What could not be installed comes last: else a machine with a broken disk that
 	// is the smallest would be chosen for ever. The smallest that will do comes first,
 	// so that the large ones stay for those who need them. Among equal ones, processes that choose at the same
 	// moment begin at different machines.
 	slices.SortFunc(fitting, func(x, y engine.Machine) int {
-		return cmp.Or(failedAt(x).Compare(failedAt(y)), cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(lot(key, x), lot(key, y)))
+		return cmp.Or(lastFailureTime(x).Compare(lastFailureTime(y)), cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(tieBreaker(key, x), tieBreaker(key, y)))
 	})
-	return b.suiting(ctx, fitting, want, prepare)
+	return b.filterSuitable(ctx, fitting, want, prepare)
 }
 
-// CheckSuits says why a machine cannot become what is wanted, as far as MAAS tells
+// CheckSuitable says why a machine cannot become what is wanted, as far as MAAS tells
 // before it is allocated: to give one back may erase its disks.
-func (b *choice) CheckSuits(ctx context.Context, m engine.Machine, want engine.MachineSpec, prepare Preparation) error {
-	if err := b.imaged(ctx, m, want); err != nil {
+func (b *choiceSteps) CheckSuitable(ctx context.Context, m engine.Machine, want engine.MachineSpec, prepare Preparation) error {
+	if err := b.checkImageForMachine(ctx, m, want); err != nil {
 		return err
 	}
 	if want.Deploy != nil {
-		if err := want.Deploy.Storage.Fits(m); err != nil {
+		if err := want.Deploy.Storage.CheckDisks(m); err != nil {
 			return err
 		}
 	}
-	return prepare.Fits(ctx, m)
+	return prepare.Check(ctx, m)
 }
 
-// suiting are those of the machines that can become what is wanted. If none
+// filterSuitable are those of the machines that can become what is wanted. If none
 // can, the error says why of the first. A look that fails ends it: the machine
 // that it was about may be the best one.
-func (b *choice) suiting(ctx context.Context, fitting []engine.Machine, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
+func (b *choiceSteps) filterSuitable(ctx context.Context, fitting []engine.Machine, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
 	var found []engine.Machine
 	var first *engine.SpecError
 	for _, m := range fitting {
-		err := b.CheckSuits(ctx, m, want, prepare)
+		err := b.CheckSuitable(ctx, m, want, prepare)
 		var unsuited *engine.SpecError
 		switch {
 		case err == nil:
@@ -156,14 +156,14 @@ func (b *choice) suiting(ctx context.Context, fitting []engine.Machine, want eng
 	return nil, &why
 }
 
-func lot(key engine.Key, m engine.Machine) uint64 {
+func tieBreaker(key engine.Key, m engine.Machine) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(string(key) + "/" + m.SystemID)) //nolint:errcheck // never fails
 	return h.Sum64()
 }
 
-// Allocatable checks a certain machine before it is taken.
-func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machine) error {
+// CheckAllocatable checks a certain machine before it is taken.
+func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m engine.Machine) error {
 	if m.Status == engine.StatusReady {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machi
 	case err != nil:
 		return err
 	case ours && AsBareMetal(m, key).Finished:
-		return knownMachine(m)
+		return alreadyFinishedError(m)
 	}
 	hint := "Only Ready machines can be deployed: release it if nobody needs it, or choose another one."
 	switch m.Status.Phase() {
@@ -191,12 +191,12 @@ func (b *choice) Allocatable(ctx context.Context, key engine.Key, m engine.Machi
 	if marked := m.MarkedBy(); marked != "" {
 		message += fmt.Sprintf("; it was made for %q", marked)
 	}
-	return &engine.SpecError{Field: fieldpath.Of("machine"), Message: message, Hint: hint, Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: hint, Err: engine.ErrConflict}
 }
 
-func knownMachine(m engine.Machine) error {
+func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
-		Field:   fieldpath.Of("name"),
+		Field:   fieldpath.New("name"),
 		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
 		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
 			"If this configuration lost it, import it by its system id %s.", m.SystemID),
@@ -204,7 +204,7 @@ func knownMachine(m engine.Machine) error {
 	}}
 }
 
-func (b *choice) checkSelector(ctx context.Context, s engine.Selector) error {
+func (b *choiceSteps) checkSelector(ctx context.Context, s engine.Selector) error {
 	for _, c := range []struct {
 		field, kind, name string
 		list              func(context.Context) ([]string, error)
@@ -212,15 +212,15 @@ func (b *choice) checkSelector(ctx context.Context, s engine.Selector) error {
 		{"zone", "zone", s.Zone, b.Names.Zones},
 		{"pool", "resource pool", s.Pool, b.Names.Pools},
 	} {
-		if err := engine.CheckName(ctx, b.Names, fieldpath.Of("selector", c.field), c.kind, c.name, c.list); err != nil {
+		if err := engine.CheckName(ctx, b.Names, fieldpath.New("selector", c.field), c.kind, c.name, c.list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// noneFits is retryable: machines are released and commissioned all the time.
-func noneFits(s engine.Selector, ready int) error {
+// noMachineFitsError is retryable: machines are released and commissioned all the time.
+func noMachineFitsError(s engine.Selector, ready int) error {
 	return &engine.Error{
 		Type:    engine.InsufficientResources,
 		Message: fmt.Sprintf("none of %d Ready machines in zone %s and pool %s fits the selector", ready, cmp.Or(s.Zone, "any"), cmp.Or(s.Pool, "any")),

@@ -18,30 +18,30 @@ const maxExits = 3
 // Delete implements Kind.Delete: abort, release, see that it is Ready and
 // un-owned. The machine's record is never deleted, and what carries no mark of
 // ours is not touched: it was released, and perhaps acquired by someone else.
-func (b *giving) Delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
-	m, err := b.Look(ctx, ref)
-	if id, released := b.changed.Load(ref.Key); released && ref.SystemID == "" && errors.Is(err, engine.ErrNotFound) {
+func (b *releaseSteps) Delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
+	m, err := b.FindMachine(ctx, ref)
+	if id, released := b.networksToRestore.Load(ref.Key); released && ref.SystemID == "" && errors.Is(err, engine.ErrNotFound) {
 		ref.SystemID = id.(string)
-		m, err = b.Look(ctx, ref)
+		m, err = b.FindMachine(ctx, ref)
 	}
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return b.free(ctx, ref, engine.Machine{})
+		return b.finishGiveBack(ctx, ref, engine.Machine{})
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	}
 	ref.Key = m.CurrentKey(ref.Key) // a run may have died after it had renamed it
-	res, err := b.giveBack(ctx, ref, m)
+	res, err := b.giveMachineBack(ctx, ref, m)
 	if err != nil && res.SystemID == "" {
-		res = metalResult(ref.Key, m)
+		res = resultOf(ref.Key, m)
 	}
 	return res, err
 }
 
-// giveBack takes one step from a machine towards Ready, if its marks allow that.
-func (b *giving) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
-	act := actsIn(situationOf(m)).delete
-	if !act.ours {
+// giveMachineBack takes one step from a machine towards Ready, if its marks allow that.
+func (b *releaseSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	act := actionsIn(situationOf(m)).delete
+	if !act.onlyOurs {
 		return act.step(b, ctx, ref, m)
 	}
 	owner, marked := m.OwnerData[engine.KeyData]
@@ -52,89 +52,89 @@ func (b *giving) giveBack(ctx context.Context, ref engine.Ref, m engine.Machine)
 	case marked && engine.Key(owner) != ref.Key:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
 	case !mine, m.IsAdopted() && m.Owner == "":
-		return b.free(ctx, ref, m)
+		return b.finishGiveBack(ctx, ref, m)
 	case m.IsAdopted():
-		return b.letGo(ctx, ref, m)
+		return b.removeMarks(ctx, ref, m)
 	}
 	return act.step(b, ctx, ref, m)
 }
 
 // awaitReturn waits until MAAS is through with the machine.
-func (b *giving) awaitReturn(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
-	return b.wait(ctx, ref.Key, m), nil
+func (b *releaseSteps) awaitReturn(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	return b.waitResult(ctx, ref.Key, m), nil
 }
 
 // releaseAgain goes on with a release that failed. The marks went when it
 // began; what is left to tell whose the machine is, is its owner, whom MAAS
 // keeps until it is Ready.
-func (b *giving) releaseAgain(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+func (b *releaseSteps) releaseAgain(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	can, err := b.Catalog.Capabilities(ctx)
 	switch {
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	case m.Owner == "" || m.Owner != can.Username:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "release")
-	case !b.tries.Again(ref.Key, maxReleases):
+	case !b.failedReleases.CountBelow(ref.Key, maxReleases):
 		return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m)
 	}
 	return b.release(ctx, ref, m)
 }
 
 // abort stops what MAAS does with a machine of ours.
-func (b *giving) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+func (b *releaseSteps) abort(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {
 		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
 	}
-	return b.stop(ctx, ref.Key, m, "abort", b.Machines.Abort)
+	return b.requestTransition(ctx, ref.Key, m, "abort", b.Machines.Abort)
 }
 
 // exitRescue leads a machine of ours out of rescue mode, from which MAAS does not
 // release. MAAS leaves the power of a machine that was Allocated as it is, and then
 // fails because it is on: so a machine of which an exit failed is turned off first.
-func (b *giving) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+func (b *releaseSteps) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	exitFailed := m.Status == statusFailedExitingRescue
 	switch {
 	case m.Locked:
 		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
-	case exitFailed && b.exits.Spent(ref.Key, maxExits):
+	case exitFailed && b.rescueExits.ResetIfSpent(ref.Key, maxExits):
 		return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m)
 	case exitFailed && m.PowerState == "on":
-		return b.stop(ctx, ref.Key, m, "turn off", b.Machines.PowerOff)
+		return b.requestTransition(ctx, ref.Key, m, "turn off", b.Machines.PowerOff)
 	}
-	res, err := b.stop(ctx, ref.Key, m, "exit rescue mode of", b.Machines.ExitRescueMode)
+	res, err := b.requestTransition(ctx, ref.Key, m, "exit rescue mode of", b.Machines.ExitRescueMode)
 	if err == nil { // what MAAS refused is no exit that failed
-		b.exits.Count(ref.Key)
+		b.rescueExits.Count(ref.Key)
 	}
 	return res, err
 }
 
 // release takes the fixed addresses of a machine of ours back, and releases it.
-func (b *giving) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+func (b *releaseSteps) release(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	if m.Locked {
 		return engine.Result[engine.BareMetal]{}, engine.LockedError(m, "release")
 	}
-	m, err := b.unfix(ctx, m)
+	m, err := b.removeFixedAddresses(ctx, m)
 	if err == nil {
 		m, err = b.noteFailure(ctx, m)
 	}
 	if err == nil {
-		m, err = b.putBack(ctx, ref.Key, m)
+		m, err = b.restoreSettings(ctx, ref.Key, m)
 	}
 	if err != nil {
-		return waitForHostname(metalResult(ref.Key, m), err)
+		return waitForHostname(resultOf(ref.Key, m), err)
 	}
-	if !notedNetwork(m.Description).isEmpty() {
-		b.changed.Store(ref.Key, m.SystemID)
+	if !networkNotesIn(m.Description).isEmpty() {
+		b.networksToRestore.Store(ref.Key, m.SystemID)
 	}
-	return b.stop(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
+	return b.requestTransition(ctx, ref.Key, m, "release", func(ctx context.Context, systemID string) error {
 		return b.Machines.Release(ctx, systemID, ref.Release.Erase)
 	})
 }
 
-// free says that nothing of ours is on the machine any more, once no other one
+// finishGiveBack says that nothing of ours is on the machine any more, once no other one
 // is left either that a process allocated for the key before it died.
-func (b *giving) free(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
-	left, err := b.allocated(ctx, ref.Key)
+func (b *releaseSteps) finishGiveBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	left, err := b.findAllocated(ctx, ref.Key)
 	if ref.SystemID != "" { // one that is finished is that of a host which took the name since
 		left = slices.DeleteFunc(left, func(other engine.Machine) bool {
 			return other.SystemID != ref.SystemID && AsBareMetal(other, ref.Key).Finished
@@ -144,44 +144,44 @@ func (b *giving) free(ctx context.Context, ref engine.Ref, m engine.Machine) (en
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	case len(left) > 0 && left[0].SystemID != m.SystemID:
-		return actsIn(situationOf(left[0])).delete.step(b, ctx, ref, left[0])
+		return actionsIn(situationOf(left[0])).delete.step(b, ctx, ref, left[0])
 	}
 	if m.Owner == "" {
-		if m, err = b.unfix(ctx, m); err == nil {
+		if m, err = b.removeFixedAddresses(ctx, m); err == nil {
 			m, err = b.RestoreNetwork(ctx, m)
 		}
 		if err != nil {
 			return engine.Result[engine.BareMetal]{}, err
 		}
 	}
-	b.changed.Delete(ref.Key)
-	b.tries.Forget(ref.Key)
-	b.exits.Forget(ref.Key)
+	b.networksToRestore.Delete(ref.Key)
+	b.failedReleases.Forget(ref.Key)
+	b.rescueExits.Forget(ref.Key)
 	b.claims.Forget(ref.Key)
-	return b.done(ref.Key, m), nil
+	return b.doneResult(ref.Key, m), nil
 }
 
-// letGo takes the marks off a machine that someone else installed.
-func (b *giving) letGo(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
-	m, err := b.putBack(ctx, ref.Key, m)
+// removeMarks takes the marks off a machine that someone else installed.
+func (b *releaseSteps) removeMarks(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+	m, err := b.restoreSettings(ctx, ref.Key, m)
 	if err == nil {
 		m, err = b.Annotate(ctx, m, m.MarkRemoval())
 	}
 	if err != nil {
-		return waitForHostname(metalResult(ref.Key, m), err)
+		return waitForHostname(resultOf(ref.Key, m), err)
 	}
-	return b.free(ctx, ref, m)
+	return b.finishGiveBack(ctx, ref, m)
 }
 
-// stop begins a transition. MAAS may refuse it because the machine has moved
+// requestTransition begins a transition. MAAS may refuse it because the machine has moved
 // on since the look; the next step sees where to.
-func (b *parts) stop(ctx context.Context, key engine.Key, m engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.BareMetal], error) {
+func (b *stepBase) requestTransition(ctx context.Context, key engine.Key, m engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.BareMetal], error) {
 	if err := call(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, b.JudgeRefusal(ctx, m, err))
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, b.RecheckRefusal(ctx, m, err))
 	}
 	b.Log.InfoContext(ctx, verb+" machine", "name", m.Hostname, "system_id", m.SystemID)
-	res := metalResult(key, m)
-	res.After, res.Message = engine.Shortly, fmt.Sprintf("asked MAAS to %s %s", verb, m.Hostname)
-	res.Changed = b.Machines.Changed(ctx, m)
+	res := resultOf(key, m)
+	res.After, res.Message = engine.TransitionPollInterval, fmt.Sprintf("asked MAAS to %s %s", verb, m.Hostname)
+	res.Changed = b.Machines.WatchChange(ctx, m)
 	return res, nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// awaitHostname looks, before a machine is taken, for others that have the wanted hostname,
+// findHostnameHolders looks, before a machine is taken, for others that have the wanted hostname,
 // and returns those that may be taken themselves. Of another one the error is a
 // *settle.NameWait while it is about to leave the hostname, and else a *SpecError.
-func (b *keeping) awaitHostname(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
+func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
 	if want.Hostname == "" {
 		return nil, nil
 	}
@@ -20,31 +20,31 @@ func (b *keeping) awaitHostname(ctx context.Context, key engine.Key, want engine
 		return nil, err
 	}
 	for _, m := range holders {
-		if mayBeTaken(want, m) {
+		if canBeTaken(want, m) {
 			continue
 		}
-		if wait := b.settler.WaitForName(wishOf(key, want), m); wait != nil {
+		if wait := b.settler.CheckNameWait(wantedSettingsOf(key, want), m); wait != nil {
 			return nil, wait
 		}
-		return nil, settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, m)
+		return nil, settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m)
 	}
 	return holders, nil
 }
 
-// mayBeTaken tells whether the spec names the machine, or leaves the choice to a selector
+// canBeTaken tells whether the spec names the machine, or leaves the choice to a selector
 // that it fits.
-func mayBeTaken(want engine.MachineSpec, m engine.Machine) bool {
-	bySelector := want.Machine == "" && want.Deploy != nil && m.Status == engine.StatusReady && want.Select.Fits(m)
-	return named(m, want.Machine) || bySelector
+func canBeTaken(want engine.MachineSpec, m engine.Machine) bool {
+	bySelector := want.Machine == "" && want.Deploy != nil && m.Status == engine.StatusReady && want.Select.Matches(m)
+	return isNamed(m, want.Machine) || bySelector
 }
 
 // withHostname also wants the machine to be one that can have the hostname.
 func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Machine) Preparation {
-	fits := p.Fits
-	p.Fits = func(ctx context.Context, m engine.Machine) error {
+	fits := p.Check
+	p.Check = func(ctx context.Context, m engine.Machine) error {
 		for _, holder := range holders {
 			if holder.SystemID != m.SystemID {
-				return settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, holder)
+				return settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, holder)
 			}
 		}
 		return fits(ctx, m)
@@ -53,15 +53,15 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 }
 
 // hostnameObstacles looks for another machine of the wanted hostname.
-func (b *keeping) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) {
+func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) {
 	if want.Hostname == "" {
 		return
 	}
 	holders, err := b.Machines.MachinesNamed(ctx, want.Hostname)
 	o.Add(err)
 	for _, m := range holders {
-		if m.SystemID != ref.SystemID && !mayBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
-			o.AddHeldBy(m, settle.HostnameTakenError(fieldpath.Of("hostname"), want.Hostname, m))
+		if m.SystemID != ref.SystemID && !canBeTaken(want, m) && !AsBareMetal(m, ref.Key).Ours {
+			o.AddHeldBy(m, settle.HostnameTakenError(fieldpath.New("hostname"), want.Hostname, m))
 		}
 	}
 }

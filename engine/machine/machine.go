@@ -20,59 +20,59 @@ import (
 // Kind does what engine.Kind promises, for machines. It is the first half of the kind
 // Host, too.
 type Kind struct {
-	*parts
-	choice
-	addresses
-	failures
-	giving
-	keeping
+	*stepBase
+	choiceSteps
+	addressSteps
+	failureSteps
+	releaseSteps
+	inPlaceSteps
 }
 
-// parts is what all steps of the kind use.
-type parts struct {
+// stepBase is what all steps of the kind use.
+type stepBase struct {
 	engine.Config
-	tries   *region.Tries // releases that failed
-	exits   *region.Tries // exits from rescue mode
-	surplus *region.Tries // looks at two machines of one key
-	claims  *region.Claims
-	region  *region.Region
-	// changed has the system ids, by key, of machines that are being released and whose
+	failedReleases *region.Tries // releases that failed
+	rescueExits    *region.Tries // exits from rescue mode
+	surplusLooks   *region.Tries // looks at two machines of one key
+	claims         *region.Claims
+	region         *region.Region
+	// networksToRestore has the system ids, by key, of machines that are being released and whose
 	// network is to be restored: the release takes away what they are found by.
-	changed *sync.Map
-	settler *settle.Settler
+	networksToRestore *sync.Map
+	settler           *settle.Settler
 }
 
 // The steps, by what they are about: which machine is taken, its fixed addresses, the
 // deployment of it that failed last, how it is given back, and what of it changes in place.
 type (
-	choice    struct{ *parts }
-	addresses struct{ *parts }
-	failures  struct{ *parts }
-	keeping   struct{ *parts }
-	giving    struct {
-		*parts
-		failures
-		keeping
+	choiceSteps  struct{ *stepBase }
+	addressSteps struct{ *stepBase }
+	failureSteps struct{ *stepBase }
+	inPlaceSteps struct{ *stepBase }
+	releaseSteps struct {
+		*stepBase
+		failureSteps
+		inPlaceSteps
 	}
 )
 
 // New returns the kind Machine. It makes no call.
 func New(cfg engine.Config, in *region.Region) *Kind {
-	p := &parts{
-		Config: cfg, tries: region.NewTries(), exits: region.NewTries(), surplus: region.NewTries(), claims: in.Claims, region: in, changed: new(sync.Map),
-		settler: settle.New(cfg, settle.Kind{Noun: "machine", HostnameField: fieldpath.Of("hostname")}, in.NamesLeft),
+	p := &stepBase{
+		Config: cfg, failedReleases: region.NewTries(), rescueExits: region.NewTries(), surplusLooks: region.NewTries(), claims: in.Claims, region: in, networksToRestore: new(sync.Map),
+		settler: settle.New(cfg, settle.KindTraits{Noun: "machine", HostnameField: fieldpath.New("hostname")}, in.LeavingNames),
 	}
-	return &Kind{parts: p, choice: choice{p}, addresses: addresses{p}, failures: failures{p}, giving: giving{p, failures{p}, keeping{p}}, keeping: keeping{p}}
+	return &Kind{stepBase: p, choiceSteps: choiceSteps{p}, addressSteps: addressSteps{p}, failureSteps: failureSteps{p}, releaseSteps: releaseSteps{p, failureSteps{p}, inPlaceSteps{p}}, inPlaceSteps: inPlaceSteps{p}}
 }
 
 // Verbs are what the kind Machine does.
 func (b *Kind) Verbs() engine.Verbs[engine.MachineSpec, engine.BareMetal] {
-	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.remove, Check: b.obstacles}
+	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.deleteAndLeaveName, Check: b.obstacles}
 }
 
 // observe implements Kind.Observe.
 func (b *Kind) observe(ctx context.Context, ref engine.Ref) (engine.BareMetal, error) {
-	m, err := b.Look(ctx, ref)
+	m, err := b.FindMachine(ctx, ref)
 	if err != nil {
 		return engine.BareMetal{}, err
 	}
@@ -88,21 +88,21 @@ func AsBareMetal(m engine.Machine, key engine.Key) engine.BareMetal {
 	}
 }
 
-func metalResult(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+func resultOf(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
 	return engine.Result[engine.BareMetal]{
 		Object: AsBareMetal(m, key), SystemID: m.SystemID,
 		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
 	}
 }
 
-// Look finds the machine of a ref: by its system id, or by the mark that
+// FindMachine finds the machine of a ref: by its system id, or by the mark that
 // Allocate left with it together with the allocation itself. There is no
 // allocation of ours without that mark, whatever else was lost.
-func (b *parts) Look(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+func (b *stepBase) FindMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
 	if ref.SystemID != "" {
 		return b.Machines.Machine(ctx, ref.SystemID)
 	}
-	found, err := b.allocated(ctx, ref.Key)
+	found, err := b.findAllocated(ctx, ref.Key)
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -112,11 +112,11 @@ func (b *parts) Look(ctx context.Context, ref engine.Ref) (engine.Machine, error
 	return found[0], nil
 }
 
-// only returns the first of the machines that were allocated for a key, and
+// findOnlyMachine returns the first of the machines that were allocated for a key, and
 // gives the others back: they were allocated and never touched by a process
 // that died before it could do so itself.
-func (b *Kind) only(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
-	found, err := b.allocated(ctx, ref.Key)
+func (b *Kind) findOnlyMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
+	found, err := b.findAllocated(ctx, ref.Key)
 	switch {
 	case err != nil:
 		return engine.Machine{}, err
@@ -126,7 +126,7 @@ func (b *Kind) only(ctx context.Context, ref engine.Ref) (engine.Machine, error)
 	surplus := slices.DeleteFunc(slices.Clone(found[1:]), func(m engine.Machine) bool {
 		return m.Status != engine.StatusAllocated || AsBareMetal(m, ref.Key).Finished
 	})
-	if len(surplus) > 0 && !claimed(found[0]) && b.surplus.Again(ref.Key, maxLooks) {
+	if len(surplus) > 0 && !isClaimed(found[0]) && b.surplusLooks.CountBelow(ref.Key, maxSurplusLooks) {
 		// Whose process lives goes on with its machine, or gives it back.
 		return engine.Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them is to be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, engine.ErrBusy)
 	}
@@ -139,18 +139,18 @@ func (b *Kind) only(ctx context.Context, ref engine.Ref) (engine.Machine, error)
 	return found[0], nil
 }
 
-// maxLooks is how many looks at two machines, of which none is claimed, show
+// maxSurplusLooks is how many looks at two machines, of which none is claimed, show
 // that no process is about to claim one.
-const maxLooks = 3
+const maxSurplusLooks = 3
 
-// claimed tells that a process has seen the machine to be the key's only one,
+// isClaimed tells that a process has seen the machine to be the key's only one,
 // and goes on with it.
-func claimed(m engine.Machine) bool { return m.OwnerData[engine.KeyData] != "" }
+func isClaimed(m engine.Machine) bool { return m.OwnerData[engine.KeyData] != "" }
 
-// allocated lists the machines that were allocated for a key, the one that has
+// findAllocated lists the machines that were allocated for a key, the one that has
 // come furthest first. One whose host was renamed since is another key's. There is one, unless two processes chose at the same
 // moment.
-func (b *parts) allocated(ctx context.Context, key engine.Key) ([]engine.Machine, error) {
+func (b *stepBase) findAllocated(ctx context.Context, key engine.Key) ([]engine.Machine, error) {
 	found, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Agent: engine.MarkerOf(key)})
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for the machine of %s: %w", key, err)
@@ -160,19 +160,19 @@ func (b *parts) allocated(ctx context.Context, key engine.Key) ([]engine.Machine
 			return nil, fmt.Errorf("cannot tell whether %s was allocated for %s: %w", m.Hostname, key, m.Err)
 		}
 	}
-	found = slices.DeleteFunc(found, func(m engine.Machine) bool { return claimed(m) && engine.Key(m.OwnerData[engine.KeyData]) != key })
+	found = slices.DeleteFunc(found, func(m engine.Machine) bool { return isClaimed(m) && engine.Key(m.OwnerData[engine.KeyData]) != key })
 	slices.SortFunc(found, func(x, y engine.Machine) int {
 		return cmp.Or(
-			boolCompare(AsBareMetal(y, key).Finished, AsBareMetal(x, key).Finished),
-			boolCompare(x.Status == engine.StatusAllocated, y.Status == engine.StatusAllocated),
-			boolCompare(claimed(y), claimed(x)),
+			compareBools(AsBareMetal(y, key).Finished, AsBareMetal(x, key).Finished),
+			compareBools(x.Status == engine.StatusAllocated, y.Status == engine.StatusAllocated),
+			compareBools(isClaimed(y), isClaimed(x)),
 			cmp.Compare(x.SystemID, y.SystemID),
 		)
 	})
 	return found, nil
 }
 
-func boolCompare(x, y bool) int {
+func compareBools(x, y bool) int {
 	switch {
 	case x == y:
 		return 0
@@ -185,16 +185,16 @@ func boolCompare(x, y bool) int {
 
 // IsMine reports whether an acquired machine is the key's: it says so itself, or
 // Allocate's mark does.
-func (b *parts) IsMine(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
+func (b *stepBase) IsMine(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
 	if owner, ok := m.OwnerData[engine.KeyData]; ok {
 		return engine.Key(owner) == key, nil
 	}
-	found, err := b.allocated(ctx, key)
+	found, err := b.findAllocated(ctx, key)
 	return slices.ContainsFunc(found, func(f engine.Machine) bool { return f.SystemID == m.SystemID }), err
 }
 
 // FindNamed finds the one machine that a spec names by system id, hostname or FQDN.
-func (b *parts) FindNamed(ctx context.Context, name string) (engine.Machine, error) {
+func (b *stepBase) FindNamed(ctx context.Context, name string) (engine.Machine, error) {
 	short, _, _ := strings.Cut(name, ".")
 	found, err := b.Machines.MachinesNamed(ctx, short)
 	if err != nil {
@@ -207,14 +207,14 @@ func (b *parts) FindNamed(ctx context.Context, name string) (engine.Machine, err
 	}
 	m, err := b.Machines.Machine(ctx, name)
 	if errors.Is(err, engine.ErrNotFound) {
-		return engine.Machine{}, &engine.SpecError{Field: fieldpath.Of("machine"), Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.meant(ctx, name, found)}
+		return engine.Machine{}, &engine.SpecError{Field: fieldpath.New("machine"), Message: fmt.Sprintf("MAAS has no machine %q", name), Err: engine.ErrNotFound, Hint: b.nameHint(ctx, name, found)}
 	}
 	return m, err
 }
 
-// meant says which machine is nearly called so: in another domain, or in other
+// nameHint says which machine is nearly called so: in another domain, or in other
 // letters.
-func (b *parts) meant(ctx context.Context, name string, sameHostname []engine.Machine) string {
+func (b *stepBase) nameHint(ctx context.Context, name string, sameHostname []engine.Machine) string {
 	if small := strings.ToLower(name); len(sameHostname) == 0 && small != name {
 		short, _, _ := strings.Cut(small, ".")
 		sameHostname, _ = b.Machines.MachinesNamed(ctx, short)

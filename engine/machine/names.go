@@ -9,12 +9,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// remove implements Kind.Delete.
-func (b *Kind) remove(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
+// deleteAndLeaveName implements Kind.Delete.
+func (b *Kind) deleteAndLeaveName(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
 	b.leaveName(ref, "")
 	res, err := b.Delete(ctx, ref)
 	if res.Done {
-		b.region.NamesLeft.EndLeave(region.KeyID(ref.SystemID), ref.Key, b.Now())
+		b.region.LeavingNames.NoteLeft(region.KeyLeaveID(ref.SystemID), ref.Key, b.Now())
 	}
 	return res, err
 }
@@ -22,7 +22,7 @@ func (b *Kind) remove(ctx context.Context, ref engine.Ref) (engine.Result[engine
 // leaveName notes that this process renames or gives back a machine.
 func (b *Kind) leaveName(ref engine.Ref, to engine.Key) {
 	if ref.SystemID != "" && to != ref.Key {
-		b.region.NamesLeft.BeginLeave(region.KeyID(ref.SystemID), string(ref.Key), string(to), b.Now())
+		b.region.LeavingNames.NoteLeaving(region.KeyLeaveID(ref.SystemID), string(ref.Key), string(to), b.Now())
 	}
 }
 
@@ -32,18 +32,18 @@ func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error)
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.BareMetal]{}, false
 	}
-	_, waits := b.region.NamesLeft.Leaver(string(ref.Key), b.Now())
+	_, waits := b.region.LeavingNames.FindLeaver(string(ref.Key), b.Now())
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
-		waits = b.region.NamesLeft.KeepWaiting(ref.Key, b.Now())
+		waits = b.region.LeavingNames.CountWait(ref.Key, b.Now())
 	}
 	return engine.Result[engine.BareMetal]{
-		After: region.NameLook, Reason: "WaitingForName", Message: fmt.Sprintf("the machine that is called %s is being renamed or given back", ref.Name),
+		After: region.NamePollInterval, Reason: "WaitingForName", Message: fmt.Sprintf("the machine that is called %s is being renamed or given back", ref.Name),
 	}, waits
 }
 
-// end writes into the machine that it has reached what was wanted, and, where it got
+// noteFinished writes into the machine that it has reached what was wanted, and, where it got
 // another name, its new key, so that the former one is free for another machine.
-func (b *keeping) end(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, before engine.BareMetal) (engine.Machine, error) {
+func (b *inPlaceSteps) noteFinished(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, before engine.BareMetal) (engine.Machine, error) {
 	data := map[string]string{}
 	if !ref.Finished && !before.Finished {
 		data[engine.KeyData], data[engine.StateData] = string(ref.Key), want.FinishedState()
@@ -52,12 +52,12 @@ func (b *keeping) end(ctx context.Context, ref engine.Ref, want engine.MachineSp
 		if len(data) == 0 && !before.Ours {
 			return m, engine.NotOursError(m, "rename")
 		}
-		data[engine.KeyData], data[engine.FormerData] = string(ref.CurrentKey()), string(ref.Key)
+		data[engine.KeyData], data[engine.FormerKeyData] = string(ref.CurrentKey()), string(ref.Key)
 	}
-	m, err := b.annotateUnlocked(ctx, wishOf(ref.CurrentKey(), want), m, data)
+	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(ref.CurrentKey(), want), m, data)
 	if err != nil {
 		return m, err
 	}
-	b.region.NamesLeft.EndLeave(region.KeyID(m.SystemID), ref.Key, b.Now())
+	b.region.LeavingNames.NoteLeft(region.KeyLeaveID(m.SystemID), ref.Key, b.Now())
 	return m, nil
 }

@@ -14,8 +14,8 @@ import (
 // The lines of a machine's description that tell a release what to give back: MAAS
 // keeps bonds and VLAN interfaces, and no owner data, when it releases.
 const (
-	madeNote   = "network by maaslxd: "     // "bond0, br0"
-	formerNote = "network before maaslxd: " // "eth0, mtu 9000, gateway 10.0.0.1, auto 10.0.0.0/24"
+	madeNotePrefix   = "network by maaslxd: "     // "bond0, br0"
+	formerNotePrefix = "network before maaslxd: " // "eth0, mtu 9000, gateway 10.0.0.1, auto 10.0.0.0/24"
 )
 
 // networkNotes are what a description says of the network that we made.
@@ -34,8 +34,8 @@ type formerNIC struct {
 
 func (n networkNotes) isEmpty() bool { return len(n.made)+len(n.former) == 0 }
 
-// noteOf describes a NIC as it is.
-func noteOf(nic engine.MachineInterface, m engine.Machine) formerNIC {
+// formerNICOf describes a NIC as it is.
+func formerNICOf(nic engine.MachineInterface, m engine.Machine) formerNIC {
 	f := formerNIC{name: nic.Name, mtu: nic.MTU}
 	for _, l := range nic.Links {
 		if l.Mode != "static" {
@@ -56,7 +56,7 @@ func isWithin(cidr, ip string) bool {
 	return err == nil && noAddr == nil && prefix.Contains(addr)
 }
 
-func (f formerNIC) line() string {
+func (f formerNIC) noteLine() string {
 	words := []string{f.name}
 	if f.mtu != 0 {
 		words = append(words, "mtu "+strconv.Itoa(f.mtu))
@@ -67,11 +67,11 @@ func (f formerNIC) line() string {
 	for _, l := range f.links {
 		words = append(words, strings.TrimSpace(strings.Join([]string{l.Mode, l.Subnet, l.IP}, " ")))
 	}
-	return formerNote + strings.Join(words, ", ")
+	return formerNotePrefix + strings.Join(words, ", ")
 }
 
-// readFormer reads a line. What somebody wrote otherwise counts as little as possible.
-func readFormer(text string) formerNIC {
+// parseFormerNIC reads a line. What somebody wrote otherwise counts as little as possible.
+func parseFormerNIC(text string) formerNIC {
 	words := strings.Split(text, ", ")
 	f := formerNIC{name: words[0]}
 	for _, word := range words[1:] {
@@ -88,38 +88,38 @@ func readFormer(text string) formerNIC {
 	return f
 }
 
-// notedNetwork reads the notes in a description.
-func notedNetwork(description string) (n networkNotes) {
+// networkNotesIn reads the notes in a description.
+func networkNotesIn(description string) (n networkNotes) {
 	for line := range strings.SplitSeq(description, "\n") {
-		if names, ok := strings.CutPrefix(line, madeNote); ok {
+		if names, ok := strings.CutPrefix(line, madeNotePrefix); ok {
 			n.made = append(n.made, strings.Split(names, ", ")...)
 		}
-		if text, ok := strings.CutPrefix(line, formerNote); ok {
-			n.former = append(n.former, readFormer(text))
+		if text, ok := strings.CutPrefix(line, formerNotePrefix); ok {
+			n.former = append(n.former, parseFormerNIC(text))
 		}
 	}
 	return n
 }
 
-// in writes the notes into a description, in the place of those that are there.
-func (n networkNotes) in(description string) string {
+// writeInto writes the notes into a description, in the place of those that are there.
+func (n networkNotes) writeInto(description string) string {
 	lines := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
-		return strings.HasPrefix(l, madeNote) || strings.HasPrefix(l, formerNote)
+		return strings.HasPrefix(l, madeNotePrefix) || strings.HasPrefix(l, formerNotePrefix)
 	})
 	text := strings.TrimRight(strings.Join(lines, "\n"), "\n")
 	if len(n.made) > 0 {
-		text += "\n" + madeNote + strings.Join(n.made, ", ")
+		text += "\n" + madeNotePrefix + strings.Join(n.made, ", ")
 	}
 	for _, f := range n.former {
-		text += "\n" + f.line()
+		text += "\n" + f.noteLine()
 	}
 	return strings.TrimLeft(text, "\n")
 }
 
 // NoteNetwork notes which interfaces are about to be made on the machine, and how the
 // NICs are that they change. What was noted before stays.
-func (b *parts) NoteNetwork(ctx context.Context, m engine.Machine, made []string, nics []engine.MachineInterface) (engine.Machine, error) {
-	notes := notedNetwork(m.Description)
+func (b *stepBase) NoteNetwork(ctx context.Context, m engine.Machine, made []string, nics []engine.MachineInterface) (engine.Machine, error) {
+	notes := networkNotesIn(m.Description)
 	for _, name := range made {
 		if !slices.Contains(notes.made, name) {
 			notes.made = append(notes.made, name)
@@ -127,23 +127,23 @@ func (b *parts) NoteNetwork(ctx context.Context, m engine.Machine, made []string
 	}
 	for _, nic := range nics {
 		if !slices.ContainsFunc(notes.former, func(f formerNIC) bool { return f.name == nic.Name }) {
-			notes.former = append(notes.former, noteOf(nic, m))
+			notes.former = append(notes.former, formerNICOf(nic, m))
 		}
 	}
-	return b.describe(ctx, m, notes)
+	return b.writeNetworkNotes(ctx, m, notes)
 }
 
-func (b *parts) describe(ctx context.Context, m engine.Machine, notes networkNotes) (engine.Machine, error) {
-	if have := notedNetwork(m.Description); have.in("") == notes.in("") {
+func (b *stepBase) writeNetworkNotes(ctx context.Context, m engine.Machine, notes networkNotes) (engine.Machine, error) {
+	if have := networkNotesIn(m.Description); have.writeInto("") == notes.writeInto("") {
 		return m, nil
 	}
-	text := notes.in(m.Description)
+	text := notes.writeInto(m.Description)
 	if err := b.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &text}); err != nil {
-		return m, fmt.Errorf("cannot note the network of %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+		return m, fmt.Errorf("cannot note the network of %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 	}
 	m.Description = text
 	return m, nil
 }
 
-// MadeByUs lists the interfaces that were made on the machine for a host.
-func MadeByUs(m engine.Machine) []string { return notedNetwork(m.Description).made }
+// InterfacesMadeByUs lists the interfaces that were made on the machine for a host.
+func InterfacesMadeByUs(m engine.Machine) []string { return networkNotesIn(m.Description).made }

@@ -30,11 +30,11 @@ func TestNetworkNotes(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := tc.notes.in(tc.before)
+			got := tc.notes.writeInto(tc.before)
 			if diff := cmp.Diff(tc.after, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.notes, notedNetwork(got), cmp.AllowUnexported(networkNotes{}, formerNIC{})); diff != "" {
+			if diff := cmp.Diff(tc.notes, networkNotesIn(got), cmp.AllowUnexported(networkNotes{}, formerNIC{})); diff != "" {
 				t.Errorf("%s read again (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -49,7 +49,7 @@ func TestWithoutOurNetwork(t *testing.T) {
 		return engine.ChildInterface{Kind: kind, Name: name, Parents: on, Links: links}
 	}
 	bonded := engine.Machine{
-		Status: engine.StatusDeployed, Description: networkNotes{made: []string{"bond0", "br0"}, former: []formerNIC{{name: "eth0", links: auto}}}.in(""),
+		Status: engine.StatusDeployed, Description: networkNotes{made: []string{"bond0", "br0"}, former: []formerNIC{{name: "eth0", links: auto}}}.writeInto(""),
 		Interfaces: []engine.MachineInterface{{Name: "eth0"}, {Name: "eth1"}},
 		Children:   []engine.ChildInterface{child("bond", "bond0", nil, "eth0", "eth1"), child("vlan", "bond0.5", nil, "bond0"), child("vlan", "eth2.5", nil, "eth2")},
 	}

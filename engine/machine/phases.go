@@ -45,47 +45,47 @@ func situationOf(m engine.Machine) situation {
 
 // making is a machine on its way to what is wanted, and returning is one on its way back.
 type (
-	making struct {
-		does string
-		// ours: somebody else's machine is refused.
-		ours bool
-		step func(b *Kind, ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error)
+	reconcileAction struct {
+		description string
+		// onlyOurs: somebody else's machine is refused.
+		onlyOurs bool
+		step     func(b *Kind, ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error)
 	}
-	returning struct {
-		does string
-		// ours: the marks on the machine decide first (giveBack).
-		ours bool
-		step func(b *giving, ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error)
+	deleteAction struct {
+		description string
+		// onlyOurs: the marks on the machine decide first (giveBack).
+		onlyOurs bool
+		step     func(b *releaseSteps, ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error)
 	}
 )
 
-// acts is what a step does in a situation.
-type acts struct {
-	in        situation
-	reconcile making
-	delete    returning
+// situationActions is what a step does in a situation.
+type situationActions struct {
+	situation situation
+	reconcile reconcileAction
+	delete    deleteAction
 }
 
-// table says what a step does with a machine that is not finished, and what with one that
+// situationTable says what a step does with a machine that is not finished, and what with one that
 // is to be given back. A finished machine is only reported, and an adopted one is only
 // marked (reconcile.go).
-func table() []acts {
+func situationTable() []situationActions {
 	var (
-		allocate = making{"allocate", false, (*Kind).retake}
-		install  = making{"deploy, or finish", true, (*Kind).install}
-		finish   = making{"finish", true, (*Kind).finish}
-		fail     = making{"fail", true, (*Kind).fail}
-		wait     = making{"wait", false, (*Kind).await}
-		waitOurs = making{"wait", true, (*Kind).await}
+		allocate = reconcileAction{"allocate", false, (*Kind).allocateAgain}
+		install  = reconcileAction{"deploy, or finish", true, (*Kind).install}
+		finish   = reconcileAction{"finish", true, (*Kind).finish}
+		fail     = reconcileAction{"fail", true, (*Kind).reportFailure}
+		wait     = reconcileAction{"wait", false, (*Kind).awaitChange}
+		waitOurs = reconcileAction{"wait", true, (*Kind).awaitChange}
 
-		end          = returning{"done", false, (*giving).free} // nothing of ours is there
-		abort        = returning{"abort", true, (*giving).abort}
-		release      = returning{"release", true, (*giving).release}
-		releaseAgain = returning{"release, three times at most", false, (*giving).releaseAgain}
-		exitRescue   = returning{"exit rescue mode, three times at most; turn off what failed to exit", true, (*giving).exitRescue}
-		awaitReturn  = returning{"wait", false, (*giving).awaitReturn}
+		end          = deleteAction{"done", false, (*releaseSteps).finishGiveBack} // nothing of ours is there
+		abort        = deleteAction{"abort", true, (*releaseSteps).abort}
+		release      = deleteAction{"release", true, (*releaseSteps).release}
+		releaseAgain = deleteAction{"release, three times at most", false, (*releaseSteps).releaseAgain}
+		exitRescue   = deleteAction{"exit rescue mode, three times at most; turn off what failed to exit", true, (*releaseSteps).exitRescue}
+		awaitReturn  = deleteAction{"wait", false, (*releaseSteps).awaitReturn}
 	)
-	return []acts{
+	return []situationActions{
 		{situation(engine.PhaseCommissioning), wait, end},
 		{beingTested, wait, abort},
 		{situation(engine.PhaseReady), allocate, end},
@@ -101,10 +101,10 @@ func table() []acts {
 	}
 }
 
-// actsIn finds the acts of a situation.
-func actsIn(s situation) acts {
-	for _, a := range table() {
-		if a.in == s {
+// actionsIn finds the acts of a situation.
+func actionsIn(s situation) situationActions {
+	for _, a := range situationTable() {
+		if a.situation == s {
 			return a
 		}
 	}
@@ -114,8 +114,8 @@ func actsIn(s situation) acts {
 // Phases is the table of phases, as docs/reference/states.md shows it.
 func Phases() []engine.PhaseActs {
 	var rows []engine.PhaseActs
-	for _, a := range table() {
-		rows = append(rows, engine.PhaseActs{In: string(a.in), Reconcile: a.reconcile.does, Delete: a.delete.does})
+	for _, a := range situationTable() {
+		rows = append(rows, engine.PhaseActs{In: string(a.situation), Reconcile: a.reconcile.description, Delete: a.delete.description})
 	}
 	return rows
 }

@@ -10,7 +10,7 @@ import (
 func TestEveryStatusHasActs(t *testing.T) {
 	t.Parallel()
 	for status := engine.Status(0); status <= engine.StatusFailedTesting; status++ {
-		if a := actsIn(situationOf(engine.Machine{Status: status})); a.reconcile.step == nil || a.delete.step == nil {
+		if a := actionsIn(situationOf(engine.Machine{Status: status})); a.reconcile.step == nil || a.delete.step == nil {
 			t.Errorf("status %d: %+v", status, a)
 		}
 	}

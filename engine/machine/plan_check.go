@@ -14,15 +14,15 @@ import (
 func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.MachineSpec) engine.Obstacles {
 	var o engine.Obstacles
 	o.Add(b.CheckDeployment(ctx, want.Deploy))
-	for _, n := range b.settler.NamesOf(want.Upkeep) {
+	for _, n := range b.settler.NamesOf(want.InPlaceSettings) {
 		o.Add(b.settler.CheckName(ctx, n))
 	}
 	b.hostnameObstacles(ctx, &o, ref, want)
-	prepare := b.bare(want).with(b.addressObstacles(ctx, &o, ref, want))
+	prepare := b.bareMetalPreparation(want).withAddresses(b.addressObstacles(ctx, &o, ref, want))
 	if want.Machine != "" {
-		b.NamedObstacles(ctx, &o, ref, want, prepare)
-	} else if want.Deploy != nil && len(o.Lasting) == 0 {
-		_, err := b.Choices(ctx, ref.Key, want, prepare)
+		b.NamedMachineObstacles(ctx, &o, ref, want, prepare)
+	} else if want.Deploy != nil && len(o.Permanent) == 0 {
+		_, err := b.FindCandidates(ctx, ref.Key, want, prepare)
 		o.Add(err)
 	}
 	return o
@@ -30,9 +30,9 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 
 // addressObstacles looks for the fixed addresses, and returns those that no other
 // machine has: what another one of this program has it may give up.
-func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) (free []wish) {
+func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) (free []addressWish) {
 	for _, f := range want.Interfaces {
-		w, err := b.lookUpWish(ctx, f)
+		w, err := b.lookUpAddressWish(ctx, f)
 		switch {
 		case err != nil:
 			o.Add(err)
@@ -45,7 +45,7 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		switch {
 		case err != nil && !errors.Is(err, engine.ErrNotFound):
 			o.Add(err)
-		case !named(holder, want.Machine):
+		case !isNamed(holder, want.Machine):
 			o.AddHeldBy(holder, w.use.UnusableError(f.Field().Child("ip"), f.IP))
 		default:
 			free = append(free, w)
@@ -54,18 +54,18 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 	return free
 }
 
-// named tells whether a spec names the machine so.
-func named(m engine.Machine, name string) bool {
+// isNamed tells whether a spec names the machine so.
+func isNamed(m engine.Machine, name string) bool {
 	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN || settle.WasCalled(m, name))
 }
 
-// NamedObstacles looks at the machine that is named. One that the object of ref is on
+// NamedMachineObstacles looks at the machine that is named. One that the object of ref is on
 // already is given back before it is deployed anew.
-func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
+func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
 	// Before a machine is ours, one that is found is the one that is meant: no call is spent on it.
 	if err == nil && ref.SystemID != "" || errors.Is(err, engine.ErrNotFound) {
-		if own, lookErr := b.Look(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
+		if own, lookErr := b.FindMachine(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
 			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
 				o.Add(ambiguous)
 				return
@@ -81,15 +81,15 @@ func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 		return // it is looked at when it is taken
 	}
 	if m.SystemID != ref.SystemID {
-		if err := b.Allocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
-			o.Passing = append(o.Passing, err)
-		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field.Root() == "machine" {
+		if err := b.CheckAllocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
+			o.Temporary = append(o.Temporary, err)
+		} else if bad, ok := errors.AsType[*engine.SpecError](err); ok && bad.Field.RootName() == "machine" {
 			o.AddHeldBy(m, err)
 		} else if !ok {
 			o.Add(err)
 		}
 	}
-	o.Add(b.CheckSuits(ctx, m, want, prepare))
+	o.Add(b.CheckSuitable(ctx, m, want, prepare))
 }
 
 // formerNameError refuses to find our machine again by the name that it had before we renamed
@@ -97,7 +97,7 @@ func (b *choice) NamedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 // another machine has the name. It is nil where it will.
 func formerNameError(own, other engine.Machine, name string) error {
 	message := ""
-	switch back := settle.BeforeOf(own).Restoring(own).Hostname; {
+	switch back := settle.FormerSettingsOf(own).RestoreUpdate(own).Hostname; {
 	case other.SystemID != "":
 		message = fmt.Sprintf("%s was the name of machine %s (system id %s), and is by now that of another machine (%s, %s)", name, own.Hostname, own.SystemID, other.SystemID, other.StatusName)
 	case back == nil:
@@ -105,5 +105,5 @@ func formerNameError(own, other engine.Machine, name string) error {
 	default:
 		return nil
 	}
-	return &engine.SpecError{Field: fieldpath.Of("machine"), Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
 }

@@ -11,23 +11,23 @@ import (
 
 // Preparation is what the kind Host adds to the kind Machine.
 type Preparation struct {
-	// Fits says why a machine cannot become what is wanted, before it is taken.
+	// Check says why a machine cannot become what is wanted, before it is taken.
 	// What another machine may mend is a *SpecError.
-	Fits func(context.Context, engine.Machine) error
-	// Network prepares the allocated machine.
-	Network func(context.Context, engine.Machine) (engine.Machine, error)
-	// Deployment completes what is to be installed on the machine, which is zero
+	Check func(context.Context, engine.Machine) error
+	// PrepareNetwork prepares the allocated machine.
+	PrepareNetwork func(context.Context, engine.Machine) (engine.Machine, error)
+	// CompleteDeployment completes what is to be installed on the machine, which is zero
 	// before one is chosen.
-	Deployment func(engine.Machine) (*engine.Deployment, error)
+	CompleteDeployment func(engine.Machine) (*engine.Deployment, error)
 }
 
-// bare is the preparation of a machine that is no host. What an interrupted host left on
+// bareMetalPreparation is the preparation of a machine that is no host. What an interrupted host left on
 // its interfaces is removed.
-func (b *Kind) bare(want engine.MachineSpec) Preparation {
+func (b *Kind) bareMetalPreparation(want engine.MachineSpec) Preparation {
 	return Preparation{
-		Fits:       func(context.Context, engine.Machine) error { return nil },
-		Network:    b.RestoreNetwork,
-		Deployment: func(engine.Machine) (*engine.Deployment, error) { return want.Deploy, nil },
+		Check:              func(context.Context, engine.Machine) error { return nil },
+		PrepareNetwork:     b.RestoreNetwork,
+		CompleteDeployment: func(engine.Machine) (*engine.Deployment, error) { return want.Deploy, nil },
 	}
 }
 
@@ -37,96 +37,96 @@ func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.Machin
 	if res, waits := b.waitForName(ref, want, nil); waits {
 		return res, nil
 	}
-	res, err := b.Reach(ctx, ref, want, b.bare(want))
+	res, err := b.ReconcileStep(ctx, ref, want, b.bareMetalPreparation(want))
 	if res, waits := b.waitForName(ref, want, err); waits {
 		return res, nil
 	}
 	if err == nil && res.Done {
-		res, err = b.keep(ctx, ref, want, res)
+		res, err = b.reconcileInPlace(ctx, ref, want, res)
 	}
 	return waitForHostname(res, err)
 }
 
-// Reach takes the machine one step towards what is wanted. Done means that it
+// ReconcileStep takes the machine one step towards what is wanted. Done means that it
 // is there; that it says so itself is for the caller to see to.
-func (b *Kind) Reach(ctx context.Context, ref engine.Ref, want engine.MachineSpec, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+func (b *Kind) ReconcileStep(ctx context.Context, ref engine.Ref, want engine.MachineSpec, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	if err := want.Validate(); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	look := b.Look
+	look := b.FindMachine
 	if ref.SystemID == "" {
-		look = b.only
+		look = b.findOnlyMachine
 	}
 	m, err := look(ctx, ref)
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && ref.SystemID != "":
-		return engine.Result[engine.BareMetal]{}, engine.Terminal(err) // a machine's record does not come back
+		return engine.Result[engine.BareMetal]{}, engine.MarkTerminal(err) // a machine's record does not come back
 	case errors.Is(err, engine.ErrNotFound) && want.Adopt:
 		return b.adopt(ctx, ref.Key, want)
 	case errors.Is(err, engine.ErrNotFound):
-		m, err = b.begin(ctx, ref.Key, want, prepare)
+		m, err = b.takeMachine(ctx, ref.Key, want, prepare)
 	case err == nil && ref.SystemID == "" && AsBareMetal(m, ref.Key).Finished:
-		return engine.Result[engine.BareMetal]{}, knownMachine(m)
+		return engine.Result[engine.BareMetal]{}, alreadyFinishedError(m)
 	}
 	if err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	res, err := b.advance(ctx, ref, want, m, prepare)
+	res, err := b.reconcilePhase(ctx, ref, want, m, prepare)
 	if err != nil && res.SystemID == "" {
-		res = metalResult(ref.Key, m)
+		res = resultOf(ref.Key, m)
 	}
 	return res, err
 }
 
-// begin takes a machine, once it is known that there is something to install.
-func (b *Kind) begin(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
-	if _, err := prepare.Deployment(engine.Machine{}); err != nil {
+// takeMachine takes a machine, once it is known that there is something to install.
+func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
+	if _, err := prepare.CompleteDeployment(engine.Machine{}); err != nil {
 		return engine.Machine{}, err
 	}
 	if err := b.CheckDeployment(ctx, want.Deploy); err != nil {
 		return engine.Machine{}, err
 	}
-	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(want.Upkeep)); err != nil {
+	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(want.InPlaceSettings)); err != nil {
 		return engine.Machine{}, err
 	}
-	holders, err := b.awaitHostname(ctx, key, want)
+	holders, err := b.findHostnameHolders(ctx, key, want)
 	if err != nil {
 		return engine.Machine{}, err
 	}
-	wishes, err := b.wishes(ctx, key, want)
+	wishes, err := b.claimAddresses(ctx, key, want)
 	if err != nil {
 		return engine.Machine{}, err
 	}
-	m, err := b.allocate(ctx, key, want, prepare.with(wishes).withHostname(want, holders))
+	m, err := b.allocate(ctx, key, want, prepare.withAddresses(wishes).withHostname(want, holders))
 	if err != nil {
 		b.claims.Forget(key)
 	}
 	return m, err
 }
 
-// with also wants the machine to be one that can have the addresses.
-func (p Preparation) with(wishes []wish) Preparation {
-	fits := p.Fits
-	p.Fits = func(ctx context.Context, m engine.Machine) error {
+// withAddresses also wants the machine to be one that can have the addresses.
+func (p Preparation) withAddresses(wishes []addressWish) Preparation {
+	fits := p.Check
+	p.Check = func(ctx context.Context, m engine.Machine) error {
 		if err := fits(ctx, m); err != nil {
 			return err
 		}
-		return fit(wishes, m)
+		return checkAddresses(wishes, m)
 	}
 	return p
 }
 
-// advance does the one thing that the phase asks for. A machine that was
+// reconcilePhase does the one thing that the phase asks for. A machine that was
 // finished once is only reported, in whatever state it is.
-func (b *Kind) advance(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
+func (b *Kind) reconcilePhase(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	if ref.Finished || AsBareMetal(m, ref.Key).Finished {
-		return b.done(ref.Key, m), nil
+		return b.doneResult(ref.Key, m), nil
 	}
 	if want.Adopt {
-		return b.take(ctx, ref.Key, want, m)
+		return b.markAdopted(ctx, ref.Key, want, m)
 	}
-	act := actsIn(situationOf(m)).reconcile
-	if act.ours {
+	act := actionsIn(situationOf(m)).reconcile
+	if act.onlyOurs {
 		mine, err := b.IsMine(ctx, ref.Key, m)
 		switch {
 		case err != nil:
@@ -138,45 +138,45 @@ func (b *Kind) advance(ctx context.Context, ref engine.Ref, want engine.MachineS
 	return act.step(b, ctx, ref.Key, want, m, prepare)
 }
 
-// await waits until the machine changes.
-func (b *Kind) await(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
-	return b.wait(ctx, key, m), nil
+// awaitChange waits until the machine changes.
+func (b *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	return b.waitResult(ctx, key, m), nil
 }
 
 // finish ends the making of a machine. That it says so itself is for the caller to see to.
 func (b *Kind) finish(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.clearFailure(ctx, m)
-	return b.done(key, m), err
+	return b.doneResult(key, m), err
 }
 
-// fail says why a machine did not come to be. It is left to be looked at.
-func (b *Kind) fail(ctx context.Context, _ engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+// reportFailure says why a machine did not come to be. It is left to be looked at.
+func (b *Kind) reportFailure(ctx context.Context, _ engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
 	return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m, want.Deploy.Secrets()...)
 }
 
-// retake allocates a machine that was ours to be and has been released since.
-func (b *Kind) retake(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
-	if err := b.layOut(ctx, m, want.Deploy); err != nil {
+// allocateAgain allocates a machine that was ours to be and has been released since.
+func (b *Kind) allocateAgain(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
+	if err := b.layOutDisks(ctx, m, want.Deploy); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
 	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
-		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot allocate %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 	}
-	res := metalResult(key, m)
+	res := resultOf(key, m)
 	res.Reason, res.Message = "Allocated", m.Hostname+" is allocated again"
 	return res, nil
 }
 
-func (b *parts) done(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
-	res := metalResult(key, m)
+func (b *stepBase) doneResult(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+	res := resultOf(key, m)
 	res.Done = true
 	return res
 }
 
-func (b *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
-	res := metalResult(key, m)
-	res.After = engine.LookAgain
-	res.Changed = b.Machines.Changed(ctx, m)
+func (b *stepBase) waitResult(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] {
+	res := resultOf(key, m)
+	res.After = engine.FallbackPollInterval
+	res.Changed = b.Machines.WatchChange(ctx, m)
 	return res
 }
 
@@ -186,35 +186,35 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 	if err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	if m, err = b.settle(ctx, wishOf(key, want), m); err != nil {
+	if m, err = b.updateSettings(ctx, wantedSettingsOf(key, want), m); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	if m, err = prepare.Network(ctx, m); err != nil {
+	if m, err = prepare.PrepareNetwork(ctx, m); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	if m, err = b.fix(ctx, key, want, m); err != nil {
+	if m, err = b.setFixedAddresses(ctx, key, want, m); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	what, err := prepare.Deployment(m)
+	what, err := prepare.CompleteDeployment(m)
 	switch {
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	case what == nil:
-		return b.done(key, m), nil
+		return b.doneResult(key, m), nil
 	}
 	if err := b.CheckDeployment(ctx, what); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
 	}
 	if what.MustDisableSwap(m) {
 		if err := b.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{SwapBytes: new(int64)}); err != nil {
-			return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot have MAAS make no swap on %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+			return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot have MAAS make no swap on %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 		}
 	}
 	if err := b.Machines.Deploy(ctx, m.SystemID, *what); err != nil {
-		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, engine.AsSpecErrors(err)))
+		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot deploy %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, engine.AsSpecErrors(err)))
 	}
 	b.Log.InfoContext(ctx, "deploying machine", "name", m.Hostname, "system_id", m.SystemID, "image", what.Image)
-	return b.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
+	return b.waitResult(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
 // adopt finds a machine that is to be taken as it is.
@@ -224,37 +224,37 @@ func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpe
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	case engine.Key(m.OwnerData[engine.KeyData]) == key && AsBareMetal(m, key).Finished:
-		return engine.Result[engine.BareMetal]{}, knownMachine(m)
+		return engine.Result[engine.BareMetal]{}, alreadyFinishedError(m)
 	}
-	return b.take(ctx, key, want, m)
+	return b.markAdopted(ctx, key, want, m)
 }
 
-// take marks a Deployed machine as the key's, which someone else installed.
-func (b *Kind) take(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
+// markAdopted marks a Deployed machine as the key's, which someone else installed.
+func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	switch owner := m.OwnerData[engine.KeyData]; {
 	case owner != "" && engine.Key(owner) != key:
 		return engine.Result[engine.BareMetal]{}, engine.NotOursError(m, "adopt")
 	case m.Status.Phase() == engine.PhaseDeploying:
-		return b.wait(ctx, key, m), nil
+		return b.waitResult(ctx, key, m), nil
 	case m.Status.Phase() != engine.PhaseDeployed:
 		return engine.Result[engine.BareMetal]{}, &engine.SpecError{
-			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("machine %s (%s) is %s", m.Hostname, m.SystemID, m.StatusName),
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("machine %s (%s) is %s", m.Hostname, m.SystemID, m.StatusName),
 			Hint: "Only a Deployed machine can be adopted.", Err: engine.ErrConflict,
 		}
 	}
 	if m.OwnerData[engine.StateData] == engine.StateInProgress { // we have installed it
-		return b.done(key, m), nil
+		return b.doneResult(key, m), nil
 	}
-	m, err := b.annotateUnlocked(ctx, wishOf(key, want), m, map[string]string{engine.KeyData: string(key), engine.StateData: want.BegunState()})
+	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, map[string]string{engine.KeyData: string(key), engine.StateData: want.UnfinishedState()})
 	if err != nil {
-		return metalResult(key, m), err // it may carry our mark by now
+		return resultOf(key, m), err // it may carry our mark by now
 	}
-	return b.done(key, m), nil
+	return b.doneResult(key, m), nil
 }
 
 // Annotate sets owner data where they differ, and returns the machine with
 // them.
-func (b *parts) Annotate(ctx context.Context, m engine.Machine, data map[string]string) (engine.Machine, error) {
+func (b *stepBase) Annotate(ctx context.Context, m engine.Machine, data map[string]string) (engine.Machine, error) {
 	missing, after := map[string]string{}, map[string]string{}
 	for key, value := range m.OwnerData {
 		after[key] = value
@@ -271,16 +271,16 @@ func (b *parts) Annotate(ctx context.Context, m engine.Machine, data map[string]
 		return m, nil
 	}
 	if err := b.Metal.Annotate(ctx, m.SystemID, missing); err != nil {
-		return m, fmt.Errorf("cannot annotate %s: %w", m.Hostname, b.JudgeRefusal(ctx, m, err))
+		return m, fmt.Errorf("cannot annotate %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 	}
 	m.OwnerData = after
 	return m, nil
 }
 
 // failedError says in MAAS's words why a machine did not come to be, or did not go back.
-func (b *parts) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
+func (b *stepBase) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
 	return &engine.Refusal{
-		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndedIn(m, b.Reports, secrets...)),
+		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndStateText(m, b.Reports, secrets...)),
 		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
 		Err:      engine.ErrConflict,
 		Evidence: b.region.Failures.Evidence(ctx, b.Config, m, secrets...),

@@ -9,18 +9,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Commission commissions a machine that nobody has, without hardware tests, and waits until
+// CommissionMachine commissions a machine that nobody has, without hardware tests, and waits until
 // it is Ready. Each watch receives the progress. Commission refuses a machine that is
 // deployed, or on its way to that: commissioning is for machines on which nothing runs.
-func Commission(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
+func CommissionMachine(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
 	begun := false
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		m, err := machines.Machine(ctx, systemID)
 		if err != nil {
 			return engine.Result[engine.Machine]{}, err
 		}
 		res := engine.Result[engine.Machine]{
-			Object: m, SystemID: systemID, After: engine.LookAgain, Changed: machines.Changed(ctx, m),
+			Object: m, SystemID: systemID, After: engine.FallbackPollInterval, Changed: machines.WatchChange(ctx, m),
 			Reason: m.StatusName, Message: m.StatusMessage,
 		}
 		switch phase := m.Status.Phase(); {
@@ -54,13 +54,13 @@ func Commission(ctx context.Context, machines engine.Machines, reports engine.Re
 func checkCommission(m engine.Machine) error {
 	if m.Owner != "" {
 		return &engine.SpecError{
-			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
 			Hint: "Release the machine first.", Err: engine.ErrConflict,
 		}
 	}
 	if phase := m.Status.Phase(); phase != engine.PhaseReady && phase != engine.PhaseFailed && m.Status != engine.StatusNew {
 		return &engine.SpecError{
-			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
 			Hint: "Wait until it is Ready, or bring it there in MAAS.", Err: engine.ErrConflict,
 		}
 	}
@@ -70,9 +70,9 @@ func checkCommission(m engine.Machine) error {
 // commissionFailedError says why a commissioning failed. What MAAS does not show of it is
 // left out.
 func commissionFailedError(ctx context.Context, reports engine.Reports, m engine.Machine) error {
-	evidence, _ := engine.EvidenceOf(ctx, reports, m)
+	evidence, _ := engine.ReadEvidence(ctx, reports, m)
 	return &engine.Refusal{
-		Message: m.Hostname + " " + engine.EndedIn(m, reports),
+		Message: m.Hostname + " " + engine.EndStateText(m, reports),
 		Hint:    "Look at the results of its scripts in MAAS.", Err: engine.ErrInvalid, Evidence: evidence,
 	}
 }

@@ -24,7 +24,7 @@ type fakeMachines struct {
 	calls    []string
 }
 
-func (f *fakeMachines) Power(context.Context, string) (string, error) { return f.power, nil }
+func (f *fakeMachines) QueryPower(context.Context, string) (string, error) { return f.power, nil }
 
 func (f *fakeMachines) turn(call, power string) error {
 	f.calls = append(f.calls, call)
@@ -44,7 +44,7 @@ func (f *fakeMachines) Commission(context.Context, string) error {
 	return nil
 }
 
-func (f *fakeMachines) RescueMode(context.Context, string) error {
+func (f *fakeMachines) EnterRescueMode(context.Context, string) error {
 	f.calls = append(f.calls, "rescue")
 	return nil
 }
@@ -63,7 +63,7 @@ func (f *fakeMachines) Machine(context.Context, string) (engine.Machine, error) 
 	return m, nil
 }
 
-func (f *fakeMachines) Changed(context.Context, engine.Machine) <-chan struct{} { return nil }
+func (f *fakeMachines) WatchChange(context.Context, engine.Machine) <-chan struct{} { return nil }
 
 func TestTurnPower(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestCommission(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
-				err := operate.Commission(t.Context(), f, nil, "4y3h7n")
+				err := operate.CommissionMachine(t.Context(), f, nil, "4y3h7n")
 				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
 					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
 				}
@@ -178,7 +178,7 @@ func TestRescue(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeMachines{statuses: slices.Clone(tc.statuses)}
-				err := operate.Rescue(t.Context(), f, "4y3h7n", tc.end)
+				err := operate.RescueMachine(t.Context(), f, "4y3h7n", tc.end)
 				if tc.failure == "" && err != nil || tc.failure != "" && (err == nil || !strings.Contains(err.Error(), tc.failure)) {
 					t.Errorf("%s\nwant %q, got %v", tc.reason, tc.failure, err)
 				}

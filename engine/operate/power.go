@@ -27,19 +27,19 @@ func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, 
 		}
 		power = PowerOn
 	}
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
-		return turn(ctx, machines, m, power)
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+		return turnPowerStep(ctx, machines, m, power)
 	}, watch...)
 	return err
 }
 
-// turn asks for the power, and asks MAAS for the other one.
-func turn(ctx context.Context, machines engine.Machines, m engine.Machine, power string) (engine.Result[engine.Machine], error) {
+// turnPowerStep asks for the power, and asks MAAS for the other one.
+func turnPowerStep(ctx context.Context, machines engine.Machines, m engine.Machine, power string) (engine.Result[engine.Machine], error) {
 	res := engine.Result[engine.Machine]{
-		Object: m, SystemID: m.SystemID, After: engine.Shortly,
+		Object: m, SystemID: m.SystemID, After: engine.TransitionPollInterval,
 		Reason: "Turning " + power, Message: fmt.Sprintf("%s is being turned %s", m.Hostname, power),
 	}
-	state, err := machines.Power(ctx, m.SystemID)
+	state, err := machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
 		return res, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)

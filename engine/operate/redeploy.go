@@ -25,19 +25,19 @@ func RedeployVM(ctx context.Context, vms engine.Kind[engine.VMSpec, engine.VM], 
 	if !isDeployed(m) {
 		return notDeployedError(m)
 	}
-	deploy := d.like(m)
+	deploy := d.deploymentFor(m)
 	// The VM is there: of what it is made of, its record in the ledger counts.
 	spec := engine.VMSpec{
-		Name: m.Hostname, Cores: max(m.Cores, 1), MemoryMiB: max(m.MemoryMiB, engine.MinMemoryMiB), Disks: []engine.Disk{{Name: "root", SizeGB: rootGB(m)}},
-		HugePages: m.HugePages, Deploy: &deploy, Installation: d.Installation, Annotations: annotations(m),
+		Name: m.Hostname, Cores: max(m.Cores, 1), MemoryMiB: max(m.MemoryMiB, engine.MinMemoryMiB), Disks: []engine.Disk{{Name: "root", SizeGB: rootDiskGB(m)}},
+		HugePages: m.HugePages, Deploy: &deploy, Installation: d.Installation, Annotations: foreignAnnotations(m),
 	}
-	_, err := engine.Wait(ctx, vms.Steps(engine.Ref{Key: m.VMMark(), Name: m.Hostname, SystemID: m.SystemID}, spec), watch...)
+	_, err := engine.WaitUntilDone(ctx, vms.Steps(engine.Ref{Key: m.VMMark(), Name: m.Hostname, SystemID: m.SystemID}, spec), watch...)
 	return asActionError(err)
 }
 
-// like fills in the image and the kernel that are on the machine, where no image is named,
+// deploymentFor fills in the image and the kernel that are on the machine, where no image is named,
 // and whether it runs from memory and tells MAAS of its hardware.
-func (d Redeployment) like(m engine.Machine) engine.Deployment {
+func (d Redeployment) deploymentFor(m engine.Machine) engine.Deployment {
 	d.Ephemeral, d.HardwareSync = m.Ephemeral, m.HardwareSync
 	if d.Image == "" {
 		d.Image = m.Image
@@ -55,21 +55,21 @@ func isDeployed(m engine.Machine) bool {
 // notDeployedError says that there is nothing to deploy again.
 func notDeployedError(m engine.Machine) error {
 	return &engine.SpecError{
-		Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
+		Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
 		Hint: "Bring it back to Deployed in MAAS, or release it there. Once it is Ready, an apply of its resource deploys it.", Err: engine.ErrConflict,
 	}
 }
 
-// rootGB is the size of the first disk.
-func rootGB(m engine.Machine) int64 {
+// rootDiskGB is the size of the first disk.
+func rootDiskGB(m engine.Machine) int64 {
 	if len(m.Disks) == 0 {
 		return 1
 	}
 	return max(m.Disks[0].SizeGB, 1)
 }
 
-// annotations are those of a machine that are not marks of ours.
-func annotations(m engine.Machine) map[string]string {
+// foreignAnnotations are those of a machine that are not marks of ours.
+func foreignAnnotations(m engine.Machine) map[string]string {
 	theirs := map[string]string{}
 	for key, value := range m.OwnerData {
 		if !strings.HasPrefix(key, engine.MarkerPrefix) && value != "" {
@@ -93,9 +93,9 @@ func asActionError(err error) error {
 		return err
 	}
 	named := *bad
-	field, isDeploy := bad.Field.CutPrefix(fieldpath.Of("deploy"))
+	field, isDeploy := bad.Field.CutPrefix(fieldpath.New("deploy"))
 	if named.Field = field; !isDeploy || field.IsEmpty() {
-		named.Field = fieldpath.Of("machine")
+		named.Field = fieldpath.New("machine")
 	}
 	return &named
 }

@@ -10,7 +10,7 @@ import (
 // VMHosts lists the VM hosts, and has MAAS look at one.
 type VMHosts interface {
 	Hosts(ctx context.Context) ([]engine.VMHost, error)
-	Refresh(ctx context.Context, host engine.VMHost) error
+	RefreshHost(ctx context.Context, host engine.VMHost) error
 }
 
 // RefreshHost has MAAS list the storage pools and the VMs of a VM host anew. The name is
@@ -22,21 +22,21 @@ func RefreshHost(ctx context.Context, hosts VMHosts, name string) error {
 	}
 	var names []string
 	for _, h := range all {
-		if h.AnswersTo(name) {
-			return refresh(ctx, hosts, h)
+		if h.MatchesName(name) {
+			return refreshKnownHost(ctx, hosts, h)
 		}
 		names = append(names, h.Name)
 	}
-	return engine.UnknownNameError(fieldpath.Of("vm_host"), "VM host", name, names)
+	return engine.UnknownNameError(fieldpath.New("vm_host"), "VM host", name, names)
 }
 
-// refresh refuses a host of which MAAS keeps no record.
-func refresh(ctx context.Context, hosts VMHosts, h engine.VMHost) error {
+// refreshKnownHost refuses a host of which MAAS keeps no record.
+func refreshKnownHost(ctx context.Context, hosts VMHosts, h engine.VMHost) error {
 	if !h.MAASMakesVMs() {
 		return &engine.SpecError{
-			Field: fieldpath.Of("vm_host"), Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
+			Field: fieldpath.New("vm_host"), Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
 			Hint: "Its LXD is asked each time, so there is nothing to refresh. Take the action out.",
 		}
 	}
-	return hosts.Refresh(ctx, h)
+	return hosts.RefreshHost(ctx, h)
 }

@@ -14,21 +14,21 @@ const (
 	RescueExit  = "exit"
 )
 
-// Rescue boots a machine into MAAS's rescue mode, or leads it out of it, and waits until it is
+// RescueMachine boots a machine into MAAS's rescue mode, or leads it out of it, and waits until it is
 // there. A machine that is there already is left alone.
-func Rescue(ctx context.Context, machines engine.Machines, systemID, end string, watch ...func(engine.Progress)) error {
+func RescueMachine(ctx context.Context, machines engine.Machines, systemID, end string, watch ...func(engine.Progress)) error {
 	begun := false
-	_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		m, err := machines.Machine(ctx, systemID)
 		if err != nil {
 			return engine.Result[engine.Machine]{}, err
 		}
 		res := engine.Result[engine.Machine]{
-			Object: m, SystemID: systemID, After: engine.LookAgain, Changed: machines.Changed(ctx, m),
+			Object: m, SystemID: systemID, After: engine.FallbackPollInterval, Changed: machines.WatchChange(ctx, m),
 			Reason: "Rescuing", Message: fmt.Sprintf("%s is %s", m.Hostname, m.StatusName),
 		}
 		switch {
-		case reachedRescue(m.Status, end):
+		case isRescueReached(m.Status, end):
 			res.Done = true
 			return res, nil
 		case m.Status == engine.StatusEnteringRescue, m.Status == engine.StatusExitingRescue:
@@ -38,7 +38,7 @@ func Rescue(ctx context.Context, machines engine.Machines, systemID, end string,
 		case m.Locked:
 			return res, engine.LockedError(m, end+" rescue mode of")
 		}
-		change := machines.RescueMode
+		change := machines.EnterRescueMode
 		if end == RescueExit {
 			change = machines.ExitRescueMode
 		}
@@ -51,8 +51,8 @@ func Rescue(ctx context.Context, machines engine.Machines, systemID, end string,
 	return err
 }
 
-// reachedRescue tells whether a machine is where it is to be led.
-func reachedRescue(s engine.Status, end string) bool {
+// isRescueReached tells whether a machine is where it is to be led.
+func isRescueReached(s engine.Status, end string) bool {
 	if end == RescueEnter {
 		return s == engine.StatusRescueMode
 	}

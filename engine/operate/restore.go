@@ -10,19 +10,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Restore gives a VM what it was when a snapshot was taken. One that runs is turned off
+// RestoreSnapshot gives a VM what it was when a snapshot was taken. One that runs is turned off
 // for that, where mayStop, and on again: a note on its machine says so before it is turned
 // off, and the next apply, or the same call again, turns it on where this one is cut off.
-func (s Snapshotter) Restore(ctx context.Context, m engine.Machine, name string, mayStop bool, note func(dataDisks []string), watch ...func(engine.Progress)) error {
+func (s Snapshotter) RestoreSnapshot(ctx context.Context, m engine.Machine, name string, mayStop bool, note func(dataDisks []string), watch ...func(engine.Progress)) error {
 	const verb = "restore"
 	if m.Locked {
 		return engine.LockedError(m, verb)
 	}
-	at, err := s.placeOf(ctx, m, verb)
+	at, err := s.findLXD(ctx, m, verb)
 	if err != nil {
 		return err
 	}
-	list, err := s.snapshotsOf(ctx, at, m)
+	list, err := s.listSnapshots(ctx, at, m)
 	if err != nil {
 		return err
 	}
@@ -32,24 +32,24 @@ func (s Snapshotter) Restore(ctx context.Context, m engine.Machine, name string,
 	if len(list.DataDisks) > 0 {
 		note(list.DataDisks)
 	}
-	if err := engine.CheckNoVMHost(ctx, s.Hosts, m, verb); err != nil {
+	if err := engine.CheckIsNoVMHost(ctx, s.Hosts, m, verb); err != nil {
 		return err
 	}
-	runs, err := s.stop(ctx, m, mayStop, watch)
+	runs, err := s.stopVM(ctx, m, mayStop, watch)
 	if err != nil {
 		return err
 	}
-	if refused, err := s.restore(ctx, at, m, name, list.Marks, watch); err != nil {
+	if refused, err := s.restoreSnapshot(ctx, at, m, name, list.Marks, watch); err != nil {
 		return errors.Join(err, s.startAfterFailure(ctx, m, runs, refused))
 	}
 	return s.startAgain(ctx, m, runs, watch)
 }
 
-// snapshotsOf lists the snapshots of a VM, again where LXD is busy or away.
-func (s Snapshotter) snapshotsOf(ctx context.Context, at engine.LXDPlace, m engine.Machine) (list engine.SnapshotList, err error) {
-	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+// listSnapshots lists the snapshots of a VM, again where LXD is busy or away.
+func (s Snapshotter) listSnapshots(ctx context.Context, at engine.LXDPlace, m engine.Machine) (list engine.SnapshotList, err error) {
+	_, err = engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		list, err = s.LXD.Snapshots(ctx, at, m)
-		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly, Reason: "Looking", Message: "LXD is at another operation with the instance"}
+		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.TransitionPollInterval, Reason: "Looking", Message: "LXD is at another operation with the instance"}
 		if errors.Is(err, engine.ErrBusy) {
 			return res, nil
 		}
@@ -61,7 +61,7 @@ func (s Snapshotter) snapshotsOf(ctx context.Context, at engine.LXDPlace, m engi
 // checkRestore refuses, before the VM is stopped, a restore that would fail, or leave
 // what nobody finds any more.
 func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error {
-	found, ok := snapshotNamed(list, name)
+	found, ok := findSnapshot(list, name)
 	if !ok {
 		names := make([]string, len(list.Snapshots))
 		for n, each := range list.Snapshots {
@@ -70,17 +70,17 @@ func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error
 		return noSnapshotError(m, name, names)
 	}
 	refusal := func(message, hint string) error {
-		return &engine.SpecError{Field: fieldpath.Of("name"), Message: fmt.Sprintf("cannot restore snapshot %s of %s: %s", name, m.Hostname, message), Hint: hint, Err: engine.ErrConflict}
+		return &engine.SpecError{Field: fieldpath.New("name"), Message: fmt.Sprintf("cannot restore snapshot %s of %s: %s", name, m.Hostname, message), Hint: hint, Err: engine.ErrConflict}
 	}
 	switch {
-	case len(found.Unknown) > 0:
-		return refusal("it is older than a disk of the VM, which LXD would detach: "+strings.Join(found.Unknown, ", "),
+	case len(found.UnknownVolumes) > 0:
+		return refusal("it is older than a disk of the VM, which LXD would detach: "+strings.Join(found.UnknownVolumes, ", "),
 			fmt.Sprintf("Choose a later snapshot. Or restore this one on the host (lxc restore %s %s), and attach the volume there again.", list.Instance, name))
-	case len(found.Gone) > 0:
-		return refusal("the VM had a disk then that it has no more: "+strings.Join(found.Gone, ", "),
+	case len(found.MissingVolumes) > 0:
+		return refusal("the VM had a disk then that it has no more: "+strings.Join(found.MissingVolumes, ", "),
 			"Attach that volume to the instance in LXD again, or choose a later snapshot.")
-	case found.Larger != "":
-		return refusal("the VM had more room then, which the host may have given to others: "+found.Larger,
+	case found.LargerThanNow != "":
+		return refusal("the VM had more room then, which the host may have given to others: "+found.LargerThanNow,
 			"Give the VM that size first (cores, pinned_cores, memory_mib), or choose another snapshot.")
 	case found.OtherMACs:
 		return refusal("the VM had another MAC then, and MAAS would not know it any more", "Choose a later snapshot.")
@@ -93,13 +93,13 @@ func noSnapshotError(m engine.Machine, name string, names []string) error {
 	if len(names) > 0 {
 		hint = "It has: " + strings.Join(names, ", ") + "."
 	}
-	return &engine.SpecError{Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
+	return &engine.SpecError{Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
 }
 
-// stop turns a VM off that runs, and tells whether it is to run again.
-func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, watch []func(engine.Progress)) (runs bool, err error) {
+// stopVM turns a VM off that runs, and tells whether it is to run again.
+func (s Snapshotter) stopVM(ctx context.Context, m engine.Machine, mayStop bool, watch []func(engine.Progress)) (runs bool, err error) {
 	noted := m.OwnerData[engine.RestartData] != ""
-	state, err := s.Machines.Power(ctx, m.SystemID)
+	state, err := s.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
@@ -111,7 +111,7 @@ func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, w
 			Hint:    "Set allow_stopping = true, which turns it off and on again, or turn it off first.", Err: engine.ErrConflict,
 		}}
 	case m.Status != engine.StatusDeployed:
-		return false, unsettledError(m, "stop", "it runs while it is "+m.StatusName+", and could not be turned on again")
+		return false, vmNotReadyError(m, "stop", "it runs while it is "+m.StatusName+", and could not be turned on again")
 	}
 	if !noted {
 		if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: "yes"}); err != nil {
@@ -124,17 +124,17 @@ func (s Snapshotter) stop(ctx context.Context, m engine.Machine, mayStop bool, w
 	return true, nil
 }
 
-// restore has LXD restore the snapshot, again where its reply was lost: that is harmless.
+// restoreSnapshot has LXD restore the snapshot, again where its reply was lost: that is harmless.
 // refused tells that LXD does nothing with it any more: a failure that leaves that open, and
 // a caller that has gone, may leave LXD writing the root disk.
-func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) (refused bool, err error) {
+func (s Snapshotter) restoreSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) (refused bool, err error) {
 	sent := false // without an answer, once
-	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+	_, err = engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		err := s.LXD.RestoreSnapshot(ctx, at, m, name, marks)
 		sent = sent || errors.Is(err, engine.ErrUnclear)
 		refused = engine.IsTerminal(err) && !sent
 		res := engine.Result[engine.Machine]{
-			Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.Shortly,
+			Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.TransitionPollInterval,
 			Reason: "Restoring", Message: "LXD restores the snapshot",
 		}
 		if errors.Is(err, engine.ErrBusy) {
@@ -152,7 +152,7 @@ func (s Snapshotter) restore(ctx context.Context, at engine.LXDPlace, m engine.M
 // power, so that it shows what LXD has.
 func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool, watch []func(engine.Progress)) error {
 	if !runs {
-		_, err := s.Machines.Power(ctx, m.SystemID)
+		_, err := s.Machines.QueryPower(ctx, m.SystemID)
 		return err
 	}
 	if err := TurnPower(ctx, s.Machines, m, PowerOn, watch...); err != nil {

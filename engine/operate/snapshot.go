@@ -36,8 +36,8 @@ type Rows interface {
 	Row(ctx context.Context, key engine.Key) (engine.Row, error)
 }
 
-// SnapshotWish is a snapshot that somebody asks for.
-type SnapshotWish struct {
+// SnapshotSpec is a snapshot that somebody asks for.
+type SnapshotSpec struct {
 	Name      string
 	ExpiresIn time.Duration // zero: when the options of the instance say so
 	Replace   bool          // deletes one of that name before
@@ -63,19 +63,19 @@ func SnapshotNameProblem(name string) string {
 	return ""
 }
 
-// Take takes a snapshot of a VM, which may run. note is told, once, which of its disks the
+// TakeSnapshot takes a snapshot of a VM, which may run. note is told, once, which of its disks the
 // snapshot does not hold.
-func (s Snapshotter) Take(ctx context.Context, m engine.Machine, want SnapshotWish, note func(dataDisks []string)) error {
-	at, err := s.placeOf(ctx, m, "take a snapshot of")
+func (s Snapshotter) TakeSnapshot(ctx context.Context, m engine.Machine, want SnapshotSpec, note func(dataDisks []string)) error {
+	at, err := s.findLXD(ctx, m, "take a snapshot of")
 	if err != nil {
 		return err
 	}
 	sent, told := false, false
-	_, err = engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
+	_, err = engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Reason: "Snapshotting", Message: "LXD takes the snapshot"}
 		list, err := s.LXD.Snapshots(ctx, at, m)
 		if errors.Is(err, engine.ErrBusy) {
-			res.After = engine.Shortly
+			res.After = engine.TransitionPollInterval
 			return res, nil
 		}
 		if err != nil {
@@ -85,7 +85,7 @@ func (s Snapshotter) Take(ctx context.Context, m engine.Machine, want SnapshotWi
 			note(list.DataDisks)
 		}
 		told = true
-		there, exists := snapshotNamed(list, want.Name)
+		there, exists := findSnapshot(list, want.Name)
 		switch {
 		case exists && sent: // the reply was lost
 			res.Done = true
@@ -97,7 +97,7 @@ func (s Snapshotter) Take(ctx context.Context, m engine.Machine, want SnapshotWi
 				return res, fmt.Errorf("cannot delete snapshot %s of %s, which is to be replaced: %w", want.Name, m.Hostname, err)
 			}
 		}
-		err = s.LXD.TakeSnapshot(ctx, at, m, s.newSnapshot(want))
+		err = s.LXD.TakeSnapshot(ctx, at, m, s.snapshotRequest(want))
 		sent = sent || errors.Is(err, engine.ErrUnclear)
 		res.Done = err == nil
 		return res, err
@@ -105,16 +105,16 @@ func (s Snapshotter) Take(ctx context.Context, m engine.Machine, want SnapshotWi
 	return err
 }
 
-// newSnapshot is what LXD is asked for.
-func (s Snapshotter) newSnapshot(want SnapshotWish) engine.NewSnapshot {
-	made := engine.NewSnapshot{Name: want.Name}
+// snapshotRequest is what LXD is asked for.
+func (s Snapshotter) snapshotRequest(want SnapshotSpec) engine.SnapshotRequest {
+	made := engine.SnapshotRequest{Name: want.Name}
 	if want.ExpiresIn > 0 {
 		made.ExpiresAt = s.Now().Add(want.ExpiresIn).UTC().Truncate(time.Second)
 	}
 	return made
 }
 
-func snapshotNamed(list engine.SnapshotList, name string) (engine.Snapshot, bool) {
+func findSnapshot(list engine.SnapshotList, name string) (engine.Snapshot, bool) {
 	for _, each := range list.Snapshots {
 		if each.Name == name {
 			return each, true
@@ -125,14 +125,14 @@ func snapshotNamed(list engine.SnapshotList, name string) (engine.Snapshot, bool
 
 func snapshotExistsError(m engine.Machine, s engine.Snapshot) error {
 	return &engine.SpecError{
-		Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
+		Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
 		Hint: "Choose another name, or set replace = true, which deletes that one first. If an apply that was cut off has just taken it, there is nothing left to do.",
 		Err:  engine.ErrConflict,
 	}
 }
 
-// placeOf finds the LXD of a VM of ours that nobody is making or deleting.
-func (s Snapshotter) placeOf(ctx context.Context, m engine.Machine, verb string) (engine.LXDPlace, error) {
+// findLXD finds the LXD of a VM of ours that nobody is making or deleting.
+func (s Snapshotter) findLXD(ctx context.Context, m engine.Machine, verb string) (engine.LXDPlace, error) {
 	if err := s.checkOwned(m, verb); err != nil {
 		return engine.LXDPlace{}, err
 	}
@@ -143,11 +143,11 @@ func (s Snapshotter) placeOf(ctx context.Context, m engine.Machine, verb string)
 	_, finished := engine.MarkerIn(m.Description)
 	switch phase := m.Status.Phase(); {
 	case row.State == engine.RowLeaving:
-		return engine.LXDPlace{}, unsettledError(m, verb, "it is being deleted")
+		return engine.LXDPlace{}, vmNotReadyError(m, verb, "it is being deleted")
 	case !finished:
-		return engine.LXDPlace{}, unsettledError(m, verb, "it is not finished yet")
+		return engine.LXDPlace{}, vmNotReadyError(m, verb, "it is not finished yet")
 	case phase != engine.PhaseReady && phase != engine.PhaseDeployed:
-		return engine.LXDPlace{}, unsettledError(m, verb, "it is "+m.StatusName)
+		return engine.LXDPlace{}, vmNotReadyError(m, verb, "it is "+m.StatusName)
 	}
 	at, err := s.LXDOf(ctx, m)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 			Message: fmt.Sprintf("cannot %s %s (%s): it is not marked as a VM of owner %s", verb, m.Hostname, m.SystemID, owner),
 			Hint:    "Import it as maaslxd_vm and apply, which marks it; or name another VM.", Err: engine.ErrConflict,
 		}
-	case !engine.SameOwner(m, s.Key):
+	case !engine.IsSameOwner(m, s.Key):
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot %s VM %s (%s): it is marked as made for %s, and not for owner %s", verb, m.Hostname, m.SystemID, key, owner),
 			Hint:    "Run the action in the configuration that manages the VM, or give this provider block its owner.", Err: engine.ErrConflict,
@@ -175,9 +175,9 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 	return nil
 }
 
-func unsettledError(m engine.Machine, verb, why string) error {
+func vmNotReadyError(m engine.Machine, verb, why string) error {
 	return &engine.SpecError{
-		Field: fieldpath.Of("machine"), Message: fmt.Sprintf("cannot %s %s: %s", verb, m.Hostname, why),
+		Field: fieldpath.New("machine"), Message: fmt.Sprintf("cannot %s %s: %s", verb, m.Hostname, why),
 		Hint: "Wait until the VM is Ready or Deployed and its apply has ended, then try again.", Err: engine.ErrConflict,
 	}
 }

@@ -23,7 +23,7 @@ type fakeLXD struct {
 	list     engine.SnapshotList
 	fail     map[string][]error // by call, one after the other
 	after    bool               // the effect comes all the same
-	taken    []engine.NewSnapshot
+	taken    []engine.SnapshotRequest
 	restored []string
 	notes    []string
 	row      engine.Row
@@ -46,7 +46,7 @@ func (f *fakeLXD) Snapshots(context.Context, engine.LXDPlace, engine.Machine) (e
 	return f.list, nil
 }
 
-func (f *fakeLXD) TakeSnapshot(_ context.Context, _ engine.LXDPlace, _ engine.Machine, want engine.NewSnapshot) error {
+func (f *fakeLXD) TakeSnapshot(_ context.Context, _ engine.LXDPlace, _ engine.Machine, want engine.SnapshotRequest) error {
 	return f.call("take", func() {
 		f.taken = append(f.taken, want)
 		f.list.Snapshots = append(f.list.Snapshots, engine.Snapshot{Name: want.Name})
@@ -114,7 +114,7 @@ func TestTakeSnapshot(t *testing.T) {
 	cases := map[string]struct {
 		reason, failure string
 		have            []engine.Snapshot
-		wish            operate.SnapshotWish
+		wish            operate.SnapshotSpec
 		fail            map[string][]error
 		after           bool
 		change          func(*engine.Machine, *fakeLXD)
@@ -122,12 +122,12 @@ func TestTakeSnapshot(t *testing.T) {
 	}{
 		"New":         {reason: "There is none.", calls: []string{"take"}},
 		"There":       {reason: "It may hold what somebody needs.", have: old, failure: "web has a snapshot s1 already, of 2026-03-01T00:00:00Z"},
-		"Replace":     {reason: "The old one goes first.", have: old, wish: operate.SnapshotWish{Replace: true}, calls: []string{"delete", "take"}},
+		"Replace":     {reason: "The old one goes first.", have: old, wish: operate.SnapshotSpec{Replace: true}, calls: []string{"delete", "take"}},
 		"LostAfter":   {reason: "It is found, and not taken for another one.", fail: map[string][]error{"take": lost(1)}, after: true, calls: []string{"take"}},
 		"LostBefore":  {reason: "It is not there, and so is taken.", fail: map[string][]error{"take": lost(2)}, calls: []string{"take", "take", "take"}},
-		"ReplaceLost": {reason: "The new one is not deleted.", have: old, wish: operate.SnapshotWish{Replace: true}, fail: map[string][]error{"take": lost(1)}, after: true, calls: []string{"delete", "take"}},
-		"DeleteLost":  {reason: "The old one is not taken for the new one.", have: old, wish: operate.SnapshotWish{Replace: true}, fail: map[string][]error{"delete": lost(1)}, calls: []string{"delete", "delete", "take"}},
-		"DeletedLost": {reason: "It is gone already.", have: old, wish: operate.SnapshotWish{Replace: true}, fail: map[string][]error{"delete": lost(1)}, after: true, calls: []string{"delete", "take"}},
+		"ReplaceLost": {reason: "The new one is not deleted.", have: old, wish: operate.SnapshotSpec{Replace: true}, fail: map[string][]error{"take": lost(1)}, after: true, calls: []string{"delete", "take"}},
+		"DeleteLost":  {reason: "The old one is not taken for the new one.", have: old, wish: operate.SnapshotSpec{Replace: true}, fail: map[string][]error{"delete": lost(1)}, calls: []string{"delete", "delete", "take"}},
+		"DeletedLost": {reason: "It is gone already.", have: old, wish: operate.SnapshotSpec{Replace: true}, fail: map[string][]error{"delete": lost(1)}, after: true, calls: []string{"delete", "take"}},
 		"Refused":     {reason: "LXD says no.", fail: map[string][]error{"take": {&engine.Refusal{Message: "no"}}}, calls: []string{"take"}, failure: "no"},
 		"Locked":      {reason: "A snapshot changes nothing.", change: func(m *engine.Machine, _ *fakeLXD) { m.Locked = true }, calls: []string{"take"}},
 		"OtherOwner":  {reason: "It is another configuration's.", change: func(m *engine.Machine, _ *fakeLXD) { m.Description = engine.DescriptionWithMark("", "p/web", true) }, failure: "it is marked as made for p/web, and not for owner o"},
@@ -149,7 +149,7 @@ func TestTakeSnapshot(t *testing.T) {
 					tc.change(&m, f)
 				}
 				tc.wish.Name = "s1"
-				err := f.snapshotter().Take(t.Context(), m, tc.wish, func([]string) {})
+				err := f.snapshotter().TakeSnapshot(t.Context(), m, tc.wish, func([]string) {})
 				wantText(t, tc.reason, err, tc.failure)
 				if diff := cmp.Diff(tc.calls, f.calls); diff != "" {
 					t.Errorf("%s\ncalls (-want +got):\n%s", tc.reason, diff)
@@ -166,7 +166,7 @@ func TestTakeSnapshotTells(t *testing.T) {
 		f := &fakeLXD{fakeMachines: &fakeMachines{power: "on"}, fail: map[string][]error{"take": {engine.ErrUnclear, engine.ErrUnclear}}}
 		f.list.DataDisks = []string{"fast/web-disk1"}
 		var told [][]string
-		err := f.snapshotter().Take(t.Context(), web(), operate.SnapshotWish{Name: "s1", ExpiresIn: time.Hour}, func(disks []string) { told = append(told, disks) })
+		err := f.snapshotter().TakeSnapshot(t.Context(), web(), operate.SnapshotSpec{Name: "s1", ExpiresIn: time.Hour}, func(disks []string) { told = append(told, disks) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,13 +198,13 @@ func TestRestoreSnapshot(t *testing.T) {
 		"Lost":    {reason: "To restore twice is harmless.", power: "on", mayStop: true, fail: map[string][]error{"restore": {engine.ErrUnclear}}, after: true, calls: []string{"off", "restore", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
 		"Refused": {reason: "LXD says no, and the VM runs again.", power: "on", mayStop: true, fail: map[string][]error{"restore": {&engine.Refusal{Message: "no"}}}, calls: []string{"off", "restore", "on"}, notes: []string{"yes"}, failure: "may be that of the snapshot already: no", runs: true},
 		"Larger": {reason: "Its host may be full.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) {
-			f.list.Snapshots[0].Larger = "64GiB of memory, and it has 8GiB now"
+			f.list.Snapshots[0].LargerThanNow = "64GiB of memory, and it has 8GiB now"
 		}, failure: "64GiB of memory, and it has 8GiB now"},
 		"Host":     {reason: "The VMs on it would be lost.", power: "off", change: func(m *engine.Machine, _ *fakeLXD) { m.Tags = []string{engine.HostTag} }, failure: "cannot restore web (4y3h7n): it is a VM host"},
 		"Locked":   {reason: "It is protected.", power: "off", change: func(m *engine.Machine, _ *fakeLXD) { m.Locked = true }, failure: "cannot restore web: it is locked in MAAS"},
 		"NoSuch":   {reason: "The names are told.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Name = "s2" }, failure: "web has no snapshot s1"},
-		"NewDisk":  {reason: "LXD would detach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Unknown = []string{"fast/web-disk2"} }, failure: "LXD would detach: fast/web-disk2"},
-		"OldDisk":  {reason: "LXD could not attach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Gone = []string{"fast/web-disk2"} }, failure: "that it has no more: fast/web-disk2"},
+		"NewDisk":  {reason: "LXD would detach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].UnknownVolumes = []string{"fast/web-disk2"} }, failure: "LXD would detach: fast/web-disk2"},
+		"OldDisk":  {reason: "LXD could not attach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].MissingVolumes = []string{"fast/web-disk2"} }, failure: "that it has no more: fast/web-disk2"},
 		"OtherMAC": {reason: "MAAS would lose it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].OtherMACs = true }, failure: "another MAC"},
 		"ReadyRuns": {
 			reason: "MAAS turns on what somebody has.", power: "on", mayStop: true, runs: true,
@@ -222,7 +222,7 @@ func TestRestoreSnapshot(t *testing.T) {
 				if tc.change != nil {
 					tc.change(&m, f)
 				}
-				err := f.snapshotter().Restore(t.Context(), m, "s1", tc.mayStop, func([]string) {})
+				err := f.snapshotter().RestoreSnapshot(t.Context(), m, "s1", tc.mayStop, func([]string) {})
 				wantText(t, tc.reason, err, tc.failure)
 				if diff := cmp.Diff(tc.calls, f.calls); diff != "" {
 					t.Errorf("%s\ncalls (-want +got):\n%s", tc.reason, diff)
@@ -244,7 +244,7 @@ func TestRestoreStaysOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLXD{fakeMachines: &fakeMachines{power: "on"}, fail: map[string][]error{"restore": slices.Repeat([]error{engine.ErrUnclear}, 1000)}}
 		f.list.Snapshots = []engine.Snapshot{{Name: "s1"}}
-		err := f.snapshotter().Restore(t.Context(), web(), "s1", true, func([]string) {})
+		err := f.snapshotter().RestoreSnapshot(t.Context(), web(), "s1", true, func([]string) {})
 		if !errors.Is(err, engine.ErrUnclear) || f.power != "off" {
 			t.Errorf("it is %s: %v", f.power, err)
 		}
@@ -268,7 +268,7 @@ func TestRestoreCutOff(t *testing.T) {
 				defer cancel()
 				f := &fakeLXD{fakeMachines: &fakeMachines{power: "on"}, fail: map[string][]error{"restore": fail}}
 				f.list.Snapshots = []engine.Snapshot{{Name: "s1"}}
-				err := f.snapshotter().Restore(ctx, web(), "s1", true, func([]string) {})
+				err := f.snapshotter().RestoreSnapshot(ctx, web(), "s1", true, func([]string) {})
 				if f.power != "off" {
 					t.Errorf("it is %s: %v", f.power, err)
 				}

@@ -42,7 +42,7 @@ func BenchmarkFit1000(b *testing.B) {
 	fleet, need := region(1000), benchNeed()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := placement.Fit(fleet, need); err != nil {
+		if _, err := placement.FindCandidates(fleet, need); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func BenchmarkFitNone1000(b *testing.B) {
 	need.MemoryMiB = 1 << 20
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := placement.Fit(fleet, need); err == nil {
+		if _, err := placement.FindCandidates(fleet, need); err == nil {
 			b.Fatal("fits")
 		}
 	}

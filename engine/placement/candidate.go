@@ -17,9 +17,9 @@ type Candidate struct {
 	// 0 to 1, of the resource that is nearest to its end. Whatever the
 	// strategy, more is fuller.
 	Fullness float64
-	// Share is what the VM adds to Fullness, of the same resource, from 0 to 1:
+	// AddedFullness is what the VM adds to Fullness, of the same resource, from 0 to 1:
 	// how much fuller each VM of this need makes the host.
-	Share float64
+	AddedFullness float64
 }
 
 // PoolShare is what a VM takes from one storage pool, in bytes.
@@ -34,30 +34,30 @@ func (s score) candidate(r *request) Candidate {
 	c := Candidate{
 		HostID: h.ID, HostName: h.Name, Zone: h.Zone,
 		FreeCores: h.freeCores, FreeMemoryMiB: h.freeMemoryMiB, FreeHugePagesMiB: h.freeHugePages,
-		Storage:  make([]PoolShare, 0, len(r.draws)),
-		Fullness: fullness, Share: h.part(r, fullness),
+		Storage:  make([]PoolShare, 0, len(r.demands)),
+		Fullness: fullness, AddedFullness: h.fullnessAddedBy(r, fullness),
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
-		if takeGB := p.takes(r); takeGB > 0 {
+		if takeGB := p.demandGB(r); takeGB > 0 {
 			c.Storage = append(c.Storage, PoolShare{Pool: p.Name, FreeBytes: p.FreeBytes, TakeBytes: takeGB * bytesPerGB})
 		}
 	}
 	return c
 }
 
-// takes is what the request's disks take from this pool, in GB.
-func (p *pool) takes(r *request) int64 {
+// demandGB is what the request's disks take from this pool, in GB.
+func (p *pool) demandGB(r *request) int64 {
 	var sizeGB int64
-	for _, d := range r.draws {
-		if p.holds(d) {
-			sizeGB = sum(sizeGB, d.sizeGB)
+	for _, d := range r.demands {
+		if p.matchesDemand(d) {
+			sizeGB = addSaturated(sizeGB, d.sizeGB)
 		}
 	}
 	return sizeGB
 }
 
-func (p *pool) holds(d draw) bool {
+func (p *pool) matchesDemand(d poolDemand) bool {
 	if d.pool == "" {
 		return p.isDefault
 	}

@@ -34,8 +34,8 @@ func usedCores(n int64) func(*placement.Host) {
 	return func(h *placement.Host) { h.Cores.Used = n }
 }
 
-// small is a VM that any host of lxd can hold; edits change it.
-func small(edits ...func(*placement.Need)) placement.Need {
+// smallNeed is a VM that any host of lxd can hold; edits change it.
+func smallNeed(edits ...func(*placement.Need)) placement.Need {
 	n := placement.Need{Key: "team/vm", Cores: 2, MemoryMiB: 2048, Disks: []placement.Disk{{SizeGB: 8}}}
 	for _, edit := range edits {
 		edit(&n)
@@ -51,10 +51,10 @@ func ids(candidates []placement.Candidate) []string {
 	return ids
 }
 
-// best is the first of the hosts on which a need fits.
-func best(t *testing.T, hosts []placement.Host, need placement.Need) placement.Candidate {
+// bestCandidate is the first of the hosts on which a need fits.
+func bestCandidate(t *testing.T, hosts []placement.Host, need placement.Need) placement.Candidate {
 	t.Helper()
-	found, err := placement.Fit(hosts, need)
+	found, err := placement.FindCandidates(hosts, need)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestFitOrder(t *testing.T) {
 		"SpreadByDefault": {
 			reason: "Without a strategy the least full host comes first.",
 			hosts:  []placement.Host{lxd("a", "az1", usedCores(4)), lxd("b", "az1"), lxd("c", "az1", usedCores(8))},
-			need:   small(),
+			need:   smallNeed(),
 			want:   []string{"b", "a", "c"},
 		},
 		"Pack": {
@@ -80,7 +80,7 @@ func TestFitOrder(t *testing.T) {
 			hosts: []placement.Host{
 				lxd("a", "az1", usedCores(4)), lxd("b", "az1"), lxd("c", "az1", usedCores(8)), lxd("d", "az1", usedCores(15)),
 			},
-			need: small(func(n *placement.Need) { n.Strategy = placement.Pack }),
+			need: smallNeed(func(n *placement.Need) { n.Strategy = placement.Pack }),
 			want: []string{"c", "a", "b"},
 		},
 		"FullestResourceDecides": {
@@ -90,7 +90,7 @@ func TestFitOrder(t *testing.T) {
 				lxd("b", "az1", func(h *placement.Host) { h.StoragePools[1].FreeBytes = 10e9 }),
 				lxd("c", "az1", usedCores(8)),
 			},
-			need: small(),
+			need: smallNeed(),
 			want: []string{"c", "a", "b"},
 		},
 		"OtherPoolsDoNotCount": {
@@ -99,7 +99,7 @@ func TestFitOrder(t *testing.T) {
 				lxd("a", "az1", usedCores(4)),
 				lxd("b", "az1", func(h *placement.Host) { h.StoragePools[0].FreeBytes = 1 }),
 			},
-			need: small(),
+			need: smallNeed(),
 			want: []string{"b", "a"},
 		},
 		"PoolOfUnknownSize": {
@@ -110,7 +110,7 @@ func TestFitOrder(t *testing.T) {
 				}),
 				lxd("b", "az1", usedCores(4)),
 			},
-			need: small(),
+			need: smallNeed(),
 			want: []string{"b", "a"},
 		},
 		"ShareNotNumber": {
@@ -119,14 +119,14 @@ func TestFitOrder(t *testing.T) {
 				lxd("a", "az1", usedCores(4)),
 				lxd("b", "az1", usedCores(8), func(h *placement.Host) { h.CPUOvercommit = 4 }),
 			},
-			need: small(),
+			need: smallNeed(),
 			want: []string{"b", "a"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := placement.Fit(tc.hosts, tc.need)
+			got, err := placement.FindCandidates(tc.hosts, tc.need)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 		h.HugePagesMiB = placement.Amount{Total: 8192, Used: 2048}
 		h.StoragePools[1].FreeBytes = 90e9 + 1
 	})
-	got := best(t, []placement.Host{host}, small(func(n *placement.Need) {
+	got := bestCandidate(t, []placement.Host{host}, smallNeed(func(n *placement.Need) {
 		n.Disks = []placement.Disk{{SizeGB: 8}, {SizeGB: 20, Pool: "fast"}, {SizeGB: 4, Pool: "local"}, {SizeGB: 1, Pool: "fast"}}
 	}))
 	want := placement.Candidate{
@@ -155,7 +155,7 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 			{Pool: "fast", FreeBytes: 50e9, TakeBytes: 21e9},
 			{Pool: "local", FreeBytes: 90e9 + 1, TakeBytes: 12e9},
 		},
-		Fullness: 0.42, Share: 0.42, // of the pool "fast"
+		Fullness: 0.42, AddedFullness: 0.42, // of the pool "fast"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -197,7 +197,7 @@ func TestNonsenseIsHarmless(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := best(t, []placement.Host{lxd("a", "az1", tc.edit)}, small())
+			got := bestCandidate(t, []placement.Host{lxd("a", "az1", tc.edit)}, smallNeed())
 			if got.FreeCores != tc.cores || len(got.Storage) != 1 {
 				t.Errorf("%s: got %+v, want %d cores free and one pool", tc.reason, got, tc.cores)
 			}
@@ -222,7 +222,7 @@ func TestNeedError(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := placement.Fit([]placement.Host{lxd("a", "az1")}, small(tc.edit))
+			_, err := placement.FindCandidates([]placement.Host{lxd("a", "az1")}, smallNeed(tc.edit))
 			var invalid *placement.NeedError
 			if !errors.As(err, &invalid) || invalid.Field != tc.field || !strings.HasPrefix(err.Error(), tc.field+": ") {
 				t.Errorf("%s got %v, want a NeedError of %s", tc.reason, err, tc.field)

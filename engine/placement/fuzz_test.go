@@ -41,12 +41,12 @@ func oneByOne(t *testing.T, in *reader, w world, order *rand.Rand) {
 		need := in.need()
 		need.Key = fmt.Sprint(i)
 		before := w.clone()
-		all, err := placement.Fit(w.hosts, need)
+		all, err := placement.FindCandidates(w.hosts, need)
 		if !reflect.DeepEqual(before, w) {
 			t.Fatalf("VM %d: hosts were changed, from %+v to %+v", i, before, w)
 		}
 		order.Shuffle(len(w.hosts), func(i, j int) { w.hosts[i], w.hosts[j] = w.hosts[j], w.hosts[i] })
-		again, errAgain := placement.Fit(w.hosts, need)
+		again, errAgain := placement.FindCandidates(w.hosts, need)
 		if diff := cmp.Diff(all, again) + cmp.Diff(errText(err), errText(errAgain)); diff != "" {
 			t.Fatalf("VM %d: another order of hosts, another answer:\n%s", i, diff)
 		}
@@ -62,8 +62,8 @@ func oneByOne(t *testing.T, in *reader, w world, order *rand.Rand) {
 
 func wantShares(t *testing.T, c placement.Candidate) {
 	t.Helper()
-	if !(0 < c.Share && c.Share <= c.Fullness && c.Fullness <= 1) {
-		t.Fatalf("a VM makes a host fuller by %g, to %g", c.Share, c.Fullness)
+	if !(0 < c.AddedFullness && c.AddedFullness <= c.Fullness && c.Fullness <= 1) {
+		t.Fatalf("a VM makes a host fuller by %g, to %g", c.AddedFullness, c.Fullness)
 	}
 }
 
@@ -73,8 +73,8 @@ func wantFitError(t *testing.T, err error, hosts int) {
 	if !errors.As(err, &misfit) {
 		t.Fatalf("got %v, want a FitError", err)
 	}
-	if n := len(misfit.Misfits()); n != hosts {
-		t.Fatalf("%d reasons for %d hosts: %v", n, hosts, misfit.Misfits())
+	if n := len(misfit.Rejections()); n != hosts {
+		t.Fatalf("%d reasons for %d hosts: %v", n, hosts, misfit.Rejections())
 	}
 }
 
@@ -97,10 +97,10 @@ func (r *reader) byte() byte {
 	return b
 }
 
-// one reads true once in n times.
-func (r *reader) one(n byte) bool { return r.byte()%n == n-1 }
+// oneIn reads true once in n times.
+func (r *reader) oneIn(n byte) bool { return r.byte()%n == n-1 }
 
-func pick[T any](r *reader, choices ...T) T { return choices[int(r.byte())%len(choices)] }
+func pickChoice[T any](r *reader, choices ...T) T { return choices[int(r.byte())%len(choices)] }
 
 func (r *reader) hosts() []placement.Host {
 	hosts := make([]placement.Host, int(r.byte())%10)
@@ -113,23 +113,23 @@ func (r *reader) hosts() []placement.Host {
 func (r *reader) host(i int) placement.Host {
 	h := placement.Host{
 		ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("lxd%d", i/2), Type: "lxd",
-		Zone: pick(r, "az1", "az2", "az3"), Pool: pick(r, "default", "default", "prod"),
-		Tags:             pick(r, nil, []string{"ssd"}, []string{"gpu", "ssd"}),
-		Networks:         pick(r, []string{"lan"}, []string{"lan", "dmz"}),
+		Zone: pickChoice(r, "az1", "az2", "az3"), Pool: pickChoice(r, "default", "default", "prod"),
+		Tags:             pickChoice(r, nil, []string{"ssd"}, []string{"gpu", "ssd"}),
+		Networks:         pickChoice(r, []string{"lan"}, []string{"lan", "dmz"}),
 		Cores:            placement.Amount{Total: int64(r.byte() % 33), Used: int64(r.byte() % 12)},
 		MemoryMiB:        placement.Amount{Total: int64(r.byte()) * 256, Used: int64(r.byte()) * 64},
 		HugePagesMiB:     placement.Amount{Total: int64(r.byte()%3) * 4096, Used: int64(r.byte()%3) * 1000},
-		CPUOvercommit:    pick(r, 1, 1, 2, 0.5, 1.1, 0),
-		MemoryOvercommit: pick(r, 1, 1, 1.3, 10),
+		CPUOvercommit:    pickChoice(r, 1, 1, 2, 0.5, 1.1, 0),
+		MemoryOvercommit: pickChoice(r, 1, 1, 1.3, 10),
 		StoragePools: []placement.StoragePool{
-			{Name: "local", TotalBytes: 200e9, FreeBytes: int64(r.byte()) * 777_777_777, Default: !r.one(10)},
+			{Name: "local", TotalBytes: 200e9, FreeBytes: int64(r.byte()) * 777_777_777, Default: !r.oneIn(10)},
 		},
-		NeverReached: r.one(12),
+		NeverReached: r.oneIn(12),
 	}
-	if r.one(12) {
-		h.Unusable = "made by another hand"
+	if r.oneIn(12) {
+		h.UnusableReason = "made by another hand"
 	}
-	if r.one(2) {
+	if r.oneIn(2) {
 		h.StoragePools = append(h.StoragePools, placement.StoragePool{Name: "fast", FreeBytes: int64(r.byte()) * 1e9})
 	}
 	return h
@@ -137,14 +137,14 @@ func (r *reader) host(i int) placement.Host {
 
 func (r *reader) need() placement.Need {
 	n := placement.Need{
-		Zone: pick(r, "", "", "", "az2"), Pool: pick(r, "", "", "default"),
-		Tags: pick(r, nil, nil, []string{"ssd"}), Networks: pick(r, nil, []string{"lan"}, []string{"dmz"}),
+		Zone: pickChoice(r, "", "", "", "az2"), Pool: pickChoice(r, "", "", "default"),
+		Tags: pickChoice(r, nil, nil, []string{"ssd"}), Networks: pickChoice(r, nil, []string{"lan"}, []string{"dmz"}),
 		Cores: int(r.byte()%8) + 1, MemoryMiB: int64(r.byte()%32)*128 + 1,
-		PinnedCores: pick(r, nil, nil, nil, []int{3, 1}),
-		HugePages:   r.one(6), Strategy: pick(r, "", placement.Spread, placement.Pack),
+		PinnedCores: pickChoice(r, nil, nil, nil, []int{3, 1}),
+		HugePages:   r.oneIn(6), Strategy: pickChoice(r, "", placement.Spread, placement.Pack),
 	}
 	for range r.byte() % 4 {
-		n.Disks = append(n.Disks, placement.Disk{SizeGB: int64(r.byte()%40) + 1, Pool: pick(r, "", "", "local", "fast")})
+		n.Disks = append(n.Disks, placement.Disk{SizeGB: int64(r.byte()%40) + 1, Pool: pickChoice(r, "", "", "local", "fast")})
 	}
 	for range r.byte() % 3 {
 		n.Excluded = append(n.Excluded, fmt.Sprintf("id%d", r.byte()%10))

@@ -45,11 +45,11 @@ type Host struct {
 	// NeverReached: MAAS has a record of the host but never saw the LXD behind
 	// it, so nothing is known of what it has.
 	NeverReached bool
-	// Silence says why it was NeverReached; empty: MAAS does not tell.
-	Silence string
-	// Unusable says why no VM can be made on the host, whatever it has; empty:
+	// NeverReachedReason says why it was NeverReached; empty: MAAS does not tell.
+	NeverReachedReason string
+	// UnusableReason says why no VM can be made on the host, whatever it has; empty:
 	// some can.
-	Unusable string
+	UnusableReason string
 }
 
 // Amount is a resource of a host: what the hardware has, and what VMs hold.
@@ -63,12 +63,12 @@ type StoragePool struct {
 	Default    bool // where disks go that name no pool
 }
 
-// Left is what an over-commit ratio leaves of a resource; never negative.
-func (a Amount) Left(ratio float64) int64 { return a.free(a.capacity(ratio)) }
+// FreeAtRatio is what an over-commit ratio leaves of a resource; never negative.
+func (a Amount) FreeAtRatio(ratio float64) int64 { return a.freeWithin(a.capacityAtRatio(ratio)) }
 
-// capacity is what VMs together may hold. MAAS compares the product, not
+// capacityAtRatio is what VMs together may hold. MAAS compares the product, not
 // rounded, with a whole number, which is the same as rounding down.
-func (a Amount) capacity(ratio float64) int64 {
+func (a Amount) capacityAtRatio(ratio float64) int64 {
 	limit := float64(a.Total) * ratio
 	switch {
 	case !(limit > 0): // NaN too
@@ -79,8 +79,8 @@ func (a Amount) capacity(ratio float64) int64 {
 	return int64(limit)
 }
 
-// free is what is left of a capacity. Lowering a ratio below the use is
+// freeWithin is what is left of a capacity. Lowering a ratio below the use is
 // allowed in MAAS; then nothing is left.
-func (a Amount) free(capacity int64) int64 {
+func (a Amount) freeWithin(capacity int64) int64 {
 	return max(0, capacity-max(0, a.Used))
 }

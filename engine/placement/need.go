@@ -64,41 +64,41 @@ func (e *NeedError) Error() string { return e.Field + ": " + e.Message }
 // request is a need made ready for looking at many hosts.
 type request struct {
 	Need
-	cores     int64 // pinned or not
-	topPinned int   // highest number of a pinned core, -1 if none is pinned
-	draws     []draw
-	hash      uint64
+	cores             int64 // pinned or not
+	highestPinnedCore int   // highest number of a pinned core, -1 if none is pinned
+	demands           []poolDemand
+	hash              uint64
 }
 
-// draw is what the disks take from one storage pool.
-type draw struct {
+// poolDemand is what the disks take from one storage pool.
+type poolDemand struct {
 	pool   string // empty: the host's default pool
 	sizeGB int64
 }
 
 func (n Need) request() (request, error) {
-	if err := n.check(); err != nil {
+	if err := n.validate(); err != nil {
 		return request{}, err
 	}
 	if n.Type == "" {
 		n.Type = TypeLXD
 	}
-	r := request{Need: n, cores: int64(n.Cores), topPinned: -1, hash: hash(n.Key)}
+	r := request{Need: n, cores: int64(n.Cores), highestPinnedCore: -1, hash: hashOf(n.Key)}
 	if len(n.PinnedCores) > 0 {
-		r.cores, r.topPinned = int64(len(n.PinnedCores)), slices.Max(n.PinnedCores)
+		r.cores, r.highestPinnedCore = int64(len(n.PinnedCores)), slices.Max(n.PinnedCores)
 	}
 	for _, d := range n.Disks {
-		i := slices.IndexFunc(r.draws, func(drawn draw) bool { return drawn.pool == d.Pool })
+		i := slices.IndexFunc(r.demands, func(drawn poolDemand) bool { return drawn.pool == d.Pool })
 		if i < 0 {
-			r.draws = append(r.draws, draw{pool: d.Pool, sizeGB: d.SizeGB})
+			r.demands = append(r.demands, poolDemand{pool: d.Pool, sizeGB: d.SizeGB})
 			continue
 		}
-		r.draws[i].sizeGB = sum(r.draws[i].sizeGB, d.SizeGB)
+		r.demands[i].sizeGB = addSaturated(r.demands[i].sizeGB, d.SizeGB)
 	}
 	return r, nil
 }
 
-func (n Need) check() error {
+func (n Need) validate() error {
 	switch {
 	case len(n.PinnedCores) == 0 && n.Cores < 1:
 		return &NeedError{"cores", fmt.Sprintf("%d is too few: a VM needs at least 1", n.Cores)}
@@ -120,16 +120,16 @@ func (n Need) check() error {
 	return nil
 }
 
-// sum adds sizes that are not negative; a sum beyond all measure stays there
+// addSaturated adds sizes that are not negative; a sum beyond all measure stays there
 // and fits nowhere.
-func sum(a, b int64) int64 {
+func addSaturated(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b
 }
 
-func hash(s string) uint64 {
+func hashOf(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s)) //nolint:errcheck // never fails
 	return h.Sum64()

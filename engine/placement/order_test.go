@@ -29,7 +29,7 @@ func TestEqualHostsDoNotHerd(t *testing.T) {
 	}
 	var placed []placement.Candidate
 	for i := range 1000 {
-		placed = append(placed, best(t, hosts, small(func(n *placement.Need) { n.Key = fmt.Sprintf("team/web-%d", i) })))
+		placed = append(placed, bestCandidate(t, hosts, smallNeed(func(n *placement.Need) { n.Key = fmt.Sprintf("team/web-%d", i) })))
 	}
 	for id, n := range perHost(placed) {
 		if n < 60 || n > 140 { // 100 ± 4 standard deviations
@@ -47,7 +47,7 @@ func TestOrderOfHostsDoesNotMatter(t *testing.T) {
 	for i := range 12 {
 		hosts = append(hosts, lxd(fmt.Sprint(i), fmt.Sprintf("az%d", i%3), usedCores(int64(i%2)*4)))
 	}
-	want, err := placement.Fit(hosts, small())
+	want, err := placement.FindCandidates(hosts, smallNeed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestOrderOfHostsDoesNotMatter(t *testing.T) {
 	for range 20 {
 		shuffled := slices.Clone(hosts)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		got, err := placement.Fit(shuffled, small())
+		got, err := placement.FindCandidates(shuffled, smallNeed())
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatalf("%v\n-want +got:\n%s", err, diff)
 		}

@@ -14,12 +14,12 @@ package placement
 
 import "slices"
 
-// Fit returns every host on which the need fits, the best one first, with
+// FindCandidates returns every host on which the need fits, the best one first, with
 // what is free there. The hosts are not changed.
 //
 // The error is a *FitError when no host fits, a *NeedError when the need
 // itself makes no sense.
-func Fit(hosts []Host, need Need) ([]Candidate, error) {
+func FindCandidates(hosts []Host, need Need) ([]Candidate, error) {
 	r, err := need.request()
 	if err != nil {
 		return nil, err
@@ -28,12 +28,12 @@ func Fit(hosts []Host, need Need) ([]Candidate, error) {
 	var scores []score
 	for i := range hosts {
 		prepared[i] = newHost(&hosts[i])
-		if h := &prepared[i]; h.fits(&r) {
-			scores = append(scores, h.score(&r))
+		if h := &prepared[i]; h.accepts(&r) {
+			scores = append(scores, h.scoreFor(&r))
 		}
 	}
 	if len(scores) == 0 {
-		return nil, fitError(prepared, &r)
+		return nil, newFitError(prepared, &r)
 	}
 	slices.SortFunc(scores, score.compare)
 	candidates := make([]Candidate, len(scores))

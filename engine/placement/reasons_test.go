@@ -67,13 +67,13 @@ func TestMisfit(t *testing.T) {
 				h.NeverReached, h.StoragePools, h.Architectures, h.Cores = true, nil, nil, placement.Amount{}
 			},
 			need: func(n *need) { n.Architecture = "amd64/generic" },
-			want: placement.NeverReached, detail: "MAAS never reached its LXD", mayPass: true,
+			want: placement.HostNeverReached, detail: "MAAS never reached its LXD", mayPass: true,
 		},
 		"Unusable": {
 			reason: "Room is of no use where no VM can be made; only the host's operator can change that.",
-			host:   func(h *host) { h.Unusable = "MAAS cannot make VMs on LXD 6.7" },
+			host:   func(h *host) { h.UnusableReason = "MAAS cannot make VMs on LXD 6.7" },
 			need:   func(*need) {},
-			want:   placement.Unusable, detail: "MAAS cannot make VMs on LXD 6.7",
+			want:   placement.HostUnusable, detail: "MAAS cannot make VMs on LXD 6.7",
 		},
 		"Architecture": {
 			reason: "A VM runs on its own architecture only.",
@@ -246,25 +246,25 @@ func TestMisfit(t *testing.T) {
 			if tc.host != nil {
 				tc.host(&h)
 			}
-			_, err := placement.Fit([]placement.Host{h}, small(tc.need))
+			_, err := placement.FindCandidates([]placement.Host{h}, smallNeed(tc.need))
 			var misfit *placement.FitError
 			if !errors.As(err, &misfit) {
 				t.Fatalf("%s: got %v, want a FitError", tc.reason, err)
 			}
-			want := []placement.Misfit{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail}}
-			got := misfit.Misfits()
+			want := []placement.Rejection{{HostID: "a", HostName: "host-a", Reason: tc.want, Detail: tc.detail}}
+			got := misfit.Rejections()
 			wantLack(t, got[0])
-			got[0].Lack = placement.Lack{}
+			got[0].Shortage = placement.Shortage{}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
-			if got := misfit.MayPass(); got != tc.mayPass {
+			if got := misfit.IsTemporary(); got != tc.mayPass {
 				t.Errorf("%s: MayPass is %t", tc.reason, got)
 			}
 			if tc.fits == nil {
 				return
 			}
-			if _, err := placement.Fit([]placement.Host{h}, small(tc.fits)); err != nil {
+			if _, err := placement.FindCandidates([]placement.Host{h}, smallNeed(tc.fits)); err != nil {
 				t.Errorf("%s: what just fits is refused: %v", tc.reason, err)
 			}
 		})
@@ -273,21 +273,21 @@ func TestMisfit(t *testing.T) {
 
 // wantLack checks that what is lacking, as numbers, is what the sentence says, and that
 // only a lack of room is one.
-func wantLack(t *testing.T, m placement.Misfit) {
+func wantLack(t *testing.T, m placement.Rejection) {
 	t.Helper()
 	room := []placement.Reason{
 		placement.TooSmall, placement.TooFewCores, placement.TooLittleMemory, placement.TooFewHugePages, placement.TooLittleStorage,
 	}
 	switch {
 	case m.Reason == placement.NoStoragePool:
-		if m.Lack.Resource != placement.Storage || !strings.Contains(m.Detail, m.Lack.StoragePool) {
-			t.Errorf("%+v is lacking, and the sentence is %q", m.Lack, m.Detail)
+		if m.Shortage.Resource != placement.Storage || !strings.Contains(m.Detail, m.Shortage.StoragePool) {
+			t.Errorf("%+v is lacking, and the sentence is %q", m.Shortage, m.Detail)
 		}
 	case !slices.Contains(room, m.Reason):
-		if m.Lack != (placement.Lack{}) {
-			t.Errorf("%s is no matter of room, and lacks %+v", m.Reason, m.Lack)
+		if m.Shortage != (placement.Shortage{}) {
+			t.Errorf("%s is no matter of room, and lacks %+v", m.Reason, m.Shortage)
 		}
-	case m.Lack.Resource == "", !strings.Contains(m.Detail, fmt.Sprint(m.Lack.Needed)):
-		t.Errorf("%+v is lacking, and the sentence is %q", m.Lack, m.Detail)
+	case m.Shortage.Resource == "", !strings.Contains(m.Detail, fmt.Sprint(m.Shortage.Needed)):
+		t.Errorf("%+v is lacking, and the sentence is %q", m.Shortage, m.Detail)
 	}
 }

@@ -4,33 +4,33 @@ import "fmt"
 
 // Whatever the ratios, MAAS makes no VM that is larger than its host or pinned
 // to a core that the host does not have (forms/pods.py, ComposeMachineForm).
-func largeEnough(h *host, r *request) bool {
-	return r.cores <= h.mostCores && int64(r.topPinned) < h.Cores.Total &&
-		r.MemoryMiB <= h.mostMemoryMiB &&
+func isLargeEnough(h *host, r *request) bool {
+	return r.cores <= h.maxVMCores && int64(r.highestPinnedCore) < h.Cores.Total &&
+		r.MemoryMiB <= h.maxVMMemoryMiB &&
 		(!r.HugePages || r.MemoryMiB <= h.capHugePagesMiB) &&
-		h.smallPool(r) == nil
+		h.findTooSmallPool(r) == nil
 }
 
 func tooSmallDetail(h *host, r *request) string {
 	switch {
-	case r.cores > h.mostCores:
+	case r.cores > h.maxVMCores:
 		return fmt.Sprintf("%d cores needed, the host has %d%s", r.cores, h.Cores.Total, atRatio(h.CPUOvercommit))
-	case int64(r.topPinned) >= h.Cores.Total:
-		return fmt.Sprintf("core %d needed, the host has %d, numbered from 0", r.topPinned, h.Cores.Total)
-	case r.MemoryMiB > h.mostMemoryMiB:
+	case int64(r.highestPinnedCore) >= h.Cores.Total:
+		return fmt.Sprintf("core %d needed, the host has %d, numbered from 0", r.highestPinnedCore, h.Cores.Total)
+	case r.MemoryMiB > h.maxVMMemoryMiB:
 		return fmt.Sprintf("%d MiB of memory needed, the host has %d%s", r.MemoryMiB, h.MemoryMiB.Total, atRatio(h.MemoryOvercommit))
 	case r.HugePages && r.MemoryMiB > h.capHugePagesMiB:
 		return fmt.Sprintf("%d MiB of huge pages needed, the host has %d", r.MemoryMiB, h.HugePagesMiB.Total)
 	}
-	p := h.smallPool(r)
-	return fmt.Sprintf("%d GB needed of storage pool %q, which has %d", p.takes(r), p.Name, p.TotalBytes/bytesPerGB)
+	p := h.findTooSmallPool(r)
+	return fmt.Sprintf("%d GB needed of storage pool %q, which has %d", p.demandGB(r), p.Name, p.TotalBytes/bytesPerGB)
 }
 
-// smallPool finds a storage pool that could not hold the disks if it were
+// findTooSmallPool finds a storage pool that could not hold the disks if it were
 // empty, nil if there is none of which this is known.
-func (h *host) smallPool(r *request) *pool {
+func (h *host) findTooSmallPool(r *request) *pool {
 	for i := range h.pools {
-		if p := &h.pools[i]; p.TotalBytes > 0 && p.takes(r) > max(p.TotalBytes, p.FreeBytes)/bytesPerGB {
+		if p := &h.pools[i]; p.TotalBytes > 0 && p.demandGB(r) > max(p.TotalBytes, p.FreeBytes)/bytesPerGB {
 			return p
 		}
 	}
@@ -52,7 +52,7 @@ func hasHugePages(h *host, r *request) bool {
 	return !r.HugePages || r.MemoryMiB <= h.freeHugePages
 }
 
-func hasStorage(h *host, r *request) bool { return h.fullPool(r) == nil }
+func hasStorage(h *host, r *request) bool { return h.findFullPool(r) == nil }
 
 func coresDetail(h *host, r *request) string {
 	return fmt.Sprintf("%d cores needed, %d of %d free%s", r.cores, h.freeCores, h.capCores, atRatio(h.CPUOvercommit))
@@ -67,15 +67,15 @@ func hugePagesDetail(h *host, r *request) string {
 }
 
 func storageDetail(h *host, r *request) string {
-	p := h.fullPool(r)
-	return fmt.Sprintf("%d GB needed of storage pool %q, %d free", p.takes(r), p.Name, p.FreeBytes/bytesPerGB)
+	p := h.findFullPool(r)
+	return fmt.Sprintf("%d GB needed of storage pool %q, %d free", p.demandGB(r), p.Name, p.FreeBytes/bytesPerGB)
 }
 
-// fullPool finds a storage pool that has no room for the disks, nil if there
+// findFullPool finds a storage pool that has no room for the disks, nil if there
 // is none.
-func (h *host) fullPool(r *request) *pool {
+func (h *host) findFullPool(r *request) *pool {
 	for i := range h.pools {
-		if p := &h.pools[i]; p.takes(r) > p.FreeBytes/bytesPerGB {
+		if p := &h.pools[i]; p.demandGB(r) > p.FreeBytes/bytesPerGB {
 			return p
 		}
 	}
@@ -84,10 +84,10 @@ func (h *host) fullPool(r *request) *pool {
 
 // MAAS takes a storage pool that it does not know for a mere tag and puts the
 // disk on the default pool. Here such a host does not fit.
-func hasStoragePools(h *host, r *request) bool { return h.strayDraw(r) == nil }
+func hasStoragePools(h *host, r *request) bool { return h.findUnmetDemand(r) == nil }
 
 func storagePoolDetail(h *host, r *request) string {
-	d := h.strayDraw(r)
+	d := h.findUnmetDemand(r)
 	if d.pool == "" {
 		return "no default storage pool"
 	}
@@ -95,53 +95,53 @@ func storagePoolDetail(h *host, r *request) string {
 	for i, p := range h.pools {
 		names[i] = p.Name
 	}
-	return lacks("storage pool", names, []string{d.pool})
+	return missingText("storage pool", names, []string{d.pool})
 }
 
-// strayDraw finds a draw on a pool that the host does not have, nil if there
+// findUnmetDemand finds a draw on a pool that the host does not have, nil if there
 // is none.
-func (h *host) strayDraw(r *request) *draw {
-	for i := range r.draws {
-		if !h.hasPool(r.draws[i]) {
-			return &r.draws[i]
+func (h *host) findUnmetDemand(r *request) *poolDemand {
+	for i := range r.demands {
+		if !h.hasPool(r.demands[i]) {
+			return &r.demands[i]
 		}
 	}
 	return nil
 }
 
-func (h *host) hasPool(d draw) bool {
+func (h *host) hasPool(d poolDemand) bool {
 	for i := range h.pools {
-		if h.pools[i].holds(d) {
+		if h.pools[i].matchesDemand(d) {
 			return true
 		}
 	}
 	return false
 }
 
-// lack is what a host that fell out for a reason has too little of.
-func (h *host) lack(why Reason, r *request) Lack {
-	cores := Lack{Resource: Cores, Needed: r.cores, Free: h.freeCores, Total: h.Cores.Total}
-	memory := Lack{Resource: Memory, Needed: r.MemoryMiB, Free: h.freeMemoryMiB, Total: h.MemoryMiB.Total}
-	pages := Lack{Resource: HugePages, Needed: r.MemoryMiB, Free: h.freeHugePages, Total: h.HugePagesMiB.Total}
+// shortageFor is what a host that fell out for a reason has too little of.
+func (h *host) shortageFor(why Reason, r *request) Shortage {
+	cores := Shortage{Resource: Cores, Needed: r.cores, Free: h.freeCores, Total: h.Cores.Total}
+	memory := Shortage{Resource: Memory, Needed: r.MemoryMiB, Free: h.freeMemoryMiB, Total: h.MemoryMiB.Total}
+	pages := Shortage{Resource: HugePages, Needed: r.MemoryMiB, Free: h.freeHugePages, Total: h.HugePagesMiB.Total}
 	switch {
-	case why == TooFewCores, why == TooSmall && r.cores > h.mostCores:
+	case why == TooFewCores, why == TooSmall && r.cores > h.maxVMCores:
 		return cores
-	case why == TooSmall && int64(r.topPinned) >= h.Cores.Total:
-		return Lack{Resource: PinnedCores, Needed: int64(r.topPinned), Total: h.Cores.Total}
-	case why == TooLittleMemory, why == TooSmall && r.MemoryMiB > h.mostMemoryMiB:
+	case why == TooSmall && int64(r.highestPinnedCore) >= h.Cores.Total:
+		return Shortage{Resource: PinnedCores, Needed: int64(r.highestPinnedCore), Total: h.Cores.Total}
+	case why == TooLittleMemory, why == TooSmall && r.MemoryMiB > h.maxVMMemoryMiB:
 		return memory
 	case why == TooFewHugePages, why == TooSmall && r.HugePages && r.MemoryMiB > h.capHugePagesMiB:
 		return pages
 	case why == TooSmall:
-		return h.smallPool(r).lack(r)
+		return h.findTooSmallPool(r).shortage(r)
 	case why == TooLittleStorage:
-		return h.fullPool(r).lack(r)
+		return h.findFullPool(r).shortage(r)
 	case why == NoStoragePool:
-		return Lack{Resource: Storage, StoragePool: h.strayDraw(r).pool}
+		return Shortage{Resource: Storage, StoragePool: h.findUnmetDemand(r).pool}
 	}
-	return Lack{}
+	return Shortage{}
 }
 
-func (p *pool) lack(r *request) Lack {
-	return Lack{Resource: Storage, StoragePool: p.Name, Needed: p.takes(r), Free: p.FreeBytes / bytesPerGB, Total: p.TotalBytes / bytesPerGB}
+func (p *pool) shortage(r *request) Shortage {
+	return Shortage{Resource: Storage, StoragePool: p.Name, Needed: p.demandGB(r), Free: p.FreeBytes / bytesPerGB, Total: p.TotalBytes / bytesPerGB}
 }

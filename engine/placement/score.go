@@ -19,39 +19,39 @@ func (s score) compare(o score) int {
 	return cmp.Compare(s.host.ID, o.host.ID)
 }
 
-func (h *host) score(r *request) score {
-	s := score{fullness: h.fullness(r), tie: mix(h.hash ^ r.hash), host: h}
+func (h *host) scoreFor(r *request) score {
+	s := score{fullness: h.fullnessWith(r), tie: mixHash(h.hash ^ r.hash), host: h}
 	if r.Strategy == Pack {
 		s.fullness = -s.fullness
 	}
 	return s
 }
 
-// fullness is the share of the host that is in use once the VM is there, from
+// fullnessWith is the share of the host that is in use once the VM is there, from
 // 0 to 1, of the resource that is nearest to its end: the one that will stop
 // the next VM. A storage pool of unknown size says nothing.
-func (h *host) fullness(r *request) float64 {
+func (h *host) fullnessWith(r *request) float64 {
 	most := max(
-		share(h.capCores, h.freeCores-r.cores),
-		share(h.capMemoryMiB, h.freeMemoryMiB-r.MemoryMiB),
+		usedShare(h.capCores, h.freeCores-r.cores),
+		usedShare(h.capMemoryMiB, h.freeMemoryMiB-r.MemoryMiB),
 	)
 	if r.HugePages {
-		most = max(most, share(h.capHugePagesMiB, h.freeHugePages-r.MemoryMiB))
+		most = max(most, usedShare(h.capHugePagesMiB, h.freeHugePages-r.MemoryMiB))
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
-		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
-			most = max(most, share(p.TotalBytes, p.FreeBytes-takeGB*bytesPerGB))
+		if takeGB := p.demandGB(r); takeGB > 0 && p.TotalBytes > 0 {
+			most = max(most, usedShare(p.TotalBytes, p.FreeBytes-takeGB*bytesPerGB))
 		}
 	}
 	return most
 }
 
-// part is what the VM adds to a fullness, of the resource that is as full. Of
+// fullnessAddedBy is what the VM adds to a fullness, of the resource that is as full. Of
 // two, it is the one of which the VM takes more.
-func (h *host) part(r *request, fullness float64) (part float64) {
+func (h *host) fullnessAddedBy(r *request, fullness float64) (part float64) {
 	see := func(capacity, free, takes int64) {
-		if share(capacity, free-takes) == fullness {
+		if usedShare(capacity, free-takes) == fullness {
 			part = max(part, float64(takes)/float64(capacity))
 		}
 	}
@@ -62,22 +62,22 @@ func (h *host) part(r *request, fullness float64) (part float64) {
 	}
 	for i := range h.pools {
 		p := &h.pools[i]
-		if takeGB := p.takes(r); takeGB > 0 && p.TotalBytes > 0 {
+		if takeGB := p.demandGB(r); takeGB > 0 && p.TotalBytes > 0 {
 			see(p.TotalBytes, p.FreeBytes, takeGB*bytesPerGB)
 		}
 	}
 	return part
 }
 
-// share is the used part of a capacity that is not 0: what needs it, fits.
-func share(capacity, free int64) float64 {
+// usedShare is the used part of a capacity that is not 0: what needs it, fits.
+func usedShare(capacity, free int64) float64 {
 	return float64(capacity-free) / float64(capacity)
 }
 
-// mix spreads the hash of host and key over all bits (the finaliser of
+// mixHash spreads the hash of host and key over all bits (the finaliser of
 // MurmurHash3), so that a host which is first for one key is not first for its
 // neighbours.
-func mix(h uint64) uint64 {
+func mixHash(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd
 	h ^= h >> 33

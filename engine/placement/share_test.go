@@ -16,44 +16,44 @@ func TestFullnessAndShare(t *testing.T) {
 	}{
 		"Empty": {
 			reason: "On an empty host the VM's part is all there is, and cores are the scarcest: 2 of 16.",
-			host:   lxd("a", "az1"), need: small(), fullness: 0.125, share: 0.125,
+			host:   lxd("a", "az1"), need: smallNeed(), fullness: 0.125, share: 0.125,
 		},
 		"Used": {
 			reason: "Cores that are taken fill the host, but are not the VM's.",
-			host:   lxd("a", "az1", usedCores(4)), need: small(), fullness: 0.375, share: 0.125,
+			host:   lxd("a", "az1", usedCores(4)), need: smallNeed(), fullness: 0.375, share: 0.125,
 		},
 		"OverCommit": {
 			reason: "What counts is what VMs together may hold.",
 			host:   lxd("a", "az1", usedCores(4), func(h *placement.Host) { h.CPUOvercommit = 2 }),
-			need:   small(), fullness: 0.1875, share: 0.0625,
+			need:   smallNeed(), fullness: 0.1875, share: 0.0625,
 		},
 		"Memory": {
 			reason: "Share is of the resource that is nearest to its end, not the VM's largest.",
 			host:   lxd("a", "az1", func(h *placement.Host) { h.MemoryMiB.Used = 16384 }),
-			need:   small(), fullness: 0.5625, share: 0.0625,
+			need:   smallNeed(), fullness: 0.5625, share: 0.0625,
 		},
 		"Pool": {
 			reason: "A storage pool may be nearest to its end.",
 			host:   lxd("a", "az1"),
-			need:   small(func(n *placement.Need) { n.Disks[0].SizeGB = 75 }), fullness: 0.75, share: 0.75,
+			need:   smallNeed(func(n *placement.Need) { n.Disks[0].SizeGB = 75 }), fullness: 0.75, share: 0.75,
 		},
 		"Pack": {
 			reason: "The strategy does not change how full a host is.",
 			host:   lxd("a", "az1", usedCores(4)),
-			need:   small(func(n *placement.Need) { n.Strategy = placement.Pack }), fullness: 0.375, share: 0.125,
+			need:   smallNeed(func(n *placement.Need) { n.Strategy = placement.Pack }), fullness: 0.375, share: 0.125,
 		},
 		"EquallyNear": {
 			reason: "Of two resources that are as near to their end, the one that goes faster counts.",
 			host:   lxd("a", "az1", usedCores(6), func(h *placement.Host) { h.MemoryMiB.Used = 14336 }),
-			need:   small(), fullness: 0.5, share: 0.125,
+			need:   smallNeed(), fullness: 0.5, share: 0.125,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := best(t, []placement.Host{tc.host}, tc.need)
-			if got.Fullness != tc.fullness || got.Share != tc.share {
-				t.Errorf("%s\ngot %g and %g, want %g and %g", tc.reason, got.Fullness, got.Share, tc.fullness, tc.share)
+			got := bestCandidate(t, []placement.Host{tc.host}, tc.need)
+			if got.Fullness != tc.fullness || got.AddedFullness != tc.share {
+				t.Errorf("%s\ngot %g and %g, want %g and %g", tc.reason, got.Fullness, got.AddedFullness, tc.fullness, tc.share)
 			}
 		})
 	}

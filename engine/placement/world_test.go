@@ -11,7 +11,7 @@ import (
 func (w world) wantFits(t *testing.T, need placement.Need, listed []placement.Candidate) {
 	t.Helper()
 	for _, h := range w.hosts {
-		holds := eligible(h, need) && place(&h, need)
+		holds := isEligible(h, need) && addIfAllowed(&h, need)
 		if got := slices.Contains(ids(listed), h.ID); got != holds {
 			t.Fatalf("host %+v is listed: %t, want %t, for %+v", h, got, holds, need)
 		}
@@ -27,15 +27,15 @@ func (w world) take(t *testing.T, need placement.Need, c placement.Candidate) {
 		t.Fatalf("chose a host that is none: %+v", c)
 	}
 	h := &w.hosts[i]
-	if !eligible(*h, need) || c.Zone != h.Zone {
+	if !isEligible(*h, need) || c.Zone != h.Zone {
 		t.Fatalf("chose %+v for %+v, but the host is ruled out: %+v", c, need, *h)
 	}
-	if !place(h, need) {
+	if !addIfAllowed(h, need) {
 		t.Fatalf("over-committed: chose %+v for %+v", c, need)
 	}
 }
 
-func eligible(h placement.Host, need placement.Need) bool {
+func isEligible(h placement.Host, need placement.Need) bool {
 	for _, want := range [][2]string{{need.Zone, h.Zone}, {need.Pool, h.Pool}} {
 		if want[0] != "" && want[0] != want[1] {
 			return false
@@ -51,13 +51,13 @@ func eligible(h placement.Host, need placement.Need) bool {
 			return false
 		}
 	}
-	return !h.NeverReached && h.Unusable == "" && !slices.Contains(need.Excluded, h.ID)
+	return !h.NeverReached && h.UnusableReason == "" && !slices.Contains(need.Excluded, h.ID)
 }
 
-// place adds the VM to the host's account, disk by disk, and reports whether
+// addIfAllowed adds the VM to the host's account, disk by disk, and reports whether
 // MAAS's rules allow it. Where it reports false, the account is not to be
 // used any more.
-func place(h *placement.Host, need placement.Need) bool {
+func addIfAllowed(h *placement.Host, need placement.Need) bool {
 	h.StoragePools = slices.Clone(h.StoragePools)
 	cores := int64(need.Cores)
 	if len(need.PinnedCores) > 0 {

@@ -18,18 +18,18 @@ const (
 	LXD Form = "maas-lxd://"
 	// BareMetal is "maas://<failure domain>/<system id>".
 	BareMetal Form = "maas://"
-	// Older is "maas:///<failure domain>/<system id>", of a VM that
+	// LegacyLXD is "maas:///<failure domain>/<system id>", of a VM that
 	// was asked for in the older way.
-	Older Form = "maas:///"
+	LegacyLXD Form = "maas:///"
 )
 
 // systemID is MAAS's id of a machine: six letters and digits now, "node-" and
 // a UUID in its first versions.
 var systemID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
-// ID is by what a Node is found. Two of them are the same machine if their SystemIDs are
+// NodeID is by what a Node is found. Two of them are the same machine if their SystemIDs are
 // the same; of the Node and of its Machine the texts must be the same.
-type ID struct {
+type NodeID struct {
 	Form Form
 	// FailureDomain is the availability zone that the machine was in when it was
 	// made; empty: it was not known then.
@@ -38,20 +38,20 @@ type ID struct {
 }
 
 // String is the text of the providerID.
-func (p ID) String() string {
+func (p NodeID) String() string {
 	return string(p.Form) + url.PathEscape(p.FailureDomain) + "/" + p.SystemID
 }
 
 // New is the providerID of a machine. It refuses what could not be read back: no failure
 // domain, or a system id that is none.
-func New(form Form, failureDomain, id string) (ID, error) {
+func New(form Form, failureDomain, id string) (NodeID, error) {
 	switch {
 	case failureDomain == "":
-		return ID{}, fmt.Errorf("cannot make a providerID of machine %q: its availability zone is not known", id)
+		return NodeID{}, fmt.Errorf("cannot make a providerID of machine %q: its availability zone is not known", id)
 	case !systemID.MatchString(id):
-		return ID{}, fmt.Errorf("cannot make a providerID: %q is no system id of MAAS", id)
+		return NodeID{}, fmt.Errorf("cannot make a providerID: %q is no system id of MAAS", id)
 	}
-	return ID{Form: form, FailureDomain: failureDomain, SystemID: id}, nil
+	return NodeID{Form: form, FailureDomain: failureDomain, SystemID: id}, nil
 }
 
 // Parse reads a providerID of any form that was ever written for
@@ -65,9 +65,9 @@ func New(form Form, failureDomain, id string) (ID, error) {
 //
 // Its Form is one of those that are written, so its String may be another
 // text.
-func Parse(text string) (ID, error) {
-	fail := func(why string) (ID, error) {
-		return ID{}, fmt.Errorf("providerID %q %s; it must look like maas://<zone>/<system id> or maas-lxd://<zone>/<system id>", text, why)
+func Parse(text string) (NodeID, error) {
+	fail := func(why string) (NodeID, error) {
+		return NodeID{}, fmt.Errorf("providerID %q %s; it must look like maas://<zone>/<system id> or maas-lxd://<zone>/<system id>", text, why)
 	}
 	form := LXD
 	rest, ok := strings.CutPrefix(text, string(form))
@@ -80,7 +80,7 @@ func Parse(text string) (ID, error) {
 	if shorter, three := strings.CutPrefix(rest, "/"); three {
 		rest = shorter
 		if form == BareMetal {
-			form = Older
+			form = LegacyLXD
 		}
 	}
 	domain, id, ok := strings.Cut(rest, "/")
@@ -90,5 +90,5 @@ func Parse(text string) (ID, error) {
 	if plain, err := url.PathUnescape(domain); err == nil {
 		domain = plain
 	}
-	return ID{Form: form, FailureDomain: domain, SystemID: id}, nil
+	return NodeID{Form: form, FailureDomain: domain, SystemID: id}, nil
 }

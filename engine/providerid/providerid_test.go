@@ -9,23 +9,23 @@ func TestParse(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		text   string
-		want   ID
+		want   NodeID
 		fails  bool
 	}{
-		"LXD":             {"What VMs get.", "maas-lxd://az1/abc123", ID{LXD, "az1", "abc123"}, false},
-		"LXDThreeSlashes": {"Written by hand in the other manner.", "maas-lxd:///az1/abc123", ID{LXD, "az1", "abc123"}, false},
-		"BareMetal":       {"What bare metal gets.", "maas://az1/abc123", ID{BareMetal, "az1", "abc123"}, false},
-		"Older":           {"What older versions wrote for both.", "maas:///az1/abc123", ID{Older, "az1", "abc123"}, false},
-		"OlderNoZone":     {"Older versions wrote this of VMs that asked for no zone.", "maas:////abc123", ID{Older, "", "abc123"}, false},
-		"Space":           {"MAAS takes blanks in the names of zones; a providerID is a URL.", "maas://rack%20row/abc123", ID{BareMetal, "rack row", "abc123"}, false},
-		"BareSpace":       {"Older versions wrote blanks as they are.", "maas:///rack row/abc123", ID{Older, "rack row", "abc123"}, false},
-		"LongID":          {"The first versions of MAAS had ids with a UUID.", "maas:///default/node-2b9d1f7e-1", ID{Older, "default", "node-2b9d1f7e-1"}, false},
-		"Empty":           {"Nothing is no providerID.", "", ID{}, true},
-		"Stranger":        {"Another provider's Node.", "aws:///us-east-1a/i-0123", ID{}, true},
-		"NoMachine":       {"A zone alone is no machine.", "maas://az1/", ID{}, true},
-		"NoZoneNoMachine": {"Without a slash there is no telling which it is.", "maas://abc123", ID{}, true},
-		"TooMany":         {"A system id has no slash.", "maas://az1/abc/123", ID{}, true},
-		"Blank":           {"A system id has no blank.", "maas://az1/abc 123", ID{}, true},
+		"LXD":             {"What VMs get.", "maas-lxd://az1/abc123", NodeID{LXD, "az1", "abc123"}, false},
+		"LXDThreeSlashes": {"Written by hand in the other manner.", "maas-lxd:///az1/abc123", NodeID{LXD, "az1", "abc123"}, false},
+		"BareMetal":       {"What bare metal gets.", "maas://az1/abc123", NodeID{BareMetal, "az1", "abc123"}, false},
+		"Older":           {"What older versions wrote for both.", "maas:///az1/abc123", NodeID{LegacyLXD, "az1", "abc123"}, false},
+		"OlderNoZone":     {"Older versions wrote this of VMs that asked for no zone.", "maas:////abc123", NodeID{LegacyLXD, "", "abc123"}, false},
+		"Space":           {"MAAS takes blanks in the names of zones; a providerID is a URL.", "maas://rack%20row/abc123", NodeID{BareMetal, "rack row", "abc123"}, false},
+		"BareSpace":       {"Older versions wrote blanks as they are.", "maas:///rack row/abc123", NodeID{LegacyLXD, "rack row", "abc123"}, false},
+		"LongID":          {"The first versions of MAAS had ids with a UUID.", "maas:///default/node-2b9d1f7e-1", NodeID{LegacyLXD, "default", "node-2b9d1f7e-1"}, false},
+		"Empty":           {"Nothing is no providerID.", "", NodeID{}, true},
+		"Stranger":        {"Another provider's Node.", "aws:///us-east-1a/i-0123", NodeID{}, true},
+		"NoMachine":       {"A zone alone is no machine.", "maas://az1/", NodeID{}, true},
+		"NoZoneNoMachine": {"Without a slash there is no telling which it is.", "maas://abc123", NodeID{}, true},
+		"TooMany":         {"A system id has no slash.", "maas://az1/abc/123", NodeID{}, true},
+		"Blank":           {"A system id has no blank.", "maas://az1/abc 123", NodeID{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestNew(t *testing.T) {
 	}{
 		"LXD":       {"The form of VMs.", LXD, "az1", "abc123", "maas-lxd://az1/abc123", false},
 		"BareMetal": {"The form of bare metal.", BareMetal, "az1", "abc123", "maas://az1/abc123", false},
-		"Older":     {"VMs asked for by lxd.enabled keep the form that they always had.", Older, "az1", "abc123", "maas:///az1/abc123", false},
+		"Older":     {"VMs asked for by lxd.enabled keep the form that they always had.", LegacyLXD, "az1", "abc123", "maas:///az1/abc123", false},
 		"Escaped":   {"A slash in a zone's name must not end it.", LXD, "a/b c", "abc123", "maas-lxd://a%2Fb%20c/abc123", false},
 		"NoZone":    {"A Node keeps its providerID: it is not written before the zone is known.", LXD, "", "abc123", "", true},
 		"NoID":      {"Nothing could be found by it.", LXD, "az1", "", "", true},

@@ -15,12 +15,12 @@ import (
 // the same apply would find it free. What other processes make is not in here: MAAS
 // refuses the link then.
 type Claims struct {
-	mu   sync.Mutex
-	made map[place]claim
+	mu        sync.Mutex
+	byAddress map[subnetAddress]claim
 }
 
-// place is an address of a subnet, by MAAS's number of it.
-type place struct {
+// subnetAddress is an address of a subnet, by MAAS's number of it.
+type subnetAddress struct {
 	subnet int
 	ip     netip.Addr
 }
@@ -31,21 +31,21 @@ type claim struct {
 	name string
 }
 
-func newClaims() *Claims { return &Claims{made: map[place]claim{}} }
+func newClaims() *Claims { return &Claims{byAddress: map[subnetAddress]claim{}} }
 
-// Take claims an address for a key, unless another key has. The error is a
+// ClaimAddress claims an address for a key, unless another key has. The error is a
 // *SpecError of the field.
-func (c *Claims) Take(field fieldpath.Path, key engine.Key, name string, subnetID int, ip netip.Addr) error {
-	at := place{subnetID, ip}
+func (c *Claims) ClaimAddress(field fieldpath.Path, key engine.Key, name string, subnetID int, ip netip.Addr) error {
+	at := subnetAddress{subnetID, ip}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if other, ok := c.made[at]; ok && other.key != key {
+	if other, ok := c.byAddress[at]; ok && other.key != key {
 		return &engine.SpecError{
 			Field: field, Message: fmt.Sprintf("%s is meant for %s, which is not made yet", at.ip, other.name),
 			Hint: "Give each an address of its own.", Err: engine.ErrConflict,
 		}
 	}
-	c.made[at] = claim{key: key, name: name}
+	c.byAddress[at] = claim{key: key, name: name}
 	return nil
 }
 
@@ -54,9 +54,9 @@ func (c *Claims) Take(field fieldpath.Path, key engine.Key, name string, subnetI
 func (c *Claims) Forget(key engine.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at, made := range c.made {
+	for at, made := range c.byAddress {
 		if made.key == key {
-			delete(c.made, at)
+			delete(c.byAddress, at)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type farLedger struct {
 	calls int
 }
 
-func (l *farLedger) CloseHost(ctx context.Context, _ engine.Close) error {
+func (l *farLedger) CloseHost(ctx context.Context, _ engine.HostCloseRequest) error {
 	if l.calls++; l.calls == 1 {
 		time.Sleep(l.slow)
 		return nil

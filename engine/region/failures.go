@@ -8,9 +8,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// evidenceServes is how long what MAAS showed of a failure serves: an event of it that
+// evidenceTTL is how long what MAAS showed of a failure serves: an event of it that
 // follows changes the message of the machine's status, which asks anew.
-const evidenceServes = 10 * time.Minute
+const evidenceTTL = 10 * time.Minute
 
 // Failures remembers what MAAS showed of the machines that it gave up, so that a manager
 // which looks at one for days neither asks each time nor tells now this and now that.
@@ -30,12 +30,12 @@ type knownFailure struct {
 // Where MAAS does not tell, what was known before is returned, and MAAS is asked the next
 // time.
 func (f *Failures) Evidence(ctx context.Context, c engine.Config, m engine.Machine, secrets ...string) engine.Evidence {
-	former, known := f.of(m.SystemID)
+	former, known := f.findKnown(m.SystemID)
 	known = known && former.status == m.Status && former.message == m.StatusMessage
-	if known && c.Now().Sub(former.asked) < evidenceServes {
+	if known && c.Now().Sub(former.asked) < evidenceTTL {
 		return former.shown
 	}
-	shown, err := engine.EvidenceOf(ctx, c.Reports, m, secrets...)
+	shown, err := engine.ReadEvidence(ctx, c.Reports, m, secrets...)
 	if err != nil {
 		c.Log.DebugContext(ctx, "cannot read why a machine failed", "system_id", m.SystemID, "error", err)
 		if known {
@@ -43,26 +43,26 @@ func (f *Failures) Evidence(ctx context.Context, c engine.Config, m engine.Machi
 		}
 		return shown
 	}
-	f.note(m.SystemID, knownFailure{m.Status, m.StatusMessage, c.Now(), shown})
+	f.noteKnown(m.SystemID, knownFailure{m.Status, m.StatusMessage, c.Now(), shown})
 	return shown
 }
 
-func (f *Failures) of(systemID string) (knownFailure, bool) {
+func (f *Failures) findKnown(systemID string) (knownFailure, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known, ok := f.known[systemID]
 	return known, ok
 }
 
-// note remembers a failure, and forgets those that serve no more.
-func (f *Failures) note(systemID string, seen knownFailure) {
+// noteKnown remembers a failure, and forgets those that serve no more.
+func (f *Failures) noteKnown(systemID string, seen knownFailure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.known == nil {
 		f.known = map[string]knownFailure{}
 	}
 	for id, former := range f.known {
-		if seen.asked.Sub(former.asked) >= evidenceServes {
+		if seen.asked.Sub(former.asked) >= evidenceTTL {
 			delete(f.known, id)
 		}
 	}

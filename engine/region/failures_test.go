@@ -12,15 +12,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// shown is a MAAS that has one event, and counts who asks.
-type shown struct {
+// countingReports is a MAAS that has one event, and counts who asks.
+type countingReports struct {
 	engine.Reports
 	asked int
 	event string
 	err   error
 }
 
-func (s *shown) LastEvents(context.Context, string, []string) ([]string, error) {
+func (s *countingReports) LastEvents(context.Context, string, []string) ([]string, error) {
 	s.asked++
 	if s.err != nil {
 		return nil, s.err
@@ -28,16 +28,16 @@ func (s *shown) LastEvents(context.Context, string, []string) ([]string, error) 
 	return []string{s.event}, nil
 }
 
-func (s *shown) Redact(text string, _ ...string) string { return text }
+func (s *countingReports) Redact(text string, _ ...string) string { return text }
 
-func (s *shown) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
+func (s *countingReports) FailedScripts(context.Context, engine.Machine, []string) ([]engine.FailedScript, error) {
 	return nil, s.err
 }
 
 func TestFailuresAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	maas := &shown{event: "no disk"}
+	maas := &countingReports{event: "no disk"}
 	c := engine.Config{Reports: maas, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}
 	failed := engine.Machine{SystemID: "abc", Status: engine.StatusFailedDeployment, StatusMessage: "Failed"}
 	again := failed

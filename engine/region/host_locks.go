@@ -17,28 +17,28 @@ type HostLocks struct {
 	locks map[string]*semaphore.Weighted
 }
 
-// everything is the weight of a lock that shares with nobody.
-const everything = 1 << 20
+// exclusiveWeight is the weight of a lock that shares with nobody.
+const exclusiveWeight = 1 << 20
 
 func newHostLocks() *HostLocks {
 	return &HostLocks{locks: map[string]*semaphore.Weighted{}}
 }
 
-// Share waits until no one has the host alone.
-func (h *HostLocks) Share(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
+// LockShared waits until no one has the host alone.
+func (h *HostLocks) LockShared(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
 	return h.acquire(ctx, host.HostKey, 1)
 }
 
-// alone waits until no one else uses the host.
-func (h *HostLocks) alone(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
-	return h.acquire(ctx, host.HostKey, everything)
+// lockExclusive waits until no one else uses the host.
+func (h *HostLocks) lockExclusive(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
+	return h.acquire(ctx, host.HostKey, exclusiveWeight)
 }
 
 func (h *HostLocks) acquire(ctx context.Context, key string, weight int64) (func(), error) {
 	h.mu.Lock()
 	lock, ok := h.locks[key]
 	if !ok {
-		lock = semaphore.NewWeighted(everything)
+		lock = semaphore.NewWeighted(exclusiveWeight)
 		h.locks[key] = lock
 	}
 	h.mu.Unlock()

@@ -20,35 +20,35 @@ type Region struct {
 	Locks *HostLocks
 	// Claims are the fixed addresses of what is being made.
 	Claims *Claims
-	// NamesLeft are those of the VMs and hosts that are being renamed or deleted.
-	NamesLeft *NamesLeft
+	// LeavingNames are those of the VMs and hosts that are being renamed or deleted.
+	LeavingNames *LeavingNames
 	// Failures are those of machines that MAAS gave up.
 	Failures *Failures
 
-	sent   sync.Map // token of a row to when this process sent its compose, by a clock that nobody sets
-	holder string   // of the hosts that these engines close in the ledger
+	composesSent sync.Map // token of a row to when this process sent its compose, by a clock that nobody sets
+	holder       string   // of the hosts that these engines close in the ledger
 }
 
 // New returns a Region in which nothing is under way.
 func New() *Region {
-	return &Region{Locks: newHostLocks(), Claims: newClaims(), NamesLeft: newNamesLeft(), Failures: new(Failures), holder: rand.Text()}
+	return &Region{Locks: newHostLocks(), Claims: newClaims(), LeavingNames: newLeavingNames(), Failures: new(Failures), holder: rand.Text()}
 }
 
-// NoteSent notes that a compose is sent for a row now. Those that cannot bear fruit any
+// NoteComposeSent notes that a compose is sent for a row now. Those that cannot bear fruit any
 // more are forgotten: a process that lives for months sends many, and loses some.
-func (r *Region) NoteSent(token string, window time.Duration) {
+func (r *Region) NoteComposeSent(token string, window time.Duration) {
 	now := time.Now()
-	r.sent.Range(func(former, sent any) bool {
+	r.composesSent.Range(func(former, sent any) bool {
 		if now.Sub(sent.(time.Time)) >= window {
-			r.sent.Delete(former)
+			r.composesSent.Delete(former)
 		}
 		return true
 	})
-	r.sent.Store(token, now)
+	r.composesSent.Store(token, now)
 }
 
-// ForgetSent forgets the compose of a row that has borne fruit.
-func (r *Region) ForgetSent(token string) { r.sent.Delete(token) }
+// ForgetComposeSent forgets the compose of a row that has borne fruit.
+func (r *Region) ForgetComposeSent(token string) { r.composesSent.Delete(token) }
 
 // ComposeRemaining says for how long the compose of a row may still bear fruit, out of
 // the window that it has. The ledger says how old the row is, so that the clock of this
@@ -59,7 +59,7 @@ func (r *Region) ComposeRemaining(row engine.Row, window time.Duration) time.Dur
 		return 0
 	}
 	left := window - row.Age
-	if sent, ok := r.sent.Load(row.Token); ok {
+	if sent, ok := r.composesSent.Load(row.Token); ok {
 		left = max(left, window-time.Since(sent.(time.Time)))
 	}
 	return min(window, max(0, left))

@@ -11,13 +11,13 @@ func TestSentForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window = 130 * time.Second
 		r := New()
-		r.NoteSent("old", window)
+		r.NoteComposeSent("old", window)
 		time.Sleep(window / 2)
-		r.NoteSent("young", window)
+		r.NoteComposeSent("young", window)
 		time.Sleep(window / 2)
-		r.NoteSent("new", window)
+		r.NoteComposeSent("new", window)
 		for token, want := range map[string]bool{"old": false, "young": true, "new": true} {
-			if _, noted := r.sent.Load(token); noted != want {
+			if _, noted := r.composesSent.Load(token); noted != want {
 				t.Errorf("%s is noted: %v, want %v", token, noted, want)
 			}
 		}

@@ -10,23 +10,23 @@ import (
 // Tries counts what fails again and again. It only brakes: what is lost with
 // the process costs some tries.
 type Tries struct {
-	mu   sync.Mutex
-	made map[engine.Key]int
+	mu     sync.Mutex
+	counts map[engine.Key]int
 }
 
 // NewTries returns Tries of which none was made.
-func NewTries() *Tries { return &Tries{made: map[engine.Key]int{}} }
+func NewTries() *Tries { return &Tries{counts: map[engine.Key]int{}} }
 
-// Again counts a try of the key and says whether another one is worth it. After
+// CountBelow counts a try of the key and says whether another one is worth it. After
 // the last one the count begins anew.
-func (t *Tries) Again(key engine.Key, most int) bool {
+func (t *Tries) CountBelow(key engine.Key, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.made[key]++
-	if t.made[key] < most {
+	t.counts[key]++
+	if t.counts[key] < most {
 		return true
 	}
-	delete(t.made, key)
+	delete(t.counts, key)
 	return false
 }
 
@@ -34,18 +34,18 @@ func (t *Tries) Again(key engine.Key, most int) bool {
 func (t *Tries) Count(key engine.Key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.made[key]++
-	return t.made[key]
+	t.counts[key]++
+	return t.counts[key]
 }
 
-// Spent says whether so many tries of the key were counted. The count then begins anew.
-func (t *Tries) Spent(key engine.Key, most int) bool {
+// ResetIfSpent says whether so many tries of the key were counted. The count then begins anew.
+func (t *Tries) ResetIfSpent(key engine.Key, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.made[key] < most {
+	if t.counts[key] < most {
 		return false
 	}
-	delete(t.made, key)
+	delete(t.counts, key)
 	return true
 }
 
@@ -53,7 +53,7 @@ func (t *Tries) Spent(key engine.Key, most int) bool {
 func (t *Tries) Forget(key engine.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.made, key)
+	delete(t.counts, key)
 }
 
 // Intervals remembers when something was last done that is worth its calls only
@@ -63,8 +63,8 @@ type Intervals struct {
 	last map[string]time.Time
 }
 
-// Due says whether it is time for it again, and takes it that it is then done.
-func (i *Intervals) Due(what string, every time.Duration, now time.Time) bool {
+// BeginIfDue says whether it is time for it again, and takes it that it is then done.
+func (i *Intervals) BeginIfDue(what string, every time.Duration, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if last, ok := i.last[what]; ok && now.Sub(last) < every {

@@ -10,7 +10,7 @@ import (
 )
 
 // annotationChanges are the annotations to write, by key; empty: to remove.
-func (w Wish) annotationChanges(m engine.Machine) map[string]string {
+func (w WantedSettings) annotationChanges(m engine.Machine) map[string]string {
 	changes := map[string]string{}
 	for _, key := range w.RemovedAnnotations {
 		if _, has := m.OwnerData[key]; has {
@@ -26,9 +26,9 @@ func (w Wish) annotationChanges(m engine.Machine) map[string]string {
 	return changes
 }
 
-// Annotations writes the annotations that are wanted and not there, and removes those
+// ReconcileAnnotations writes the annotations that are wanted and not there, and removes those
 // that were wanted before. MAAS lets only the user do that whom the machine belongs to.
-func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+func (s *Settler) ReconcileAnnotations(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	changes := w.annotationChanges(m)
 	switch {
 	case len(changes) == 0:
@@ -37,11 +37,11 @@ func (s *Settler) Annotations(ctx context.Context, w Wish, m engine.Machine) (en
 		return m, nil // MAAS removes them with what is deployed
 	case m.Status != engine.StatusDeployed:
 		return m, &engine.SpecError{
-			Field: fieldpath.Of("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.New("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
 			Hint: "Bring it back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
 		}
 	}
-	m, err := s.Unlock(ctx, w, m)
+	m, err := s.UnlockForChange(ctx, w, m)
 	if err != nil {
 		return m, err
 	}

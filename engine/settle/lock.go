@@ -9,10 +9,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Unlock takes the lock off a machine that is to be changed: MAAS refuses every change of a
+// UnlockForChange takes the lock off a machine that is to be changed: MAAS refuses every change of a
 // locked one but its tags (auth/local.py, has_perm). Whoever calls it locks the machine
 // again. A lock of which the wish says nothing is somebody else's, and stays.
-func (s *Settler) Unlock(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+func (s *Settler) UnlockForChange(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case !m.Locked:
 		return m, nil
@@ -27,16 +27,16 @@ func (s *Settler) Unlock(ctx context.Context, w Wish, m engine.Machine) (engine.
 	return m, nil
 }
 
-// Lock gives a machine the lock that is wanted, after all other changes.
-func (s *Settler) Lock(ctx context.Context, w Wish, m engine.Machine) (engine.Machine, error) {
+// ReconcileLock gives a machine the lock that is wanted, after all other changes.
+func (s *Settler) ReconcileLock(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case w.Locked == nil || *w.Locked == m.Locked:
 		return m, nil
 	case !*w.Locked:
-		return s.Unlock(ctx, w, m)
+		return s.UnlockForChange(ctx, w, m)
 	case m.Status != engine.StatusDeployed && m.Status != engine.StatusDeploying:
 		return m, &engine.SpecError{
-			Field: fieldpath.Of("deletion_protection"), Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.New("deletion_protection"), Message: fmt.Sprintf("MAAS locks deployed machines only, and %s is %s", m.Hostname, m.StatusName),
 			Hint: "Bring it back to Deployed in MAAS and apply again, or set deletion_protection to false.", Err: engine.ErrConflict,
 		}
 	}
@@ -48,15 +48,15 @@ func (s *Settler) Lock(ctx context.Context, w Wish, m engine.Machine) (engine.Ma
 	return m, nil
 }
 
-// LockAgain puts the lock back on a machine whose change failed after it was unlocked, also
+// RelockAfterFailure puts the lock back on a machine whose change failed after it was unlocked, also
 // where the caller has given up. It returns the failure.
-func (s *Settler) LockAgain(ctx context.Context, w Wish, m engine.Machine, failure error) error {
+func (s *Settler) RelockAfterFailure(ctx context.Context, w WantedSettings, m engine.Machine, failure error) error {
 	if w.Locked == nil || !*w.Locked || m.Status != engine.StatusDeployed {
 		return failure
 	}
 	graced, cancel := engine.WithGrace(ctx)
 	defer cancel()
-	if _, err := s.Lock(graced, w, m); err != nil {
+	if _, err := s.ReconcileLock(graced, w, m); err != nil {
 		return errors.Join(failure, err)
 	}
 	return failure

@@ -9,23 +9,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// NameWait says that a hostname will be free soon. It ends a step, and is no failure. The
+// NameWaitError says that a hostname will be free soon. It ends a step, and is no failure. The
 // next look is due after region.NameLook.
-type NameWait struct{ message string }
+type NameWaitError struct{ message string }
 
-func (w *NameWait) Error() string { return w.message }
+func (w *NameWaitError) Error() string { return w.message }
 
-// WaitForName waits for a hostname that another machine has, as long as that one is likely
-// to leave it: then the error is a *NameWait. It is nil where nobody will.
-func (s *Settler) WaitForName(w Wish, holder engine.Machine) error {
+// CheckNameWait waits for a hostname that another machine has, as long as that one is likely
+// to leave it: then the error is a *NameWaitError. It is nil where nobody will.
+func (s *Settler) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 	if !w.AwaitName {
 		return nil
 	}
-	wait := &NameWait{fmt.Sprintf("the name %s is that of %s (%s), which is being renamed or deleted", w.Hostname, holder.SystemID, holder.StatusName)}
-	if _, leaving := s.left.Leaver(w.Hostname, s.Now()); leaving || s.left.IsRenaming(holder.SystemID, w.Hostname, s.Now()) {
+	wait := &NameWaitError{fmt.Sprintf("the name %s is that of %s (%s), which is being renamed or deleted", w.Hostname, holder.SystemID, holder.StatusName)}
+	if _, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving || s.leavingNames.IsRenaming(holder.SystemID, w.Hostname, s.Now()) {
 		return wait
 	}
-	if engine.SameOwner(holder, w.Key) && s.left.KeepWaiting(w.Key, s.Now()) {
+	if engine.IsSameOwner(holder, w.Key) && s.leavingNames.CountWait(w.Key, s.Now()) {
 		return wait
 	}
 	return nil
@@ -34,42 +34,42 @@ func (s *Settler) WaitForName(w Wish, holder engine.Machine) error {
 // rename changes a machine whose hostname is to be another one. It waits for one that
 // has this name. A wait that is long, or goes round in a circle, could be without
 // end: then the machine takes its parking name, so that its former one is free.
-func (s *Settler) rename(ctx context.Context, w Wish, m engine.Machine, u engine.MachineUpdate) error {
-	s.left.BeginLeave(m.SystemID, m.Hostname, w.Hostname, s.Now())
-	err := s.takeName(ctx, w, m, u)
-	_, waits := errors.AsType[*NameWait](err)
+func (s *Settler) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
+	s.leavingNames.NoteLeaving(m.SystemID, m.Hostname, w.Hostname, s.Now())
+	err := s.sendRename(ctx, w, m, u)
+	_, waits := errors.AsType[*NameWaitError](err)
 	switch {
 	case !waits:
-		former := s.left.FormerOfLast(m.SystemID, s.Now())
-		s.left.EndLeave(m.SystemID, w.Key, s.Now())
-		if err != nil && isParked(m) && former != "" && former != m.Hostname {
-			s.unpark(ctx, m, former)
+		former := s.leavingNames.FormerNameOfLast(m.SystemID, s.Now())
+		s.leavingNames.NoteLeft(m.SystemID, w.Key, s.Now())
+		if err != nil && hasTemporaryName(m) && former != "" && former != m.Hostname {
+			s.restoreFormerName(ctx, m, former)
 		}
-	case !isParked(m) && s.left.MustPark(m.SystemID, s.Now()):
-		return s.park(ctx, w, m)
+	case !hasTemporaryName(m) && s.leavingNames.NeedsTemporaryName(m.SystemID, s.Now()):
+		return s.giveTemporaryName(ctx, w, m)
 	}
 	return err
 }
 
-// takeName sends the change, unless the machine that has the name is about to leave it.
-func (s *Settler) takeName(ctx context.Context, w Wish, m engine.Machine, u engine.MachineUpdate) error {
-	if id, leaving := s.left.Leaver(w.Hostname, s.Now()); leaving && w.AwaitName && id != m.SystemID {
-		return &NameWait{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", w.Hostname, id)}
+// sendRename sends the change, unless the machine that has the name is about to leave it.
+func (s *Settler) sendRename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
+	if id, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving && w.AwaitName && id != m.SystemID {
+		return &NameWaitError{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", w.Hostname, id)}
 	}
 	err := s.Machines.Update(ctx, m.SystemID, u)
 	var refusal engine.FieldError
 	if errors.As(err, &refusal) && len(refusal.Fields()["hostname"]) > 0 {
-		return s.nameRefused(ctx, w, m, err)
+		return s.handleNameRefusal(ctx, w, m, err)
 	}
 	return err
 }
 
-func isParked(m engine.Machine) bool { return m.Hostname == parkingName(m) }
+func hasTemporaryName(m engine.Machine) bool { return m.Hostname == temporaryName(m) }
 
-// park gives a machine its parking name. The mark stays, and the name is no wanted one, so
+// giveTemporaryName gives a machine its parking name. The mark stays, and the name is no wanted one, so
 // that a run which ends here leaves a machine that the next plan finds and renames.
-func (s *Settler) park(ctx context.Context, w Wish, m engine.Machine) error {
-	parked := parkingName(m)
+func (s *Settler) giveTemporaryName(ctx context.Context, w WantedSettings, m engine.Machine) error {
+	parked := temporaryName(m)
 	change := engine.MachineUpdate{Hostname: &parked}
 	if s.kind.NoteHostname != nil {
 		noted := s.kind.NoteHostname(m.Description, m.Hostname)
@@ -79,32 +79,32 @@ func (s *Settler) park(ctx context.Context, w Wish, m engine.Machine) error {
 		return err
 	}
 	s.Log.InfoContext(ctx, "renamed for the time until a name is free", "kind", s.kind.Noun, "name", parked, "wanted", w.Hostname, "system_id", m.SystemID)
-	s.left.BeginLeave(m.SystemID, parked, w.Hostname, s.Now())
-	return &NameWait{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, w.Hostname)}
+	s.leavingNames.NoteLeaving(m.SystemID, parked, w.Hostname, s.Now())
+	return &NameWaitError{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, w.Hostname)}
 }
 
-// Unpark gives a machine that is released with its parking name the last one that we gave it:
+// RestoreLastName gives a machine that is released with its parking name the last one that we gave it:
 // nobody shall find a machine that is called so.
-func (s *Settler) Unpark(ctx context.Context, m engine.Machine, before Before) engine.Machine {
-	if !isParked(m) || before.Hostname == nil || len(before.Hostname.Set) == 0 {
+func (s *Settler) RestoreLastName(ctx context.Context, m engine.Machine, before FormerSettings) engine.Machine {
+	if !hasTemporaryName(m) || before.Hostname == nil || len(before.Hostname.Set) == 0 {
 		return m
 	}
 	last := before.Hostname.Set[len(before.Hostname.Set)-1]
-	s.unpark(ctx, m, last)
+	s.restoreFormerName(ctx, m, last)
 	m.Hostname = last
 	return m
 }
 
-// unpark gives a machine that waits in vain its former name back: nobody else wants it. Where
+// restoreFormerName gives a machine that waits in vain its former name back: nobody else wants it. Where
 // that fails, the machine keeps its parking name, and the error tells it.
-func (s *Settler) unpark(ctx context.Context, m engine.Machine, former string) {
+func (s *Settler) restoreFormerName(ctx context.Context, m engine.Machine, former string) {
 	if err := s.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Hostname: &former}); err != nil {
 		s.Log.WarnContext(ctx, "cannot give back a former name", "kind", s.kind.Noun, "name", m.Hostname, "former", former, "error", err.Error())
 	}
 }
 
-// nameRefused says what comes of a hostname that MAAS has refused.
-func (s *Settler) nameRefused(ctx context.Context, w Wish, m engine.Machine, refusal error) error {
+// handleNameRefusal says what comes of a hostname that MAAS has refused.
+func (s *Settler) handleNameRefusal(ctx context.Context, w WantedSettings, m engine.Machine, refusal error) error {
 	named, err := s.Machines.MachinesNamed(ctx, w.Hostname)
 	if err != nil {
 		return err
@@ -113,21 +113,21 @@ func (s *Settler) nameRefused(ctx context.Context, w Wish, m engine.Machine, ref
 		if holder.SystemID == m.SystemID {
 			continue
 		}
-		if wait := s.WaitForName(w, holder); wait != nil {
+		if wait := s.CheckNameWait(w, holder); wait != nil {
 			return wait
 		}
 		return s.nameTakenError(w, m, holder)
 	}
-	if w.AwaitName && s.left.KeepWaiting(w.Key, s.Now()) { // it was left a moment ago
-		return &NameWait{fmt.Sprintf("the name %s was that of another machine until now", w.Hostname)}
+	if w.AwaitName && s.leavingNames.CountWait(w.Key, s.Now()) { // it was left a moment ago
+		return &NameWaitError{fmt.Sprintf("the name %s was that of another machine until now", w.Hostname)}
 	}
 	return refusal
 }
 
 // nameTakenError says what to do where nobody leaves a name.
-func (s *Settler) nameTakenError(w Wish, m, holder engine.Machine) *engine.SpecError {
+func (s *Settler) nameTakenError(w WantedSettings, m, holder engine.Machine) *engine.SpecError {
 	taken := HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
-	if isParked(m) {
+	if hasTemporaryName(m) {
 		taken.Hint += fmt.Sprintf(" While others wait for names, the %s is called %s.", s.kind.Noun, m.Hostname)
 	}
 	return taken

@@ -15,12 +15,12 @@ import (
 // Settler changes machines of a kind.
 type Settler struct {
 	engine.Config
-	kind Kind
-	left *region.NamesLeft
+	kind         KindTraits
+	leavingNames *region.LeavingNames
 }
 
-// Kind is what the machines of a kind differ in here.
-type Kind struct {
+// KindTraits is what the machines of a kind differ in here.
+type KindTraits struct {
 	// Noun is how texts call one: "VM" or "machine".
 	Noun string
 	// HostnameField is the field of the spec that has its hostname.
@@ -30,13 +30,13 @@ type Kind struct {
 }
 
 // New returns a Settler. The hostnames that this process leaves are those of left.
-func New(cfg engine.Config, kind Kind, left *region.NamesLeft) *Settler {
-	return &Settler{Config: cfg, kind: kind, left: left}
+func New(cfg engine.Config, kind KindTraits, left *region.LeavingNames) *Settler {
+	return &Settler{Config: cfg, kind: kind, leavingNames: left}
 }
 
-// Wish is what is wanted of a machine.
-type Wish struct {
-	engine.Upkeep
+// WantedSettings is what is wanted of a machine.
+type WantedSettings struct {
+	engine.InPlaceSettings
 	// Key is what the machine is, or is to be, known by.
 	Key engine.Key
 	// Hostname that it is to have; empty: its own.
@@ -45,18 +45,18 @@ type Wish struct {
 	AwaitName bool
 }
 
-// Differs tells whether the tags, annotations or the lock of a machine are not as wanted.
-func (w Wish) Differs(m engine.Machine) bool {
+// NeedsChange tells whether the tags, annotations or the lock of a machine are not as wanted.
+func (w WantedSettings) NeedsChange(m engine.Machine) bool {
 	return len(w.MissingTags(m))+len(w.SurplusTags(m))+len(w.annotationChanges(m)) > 0 || w.Locked != nil && *w.Locked != m.Locked
 }
 
-// Update sends a change of a machine, which is unlocked for it. What the change names is
+// UpdateMachine sends a change of a machine, which is unlocked for it. What the change names is
 // looked for first. The error is a *NameWait while another machine has the hostname.
-func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
+func (s *Settler) UpdateMachine(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
 	if err := s.CheckNames(ctx, s.NamesOf(NamesIn(u))); err != nil {
 		return m, err
 	}
-	m, err := s.Unlock(ctx, w, m)
+	m, err := s.UnlockForChange(ctx, w, m)
 	if err != nil {
 		return m, err
 	}
@@ -65,7 +65,7 @@ func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine
 		change = func() error { return s.rename(ctx, w, m, u) }
 	}
 	if err := change(); err != nil {
-		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrorsBy(err, s.fields()))
+		return m, fmt.Errorf("cannot change %s: %w", m.Hostname, engine.AsSpecErrorsBy(err, s.fieldsByParameter()))
 	}
 	if u.Hostname != nil || u.Zone != nil || u.Pool != nil || u.Domain != nil {
 		s.Log.InfoContext(ctx, "changed in place", "kind", s.kind.Noun, "name", m.Hostname, "system_id", m.SystemID)
@@ -73,24 +73,24 @@ func (s *Settler) Update(ctx context.Context, w Wish, m engine.Machine, u engine
 	return m, nil
 }
 
-// fields of the spec, by the parameter in which MAAS refuses them.
-func (s *Settler) fields() map[string]fieldpath.Path {
+// fieldsByParameter of the spec, by the parameter in which MAAS refuses them.
+func (s *Settler) fieldsByParameter() map[string]fieldpath.Path {
 	fields := map[string]fieldpath.Path{"hostname": s.kind.HostnameField}
 	for _, same := range []string{"zone", "pool", "domain", "description"} {
-		fields[same] = fieldpath.Of(same)
+		fields[same] = fieldpath.New(same)
 	}
 	return fields
 }
 
 // NamesIn are what a change names in MAAS.
-func NamesIn(u engine.MachineUpdate) engine.Upkeep {
+func NamesIn(u engine.MachineUpdate) engine.InPlaceSettings {
 	name := func(of *string) string {
 		if of == nil {
 			return ""
 		}
 		return *of
 	}
-	return engine.Upkeep{Zone: name(u.Zone), Pool: name(u.Pool), Domain: name(u.Domain)}
+	return engine.InPlaceSettings{Zone: name(u.Zone), Pool: name(u.Pool), Domain: name(u.Domain)}
 }
 
 // Name is a name in a spec that MAAS must have in a list.
@@ -102,11 +102,11 @@ type Name struct {
 }
 
 // NamesOf are the names of the zone, resource pool and domain that are wanted.
-func (s *Settler) NamesOf(want engine.Upkeep) []Name {
+func (s *Settler) NamesOf(want engine.InPlaceSettings) []Name {
 	return []Name{
-		{fieldpath.Of("zone"), "zone", want.Zone, s.Names.Zones},
-		{fieldpath.Of("pool"), "resource pool", want.Pool, s.Names.Pools},
-		{fieldpath.Of("domain"), "domain", want.Domain, s.Names.Domains},
+		{fieldpath.New("zone"), "zone", want.Zone, s.Names.Zones},
+		{fieldpath.New("pool"), "resource pool", want.Pool, s.Names.Pools},
+		{fieldpath.New("domain"), "domain", want.Domain, s.Names.Domains},
 	}
 }
 

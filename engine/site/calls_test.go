@@ -32,12 +32,12 @@ func openFleetOf(t *testing.T, version string, noted bool) (at *Site, s *sim.Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = sim.Start(t, sim.Model{MAASVersion: version, LXDListen: sim.LXDListenPorts, Hosts: []sim.HostModel{{
+	s = sim.StartServer(t, sim.Model{MAASVersion: version, LXDListen: sim.LXDListenPorts, Hosts: []sim.HostModel{{
 		Name: "host1", Cores: 8, MemoryMiB: 16384, TrustedCertificates: []string{key.Certificate},
 	}}})
 	open = func() *Site {
 		t.Helper()
-		at, err := Open(Config{
+		at, err := New(Config{
 			URL: s.URL, APIKey: s.APIKey(), Ledger: ledger.NewMemory(nil), Composer: Auto, Interval: 20 * time.Millisecond,
 			Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
 		})
@@ -134,7 +134,7 @@ func TestCallsOfChoices(t *testing.T) {
 				spec.Disks = append(spec.Disks, engine.Disk{Name: disk, SizeGB: 8})
 			}
 			s.ResetJournal()
-			vm, err := engine.Wait(t.Context(), at.VMs.Steps(ref, spec))
+			vm, err := engine.WaitUntilDone(t.Context(), at.VMs.Steps(ref, spec))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestCallsOfChoices(t *testing.T) {
 			}
 			s.ResetJournal()
 			ref.SystemID = vm.SystemID
-			if _, err := engine.Wait(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return at.VMs.Delete(ctx, ref) }); err != nil {
+			if _, err := engine.WaitUntilDone(t.Context(), func(ctx context.Context) (engine.Result[engine.VM], error) { return at.VMs.Delete(ctx, ref) }); err != nil {
 				t.Fatal(err)
 			}
 			if got := costOf(t, s, "deleted"); got.writes > tc.deleted.writes || got.lxd > tc.deleted.lxd {

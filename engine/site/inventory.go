@@ -11,42 +11,42 @@ import (
 
 // Inventory tells what there is, as who makes the VMs knows it.
 type Inventory struct {
-	choice   *choice
+	choice   *makerChoice
 	machines engine.Machines
 }
 
 // Hosts lists the VM hosts, as of engine.Composer.
 func (i Inventory) Hosts(ctx context.Context) ([]engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
 }
 
-// Refresh has MAAS list what is on a host anew, as Sync of engine.Composer does.
-func (i Inventory) Refresh(ctx context.Context, host engine.VMHost) error {
-	_, err := step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (struct{}, error) {
-		return struct{}{}, w.composer.Sync(ctx, host, "")
+// RefreshHost has MAAS list what is on a host anew, as Sync of engine.Composer does.
+func (i Inventory) RefreshHost(ctx context.Context, host engine.VMHost) error {
+	_, err := runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (struct{}, error) {
+		return struct{}{}, w.composer.SyncHost(ctx, host, "")
 	})
 	return err
 }
 
 // HostOf is the VM host of a VM, as of engine.Composer.
 func (i Inventory) HostOf(ctx context.Context, vm engine.Machine) (engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })
 }
 
 // VMsOn lists the VMs on hosts, as VMs of engine.Composer.
 func (i Inventory) VMsOn(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.Resident, error) { return w.composer.VMs(ctx, hosts) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.Resident, error) { return w.composer.VMs(ctx, hosts) })
 }
 
 // Endpoint is where the LXD of a host listens, as of engine.Registrar.
 func (i Inventory) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
 }
 
 // LXDOf is the LXD in which a VM is, whoever composed it. ErrConflict for a machine that is
 // on no host.
 func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlace, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (engine.LXDPlace, error) {
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.LXDPlace, error) {
 		host, err := w.composer.HostOf(ctx, vm)
 		if err != nil {
 			return engine.LXDPlace{}, err
@@ -68,7 +68,7 @@ func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlac
 		if err != nil && !errors.Is(err, engine.ErrNotFound) {
 			return engine.LXDPlace{}, err
 		}
-		place.Fingerprint = m.OwnerData[engine.ServerData]
+		place.Fingerprint = m.OwnerData[engine.ServerFingerprintData]
 		return place, nil
 	})
 }
@@ -77,15 +77,15 @@ func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlac
 // for each host, once. ErrConflict for a machine that is on no host; empty where
 // the host is gone meanwhile.
 func (i Inventory) ProjectOf(ctx context.Context, vm engine.Machine) (string, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (string, error) { return w.engine.ProjectOf(ctx, vm) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (string, error) { return w.engine.ProjectOf(ctx, vm) })
 }
 
 // Fleet lists all LXD hosts and the VMs on them, as of fleet.Reader.
 func (i Inventory) Fleet(ctx context.Context) (fleet.Fleet, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) (fleet.Fleet, error) { return w.engine.Fleet(ctx) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (fleet.Fleet, error) { return w.engine.Fleet(ctx) })
 }
 
 // VMHosts is Hosts where a MAAS without VM hosts has none, as of fleet.Reader.
 func (i Inventory) VMHosts(ctx context.Context) ([]engine.VMHost, error) {
-	return step(ctx, i.choice, i.choice.made, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.engine.VMHosts(ctx) })
+	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.engine.VMHosts(ctx) })
 }

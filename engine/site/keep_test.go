@@ -106,6 +106,6 @@ func TestCertificateUnkept(t *testing.T) {
 // makeVM makes a VM that is not deployed on the host that there is.
 func makeVM(ctx context.Context, at *Site, name string) error {
 	want := engine.VMSpec{Name: name, Host: "host1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}}
-	_, err := engine.Wait(ctx, at.VMs.Steps(engine.Ref{Key: engine.Key("default/" + name), Name: name}, want))
+	_, err := engine.WaitUntilDone(ctx, at.VMs.Steps(engine.Ref{Key: engine.Key("default/" + name), Name: name}, want))
 	return err
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// nasty are values that no MAAS answers where others belong.
-var nasty = []string{
+// nastyValues are values that no MAAS answers where others belong.
+var nastyValues = []string{
 	"null", "-1", "1e18", "9223372036854775807", "-9223372036854775808", "1e400", `""`, `"../../x"`, `"a/b"`, `"\u0000\n\u001b[31m"`,
 	`"\ud800"`, "[]", "{}", "[null]", `{"id":null}`, "true", `"NaN"`, "3.5", `"%2e%2e"`, `"x\n  y: z"`,
 }
@@ -80,7 +80,7 @@ func (m *mutator) change(status int, kind string, body []byte) (int, string, []b
 // mutate changes some of the values, leaves members out and repeats elements.
 func (m *mutator) mutate(value any) any {
 	if m.chance.Float64() < m.part {
-		return json.RawMessage(nasty[m.chance.IntN(len(nasty))])
+		return json.RawMessage(nastyValues[m.chance.IntN(len(nastyValues))])
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -108,11 +108,11 @@ func TestMutated(t *testing.T) {
 	for seed := range schedules {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			s := sim.Start(t, sim.DefaultModel())
+			s := sim.StartServer(t, sim.DefaultModel())
 			m := &mutator{through: s.RoundTripper(), chance: rand.New(rand.NewPCG(uint64(seed), 0)), part: []float64{0.002, 0.01, 0.05}[seed%3]}
 			server := httptest.NewServer(m)
 			t.Cleanup(server.Close)
-			at, err := Open(Config{
+			at, err := New(Config{
 				URL: server.URL, APIKey: s.APIKey(), Ledger: ledger.NewMemory(nil), Interval: 20 * time.Millisecond, Timeout: time.Second, Composer: MAAS,
 				Credentials: func(context.Context) (engine.Credentials, error) { return engine.Credentials{}, nil },
 			})
@@ -124,7 +124,7 @@ func TestMutated(t *testing.T) {
 			ref := engine.Ref{Key: "o/odd-1", Name: "odd-1"}
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
-			vm, err := engine.Wait(ctx, at.VMs.Steps(ref, engine.VMSpec{
+			vm, err := engine.WaitUntilDone(ctx, at.VMs.Steps(ref, engine.VMSpec{
 				Name: "odd-1", Cores: 1, MemoryMiB: 1024, Disks: []engine.Disk{{SizeGB: 8}}, Deploy: &engine.Deployment{Image: "ubuntu/noble"},
 			}))
 			if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
@@ -135,7 +135,7 @@ func TestMutated(t *testing.T) {
 			if seed%2 == 0 {
 				end, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				_, _ = engine.Wait(end, func(ctx context.Context) (engine.Result[engine.VM], error) { return at.VMs.Delete(ctx, ref) })
+				_, _ = engine.WaitUntilDone(end, func(ctx context.Context) (engine.Result[engine.VM], error) { return at.VMs.Delete(ctx, ref) })
 			}
 			s.Settle()
 			if made := len(s.Instances()) - before; made < 0 || made > 1 {

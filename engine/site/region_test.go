@@ -17,7 +17,7 @@ func TestRegion(t *testing.T) {
 		" http://maas.example.com:5240/MAAS/api/2.0/ ": "The API's own address.",
 	}
 	for address, reason := range same {
-		if got := site.Region(address); got != "maas.example.com:5240/MAAS" {
+		if got := site.RegionName(address); got != "maas.example.com:5240/MAAS" {
 			t.Errorf("%s\n%q is %q", reason, address, got)
 		}
 	}
@@ -29,7 +29,7 @@ func TestRegion(t *testing.T) {
 		"https://maas.example.com:5443/MAAS": "maas.example.com:5443/MAAS",
 	}
 	for address, want := range other {
-		if got := site.Region(address); got != want {
+		if got := site.RegionName(address); got != want {
 			t.Errorf("%q is %q, want %q", address, got, want)
 		}
 	}

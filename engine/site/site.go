@@ -86,61 +86,61 @@ type Site struct {
 	Metal     engine.Metal
 	Snapshots engine.Snapshots
 
-	choice *choice
+	choice *makerChoice
 	client *maas.Client
 }
 
-// Open makes a Site. It calls nothing; malformed fields are a *api.ConfigError,
+// New makes a Site. It calls nothing; malformed fields are a *api.ConfigError,
 // or several that are joined.
-func Open(c Config) (*Site, error) {
+func New(c Config) (*Site, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	client, err := maas.New(maas.Config{
 		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent,
 		Timeout: c.Timeout, Interval: c.Interval, Gather: c.Gather, Ledger: c.Ledger, Log: c.Log,
-		MaxConns: c.MaxConns, Called: c.called(),
+		MaxConns: c.MaxConns, OnCall: c.observeCalls(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	registry := lxd.NewRegistry(client.Machines, client.Machines, client.Names)
 	composer := lxd.NewComposer(lxd.ComposerConfig{
-		Servers: c.listing(registry.Servers), Credentials: c.Credentials, Machines: client.Machines, Enlister: client.Enlister,
-		Learned: registry.Learned, Ledger: c.Ledger, UserAgent: c.UserAgent, Log: c.Log,
+		Servers: c.observeListing(registry.Servers), Credentials: c.Credentials, Machines: client.Machines, Enlister: client.Enlister,
+		RecordFingerprint: registry.RecordFingerprint, Ledger: c.Ledger, UserAgent: c.UserAgent, Log: c.Log,
 	})
 	s := &Site{
-		Machines: client.Machines, Catalog: client.Catalog, Names: registry.Names(composer.Names(client.Names)),
+		Machines: client.Machines, Catalog: client.Catalog, Names: registry.WrapNames(composer.WrapNames(client.Names)),
 		DNS: client.DNS, RegionMarks: client.Tags, Reports: client.Events, client: client,
 		Metal: client.Machines, Snapshots: lxd.NewSnapshots(composer),
-		choice: &choice{
-			wanted: c.Composer, mayTravel: func() error { return MayTravel(c.URL, c.InsecureKey) },
-			log: c.Log, list: client.Hosts.Hosts, relist: client.Hosts.RelistHosts,
+		choice: &makerChoice{
+			wanted: c.Composer, checkKeyTransport: func() error { return CheckKeyTransport(c.URL, c.InsecureKey) },
+			log: c.Log, listHosts: client.Hosts.Hosts, relistHosts: client.Hosts.RelistHosts,
 		},
 	}
 	s.Inventory = Inventory{s.choice, client.Machines}
-	if err := s.ways(c, composer, composer.Registrar(registry)); err != nil {
+	if err := s.assembleMakers(c, composer, composer.WrapRegistrar(registry)); err != nil {
 		return nil, err
 	}
-	s.Kinds = s.choice.kinds(func(w *maker) *assembly.Engine { return w.engine })
+	s.Kinds = s.choice.newChosenKinds(func(w *maker) *assembly.Engine { return w.engine })
 	return s, nil
 }
 
-// ways sets what may be chosen: MAAS, and LXD as byLXD makes and registers.
-func (s *Site) ways(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
+// assembleMakers sets what may be chosen: MAAS, and LXD as byLXD makes and registers.
+func (s *Site) assembleMakers(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
 	chosen, hosts := s.choice, s.client.Hosts
-	mayTravel := func() error { return chosen.mayTravel() }
+	mayTravel := func() error { return chosen.checkKeyTransport() }
 	byMAAS := engine.Composer(hosts)
 	if c.Composer != MAAS {
-		byMAAS = whileItLasts{hosts, chosen, s.Machines}
+		byMAAS = maasUntilUpgrade{hosts, chosen, s.Machines}
 	}
-	chosen.maas = &maker{composer: byMAAS, registrar: guarded{hosts, mayTravel}}
-	chosen.lxd = &maker{composer: besideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: guarded{registrar, mayTravel}}
+	chosen.maas = &maker{composer: byMAAS, registrar: keyGuardedRegistrar{hosts, mayTravel}}
+	chosen.lxd = &maker{composer: lxdBesideMAAS{byLXD, mayTravel, hosts, s.Machines}, registrar: keyGuardedRegistrar{registrar, mayTravel}}
 	in := cmp.Or(c.Region, region.New())
 	for _, w := range []*maker{chosen.maas, chosen.lxd} {
 		w.engine, err = assembly.NewIn(in, engine.Config{
 			Machines: s.Machines, Composer: w.composer, Names: s.Names, Catalog: s.Catalog, Metal: s.client.Machines, Registrar: w.registrar,
-			Reports: s.client.Events, Ledger: c.Ledger, Log: c.Log, Probe: c.Probe, MayTravel: mayTravel,
+			Reports: s.client.Events, Ledger: c.Ledger, Log: c.Log, Probe: c.Probe, CheckKeyTransport: mayTravel,
 		})
 		if err != nil {
 			return err
@@ -149,10 +149,10 @@ func (s *Site) ways(c Config, byLXD engine.Composer, registrar engine.Registrar)
 	return nil
 }
 
-// Probing are the kinds that ask LXD servers by p, whatever Config.Probe is.
-func (s *Site) Probing(p engine.Probe) Kinds {
-	probing := map[*maker]*assembly.Engine{s.choice.maas: s.choice.maas.engine.Probing(p), s.choice.lxd: s.choice.lxd.engine.Probing(p)}
-	return s.choice.kinds(func(w *maker) *assembly.Engine { return probing[w] })
+// KindsWithProbe are the kinds that ask LXD servers by p, whatever Config.Probe is.
+func (s *Site) KindsWithProbe(p engine.Probe) Kinds {
+	probing := map[*maker]*assembly.Engine{s.choice.maas: s.choice.maas.engine.WithProbe(p), s.choice.lxd: s.choice.lxd.engine.WithProbe(p)}
+	return s.choice.newChosenKinds(func(w *maker) *assembly.Engine { return probing[w] })
 }
 
 // ReadyMachines lists the Ready machines, VMs among them, by one call.
@@ -165,13 +165,13 @@ func (s *Site) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, erro
 	return s.choice.lxd.engine.SubnetOf(ctx, ip)
 }
 
-// Remark makes a machine that is Deployed another key's, as of engine.Config.
-func (s *Site) Remark(ctx context.Context, systemID string, from, to engine.Key) error {
-	return s.choice.lxd.engine.Remark(ctx, systemID, from, to)
+// ChangeMark makes a machine that is Deployed another key's, as of engine.Config.
+func (s *Site) ChangeMark(ctx context.Context, systemID string, from, to engine.Key) error {
+	return s.choice.lxd.engine.ChangeMark(ctx, systemID, from, to)
 }
 
-// called also tells of the list that MAAS has of its VM hosts.
-func (c Config) called() func(api.Call) {
+// observeCalls also tells of the list that MAAS has of its VM hosts.
+func (c Config) observeCalls() func(api.Call) {
 	if c.Listed == nil {
 		return c.Called
 	}
@@ -185,8 +185,8 @@ func (c Config) called() func(api.Call) {
 	}
 }
 
-// listing tells of the list of the LXD servers.
-func (c Config) listing(servers func(context.Context) ([]lxd.Server, error)) func(context.Context) ([]lxd.Server, error) {
+// observeListing tells of the list of the LXD servers.
+func (c Config) observeListing(servers func(context.Context) ([]lxd.Server, error)) func(context.Context) ([]lxd.Server, error) {
 	if c.Listed == nil {
 		return servers
 	}
@@ -203,9 +203,9 @@ func (c Config) listing(servers func(context.Context) ([]lxd.Server, error)) fun
 // the ledger is its owner's to close.
 func (s *Site) Close() { s.client.Close() }
 
-// Chosen says who makes the VMs: MAAS or LXD. MAAS is asked at most once.
-func (s *Site) Chosen(ctx context.Context) (Choice, error) {
-	made, err := s.choice.made(ctx)
+// ChosenComposer says who makes the VMs: MAAS or LXD. MAAS is asked at most once.
+func (s *Site) ChosenComposer(ctx context.Context) (Choice, error) {
+	made, err := s.choice.chooseMaker(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -215,9 +215,9 @@ func (s *Site) Chosen(ctx context.Context) (Choice, error) {
 	return MAAS, nil
 }
 
-// MayTravel refuses to send the private key to where anybody can read it on the
+// CheckKeyTransport refuses to send the private key to where anybody can read it on the
 // way, unless that is asked for.
-func MayTravel(maasURL string, insecure bool) error {
+func CheckKeyTransport(maasURL string, insecure bool) error {
 	u, err := url.Parse(strings.TrimSpace(maasURL))
 	if err != nil || !strings.EqualFold(u.Scheme, "http") || insecure || isLoopback(u.Hostname()) {
 		return nil

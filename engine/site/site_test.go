@@ -11,11 +11,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// open is a site of a simulated MAAS.
-func open(t *testing.T, version string, wanted Choice) (*Site, *sim.Server) {
+// newTestSite is a site of a simulated MAAS.
+func newTestSite(t *testing.T, version string, wanted Choice) (*Site, *sim.Server) {
 	t.Helper()
-	s := sim.Start(t, sim.Model{MAASVersion: version})
-	at, err := Open(Config{
+	s := sim.StartServer(t, sim.Model{MAASVersion: version})
+	at, err := New(Config{
 		URL: s.URL, APIKey: s.APIKey(), Ledger: ledger.NewMemory(nil), Composer: wanted, Interval: 20 * time.Millisecond,
 		Credentials: func(context.Context) (engine.Credentials, error) { return engine.Credentials{}, nil },
 	})
@@ -45,19 +45,19 @@ func TestChosen(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at, s := open(t, tc.version, tc.wanted)
+			at, s := newTestSite(t, tc.version, tc.wanted)
 			if n := len(s.Journal().Calls); n != 0 {
 				t.Errorf("%d calls before anything was asked", n)
 			}
 			for range 3 {
-				if got, err := at.Chosen(t.Context()); got != tc.want || err != nil {
+				if got, err := at.ChosenComposer(t.Context()); got != tc.want || err != nil {
 					t.Errorf("%s: got %q, %v", tc.reason, got, err)
 				}
 			}
 			if n := len(s.Journal().Calls); n != tc.probes {
 				t.Errorf("%d calls to choose, want %d", n, tc.probes)
 			}
-			if err := at.asks(t.Context(), func(ctx context.Context, w *maker) error { return w.composer.Able(ctx) }); !errors.Is(err, tc.able) {
+			if err := at.askMaker(t.Context(), func(ctx context.Context, w *maker) error { return w.composer.CheckCanCompose(ctx) }); !errors.Is(err, tc.able) {
 				t.Errorf("able: got %v, want %v", err, tc.able)
 			}
 		})
@@ -67,7 +67,7 @@ func TestChosen(t *testing.T) {
 // TestServersAreListedOnce: a fleet without VM hosts is found by one listing.
 func TestServersAreListedOnce(t *testing.T) {
 	t.Parallel()
-	at, s := open(t, sim.VersionGone, Auto)
+	at, s := newTestSite(t, sim.VersionGone, Auto)
 	for range 3 {
 		if _, err := at.Inventory.Fleet(t.Context()); err != nil {
 			t.Fatal(err)
@@ -85,10 +85,10 @@ func TestMayTravel(t *testing.T) {
 		"http://maas.example:5240/MAAS": true, "HTTP://10.0.0.1/MAAS": true,
 		"https://maas.example:5443/MAAS": false, "http://127.0.0.1:5240/MAAS": false, "http://localhost:5240/MAAS": false,
 	} {
-		if err := MayTravel(url, false); (err != nil) != refused {
+		if err := CheckKeyTransport(url, false); (err != nil) != refused {
 			t.Errorf("%s: %v", url, err)
 		}
-		if err := MayTravel(url, true); err != nil {
+		if err := CheckKeyTransport(url, true); err != nil {
 			t.Errorf("%s, allowed: %v", url, err)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// living is a site that has run for a while on a MAAS with a VM host, and has
+// livingSite is a site that has run for a while on a MAAS with a VM host, and has
 // made the VM web there.
-type living struct {
+type livingSite struct {
 	*Site
 	config Config
 	sim    *sim.Server
@@ -26,21 +26,21 @@ type living struct {
 	vm     engine.VM
 }
 
-func live(t *testing.T) living {
+func newLivingSite(t *testing.T) livingSite {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), "key.pem"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sim.Start(t, sim.Model{MAASVersion: sim.Version37, LXDListen: sim.LXDListenAuto, Hosts: []sim.HostModel{
+	s := sim.StartServer(t, sim.Model{MAASVersion: sim.Version37, LXDListen: sim.LXDListenAuto, Hosts: []sim.HostModel{
 		{Name: "h1", Cores: 8, MemoryMiB: 16384, Project: "maas", TrustedCertificates: []string{key.Certificate}},
 	}})
-	l := living{sim: s, ref: engine.Ref{Key: "test/web", Name: "web"}}
+	l := livingSite{sim: s, ref: engine.Ref{Key: "test/web", Name: "web"}}
 	l.config = Config{
 		URL: s.URL, APIKey: s.APIKey(), Ledger: ledger.NewMemory(nil), Interval: 20 * time.Millisecond,
 		Credentials: func(context.Context) (engine.Credentials, error) { return key.Credentials, nil },
 	}
-	if l.Site, err = Open(l.config); err != nil {
+	if l.Site, err = New(l.config); err != nil {
 		t.Fatal(err)
 	}
 	hosts, err := l.Inventory.Hosts(t.Context())
@@ -55,31 +55,31 @@ func live(t *testing.T) living {
 		t.Fatal(err)
 	}
 	spec := engine.VMSpec{Name: "web", Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}}}
-	if l.vm, err = engine.Wait(t.Context(), l.VMs.Steps(l.ref, spec)); err != nil {
+	if l.vm, err = engine.WaitUntilDone(t.Context(), l.VMs.Steps(l.ref, spec)); err != nil {
 		t.Fatal(err)
 	}
 	l.ref.SystemID, l.ref.Finished = l.vm.SystemID, true
 	return l
 }
 
-// asks asks who makes the VMs for one thing, as a step does.
-func (s *Site) asks(ctx context.Context, ask func(context.Context, *maker) error) error {
-	_, err := step(ctx, s.choice, s.choice.made, func(ctx context.Context, w *maker) (struct{}, error) { return struct{}{}, ask(ctx, w) })
+// askMaker asks who makes the VMs for one thing, as a step does.
+func (s *Site) askMaker(ctx context.Context, ask func(context.Context, *maker) error) error {
+	_, err := runStep(ctx, s.choice, s.choice.chooseMaker, func(ctx context.Context, w *maker) (struct{}, error) { return struct{}{}, ask(ctx, w) })
 	return err
 }
 
 // upgrade removes MAAS's VM hosts. The site has chosen MAAS, and keeps nothing
 // else: whatever it read is too old by now.
-func (l *living) upgrade(t *testing.T) {
+func (l *livingSite) upgrade(t *testing.T) {
 	t.Helper()
 	if err := l.sim.Upgrade(); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if l.Site, err = Open(l.config); err != nil {
+	if l.Site, err = New(l.config); err != nil {
 		t.Fatal(err)
 	}
-	l.choice.taken = l.choice.maas
+	l.choice.chosen = l.choice.maas
 }
 
 // TestUpgraded: a choice does not outlive MAAS's VM hosts, however long the
@@ -88,17 +88,17 @@ func TestUpgraded(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		first  func(context.Context, living) error
+		first  func(context.Context, livingSite) error
 		left   int // instances
 	}{
-		"Hosts": {"The list answers 410.", func(ctx context.Context, l living) error {
+		"Hosts": {"The list answers 410.", func(ctx context.Context, l livingSite) error {
 			_, err := l.Inventory.Hosts(ctx)
 			return err
 		}, 1},
-		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l living) error {
-			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.composer.Able(ctx) })
+		"Able": {"It says what was read of MAAS.", func(ctx context.Context, l livingSite) error {
+			return l.askMaker(ctx, func(ctx context.Context, w *maker) error { return w.composer.CheckCanCompose(ctx) })
 		}, 1},
-		"HostOf": {"MAAS shows the machine without a VM host.", func(ctx context.Context, l living) error {
+		"HostOf": {"MAAS shows the machine without a VM host.", func(ctx context.Context, l livingSite) error {
 			m, err := l.Machines.Machine(ctx, l.ref.SystemID)
 			if err != nil {
 				return err
@@ -109,62 +109,62 @@ func TestUpgraded(t *testing.T) {
 			}
 			return err
 		}, 1},
-		"Complete": {"It would show the size that MAAS knows.", func(ctx context.Context, l living) error {
+		"Complete": {"It would show the size that MAAS knows.", func(ctx context.Context, l livingSite) error {
 			vm, err := l.VMs.Observe(ctx, l.ref)
 			if err == nil && vm.HostName != "h1" {
 				err = errors.New("it is on " + vm.HostName)
 			}
 			return err
 		}, 1},
-		"VMs": {"MAAS knows no VM on any host, which would look empty.", func(ctx context.Context, l living) error {
+		"VMs": {"MAAS knows no VM on any host, which would look empty.", func(ctx context.Context, l livingSite) error {
 			found, err := l.Inventory.VMsOn(ctx, []engine.VMHost{l.host})
 			if err == nil && len(found) != 1 {
 				err = errors.New("the VM is not found")
 			}
 			return err
 		}, 1},
-		"Create": {"The whole step is taken again.", func(ctx context.Context, l living) error {
-			_, err := engine.Wait(ctx, l.VMs.Steps(engine.Ref{Key: "test/db", Name: "db"}, anotherVM()))
+		"Create": {"The whole step is taken again.", func(ctx context.Context, l livingSite) error {
+			_, err := engine.WaitUntilDone(ctx, l.VMs.Steps(engine.Ref{Key: "test/db", Name: "db"}, anotherVM()))
 			return err
 		}, 2},
-		"Check": {"A plan sees the hosts that there are now.", func(ctx context.Context, l living) error {
+		"Check": {"A plan sees the hosts that there are now.", func(ctx context.Context, l livingSite) error {
 			wanted := anotherVM()
 			wanted.Host = "h1"
 			o := l.VMs.Check(ctx, engine.Ref{Key: "test/db", Name: "db"}, wanted)
-			return errors.Join(slices.Concat(o.Lasting, o.Passing, o.Unseen)...)
+			return errors.Join(slices.Concat(o.Permanent, o.Temporary, o.Unchecked)...)
 		}, 1},
-		"Delete": {"Its machine is on no VM host any more, and it is our VM.", func(ctx context.Context, l living) error {
-			_, err := engine.Wait(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return l.VMs.Delete(ctx, l.ref) })
+		"Delete": {"Its machine is on no VM host any more, and it is our VM.", func(ctx context.Context, l livingSite) error {
+			_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.VM], error) { return l.VMs.Delete(ctx, l.ref) })
 			return err
 		}, 0},
-		"Decompose": {"The upgrade came after all checks; MAAS would leave the instance.", func(ctx context.Context, l living) error {
+		"Decompose": {"The upgrade came after all checks; MAAS would leave the instance.", func(ctx context.Context, l livingSite) error {
 			if err := l.Machines.PowerOff(ctx, l.ref.SystemID); err != nil {
 				return err
 			}
-			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.composer.Decompose(ctx, l.ref.SystemID) })
+			return l.askMaker(ctx, func(ctx context.Context, w *maker) error { return w.composer.Decompose(ctx, l.ref.SystemID) })
 		}, 0},
-		"Endpoint": {"So does the registrar follow.", func(ctx context.Context, l living) error {
+		"Endpoint": {"So does the registrar follow.", func(ctx context.Context, l livingSite) error {
 			e, err := l.Inventory.Endpoint(ctx, l.host)
 			if err == nil && e.Project != "maas" {
 				err = errors.New("it is in the project " + e.Project)
 			}
 			return err
 		}, 1},
-		"Tag": {"And where it changes something.", func(ctx context.Context, l living) error {
-			return l.asks(ctx, func(ctx context.Context, w *maker) error { return w.registrar.TagHost(ctx, l.host, "blue") })
+		"Tag": {"And where it changes something.", func(ctx context.Context, l livingSite) error {
+			return l.askMaker(ctx, func(ctx context.Context, w *maker) error { return w.registrar.TagHost(ctx, l.host, "blue") })
 		}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := live(t)
+			l := newLivingSite(t)
 			l.upgrade(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := tc.first(ctx, l); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
-			if got, err := l.Chosen(ctx); got != LXD || err != nil {
+			if got, err := l.ChosenComposer(ctx); got != LXD || err != nil {
 				t.Errorf("after the upgrade VMs are made by %q, %v; want %q", got, err, LXD)
 			}
 			if n := len(l.sim.Instances()); n != tc.left {
@@ -182,16 +182,16 @@ func anotherVM() engine.VMSpec {
 // VM hosts of MAAS would be adopted and power-cycled.
 func TestStrayGone(t *testing.T) {
 	t.Parallel()
-	l := live(t)
+	l := newLivingSite(t)
 	takes := 0
-	_, err := step(t.Context(), l.choice, l.choice.made, func(context.Context, *maker) (struct{}, error) {
+	_, err := runStep(t.Context(), l.choice, l.choice.chooseMaker, func(context.Context, *maker) (struct{}, error) {
 		takes++
 		return struct{}{}, engine.ErrGone
 	})
 	if takes != 1 || !errors.Is(err, engine.ErrGone) {
 		t.Errorf("the step was taken %d times, %v", takes, err)
 	}
-	if got, err := l.Chosen(t.Context()); got != MAAS || err != nil {
+	if got, err := l.ChosenComposer(t.Context()); got != MAAS || err != nil {
 		t.Errorf("chosen is %q, %v", got, err)
 	}
 }
@@ -200,10 +200,10 @@ func TestStrayGone(t *testing.T) {
 // to the second.
 func TestSecondTakeKnowsTheFirst(t *testing.T) {
 	t.Parallel()
-	l := live(t)
+	l := newLivingSite(t)
 	l.upgrade(t)
 	var refs []engine.Ref
-	k := kind(l.choice, func(w *maker) engine.Kind[engine.VMSpec, engine.VM] {
+	k := newChosenKind(l.choice, func(w *maker) engine.Kind[engine.VMSpec, engine.VM] {
 		return engine.NewKind(engine.Verbs[engine.VMSpec, engine.VM]{
 			Reconcile: func(ctx context.Context, ref engine.Ref, _ engine.VMSpec) (engine.Result[engine.VM], error) {
 				refs = append(refs, ref)
@@ -221,7 +221,7 @@ func TestSecondTakeKnowsTheFirst(t *testing.T) {
 // TestNotUpgraded: a machine that is no VM does not turn the choice.
 func TestNotUpgraded(t *testing.T) {
 	t.Parallel()
-	l := live(t)
+	l := newLivingSite(t)
 	host, err := l.Machines.Machine(t.Context(), l.host.MachineID)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestNotUpgraded(t *testing.T) {
 	if _, err := l.Inventory.HostOf(t.Context(), host); !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("the VM host of a machine that is none's VM: %v", err)
 	}
-	if got, err := l.Chosen(t.Context()); got != MAAS || err != nil {
+	if got, err := l.ChosenComposer(t.Context()); got != MAAS || err != nil {
 		t.Errorf("chosen is %q, %v", got, err)
 	}
 }
@@ -238,7 +238,7 @@ func TestNotUpgraded(t *testing.T) {
 // to by the next process, too, where nobody else asks the LXD.
 func TestPinIsNoted(t *testing.T) {
 	t.Parallel()
-	l := live(t)
+	l := newLivingSite(t)
 	l.upgrade(t)
 	pair, err := l.config.Credentials(t.Context())
 	if err != nil {
@@ -248,7 +248,7 @@ func TestPinIsNoted(t *testing.T) {
 	spec := engine.HostSpec{Machine: engine.MachineSpec{Machine: "h1", Adopt: true}, Project: "maas", Credentials: pair}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	host, err := engine.Wait(ctx, l.Kinds.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
+	host, err := engine.WaitUntilDone(ctx, l.Kinds.Hosts.Steps(engine.Ref{Key: "test/h1", Name: "h1"}, spec))
 	if err != nil || host.ServerFingerprint != want {
 		t.Fatalf("the host says %q, %v; want %s", host.ServerFingerprint, err, want)
 	}
@@ -276,10 +276,10 @@ func TestUpgradedKeepsTheKey(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := live(t)
+			l := newLivingSite(t)
 			l.upgrade(t)
-			l.choice.mayTravel = func() error { return tc.mayTravel }
-			err := l.asks(t.Context(), func(ctx context.Context, w *maker) error {
+			l.choice.checkKeyTransport = func() error { return tc.mayTravel }
+			err := l.askMaker(t.Context(), func(ctx context.Context, w *maker) error {
 				_, err := w.composer.Compose(ctx, l.host, engine.Composition{
 					Hostname: "db", Cores: 1, MemoryMiB: 1024, Architecture: "amd64/generic", Disks: []engine.Disk{{Name: "root", SizeGB: 4}},
 					Marker: "maaslxd-db", Key: "test/db", Description: "maaslxd-db test/db (in progress)",
@@ -300,13 +300,13 @@ func TestUpgradedKeepsTheKey(t *testing.T) {
 // changed, where anybody could read the private key on the way to MAAS.
 func TestKeyStaysHere(t *testing.T) {
 	t.Parallel()
-	l := live(t)
-	l.choice.mayTravel = func() error { return MayTravel("http://maas.example:5240/MAAS", false) }
+	l := newLivingSite(t)
+	l.choice.checkKeyTransport = func() error { return CheckKeyTransport("http://maas.example:5240/MAAS", false) }
 	pair, err := l.config.Credentials(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := l.sim.Kept()
+	before := l.sim.DescribeState()
 	l.sim.ResetJournal()
 	for name, do := range map[string]func() error{
 		"deploy": func() error {
@@ -316,13 +316,13 @@ func TestKeyStaysHere(t *testing.T) {
 			return err
 		},
 		"register": func() error {
-			return l.asks(t.Context(), func(ctx context.Context, w *maker) error {
+			return l.askMaker(t.Context(), func(ctx context.Context, w *maker) error {
 				_, err := w.registrar.Register(ctx, engine.Registration{Name: "h2", Endpoint: engine.Endpoint{Address: "10.9.9.9:8443", Project: "maas"}, Credentials: pair})
 				return err
 			})
 		},
 		"update": func() error {
-			return l.asks(t.Context(), func(ctx context.Context, w *maker) error {
+			return l.askMaker(t.Context(), func(ctx context.Context, w *maker) error {
 				return w.registrar.UpdateHost(ctx, l.host, engine.HostUpdate{Credentials: &pair})
 			})
 		},
@@ -336,7 +336,7 @@ func TestKeyStaysHere(t *testing.T) {
 			t.Errorf("MAAS was asked for %s", call.Route)
 		}
 	}
-	if after := l.sim.Kept(); !slices.Equal(before, after) {
+	if after := l.sim.DescribeState(); !slices.Equal(before, after) {
 		t.Errorf("there is %q, and there was %q", after, before)
 	}
 }

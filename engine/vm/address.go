@@ -8,13 +8,13 @@ import (
 
 // checkAddresses looks whether the VM can have its fixed addresses, before it is
 // made, and claims them for it. A VM without any costs no call.
-func (v *checks) checkAddresses(ctx context.Context, key engine.Key, want engine.VMSpec) error {
+func (v *createChecks) checkAddresses(ctx context.Context, key engine.Key, want engine.VMSpec) error {
 	v.region.Claims.Forget(key) // of a spec that is not wanted any more
 	for _, i := range want.Interfaces {
 		if !i.HasFixedAddress() {
 			continue
 		}
-		links, err := v.findLinks(ctx, i)
+		links, err := v.resolveLinks(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (v *checks) checkAddresses(ctx context.Context, key engine.Key, want engine
 			if err := v.CheckAddress(ctx, l.Field.Child("ip"), l.subnet, l.IP, ""); err != nil {
 				return err
 			}
-			if err := v.region.Claims.Take(l.Field.Child("ip"), key, "the VM "+want.Name, l.subnet.ID, l.IP); err != nil {
+			if err := v.region.Claims.ClaimAddress(l.Field.Child("ip"), key, "the VM "+want.Name, l.subnet.ID, l.IP); err != nil {
 				return err
 			}
 		}

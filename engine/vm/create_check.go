@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// check looks in MAAS for everything that the spec names, before anything is
+// checkSpec looks in MAAS for everything that the spec names, before anything is
 // made, and returns where the VM may go.
-func (v *checks) check(ctx context.Context, key engine.Key, want engine.VMSpec) (compose.Sites, error) {
+func (v *createChecks) checkSpec(ctx context.Context, key engine.Key, want engine.VMSpec) (compose.Sites, error) {
 	if err := v.CheckMayCompose(ctx); err != nil {
 		return compose.Sites{}, err
 	}
@@ -29,21 +29,21 @@ func (v *checks) check(ctx context.Context, key engine.Key, want engine.VMSpec) 
 }
 
 // namesOf are the names of the spec that MAAS must know.
-func (v *checks) namesOf(want engine.VMSpec) []settle.Name {
+func (v *createChecks) namesOf(want engine.VMSpec) []settle.Name {
 	return append([]settle.Name{
-		{Field: fieldpath.Of("placement", "zone"), Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
-		{Field: fieldpath.Of("placement", "pool"), Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
-	}, v.settler.NamesOf(want.Upkeep())...)
+		{Field: fieldpath.New("placement", "zone"), Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},
+		{Field: fieldpath.New("placement", "pool"), Kind: "resource pool", Text: want.Placement.Pool, List: v.Names.Pools},
+	}, v.settler.NamesOf(want.InPlaceSettings())...)
 }
 
-func (v *checks) checkInterfaces(ctx context.Context, interfaces []engine.Interface) error {
+func (v *createChecks) checkInterfaces(ctx context.Context, interfaces []engine.Interface) error {
 	for n, i := range interfaces {
-		links, err := v.findLinks(ctx, i)
+		links, err := v.resolveLinks(ctx, i)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			if err := links[0].subnet.CheckDHCP(fieldpath.Of("interfaces").Key(i.Name)); err != nil {
+			if err := links[0].subnet.CheckDHCP(fieldpath.New("interfaces").Key(i.Name)); err != nil {
 				return err
 			}
 		}

@@ -13,8 +13,8 @@ import (
 // delete implements Kind.Delete: abort or release, power off, delete, see that
 // it is gone. The row turns leaving with the first thing that is done to the VM,
 // not before a refusal, and is forgotten last.
-func (v *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.VM], error) {
-	ref, err := v.maker.Follow(ctx, ref)
+func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.VM], error) {
+	ref, err := v.maker.FollowMovedVM(ctx, ref)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
@@ -22,9 +22,9 @@ func (v *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[eng
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	m, _, err := v.maker.Look(ctx, ref)
+	m, _, err := v.maker.FindVM(ctx, ref)
 	if errors.Is(err, engine.ErrNotFound) && row.Key != "" && compose.IsRowOf(row, ref) {
-		if err := v.leaving(ctx, ref, row); err != nil {
+		if err := v.markRowLeaving(ctx, ref, row); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
 		if row.SystemID == "" {
@@ -32,80 +32,80 @@ func (v *removal) delete(ctx context.Context, ref engine.Ref) (engine.Result[eng
 			// key, that is to go, too.
 			ref.SystemID = ""
 		}
-		m, _, err = v.maker.Look(ctx, ref) // it may have been bound before the row was leaving
+		m, _, err = v.maker.FindVM(ctx, ref) // it may have been bound before the row was leaving
 	}
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return v.gone(ref, func() (time.Duration, error) { return v.maker.EndVanished(ctx, ref, row) })
+		return v.finishDelete(ref, func() (time.Duration, error) { return v.maker.ForgetVanishedVM(ctx, ref, row) })
 	case err != nil:
 		return engine.Result[engine.VM]{}, err
 	case m.Locked:
-		return result(ref.Key, m), engine.LockedError(m, "delete")
+		return resultOf(ref.Key, m), engine.LockedError(m, "delete")
 	}
 	if err := takenOverError("delete", ref, m); err != nil {
-		return result(ref.Key, m), err
+		return resultOf(ref.Key, m), err
 	}
-	if err := v.isVM(ctx, m); err != nil {
-		return result(ref.Key, m), err
+	if err := v.checkIsVM(ctx, m); err != nil {
+		return resultOf(ref.Key, m), err
 	}
-	v.region.NamesLeft.BeginLeave(m.SystemID, m.Hostname, "", v.Now())
-	return actsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
+	v.region.LeavingNames.NoteLeaving(m.SystemID, m.Hostname, "", v.Now())
+	return actionsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
 }
 
 // release gives the VM back. Its disks are going to be deleted.
-func (v *removal) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.leaving(ctx, ref, row); err != nil {
-		return result(ref.Key, m), err
+func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	if err := v.markRowLeaving(ctx, ref, row); err != nil {
+		return resultOf(ref.Key, m), err
 	}
-	return v.stop(ctx, ref.Key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
+	return v.requestStop(ctx, ref.Key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
 		return v.Machines.Release(ctx, systemID, engine.EraseNone)
 	})
 }
 
 // abort stops what MAAS does with the VM.
-func (v *removal) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.leaving(ctx, ref, row); err != nil {
-		return result(ref.Key, m), err
+func (v *deleteSteps) abort(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	if err := v.markRowLeaving(ctx, ref, row); err != nil {
+		return resultOf(ref.Key, m), err
 	}
-	return v.stop(ctx, ref.Key, m, m, "abort", v.Machines.Abort)
+	return v.requestStop(ctx, ref.Key, m, m, "abort", v.Machines.Abort)
 }
 
 // awaitRelease waits until MAAS has released the VM.
-func (v *removal) awaitRelease(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	return v.wait(ctx, ref.Key, m), v.leaving(ctx, ref, row)
+func (v *deleteSteps) awaitRelease(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	return v.waitResult(ctx, ref.Key, m), v.markRowLeaving(ctx, ref, row)
 }
 
-// remove deletes a VM that nothing is installed on any more, once it is off.
-func (v *removal) remove(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
-	off, err := v.off(ctx, ref.Key, m)
+// powerOffAndDelete deletes a VM that nothing is installed on any more, once it is off.
+func (v *deleteSteps) powerOffAndDelete(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
+	off, err := v.ensurePoweredOff(ctx, ref.Key, m)
 	if err == nil {
-		err = v.leaving(ctx, ref, row)
+		err = v.markRowLeaving(ctx, ref, row)
 	}
-	res := result(ref.Key, m)
+	res := resultOf(ref.Key, m)
 	if err != nil {
 		return res, err
 	}
 	if !off {
-		res.After, res.Reason, res.Message = engine.Shortly, "PoweringOff", m.Hostname+" is being powered off"
+		res.After, res.Reason, res.Message = engine.TransitionPollInterval, "PoweringOff", m.Hostname+" is being powered off"
 		return res, nil
 	}
 	return v.decompose(ctx, ref, m)
 }
 
-// leaving marks the row of a VM as being deleted.
-func (v *removal) leaving(ctx context.Context, ref engine.Ref, row engine.Row) error {
+// markRowLeaving marks the row of a VM as being deleted.
+func (v *deleteSteps) markRowLeaving(ctx context.Context, ref engine.Ref, row engine.Row) error {
 	if row.Key == "" || !compose.IsRowOf(row, ref) || row.State == engine.RowLeaving {
 		return nil
 	}
-	if err := v.Ledger.Leaving(ctx, ref.Key); err != nil {
+	if err := v.Ledger.MarkLeaving(ctx, ref.Key); err != nil {
 		return fmt.Errorf("cannot mark %s as leaving: %w", ref.Key, err)
 	}
 	return nil
 }
 
-// isVM refuses what is no VM. Where MAAS knows no VM hosts, the composer tells.
-func (v *removal) isVM(ctx context.Context, m engine.Machine) error {
-	if m.ShowsVMHost() {
+// checkIsVM refuses what is no VM. Where MAAS knows no VM hosts, the composer tells.
+func (v *deleteSteps) checkIsVM(ctx context.Context, m engine.Machine) error {
+	if m.HasVMHostInMAAS() {
 		return nil
 	}
 	_, err := v.maker.HostOf(ctx, m)
@@ -125,46 +125,46 @@ func (v *removal) isVM(ctx context.Context, m engine.Machine) error {
 	return err
 }
 
-// gone ends the delete of a VM that is not there, by end, which forgets its row.
-func (v *removal) gone(ref engine.Ref, end func() (time.Duration, error)) (engine.Result[engine.VM], error) {
+// finishDelete ends the delete of a VM that is not there, by end, which forgets its row.
+func (v *deleteSteps) finishDelete(ref engine.Ref, end func() (time.Duration, error)) (engine.Result[engine.VM], error) {
 	remaining, err := end()
 	switch {
 	case err != nil:
 		return engine.Result[engine.VM]{}, err
 	case remaining > 0:
 		return engine.Result[engine.VM]{
-			After: min(remaining, engine.LookForIt), Reason: "ComposeUnclear",
+			After: min(remaining, engine.LostComposePollInterval), Reason: "ComposeUnclear",
 			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
 		}, nil
 	}
 	v.region.Claims.Forget(ref.Key)
-	v.region.NamesLeft.EndLeave(ref.SystemID, ref.Key, v.Now())
+	v.region.LeavingNames.NoteLeft(ref.SystemID, ref.Key, v.Now())
 	return engine.Result[engine.VM]{Done: true, Reason: "Deleted", Object: engine.VM{Leftover: v.maker.Leftover(ref.Key)}}, nil
 }
 
-// stop asks MAAS to end what the machine does, and waits for what is then to
+// requestStop asks MAAS to end what the machine does, and waits for what is then to
 // be seen next. A refusal because of its state or of a power action in flight
 // is a reason to look again, not an error.
-func (v *removal) stop(ctx context.Context, key engine.Key, m, next engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.VM], error) {
+func (v *deleteSteps) requestStop(ctx context.Context, key engine.Key, m, next engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.VM], error) {
 	switch err := call(ctx, m.SystemID); {
 	case err == nil:
 		v.Log.InfoContext(ctx, "stopping VM", "verb", verb, "name", m.Hostname, "system_id", m.SystemID)
-		return v.wait(ctx, key, next), nil
+		return v.waitResult(ctx, key, next), nil
 	case errors.Is(err, engine.ErrConflict):
-		res := v.wait(ctx, key, m)
-		res.After = engine.Shortly
+		res := v.waitResult(ctx, key, m)
+		res.After = engine.TransitionPollInterval
 		return res, nil
 	default:
-		return result(key, m), fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
+		return resultOf(key, m), fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, err)
 	}
 }
 
-// off sees that the instance is stopped before it is deleted. MAAS answers a
+// ensurePoweredOff sees that the instance is stopped before it is deleted. MAAS answers a
 // delete with success even where LXD refused it, as it does while the instance
 // is being started, or where LXD could not be reached: the instance then stays
 // behind. So LXD must answer first, through MAAS's power driver.
-func (v *parts) off(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
-	state, err := v.Machines.Power(ctx, m.SystemID)
+func (v *stepBase) ensurePoweredOff(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
+	state, err := v.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
@@ -178,21 +178,21 @@ func (v *parts) off(ctx context.Context, key engine.Key, m engine.Machine) (bool
 	case state == "on":
 		return false, v.powerOff(ctx, m)
 	default:
-		return false, v.sync(ctx, key, m)
+		return false, v.syncHostOfVM(ctx, key, m)
 	}
 }
 
-func (v *parts) powerOff(ctx context.Context, m engine.Machine) error {
+func (v *stepBase) powerOff(ctx context.Context, m engine.Machine) error {
 	if err := v.Machines.PowerOff(ctx, m.SystemID); err != nil {
 		return fmt.Errorf("cannot power off %s: %w", m.Hostname, err)
 	}
 	return nil
 }
 
-// sync tells apart why the power driver has no answer. If LXD cannot be
+// syncHostOfVM tells apart why the power driver has no answer. If LXD cannot be
 // reached, the sync fails, and the VM stays until it can. If the instance has
 // vanished, MAAS drops its machine in the sync.
-func (v *parts) sync(ctx context.Context, key engine.Key, m engine.Machine) error {
+func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Machine) error {
 	host, err := v.maker.HostOf(ctx, m)
 	if err != nil {
 		return err
@@ -203,8 +203,8 @@ func (v *parts) sync(ctx context.Context, key engine.Key, m engine.Machine) erro
 	}
 	defer closed.End()
 	v.Log.InfoContext(ctx, "syncing VM host to find a lost instance", "host", host.Name, "name", m.Hostname)
-	if err := closed.Sync(v.Composer, host, m.SystemID); err != nil {
-		return unanswered(m, err)
+	if err := closed.SyncHost(v.Composer, host, m.SystemID); err != nil {
+		return powerUnknownError(m, err)
 	}
 	_, err = v.Machines.Machine(ctx, m.SystemID)
 	switch {
@@ -213,13 +213,13 @@ func (v *parts) sync(ctx context.Context, key engine.Key, m engine.Machine) erro
 	case err != nil:
 		return err
 	default:
-		return unanswered(m, nil)
+		return powerUnknownError(m, nil)
 	}
 }
 
-// unanswered says that a VM stays because its LXD does not tell its state. The
+// powerUnknownError says that a VM stays because its LXD does not tell its state. The
 // cause may know a better way out.
-func unanswered(m engine.Machine, cause error) error {
+func powerUnknownError(m engine.Machine, cause error) error {
 	if _, refused := errors.AsType[*engine.Refusal](cause); refused {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
 	}
@@ -234,8 +234,8 @@ func unanswered(m engine.Machine, cause error) error {
 	}
 }
 
-func (v *removal) decompose(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.VM], error) {
-	res := result(ref.Key, m)
+func (v *deleteSteps) decompose(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.VM], error) {
+	res := resultOf(ref.Key, m)
 	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
 		return res, fmt.Errorf("cannot delete %s: %w", m.Hostname, err)
 	}
@@ -244,10 +244,10 @@ func (v *removal) decompose(ctx context.Context, ref engine.Ref, m engine.Machin
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		ref.SystemID = m.SystemID
-		return v.gone(ref, func() (time.Duration, error) { return v.maker.End(ctx, ref) })
+		return v.finishDelete(ref, func() (time.Duration, error) { return v.maker.ForgetVM(ctx, ref) })
 	case err != nil:
 		return res, err
 	}
-	res.After, res.Message = engine.Shortly, m.Hostname+" is still there"
+	res.After, res.Message = engine.TransitionPollInterval, m.Hostname+" is still there"
 	return res, nil
 }

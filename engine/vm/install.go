@@ -12,74 +12,74 @@ import (
 
 // commission lets MAAS take stock of a VM.
 func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	if err := v.inherit(ctx, m); err != nil {
+	if err := v.copyHostTags(ctx, m); err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.Machines.Commission(ctx, m.SystemID); err != nil {
-		return engine.Result[engine.VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.JudgeRefusal(ctx, m, err))
+		return engine.Result[engine.VM]{}, fmt.Errorf("cannot commission %s: %w", m.Hostname, v.RecheckRefusal(ctx, m, err))
 	}
 	v.Log.InfoContext(ctx, "commissioning VM", "name", m.Hostname, "system_id", m.SystemID)
-	return v.wait(ctx, key, m.WithStatus(engine.StatusCommissioning)), nil
+	return v.waitResult(ctx, key, m.WithStatus(engine.StatusCommissioning)), nil
 }
 
 // install deploys a Ready VM, or finishes it where it is to stay Ready.
 func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if settled, err := v.configureReady(ctx, want, m); err != nil || !settled {
-		return v.wait(ctx, key, m), err
+		return v.waitResult(ctx, key, m), err
 	}
 	if want.Deploy == nil {
-		if err := v.link(ctx, want, m); err != nil {
+		if err := v.linkInterfaces(ctx, want, m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
 		return v.finish(ctx, key, want, m)
 	}
-	if err := unallocated(ctx, v.Config, m); err != nil {
+	if err := checkNotAllocated(ctx, v.Config, m); err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.CheckImage(ctx, want.Deploy); err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	if err := v.link(ctx, want, m); err != nil {
+	if err := v.linkInterfaces(ctx, want, m); err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if err := v.Machines.Deploy(ctx, m.SystemID, *want.Deploy); err != nil {
 		return engine.Result[engine.VM]{}, &engine.Error{
 			Type: engine.VMDeploymentFailed, Host: m.HostName,
-			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: v.JudgeRefusal(ctx, m, engine.AsSpecErrors(err)),
+			Message: fmt.Sprintf("cannot deploy %s", m.Hostname), Err: v.RecheckRefusal(ctx, m, engine.AsSpecErrors(err)),
 		}
 	}
 	v.Log.InfoContext(ctx, "deploying VM", "name", m.Hostname, "system_id", m.SystemID, "image", want.Deploy.Image)
-	return v.wait(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
+	return v.waitResult(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
 // reinstall releases a VM that is to be deployed again. MAAS turns it off and takes back its
 // automatic addresses; its static links, MAC addresses and system id stay (models/node.py,
 // release_interface_config). The next steps deploy it once it is Ready.
 func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	m, err := v.settler.Unlock(ctx, wishOf(key, want), m)
+	m, err := v.settler.UnlockForChange(ctx, wantedSettingsOf(key, want), m)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	return v.stop(ctx, key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
+	return v.requestStop(ctx, key, m, m.WithStatus(engine.StatusReleasing), "release", func(ctx context.Context, systemID string) error {
 		err := v.Machines.Release(ctx, systemID, engine.EraseNone)
 		if err == nil {
-			v.released.Store(releasedFor(want, m), true)
+			v.releases.Store(releaseKey(want, m), true)
 		}
 		return err
 	})
 }
 
-// releasedFor is what a VM was released for: its system id, and the word of its installation.
-func releasedFor(want engine.VMSpec, m engine.Machine) string {
+// releaseKey is what a VM was released for: its system id, and the word of its installation.
+func releaseKey(want engine.VMSpec, m engine.Machine) string {
 	return m.SystemID + " " + want.Installation
 }
 
-// releases are the installations, as of releasedFor, that this process has released VMs for.
+// releases are the installations, as of releaseKey, that this process has released VMs for.
 type releases struct{ sync.Map }
 
-// includes tells whether this process has released a VM for the installation that is wanted.
-func (r *releases) includes(want engine.VMSpec, m engine.Machine) bool {
-	_, has := r.Load(releasedFor(want, m))
+// hasReleased tells whether this process has released a VM for the installation that is wanted.
+func (r *releases) hasReleased(want engine.VMSpec, m engine.Machine) bool {
+	_, has := r.Load(releaseKey(want, m))
 	return has
 }
 
@@ -90,18 +90,18 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 	switch phase := m.Status.Phase(); {
 	case !lacksInstallation(want, m) && !v.needsReinstall(want, m):
 		return nil
-	case m.Status == engine.StatusDeployed && v.released.includes(want, m):
+	case m.Status == engine.StatusDeployed && v.releases.hasReleased(want, m):
 		return overtakenError(m)
 	case v.needsReinstall(want, m) && m.Locked && (want.Locked == nil || *want.Locked):
 		return engine.LockedError(m, "redeploy")
 	case v.needsReinstall(want, m):
-		if err := engine.CheckNoVMHost(ctx, v.Composer.Hosts, m, "redeploy"); err != nil {
+		if err := engine.CheckIsNoVMHost(ctx, v.Composer.Hosts, m, "redeploy"); err != nil {
 			return err
 		}
-		return errors.Join(v.CheckImage(ctx, want.Deploy), imagedFor(ctx, v.Config, m, want.Deploy))
-	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.released.includes(want, m):
+		return errors.Join(v.CheckImage(ctx, want.Deploy), checkImageForVM(ctx, v.Config, m, want.Deploy))
+	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.releases.hasReleased(want, m):
 		return &engine.SpecError{
-			Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
 			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
 		}
 	}
@@ -110,15 +110,15 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 
 // overtakenError says that another run has redeployed a VM just after this one.
 func overtakenError(m engine.Machine) error {
-	return engine.Terminal(&engine.SpecError{
-		Field: fieldpath.Of("redeploy_triggers"), Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
+	return engine.MarkTerminal(&engine.SpecError{
+		Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("another run redeployed %s meanwhile, for other values", m.Hostname),
 		Hint: "Let one configuration redeploy the VM. Then apply again.", Err: engine.ErrConflict,
 	})
 }
 
-// unallocated refuses to install on a VM that someone else has allocated in
+// checkNotAllocated refuses to install on a VM that someone else has allocated in
 // the meantime.
-func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
+func checkNotAllocated(ctx context.Context, c engine.Config, m engine.Machine) error {
 	if m.Owner == "" {
 		return nil
 	}
@@ -136,7 +136,7 @@ func unallocated(ctx context.Context, c engine.Config, m engine.Machine) error {
 func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
 		var err error
-		if m, err = v.settler.Unlock(ctx, wishOf(key, want), m); err != nil {
+		if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf(key, want), m); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
 		if err := v.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &description}); err != nil {
@@ -147,11 +147,11 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 	if want.Installation == "" {
 		want.Resize = false // it has just been made so
 	}
-	return v.keep(ctx, key, want, m)
+	return v.reconcileFinished(ctx, key, want, m)
 }
 
 // failedError says in MAAS's words why a VM did not come to be.
-func (v *parts) failedError(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+func (v *stepBase) failedError(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	secrets := want.Deploy.Secrets()
 	kind := engine.VMCreationFailed
 	if m.Status == engine.StatusFailedDeployment {
@@ -161,8 +161,8 @@ func (v *parts) failedError(ctx context.Context, want engine.VMSpec, m engine.Ma
 	if want.Installation != "" {
 		hint += " The next run that wants this installation releases it, and deploys it again."
 	}
-	return engine.Terminal(&engine.Error{
-		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndedIn(m, v.Reports, secrets...),
+	return engine.MarkTerminal(&engine.Error{
+		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndStateText(m, v.Reports, secrets...),
 		Hint:     hint,
 		Evidence: v.region.Failures.Evidence(ctx, v.Config, m, secrets...),
 	})

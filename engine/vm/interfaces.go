@@ -11,7 +11,7 @@ import (
 
 // changeInterfaces adds interfaces to a finished VM in place, and removes those that were added so.
 // That is between LXD and the guest: MAAS is not told. It returns the machine with its added NICs.
-func (v *network) changeInterfaces(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+func (v *interfaceSteps) changeInterfaces(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if len(want.AddedInterfaces)+len(want.RemovedInterfaces) == 0 {
 		return m, nil
 	}
@@ -30,40 +30,40 @@ func (v *network) changeInterfaces(ctx context.Context, key engine.Key, want eng
 	if err := v.Composer.ChangeInterfaces(ctx, on, m.SystemID, change); err != nil {
 		return m, fmt.Errorf("cannot change the interfaces of %s: %w", m.Hostname, err)
 	}
-	if m.AddedNICs = v.Composer.Complete(ctx, m).AddedNICs; m.AddedNICs == nil {
-		return m, silentError(m)
+	if m.AddedNICs = v.Composer.CompleteMachine(ctx, m).AddedNICs; m.AddedNICs == nil {
+		return m, addedNICsUnknownError(m)
 	}
 	return m, nil
 }
 
 // addedNIC is the NIC of an interface that is added in place.
-func (v *parts) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC, error) {
-	if err := i.CheckAdded(); err != nil {
+func (v *stepBase) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC, error) {
+	if err := i.CheckAddedInPlace(); err != nil {
 		return engine.NIC{}, err
 	}
-	links, err := v.findLinks(ctx, i)
+	links, err := v.resolveLinks(ctx, i)
 	if err != nil {
 		return engine.NIC{}, err
 	}
 	return engine.NIC{Subnet: links[0].subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC, Mode: links[0].Mode}, nil
 }
 
-// silentError says that nobody tells which interfaces were added to a VM.
-func silentError(m engine.Machine) error {
+// addedNICsUnknownError says that nobody tells which interfaces were added to a VM.
+func addedNICsUnknownError(m engine.Machine) error {
 	return fmt.Errorf("the LXD of %s does not tell which interfaces were added to it: %w", m.Hostname, engine.ErrBusy)
 }
 
-// madeInterfaces are the interfaces of a machine that it was made with, in MAAS's order. MAAS knows
+// composedInterfaces are the interfaces of a machine that it was made with, in MAAS's order. MAAS knows
 // an added one, too, once somebody has commissioned the machine. Where nobody tells which it is,
 // ErrBusy: a made interface must not take its links.
-func (v *network) madeInterfaces(ctx context.Context, wanted []engine.Interface, m engine.Machine) ([]engine.MachineInterface, error) {
-	if !engine.FinishedOnce(m) { // none was added yet
+func (v *interfaceSteps) composedInterfaces(ctx context.Context, wanted []engine.Interface, m engine.Machine) ([]engine.MachineInterface, error) {
+	if !engine.WasFinishedOnce(m) { // none was added yet
 		return m.Interfaces, nil
 	}
-	have := v.Composer.Complete(ctx, m)
+	have := v.Composer.CompleteMachine(ctx, m)
 	isSilent := have.AddedNICs == nil && have.Cores == 0 // the size, too, is not known then
 	if isSilent && len(m.Interfaces) > len(wanted) {
-		return nil, silentError(m)
+		return nil, addedNICsUnknownError(m)
 	}
 	added := map[string]bool{}
 	for nic := range maps.Values(have.AddedNICs) {

@@ -10,35 +10,35 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// boundLink is a link that an interface shall have, in the subnet that was found for it.
-type boundLink struct {
+// resolvedLink is a link that an interface shall have, in the subnet that was found for it.
+type resolvedLink struct {
 	engine.WantedLink
 	subnet engine.Subnet
 }
 
-// findLinks finds the subnets of an interface's links, that of its network first.
-func (v *parts) findLinks(ctx context.Context, i engine.Interface) ([]boundLink, error) {
-	network, err := v.FindNetwork(ctx, fieldpath.Of("interfaces").Key(i.Name), i.Network())
+// resolveLinks finds the subnets of an interface's links, that of its network first.
+func (v *stepBase) resolveLinks(ctx context.Context, i engine.Interface) ([]resolvedLink, error) {
+	network, err := v.FindNetwork(ctx, fieldpath.New("interfaces").Key(i.Name), i.Network())
 	if err != nil {
 		return nil, err
 	}
 	links := i.Links()
-	found, subnets := make([]boundLink, len(links)), make([]engine.Subnet, len(links))
+	found, subnets := make([]resolvedLink, len(links)), make([]engine.Subnet, len(links))
 	for n, l := range links {
-		if subnets[n], err = v.FindLink(ctx, l, network); err != nil {
+		if subnets[n], err = v.FindLinkSubnet(ctx, l, network); err != nil {
 			return nil, err
 		}
-		found[n] = boundLink{l, subnets[n]}
+		found[n] = resolvedLink{l, subnets[n]}
 	}
 	return found, engine.CheckDHCPLinks(links, subnets)
 }
 
-// link ties the interfaces that a VM is made with to their subnets, with their addresses. MAAS keeps
+// linkInterfaces ties the interfaces that a VM is made with to their subnets, with their addresses. MAAS keeps
 // nothing of compose's interfaces= when it commissions: the boot interface is auto, and
 // the others are only up, without an address for ever (models/node.py,
 // set_initial_networking_configuration).
-func (v *network) link(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
-	made, err := v.madeInterfaces(ctx, want.Interfaces, m)
+func (v *interfaceSteps) linkInterfaces(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+	made, err := v.composedInterfaces(ctx, want.Interfaces, m)
 	if err != nil {
 		return err
 	}
@@ -50,59 +50,59 @@ func (v *network) link(ctx context.Context, want engine.VMSpec, m engine.Machine
 		if i.IP.IsValid() && len(i.Addresses) == 0 && engine.HasStaticLink(have.Links, i.IP) {
 			continue // without a look at the subnets
 		}
-		links, err := v.findLinks(ctx, i)
+		links, err := v.resolveLinks(ctx, i)
 		if err != nil {
 			return err
 		}
-		if err := v.linkAll(ctx, m, have, i, links); err != nil {
+		if err := v.linkMissing(ctx, m, have, i, links); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// linkAll makes the links that an interface lacks. The first takes the place of all others,
+// linkMissing makes the links that an interface lacks. The first takes the place of all others,
 // and moves the interface to its VLAN.
-func (v *network) linkAll(ctx context.Context, m engine.Machine, have engine.MachineInterface, i engine.Interface, links []boundLink) error {
-	rest, kept := links[0].takenOf(have, have.Links, i.Mode)
+func (v *interfaceSteps) linkMissing(ctx context.Context, m engine.Machine, have engine.MachineInterface, i engine.Interface, links []resolvedLink) error {
+	rest, kept := links[0].takeMatchingLink(have, have.Links, i.Mode)
 	if !kept {
-		if err := v.linkTo(ctx, m, have, i.Name, links[0], false); err != nil {
+		if err := v.addLink(ctx, m, have, i.Name, links[0], false); err != nil {
 			return err
 		}
 		rest = nil
 	}
 	for _, l := range links[1:] {
-		if rest, kept = l.takenOf(have, rest, l.Mode); kept {
+		if rest, kept = l.takeMatchingLink(have, rest, l.Mode); kept {
 			continue
 		}
-		if err := v.linkTo(ctx, m, have, i.Name, l, true); err != nil {
+		if err := v.addLink(ctx, m, have, i.Name, l, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// linkTo makes one link.
-func (v *network) linkTo(ctx context.Context, m engine.Machine, have engine.MachineInterface, name string, l boundLink, beside bool) error {
+// addLink makes one link.
+func (v *interfaceSteps) addLink(ctx context.Context, m engine.Machine, have engine.MachineInterface, name string, l resolvedLink, beside bool) error {
 	ip := ""
 	if l.IP.IsValid() {
 		ip = l.IP.String()
 	}
-	err := v.Machines.LinkTo(ctx, m.SystemID, have.ID, engine.NewLink{Mode: l.Mode, Subnet: l.subnet, IP: ip, Beside: beside})
+	err := v.Machines.LinkInterface(ctx, m.SystemID, have.ID, engine.LinkRequest{Mode: l.Mode, Subnet: l.subnet, IP: ip, KeepOthers: beside})
 	switch {
 	case err == nil:
 		return nil
 	case ip == "":
-		return fmt.Errorf("cannot link interface %s of %s to %s: %w", name, m.Hostname, l.subnet.CIDR, v.JudgeRefusal(ctx, m, err))
+		return fmt.Errorf("cannot link interface %s of %s to %s: %w", name, m.Hostname, l.subnet.CIDR, v.RecheckRefusal(ctx, m, err))
 	case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrInvalid):
-		return v.LinkError(ctx, l.Field.Child("ip"), l.subnet, l.IP, m, v.JudgeRefusal(ctx, m, err))
+		return v.LinkError(ctx, l.Field.Child("ip"), l.subnet, l.IP, m, v.RecheckRefusal(ctx, m, err))
 	}
 	return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, ip, err)
 }
 
-// takenOf finds the link among those of an interface that no other is found for yet, and
+// takeMatchingLink finds the link among those of an interface that no other is found for yet, and
 // says which are left then. Where no mode was asked for, any will do that brings an address.
-func (l boundLink) takenOf(have engine.MachineInterface, links []engine.InterfaceLink, asked string) (rest []engine.InterfaceLink, found bool) {
+func (l resolvedLink) takeMatchingLink(have engine.MachineInterface, links []engine.InterfaceLink, asked string) (rest []engine.InterfaceLink, found bool) {
 	if l.Mode == engine.LinkUp {
 		isOther := func(l engine.InterfaceLink) bool { return l.Mode != engine.LinkUp }
 		return nil, have.VLAN == l.subnet.VLAN && !slices.ContainsFunc(links, isOther)

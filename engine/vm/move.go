@@ -9,28 +9,28 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// move takes a VM that failed before it was ever Ready off its host, to be
+// moveToOtherHost takes a VM that failed before it was ever Ready off its host, to be
 // made on another one. It is the only thing that is removed without being
 // asked for: nothing has run on it.
-func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	attempt := v.maker.Attempt(key, want)
+func (v *Kind) moveToOtherHost(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	attempt := v.maker.NewAttempt(key, want)
 	row, err := v.maker.Row(ctx, key)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	owner, _ := engine.MarkerIn(m.Description)
-	if owner != engine.MarkerOf(key) || engine.FinishedOnce(m) || !attempt.MayMove(row) {
+	if owner != engine.MarkerOf(key) || engine.WasFinishedOnce(m) || !attempt.MayMove(row) {
 		return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 	}
-	host, where, err := v.findElsewhere(ctx, key, want, m, row)
+	host, where, err := v.findOtherSites(ctx, key, want, m, row)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	res := result(key, m)
+	res := resultOf(key, m)
 	res.Reason, res.Message = "Moving", fmt.Sprintf("%s ended in the state %q on VM host %s, and goes to another", m.Hostname, m.StatusName, host.Name)
-	off, err := v.off(ctx, key, m)
+	off, err := v.ensurePoweredOff(ctx, key, m)
 	if err != nil || !off {
-		res.After = engine.Shortly
+		res.After = engine.TransitionPollInterval
 		return res, err
 	}
 	why := v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...) // it goes with the machine
@@ -38,19 +38,19 @@ func (v *Kind) move(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 		return res, fmt.Errorf("cannot delete %s: %w", m.Hostname, err)
 	}
 	if _, err = v.Machines.Machine(ctx, m.SystemID); !errors.Is(err, engine.ErrNotFound) {
-		res.After = engine.Shortly
+		res.After = engine.TransitionPollInterval
 		return res, err
 	}
 	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID, "status", m.StatusName, "why", why)
-	out, err := attempt.Elsewhere(ctx, where, row)
-	again, err := v.begin(ctx, key, want, out, err)
+	out, err := attempt.MakeOnOtherHost(ctx, where, row)
+	again, err := v.continueAttempt(ctx, key, want, out, err)
 	again.Moved = again.SystemID == ""
 	return again, err
 }
 
-// findElsewhere finds the host on which a VM failed, and those on which it may be made
+// findOtherSites finds the host on which a VM failed, and those on which it may be made
 // instead. Where there is none, the error says why the VM failed.
-func (v *Kind) findElsewhere(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, row engine.Row) (engine.VMHost, compose.Sites, error) {
+func (v *Kind) findOtherSites(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, row engine.Row) (engine.VMHost, compose.Sites, error) {
 	host, err := v.maker.HostOf(ctx, m)
 	switch {
 	case errors.Is(err, engine.ErrConflict):

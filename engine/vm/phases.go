@@ -52,7 +52,7 @@ func (v *Kind) needsReinstall(want engine.VMSpec, m engine.Machine) bool {
 	case engine.StatusDeployed:
 		return lacksInstallation(want, m)
 	case engine.StatusFailedDeployment, engine.StatusFailedReleasing, engine.StatusFailedDiskErasing:
-		return want.Installation != "" && !v.released.includes(want, m)
+		return want.Installation != "" && !v.releases.hasReleased(want, m)
 	default:
 		return false
 	}
@@ -68,41 +68,41 @@ func (v *Kind) situationToReconcile(want engine.VMSpec, m engine.Machine, hasBir
 
 // making is a VM on its way to what is wanted, and removing is one on its way out.
 type (
-	making struct {
-		does string
-		step func(v *Kind, ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error)
+	reconcileAction struct {
+		description string
+		step        func(v *Kind, ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error)
 	}
-	removing struct {
-		does string
-		step func(v *removal, ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error)
+	deleteAction struct {
+		description string
+		step        func(v *deleteSteps, ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error)
 	}
 )
 
-// acts is what a step does in a situation.
-type acts struct {
-	in        situation
-	reconcile making
-	delete    removing
+// situationActions is what a step does in a situation.
+type situationActions struct {
+	situation situation
+	reconcile reconcileAction
+	delete    deleteAction
 }
 
-// table says what a step does with a VM that is not finished, and what with one that is
+// situationTable says what a step does with a VM that is not finished, and what with one that is
 // to go. A finished VM is only settled (reconcile.go).
-func table() []acts {
+func situationTable() []situationActions {
 	var (
-		commission = making{"commission", (*Kind).commission}
-		install    = making{"deploy, or finish", (*Kind).install}
-		finish     = making{"finish", (*Kind).finish}
-		reinstall  = making{"release", (*Kind).reinstall}
-		move       = making{"make elsewhere", (*Kind).move}
-		fail       = making{"fail", (*Kind).fail}
-		wait       = making{"wait", (*Kind).await}
+		commission = reconcileAction{"commission", (*Kind).commission}
+		install    = reconcileAction{"deploy, or finish", (*Kind).install}
+		finish     = reconcileAction{"finish", (*Kind).finish}
+		reinstall  = reconcileAction{"release", (*Kind).reinstall}
+		move       = reconcileAction{"make elsewhere", (*Kind).moveToOtherHost}
+		fail       = reconcileAction{"fail", (*Kind).reportFailure}
+		wait       = reconcileAction{"wait", (*Kind).awaitChange}
 
-		remove      = removing{"power off, delete", (*removal).remove}
-		abort       = removing{"abort", (*removal).abort}
-		release     = removing{"release", (*removal).release}
-		awaitReturn = removing{"wait", (*removal).awaitRelease}
+		remove      = deleteAction{"power off, delete", (*deleteSteps).powerOffAndDelete}
+		abort       = deleteAction{"abort", (*deleteSteps).abort}
+		release     = deleteAction{"release", (*deleteSteps).release}
+		awaitReturn = deleteAction{"wait", (*deleteSteps).awaitRelease}
 	)
-	return []acts{
+	return []situationActions{
 		{newRecord, commission, remove},
 		{situation(engine.PhaseCommissioning), wait, abort},
 		{newborn, commission, remove},
@@ -118,10 +118,10 @@ func table() []acts {
 	}
 }
 
-// actsIn finds the acts of a situation.
-func actsIn(s situation) acts {
-	for _, a := range table() {
-		if a.in == s {
+// actionsIn finds the acts of a situation.
+func actionsIn(s situation) situationActions {
+	for _, a := range situationTable() {
+		if a.situation == s {
 			return a
 		}
 	}
@@ -131,8 +131,8 @@ func actsIn(s situation) acts {
 // Phases is the table of phases, as docs/reference/states.md shows it.
 func Phases() []engine.PhaseActs {
 	var rows []engine.PhaseActs
-	for _, a := range table() {
-		rows = append(rows, engine.PhaseActs{In: string(a.in), Reconcile: a.reconcile.does, Delete: a.delete.does})
+	for _, a := range situationTable() {
+		rows = append(rows, engine.PhaseActs{In: string(a.situation), Reconcile: a.reconcile.description, Delete: a.delete.description})
 	}
 	return rows
 }

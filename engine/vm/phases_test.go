@@ -11,7 +11,7 @@ func TestEveryStatusHasActs(t *testing.T) {
 	t.Parallel()
 	for status := engine.Status(0); status <= engine.StatusFailedTesting; status++ {
 		for _, birthMark := range []bool{false, true} {
-			if a := actsIn(situationOf(engine.Machine{Status: status}, birthMark)); a.reconcile.step == nil || a.delete.step == nil {
+			if a := actionsIn(situationOf(engine.Machine{Status: status}, birthMark)); a.reconcile.step == nil || a.delete.step == nil {
 				t.Errorf("status %d: %+v", status, a)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 // obstacles implements Kind.Check. A spec with neither Host nor a Strategy of
 // Placement leaves the host open.
-func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSpec) engine.Obstacles {
+func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSpec) engine.Obstacles {
 	var o engine.Obstacles
 	if o.Add(v.CheckMayCompose(ctx)); !o.IsEmpty() {
 		return o // nothing can be made, whatever is asked for
@@ -29,27 +29,27 @@ func (v *checks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSp
 	if ref.SystemID != "" && want.Host == "" && want.Placement.Strategy == "" && want.Deploy != nil { // it is installed where it is
 		m, err := v.Machines.Machine(ctx, ref.SystemID)
 		if err == nil {
-			err = imagedFor(ctx, v.Config, m, want.Deploy)
+			err = checkImageForVM(ctx, v.Config, m, want.Deploy)
 		}
 		o.Add(err)
 	}
 	switch {
 	case want.Host != "":
 		v.hostObstacles(ctx, &o, ref, want)
-	case want.Placement.Strategy != "" && len(o.Lasting) == 0:
-		_, err := v.maker.PlacedSites(ctx, ref.Key, want, nil)
+	case want.Placement.Strategy != "" && len(o.Permanent) == 0:
+		_, err := v.maker.FindPlacedSites(ctx, ref.Key, want, nil)
 		o.Add(err)
 	}
 	return o
 }
 
-func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+func (v *createChecks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
 	for n, i := range want.Interfaces {
 		if i.Network().IsEmpty() {
 			continue
 		}
 		v.macObstacle(ctx, o, ref, i)
-		links, err := v.findLinks(ctx, i)
+		links, err := v.resolveLinks(ctx, i)
 		if err == nil && n == 0 {
 			err = links[0].subnet.CheckDHCP(i.Field())
 		}
@@ -64,7 +64,7 @@ func (v *checks) interfaceObstacles(ctx context.Context, o *engine.Obstacles, re
 }
 
 // macObstacle looks for another machine that has the MAC which an interface is to have.
-func (v *checks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, i engine.Interface) {
+func (v *createChecks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, i engine.Interface) {
 	if i.MAC == "" {
 		return
 	}
@@ -82,7 +82,7 @@ func (v *checks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engin
 }
 
 // bridgeObstacles looks for the bridges that interfaces are to join.
-func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, interfaces []engine.Interface) {
+func (v *createChecks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, interfaces []engine.Interface) {
 	if host.MachineID == "" || !slices.ContainsFunc(interfaces, func(i engine.Interface) bool { return i.Bridge != "" }) {
 		return
 	}
@@ -103,7 +103,7 @@ func (v *checks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host 
 }
 
 // addedObstacles looks whether interfaces can be added to a VM in place.
-func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, added []engine.Interface) {
+func (v *createChecks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, added []engine.Interface) {
 	for _, i := range added {
 		if i.Network().IsEmpty() {
 			continue
@@ -126,7 +126,7 @@ func (v *checks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref en
 }
 
 // addressObstacle looks whether a link can have its fixed address.
-func (v *checks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, l boundLink) {
+func (v *createChecks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, l resolvedLink) {
 	if !l.IP.IsValid() {
 		return
 	}
@@ -149,7 +149,7 @@ func (v *checks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref e
 
 // nameObstacles looks for another machine of the name. An unfinished one with the
 // mark of the key is what an earlier run has left of the VM, and is gone on with.
-func (v *checks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+func (v *createChecks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
 	if want.Name == "" || ref.SystemID != "" && want.Name == ref.Name {
 		return
 	}
@@ -158,7 +158,7 @@ func (v *checks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 	for _, m := range named {
 		own := compose.AsVM(m, ref.Key)
 		switch {
-		case m.SystemID == ref.SystemID, own.Ours && !engine.FinishedOnce(m):
+		case m.SystemID == ref.SystemID, own.Ours && !engine.WasFinishedOnce(m):
 		case own.Ours:
 			o.AddHeldBy(m, finishedBeforeError(want.Name, m))
 		default:
@@ -168,38 +168,38 @@ func (v *checks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref eng
 }
 
 // hostObstacles looks at the host that is named, and whether the VM fits on it.
-func (v *checks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
-	host, err := v.maker.Host(ctx, want.Host)
+func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
+	host, err := v.maker.FindHost(ctx, want.Host)
 	if err != nil {
 		o.Add(err)
 		return
 	}
-	if !host.InventoryKnown() {
+	if !host.IsInventoryKnown() {
 		o.Add(&engine.Error{
-			Type: engine.HostUnavailable, Host: host.Name, Message: "no VM can be made on it now: " + host.WhyInventoryUnknown(),
+			Type: engine.HostUnavailable, Host: host.Name, Message: "no VM can be made on it now: " + host.InventoryUnknownReason(),
 			Hint: "Plan again once its LXD answers.",
 		})
 		return
 	}
 	usable := host.UsableError()
-	if host.LostMachine() && usable != nil { // the apply gives it its machine back
-		o.Passing, usable = append(o.Passing, usable), nil
+	if host.HasLostMachine() && usable != nil { // the apply gives it its machine back
+		o.Temporary, usable = append(o.Temporary, usable), nil
 	}
-	o.Add(errors.Join(compose.CheckSuits(host, want.Placement), usable))
-	_, err = v.maker.InProject(ctx, []engine.VMHost{host}, want.Placement.Project)
+	o.Add(errors.Join(compose.CheckPlacement(host, want.Placement), usable))
+	_, err = v.maker.FindHostProjects(ctx, []engine.VMHost{host}, want.Placement.Project)
 	o.Add(err)
-	o.Add(v.imagedOn(ctx, host, want.Deploy))
+	o.Add(v.checkImageForHost(ctx, host, want.Deploy))
 	if ref.SystemID != "" {
-		host = v.without(ctx, host, ref.SystemID)
+		host = v.hostWithoutVM(ctx, host, ref.SystemID)
 	}
-	for _, err := range []error{host.CheckInstance(want), compose.CheckFits(host, want), compose.CheckPools(host, want.Disks)} {
+	for _, err := range []error{host.CheckInstance(want), compose.CheckRoom(host, want), compose.CheckPoolRoom(host, want.Disks)} {
 		o.Add(err)
 	}
 	v.bridgeObstacles(ctx, o, host, want.Interfaces)
 }
 
-// without is the host as it will be once a VM is gone.
-func (v *checks) without(ctx context.Context, host engine.VMHost, systemID string) engine.VMHost {
+// hostWithoutVM is the host as it will be once a VM is gone.
+func (v *createChecks) hostWithoutVM(ctx context.Context, host engine.VMHost, systemID string) engine.VMHost {
 	m, err := v.Machines.Machine(ctx, systemID)
 	if err != nil {
 		return host // its room may pass, whatever it is
@@ -208,7 +208,7 @@ func (v *checks) without(ctx context.Context, host engine.VMHost, systemID strin
 	if err != nil || on.HostKey != host.HostKey {
 		return host
 	}
-	m = v.Composer.Complete(ctx, m)
+	m = v.Composer.CompleteMachine(ctx, m)
 	host.Cores.Used -= int64(m.Cores)
 	host.MemoryMiB.Used -= m.MemoryMiB
 	if m.HugePages {
@@ -225,9 +225,9 @@ func (v *checks) without(ctx context.Context, host engine.VMHost, systemID strin
 	return host
 }
 
-// imagedFor refuses an image that MAAS does not have for the architecture of a VM that is there. MAAS
+// checkImageForVM refuses an image that MAAS does not have for the architecture of a VM that is there. MAAS
 // says so only once the VM is released.
-func imagedFor(ctx context.Context, c engine.Config, m engine.Machine, d *engine.Deployment) error {
+func checkImageForVM(ctx context.Context, c engine.Config, m engine.Machine, d *engine.Deployment) error {
 	if m.Architecture == "" {
 		return nil
 	}
@@ -237,15 +237,15 @@ func imagedFor(ctx context.Context, c engine.Config, m engine.Machine, d *engine
 	}
 	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
-		Field:   fieldpath.Of("deploy", "image"),
+		Field:   fieldpath.New("deploy", "image"),
 		Message: fmt.Sprintf("VM %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
 		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
 	}
 }
 
-// imagedOn refuses an image that MAAS does not have for the architecture of the
+// checkImageForHost refuses an image that MAAS does not have for the architecture of the
 // host: MAAS itself says so only when it deploys.
-func (v *checks) imagedOn(ctx context.Context, host engine.VMHost, d *engine.Deployment) error {
+func (v *createChecks) checkImageForHost(ctx context.Context, host engine.VMHost, d *engine.Deployment) error {
 	if d == nil || len(host.Architectures) == 0 {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (v *checks) imagedOn(ctx context.Context, host engine.VMHost, d *engine.Dep
 	}
 	short, _, _ := strings.Cut(host.Architectures[0], "/")
 	return &engine.SpecError{
-		Field:   fieldpath.Of("deploy", "image"),
+		Field:   fieldpath.New("deploy", "image"),
 		Message: fmt.Sprintf("VM host %s is of the architecture %s, and MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
 		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
 	}

@@ -12,7 +12,7 @@ import (
 
 // resizeOrStop gives a finished VM its size, its options and its devices. One that runs, and
 // has to be stopped for that, is turned off where the spec lets it: then it is not settled yet.
-func (v *upkeep) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
+func (v *finishedSteps) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	err := v.resize(ctx, key, want, m)
 	if err == nil {
 		err = v.configure(ctx, want, m)
@@ -23,13 +23,13 @@ func (v *upkeep) resizeOrStop(ctx context.Context, key engine.Key, want engine.V
 	_, runs := errors.AsType[*engine.RunningError](err)
 	switch {
 	case runs && want.Power == "off":
-		m, _, err = v.turn(ctx, want, m, "off")
+		m, _, err = v.turnPower(ctx, want, m, "off")
 		return m, false, err
 	case runs && want.MayStop:
 		m, err = v.stopToResize(ctx, want, m)
 		return m, false, err
 	case engine.IsTerminal(err) && m.OwnerData[engine.RestartData] != "":
-		return m, false, errors.Join(err, v.restart(ctx, m))
+		return m, false, errors.Join(err, v.turnOnAfterFailure(ctx, m))
 	}
 	return m, false, err
 }
@@ -37,11 +37,11 @@ func (v *upkeep) resizeOrStop(ctx context.Context, key engine.Key, want engine.V
 // stopToResize turns a VM off that runs. A note on the machine says first that it is to run
 // again: the run that stops it may not be the one that goes on, and for a while MAAS shows
 // the power of before.
-func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+func (v *finishedSteps) stopToResize(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if m.Status != engine.StatusDeployed {
 		return m, cannotTurnError(m, "off")
 	}
-	m, err := v.settler.Unlock(ctx, wishOf("", want), m)
+	m, err := v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m)
 	if err != nil {
 		return m, err
 	}
@@ -51,17 +51,17 @@ func (v *upkeep) stopToResize(ctx context.Context, want engine.VMSpec, m engine.
 		}
 	}
 	v.Log.InfoContext(ctx, "stopping VM to change it", "name", m.Hostname, "system_id", m.SystemID)
-	m, _, err = v.turn(ctx, want, m, "off")
+	m, _, err = v.turnPower(ctx, want, m, "off")
 	return m, err
 }
 
 // noteRestart writes or removes the note that a VM is to be turned on again.
-func (v *upkeep) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
+func (v *finishedSteps) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
 	return v.settler.Annotate(ctx, m, map[string]string{engine.RestartData: value})
 }
 
-// restart begins to turn a VM on that was stopped for a change which cannot be made.
-func (v *upkeep) restart(ctx context.Context, m engine.Machine) error {
+// turnOnAfterFailure begins to turn a VM on that was stopped for a change which cannot be made.
+func (v *finishedSteps) turnOnAfterFailure(ctx context.Context, m engine.Machine) error {
 	graced, cancel := engine.WithGrace(ctx)
 	defer cancel()
 	if err := v.Machines.PowerOn(graced, m.SystemID); err != nil {
@@ -70,9 +70,9 @@ func (v *upkeep) restart(ctx context.Context, m engine.Machine) error {
 	return nil
 }
 
-// startAgain is what turns a VM on again that was stopped for a change, where the caller waits no
+// giveUpFunc is what turns a VM on again that was stopped for a change, where the caller waits no
 // longer: nil where there is nothing to turn on, or where the step has done it.
-func (v *upkeep) startAgain(want engine.VMSpec, res engine.Result[engine.VM], failure error) func(context.Context) error {
+func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.VM], failure error) func(context.Context) error {
 	m := res.Object.Machine
 	if res.Done || engine.IsTerminal(failure) || want.Power == "off" || m.OwnerData[engine.RestartData] == "" {
 		return nil
@@ -82,19 +82,19 @@ func (v *upkeep) startAgain(want engine.VMSpec, res engine.Result[engine.VM], fa
 		if err != nil || m.OwnerData[engine.RestartData] == "" {
 			return err
 		}
-		m, err = v.turnOnFirmly(ctx, want, m)
-		return v.settler.LockAgain(ctx, wishOf("", want), m, err)
+		m, err = v.turnOnUntilStable(ctx, want, m)
+		return v.settler.RelockAfterFailure(ctx, wantedSettingsOf("", want), m, err)
 	}
 }
 
-// surelyOn is how often, a second apart, a VM must be seen on that nobody turns off any more: what
+// requiredOnLooks is how often, a second apart, a VM must be seen on that nobody turns off any more: what
 // was asked of MAAS before may only just come about.
-const surelyOn = 3
+const requiredOnLooks = 3
 
-// turnOnFirmly turns a VM on that may still be on its way down.
-func (v *upkeep) turnOnFirmly(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
-	for seen := 0; seen < surelyOn; {
-		after, isOn, err := v.turn(ctx, want, m, "on")
+// turnOnUntilStable turns a VM on that may still be on its way down.
+func (v *finishedSteps) turnOnUntilStable(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	for seen := 0; seen < requiredOnLooks; {
+		after, isOn, err := v.turnPower(ctx, want, m, "on")
 		m = after
 		switch {
 		case err != nil:
@@ -113,9 +113,9 @@ func (v *upkeep) turnOnFirmly(ctx context.Context, want engine.VMSpec, m engine.
 	return m, nil
 }
 
-// settlePower brings the power of a finished VM to what is wanted, or on where it was
+// reconcilePower brings the power of a finished VM to what is wanted, or on where it was
 // turned off for a change.
-func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
+func (v *finishedSteps) reconcilePower(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	power, noted := want.Power, m.OwnerData[engine.RestartData] != ""
 	if power == "" && noted {
 		power = "on"
@@ -123,7 +123,7 @@ func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.M
 	if power == "" || m.PowerState == power && !noted {
 		return m, true, nil
 	}
-	m, settled, err := v.turn(ctx, want, m, power)
+	m, settled, err := v.turnPower(ctx, want, m, power)
 	if err == nil && !settled && noted && power == "on" {
 		err = v.checkStart(ctx, m)
 	}
@@ -131,20 +131,20 @@ func (v *upkeep) settlePower(ctx context.Context, want engine.VMSpec, m engine.M
 		return m, settled, err
 	}
 	v.changes.forget(m.SystemID)
-	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
+	if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
 		return m, false, err
 	}
 	m, err = v.noteRestart(ctx, m, "")
 	return m, err == nil, err
 }
 
-// turn asks LXD for the power of a VM, as MAAS's word is old where the guest turned itself
+// turnPower asks LXD for the power of a VM, as MAAS's word is old where the guest turned itself
 // off, and asks MAAS for the other one. It tells whether the VM has the power already.
-func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine, power string) (engine.Machine, bool, error) {
+func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m engine.Machine, power string) (engine.Machine, bool, error) {
 	if m.Status != engine.StatusDeployed && (power == "on" || m.Status != engine.StatusReady) {
 		return m, false, cannotTurnError(m, power)
 	}
-	state, err := v.Machines.Power(ctx, m.SystemID)
+	state, err := v.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
 		return m, false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
@@ -159,9 +159,9 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 	case state == power:
 		return m, true, nil
 	case power == "off" && m.Ephemeral:
-		return m, false, losesAllError(want, m)
+		return m, false, ephemeralPowerOffError(want, m)
 	}
-	if m, err = v.settler.Unlock(ctx, wishOf("", want), m); err != nil {
+	if m, err = v.settler.UnlockForChange(ctx, wantedSettingsOf("", want), m); err != nil {
 		return m, false, err
 	}
 	switchPower := v.Machines.PowerOn
@@ -179,15 +179,15 @@ func (v *upkeep) turn(ctx context.Context, want engine.VMSpec, m engine.Machine,
 	return m, false, nil
 }
 
-// losesAllError refuses to turn a VM off of which MAAS says that it runs from memory, whatever
+// ephemeralPowerOffError refuses to turn a VM off of which MAAS says that it runs from memory, whatever
 // the spec says of it.
-func losesAllError(want engine.VMSpec, m engine.Machine) error {
+func ephemeralPowerOffError(want engine.VMSpec, m engine.Machine) error {
 	field := "power_state"
 	if want.Power != "off" {
 		field = "allow_stopping_for_update"
 	}
 	return &engine.SpecError{
-		Field: fieldpath.Of(field), Message: fmt.Sprintf("%s runs from memory, and loses all when it is turned off", m.Hostname),
+		Field: fieldpath.New(field), Message: fmt.Sprintf("%s runs from memory, and loses all when it is turned off", m.Hostname),
 		Hint: fmt.Sprintf("Leave %s out, and the change that needs a stopped VM, or deploy the VM to disk.", field), Err: engine.ErrConflict,
 	}
 }
@@ -195,7 +195,7 @@ func losesAllError(want engine.VMSpec, m engine.Machine) error {
 // cannotTurnError says that a VM is in no state in which its power is anybody's but MAAS's.
 func cannotTurnError(m engine.Machine, power string) error {
 	return &engine.SpecError{
-		Field: fieldpath.Of("power_state"), Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
+		Field: fieldpath.New("power_state"), Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
 		Hint: "Wait until the VM is Deployed, or bring it back to that in MAAS, and apply again.", Err: engine.ErrConflict,
 	}
 }

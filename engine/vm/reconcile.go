@@ -14,20 +14,20 @@ import (
 
 // reconcile implements Kind.Reconcile.
 func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec) (engine.Result[engine.VM], error) {
-	at, err := v.maker.Follow(ctx, ref)
+	at, err := v.maker.FollowMovedVM(ctx, ref)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	res, err := v.step(ctx, at, want)
-	if wait, ok := errors.AsType[*settle.NameWait](err); ok {
-		res.After, res.Reason, res.Message, err = region.NameLook, "WaitingForName", wait.Error(), nil
+	res, err := v.reconcileStep(ctx, at, want)
+	if wait, ok := errors.AsType[*settle.NameWaitError](err); ok {
+		res.After, res.Reason, res.Message, err = region.NamePollInterval, "WaitingForName", wait.Error(), nil
 	}
 	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
 	if res.Done { // the disks' pools, as a later look tells them
-		res.Object.Machine = v.Composer.Complete(ctx, res.Object.Machine)
+		res.Object.Machine = v.Composer.CompleteMachine(ctx, res.Object.Machine)
 	}
-	v.nameHost(ctx, &res.Object.Machine)
-	res.GiveUp = v.startAgain(want, res, err)
+	v.fillHostName(ctx, &res.Object.Machine)
+	res.GiveUp = v.giveUpFunc(want, res, err)
 	res.Object.Leftover = v.maker.Leftover(ref.Key)
 	if res.Done || err != nil && res.SystemID == "" && !errors.Is(err, engine.ErrUnclear) {
 		v.region.Claims.Forget(ref.Key)
@@ -35,9 +35,9 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 	return res, err
 }
 
-// nameHost fills in the host of a VM where MAAS does not tell it. Where nobody
+// fillHostName fills in the host of a VM where MAAS does not tell it. Where nobody
 // does, it stays open.
-func (v *Kind) nameHost(ctx context.Context, m *engine.Machine) {
+func (v *Kind) fillHostName(ctx context.Context, m *engine.Machine) {
 	if m.SystemID == "" || m.HostName != "" {
 		return
 	}
@@ -46,16 +46,16 @@ func (v *Kind) nameHost(ctx context.Context, m *engine.Machine) {
 	}
 }
 
-func (v *Kind) step(ctx context.Context, ref engine.Ref, want engine.VMSpec) (engine.Result[engine.VM], error) {
+func (v *Kind) reconcileStep(ctx context.Context, ref engine.Ref, want engine.VMSpec) (engine.Result[engine.VM], error) {
 	if err := want.Validate(); err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
 	if ref.Name == "" {
 		ref.Name = want.Name
 	}
-	m, stranger, err := v.maker.Look(ctx, ref)
+	m, stranger, err := v.maker.FindVM(ctx, ref)
 	if err == nil {
-		if res, ended, err := v.endDelete(ctx, ref, want, m); ended {
+		if res, ended, err := v.finishInterruptedDelete(ctx, ref, want, m); ended {
 			return res, err
 		}
 	}
@@ -67,46 +67,46 @@ func (v *Kind) step(ctx context.Context, ref engine.Ref, want engine.VMSpec) (en
 	case !errors.Is(err, engine.ErrNotFound):
 		return engine.Result[engine.VM]{}, err
 	case ref.SystemID != "":
-		return engine.Result[engine.VM]{}, engine.Terminal(err)
+		return engine.Result[engine.VM]{}, engine.MarkTerminal(err)
 	case stranger != nil && stranger.Hostname != want.Name:
-		if err := v.freeName(ctx, ref.Key, *stranger); err != nil {
+		if err := v.dropRowOfFormerName(ctx, ref.Key, *stranger); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
-		return engine.Result[engine.VM]{After: region.NameLook, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
+		return engine.Result[engine.VM]{After: region.NamePollInterval, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
 	case stranger != nil:
-		if wait := v.settler.WaitForName(wishOf(ref.Key, want), *stranger); wait != nil {
+		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), *stranger); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
-		return engine.Result[engine.VM]{}, v.maker.Abandon(ctx, ref.Key, compose.NameTakenError(want.Name, *stranger, ""))
+		return engine.Result[engine.VM]{}, v.maker.AbandonCreate(ctx, ref.Key, compose.NameTakenError(want.Name, *stranger, ""))
 	}
 	res, err := v.create(ctx, ref.Key, want)
 	if err != nil && res.SystemID == "" {
-		err = v.maker.Abandon(ctx, ref.Key, err)
+		err = v.maker.AbandonCreate(ctx, ref.Key, err)
 	}
 	return res, err
 }
 
 // create makes the VM, after everything that its spec names was looked for in MAAS.
 func (v *Kind) create(ctx context.Context, key engine.Key, want engine.VMSpec) (engine.Result[engine.VM], error) {
-	on, err := v.check(ctx, key, want)
+	on, err := v.checkSpec(ctx, key, want)
 	if err != nil {
 		return engine.Result[engine.VM]{}, err
 	}
-	out, err := v.maker.Attempt(key, want).Make(ctx, on)
-	return v.begin(ctx, key, want, out, err)
+	out, err := v.maker.NewAttempt(key, want).MakeVM(ctx, on)
+	return v.continueAttempt(ctx, key, want, out, err)
 }
 
-// begin goes on with what an attempt has come to: a VM is bound and marked, also where
+// continueAttempt goes on with what an attempt has come to: a VM is bound and marked, also where
 // the caller gave up while its compose failed and made it all the same. Nothing else
 // tells whose it is then.
-func (v *Kind) begin(ctx context.Context, key engine.Key, want engine.VMSpec, out compose.Outcome, err error) (engine.Result[engine.VM], error) {
-	if err != nil || !out.Exists() {
+func (v *Kind) continueAttempt(ctx context.Context, key engine.Key, want engine.VMSpec, out compose.Outcome, err error) (engine.Result[engine.VM], error) {
+	if err != nil || !out.HasVM() {
 		return engine.Result[engine.VM]{After: out.After, Reason: out.Reason, Message: out.Message}, err
 	}
-	if !out.ThereAllTheSame {
-		v.there.Store(out.Machine.SystemID, true)
+	if !out.MadeDespiteError {
+		v.seenInstances.Store(out.Machine.SystemID, true)
 	}
-	if out.ThereAllTheSame && ctx.Err() != nil {
+	if out.MadeDespiteError && ctx.Err() != nil {
 		graced, cancel := engine.WithGrace(ctx)
 		defer cancel()
 		ctx = graced
@@ -118,42 +118,42 @@ func (v *Kind) begin(ctx context.Context, key engine.Key, want engine.VMSpec, ou
 func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	key, hasBirthMark := ref.CurrentKey(), engine.CarriesBirthMark(m, ref.Key)
 	if err := takenOverError("change", ref, m); err != nil {
-		return result(key, m), err
+		return resultOf(key, m), err
 	}
 	if err := v.checkReinstall(ctx, want, m); err != nil {
-		return result(key, m), err
+		return resultOf(key, m), err
 	}
 	m.HugePages = want.HugePages // MAAS does not tell, and the ledger counts by it
 	if key == ref.Key {
-		if err := v.maker.Bind(ctx, key, want.Placement.Group, m); err != nil {
-			return result(key, m), err
+		if err := v.maker.BindVM(ctx, key, want.Placement.Group, m); err != nil {
+			return resultOf(key, m), err
 		}
 	}
 	before, finished := m, v.isFinished(ref, want, m)
-	m, err := v.settle(ctx, key, want, m, finished)
+	m, err := v.updateSettings(ctx, key, want, m, finished)
 	if err == nil {
-		err = v.rekey(ctx, ref, want.Placement.Group, m)
+		err = v.moveRowToNewKey(ctx, ref, want.Placement.Group, m)
 	}
 	switch {
 	case err != nil && before.Locked:
-		return result(key, m), v.settler.LockAgain(ctx, wishOf(key, want), m, err)
+		return resultOf(key, m), v.settler.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
 	case err != nil:
-		return result(key, m), err
+		return resultOf(key, m), err
 	case finished:
-		return v.keep(ctx, key, want, m)
+		return v.reconcileFinished(ctx, key, want, m)
 	}
-	res, err := actsIn(v.situationToReconcile(want, m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
+	res, err := actionsIn(v.situationToReconcile(want, m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
 	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
-		res = result(key, m)
+		res = resultOf(key, m)
 	}
 	return res, err
 }
 
-// keep sees to the annotations, the interfaces, the size, the power and the lock of a finished VM. It
+// reconcileFinished sees to the annotations, the interfaces, the size, the power and the lock of a finished VM. It
 // once was what was wanted. Whatever else it is now is for people to mend, or for the plan of a
 // front end.
-func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	m, err := v.settler.Annotations(ctx, wishOf(key, want), m)
+func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	m, err := v.settler.ReconcileAnnotations(ctx, wantedSettingsOf(key, want), m)
 	if err == nil { // before the VM is stopped for anything
 		m, err = v.changeInterfaces(ctx, key, want, m)
 	}
@@ -162,18 +162,18 @@ func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 		m, settled, err = v.resizeOrStop(ctx, key, want, m)
 	}
 	if settled && err == nil {
-		m, settled, err = v.settlePower(ctx, want, m)
+		m, settled, err = v.reconcilePower(ctx, want, m)
 	}
 	switch {
 	case err != nil:
-		return result(key, m), v.settler.LockAgain(ctx, wishOf(key, want), m, err)
+		return resultOf(key, m), v.settler.RelockAfterFailure(ctx, wantedSettingsOf(key, want), m, err)
 	case !settled:
-		res := v.wait(ctx, key, m)
+		res := v.waitResult(ctx, key, m)
 		res.Reason, res.Message = "ChangingPower", m.Hostname+" is being turned off or on"
 		return res, nil
 	}
-	m, err = v.settler.Lock(ctx, wishOf(key, want), m)
-	res := result(key, m)
+	m, err = v.settler.ReconcileLock(ctx, wantedSettingsOf(key, want), m)
+	res := resultOf(key, m)
 	res.Done = err == nil
 	return res, err
 }
@@ -183,37 +183,37 @@ func (v *Kind) keep(ctx context.Context, key engine.Key, want engine.VMSpec, m e
 // since.
 func (v *Kind) isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
 	_, finished := engine.MarkerIn(m.Description)
-	return ref.Finished || finished && !undeployed(want, m) && !lacksInstallation(want, m) && !v.needsReinstall(want, m)
+	return ref.Finished || finished && !needsInstallation(want, m) && !lacksInstallation(want, m) && !v.needsReinstall(want, m)
 }
 
-func result(key engine.Key, m engine.Machine) engine.Result[engine.VM] {
+func resultOf(key engine.Key, m engine.Machine) engine.Result[engine.VM] {
 	return engine.Result[engine.VM]{
 		Object: compose.AsVM(m, key), SystemID: m.SystemID,
 		Reason: strings.ReplaceAll(m.StatusName, " ", ""), Message: m.StatusMessage,
 	}
 }
 
-// await waits until the machine changes.
-func (v *Kind) await(ctx context.Context, key engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	return v.wait(ctx, key, m), nil
+// awaitChange waits until the machine changes.
+func (v *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	return v.waitResult(ctx, key, m), nil
 }
 
-// fail says why a VM did not come to be. It is left to be looked at. The next caller that
+// reportFailure says why a VM did not come to be. It is left to be looked at. The next caller that
 // wants the installation which failed tries again.
-func (v *Kind) fail(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	v.released.Delete(releasedFor(want, m))
+func (v *Kind) reportFailure(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
+	v.releases.Delete(releaseKey(want, m))
 	return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
 }
 
-func (v *parts) wait(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.VM] {
-	res := result(key, m)
-	res.After = engine.LookAgain
-	res.Changed = v.Machines.Changed(ctx, m)
+func (v *stepBase) waitResult(ctx context.Context, key engine.Key, m engine.Machine) engine.Result[engine.VM] {
+	res := resultOf(key, m)
+	res.After = engine.FallbackPollInterval
+	res.Changed = v.Machines.WatchChange(ctx, m)
 	return res
 }
 
-// undeployed reports whether there is an installation to be made.
-func undeployed(want engine.VMSpec, m engine.Machine) bool {
+// needsInstallation reports whether there is an installation to be made.
+func needsInstallation(want engine.VMSpec, m engine.Machine) bool {
 	phase := m.Status.Phase()
 	return want.Deploy != nil && (phase == engine.PhaseReady || phase == engine.PhaseAllocated)
 }

@@ -12,11 +12,11 @@ import (
 
 // resize gives a VM that is finished the size that is wanted, where that is
 // asked for. What it grows by is reserved first, as for a VM that is made.
-func (v *upkeep) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
+func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
 	if !want.Resize {
 		return nil
 	}
-	have := v.Composer.Complete(ctx, m)
+	have := v.Composer.CompleteMachine(ctx, m)
 	if compose.HasSize(want, have) {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (v *upkeep) resize(ctx context.Context, key engine.Key, want engine.VMSpec,
 		Hostname: m.Hostname, Cores: want.Cores, PinnedCores: want.PinnedCores, MemoryMiB: want.MemoryMiB,
 		HugePages: want.HugePages, Disks: want.Disks, Key: key, Marker: engine.MarkerOf(key),
 	}
-	return v.maker.Grow(ctx, key, want, have, hosts[n], func() error {
+	return v.maker.GrowVM(ctx, key, want, have, hosts[n], func() error {
 		if err := v.Composer.Resize(ctx, hosts[n], m.SystemID, c); err != nil {
 			return fmt.Errorf("cannot change the size of %s: %w", m.Hostname, err)
 		}
@@ -57,15 +57,15 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 	if have.HugePages {
 		h.HugePagesMiB.Used -= have.MemoryMiB
 	}
-	if err := compose.CheckFits(h, want); err != nil {
+	if err := compose.CheckRoom(h, want); err != nil {
 		return err
 	}
-	return compose.CheckPools(h, compose.DiskGrowth(want, have))
+	return compose.CheckPoolRoom(h, compose.DiskGrowth(want, have))
 }
 
 // configure gives a VM that is finished the options and devices that are wanted, where that is
 // asked for.
-func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
+func (v *finishedSteps) configure(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	if !want.Reconfigure {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Mac
 	}
 	c := engine.InstanceChange{Config: want.Config, Devices: want.Devices, RemovedConfig: want.RemovedConfig, RemovedDevices: want.RemovedDevices}
 	v.noteUndo(ctx, m, c)
-	if err := v.Composer.Configure(ctx, on, m.SystemID, c); err != nil {
+	if err := v.Composer.ConfigureInstance(ctx, on, m.SystemID, c); err != nil {
 		return fmt.Errorf("cannot change options or devices of %s: %w", m.Hostname, err)
 	}
 	return nil
@@ -84,10 +84,10 @@ func (v *upkeep) configure(ctx context.Context, want engine.VMSpec, m engine.Mac
 // configureReady does so for a VM that is not deployed yet, and which an earlier run made with other
 // options and devices. One that is still on after its commissioning is turned off first: then it is
 // not settled yet.
-func (v *upkeep) configureReady(ctx context.Context, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
+func (v *finishedSteps) configureReady(ctx context.Context, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
 	err = v.configure(ctx, want, m)
 	if _, runs := errors.AsType[*engine.RunningError](err); runs {
-		_, _, err = v.turn(ctx, want, m, "off")
+		_, _, err = v.turnPower(ctx, want, m, "off")
 		return false, err
 	}
 	return err == nil, err

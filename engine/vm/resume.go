@@ -10,21 +10,21 @@ import (
 
 // resume goes on with a VM that an earlier run began for this key.
 func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
-	if engine.FinishedOnce(m) {
-		if wait := v.settler.WaitForName(wishOf(ref.Key, want), m); wait != nil {
+	if engine.WasFinishedOnce(m) {
+		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), m); wait != nil {
 			return engine.Result[engine.VM]{}, wait
 		}
 		return engine.Result[engine.VM]{}, finishedBeforeError(want.Name, m)
 	}
-	begun, err := v.placed(ctx, want, m)
+	begun, err := v.withHostName(ctx, want, m)
 	if len(want.Config)+len(want.Devices) > 0 {
-		made := v.Composer.Complete(ctx, m)
+		made := v.Composer.CompleteMachine(ctx, m)
 		begun.Config, begun.Devices = made.Config, made.Devices
 	}
 	if err != nil {
-		return result(ref.Key, m), err
+		return resultOf(ref.Key, m), err
 	}
-	if field, had, wanted := compose.DifferenceFromBegun(want, begun); !field.IsEmpty() {
+	if field, had, wanted := compose.ImmutableDifference(want, begun); !field.IsEmpty() {
 		return engine.Result[engine.VM]{}, &engine.SpecError{
 			Field:   field,
 			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),
@@ -35,10 +35,10 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 	return v.converge(ctx, ref, want, m)
 }
 
-// placed names the host of a VM where MAAS does not, and as the spec does where
+// withHostName names the host of a VM where MAAS does not, and as the spec does where
 // that is by the system id of its machine.
-func (v *Kind) placed(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
-	if want.Host == "" || m.ShowsVMHost() && compose.IsOnHost(m, want.Host) {
+func (v *Kind) withHostName(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
+	if want.Host == "" || m.HasVMHostInMAAS() && compose.IsOnHost(m, want.Host) {
 		return m, nil
 	}
 	host, err := v.maker.HostOf(ctx, m)

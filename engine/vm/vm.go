@@ -15,18 +15,18 @@ import (
 
 // Kind does what engine.Kind promises, for VMs.
 type Kind struct {
-	*parts
-	checks
-	network
-	renames
-	removal
-	upkeep
-	there    sync.Map // system ids of VMs whose instances were made, or seen, by this process
-	released releases
+	*stepBase
+	createChecks
+	interfaceSteps
+	renameSteps
+	deleteSteps
+	finishedSteps
+	seenInstances sync.Map // system ids of VMs whose instances were made, or seen, by this process
+	releases      releases
 }
 
-// parts is what all steps of the kind use.
-type parts struct {
+// stepBase is what all steps of the kind use.
+type stepBase struct {
 	engine.Config
 	maker   *compose.Maker
 	region  *region.Region
@@ -36,23 +36,23 @@ type parts struct {
 // The steps, by what they are about: what a spec names, interfaces, a VM's name, a VM that is to
 // go, and the size, power and lock of one that is finished.
 type (
-	checks  struct{ *parts }
-	network struct{ *parts }
-	renames struct{ *parts }
-	removal struct{ *parts }
-	upkeep  struct {
-		*parts
-		changes changes
+	createChecks   struct{ *stepBase }
+	interfaceSteps struct{ *stepBase }
+	renameSteps    struct{ *stepBase }
+	deleteSteps    struct{ *stepBase }
+	finishedSteps  struct {
+		*stepBase
+		changes stoppedVMChanges
 	}
 )
 
 // New returns the kind VM, whose VMs maker makes. It makes no call.
 func New(maker *compose.Maker, in *region.Region) *Kind {
-	p := &parts{
+	p := &stepBase{
 		Config: maker.Config, maker: maker, region: in,
-		settler: settle.New(maker.Config, settle.Kind{Noun: "VM", HostnameField: fieldpath.Of("name"), NoteHostname: compose.NoteInstanceName}, in.NamesLeft),
+		settler: settle.New(maker.Config, settle.KindTraits{Noun: "VM", HostnameField: fieldpath.New("name"), NoteHostname: compose.NoteInstanceName}, in.LeavingNames),
 	}
-	return &Kind{parts: p, checks: checks{p}, network: network{p}, renames: renames{p}, removal: removal{p}, upkeep: upkeep{parts: p}}
+	return &Kind{stepBase: p, createChecks: createChecks{p}, interfaceSteps: interfaceSteps{p}, renameSteps: renameSteps{p}, deleteSteps: deleteSteps{p}, finishedSteps: finishedSteps{stepBase: p}}
 }
 
 // Verbs are what the kind VM does.
@@ -62,13 +62,13 @@ func (v *Kind) Verbs() engine.Verbs[engine.VMSpec, engine.VM] {
 
 // observe implements Kind.Observe.
 func (v *Kind) observe(ctx context.Context, ref engine.Ref) (engine.VM, error) {
-	ref, err := v.maker.Follow(ctx, ref)
+	ref, err := v.maker.FollowMovedVM(ctx, ref)
 	if err != nil {
 		return engine.VM{}, err
 	}
-	m, _, err := v.maker.Look(ctx, ref)
+	m, _, err := v.maker.FindVM(ctx, ref)
 	if err != nil {
 		return engine.VM{}, err
 	}
-	return compose.AsVM(v.Composer.Complete(ctx, m), ref.Key), nil
+	return compose.AsVM(v.Composer.CompleteMachine(ctx, m), ref.Key), nil
 }

@@ -17,9 +17,9 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/actions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/datasources"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/ephemerals"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/functions"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/machine"
@@ -65,20 +65,20 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 		return
 	}
 	set.UserAgent = userAgent(p.version, req.TerraformVersion)
-	if set.Unknown && req.ClientCapabilities.DeferralAllowed {
+	if set.IsUnknown && req.ClientCapabilities.DeferralAllowed {
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 	}
 	c, err := client.New(set, &p.ledgers)
 	if err != nil {
-		reportSetting(&resp.Diagnostics, err)
+		reportSettingError(&resp.Diagnostics, err)
 		return
 	}
 	if err := c.CheckLedger(ctx); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", diagnostics.Explain(err))
+		resp.Diagnostics.AddAttributeError(path.Root("ledger"), "The ledger cannot be used", diagnostics.ExplainError(err))
 		return
 	}
 	if err := c.CheckOwner(); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.Explain(err))
+		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.ExplainError(err))
 		return
 	}
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = c, c, c, c, c
@@ -90,9 +90,9 @@ func (p *maaslxdProvider) Resources(context.Context) []func() resource.Resource 
 
 func (p *maaslxdProvider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		fleet.NewVMHostSource, fleet.NewVMHostsSource, fleet.NewVMSource, fleet.NewVMsSource,
-		fleet.NewRegionSource, fleet.NewImagesSource, fleet.NewZonesSource, fleet.NewPoolsSource, fleet.NewDomainsSource, fleet.NewSubnetsSource,
-		fleet.NewMachinesSource, fleet.NewCapacitySource,
+		datasources.NewVMHostSource, datasources.NewVMHostsSource, datasources.NewVMSource, datasources.NewVMsSource,
+		datasources.NewRegionSource, datasources.NewImagesSource, datasources.NewZonesSource, datasources.NewPoolsSource, datasources.NewDomainsSource, datasources.NewSubnetsSource,
+		datasources.NewMachinesSource, datasources.NewCapacitySource,
 	}
 }
 

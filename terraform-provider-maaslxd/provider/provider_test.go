@@ -56,7 +56,7 @@ func TestSchemaImplementation(t *testing.T) {
 	var resp provider.SchemaResponse
 	New("test")().Schema(t.Context(), provider.SchemaRequest{}, &resp)
 	if diags := resp.Schema.ValidateImplementation(t.Context()); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 }
 
@@ -87,7 +87,7 @@ func TestSettings(t *testing.T) {
 			},
 			want: client.Settings{
 				APIURL: "http://block/MAAS", Owner: "team", Ledger: client.MemoryLedger, CACert: []byte(""),
-				RequestTimeout: 2 * 60e9, PollInterval: 100e6, Probe: client.ProbeMAAS, OnUnfinished: client.UnfinishedFails, Key: client.KeySettings{Insecure: true},
+				RequestTimeout: 2 * 60e9, PollInterval: 100e6, Probe: client.ProbeMAAS, OnUnfinished: client.UnfinishedFails, Key: client.KeySettings{AllowInsecure: true},
 			},
 		},
 		"Unknown": {
@@ -95,7 +95,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
 			model:  providerModel{APIURL: types.StringUnknown()},
 			want: client.Settings{
-				Owner: "", CACert: []byte(""), Unknown: true,
+				Owner: "", CACert: []byte(""), IsUnknown: true,
 				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
@@ -104,7 +104,7 @@ func TestSettings(t *testing.T) {
 			env:    map[string]string{"MAASLXD_LEDGER": "/env/ledger.db"},
 			model:  providerModel{Ledger: types.StringUnknown()},
 			want: client.Settings{
-				Owner: "", CACert: []byte(""), Unknown: true,
+				Owner: "", CACert: []byte(""), IsUnknown: true,
 				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
@@ -112,7 +112,7 @@ func TestSettings(t *testing.T) {
 			reason: "So is a key that comes from elsewhere.",
 			model:  providerModel{LXDClientCert: types.StringUnknown()},
 			want: client.Settings{
-				Owner: "", CACert: []byte(""), Unknown: true,
+				Owner: "", CACert: []byte(""), IsUnknown: true,
 				RequestTimeout: defaultRequestTimeout, PollInterval: defaultPollInterval, Probe: client.ProbeAuto, OnUnfinished: client.UnfinishedWarns,
 			},
 		},
@@ -124,7 +124,7 @@ func TestSettings(t *testing.T) {
 			}
 			got, diags := tc.model.settings()
 			if diags.HasError() {
-				t.Fatal(providertest.Describe(diags))
+				t.Fatal(providertest.DescribeDiagnostics(diags))
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(client.Settings{}, client.KeySettings{})); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
@@ -137,7 +137,7 @@ func TestSettingsNameTheCAFileThatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, diags := providerModel{CACert: types.StringValue("no/such.pem")}.settings()
 	if !diags.HasError() || !diags[0].(diag.DiagnosticWithPath).Path().Equal(path.Root("ca_cert")) {
-		t.Errorf("got %v, want an error at ca_cert", providertest.Describe(diags))
+		t.Errorf("got %v, want an error at ca_cert", providertest.DescribeDiagnostics(diags))
 	}
 }
 
@@ -145,7 +145,7 @@ func TestReportSetting(t *testing.T) {
 	t.Parallel()
 	_, err := client.New(client.Settings{APIURL: "maas.example.com", APIKey: "a:b", CACert: []byte("no PEM")}, new(client.Ledgers))
 	var diags diag.Diagnostics
-	reportSetting(&diags, err)
+	reportSettingError(&diags, err)
 	var at []string
 	for _, d := range diags {
 		at = append(at, d.(diag.DiagnosticWithPath).Path().String())
@@ -153,7 +153,7 @@ func TestReportSetting(t *testing.T) {
 	if diff := cmp.Diff([]string{"api_url", "api_key", "ca_cert"}, at); diff != "" {
 		t.Errorf("one error for each bad attribute (-want +got):\n%s", diff)
 	}
-	for _, line := range providertest.Describe(diags) {
+	for _, line := range providertest.DescribeDiagnostics(diags) {
 		if strings.Contains(line, "a:b") {
 			t.Errorf("the key is in the error: %s", line)
 		}
@@ -182,7 +182,7 @@ func TestPlanWithoutMAAS(t *testing.T) {
 		"Missing": {"What is there cannot be read without a MAAS.", nil, tfprotov6.DiagnosticSeverityError},
 	}
 	before := providertest.Object{"id": "4y3h7n", "name": "web-1", "vm_host": "lxd-a", "cores": 2, "status": "Deployed"}
-	typ := providertest.Serve(t, vm.NewResource).Type
+	typ := providertest.ServeResource(t, vm.NewResource).Type
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			server := providerserver.NewProtocol6(New("test")())()
@@ -194,7 +194,7 @@ func TestPlanWithoutMAAS(t *testing.T) {
 				t.Errorf("Configure: %s: %s", d.Summary, d.Detail)
 			}
 			resp, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{
-				TypeName: "maaslxd_vm", CurrentState: before.Dynamic(t),
+				TypeName: "maaslxd_vm", CurrentState: before.DynamicValue(t),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func TestPlanWithoutMAAS(t *testing.T) {
 			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tc.severity {
 				t.Fatalf("%s\ngot %+v", tc.reason, resp.Diagnostics)
 			}
-			had, err := before.Dynamic(t).Unmarshal(typ)
+			had, err := before.DynamicValue(t).Unmarshal(typ)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,6 +236,6 @@ func TestSettingsRefuseATilde(t *testing.T) {
 	_, diags := providerModel{Ledger: types.StringValue("~/ledger.db")}.settings()
 	if len(diags) != 1 || diags[0].(diag.DiagnosticWithPath).Path().String() != "ledger" ||
 		!strings.Contains(diags[0].Detail(), `pathexpand("~/ledger.db")`) {
-		t.Errorf("got %v", providertest.Describe(diags))
+		t.Errorf("got %v", providertest.DescribeDiagnostics(diags))
 	}
 }

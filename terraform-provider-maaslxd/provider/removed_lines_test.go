@@ -26,66 +26,66 @@ import (
 type removal string
 
 const (
-	// kept: the object keeps what the line described, and so does the state.
-	kept removal = "kept"
-	// forgotten: the line told the provider what to do, or what to look at. Nothing is done to
+	// removalKept: the object keeps what the line described, and so does the state.
+	removalKept removal = "kept"
+	// removalForgotten: the line told the provider what to do, or what to look at. Nothing is done to
 	// the object. The state says nothing any more, or the default.
-	forgotten removal = "forgotten"
-	// takenAway: what the line has put on the object goes, in place.
-	takenAway removal = "taken away"
-	// sameElement: the line stands in an element of a map or a list, which is described as a
+	removalForgotten removal = "forgotten"
+	// removalTakesAway: what the line has put on the object goes, in place.
+	removalTakesAway removal = "taken away"
+	// removalKeepsElement: the line stands in an element of a map or a list, which is described as a
 	// whole. The element means the same without it, so the state alone changes.
-	sameElement removal = "the same element"
-	// replaces: without the line it is another object.
-	replaces removal = "replaces"
-	// refused: the configuration is not valid without it.
-	refused removal = "refused"
+	removalKeepsElement removal = "the same element"
+	// removalReplaces: without the line it is another object.
+	removalReplaces removal = "replaces"
+	// removalRefused: the configuration is not valid without it.
+	removalRefused removal = "refused"
 )
 
 // removedLines are all optional attributes, with "*" for the elements of a map or a list.
 // Those of one line become of the same.
 var removedLines = map[string]map[removal]string{
 	"maaslxd_vm": {
-		kept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description interfaces interfaces.*.mac_address
+		removalKept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description interfaces interfaces.*.mac_address
 			deploy.image deploy.kernel deploy.ephemeral deploy.user_data_wo`,
-		sameElement: `interfaces.*.mode interfaces.*.addresses interfaces.*.addresses.*.mode interfaces.*.bridge`,
-		forgotten: `pinned_cores placement.zone placement.pool placement.tags placement.group placement.strategy redeploy_triggers power_state
+		removalKeepsElement: `interfaces.*.mode interfaces.*.addresses interfaces.*.addresses.*.mode interfaces.*.bridge`,
+		removalForgotten: `pinned_cores placement.zone placement.pool placement.tags placement.group placement.strategy redeploy_triggers power_state
 			allow_stopping_for_update deploy.user_data_wo_version timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
-		takenAway: `tags annotations config devices devices.*.properties deletion_protection`,
-		replaces:  `deploy interfaces.*.subnet interfaces.*.vlan interfaces.*.fabric interfaces.*.space interfaces.*.ip interfaces.*.addresses.*.ip`,
-		refused:   `vm_host placement`,
+		removalTakesAway: `tags annotations config devices devices.*.properties deletion_protection`,
+		removalReplaces:  `deploy interfaces.*.subnet interfaces.*.vlan interfaces.*.fabric interfaces.*.space interfaces.*.ip interfaces.*.addresses.*.ip`,
+		removalRefused:   `vm_host placement`,
 	},
 	"maaslxd_vm_host": {
-		kept: `adopt server_fingerprint zone pool cpu_overcommit memory_overcommit default_storage_pool
+		removalKept: `adopt server_fingerprint zone pool cpu_overcommit memory_overcommit default_storage_pool
 			bridge bridge.name bridge.nic bridge.subnet network network.bonds network.vlans
 			lxd lxd.channel lxd.project lxd.project_features lxd.project_limits lxd.listen_address lxd.listen_port lxd.trusted_certificates
 			lxd.profile lxd.profile.name lxd.profile.pool lxd.profile.network lxd.profile.config
 			deploy.image deploy.kernel deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk deploy.storage_layout.root_size_gb
 			deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
-		forgotten: `deploy deploy.user_data_wo_version adopt_existing_vms force_destroy on_create_failure release release.erase
+		removalForgotten: `deploy deploy.user_data_wo_version adopt_existing_vms force_destroy on_create_failure release release.erase
 			selector.zone selector.pool selector.tags selector.architecture selector.min_cores selector.min_memory_mib selector.min_disk_gb
 			timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
-		takenAway: `tags`,
-		replaces: `network.bonds.*.lacp_rate network.bonds.*.xmit_hash_policy network.bonds.*.mtu network.bonds.*.links
+		removalTakesAway: `tags`,
+		removalReplaces: `network.bonds.*.lacp_rate network.bonds.*.xmit_hash_policy network.bonds.*.mtu network.bonds.*.links
 			network.bonds.*.links.*.default_gateway network.vlans.*.mtu network.vlans.*.links network.vlans.*.links.*.default_gateway
 			network.bridges.*.mtu network.bridges.*.links network.bridges.*.links.*.default_gateway
 			lxd.storage_pools.*.driver lxd.storage_pools.*.size_gb lxd.storage_pools.*.wipe lxd.storage_pools.*.ceph.user
 			lxd.networks.*.ipv6_address lxd.networks.*.nat`,
-		refused: `machine selector address network.bridges network.bonds.*.mode lxd.storage_pools lxd.storage_pools.*.source lxd.storage_pools.*.ceph
+		removalRefused: `machine selector address network.bridges network.bonds.*.mode lxd.storage_pools lxd.storage_pools.*.source lxd.storage_pools.*.ceph
 			lxd.networks lxd.networks.*.kind lxd.networks.*.parent lxd.networks.*.ipv4_address
 			network.bonds.*.links.*.subnet network.bonds.*.links.*.ip network.vlans.*.links.*.subnet network.vlans.*.links.*.ip
 			network.bridges.*.links.*.subnet network.bridges.*.links.*.ip`,
 	},
 	"maaslxd_machine": {
-		sameElement: `interfaces.*.subnet interfaces.*.nic`,
-		kept: `interfaces hostname domain zone pool description
+		removalKeepsElement: `interfaces.*.subnet interfaces.*.nic`,
+		removalKept: `interfaces hostname domain zone pool description
 			deploy.image deploy.kernel deploy.ephemeral deploy.enable_hw_sync deploy.user_data_wo deploy.storage_layout deploy.storage_layout.root_disk
 			deploy.storage_layout.root_size_gb deploy.storage_layout.volume_size_gb deploy.storage_layout.cache_mode`,
-		forgotten: `deploy deploy.user_data_wo_version release release.erase
+		removalForgotten: `deploy deploy.user_data_wo_version release release.erase
 			selector.zone selector.pool selector.tags selector.architecture selector.min_cores selector.min_memory_mib selector.min_disk_gb
 			timeouts timeouts.create timeouts.read timeouts.update timeouts.delete`,
-		takenAway: `tags annotations deletion_protection`,
-		refused:   `machine selector`,
+		removalTakesAway: `tags annotations deletion_protection`,
+		removalRefused:   `machine selector`,
 	},
 }
 
@@ -98,8 +98,8 @@ var (
 	layoutOfCache = object{"type": "bcache", "cache_mode": "writeback"}
 )
 
-// links are those of an interface. A machine has one default gateway.
-func links(of int, isGateway any) []any {
+// linksOfInterface are those of an interface. A machine has one default gateway.
+func linksOfInterface(of int, isGateway any) []any {
 	return []any{object{"mode": "static", "subnet": fmt.Sprintf("fd0%d::/64", of), "ip": fmt.Sprintf("fd0%d::9", of), "default_gateway": isGateway}}
 }
 
@@ -107,15 +107,15 @@ func links(of int, isGateway any) []any {
 func networkWith(onBond, onVLAN, onBridge any) object {
 	return object{
 		"bonds": object{"bond0": object{
-			"interfaces": []any{"eth0", "eth1"}, "mode": "802.3ad", "lacp_rate": "slow", "xmit_hash_policy": "layer3+4", "mtu": 9000, "links": links(0, onBond),
+			"interfaces": []any{"eth0", "eth1"}, "mode": "802.3ad", "lacp_rate": "slow", "xmit_hash_policy": "layer3+4", "mtu": 9000, "links": linksOfInterface(0, onBond),
 		}},
-		"vlans":   object{"bond0.100": object{"parent": "bond0", "vlan": 100, "mtu": 1500, "links": links(1, onVLAN)}},
-		"bridges": object{"br0": object{"parent": "eth2", "mtu": 1500, "links": links(2, onBridge)}},
+		"vlans":   object{"bond0.100": object{"parent": "bond0", "vlan": 100, "mtu": 1500, "links": linksOfInterface(1, onVLAN)}},
+		"bridges": object{"br0": object{"parent": "eth2", "mtu": 1500, "links": linksOfInterface(2, onBridge)}},
 	}
 }
 
-// aCertificate is one that a host may trust.
-var aCertificate = sync.OnceValue(func() string {
+// trustedCertificate is one that a host may trust.
+var trustedCertificate = sync.OnceValue(func() string {
 	key, err := fleetkey.New(time.Now())
 	if err != nil {
 		panic(err)
@@ -156,7 +156,7 @@ var wholeConfigurations = map[string][]object{
 			"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "user_data_wo": "#cloud-config\n", "user_data_wo_version": 1, "storage_layout": layoutOfLVM},
 			"lxd": object{
 				"channel": "5.21/edge", "project": "vms", "project_features": object{"images": false}, "project_limits": object{"cpu": "4"},
-				"listen_address": "fd00::9", "listen_port": 8444, "trusted_certificates": []any{aCertificate()},
+				"listen_address": "fd00::9", "listen_port": 8444, "trusted_certificates": []any{trustedCertificate()},
 				"storage_pools": object{
 					"big": object{"driver": "btrfs", "source": "/dev/sdb", "wipe": true}, "file": object{"driver": "btrfs", "size_gb": 20},
 					"remote": object{"driver": "ceph", "ceph": object{"cluster": "ceph", "pool": "osd", "user": "lxd"}},
@@ -221,7 +221,7 @@ func TestRemovedLines(t *testing.T) {
 				rows[at] = is
 			}
 		}
-		served := providertest.Serve(t, constructor)
+		served := providertest.ServeResource(t, constructor)
 		optional := optionalPaths("", served.Schema.Attributes)
 		if diff := cmp.Diff(optional, slices.Sorted(maps.Keys(rows))); diff != "" {
 			t.Errorf("optional attributes of %s (-schema +rows):\n%s\nSay in docs/operations.md and here what becomes of a new one whose line is removed.", name, diff)
@@ -233,7 +233,7 @@ func TestRemovedLines(t *testing.T) {
 		for _, at := range optional {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				t.Parallel()
-				removeLine(t, served.In(t), states, at, rows[at])
+				removeLine(t, served.ForTest(t), states, at, rows[at])
 			})
 		}
 	}
@@ -245,9 +245,9 @@ func stateOf(t *testing.T, served *providertest.Resource, config object) object 
 	if problems := errorsOf(served.Validate(config)); len(problems) > 0 {
 		t.Fatalf("a whole configuration is not valid: %q", problems)
 	}
-	state := served.Plan(config, nil, nil).Applied(object{"id": "abc123", "status": "Deployed"})
-	if again := served.Plan(config, state, notesOfFinished(served.Name, config)); len(again.Changed(state)) > 0 {
-		t.Fatalf("the same configuration changes %v", again.Changed(state))
+	state := served.Plan(config, nil, nil).AppliedState(object{"id": "abc123", "status": "Deployed"})
+	if again := served.Plan(config, state, notesOfFinished(served.Name, config)); len(again.ChangedAttributes(state)) > 0 {
+		t.Fatalf("the same configuration changes %v", again.ChangedAttributes(state))
 	}
 	return state
 }
@@ -258,10 +258,10 @@ func removeLine(t *testing.T, served *providertest.Resource, states []object, at
 	t.Helper()
 	n, without := configurationWith(t, served.Name, at)
 	problems := errorsOf(served.Validate(without))
-	if (want == refused) != (len(problems) > 0) {
+	if (want == removalRefused) != (len(problems) > 0) {
 		t.Errorf("it is to be %s, and the validation of the configuration without it says %q", want, problems)
 	}
-	if want == refused {
+	if want == removalRefused {
 		return
 	}
 	state := states[n]
@@ -269,25 +269,25 @@ func removeLine(t *testing.T, served *providertest.Resource, states []object, at
 	root, _, _ := strings.Cut(at, ".")
 	var changes, replaced []string
 	switch want {
-	case forgotten, takenAway, sameElement:
+	case removalForgotten, removalTakesAway, removalKeepsElement:
 		changes = []string{root}
-	case replaces:
+	case removalReplaces:
 		changes, replaced = []string{root}, []string{root}
 	}
 	if problems := errorsOf(plan.Diagnostics); len(problems) > 0 {
 		t.Errorf("the plan is an error: %s", problems)
 	}
-	if diff := cmp.Diff(changes, plan.Changed(state)); diff != "" {
+	if diff := cmp.Diff(changes, plan.ChangedAttributes(state)); diff != "" {
 		t.Errorf("it is to be %s, and changed are (-want +got):\n%s", want, diff)
 	}
-	if diff := cmp.Diff(replaced, plan.Replaces()); diff != "" {
+	if diff := cmp.Diff(replaced, plan.ReplacingAttributes()); diff != "" {
 		t.Errorf("it is to be %s, and replaced by (-want +got):\n%s", want, diff)
 	}
-	planned := valueAt(plan.Applied(nil), without, strings.Split(at, "."))
+	planned := valueAt(plan.AppliedState(nil), without, strings.Split(at, "."))
 	switch got := fmt.Sprint(planned); {
-	case want == kept && planned == nil && !strings.HasSuffix(at, "_wo"):
+	case want == removalKept && planned == nil && !strings.HasSuffix(at, "_wo"):
 		t.Error("it is to be kept, and nothing is planned")
-	case (want == takenAway || want == sameElement) && planned != nil, want == forgotten && planned != nil && got != defaultsOfForgotten[at]:
+	case (want == removalTakesAway || want == removalKeepsElement) && planned != nil, want == removalForgotten && planned != nil && got != defaultsOfForgotten[at]:
 		t.Errorf("it is to be %s, and planned is %s", want, got)
 	}
 }
@@ -354,11 +354,11 @@ func withoutAttribute(v any, steps []string) (rest any, found bool) {
 		}
 		for _, key := range keys {
 			if v[key] != nil && len(steps) == 1 {
-				return v.With(object{key: nil}), true
+				return v.WithChanges(object{key: nil}), true
 			}
 			if len(steps) > 1 {
 				if inner, found := withoutAttribute(v[key], steps[1:]); found {
-					return v.With(object{key: inner}), true
+					return v.WithChanges(object{key: inner}), true
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // Schema is that of the provider block.
 func (p *maaslxdProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	attributes := map[string]schema.Attribute{}
-	for _, group := range []map[string]schema.Attribute{maasAttributes(), runAttributes(), makingAttributes(), ledgerServiceAttributes(), keyAttributes()} {
+	for _, group := range []map[string]schema.Attribute{maasAttributes(), ownershipAttributes(), creationAttributes(), ledgerServiceAttributes(), keyAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	resp.Schema = schema.Schema{
@@ -52,19 +52,19 @@ func maasAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "How long one call of MAAS may take, as a duration such as `90s`. Between `1s` and `15m`; " +
 				"default `60s`. Composing a VM is allowed the 120 s that MAAS gives itself, if they are more.",
-			Validators: []validator.String{durationBetween(minRequestTimeout, maxRequestTimeout)},
+			Validators: []validator.String{durationValidator(minRequestTimeout, maxRequestTimeout)},
 		},
 		"poll_interval": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Time between two looks at the machines that are being commissioned, deployed or released, as a " +
 				"duration. One look serves all of them. Between `10ms` and `5m`; default `5s`.",
-			Validators: []validator.String{durationBetween(minPollInterval, maxPollInterval)},
+			Validators: []validator.String{durationValidator(minPollInterval, maxPollInterval)},
 		},
 	}
 }
 
-// runAttributes say whose objects these are, and where runs note what is under way.
-func runAttributes() map[string]schema.Attribute {
+// ownershipAttributes say whose objects these are, and where runs note what is under way.
+func ownershipAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"owner": schema.StringAttribute{
 			Optional: true,
@@ -73,7 +73,7 @@ func runAttributes() map[string]schema.Attribute {
 				"keeps the owner that it was made with, and the state knows it. Letters, digits, `.`, `_`, `-`. Default: a random one, " +
 				"made once and kept beside the ledger as `maaslxd-owner`, so that all configurations which use the ledger share it. " +
 				"Required where `ledger` is `memory` or an address. CI runners that start with an empty home directory should set it.",
-			Validators: []validator.String{ownerName()},
+			Validators: []validator.String{ownerNameValidator()},
 		},
 		"ledger": schema.StringAttribute{
 			Optional: true,
@@ -89,8 +89,8 @@ func runAttributes() map[string]schema.Attribute {
 	}
 }
 
-// makingAttributes say how VMs and hosts are made.
-func makingAttributes() map[string]schema.Attribute {
+// creationAttributes say how VMs and hosts are made.
+func creationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"composer": schema.StringAttribute{
 			Optional: true,

@@ -53,17 +53,17 @@ type providerModel struct {
 func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	s := client.Settings{
-		APIURL: fromEnv(m.APIURL, "MAAS_API_URL"),
-		APIKey: fromEnv(m.APIKey, "MAAS_API_KEY"),
+		APIURL: valueOrEnv(m.APIURL, "MAAS_API_URL"),
+		APIKey: valueOrEnv(m.APIKey, "MAAS_API_KEY"),
 		Owner:  m.Owner.ValueString(),
-		Ledger: fromEnv(m.Ledger, "MAASLXD_LEDGER"),
+		Ledger: valueOrEnv(m.Ledger, "MAASLXD_LEDGER"),
 	}
 	for _, v := range []types.String{
 		m.APIURL, m.APIKey, m.CACert, m.Owner, m.Ledger, m.LedgerCA, m.LedgerCert, m.LedgerKey, m.RequestTimeout, m.PollInterval, m.Composer, m.Probe, m.OnUnfinished, m.LXDClientCert, m.LXDClientKey,
 	} {
-		s.Unknown = s.Unknown || v.IsUnknown()
+		s.IsUnknown = s.IsUnknown || v.IsUnknown()
 	}
-	s.Unknown = s.Unknown || m.AllowInsecure.IsUnknown()
+	s.IsUnknown = s.IsUnknown || m.AllowInsecure.IsUnknown()
 	s.RequestTimeout = durationOr(m.RequestTimeout, defaultRequestTimeout)
 	s.PollInterval = durationOr(m.PollInterval, defaultPollInterval)
 	s.Probe = cmp.Or(m.Probe.ValueString(), client.ProbeAuto)
@@ -71,7 +71,7 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	s.Composer = site.Choice(m.Composer.ValueString())
 	s.Key = m.keySettings(&diags)
 	s.LedgerAccess = m.ledgerAccess(s.Ledger, &diags)
-	pem, err := readPEM(fromEnv(m.CACert, "MAAS_API_CACERT"))
+	pem, err := readPEM(valueOrEnv(m.CACert, "MAAS_API_CACERT"))
 	if err != nil {
 		diags.AddAttributeError(path.Root("ca_cert"), "Cannot read the CA certificates",
 			err.Error()+"\n\nca_cert (MAAS_API_CACERT) is PEM text, or the path of a file with PEM text in it.")
@@ -84,9 +84,9 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	return s, diags
 }
 
-// fromEnv is the configured value, or that of the environment if none is
+// valueOrEnv is the configured value, or that of the environment if none is
 // configured.
-func fromEnv(v types.String, name string) string {
+func valueOrEnv(v types.String, name string) string {
 	if v.IsUnknown() {
 		return ""
 	}
@@ -113,12 +113,12 @@ func readPEM(s string) ([]byte, error) {
 	return os.ReadFile(s)
 }
 
-// reportSetting turns errors of the provider block into diagnostics at its
+// reportSettingError turns errors of the provider block into diagnostics at its
 // attributes.
-func reportSetting(diags *diag.Diagnostics, err error) {
+func reportSettingError(diags *diag.Diagnostics, err error) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range several.Unwrap() {
-			reportSetting(diags, e)
+			reportSettingError(diags, e)
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func reportSetting(diags *diag.Diagnostics, err error) {
 // keySettings reads the attributes and the environment.
 func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 	read := func(v types.String, attribute, env string) string {
-		pem, err := readPEM(fromEnv(v, env))
+		pem, err := readPEM(valueOrEnv(v, env))
 		if err != nil {
 			// The path is not repeated: it may be a key that was cut short.
 			diags.AddAttributeError(path.Root(attribute), "Cannot read the LXD client key pair", fmt.Sprintf(
@@ -142,16 +142,16 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 		return string(pem)
 	}
 	k := client.KeySettings{
-		Certificate: read(m.LXDClientCert, "lxd_client_cert", "MAASLXD_LXD_CLIENT_CERT"),
-		Private:     read(m.LXDClientKey, "lxd_client_key", "MAASLXD_LXD_CLIENT_KEY"),
-		Insecure:    m.AllowInsecure.ValueBool(),
+		Certificate:   read(m.LXDClientCert, "lxd_client_cert", "MAASLXD_LXD_CLIENT_CERT"),
+		PrivateKey:    read(m.LXDClientKey, "lxd_client_key", "MAASLXD_LXD_CLIENT_KEY"),
+		AllowInsecure: m.AllowInsecure.ValueBool(),
 	}
-	if diags.HasError() || k.Certificate == "" && k.Private == "" {
+	if diags.HasError() || k.Certificate == "" && k.PrivateKey == "" {
 		return k
 	}
-	if _, err := fleetkey.Parse(k.Certificate, k.Private, time.Now()); err != nil {
+	if _, err := fleetkey.Parse(k.Certificate, k.PrivateKey, time.Now()); err != nil {
 		for _, spec := range diagnostics.SpecErrors(err) {
-			diags.AddAttributeError(path.Root(spec.Field.Root()), "The LXD client key pair cannot be used", diagnostics.Explain(spec))
+			diags.AddAttributeError(path.Root(spec.Field.RootName()), "The LXD client key pair cannot be used", diagnostics.ExplainError(spec))
 		}
 	}
 	return k

@@ -26,7 +26,7 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 	}
 	texts, files, unknown := map[string]string{}, map[string]string{}, false
 	for _, a := range m.ledgerAttributes() {
-		given := fromEnv(a.value, a.env)
+		given := valueOrEnv(a.value, a.env)
 		pem, err := readPEM(given)
 		if string(pem) != given {
 			files[a.name] = given
@@ -46,7 +46,7 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 	}
 	_, err := remote.New(remote.Config{Address: address, CA: access.CA, Certificate: access.Certificate, Key: access.Key})
 	for _, spec := range diagnostics.SpecErrors(err) {
-		diags.AddAttributeError(path.Root(spec.Field.Root()), "The ledger service cannot be reached so", diagnostics.Explain(spec))
+		diags.AddAttributeError(path.Root(spec.Field.RootName()), "The ledger service cannot be reached so", diagnostics.ExplainError(spec))
 	}
 	return access
 }

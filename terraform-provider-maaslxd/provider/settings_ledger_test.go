@@ -22,7 +22,7 @@ func TestLedgerSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, key, err := authority.Client("ci", time.Now(), time.Hour)
+	certificate, key, err := authority.IssueClient("ci", time.Now(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func TestLedgerSettings(t *testing.T) {
 			got, diags := tc.model.settings()
 			if tc.at == "" {
 				if diags.HasError() || name == "Environment" && (got.LedgerAccess.Key != string(key) || got.LedgerAccess.CA != authority.Certificate) {
-					t.Errorf("%s\ngot %s", tc.reason, providertest.Describe(diags))
+					t.Errorf("%s\ngot %s", tc.reason, providertest.DescribeDiagnostics(diags))
 				}
 				return
 			}
 			if len(diags) != 1 || diags[0].(diag.DiagnosticWithPath).Path().String() != tc.at || !strings.Contains(diags[0].Detail(), tc.says) ||
 				strings.Contains(diags[0].Detail(), "s3cret") {
-				t.Errorf("%s\ngot %s", tc.reason, providertest.Describe(diags))
+				t.Errorf("%s\ngot %s", tc.reason, providertest.DescribeDiagnostics(diags))
 			}
 		})
 	}

@@ -33,7 +33,7 @@ var spelledOnce = []string{"maaslxd_vm_host/lxd.networks.*.ipv4_address"}
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	for name, constructor := range resourcesWithRules {
-		served := providertest.Serve(t, constructor)
+		served := providertest.ServeResource(t, constructor)
 		spelled := spelledPaths("", served.Schema.Attributes)
 		if len(spelled) == 0 {
 			t.Errorf("%s has no attribute with several spellings", name)
@@ -41,25 +41,25 @@ func TestSpellings(t *testing.T) {
 		for at, of := range spelled {
 			t.Run(name+"/"+at, func(t *testing.T) {
 				t.Parallel()
-				served := served.In(t)
+				served := served.ForTest(t)
 				n, _ := configurationWith(t, name, at)
 				config := wholeConfigurations[name][n]
 				state := stateOf(t, served, config)
-				again := respelled(config, strings.Split(at, "."), of).(object)
+				again := withOtherSpelling(config, strings.Split(at, "."), of).(object)
 				if isSame := reflect.DeepEqual(again, config); isSame != slices.Contains(spelledOnce, name+"/"+at) {
 					t.Fatalf("the text stays the same: %t", isSame)
 				}
 				plan := served.Plan(again, state, notesOfFinished(name, config))
-				if changed, problems := plan.Changed(state), errorsOf(plan.Diagnostics); len(changed)+len(problems)+len(plan.Replaces()) > 0 {
-					t.Errorf("another spelling changes %v, and replaces by %v: %s", changed, plan.Replaces(), problems)
+				if changed, problems := plan.ChangedAttributes(state), errorsOf(plan.Diagnostics); len(changed)+len(problems)+len(plan.ReplacingAttributes()) > 0 {
+					t.Errorf("another spelling changes %v, and replaces by %v: %s", changed, plan.ReplacingAttributes(), problems)
 				}
 			})
 		}
 	}
 }
 
-// respelled writes what a path leads to in another way, in the first element that has it.
-func respelled(v any, steps []string, of string) any {
+// withOtherSpelling writes what a path leads to in another way, in the first element that has it.
+func withOtherSpelling(v any, steps []string, of string) any {
 	switch v := v.(type) {
 	case string:
 		return otherSpelling(of, v)
@@ -70,12 +70,12 @@ func respelled(v any, steps []string, of string) any {
 		}
 		for _, key := range keys {
 			if _, found := withoutAttribute(v[key], steps[1:]); found || len(steps) == 1 {
-				return v.With(object{key: respelled(v[key], steps[1:], of)})
+				return v.WithChanges(object{key: withOtherSpelling(v[key], steps[1:], of)})
 			}
 		}
 	case []any:
 		all := slices.Clone(v)
-		all[0] = respelled(v[0], steps[1:], of)
+		all[0] = withOtherSpelling(v[0], steps[1:], of)
 		return all
 	}
 	return v

@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-var update = flag.Bool("update", false, "write the shape of the present schemas into testdata/states, and new attributes as null")
+var updateStoredStates = flag.Bool("update", false, "write the shape of the present schemas into testdata/states, and new attributes as null")
 
 // storedState is a state as a version of a schema has written it, in testdata/states.
 type storedState struct {
@@ -52,8 +52,8 @@ func eachResource(t *testing.T, test func(t *testing.T, served *providertest.Res
 	for _, constructor := range (&maaslxdProvider{}).Resources(t.Context()) {
 		var described resource.SchemaResponse
 		constructor().Schema(t.Context(), resource.SchemaRequest{}, &described)
-		served := providertest.Serve(t, constructor)
-		t.Run(served.Name, func(t *testing.T) { test(t, providertest.Serve(t, constructor), described.Schema.Version) })
+		served := providertest.ServeResource(t, constructor)
+		t.Run(served.Name, func(t *testing.T) { test(t, providertest.ServeResource(t, constructor), described.Schema.Version) })
 	}
 }
 
@@ -64,7 +64,7 @@ func TestStoredStates(t *testing.T) {
 	eachResource(t, func(t *testing.T, served *providertest.Resource, present int64) {
 		for version := range present + 1 {
 			stored := readStoredState(t, storedStateFile(served.Name, version))
-			state, diags := served.Upgrade(version, stored.State)
+			state, diags := served.UpgradeState(version, stored.State)
 			if len(diags) > 0 {
 				t.Errorf("version %d: %s: %s", version, diags[0].Summary, diags[0].Detail)
 				continue
@@ -73,7 +73,7 @@ func TestStoredStates(t *testing.T) {
 			if i := slices.IndexFunc(plan.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError }); i >= 0 {
 				t.Errorf("version %d: %s: %s", version, plan.Diagnostics[i].Summary, plan.Diagnostics[i].Detail)
 			}
-			if replaces, changed := plan.Replaces(), plan.Changed(state); len(replaces)+len(changed) > 0 {
+			if replaces, changed := plan.ReplacingAttributes(), plan.ChangedAttributes(state); len(replaces)+len(changed) > 0 {
 				t.Errorf("version %d: the plan replaces it for %v, and changes %v", version, replaces, changed)
 			}
 		}
@@ -87,7 +87,7 @@ func TestStoredStatesAreRenewed(t *testing.T) { // not in parallel: with -update
 		file := storedStateFile(served.Name, present)
 		stored := readStoredState(t, file)
 		attributes := served.Type.(tftypes.Object).AttributeTypes
-		if *update {
+		if *updateStoredStates {
 			stored.Shape = shapeOf("", served.Type)
 			maps.DeleteFunc(stored.State, func(name string, _ any) bool { _, known := attributes[name]; return !known })
 			for name := range attributes {

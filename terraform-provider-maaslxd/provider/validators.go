@@ -13,13 +13,13 @@ import (
 
 var ownerPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// ownerName passes names of owners.
-func ownerName() validator.String {
+// ownerNameValidator passes names of owners.
+func ownerNameValidator() validator.String {
 	return stringvalidator.RegexMatches(ownerPattern, "must be 1 to 64 letters, digits, dots, hyphens and underscores")
 }
 
-// durationBetween passes durations such as "90s" from shortest to longest.
-func durationBetween(shortest, longest time.Duration) validator.String {
+// durationValidator passes durations such as "90s" from shortest to longest.
+func durationValidator(shortest, longest time.Duration) validator.String {
 	about := fmt.Sprintf("a duration from %s to %s", shortest, longest)
 	return values.StringRule(about, func(s string) string {
 		if d, err := time.ParseDuration(s); err != nil || d < shortest || d > longest {

@@ -8,10 +8,10 @@ import (
 
 // budget is what the bridge may cost in a step.
 type budget struct {
-	name  string
-	step  string // empty: every step
-	limit float64
-	have  func(measurement) float64
+	name     string
+	step     string // empty: every step
+	limit    float64
+	measured func(measurement) float64
 }
 
 // budgets are the limits. A VM is created in five writes (compose, its mark,
@@ -21,20 +21,20 @@ type budget struct {
 //
 // At rest, each machine is looked at once a minute, and nothing is written.
 var budgets = []budget{
-	{name: "MAAS calls for a machine, to Ready", step: "to Ready", limit: 7, have: each(func(m measurement) int { return m.Calls })},
-	{name: "writes of a VM's own, to Ready", step: "to Ready", limit: 5, have: each(func(m measurement) int { return m.VMWrites })},
-	{name: "writes of a VM's own, to delete it", step: "machines deleted", limit: 2, have: each(func(m measurement) int { return m.VMWrites })},
-	{name: "MAAS calls for a machine, to delete it", step: "machines deleted", limit: 4, have: each(func(m measurement) int { return m.Calls })},
-	{name: "TCP connections of a step", limit: 16, have: func(m measurement) float64 { return float64(m.Connections) }},
-	{name: "over-commits", limit: 0, have: func(m measurement) float64 { return float64(m.Overcommits) }},
-	{name: "writes to MAAS at rest", step: "at rest", limit: 0, have: func(m measurement) float64 { return float64(m.Writes) }},
-	{name: "writes to Kubernetes at rest", step: "at rest", limit: 0, have: func(m measurement) float64 { return float64(m.Updates + m.Events) }},
-	{name: "looks at a machine a minute, at rest", step: "at rest", limit: 1.1, have: perMinute(func(m measurement) int { return m.Objects })},
-	{name: "MAAS calls for a machine a minute, at rest", step: "at rest", limit: 0.1, have: perMinute(func(m measurement) int { return m.Calls })},
+	{name: "MAAS calls for a machine, to Ready", step: "to Ready", limit: 7, measured: perMachine(func(m measurement) int { return m.Calls })},
+	{name: "writes of a VM's own, to Ready", step: "to Ready", limit: 5, measured: perMachine(func(m measurement) int { return m.VMWrites })},
+	{name: "writes of a VM's own, to delete it", step: "machines deleted", limit: 2, measured: perMachine(func(m measurement) int { return m.VMWrites })},
+	{name: "MAAS calls for a machine, to delete it", step: "machines deleted", limit: 4, measured: perMachine(func(m measurement) int { return m.Calls })},
+	{name: "TCP connections of a step", limit: 16, measured: func(m measurement) float64 { return float64(m.Connections) }},
+	{name: "over-commits", limit: 0, measured: func(m measurement) float64 { return float64(m.Overcommits) }},
+	{name: "writes to MAAS at rest", step: "at rest", limit: 0, measured: func(m measurement) float64 { return float64(m.Writes) }},
+	{name: "writes to Kubernetes at rest", step: "at rest", limit: 0, measured: func(m measurement) float64 { return float64(m.Updates + m.Events) }},
+	{name: "looks at a machine a minute, at rest", step: "at rest", limit: 1.1, measured: perMinute(func(m measurement) int { return m.Objects })},
+	{name: "MAAS calls for a machine a minute, at rest", step: "at rest", limit: 0.1, measured: perMinute(func(m measurement) int { return m.Calls })},
 }
 
-// each is a count for each machine.
-func each(of func(measurement) int) func(measurement) float64 {
+// perMachine is a count for each machine.
+func perMachine(of func(measurement) int) func(measurement) float64 {
 	return func(m measurement) float64 { return float64(of(m)) / float64(m.machines) }
 }
 
@@ -43,26 +43,26 @@ func perMinute(of func(measurement) int) func(measurement) float64 {
 	return func(m measurement) float64 { return float64(of(m)) / float64(m.machines) / m.Wall.Minutes() }
 }
 
-// all are the measurements that there are.
-func (b *bench) all() []measurement {
-	all := append([]measurement{}, b.life...)
+// measurements are the measurements that there are.
+func (b *bench) measurements() []measurement {
+	all := append([]measurement{}, b.lifeSteps...)
 	if b.rest != nil {
 		all = append(all, *b.rest)
 	}
 	return all
 }
 
-// verdicts hold the bridge to the budgets that fit.
-func (b *bench) verdicts() []report.Verdict {
+// evaluateBudgets hold the bridge to the budgets that fit.
+func (b *bench) evaluateBudgets() []report.Verdict {
 	var out []report.Verdict
 	for _, limit := range budgets {
-		for _, m := range b.all() {
+		for _, m := range b.measurements() {
 			if limit.step != "" && limit.step != m.step {
 				continue
 			}
 			out = append(out, report.Verdict{
 				Budget: limit.name, Where: fmt.Sprintf("%d machines, %s", m.machines, m.step),
-				Limit: limit.limit, Have: limit.have(m),
+				Limit: limit.limit, Measured: limit.measured(m),
 			})
 		}
 	}

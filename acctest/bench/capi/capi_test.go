@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse(tc.args, io.Discard)
+			_, err := parseOptions(tc.args, io.Discard)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\nerror is %v, want %q in it", tc.reason, err, tc.err)
 			}
@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 	}
 	m.step, m.machines, m.Wall = "at rest", 10, time.Minute
 	b := bench{options: options{machines: 10, watch: time.Minute}, rest: &m}
-	err := report.Missed(b.verdicts())
+	err := report.MissedError(b.evaluateBudgets())
 	for _, missed := range []string{"writes to MAAS at rest: 2", "looks at a machine a minute, at rest: 3, want at most 1.1", "a minute, at rest: 0.5"} {
 		if err == nil || !strings.Contains(err.Error(), missed) {
 			t.Errorf("not missed: %s: %v", missed, err)

@@ -21,12 +21,12 @@ const (
 	machinesEach, controlPlanes = 10, 3
 )
 
-func nameOf(cluster int) string { return fmt.Sprintf("c%d", cluster) }
+func clusterName(cluster int) string { return fmt.Sprintf("c%d", cluster) }
 
 // makeClusters makes clusters with their machines, as Cluster API does.
-func (w *world) makeClusters(ctx context.Context, clusters int) error {
+func (w *testBed) makeClusters(ctx context.Context, clusters int) error {
 	for i := range clusters {
-		name := nameOf(i)
+		name := clusterName(i)
 		if err := w.makeCluster(ctx, name); err != nil {
 			return fmt.Errorf("cannot make cluster %s: %w", name, err)
 		}
@@ -41,20 +41,20 @@ func (w *world) makeClusters(ctx context.Context, clusters int) error {
 }
 
 // makeCluster makes a Cluster and its MaasCluster, which it owns.
-func (w *world) makeCluster(ctx context.Context, name string) error {
+func (w *testBed) makeCluster(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	cluster := &clusterv1.Cluster{ObjectMeta: meta, Spec: clusterv1.ClusterSpec{InfrastructureRef: reference("MaasCluster", name)}}
+	cluster := &clusterv1.Cluster{ObjectMeta: meta, Spec: clusterv1.ClusterSpec{InfrastructureRef: infrastructureRef("MaasCluster", name)}}
 	cluster.Finalizers = []string{clusterv1.ClusterFinalizer}
 	if err := w.client.Create(ctx, cluster); err != nil {
 		return err
 	}
 	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: name}
-	meta.OwnerReferences = owned(cluster, clusterv1.ClusterKind)
+	meta.OwnerReferences = ownerReferences(cluster, clusterv1.ClusterKind)
 	return w.client.Create(ctx, &infrav1.MaasCluster{ObjectMeta: meta, Spec: infrav1.MaasClusterSpec{DNSDomain: "maas"}})
 }
 
 // makeMachine makes a Machine with its bootstrap data, and its MaasMachine, a VM.
-func (w *world) makeMachine(ctx context.Context, cluster, name string, controlPlane bool) error {
+func (w *testBed) makeMachine(ctx context.Context, cluster, name string, controlPlane bool) error {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}
 	meta.Labels[clusterv1.MachineDeploymentNameLabel] = cluster + "-workers"
 	if controlPlane {
@@ -68,23 +68,23 @@ func (w *world) makeMachine(ctx context.Context, cluster, name string, controlPl
 		return err
 	}
 	machine := &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{
-		ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: &name}, InfrastructureRef: reference("MaasMachine", name),
+		ClusterName: cluster, Bootstrap: clusterv1.Bootstrap{DataSecretName: &name}, InfrastructureRef: infrastructureRef("MaasMachine", name),
 	}}
 	if err := w.client.Create(ctx, machine); err != nil {
 		return err
 	}
-	meta.OwnerReferences = owned(machine, "Machine")
+	meta.OwnerReferences = ownerReferences(machine, "Machine")
 	return w.client.Create(ctx, &infrav1.MaasMachine{ObjectMeta: meta, Spec: infrav1.MaasMachineSpec{
 		Image: "ubuntu/noble", ProvisioningMode: ptr.To(infrav1.ProvisioningModeLXD),
 		MinCPU: ptr.To(vmCores), MinMemoryInMB: ptr.To(vmMemoryMiB), MinDiskSizeInGB: ptr.To(vmDiskGB),
 	}})
 }
 
-func reference(kind, name string) clusterv1.ContractVersionedObjectReference {
+func infrastructureRef(kind, name string) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
 }
 
-func owned(by client.Object, kind string) []metav1.OwnerReference {
+func ownerReferences(by client.Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true),
 	}}
@@ -92,9 +92,9 @@ func owned(by client.Object, kind string) []metav1.OwnerReference {
 
 // deleteMachines begins to delete all clusters: first their machines, as Cluster
 // API does.
-func (w *world) deleteMachines(ctx context.Context, clusters int) error {
+func (w *testBed) deleteMachines(ctx context.Context, clusters int) error {
 	for i := range clusters {
-		if err := w.client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: nameOf(i)}}); err != nil {
+		if err := w.client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName(i)}}); err != nil {
 			return err
 		}
 	}
@@ -102,6 +102,6 @@ func (w *world) deleteMachines(ctx context.Context, clusters int) error {
 }
 
 // deleteClusters deletes the MaasClusters, whose machines are gone.
-func (w *world) deleteClusters(ctx context.Context) error {
+func (w *testBed) deleteClusters(ctx context.Context) error {
 	return w.client.DeleteAllOf(ctx, &infrav1.MaasCluster{}, client.InNamespace(namespace))
 }

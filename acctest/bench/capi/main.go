@@ -36,7 +36,7 @@ import (
 func main() {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	o, err := parse(os.Args[1:], os.Stderr)
+	o, err := parseOptions(os.Args[1:], os.Stderr)
 	if err == nil {
 		err = run(ctx, o)
 	}
@@ -56,7 +56,7 @@ type options struct {
 	journals        string
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
+func parseOptions(args []string, stderr io.Writer) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("capi", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -96,7 +96,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	b := bench{options: o, builder: builder, log: os.Stderr, began: time.Now(), load: report.Load()}
+	b := bench{options: o, builder: builder, log: os.Stderr, began: time.Now(), load: report.DescribeLoad()}
 	if err := b.measure(ctx); err != nil {
 		return err
 	}
@@ -105,5 +105,5 @@ func run(ctx context.Context, o options) error {
 		write = report.Markdown
 	}
 	b.print(os.Stdout, write)
-	return report.Missed(b.verdicts())
+	return report.MissedError(b.evaluateBudgets())
 }

@@ -34,37 +34,37 @@ type measurement struct {
 	Used        usage         // CPU in the step; memory at its end
 }
 
-// stage is where a step began.
-type stage struct {
+// stepStart is where a step began.
+type stepStart struct {
 	used    usage
 	updates int
 	events  int
 	at      time.Time
 }
 
-// begin empties the journal, and notes what there is so far.
-func (w *world) begin(ctx context.Context) (stage, error) {
+// beginStep empties the journal, and notes what there is so far.
+func (w *testBed) beginStep(ctx context.Context) (stepStart, error) {
 	used, err := usageOf(w.manager.PID())
 	if err != nil {
-		return stage{}, err
+		return stepStart{}, err
 	}
-	events, err := w.events(ctx)
+	events, err := w.countEvents(ctx)
 	if err != nil {
-		return stage{}, err
+		return stepStart{}, err
 	}
-	updates, _ := w.core.written()
+	updates, _ := w.core.countWrites()
 	w.maas.ResetJournal()
-	return stage{used: used, updates: updates, events: events, at: time.Now()}, nil
+	return stepStart{used: used, updates: updates, events: events, at: time.Now()}, nil
 }
 
-// finish measures what came since the stage.
-func (w *world) finish(ctx context.Context, s stage, step string, machines int) (measurement, sim.Journal, error) {
+// finishStep measures what came since the stage.
+func (w *testBed) finishStep(ctx context.Context, s stepStart, step string, machines int) (measurement, sim.Journal, error) {
 	wall, journal := time.Since(s.at), w.maas.Journal()
 	m := sumUp(journal)
-	updates, _ := w.core.written()
+	updates, _ := w.core.countWrites()
 	m.step, m.machines, m.Wall, m.Updates = step, machines, wall, updates-s.updates
 	m.Overcommits = len(w.maas.Overcommits())
-	events, err := w.events(ctx)
+	events, err := w.countEvents(ctx)
 	if err != nil {
 		return m, journal, err
 	}
@@ -74,10 +74,10 @@ func (w *world) finish(ctx context.Context, s stage, step string, machines int) 
 	return m, journal, err
 }
 
-// events is how often events were told.
-func (w *world) events(ctx context.Context) (int, error) {
+// countEvents is how often events were told.
+func (w *testBed) countEvents(ctx context.Context) (int, error) {
 	list := &eventsv1.EventList{}
-	if err := w.plane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := w.controlPlane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return 0, fmt.Errorf("cannot list events: %w", err)
 	}
 	told := len(list.Items)
@@ -93,7 +93,7 @@ func (w *world) events(ctx context.Context) (int, error) {
 func sumUp(j sim.Journal) measurement {
 	m := measurement{Calls: j.Total(), Objects: j.MachineObjects, Connections: j.Connections, Routes: map[string]int{}}
 	for _, c := range j.Calls {
-		route := report.Route(c)
+		route := report.RouteOf(c)
 		m.Routes[route]++
 		if route == report.PollRoute {
 			m.Polls++

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ticks is how many of them /proc counts in a second (USER_HZ).
-const ticks = 100
+// ticksPerSecond is how many of them /proc counts in a second (USER_HZ).
+const ticksPerSecond = 100
 
 // usage is what a process has used so far.
 type usage struct {
@@ -44,7 +44,7 @@ func readUsage(stat, status string) (usage, error) {
 		if err != nil {
 			return u, err
 		}
-		u.CPU += time.Duration(n) * time.Second / ticks
+		u.CPU += time.Duration(n) * time.Second / ticksPerSecond
 	}
 	for line := range strings.Lines(status) {
 		name, rest, _ := strings.Cut(line, ":")

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// applied is what an apply came to.
-type applied struct {
+// applyResult is what an apply came to.
+type applyResult struct {
 	calls      int // of MAAS
 	maasWrites int // of them, those that are no GET
 	commits    int // to the file, where the ledger is one
@@ -27,12 +27,12 @@ type applied struct {
 
 // The ledgers with which VMs are made.
 const (
-	withFile    = "file"
-	withService = "service"
+	ledgerFile    = "file"
+	ledgerService = "service"
 )
 
-// apply makes VMs with a file and with a service in turn.
-func (b *bench) apply(ctx context.Context) error {
+// measureApplies makes VMs with a file and with a service in turn.
+func (b *bench) measureApplies(ctx context.Context) error {
 	finder, err := cli.NewFinder(ctx)
 	if err != nil {
 		return err
@@ -48,13 +48,13 @@ func (b *bench) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.applies = map[string][]applied{}
+	b.applies = map[string][]applyResult{}
 	for n := range b.options.applies {
-		for _, with := range []string{withFile, withService} {
-			b.say("apply of %d VMs with a %s, %d of %d", b.vms, with, n+1, b.options.applies)
+		for _, with := range []string{ledgerFile, ledgerService} {
+			b.logProgress("apply of %d VMs with a %s, %d of %d", b.vms, with, n+1, b.options.applies)
 			dir := filepath.Join(b.dir, fmt.Sprintf("apply-%s-%d", with, n))
-			run := map[string]func(context.Context, *space) (applied, error){withFile: applyByFile, withService: s.applyBy}[with]
-			a, err := b.applyIn(ctx, found, dir, run)
+			run := map[string]func(context.Context, *workspace) (applyResult, error){ledgerFile: applyWithFile, ledgerService: s.applyWithService}[with]
+			a, err := b.applyInWorkspace(ctx, found, dir, run)
 			if err != nil {
 				return fmt.Errorf("apply with a %s: %w", with, err)
 			}
@@ -64,52 +64,52 @@ func (b *bench) apply(ctx context.Context) error {
 	return nil
 }
 
-// applyIn makes the VMs on a MAAS of their own.
-func (b *bench) applyIn(ctx context.Context, found cli.CLI, dir string, run func(context.Context, *space) (applied, error)) (applied, error) {
-	w, err := newSpace(ctx, found, dir, b.bin, b.vms)
+// applyInWorkspace makes the VMs on a MAAS of their own.
+func (b *bench) applyInWorkspace(ctx context.Context, found cli.CLI, dir string, run func(context.Context, *workspace) (applyResult, error)) (applyResult, error) {
+	w, err := newWorkspace(ctx, found, dir, b.bin, b.vms)
 	if err != nil {
-		return applied{}, err
+		return applyResult{}, err
 	}
 	defer w.close()
 	return run(ctx, w)
 }
 
-// applyByFile applies with a file, and counts what is committed to it.
-func applyByFile(ctx context.Context, w *space) (applied, error) {
+// applyWithFile applies with a file, and counts what is committed to it.
+func applyWithFile(ctx context.Context, w *workspace) (applyResult, error) {
 	path := filepath.Join(w.dir, "ledger.db")
-	l, err := ledger.Open(ctx, path) // its schema does not count
+	l, err := ledger.OpenFile(ctx, path) // its schema does not count
 	if err == nil {
 		err = l.Close()
 	}
 	if err != nil {
-		return applied{}, err
+		return applyResult{}, err
 	}
 	counter, err := countCommits(ctx, path)
 	if err != nil {
-		return applied{}, err
+		return applyResult{}, err
 	}
 	defer counter.close()
 	a, err := w.apply(ctx, "MAASLXD_LEDGER="+path)
 	if err != nil {
 		return a, err
 	}
-	a.commits, err = counter.commits()
+	a.commits, err = counter.countSoFar()
 	return a, err
 }
 
-// applyBy applies with the service, and counts what it is asked.
-func (s *service) applyBy(ctx context.Context, w *space) (applied, error) {
+// applyWithService applies with the service, and counts what it is asked.
+func (s *service) applyWithService(ctx context.Context, w *workspace) (applyResult, error) {
 	env := []string{"MAASLXD_LEDGER=" + s.addresses(0)}
 	for name, text := range map[string]string{"CA": s.keys.CA, "CERT": s.keys.Certificate, "KEY": s.keys.Key} {
 		path := filepath.Join(w.dir, name+".pem")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return applied{}, err
+			return applyResult{}, err
 		}
 		env = append(env, "MAASLXD_LEDGER_"+name+"="+path)
 	}
 	before, err := s.requests(ctx)
 	if err != nil {
-		return applied{}, err
+		return applyResult{}, err
 	}
 	a, err := w.apply(ctx, env...)
 	if err != nil {
@@ -124,15 +124,15 @@ func (s *service) applyBy(ctx context.Context, w *space) (applied, error) {
 
 // requests are how many requests the first node has answered, by operation.
 func (s *service) requests(ctx context.Context) (map[string]int, error) {
-	text, err := get(ctx, "http://"+s.nodes[0].health+"/metrics")
+	text, err := getPage(ctx, "http://"+s.nodes[0].health+"/metrics")
 	if err != nil {
 		return nil, err
 	}
-	return requestsIn(text)
+	return parseRequests(text)
 }
 
-// requestsIn sums up the requests in a page of metrics, by operation.
-func requestsIn(metrics string) (map[string]int, error) {
+// parseRequests sums up the requests in a page of metrics, by operation.
+func parseRequests(metrics string) (map[string]int, error) {
 	all := map[string]int{}
 	for line := range strings.Lines(metrics) {
 		labels, ok := strings.CutPrefix(line, `maaslxd_ledger_requests_total{operation="`)
@@ -150,14 +150,14 @@ func requestsIn(metrics string) (map[string]int, error) {
 	return all, nil
 }
 
-// withoutFile are the reads that nobody makes of a file: who has it may write all of it.
-var withoutFile = []string{wire.Hello.Name, wire.MayWrite.Name}
+// serviceOnlyReads are the reads that nobody makes of a file: who has it may write all of it.
+var serviceOnlyReads = []string{wire.OpHello.Name, wire.OpMayWrite.Name}
 
 // roundTrips are the requests that write, and those that a file does without.
-func (a applied) roundTrips() int {
+func (a applyResult) roundTrips() int {
 	n := 0
 	for _, o := range wire.Operations {
-		if o.Writes || slices.Contains(withoutFile, o.Name) {
+		if o.Writes || slices.Contains(serviceOnlyReads, o.Name) {
 			n += a.requests[o.Name]
 		}
 	}
@@ -165,7 +165,7 @@ func (a applied) roundTrips() int {
 }
 
 // reads are all other requests.
-func (a applied) reads() int {
+func (a applyResult) reads() int {
 	n := 0
 	for _, of := range a.requests {
 		n += of
@@ -174,8 +174,8 @@ func (a applied) reads() int {
 }
 
 // sumUp counts the calls of a journal.
-func sumUp(j sim.Journal) applied {
-	a := applied{calls: j.Total()}
+func sumUp(j sim.Journal) applyResult {
+	a := applyResult{calls: j.Total()}
 	for _, c := range j.Calls {
 		if !strings.HasPrefix(c.Route, http.MethodGet+" ") {
 			a.maasWrites++

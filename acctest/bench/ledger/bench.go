@@ -21,7 +21,7 @@ type bench struct {
 	reservations []row // none: they were not measured
 	recoveries   []time.Duration
 	lost         int // of the writes that were acknowledged while leaders were killed
-	applies      map[string][]applied
+	applies      map[string][]applyResult
 }
 
 // row is what the sides did with a number of writers.
@@ -30,40 +30,40 @@ type row struct {
 	sides   []result // in the order of sideNames
 }
 
-// writers are how many reserve at once.
-var writers = []int{1, 8, mostWriters}
+// writerCounts are how many reserve at once.
+var writerCounts = []int{1, 8, maxWriters}
 
-const mostWriters = 32
+const maxWriters = 32
 
 // measure does all that was asked for.
 func (b *bench) measure(ctx context.Context) error {
 	if b.rounds > 0 {
-		if err := b.reserve(ctx); err != nil {
+		if err := b.measureReservations(ctx); err != nil {
 			return err
 		}
 	}
 	if b.kills > 0 {
-		if err := b.recover(ctx); err != nil {
+		if err := b.measureRecoveries(ctx); err != nil {
 			return err
 		}
 	}
 	if b.vms > 0 {
-		return b.apply(ctx)
+		return b.measureApplies(ctx)
 	}
 	return nil
 }
 
-// reserve starts all stores, and lets them take turns.
-func (b *bench) reserve(ctx context.Context) error {
-	b.say("starting a file, a service on a file, 1 and 3 dqlite nodes, and 3 nodes of etcd")
+// measureReservations starts all stores, and lets them take turns.
+func (b *bench) measureReservations(ctx context.Context) error {
+	b.logProgress("starting a file, a service on a file, 1 and 3 dqlite nodes, and 3 nodes of etcd")
 	s, err := b.startStores(ctx)
 	defer s.stop()
 	if err != nil {
 		return err
 	}
-	for _, n := range writers {
-		b.say("%d writers, %d rounds of %d reservations of each store", n, b.rounds, b.reserves)
-		results, err := alternate(ctx, s.sides, n, b.rounds, b.reserves)
+	for _, n := range writerCounts {
+		b.logProgress("%d writers, %d rounds of %d reservations of each store", n, b.rounds, b.reserves)
+		results, err := runRoundsByTurns(ctx, s.sides, n, b.rounds, b.reserves)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (b *bench) startStores(ctx context.Context) (*stores, error) {
 	for _, of := range []struct {
 		name  string
 		nodes int
-	}{{onFile, 0}, {onOne, 1}, {onThree, 3}} {
+	}{{sideServiceOnFile, 0}, {sideOneNode, 1}, {sideThreeNodes, 3}} {
 		s, err := b.startService(ctx, of.name, of.nodes)
 		if s != nil {
 			all.stops = append(all.stops, s.stop)
@@ -133,7 +133,7 @@ func (b *bench) startService(ctx context.Context, name string, nodes int) (*serv
 	return s, s.start(ctx, filepath.Join(b.dir, name, "keys"))
 }
 
-// say tells people, who wait, what is going on.
-func (b *bench) say(format string, args ...any) {
+// logProgress tells people, who wait, what is going on.
+func (b *bench) logProgress(format string, args ...any) {
 	fmt.Fprintf(b.log, "%6s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
 }

@@ -19,9 +19,9 @@ func (s *service) addresses(from int) string {
 	return strings.Join(all, ",")
 }
 
-// connect makes as many clients as there are nodes. Each knows all nodes, and asks another
+// newClients makes as many clients as there are nodes. Each knows all nodes, and asks another
 // one first. It asks nothing yet.
-func (s *service) connect() ([]*remote.Client, error) {
+func (s *service) newClients() ([]*remote.Client, error) {
 	var all []*remote.Client
 	for i := range s.nodes {
 		config := s.keys
@@ -35,14 +35,14 @@ func (s *service) connect() ([]*remote.Client, error) {
 	return all, nil
 }
 
-// errNotFresh says that a key was there before: nothing was measured.
-var errNotFresh = errors.New("the key was reserved before")
+// errKeyReservedBefore says that a key was there before: nothing was measured.
+var errKeyReservedBefore = errors.New("the key was reserved before")
 
-// place reserves room for a fresh key.
-func place(ctx context.Context, rows ledger.Rows, r engine.Reservation) error {
+// reserveFreshKey reserves room for a fresh key.
+func reserveFreshKey(ctx context.Context, rows ledger.RegionLedger, r engine.Reservation) error {
 	_, fresh, err := rows.Place(ctx, r)
 	if err == nil && !fresh {
-		return errNotFresh
+		return errKeyReservedBefore
 	}
 	return err
 }

@@ -38,13 +38,13 @@ func countCommits(ctx context.Context, path string) (*commitCounter, error) {
 	return c, nil
 }
 
-// commits is how many there were so far.
-func (c *commitCounter) commits() (int, error) {
+// countSoFar is how many there were so far.
+func (c *commitCounter) countSoFar() (int, error) {
 	log, err := os.ReadFile(c.path + "-wal")
 	if err != nil {
 		return 0, err
 	}
-	return commitsIn(log)
+	return countCommitsInLog(log)
 }
 
 // close ends the reading.
@@ -52,17 +52,17 @@ func (c *commitCounter) close() { _ = errors.Join(c.tx.Rollback(), c.db.Close())
 
 // The layout of a write-ahead log: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 const (
-	logHead      = 32
-	logPageSize  = 8  // in the head, 4 bytes
-	logSalt      = 16 // in the head, 8 bytes
-	frameInfo    = 24 // before each page
-	framePages   = 4  // in it, 4 bytes: pages of the file after a commit; 0: it is no commit
-	frameSalt    = 8  // in it, 8 bytes: those of the head, or it is left from before
-	smallestPage = 512
+	logHead     = 32
+	logPageSize = 8  // in the head, 4 bytes
+	logSalt     = 16 // in the head, 8 bytes
+	frameInfo   = 24 // before each page
+	framePages  = 4  // in it, 4 bytes: pages of the file after a commit; 0: it is no commit
+	frameSalt   = 8  // in it, 8 bytes: those of the head, or it is left from before
+	minPageSize = 512
 )
 
-// commitsIn counts the frames of a write-ahead log that end a transaction.
-func commitsIn(log []byte) (int, error) {
+// countCommitsInLog counts the frames of a write-ahead log that end a transaction.
+func countCommitsInLog(log []byte) (int, error) {
 	if len(log) == 0 {
 		return 0, nil
 	}
@@ -70,7 +70,7 @@ func commitsIn(log []byte) (int, error) {
 		return 0, fmt.Errorf("a write-ahead log of %d bytes has no head", len(log))
 	}
 	page := int(binary.BigEndian.Uint32(log[logPageSize:]))
-	if page < smallestPage {
+	if page < minPageSize {
 		return 0, fmt.Errorf("a write-ahead log cannot have pages of %d bytes", page)
 	}
 	salt := string(log[logSalt : logSalt+8])

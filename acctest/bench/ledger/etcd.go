@@ -26,9 +26,9 @@ type etcd struct {
 }
 
 type etcdNode struct {
-	url, peer, health, other string
-	process                  *kubetest.Process
-	http                     *http.Client
+	url, peer, health, httpURL string
+	process                    *kubetest.Process
+	http                       *http.Client
 }
 
 const etcdNodes = 3
@@ -50,8 +50,8 @@ func startEtcd(ctx context.Context, bin, dir string) (*etcd, error) {
 	var members []string
 	for i := range etcdNodes {
 		n := &etcdNode{http: newHTTP2(trust)}
-		for _, a := range []*string{&n.url, &n.peer, &n.other, &n.health} {
-			*a, ports = "https://"+address(ports[0]), ports[1:]
+		for _, a := range []*string{&n.url, &n.peer, &n.httpURL, &n.health} {
+			*a, ports = "https://"+loopbackAddress(ports[0]), ports[1:]
 		}
 		n.health = strings.Replace(n.health, "https:", "http:", 1)
 		e.nodes = append(e.nodes, n)
@@ -63,7 +63,7 @@ func startEtcd(ctx context.Context, bin, dir string) (*etcd, error) {
 		}
 	}
 	for _, n := range e.nodes {
-		err := n.process.AwaitReady(ctx, func(ctx context.Context) error { _, err := get(ctx, n.health+"/health"); return err })
+		err := n.process.AwaitReady(ctx, func(ctx context.Context) error { _, err := getPage(ctx, n.health+"/health"); return err })
 		if err != nil {
 			return e, err
 		}
@@ -76,7 +76,7 @@ func startEtcd(ctx context.Context, bin, dir string) (*etcd, error) {
 func (n *etcdNode) start(bin, dir, name string, flags []string) error {
 	own := []string{
 		"--name", name, "--data-dir", filepath.Join(dir, name), "--log-level", "warn",
-		"--listen-client-urls", n.url, "--advertise-client-urls", n.url, "--listen-client-http-urls", n.other,
+		"--listen-client-urls", n.url, "--advertise-client-urls", n.url, "--listen-client-http-urls", n.httpURL,
 		"--listen-peer-urls", n.peer, "--initial-advertise-peer-urls", n.peer, "--listen-metrics-urls", n.health,
 	}
 	var err error
@@ -99,7 +99,7 @@ func etcdIdentity(dir string) (*tls.Config, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pair, err := authority.Node(loopback, time.Now())
+	pair, err := authority.IssueNode(loopback, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // create sends etcd's gRPC call KV.Txn: if the key's create_revision is 0, put the value.
 // It is written by hand, so that etcd's client is no dependency of ours.
 func (n *etcdNode) create(ctx context.Context, key, value string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url+"/etcdserverpb.KV/Txn", bytes.NewReader(frame(createTxn(key, value))))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url+"/etcdserverpb.KV/Txn", bytes.NewReader(grpcFrame(createTxn(key, value))))
 	if err != nil {
 		return err
 	}
@@ -33,18 +33,18 @@ func (n *etcdNode) create(ctx context.Context, key, value string) error {
 			return fmt.Errorf("etcd answers status %s: %s", status, head.Get("Grpc-Message"))
 		}
 	}
-	if response.StatusCode != http.StatusOK || len(text) < frameHead || !succeeded(text[frameHead:]) {
+	if response.StatusCode != http.StatusOK || len(text) < grpcHeadLength || !hasTxnSucceeded(text[grpcHeadLength:]) {
 		return fmt.Errorf("etcd has not put %s: %s, %q", key, response.Status, text)
 	}
 	return nil
 }
 
-// frameHead is how long the head of a gRPC message is: whether it is compressed, and its
+// grpcHeadLength is how long the head of a gRPC message is: whether it is compressed, and its
 // length.
-const frameHead = 5
+const grpcHeadLength = 5
 
-func frame(message []byte) []byte {
-	head := make([]byte, frameHead, frameHead+len(message))
+func grpcFrame(message []byte) []byte {
+	head := make([]byte, grpcHeadLength, grpcHeadLength+len(message))
 	binary.BigEndian.PutUint32(head[1:], uint32(len(message)))
 	return append(head, message...)
 }
@@ -66,19 +66,19 @@ const (
 
 // createTxn is a TxnRequest.
 func createTxn(key, value string) []byte {
-	compare := field(nil, compareKey, key)
+	compare := appendField(nil, compareKey, key)
 	compare = append(compare, compareTarget, targetCreate, compareCreateRevision, 0)
-	put := field(field(nil, putKey, key), putValue, value)
-	return field(field(nil, txnCompare, string(compare)), txnSuccess, string(field(nil, requestPut, string(put))))
+	put := appendField(appendField(nil, putKey, key), putValue, value)
+	return appendField(appendField(nil, txnCompare, string(compare)), txnSuccess, string(appendField(nil, requestPut, string(put))))
 }
 
-// field appends a field of bytes to a message.
-func field(to []byte, tag byte, value string) []byte {
+// appendField appends a field of bytes to a message.
+func appendField(to []byte, tag byte, value string) []byte {
 	return append(binary.AppendUvarint(append(to, tag), uint64(len(value))), value...)
 }
 
-// succeeded reads a TxnResponse: whether the comparison held.
-func succeeded(message []byte) bool {
+// hasTxnSucceeded reads a TxnResponse: whether the comparison held.
+func hasTxnSucceeded(message []byte) bool {
 	if len(message) > 0 && message[0] == responseHeader {
 		length, n := binary.Uvarint(message[1:])
 		if n <= 0 || uint64(len(message)) < 1+uint64(n)+length {

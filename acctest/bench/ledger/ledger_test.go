@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse(tc.args, io.Discard)
+			_, err := parseOptions(tc.args, io.Discard)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\nerror is %v, want %q in it", tc.reason, err, tc.err)
 			}
@@ -65,7 +65,7 @@ func TestAlternate(t *testing.T) {
 			return nil
 		}})
 	}
-	results, err := alternate(t.Context(), sides, 4, 3, 10)
+	results, err := runRoundsByTurns(t.Context(), sides, 4, 3, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRatios(t *testing.T) {
 	for i := range slow.took {
 		slow.took[i] = time.Duration(100-i) * time.Millisecond
 	}
-	if got := slow.over(fast); got != 0.5 {
+	if got := slow.throughputOver(fast); got != 0.5 {
 		t.Errorf("the pause of one round spoils the ratio: %v", got)
 	}
 	if got := slow.perSecond(); got != 100.0/24 {
@@ -124,7 +124,7 @@ func TestCreateTxn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := succeeded(message); got != put {
+		if got := hasTxnSucceeded(message); got != put {
 			t.Errorf("%q: %t", text, got)
 		}
 	}
@@ -158,11 +158,11 @@ func TestCommits(t *testing.T) {
 		exec(fmt.Sprintf(`INSERT INTO t VALUES (%d, hex(randomblob(2000)))`, n))
 	}
 	exec(`UPDATE t SET text = 'x' WHERE n < 0`) // it changes nothing
-	if got, err := counter.commits(); got != 2000 || err != nil {
+	if got, err := counter.countSoFar(); got != 2000 || err != nil {
 		t.Errorf("%d commits are counted, %v", got, err)
 	}
 	for _, log := range []string{"short", strings.Repeat("\x00", logHead)} {
-		if _, err := commitsIn([]byte(log)); err == nil {
+		if _, err := countCommitsInLog([]byte(log)); err == nil {
 			t.Errorf("%q is no log", log)
 		}
 	}
@@ -174,14 +174,14 @@ func TestReadings(t *testing.T) {
 		"maaslxd_ledger_requests_total{operation=\"place\",outcome=\"ok\"} 98\n" +
 		"maaslxd_ledger_requests_total{operation=\"place\",outcome=\"no-room\"} 2\n" +
 		"maaslxd_ledger_requests_total{operation=\"row\",outcome=\"ok\"} 1e+03\n"
-	requests, err := requestsIn(page)
+	requests, err := parseRequests(page)
 	if err != nil || requests["place"] != 100 || requests["row"] != 1000 {
 		t.Errorf("%v, %v", requests, err)
 	}
-	if _, err := requestsIn(`maaslxd_ledger_requests_total{operation="place"} many`); err == nil {
+	if _, err := parseRequests(`maaslxd_ledger_requests_total{operation="place"} many`); err == nil {
 		t.Error("many is no number")
 	}
-	votes, leaders := voters("NODE            VOTES  LEADS\n10.0.0.1:7444  yes    no\n10.0.0.2:7444  yes    yes\n10.0.0.3:7444  no     no\n")
+	votes, leaders := parseVoters("NODE            VOTES  LEADS\n10.0.0.1:7444  yes    no\n10.0.0.2:7444  yes    yes\n10.0.0.3:7444  no     no\n")
 	if votes != 2 || leaders != 1 {
 		t.Errorf("%d votes, %d leaders", votes, leaders)
 	}
@@ -197,16 +197,16 @@ func TestReport(t *testing.T) {
 	of := func(side string, wall time.Duration) result {
 		return result{side: side, took: []time.Duration{wall}, walls: []time.Duration{wall}}
 	}
-	sides := []result{of(onlyFile, time.Second), of(onFile, 3*time.Second), of(onOne, time.Second), of(onThree, 5*time.Second), of(byEtcd, time.Second)}
+	sides := []result{of(sideFile, time.Second), of(sideServiceOnFile, 3*time.Second), of(sideOneNode, time.Second), of(sideThreeNodes, 5*time.Second), of(sideEtcd, time.Second)}
 	b := bench{
 		options: options{vms: 100, applies: 1, rounds: 1, reserves: 1}, reservations: []row{{8, sides}},
 		recoveries: []time.Duration{time.Second, 6 * time.Second, 4 * time.Second}, lost: 1,
-		applies: map[string][]applied{
-			withFile:    {{calls: 600, maasWrites: 500, commits: 500}},
-			withService: {{calls: 606, maasWrites: 501, requests: map[string]int{wire.Place.Name: 900, wire.MayWrite.Name: 200, wire.Row.Name: 1000}}},
+		applies: map[string][]applyResult{
+			ledgerFile:    {{calls: 600, maasWrites: 500, commits: 500}},
+			ledgerService: {{calls: 606, maasWrites: 501, requests: map[string]int{wire.OpPlace.Name: 900, wire.OpMayWrite.Name: 200, wire.OpRow.Name: 1000}}},
 		},
 	}
-	err := missed(b.limits())
+	err := missedError(b.limits())
 	for _, limit := range []string{
 		"over that of the file, 8 writers: 0.33, want at least 0.5", "over that of etcd, 8 writers: 0.2, want at least 0.3",
 		"median recovery from a killed leader, in seconds: 4, want at most 2", "longest recovery from a killed leader, in seconds: 6",

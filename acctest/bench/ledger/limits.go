@@ -11,34 +11,34 @@ import (
 
 // limit is what the ledger is held to, and what was measured.
 type limit struct {
-	name  string
-	least bool // it must be at least bound; else at most
-	bound float64
-	have  float64
+	name      string
+	isMinimum bool // it must be at least bound; else at most
+	bound     float64
+	measured  float64
 }
 
 // isMissed tells whether the ledger does not keep to it.
 func (l limit) isMissed() bool {
-	if l.least {
-		return l.have < l.bound
+	if l.isMinimum {
+		return l.measured < l.bound
 	}
-	return l.have > l.bound
+	return l.measured > l.bound
 }
 
-// wanted is the bound, for people.
-func (l limit) wanted() string {
-	if l.least {
-		return "at least " + report.Number(l.bound)
+// boundText is the bound, for people.
+func (l limit) boundText() string {
+	if l.isMinimum {
+		return "at least " + report.FormatNumber(l.bound)
 	}
-	return "at most " + report.Number(l.bound)
+	return "at most " + report.FormatNumber(l.bound)
 }
 
-// missed is an error for each limit that is missed.
-func missed(limits []limit) error {
+// missedError is an error for each limit that is missed.
+func missedError(limits []limit) error {
 	var errs []error
 	for _, l := range limits {
 		if l.isMissed() {
-			errs = append(errs, fmt.Errorf("limit missed: %s: %s, want %s", l.name, report.Number(l.have), l.wanted()))
+			errs = append(errs, fmt.Errorf("limit missed: %s: %s, want %s", l.name, report.FormatNumber(l.measured), l.boundText()))
 		}
 	}
 	return errors.Join(errs...)
@@ -46,12 +46,12 @@ func missed(limits []limit) error {
 
 // The limits.
 const (
-	leastOfFile       = 0.5 // throughput of the service on a file, of that of the file alone
-	leastOfEtcd       = 0.3 // throughput of three dqlite nodes, of that of etcd
+	minShareOfFile    = 0.5 // throughput of the service on a file, of that of the file alone
+	minShareOfEtcd    = 0.3 // throughput of three dqlite nodes, of that of etcd
 	etcdWriters       = 8   // for which etcd is compared with
-	medianRecovery    = 2 * time.Second
-	longestRecovery   = 5 * time.Second
-	mostTripsOfCommit = 2 // round trips that only a service takes, for each commit to a file: its own and one more
+	maxMedianRecovery = 2 * time.Second
+	maxRecovery       = 5 * time.Second
+	maxTripsPerCommit = 2 // round trips that only a service takes, for each commit to a file: its own and one more
 )
 
 // limits are those of all that was measured.
@@ -60,9 +60,9 @@ func (b *bench) limits() []limit {
 	if len(b.recoveries) > 0 {
 		seconds := secondsOf(b.recoveries)
 		all = append(all,
-			limit{name: "median recovery from a killed leader, in seconds", bound: medianRecovery.Seconds(), have: median(seconds)},
-			limit{name: "longest recovery from a killed leader, in seconds", bound: longestRecovery.Seconds(), have: slices.Max(seconds)},
-			limit{name: "acknowledged writes that are lost", have: float64(b.lost)})
+			limit{name: "median recovery from a killed leader, in seconds", bound: maxMedianRecovery.Seconds(), measured: median(seconds)},
+			limit{name: "longest recovery from a killed leader, in seconds", bound: maxRecovery.Seconds(), measured: slices.Max(seconds)},
+			limit{name: "acknowledged writes that are lost", measured: float64(b.lost)})
 	}
 	if len(b.applies) > 0 {
 		all = append(all, b.limitsOfApplies()...)
@@ -74,21 +74,21 @@ func (b *bench) limitsOfReservations() []limit {
 	var all []limit
 	for _, r := range b.reservations {
 		all = append(all, limit{
-			name: fmt.Sprintf("throughput of the %s over that of the file, %d writers", onFile, r.writers), least: true,
-			bound: leastOfFile, have: r.of(onFile).over(r.of(onlyFile)),
+			name: fmt.Sprintf("throughput of the %s over that of the file, %d writers", sideServiceOnFile, r.writers), isMinimum: true,
+			bound: minShareOfFile, measured: r.resultOf(sideServiceOnFile).throughputOver(r.resultOf(sideFile)),
 		})
 		if r.writers == etcdWriters {
 			all = append(all, limit{
-				name: fmt.Sprintf("throughput of the %s over that of etcd, %d writers", onThree, r.writers), least: true,
-				bound: leastOfEtcd, have: r.of(onThree).over(r.of(byEtcd)),
+				name: fmt.Sprintf("throughput of the %s over that of etcd, %d writers", sideThreeNodes, r.writers), isMinimum: true,
+				bound: minShareOfEtcd, measured: r.resultOf(sideThreeNodes).throughputOver(r.resultOf(sideEtcd)),
 			})
 		}
 	}
 	return all
 }
 
-// of is what a side did.
-func (r row) of(side string) result {
+// resultOf is what a side did.
+func (r row) resultOf(side string) result {
 	return r.sides[slices.IndexFunc(r.sides, func(s result) bool { return s.side == side })]
 }
 
@@ -99,20 +99,20 @@ func (r row) of(side string) result {
 // The engine calls its port alike with both, and a file answers reads as well. So reads do
 // not count as round trips that only a service takes. They are in the table.
 func (b *bench) limitsOfApplies() []limit {
-	file, service := b.applies[withFile], b.applies[withService]
-	writes := func(a applied) float64 { return float64(a.maasWrites) }
-	calls := func(a applied) float64 { return float64(a.calls) }
-	commits := func(a applied) float64 { return float64(a.commits) }
-	trips := func(a applied) float64 { return float64(a.roundTrips()) }
+	file, service := b.applies[ledgerFile], b.applies[ledgerService]
+	writes := func(a applyResult) float64 { return float64(a.maasWrites) }
+	calls := func(a applyResult) float64 { return float64(a.calls) }
+	commits := func(a applyResult) float64 { return float64(a.commits) }
+	trips := func(a applyResult) float64 { return float64(a.roundTrips()) }
 	return []limit{
-		{name: "writes to MAAS with a service, for each with a file", bound: 1, have: slices.Max(each(service, writes)) / slices.Min(each(file, writes))},
-		{name: "calls of MAAS with a service, the fewest, for each with a file, the most", bound: 1, have: slices.Min(each(service, calls)) / slices.Max(each(file, calls))},
-		{name: "requests that write or that a file does without, for each commit to the file", bound: mostTripsOfCommit, have: median(each(service, trips)) / median(each(file, commits))},
+		{name: "writes to MAAS with a service, for each with a file", bound: 1, measured: slices.Max(countEach(service, writes)) / slices.Min(countEach(file, writes))},
+		{name: "calls of MAAS with a service, the fewest, for each with a file, the most", bound: 1, measured: slices.Min(countEach(service, calls)) / slices.Max(countEach(file, calls))},
+		{name: "requests that write or that a file does without, for each commit to the file", bound: maxTripsPerCommit, measured: median(countEach(service, trips)) / median(countEach(file, commits))},
 	}
 }
 
-// each is a count of each apply.
-func each(of []applied, count func(applied) float64) []float64 {
+// countEach is a count of each apply.
+func countEach(of []applyResult, count func(applyResult) float64) []float64 {
 	var all []float64
 	for _, a := range of {
 		all = append(all, count(a))

@@ -35,7 +35,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	o, err := parse(os.Args[1:], os.Stderr)
+	o, err := parseOptions(os.Args[1:], os.Stderr)
 	if err == nil {
 		err = run(ctx, o)
 	}
@@ -55,7 +55,7 @@ type options struct {
 	markdown             bool
 }
 
-func parse(args []string, stderr io.Writer) (options, error) {
+func parseOptions(args []string, stderr io.Writer) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("ledger", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -84,8 +84,8 @@ func (o options) check(stray []string) error {
 		return errors.New("-rounds, -kills and -vms are numbers from 0 on")
 	case o.rounds+o.kills+o.vms == 0:
 		return errors.New("-rounds, -kills and -vms are all 0: there is nothing to measure")
-	case o.reserves < mostWriters:
-		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, mostWriters)
+	case o.reserves < maxWriters:
+		return fmt.Errorf("-reserves: %d leaves some of %d writers nothing to do", o.reserves, maxWriters)
 	case o.applies < 1:
 		return fmt.Errorf("-applies: %d is no number from 1 on", o.applies)
 	}
@@ -99,7 +99,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := bench{options: o, dir: dir, log: os.Stderr, began: time.Now(), load: report.Load()}
+	b := bench{options: o, dir: dir, log: os.Stderr, began: time.Now(), load: report.DescribeLoad()}
 	if o.rounds > 0 {
 		builder, err := programs.NewBuilder(ctx)
 		if err != nil {
@@ -119,7 +119,7 @@ func run(ctx context.Context, o options) error {
 		write = report.Markdown
 	}
 	b.print(os.Stdout, write)
-	return missed(b.limits())
+	return missedError(b.limits())
 }
 
 // program is a path of a program of this repository.

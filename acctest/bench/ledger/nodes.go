@@ -48,15 +48,15 @@ func newCluster(ctx context.Context, bin, dir string, count int) (*service, erro
 	s := &service{}
 	for i := range count {
 		n := newNode(bin, filepath.Join(dir, fmt.Sprint("node-", i)), ports[3*i:])
-		n.args = append(n.args, "--node", address(ports[3*i+2]))
+		n.args = append(n.args, "--node", loopbackAddress(ports[3*i+2]))
 		for j := range count {
 			if j != i {
-				n.args = append(n.args, "--peer", address(ports[3*j+2]))
+				n.args = append(n.args, "--peer", loopbackAddress(ports[3*j+2]))
 			}
 		}
 		s.nodes = append(s.nodes, n)
 	}
-	if err := s.nodes[0].command(ctx, "cluster", "init"); err != nil {
+	if err := s.nodes[0].runLedgerCommand(ctx, "cluster", "init"); err != nil {
 		return nil, err
 	}
 	keys, err := filepath.Glob(filepath.Join(s.nodes[0].dir, "*-key.pem"))
@@ -72,14 +72,14 @@ func newCluster(ctx context.Context, bin, dir string, count int) (*service, erro
 }
 
 func newNode(bin, dir string, ports []int) *node {
-	n := &node{bin: bin, dir: dir, listen: address(ports[0]), health: address(ports[1])}
+	n := &node{bin: bin, dir: dir, listen: loopbackAddress(ports[0]), health: loopbackAddress(ports[1])}
 	n.args = []string{"ledger", "serve", "--dir", dir, "--listen", n.listen, "--health-addr", n.health, "--name", loopback}
 	return n
 }
 
 const loopback = "127.0.0.1"
 
-func address(port int) string { return fmt.Sprintf("%s:%d", loopback, port) }
+func loopbackAddress(port int) string { return fmt.Sprintf("%s:%d", loopback, port) }
 
 // copyFiles copies the keys that the nodes of a cluster share into a node's folder.
 func copyFiles(dir string, paths []string) error {
@@ -98,8 +98,8 @@ func copyFiles(dir string, paths []string) error {
 	return nil
 }
 
-// command runs a command of the ledger in the node's folder.
-func (n *node) command(ctx context.Context, args ...string) error {
+// runLedgerCommand runs a command of the ledger in the node's folder.
+func (n *node) runLedgerCommand(ctx context.Context, args ...string) error {
 	args = slices.Concat([]string{"ledger"}, args, []string{"--dir", n.dir})
 	out, err := exec.CommandContext(ctx, n.bin, args...).CombinedOutput()
 	if err != nil {
@@ -118,14 +118,14 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	return n.process.AwaitReady(ctx, func(ctx context.Context) error {
-		_, err := get(ctx, "http://"+n.health+"/readyz")
+		_, err := getPage(ctx, "http://"+n.health+"/readyz")
 		return err
 	})
 }
 
-// leads tells whether the node leads its cluster.
-func (n *node) leads(ctx context.Context) (bool, error) {
-	text, err := get(ctx, "http://"+n.health+"/metrics")
+// isLeader tells whether the node leads its cluster.
+func (n *node) isLeader(ctx context.Context) (bool, error) {
+	text, err := getPage(ctx, "http://"+n.health+"/metrics")
 	return strings.Contains(text, "\nmaaslxd_ledger_leader 1\n"), err
 }
 
@@ -136,7 +136,7 @@ func (s *service) start(ctx context.Context, keys string) error {
 			return err
 		}
 	}
-	err := s.nodes[0].command(ctx, "client", "add", "bench", "--region", "*", "--prefix", "*", "--out", keys)
+	err := s.nodes[0].runLedgerCommand(ctx, "client", "add", "bench", "--region", "*", "--prefix", "*", "--out", keys)
 	if err != nil {
 		return err
 	}
@@ -162,15 +162,15 @@ func (s *service) stop() {
 // leader is the index of the node that leads the cluster.
 func (s *service) leader(ctx context.Context) (int, error) {
 	for i, n := range s.nodes {
-		if leads, err := n.leads(ctx); err != nil || leads {
+		if leads, err := n.isLeader(ctx); err != nil || leads {
 			return i, err
 		}
 	}
 	return 0, fmt.Errorf("none of %d nodes leads the cluster", len(s.nodes))
 }
 
-// get reads a page, and wants a 200.
-func get(ctx context.Context, url string) (string, error) {
+// getPage reads a page, and wants a 200.
+func getPage(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 
 // print writes the whole report.
 func (b *bench) print(out io.Writer, write report.Printer) {
-	fmt.Fprintf(out, "%s before and %s after; took %s.\n", b.load, report.Load(), time.Since(b.began).Round(time.Second))
+	fmt.Fprintf(out, "%s before and %s after; took %s.\n", b.load, report.DescribeLoad(), time.Since(b.began).Round(time.Second))
 	if len(b.reservations) > 0 {
 		write(out, b.gridOfReservations())
 	}
@@ -36,15 +36,15 @@ func (b *bench) gridOfReservations() report.Grid {
 	for _, r := range b.reservations {
 		for _, s := range r.sides {
 			g.Rows = append(g.Rows, []string{
-				strconv.Itoa(r.writers), s.side, milliseconds(s.percentile(50)), milliseconds(s.percentile(99)),
-				strconv.FormatFloat(s.perSecond(), 'f', 0, 64), report.Number(s.over(r.of(onlyFile))), report.Number(s.over(r.of(byEtcd))),
+				strconv.Itoa(r.writers), s.side, formatMilliseconds(s.percentile(50)), formatMilliseconds(s.percentile(99)),
+				strconv.FormatFloat(s.perSecond(), 'f', 0, 64), report.FormatNumber(s.throughputOver(r.resultOf(sideFile))), report.FormatNumber(s.throughputOver(r.resultOf(sideEtcd))),
 			})
 		}
 	}
 	return g
 }
 
-func milliseconds(d time.Duration) string {
+func formatMilliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 }
 
@@ -52,55 +52,55 @@ func milliseconds(d time.Duration) string {
 func (b *bench) gridOfRecoveries() report.Grid {
 	var all []string
 	for _, d := range slices.Sorted(slices.Values(b.recoveries)) {
-		all = append(all, seconds(d.Seconds()))
+		all = append(all, formatSeconds(d.Seconds()))
 	}
 	of := secondsOf(b.recoveries)
 	return report.Grid{
 		Title: fmt.Sprintf("A leader of three nodes killed %d times: from then until the next write is acknowledged", len(b.recoveries)),
 		Head:  []string{"median", "longest", "all, sorted"},
-		Rows:  [][]string{{seconds(median(of)), seconds(slices.Max(of)), strings.Join(all, ", ")}},
+		Rows:  [][]string{{formatSeconds(median(of)), formatSeconds(slices.Max(of)), strings.Join(all, ", ")}},
 	}
 }
 
-func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 2, 64) + " s" }
+func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', 2, 64) + " s" }
 
 // gridOfApplies has a column for each ledger. Several applies are ranges.
 func (b *bench) gridOfApplies() report.Grid {
 	g := report.Grid{
 		Title: fmt.Sprintf("Apply of %d VMs, parallelism %d, %d times each", b.vms, parallelism, b.options.applies),
-		Head:  []string{"", withFile, withService},
+		Head:  []string{"", ledgerFile, ledgerService},
 	}
-	add := func(name string, counts map[string]func(applied) int) {
+	add := func(name string, counts map[string]func(applyResult) int) {
 		cells := []string{name}
-		for _, with := range []string{withFile, withService} {
-			cells = append(cells, span(b.applies[with], counts[with]))
+		for _, with := range []string{ledgerFile, ledgerService} {
+			cells = append(cells, formatRange(b.applies[with], counts[with]))
 		}
 		g.Rows = append(g.Rows, cells)
 	}
-	both := func(count func(applied) int) map[string]func(applied) int {
-		return map[string]func(applied) int{withFile: count, withService: count}
+	both := func(count func(applyResult) int) map[string]func(applyResult) int {
+		return map[string]func(applyResult) int{ledgerFile: count, ledgerService: count}
 	}
-	service := func(count func(applied) int) map[string]func(applied) int {
-		return map[string]func(applied) int{withService: count}
+	service := func(count func(applyResult) int) map[string]func(applyResult) int {
+		return map[string]func(applyResult) int{ledgerService: count}
 	}
-	add("MAAS calls", both(func(a applied) int { return a.calls }))
-	add("of them writes", both(func(a applied) int { return a.maasWrites }))
-	add("commits to the ledger's file", map[string]func(applied) int{withFile: func(a applied) int { return a.commits }})
-	add("requests to the service that write, or that a file does without", service(applied.roundTrips))
-	add("requests that read, as the engine does of a file", service(applied.reads))
+	add("MAAS calls", both(func(a applyResult) int { return a.calls }))
+	add("of them writes", both(func(a applyResult) int { return a.maasWrites }))
+	add("commits to the ledger's file", map[string]func(applyResult) int{ledgerFile: func(a applyResult) int { return a.commits }})
+	add("requests to the service that write, or that a file does without", service(applyResult.roundTrips))
+	add("requests that read, as the engine does of a file", service(applyResult.reads))
 	for _, o := range wire.Operations {
-		if slices.ContainsFunc(b.applies[withService], func(a applied) bool { return a.requests[o.Name] > 0 }) {
-			add("request "+o.Name, service(func(a applied) int { return a.requests[o.Name] }))
+		if slices.ContainsFunc(b.applies[ledgerService], func(a applyResult) bool { return a.requests[o.Name] > 0 }) {
+			add("request "+o.Name, service(func(a applyResult) int { return a.requests[o.Name] }))
 		}
 	}
-	add("wall time in seconds", both(func(a applied) int { return int(a.wall.Round(time.Second).Seconds()) }))
+	add("wall time in seconds", both(func(a applyResult) int { return int(a.wall.Round(time.Second).Seconds()) }))
 	return g
 }
 
-// span is a count of several applies: from the least to the most.
-func span(of []applied, count func(applied) int) string {
+// formatRange is a count of several applies: from the least to the most.
+func formatRange(of []applyResult, count func(applyResult) int) string {
 	if count == nil {
-		return report.Nothing
+		return report.NoValue
 	}
 	var all []int
 	for _, a := range of {
@@ -121,7 +121,7 @@ func gridOfLimits(limits []limit) report.Grid {
 		if l.isMissed() {
 			verdict = "MISSED"
 		}
-		g.Rows = append(g.Rows, []string{l.name, l.wanted(), report.Number(l.have), verdict})
+		g.Rows = append(g.Rows, []string{l.name, l.boundText(), report.FormatNumber(l.measured), verdict})
 	}
 	return g
 }

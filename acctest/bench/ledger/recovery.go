@@ -15,14 +15,14 @@ import (
 const (
 	// recoveryRegion has the rows that are written while leaders are killed.
 	recoveryRegion = "recovery"
-	// settleWithin is how long a node that was started anew may take to have a vote again.
-	settleWithin = time.Minute
-	settlePoll   = 200 * time.Millisecond
+	// votersTimeout is how long a node that was started anew may take to have a vote again.
+	votersTimeout      = time.Minute
+	votersPollInterval = 200 * time.Millisecond
 )
 
-// recover kills the leader of three nodes again and again, and measures how long it takes
+// measureRecoveries kills the leader of three nodes again and again, and measures how long it takes
 // from then until a client's next write is acknowledged.
-func (b *bench) recover(ctx context.Context) error {
+func (b *bench) measureRecoveries(ctx context.Context) error {
 	s, err := b.startService(ctx, "recovery", 3)
 	if s != nil {
 		defer s.stop()
@@ -30,7 +30,7 @@ func (b *bench) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	clients, err := s.connect()
+	clients, err := s.newClients()
 	if err != nil {
 		return err
 	}
@@ -40,30 +40,30 @@ func (b *bench) recover(ctx context.Context) error {
 			return err
 		}
 		rows := clients[n%len(clients)].Region(recoveryRegion)
-		k := kill{service: s, rows: rows, name: fmt.Sprintf("kill-%d", n)}
+		k := leaderKill{service: s, rows: rows, name: fmt.Sprintf("kill-%d", n)}
 		took, err := k.run(ctx)
 		if err != nil {
 			return fmt.Errorf("leader %d: %w", n+1, err)
 		}
-		b.say("leader %d killed: the next write was acknowledged after %v", n+1, took.Round(time.Millisecond))
+		b.logProgress("leader %d killed: the next write was acknowledged after %v", n+1, took.Round(time.Millisecond))
 		b.recoveries, acknowledged = append(b.recoveries, took), append(acknowledged, k.acknowledged...)
 	}
-	b.lost, err = missing(ctx, clients[0].Region(recoveryRegion), acknowledged)
+	b.lost, err = countMissingRows(ctx, clients[0].Region(recoveryRegion), acknowledged)
 	return err
 }
 
-// kill is the death of a leader.
-type kill struct {
+// leaderKill is the death of a leader.
+type leaderKill struct {
 	*service
-	rows         ledger.Rows
+	rows         ledger.RegionLedger
 	name         string
 	acknowledged []engine.Key
 }
 
 // run writes, kills the leader, writes again, and starts the node anew. It returns how long
 // the second write took from the kill on.
-func (k *kill) run(ctx context.Context) (time.Duration, error) {
-	tag, err := k.rows.Tag(ctx)
+func (k *leaderKill) run(ctx context.Context) (time.Duration, error) {
+	tag, err := k.rows.CurrentTag(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -85,17 +85,17 @@ func (k *kill) run(ctx context.Context) (time.Duration, error) {
 }
 
 // write reserves room, and notes that it was acknowledged.
-func (k *kill) write(ctx context.Context, tag engine.Tag, when string) error {
-	r := as(newReservation(tag), k.name+"-"+when)
-	err := place(ctx, k.rows, r)
+func (k *leaderKill) write(ctx context.Context, tag engine.Tag, when string) error {
+	r := reservationForKey(newReservation(tag), k.name+"-"+when)
+	err := reserveFreshKey(ctx, k.rows, r)
 	if err == nil {
 		k.acknowledged = append(k.acknowledged, r.Key)
 	}
 	return err
 }
 
-// missing is how many of the keys have no row.
-func missing(ctx context.Context, rows ledger.Rows, keys []engine.Key) (int, error) {
+// countMissingRows is how many of the keys have no row.
+func countMissingRows(ctx context.Context, rows ledger.RegionLedger, keys []engine.Key) (int, error) {
 	lost := 0
 	for _, key := range keys {
 		_, err := rows.Row(ctx, key)
@@ -111,25 +111,25 @@ func missing(ctx context.Context, rows ledger.Rows, keys []engine.Key) (int, err
 
 // awaitVoters waits until all nodes have a vote and one leads.
 func (s *service) awaitVoters(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	ctx, cancel := context.WithTimeout(ctx, votersTimeout)
 	defer cancel()
 	for {
 		out, failed := exec.CommandContext(ctx, s.nodes[0].bin, "ledger", "cluster", "status", "--dir", s.nodes[0].dir).Output()
-		if votes, leaders := voters(string(out)); failed == nil && votes == len(s.nodes) && leaders == 1 {
+		if votes, leaders := parseVoters(string(out)); failed == nil && votes == len(s.nodes) && leaders == 1 {
 			if _, failed = s.leader(ctx); failed == nil {
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the nodes do not all have a vote after %v: %w\n%s", settleWithin, errors.Join(ctx.Err(), failed), out)
-		case <-time.After(settlePoll):
+			return fmt.Errorf("the nodes do not all have a vote after %v: %w\n%s", votersTimeout, errors.Join(ctx.Err(), failed), out)
+		case <-time.After(votersPollInterval):
 		}
 	}
 }
 
-// voters reads what ledger cluster status prints: NODE, VOTES and LEADS.
-func voters(status string) (votes, leaders int) {
+// parseVoters reads what ledger cluster status prints: NODE, VOTES and LEADS.
+func parseVoters(status string) (votes, leaders int) {
 	for line := range strings.Lines(status) {
 		words := strings.Fields(line)
 		if len(words) != 3 {

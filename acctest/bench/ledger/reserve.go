@@ -11,11 +11,11 @@ import (
 
 // The sides, by their names in the report.
 const (
-	onlyFile = "file"
-	onFile   = "service on a file"
-	onOne    = "service on 1 dqlite node"
-	onThree  = "service on 3 dqlite nodes"
-	byEtcd   = "etcd, 3 nodes"
+	sideFile          = "file"
+	sideServiceOnFile = "service on a file"
+	sideOneNode       = "service on 1 dqlite node"
+	sideThreeNodes    = "service on 3 dqlite nodes"
+	sideEtcd          = "etcd, 3 nodes"
 )
 
 // side is a store, by its name in the report.
@@ -26,50 +26,50 @@ type side struct {
 	write func(ctx context.Context, writer int, region, key string) error
 }
 
-// candidates is how many hosts a reservation may choose from.
-const candidates = 50
+// candidateHosts is how many hosts a reservation may choose from.
+const candidateHosts = 50
 
 // newReservation asks for room for a VM on hosts with ample room.
 func newReservation(tag engine.Tag) engine.Reservation {
 	r := engine.Reservation{Need: engine.Need{Cores: 1, MemoryMiB: 1024, DiskBytes: map[string]int64{"": 8e9}}, Inventory: tag}
-	for n := range candidates {
+	for n := range candidateHosts {
 		r.Candidates = append(r.Candidates, engine.Candidate{
-			HostKey: fmt.Sprint("host", n+1), Zone: fmt.Sprint("az", n%3), Rank: int64(n), Step: candidates, DefaultPool: "default",
+			HostKey: fmt.Sprint("host", n+1), Zone: fmt.Sprint("az", n%3), Rank: int64(n), Step: candidateHosts, DefaultPool: "default",
 			Free: engine.Need{Cores: 1 << 30, MemoryMiB: 1 << 30, DiskBytes: map[string]int64{"default": 1 << 49}},
 		})
 	}
 	return r
 }
 
-// as is a reservation for a key.
-func as(r engine.Reservation, key string) engine.Reservation {
+// reservationForKey is a reservation for a key.
+func reservationForKey(r engine.Reservation, key string) engine.Reservation {
 	r.Key, r.Name = engine.Key(key), key
 	return r
 }
 
 // fileSide is a ledger in a file of this process.
 func fileSide(ctx context.Context, path string) (side, func() error, error) {
-	l, err := ledger.Open(ctx, path)
+	l, err := ledger.OpenFile(ctx, path)
 	if err != nil {
 		return side{}, nil, err
 	}
-	tag, err := l.Tag(ctx)
+	tag, err := l.CurrentTag(ctx)
 	r := newReservation(tag)
-	return side{onlyFile, func(ctx context.Context, _ int, region, key string) error {
-		return place(ctx, l.Region(region), as(r, key))
+	return side{sideFile, func(ctx context.Context, _ int, region, key string) error {
+		return reserveFreshKey(ctx, l.Region(region), reservationForKey(r, key))
 	}}, l.Close, err
 }
 
 // side is a ledger service. Writers share a connection to each node.
 func (s *service) side(ctx context.Context, name string) (side, error) {
-	all, err := s.connect()
+	all, err := s.newClients()
 	if err != nil {
 		return side{}, err
 	}
 	tag, err := all[0].Tag(ctx)
 	r := newReservation(tag)
 	return side{name, func(ctx context.Context, writer int, region, key string) error {
-		return place(ctx, all[writer%len(all)].Region(region), as(r, key))
+		return reserveFreshKey(ctx, all[writer%len(all)].Region(region), reservationForKey(r, key))
 	}}, err
 }
 
@@ -79,7 +79,7 @@ const rowSize = 300
 // side is etcd. Writers share a connection to each node.
 func (e *etcd) side() side {
 	value := strings.Repeat("x", rowSize)
-	return side{byEtcd, func(ctx context.Context, writer int, region, key string) error {
+	return side{sideEtcd, func(ctx context.Context, writer int, region, key string) error {
 		return e.create(ctx, writer, region+"/"+key, value)
 	}}
 }

@@ -31,9 +31,9 @@ func (r result) percentile(p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// over is how often the throughput of another side is in this one's: the median of what it
+// throughputOver is how often the throughput of another side is in this one's: the median of what it
 // was in each round. A pause of the machine spoils one round, and not the median.
-func (r result) over(other result) float64 {
+func (r result) throughputOver(other result) float64 {
 	var ratios []float64
 	for i := range r.walls {
 		ratios = append(ratios, other.walls[i].Seconds()/r.walls[i].Seconds())
@@ -48,8 +48,8 @@ func median(of []float64) float64 {
 	return (sorted[n/2] + sorted[(n-1)/2]) / 2
 }
 
-// round makes n reservations with so many writers, and adds them to the result.
-func (r *result) round(ctx context.Context, s side, region string, writers, n int) error {
+// runRound makes n reservations with so many writers, and adds them to the result.
+func (r *result) runRound(ctx context.Context, s side, region string, writers, n int) error {
 	var next atomic.Int64
 	took, errs := make([]time.Duration, n), make([]error, writers)
 	var all sync.WaitGroup
@@ -74,9 +74,9 @@ func (r *result) round(ctx context.Context, s side, region string, writers, n in
 	return nil
 }
 
-// alternate lets the sides take turns, in an order that changes with each round. The
+// runRoundsByTurns lets the sides take turns, in an order that changes with each round. The
 // results are those of the sides.
-func alternate(ctx context.Context, sides []side, writers, rounds, n int) ([]result, error) {
+func runRoundsByTurns(ctx context.Context, sides []side, writers, rounds, n int) ([]result, error) {
 	all := make([]result, len(sides))
 	for round := range rounds + 1 {
 		for turn := range sides {
@@ -85,7 +85,7 @@ func alternate(ctx context.Context, sides []side, writers, rounds, n int) ([]res
 			if round == 0 { // it warms up connections and statements
 				into = &result{}
 			}
-			if err := into.round(ctx, sides[i], fmt.Sprintf("bench-%d-%d", writers, round), writers, n); err != nil {
+			if err := into.runRound(ctx, sides[i], fmt.Sprintf("bench-%d-%d", writers, round), writers, n); err != nil {
 				return nil, err
 			}
 		}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Load says what the machine is and how busy it is: times mean nothing
+// DescribeLoad says what the machine is and how busy it is: times mean nothing
 // without it.
-func Load() string {
+func DescribeLoad() string {
 	text := fmt.Sprintf("%d CPUs, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	average, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

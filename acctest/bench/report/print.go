@@ -17,8 +17,8 @@ type Grid struct {
 // Printer writes a grid.
 type Printer func(io.Writer, Grid)
 
-// Nothing stands where a measure has no meaning.
-const Nothing = "–"
+// NoValue stands where a measure has no meaning.
+const NoValue = "–"
 
 // PlainText writes a grid with columns of one width each.
 func PlainText(out io.Writer, g Grid) {

@@ -17,8 +17,8 @@ const (
 	PodRoute   = "GET machines/ ?pod=…"
 )
 
-// Route is the line on which a call is counted.
-func Route(c sim.Call) string {
+// RouteOf is the line on which a call is counted.
+func RouteOf(c sim.Call) string {
 	if c.Route != "GET machines/" {
 		return c.Route
 	}
@@ -45,15 +45,15 @@ func (g *Grid) AddRoutes(columns []map[string]int) {
 	for _, route := range slices.SortedFunc(maps.Keys(calls), busiest) {
 		row := []string{route}
 		for _, c := range columns {
-			row = append(row, countOrNothing(c[route]))
+			row = append(row, formatCount(c[route]))
 		}
 		g.Rows = append(g.Rows, row)
 	}
 }
 
-func countOrNothing(n int) string {
+func formatCount(n int) string {
 	if n == 0 {
-		return Nothing
+		return NoValue
 	}
 	return strconv.Itoa(n)
 }

@@ -8,36 +8,36 @@ import (
 
 // Verdict is a budget, held against one measurement.
 type Verdict struct {
-	Budget, Where string
-	Limit, Have   float64
-	Unjudged      string // why it says nothing of the program; empty: it does
+	Budget, Where   string
+	Limit, Measured float64
+	NotJudgedReason string // why it says nothing of the program; empty: it does
 }
 
-// Missed tells that the program needs more than it may.
-func (v Verdict) Missed() bool { return v.Unjudged == "" && !(v.Have <= v.Limit) } // NaN is missed, too
+// IsMissed tells that the program needs more than it may.
+func (v Verdict) IsMissed() bool { return v.NotJudgedReason == "" && !(v.Measured <= v.Limit) } // NaN is missed, too
 
-// word is how the verdict reads.
-func (v Verdict) word() string {
+// result is how the verdict reads.
+func (v Verdict) result() string {
 	switch {
-	case v.Have <= v.Limit:
+	case v.Measured <= v.Limit:
 		return "met"
-	case v.Unjudged != "":
-		return "not judged: " + v.Unjudged
+	case v.NotJudgedReason != "":
+		return "not judged: " + v.NotJudgedReason
 	default:
 		return "MISSED"
 	}
 }
 
-// share of the limit that was used.
-func (v Verdict) share() float64 {
+// usedShare of the limit that was used.
+func (v Verdict) usedShare() float64 {
 	if v.Limit == 0 { // only nothing is within it
-		return v.Have
+		return v.Measured
 	}
-	return v.Have / v.Limit
+	return v.Measured / v.Limit
 }
 
-// Verdicts shows each budget once, where it was used up most.
-func Verdicts(verdicts []Verdict) Grid {
+// VerdictGrid shows each budget once, where it was used up most.
+func VerdictGrid(verdicts []Verdict) Grid {
 	g := Grid{Title: "Budgets", Head: []string{"at most", "limit", "measured", "where it is nearest", ""}}
 	var names []string
 	worst := map[string]Verdict{}
@@ -46,30 +46,30 @@ func Verdicts(verdicts []Verdict) Grid {
 		if !ok {
 			names = append(names, v.Budget)
 		}
-		if !ok || v.share() > have.share() {
+		if !ok || v.usedShare() > have.usedShare() {
 			worst[v.Budget] = v
 		}
 	}
 	for _, name := range names {
 		v := worst[name]
-		g.Rows = append(g.Rows, []string{v.Budget, Number(v.Limit), Number(v.Have), v.Where, v.word()})
+		g.Rows = append(g.Rows, []string{v.Budget, FormatNumber(v.Limit), FormatNumber(v.Measured), v.Where, v.result()})
 	}
 	return g
 }
 
-// Missed is an error for each budget that was missed.
-func Missed(verdicts []Verdict) error {
+// MissedError is an error for each budget that was missed.
+func MissedError(verdicts []Verdict) error {
 	var errs []error
 	for _, v := range verdicts {
-		if v.Missed() {
-			errs = append(errs, fmt.Errorf("budget missed: %s: %s, want at most %s (%s)", v.Budget, Number(v.Have), Number(v.Limit), v.Where))
+		if v.IsMissed() {
+			errs = append(errs, fmt.Errorf("budget missed: %s: %s, want at most %s (%s)", v.Budget, FormatNumber(v.Measured), FormatNumber(v.Limit), v.Where))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Number has at most two digits after the point.
-func Number(f float64) string {
+// FormatNumber has at most two digits after the point.
+func FormatNumber(f float64) string {
 	text := strconv.FormatFloat(f, 'f', 2, 64)
 	for text[len(text)-1] == '0' {
 		text = text[:len(text)-1]
@@ -80,5 +80,5 @@ func Number(f float64) string {
 	return text
 }
 
-// Percent writes a share, of which 1 is all.
-func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
+// FormatPercent writes a share, of which 1 is all.
+func FormatPercent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }

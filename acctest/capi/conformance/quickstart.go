@@ -27,8 +27,8 @@ type Input struct {
 	Workers           int64
 }
 
-// intervals are how long the spec waits for what, and how often it looks.
-var intervals = map[string][]string{
+// specIntervals are how long the spec waits for what, and how often it looks.
+var specIntervals = map[string][]string{
 	"default/wait-cluster":        {"3m", "1s"},
 	"default/wait-control-plane":  {"5m", "1s"},
 	"default/wait-worker-nodes":   {"5m", "1s"},
@@ -54,7 +54,7 @@ func QuickStart(t *testing.T, in Input) {
 			kinds := runtime.NewScheme()
 			framework.TryAddDefaultSchemes(kinds)
 			return e2e.QuickStartSpecInput{
-				E2EConfig:                &clusterctl.E2EConfig{Variables: map[string]string{e2e.KubernetesVersion: in.KubernetesVersion}, Intervals: intervals},
+				E2EConfig:                &clusterctl.E2EConfig{Variables: map[string]string{e2e.KubernetesVersion: in.KubernetesVersion}, Intervals: specIntervals},
 				BootstrapClusterProxy:    framework.NewClusterProxy("management", in.Kubeconfig, kinds),
 				ClusterctlConfigPath:     in.ClusterctlConfig,
 				ClusterctlVariables:      in.Variables,
@@ -63,7 +63,7 @@ func QuickStart(t *testing.T, in Input) {
 				Flavor:                   &in.Flavor,
 				ControlPlaneMachineCount: &in.ControlPlanes,
 				WorkerMachineCount:       &in.Workers,
-				PostMachinesProvisioned:  func(p framework.ClusterProxy, namespace, name string) { atRest(ctx, p, namespace, name) },
+				PostMachinesProvisioned:  func(p framework.ClusterProxy, namespace, name string) { checkVersionsStable(ctx, p, namespace, name) },
 			}
 		})
 	})
@@ -72,8 +72,8 @@ func QuickStart(t *testing.T, in Input) {
 	}
 }
 
-// atRest fails the spec where objects of the cluster go on changing.
-func atRest(ctx context.Context, p framework.ClusterProxy, namespace, name string) {
+// checkVersionsStable fails the spec where objects of the cluster go on changing.
+func checkVersionsStable(ctx context.Context, p framework.ClusterProxy, namespace, name string) {
 	framework.ValidateResourceVersionStable(ctx, framework.ValidateResourceVersionStableInput{
 		ClusterProxy: p, Namespace: namespace,
 		OwnerGraphFilterFunction: cluster.FilterClusterObjectsWithNameFilter(name),

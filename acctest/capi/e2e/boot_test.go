@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// kill makes a machine die. What it returns mends it, if MAAS still has it.
-func (l *life) kill(t *testing.T, m sim.Machine) (mend func()) {
+// stopMachine makes a machine die. What it returns mends it, if MAAS still has it.
+func (l *lifeWorld) stopMachine(t *testing.T, m sim.Machine) (mend func()) {
 	t.Helper()
 	switch {
 	case l.maas != nil:
@@ -28,16 +28,16 @@ func (l *life) kill(t *testing.T, m sim.Machine) (mend func()) {
 			t.Fatal(err)
 		}
 		return func() { _ = turn("unknown") } // a VM is no more
-	case l.settings.Drive.Plays():
-		l.distant.turn(m.SystemID, true)
+	case l.settings.Drive.HasCommand():
+		l.remote.setOff(m.SystemID, true)
 		if l.isLent(m.SystemID) { // which MAAS may be unable to turn on again: its power may be manual
 			t.Logf("left out: stop the guest of the lent machine %s; its node is silent anyway", m.Hostname)
-			return func() { l.distant.turn(m.SystemID, false) }
+			return func() { l.remote.setOff(m.SystemID, false) }
 		}
-		if _, err := l.settings.Drive.Run(t.Context(), realmaas.Off, m.SystemID); err != nil {
+		if _, err := l.settings.Drive.Run(t.Context(), realmaas.VerbOff, m.SystemID); err != nil {
 			t.Logf("left out: stop the guest of %s: %v; its node is silent anyway", m.Hostname, err)
 		}
-		return func() { l.distant.turn(m.SystemID, false) }
+		return func() { l.remote.setOff(m.SystemID, false) }
 	default:
 		if err := l.api.Operate(t.Context(), m.SystemID, "power_off", url.Values{"stop_mode": {"hard"}}); err != nil {
 			t.Fatal(err)
@@ -46,8 +46,8 @@ func (l *life) kill(t *testing.T, m sim.Machine) (mend func()) {
 	}
 }
 
-// giveNetwork gives pods a network where machines boot: without one no node is Ready.
-func (l *life) giveNetwork(c cluster) {
+// applyCNI gives pods a network where machines boot: without one no node is Ready.
+func (l *lifeWorld) applyCNI(c cluster) {
 	c.t.Helper()
 	if l.workloads != nil {
 		return // a played node is
@@ -61,8 +61,8 @@ func (l *life) giveNetwork(c cluster) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	await(c.t, c.name+": the network of the pods is there", c.pace, func(ctx context.Context) string {
-		inside, err := c.inside(ctx)
+	waitFor(c.t, c.name+": the network of the pods is there", c.polling, func(ctx context.Context) string {
+		inside, err := c.workloadClient(ctx)
 		if err != nil {
 			return err.Error()
 		}
@@ -73,8 +73,8 @@ func (l *life) giveNetwork(c cluster) {
 	}, c.describe)
 }
 
-// inside is a client of the cluster itself, where its API server is a real one.
-func (c cluster) inside(ctx context.Context) (client.Client, error) {
+// workloadClient is a client of the cluster itself, where its API server is a real one.
+func (c cluster) workloadClient(ctx context.Context) (client.Client, error) {
 	kubeconfig := &corev1.Secret{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: c.name + "-kubeconfig"}, kubeconfig); err != nil {
 		return nil, err

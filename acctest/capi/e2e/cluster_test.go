@@ -24,9 +24,9 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// variables are those without a default of all flavors.
-func variables() map[string]string {
-	return map[string]string{"MAAS_DNS_DOMAIN": domain, "CONTROL_PLANE_MACHINE_IMAGE": imageOf(version), "WORKER_MACHINE_IMAGE": imageOf(version)}
+// templateVariables are those without a default of all flavors.
+func templateVariables() map[string]string {
+	return map[string]string{"MAAS_DNS_DOMAIN": domain, "CONTROL_PLANE_MACHINE_IMAGE": imageName(version), "WORKER_MACHINE_IMAGE": imageName(version)}
 }
 
 // cluster is one from a template, alone in a namespace of its name.
@@ -39,16 +39,16 @@ type cluster struct {
 // newCluster makes a cluster as "clusterctl generate cluster" says it.
 func (w *world) newCluster(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) cluster {
 	t.Helper()
-	return w.begin(t, name, w.generate(t, name, flavor, controlPlanes, workers, more))
+	return w.createCluster(t, name, w.generateCluster(t, name, flavor, controlPlanes, workers, more))
 }
 
-// generate is what "clusterctl generate cluster" says.
-func (w *world) generate(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) []*unstructured.Unstructured {
+// generateCluster is what "clusterctl generate cluster" says.
+func (w *world) generateCluster(t *testing.T, name, flavor string, controlPlanes, workers int, more map[string]string) []*unstructured.Unstructured {
 	t.Helper()
 	k := *w.clusterctl
-	k.Variables = variables()
+	k.Variables = templateVariables()
 	maps.Copy(k.Variables, more)
-	text, err := k.Run(t.Context(), "generate", "cluster", name, "--infrastructure", "maas:"+release, "--flavor", flavor,
+	text, err := k.Run(t.Context(), "generate", "cluster", name, "--infrastructure", "maas:"+providerVersion, "--flavor", flavor,
 		"--target-namespace", name, "--kubernetes-version", version,
 		"--control-plane-machine-count", strconv.Itoa(controlPlanes), "--worker-machine-count", strconv.Itoa(workers))
 	if err != nil {
@@ -61,39 +61,39 @@ func (w *world) generate(t *testing.T, name, flavor string, controlPlanes, worke
 	return objects
 }
 
-// begin makes the objects of a cluster, and their namespace.
-func (w *world) begin(t *testing.T, name string, objects []*unstructured.Unstructured) cluster {
+// createCluster makes the objects of a cluster, and their namespace.
+func (w *world) createCluster(t *testing.T, name string, objects []*unstructured.Unstructured) cluster {
 	t.Helper()
-	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	w.createObjects(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err := w.plane.Apply(t.Context(), objects...); err != nil {
 		t.Fatal(err)
 	}
 	return cluster{w, t, name}
 }
 
-// list lists what the cluster's namespace has.
-func (c cluster) list(ctx context.Context, into client.ObjectList) {
+// listObjects lists what the cluster's namespace has.
+func (c cluster) listObjects(ctx context.Context, into client.ObjectList) {
 	c.t.Helper()
 	if err := c.List(ctx, into, client.InNamespace(c.name)); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c cluster) machines(ctx context.Context) []clusterv1.Machine {
+func (c cluster) listMachines(ctx context.Context) []clusterv1.Machine {
 	c.t.Helper()
 	all := &clusterv1.MachineList{}
-	c.list(ctx, all)
+	c.listObjects(ctx, all)
 	return all.Items
 }
 
-func (c cluster) maasMachines(ctx context.Context) []infrav1.MaasMachine {
+func (c cluster) listMaasMachines(ctx context.Context) []infrav1.MaasMachine {
 	c.t.Helper()
 	all := &infrav1.MaasMachineList{}
-	c.list(ctx, all)
+	c.listObjects(ctx, all)
 	return all.Items
 }
 
-func (c cluster) get(ctx context.Context, name string, into client.Object) {
+func (c cluster) getObject(ctx context.Context, name string, into client.Object) {
 	c.t.Helper()
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: name}, into); err != nil {
 		c.t.Fatal(err)
@@ -104,14 +104,14 @@ func (c cluster) get(ctx context.Context, name string, into client.Object) {
 // them with their nodes, and everything says that it is well.
 func (c cluster) awaitRunning(machines int, version string) {
 	c.t.Helper()
-	await(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), c.pace, func(ctx context.Context) string {
-		return strings.Join(slices.Concat(c.machinesMissing(ctx, machines, version), c.conditionsMissing(ctx)), "; ")
+	waitFor(c.t, fmt.Sprintf("%s: %d machines of %s", c.name, machines, version), c.polling, func(ctx context.Context) string {
+		return strings.Join(slices.Concat(c.missingMachines(ctx, machines, version), c.missingConditions(ctx)), "; ")
 	}, c.describe)
 }
 
-// machinesMissing says what the Machines lack.
-func (c cluster) machinesMissing(ctx context.Context, wanted int, version string) (missing []string) {
-	all := c.machines(ctx)
+// missingMachines says what the Machines lack.
+func (c cluster) missingMachines(ctx context.Context, wanted int, version string) (missing []string) {
+	all := c.listMachines(ctx)
 	if len(all) != wanted {
 		missing = append(missing, fmt.Sprintf("%d machines", len(all)))
 	}
@@ -131,19 +131,19 @@ func (c cluster) machinesMissing(ctx context.Context, wanted int, version string
 	return missing
 }
 
-// conditionsMissing says what does not hold of the cluster, and of what MAAS
+// missingConditions says what does not hold of the cluster, and of what MAAS
 // has of it.
-func (c cluster) conditionsMissing(ctx context.Context) (missing []string) {
+func (c cluster) missingConditions(ctx context.Context) (missing []string) {
 	whole, maas := &clusterv1.Cluster{}, &infrav1.MaasCluster{}
-	c.get(ctx, c.name, whole)
-	c.get(ctx, c.name, maas)
+	c.getObject(ctx, c.name, whole)
+	c.getObject(ctx, c.name, maas)
 	if !conditions.IsTrue(whole, clusterv1.ClusterAvailableCondition) {
 		missing = append(missing, "the cluster is not Available")
 	}
 	if !conditions.IsTrue(maas, infrav1.ReadyCondition) {
 		missing = append(missing, "the MaasCluster is not Ready")
 	}
-	for _, m := range c.maasMachines(ctx) {
+	for _, m := range c.listMaasMachines(ctx) {
 		if !conditions.IsTrue(&m, infrav1.ReadyCondition) {
 			missing = append(missing, m.Name+" is not Ready in MAAS")
 		}
@@ -162,10 +162,10 @@ func (c cluster) describe() string {
 	if c.Get(ctx, client.ObjectKey{Namespace: c.name, Name: c.name}, maas) == nil {
 		fmt.Fprintf(&b, "MaasCluster: %+v\n", maas.Status)
 	}
-	for _, m := range c.machines(ctx) {
+	for _, m := range c.listMachines(ctx) {
 		fmt.Fprintf(&b, "Machine %s: %+v\n", m.Name, m.Status.Conditions)
 	}
-	for _, m := range c.maasMachines(ctx) {
+	for _, m := range c.listMaasMachines(ctx) {
 		fmt.Fprintf(&b, "MaasMachine %s: %+v %+v\n", m.Name, m.Spec, m.Status)
 	}
 	machines, err := c.site.Machines(ctx)
@@ -176,7 +176,7 @@ func (c cluster) describe() string {
 		fmt.Fprintf(&b, "nodes to be: %q\n", c.workloads.Problems())
 	}
 	fmt.Fprintf(&b, "MAAS can be asked: %v\nmanager: %s\n", err == nil, c.manager.Tail())
-	for _, manager := range c.capi {
+	for _, manager := range c.capiManagers {
 		fmt.Fprintf(&b, "%s: %s\n", manager.Name, lastErrors(manager.Log))
 	}
 	return b.String()
@@ -197,11 +197,11 @@ func lastErrors(log string) string {
 	return strings.Join(errs[max(0, len(errs)-5):], "")
 }
 
-// scale changes the number of control-plane machines.
-func (c cluster) scale(controlPlanes int32) {
+// scaleControlPlane changes the number of control-plane machines.
+func (c cluster) scaleControlPlane(controlPlanes int32) {
 	c.t.Helper()
 	kcp := &controlplanev1.KubeadmControlPlane{}
-	c.get(c.t.Context(), c.name+"-control-plane", kcp)
+	c.getObject(c.t.Context(), c.name+"-control-plane", kcp)
 	before := kcp.DeepCopy()
 	kcp.Spec.Replicas = ptr.To(controlPlanes)
 	if err := c.Patch(c.t.Context(), kcp, client.MergeFrom(before)); err != nil {
@@ -209,8 +209,8 @@ func (c cluster) scale(controlPlanes int32) {
 	}
 }
 
-// machineOf is MAAS's machine for an object.
-func (c cluster) machineOf(m infrav1.MaasMachine) sim.Machine {
+// findMachine is MAAS's machine for an object.
+func (c cluster) findMachine(m infrav1.MaasMachine) sim.Machine {
 	c.t.Helper()
 	all, err := c.site.Machines(c.t.Context())
 	if err != nil {
@@ -223,14 +223,14 @@ func (c cluster) machineOf(m infrav1.MaasMachine) sim.Machine {
 	return all[at]
 }
 
-// delete deletes the cluster, and waits until nothing of it is left.
-func (c cluster) delete() {
+// deleteCluster deletes the cluster, and waits until nothing of it is left.
+func (c cluster) deleteCluster() {
 	c.t.Helper()
 	c.secrets.collect(c.t, c.world, c.name)
-	c.noneIn(c.t, &infrav1.MaasMachineList{})
-	c.noneIn(c.t, &infrav1.MaasClusterList{})
+	c.wantNoSecretIn(c.t, &infrav1.MaasMachineList{})
+	c.wantNoSecretIn(c.t, &infrav1.MaasClusterList{})
 	if err := c.Delete(c.t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: c.name}}); err != nil {
 		c.t.Fatal(err)
 	}
-	await(c.t, c.name+": deleted", c.pace, func(ctx context.Context) string { return strings.Join(c.left(ctx), ", ") }, c.describe)
+	waitFor(c.t, c.name+": deleted", c.polling, func(ctx context.Context) string { return strings.Join(c.leftObjects(ctx), ", ") }, c.describe)
 }

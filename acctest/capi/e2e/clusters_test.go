@@ -22,21 +22,21 @@ import (
 // its own. In the end MAAS is as it was, and nothing secret was shown.
 func TestClusters(t *testing.T) {
 	w := newWorld(t)
-	before := w.inventory(t)
-	together(t, map[string]func(*testing.T){"Mixed": w.mixed, "BareMetal": w.bareMetal, "LXDHosts": w.lxdHosts, "QuickStart": w.quickStart, "OneSpare": w.oneSpare})
-	if diff := cmp.Diff(before, w.inventory(t)); diff != "" {
+	before := w.readInventory(t)
+	runConcurrently(t, map[string]func(*testing.T){"Mixed": w.testMixedCluster, "BareMetal": w.testBareMetalCluster, "LXDHosts": w.testLXDHosts, "QuickStart": w.testQuickStart, "OneSpare": w.testOneSpare})
+	if diff := cmp.Diff(before, w.readInventory(t)); diff != "" {
 		t.Errorf("MAAS is not as it was before the clusters (-before +after):\n%s", diff)
 	}
 	if over := w.maas.Overcommits(); len(over) > 0 {
 		t.Errorf("hosts were over-committed: %q", over)
 	}
-	w.noneShown(t)
-	w.sufficed(t)
+	w.wantNoSecretShown(t)
+	w.wantRightsSuffice(t)
 }
 
-// together runs tests at once, however few processors there are: they mostly
+// runConcurrently runs tests at once, however few processors there are: they mostly
 // wait. Cluster API's spec does not run where -parallel is set.
-func together(t *testing.T, tests map[string]func(*testing.T)) {
+func runConcurrently(t *testing.T, tests map[string]func(*testing.T)) {
 	t.Helper()
 	var running sync.WaitGroup
 	for name, test := range tests {
@@ -45,11 +45,11 @@ func together(t *testing.T, tests map[string]func(*testing.T)) {
 	running.Wait()
 }
 
-// sufficed holds that the shipped rights were enough. No rights let an event be made in
+// wantRightsSuffice holds that the shipped rights were enough. No rights let an event be made in
 // a namespace that Cluster API's spec has deleted since.
-func (w *world) sufficed(t *testing.T) {
+func (w *world) wantRightsSuffice(t *testing.T) {
 	t.Helper()
-	for line := range strings.Lines(w.log(t)) {
+	for line := range strings.Lines(w.readManagerLog(t)) {
 		if strings.Contains(line, "because it is being terminated") {
 			continue
 		}
@@ -59,62 +59,62 @@ func (w *world) sufficed(t *testing.T) {
 	}
 }
 
-// mixed is a cluster with VMs as its control plane and workers of bare metal. It
+// testMixedCluster is a cluster with VMs as its control plane and workers of bare metal. It
 // grows, loses a worker, moves to another management cluster, and is upgraded
 // there. Its identity goes along.
-func (w *world) mixed(t *testing.T) {
-	c := w.begin(t, "mixed", withIdentity(t, w.generate(t, "mixed", "mixed", 1, 2, nil)))
-	c.companions()
+func (w *world) testMixedCluster(t *testing.T) {
+	c := w.createCluster(t, "mixed", withIdentity(t, w.generateCluster(t, "mixed", "mixed", 1, 2, nil)))
+	c.createCompanions()
 	c.awaitRunning(3, version)
 	c.checkNodes(3, version)
-	c.scale(3)
+	c.scaleControlPlane(3)
 	c.awaitRunning(5, version)
 	c.checkNodes(5, version)
 	c.checkSpread("az1", "az2", "az3")
-	c.checkName(3)
-	c.replaceDead()
+	c.checkAPIRecord(3)
+	c.testHealthCheck()
 	c.secrets.collect(t, c.world, c.name)
-	c = c.move(w.elsewhere(t), 5, version)
+	c = c.moveTo(w.newManagementCluster(t), 5, version)
 	c.checkNodes(5, version)
-	c.checkName(3)
-	c.upgrade(newer)
-	c.awaitRunning(5, newer)
-	c.checkNodes(5, newer)
+	c.checkAPIRecord(3)
+	c.upgrade(newerVersion)
+	c.awaitRunning(5, newerVersion)
+	c.checkNodes(5, newerVersion)
 	c.checkSpread("az1", "az2", "az3")
-	c.checkName(3)
-	c.delete()
-	c.shown(t)
-	c.sufficed(t)
+	c.checkAPIRecord(3)
+	c.deleteCluster()
+	c.wantNoSecretLogged(t)
+	c.wantRightsSuffice(t)
 }
 
-// bareMetal is a cluster without VMs, of machines that no other one takes.
-func (w *world) bareMetal(t *testing.T) {
+// testBareMetalCluster is a cluster without VMs, of machines that no other one takes.
+func (w *world) testBareMetalCluster(t *testing.T) {
 	c := w.newCluster(t, "metal", "bare-metal", 1, 1, map[string]string{
 		"CONTROL_PLANE_MACHINE_RESOURCEPOOL": metalPool, "WORKER_MACHINE_RESOURCEPOOL": metalPool,
 	})
 	c.awaitRunning(2, version)
 	c.checkNodes(2, version)
-	c.checkName(1)
-	for _, m := range c.maasMachines(t.Context()) {
-		if seen := c.machineOf(m); seen.Pool != metalPool || seen.Host != "" {
+	c.checkAPIRecord(1)
+	for _, m := range c.listMaasMachines(t.Context()) {
+		if seen := c.findMachine(m); seen.Pool != metalPool || seen.Host != "" {
 			t.Errorf("%s is %s in pool %q on host %q, want bare metal of %q", m.Name, seen.Hostname, seen.Pool, seen.Host, metalPool)
 		}
 	}
-	c.delete()
+	c.deleteCluster()
 }
 
-// oneSpare upgrades a control plane of bare metal that has a machine in each of three
+// testOneSpare upgrades a control plane of bare metal that has a machine in each of three
 // zones, and one machine more in one of them: it never stands, and ends in three zones.
-func (w *world) oneSpare(t *testing.T) {
+func (w *world) testOneSpare(t *testing.T) {
 	c := w.newCluster(t, "spare", "bare-metal", 3, 0, map[string]string{"CONTROL_PLANE_MACHINE_RESOURCEPOOL": sparePool})
 	c.awaitRunning(3, version)
 	c.checkZones("az1", "az2", "az3")
-	c.upgrade(newer)
-	c.awaitRunning(3, newer)
-	c.checkNodes(3, newer)
+	c.upgrade(newerVersion)
+	c.awaitRunning(3, newerVersion)
+	c.checkNodes(3, newerVersion)
 	c.checkZones("az1", "az2", "az3")
-	c.checkName(3)
-	c.delete()
+	c.checkAPIRecord(3)
+	c.deleteCluster()
 }
 
 // checkNodes holds that each machine is one node of that version, known by one
@@ -122,7 +122,7 @@ func (w *world) oneSpare(t *testing.T) {
 func (c cluster) checkNodes(machines int, version string) {
 	c.t.Helper()
 	nodes := map[string]corev1.Node{}
-	for _, n := range c.nodes() {
+	for _, n := range c.listNodes() {
 		nodes[n.Name] = n
 		if n.Status.NodeInfo.KubeletVersion != version {
 			c.t.Errorf("node %s has version %s, want %s", n.Name, n.Status.NodeInfo.KubeletVersion, version)
@@ -132,25 +132,25 @@ func (c cluster) checkNodes(machines int, version string) {
 		c.t.Errorf("%d nodes, want %d", len(nodes), machines)
 	}
 	owners := map[string]clusterv1.Machine{}
-	for _, m := range c.machines(c.t.Context()) {
+	for _, m := range c.listMachines(c.t.Context()) {
 		owners[m.Spec.InfrastructureRef.Name] = m
 	}
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		id, owner := ptr.Deref(m.Spec.ProviderID, ""), owners[m.Name]
 		if node := nodes[owner.Status.NodeRef.Name]; id == "" || id != owner.Spec.ProviderID || id != node.Spec.ProviderID {
 			c.t.Errorf("%s has the provider id %q, its Machine %q and its node %q", m.Name, id, owner.Spec.ProviderID, node.Spec.ProviderID)
 		}
-		if seen := c.machineOf(m); seen.StatusName != "Deployed" || !strings.HasSuffix(id, "/"+seen.SystemID) {
+		if seen := c.findMachine(m); seen.StatusName != "Deployed" || !strings.HasSuffix(id, "/"+seen.SystemID) {
 			c.t.Errorf("%s: %s is %s in MAAS, and the provider id %s", m.Name, seen.SystemID, seen.StatusName, id)
 		}
 	}
 }
 
-// nodes are those of the cluster itself.
-func (c cluster) nodes() []corev1.Node {
+// listNodes are those of the cluster itself.
+func (c cluster) listNodes() []corev1.Node {
 	c.t.Helper()
 	if c.workloads == nil {
-		return c.realNodes()
+		return c.listRealNodes()
 	}
 	for _, each := range c.workloads.Clusters() {
 		if each.Endpoint == c.endpoint() {
@@ -165,10 +165,10 @@ func (c cluster) nodes() []corev1.Node {
 	return nil
 }
 
-// realNodes are those that a real API server lists.
-func (c cluster) realNodes() []corev1.Node {
+// listRealNodes are those that a real API server lists.
+func (c cluster) listRealNodes() []corev1.Node {
 	c.t.Helper()
-	inside, err := c.inside(c.t.Context())
+	inside, err := c.workloadClient(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -183,16 +183,16 @@ func (c cluster) realNodes() []corev1.Node {
 func (c cluster) endpoint() string {
 	c.t.Helper()
 	maas := &infrav1.MaasCluster{}
-	c.get(c.t.Context(), c.name, maas)
+	c.getObject(c.t.Context(), c.name, maas)
 	return fmt.Sprintf("%s:%d", maas.Spec.ControlPlaneEndpoint.Host, maas.Spec.ControlPlaneEndpoint.Port)
 }
 
-// controlPlane are the machines of the control plane, as MAAS has them.
-func (c cluster) controlPlane() (seen []sim.Machine) {
+// controlPlaneMachines are the machines of the control plane, as MAAS has them.
+func (c cluster) controlPlaneMachines() (seen []sim.Machine) {
 	c.t.Helper()
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; is {
-			seen = append(seen, c.machineOf(m))
+			seen = append(seen, c.findMachine(m))
 		}
 	}
 	return seen
@@ -203,7 +203,7 @@ func (c cluster) controlPlane() (seen []sim.Machine) {
 func (c cluster) checkSpread(zones ...string) {
 	c.t.Helper()
 	var hosts, want []string
-	for _, m := range c.controlPlane() {
+	for _, m := range c.controlPlaneMachines() {
 		hosts = append(hosts, m.Host)
 	}
 	for _, zone := range zones {
@@ -221,7 +221,7 @@ func (c cluster) checkSpread(zones ...string) {
 func (c cluster) checkZones(zones ...string) {
 	c.t.Helper()
 	var said []string
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; is {
 			said = append(said, m.Status.FailureDomain)
 		}
@@ -232,17 +232,17 @@ func (c cluster) checkZones(zones ...string) {
 	}
 }
 
-// checkName holds that the endpoint's name comes to lead to all machines of the
+// checkAPIRecord holds that the endpoint's name comes to lead to all machines of the
 // control plane and to nothing else: nodes do not wait for it.
-func (c cluster) checkName(controlPlanes int) {
+func (c cluster) checkAPIRecord(controlPlanes int) {
 	c.t.Helper()
 	var want []string
-	for _, m := range c.controlPlane() {
+	for _, m := range c.controlPlaneMachines() {
 		want = append(want, m.IPAddresses...)
 	}
 	slices.Sort(want)
 	host, _, _ := strings.Cut(c.endpoint(), ":")
-	await(c.t, fmt.Sprintf("%s leads to %q", host, want), c.pace, func(ctx context.Context) string {
+	waitFor(c.t, fmt.Sprintf("%s leads to %q", host, want), c.polling, func(ctx context.Context) string {
 		have, err := c.site.Resolve(ctx, host)
 		if err != nil {
 			return err.Error()
@@ -255,35 +255,35 @@ func (c cluster) checkName(controlPlanes int) {
 	}, c.describe)
 }
 
-// replaceDead has the health check of an example replace a worker that loses its
+// testHealthCheck has the health check of an example replace a worker that loses its
 // power. But it is less patient.
-func (c cluster) replaceDead() {
+func (c cluster) testHealthCheck() {
 	c.t.Helper()
 	check := &clusterv1.MachineHealthCheck{}
-	example(c.t, "lxd.yaml", "MachineHealthCheck", check)
+	readExample(c.t, "lxd.yaml", "MachineHealthCheck", check)
 	check.ObjectMeta = metav1.ObjectMeta{Namespace: c.name, Name: c.name}
 	check.Spec.ClusterName = c.name
 	check.Spec.Selector.MatchLabels[clusterv1.MachineDeploymentNameLabel] = c.name + "-workers"
 	check.Spec.Checks.UnhealthyNodeConditions[0].TimeoutSeconds = ptr.To[int32](2)
-	c.create(c.t, check)
-	dead := c.worker()
-	c.power(dead, "off")
-	await(c.t, "the dead worker "+dead.Name+" is gone", c.pace, func(ctx context.Context) string {
-		for _, m := range c.maasMachines(ctx) {
+	c.createObjects(c.t, check)
+	dead := c.anyWorker()
+	c.setPower(dead, "off")
+	waitFor(c.t, "the dead worker "+dead.Name+" is gone", c.polling, func(ctx context.Context) string {
+		for _, m := range c.listMaasMachines(ctx) {
 			if m.Name == dead.Name {
 				return "it is there"
 			}
 		}
 		return ""
 	}, c.describe)
-	c.power(dead, "unknown") // somebody mends it: the next one may be the same
+	c.setPower(dead, "unknown") // somebody mends it: the next one may be the same
 	c.awaitRunning(5, version)
 }
 
-// worker is one of the workers.
-func (c cluster) worker() infrav1.MaasMachine {
+// anyWorker is one of the workers.
+func (c cluster) anyWorker() infrav1.MaasMachine {
 	c.t.Helper()
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 			return m
 		}
@@ -292,10 +292,10 @@ func (c cluster) worker() infrav1.MaasMachine {
 	return infrav1.MaasMachine{}
 }
 
-// power turns the machine of an object off, or to what MAAS cannot see.
-func (c cluster) power(m infrav1.MaasMachine, state string) {
+// setPower turns the machine of an object off, or to what MAAS cannot see.
+func (c cluster) setPower(m infrav1.MaasMachine, state string) {
 	c.t.Helper()
-	if err := c.maas.EditMachine(c.machineOf(m).SystemID, sim.MachineEdit{PowerState: &state}); err != nil {
+	if err := c.maas.EditMachine(c.findMachine(m).SystemID, sim.MachineEdit{PowerState: &state}); err != nil {
 		c.t.Fatal(err)
 	}
 }

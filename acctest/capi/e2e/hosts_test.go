@@ -18,9 +18,9 @@ import (
 // until it is told to.
 const slowHost = "host-az3"
 
-// lxdHosts is a cluster whose machines become LXD hosts, and one whose machine
+// testLXDHosts is a cluster whose machines become LXD hosts, and one whose machine
 // is a VM on one of them.
-func (w *world) lxdHosts(t *testing.T) {
+func (w *world) testLXDHosts(t *testing.T) {
 	if err := w.maas.SetFirstBoot(slowHost, sim.BootNever, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +38,13 @@ func (w *world) lxdHosts(t *testing.T) {
 	guest := w.newCluster(t, "guest", "lxd", 1, 0, map[string]string{"CONTROL_PLANE_MACHINE_RESOURCEPOOL": hostPool})
 	guest.awaitRunning(1, version)
 	guest.checkNodes(1, version)
-	for _, m := range guest.controlPlane() {
+	for _, m := range guest.controlPlaneMachines() {
 		if !strings.HasPrefix(m.Host, "host-") {
 			t.Errorf("the VM is on %q, want one of the hosts of the other cluster", m.Host)
 		}
 	}
-	guest.delete()
-	c.delete()
+	guest.deleteCluster()
+	c.deleteCluster()
 	left := slices.DeleteFunc(w.maas.Instances(), func(i sim.Instance) bool { return !strings.HasPrefix(i.Host, "host-") })
 	if len(left) > 0 {
 		t.Errorf("instances are left on hosts that were released: %+v", left)
@@ -56,9 +56,9 @@ func (w *world) lxdHosts(t *testing.T) {
 func (c cluster) awaitHosts(ready, all int) {
 	c.t.Helper()
 	want := fmt.Sprintf("%d of %d machines are LXD hosts", ready, all)
-	await(c.t, want, c.pace, func(ctx context.Context) string {
+	waitFor(c.t, want, c.polling, func(ctx context.Context) string {
 		maas := &infrav1.MaasCluster{}
-		c.get(ctx, c.name, maas)
+		c.getObject(ctx, c.name, maas)
 		found := conditions.Get(maas, infrav1.LXDReadyCondition)
 		switch {
 		case found == nil:
@@ -76,9 +76,9 @@ func (c cluster) awaitHosts(ready, all int) {
 // the control plane would wait for itself.
 func (c cluster) checkProvisioned(machines int) {
 	c.t.Helper()
-	await(c.t, "all machines are provisioned", c.pace, func(ctx context.Context) string {
+	waitFor(c.t, "all machines are provisioned", c.polling, func(ctx context.Context) string {
 		provisioned := 0
-		for _, m := range c.maasMachines(ctx) {
+		for _, m := range c.listMaasMachines(ctx) {
 			if p := m.Status.Initialization.Provisioned; p != nil && *p {
 				provisioned++
 			}

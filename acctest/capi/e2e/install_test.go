@@ -15,15 +15,15 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// release is the version that the provider is installed as; metadata.yaml has
+// providerVersion is the version that the provider is installed as; metadata.yaml has
 // its series.
-const release = "v0.10.0"
+const providerVersion = "v0.10.0"
 
-// install installs the provider as its users do, and runs all managers. More
+// installProvider installs the provider as its users do, and runs all managers. More
 // objects are made before those run.
-func (w *world) install(t *testing.T, more ...client.Object) {
+func (w *world) installProvider(t *testing.T, more ...client.Object) {
 	t.Helper()
-	k, err := w.plane.NewClusterctl(t.Context(), filepath.Join(w.dist, "clusterctl.yaml"))
+	k, err := w.plane.NewClusterctl(t.Context(), filepath.Join(w.releaseFolder, "clusterctl.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,17 +31,17 @@ func (w *world) install(t *testing.T, more ...client.Object) {
 	if err := k.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.create(t, append(more, w.credentials()...)...)
-	if w.capi, err = w.plane.RunCAPI(t.Context(), w.environment()...); err != nil {
+	w.createObjects(t, append(more, w.credentials()...)...)
+	if w.capiManagers, err = w.plane.RunCAPI(t.Context(), w.environment()...); err != nil {
 		t.Fatal(err)
 	}
 	w.manager, err = w.plane.RunManager(t.Context(), kubetest.Manager{
-		Program: w.program, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.environment(), Elects: true,
+		Program: w.managerProgram, Namespace: infrav1.DefaultNamespace, Deployment: "capmaas-controller-manager", Env: w.environment(), Elects: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the manager leads", simPace, func(ctx context.Context) string {
+	waitFor(t, "the manager leads", simPolling, func(ctx context.Context) string {
 		leader, err := w.plane.Leader(ctx, client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: infrav1.LeaderElectionID})
 		if err != nil || leader == "" {
 			return fmt.Sprintf("nobody does (%v)", err)
@@ -50,24 +50,24 @@ func (w *world) install(t *testing.T, more ...client.Object) {
 	}, w.manager.Tail)
 }
 
-// manifests is the folder that "make manifests" writes.
-func manifests(t *testing.T) string {
+// manifestsFolder is the folder that "make manifests" writes.
+func manifestsFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root(t), "manifests", "DIST="+folder, "REGISTRY=registry.example", "TAG="+release)
-	cmd.Env = slices.DeleteFunc(slices.Clone(outside), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "GOFLAGS=") })
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", repositoryRoot(t), "manifests", "DIST="+folder, "REGISTRY=registry.example", "TAG="+providerVersion)
+	cmd.Env = slices.DeleteFunc(slices.Clone(outerEnvironment), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "GOFLAGS=") })
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("make manifests: %v\n%s", err, out)
 	}
 	return folder
 }
 
-// bridge builds the manager's program as the image has it.
-func bridge(t *testing.T) string {
+// buildManager builds the manager's program as the image has it.
+func buildManager(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "capi-bridge")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "./capi-bridge")
-	cmd.Dir, cmd.Env = root(t), append(slices.Clone(outside), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = repositoryRoot(t), append(slices.Clone(outerEnvironment), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

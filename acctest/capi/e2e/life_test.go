@@ -17,46 +17,46 @@ import (
 // TestClusterLife is the life of clusters on the simulator, or on the MAAS that the
 // environment names. It reads nothing but what MAAS, its LXDs and Kubernetes tell.
 func TestClusterLife(t *testing.T) {
-	l := newLife(t)
-	t.Run("VMs", l.vms)
-	t.Run("BareMetal", l.bareMetal)
-	l.sufficed(t)
+	l := newLifeWorld(t)
+	t.Run("VMs", l.testVMCluster)
+	t.Run("BareMetal", l.testLentMachines)
+	l.wantRightsSuffice(t)
 	l.secrets.collectOwn(t, l.world)
-	l.shown(t)
+	l.wantNoSecretLogged(t)
 }
 
-// vms is a cluster of VMs: it grows and shrinks, all of its machines are replaced, a
+// testVMCluster is a cluster of VMs: it grows and shrinks, all of its machines are replaced, a
 // dead worker too, and it is deleted.
-func (l *life) vms(t *testing.T) {
-	c := l.cluster(t, "vms", "lxd")
+func (l *lifeWorld) testVMCluster(t *testing.T) {
+	c := l.newLifeCluster(t, "vms", "lxd")
 	c.awaitRunning(2, l.version)
 	c.checkNodes(2, l.version)
-	c.checkName(1)
+	c.checkAPIRecord(1)
 	c.scaleWorkers(2)
-	c.scale(3)
+	c.scaleControlPlane(3)
 	c.awaitRunning(5, l.version)
 	c.checkNodes(5, l.version)
-	c.checkName(3)
+	c.checkAPIRecord(3)
 	c.scaleWorkers(1)
 	c.awaitRunning(4, l.version)
-	l.remediate(c, 4)
-	c.roll()
+	l.testRemediation(c, 4)
+	c.rollMachines()
 	c.awaitRunning(4, l.version)
 	c.checkNodes(4, l.version)
-	c.checkName(3)
-	c.scale(1)
+	c.checkAPIRecord(3)
+	c.scaleControlPlane(1)
 	c.awaitRunning(2, l.version)
-	c.checkName(1)
-	c.delete()
-	l.nothingLeft(t)
+	c.checkAPIRecord(1)
+	c.deleteCluster()
+	l.wantNothingLeft(t)
 }
 
-// bareMetal is a cluster whose workers are the machines that are lent.
-func (l *life) bareMetal(t *testing.T) {
+// testLentMachines is a cluster whose workers are the machines that are lent.
+func (l *lifeWorld) testLentMachines(t *testing.T) {
 	if len(l.lent) < 2 {
 		t.Skipf("%d machines are lent, and it takes two: MAASLXD_ACC_MACHINES names them", len(l.lent))
 	}
-	c := l.cluster(t, "metal", "mixed")
+	c := l.newLifeCluster(t, "metal", "mixed")
 	c.awaitRunning(2, l.version)
 	c.checkNodes(2, l.version)
 	c.scaleWorkers(2)
@@ -64,29 +64,29 @@ func (l *life) bareMetal(t *testing.T) {
 	c.checkNodes(3, l.version)
 	c.scaleWorkers(1)
 	c.awaitRunning(2, l.version)
-	l.remediate(c, 2)
+	l.testRemediation(c, 2)
 	c.rollWorkers()
 	c.awaitRunning(2, l.version)
 	c.checkNodes(2, l.version)
-	for _, m := range c.maasMachines(t.Context()) {
-		seen := c.machineOf(m)
+	for _, m := range c.listMaasMachines(t.Context()) {
+		seen := c.findMachine(m)
 		if _, isVM := m.Labels[clusterv1.MachineControlPlaneLabel]; !isVM && !l.isLent(seen.SystemID) {
 			t.Errorf("%s is machine %s, which was not lent", m.Name, seen.Hostname)
 		}
 	}
-	c.delete()
-	l.nothingLeft(t)
+	c.deleteCluster()
+	l.wantNothingLeft(t)
 }
 
-// cluster makes one with a control plane of one VM, and one worker.
-func (l *life) cluster(t *testing.T, name, flavor string) cluster {
+// newLifeCluster makes one with a control plane of one VM, and one worker.
+func (l *lifeWorld) newLifeCluster(t *testing.T, name, flavor string) cluster {
 	t.Helper()
 	name = l.prefix + name
 	workerPool := l.hostPool
 	if flavor != "lxd" {
 		workerPool = l.lentPool
 	}
-	objects := l.generate(t, name, flavor, 1, 1, map[string]string{
+	objects := l.generateCluster(t, name, flavor, 1, 1, map[string]string{
 		"MAAS_DNS_DOMAIN": l.domain, "KUBERNETES_VERSION": l.version,
 		"CONTROL_PLANE_MACHINE_IMAGE": l.image, "WORKER_MACHINE_IMAGE": l.image,
 		"CONTROL_PLANE_MACHINE_MINDISK": diskGB, "WORKER_MACHINE_MINDISK": diskGB,
@@ -95,32 +95,32 @@ func (l *life) cluster(t *testing.T, name, flavor string) cluster {
 	for _, o := range objects {
 		switch o.GetKind() {
 		case "MaasMachineTemplate":
-			l.pin(t, o)
+			l.pinToVMHost(t, o)
 		case "KubeadmControlPlane":
-			set(t, o, l.version, "spec", "version")
+			setField(t, o, l.version, "spec", "version")
 		case "MachineDeployment":
-			set(t, o, l.version, "spec", "template", "spec", "version")
+			setField(t, o, l.version, "spec", "template", "spec", "version")
 		}
 	}
-	c := l.begin(t, name, objects)
-	l.giveNetwork(c)
+	c := l.createCluster(t, name, objects)
+	l.applyCNI(c)
 	return c
 }
 
 // diskGB is the size of the disks of VMs: enough for an image and a node of no pods.
 const diskGB = "15"
 
-// pin puts the VMs of a template on the VM host that may be used.
-func (l *life) pin(t *testing.T, template *unstructured.Unstructured) {
+// pinToVMHost puts the VMs of a template on the VM host that may be used.
+func (l *lifeWorld) pinToVMHost(t *testing.T, template *unstructured.Unstructured) {
 	t.Helper()
 	mode, _, _ := unstructured.NestedString(template.Object, "spec", "template", "spec", "provisioningMode")
 	if l.vmHost != "" && mode == "lxd" {
-		set(t, template, l.vmHost, "spec", "template", "spec", "lxdConfig", "vmHost")
+		setField(t, template, l.vmHost, "spec", "template", "spec", "lxdConfig", "vmHost")
 	}
 }
 
-// set sets a field of an object.
-func set(t *testing.T, o *unstructured.Unstructured, value string, path ...string) {
+// setField sets a field of an object.
+func setField(t *testing.T, o *unstructured.Unstructured, value string, path ...string) {
 	t.Helper()
 	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func set(t *testing.T, o *unstructured.Unstructured, value string, path ...strin
 func (c cluster) scaleWorkers(to int32) {
 	c.t.Helper()
 	workers := &clusterv1.MachineDeployment{}
-	c.get(c.t.Context(), c.name+"-workers", workers)
+	c.getObject(c.t.Context(), c.name+"-workers", workers)
 	before := workers.DeepCopy()
 	workers.Spec.Replicas = ptr.To(to)
 	if err := c.Patch(c.t.Context(), workers, client.MergeFrom(before)); err != nil {
@@ -142,8 +142,8 @@ func (c cluster) scaleWorkers(to int32) {
 // moreMemory is what machines get more by a rolling update.
 const moreMemory = 512
 
-// roll has all machines replaced by ones with more memory.
-func (c cluster) roll() {
+// rollMachines has all machines replaced by ones with more memory.
+func (c cluster) rollMachines() {
 	c.t.Helper()
 	old := c.systemIDs(func(infrav1.MaasMachine) bool { return true })
 	c.replaceTemplates("", "larger", func(s *infrav1.MaasMachineSpec) { *s.MinMemoryInMB += moreMemory })
@@ -154,12 +154,12 @@ func (c cluster) roll() {
 func (c cluster) rollWorkers() {
 	c.t.Helper()
 	names := map[string]bool{}
-	for _, m := range c.workers() {
+	for _, m := range c.listWorkers() {
 		names[m.Name] = true
 	}
 	c.replaceWorkersTemplate("", "larger", func(s *infrav1.MaasMachineSpec) { *s.MinMemoryInMB += moreMemory })
-	await(c.t, c.name+": the workers are others", c.pace, func(ctx context.Context) string {
-		for _, m := range c.maasMachines(ctx) {
+	waitFor(c.t, c.name+": the workers are others", c.polling, func(ctx context.Context) string {
+		for _, m := range c.listMaasMachines(ctx) {
 			if names[m.Name] {
 				return m.Name + " is there"
 			}
@@ -168,10 +168,10 @@ func (c cluster) rollWorkers() {
 	}, c.describe)
 }
 
-// workers are the objects of the workers.
-func (c cluster) workers() (found []infrav1.MaasMachine) {
+// listWorkers are the objects of the workers.
+func (c cluster) listWorkers() (found []infrav1.MaasMachine) {
 	c.t.Helper()
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 			found = append(found, m)
 		}
@@ -183,7 +183,7 @@ func (c cluster) workers() (found []infrav1.MaasMachine) {
 func (c cluster) systemIDs(some func(infrav1.MaasMachine) bool) map[string]bool {
 	c.t.Helper()
 	ids := map[string]bool{}
-	for _, m := range c.maasMachines(c.t.Context()) {
+	for _, m := range c.listMaasMachines(c.t.Context()) {
 		if some(m) {
 			ids[ptr.Deref(m.Spec.SystemID, "")] = true
 		}
@@ -194,8 +194,8 @@ func (c cluster) systemIDs(some func(infrav1.MaasMachine) bool) map[string]bool 
 // awaitReplaced waits until the cluster has none of the machines.
 func (c cluster) awaitReplaced(old map[string]bool) {
 	c.t.Helper()
-	await(c.t, c.name+": all machines are others", c.pace, func(ctx context.Context) string {
-		for _, m := range c.maasMachines(ctx) {
+	waitFor(c.t, c.name+": all machines are others", c.polling, func(ctx context.Context) string {
+		for _, m := range c.listMaasMachines(ctx) {
 			if old[ptr.Deref(m.Spec.SystemID, "")] {
 				return m.Name + " is there"
 			}
@@ -204,21 +204,21 @@ func (c cluster) awaitReplaced(old map[string]bool) {
 	}, c.describe)
 }
 
-// remediate has a health check replace a worker that dies.
-func (l *life) remediate(c cluster, machines int) {
+// testRemediation has a health check replace a worker that dies.
+func (l *lifeWorld) testRemediation(c cluster, machines int) {
 	c.t.Helper()
 	check := &clusterv1.MachineHealthCheck{}
-	example(c.t, "lxd.yaml", "MachineHealthCheck", check)
+	readExample(c.t, "lxd.yaml", "MachineHealthCheck", check)
 	check.ObjectMeta = metav1.ObjectMeta{Namespace: c.name, Name: c.name}
 	check.Spec.ClusterName = c.name
 	check.Spec.Selector.MatchLabels[clusterv1.MachineDeploymentNameLabel] = c.name + "-workers"
 	check.Spec.Checks.UnhealthyNodeConditions[0].TimeoutSeconds = ptr.To(l.deadAfterSeconds)
-	check.Spec.Checks.NodeStartupTimeoutSeconds = ptr.To(int32(l.pace.patience.Seconds()))
-	c.create(c.t, check)
-	dead := c.workers()[0]
-	mend := l.kill(c.t, c.machineOf(dead))
-	await(c.t, fmt.Sprintf("%s: the dead worker %s is gone", c.name, dead.Name), c.pace, func(ctx context.Context) string {
-		for _, m := range c.maasMachines(ctx) {
+	check.Spec.Checks.NodeStartupTimeoutSeconds = ptr.To(int32(l.polling.timeout.Seconds()))
+	c.createObjects(c.t, check)
+	dead := c.listWorkers()[0]
+	mend := l.stopMachine(c.t, c.findMachine(dead))
+	waitFor(c.t, fmt.Sprintf("%s: the dead worker %s is gone", c.name, dead.Name), c.polling, func(ctx context.Context) string {
+		for _, m := range c.listMaasMachines(ctx) {
 			if m.Name == dead.Name {
 				return "it is there"
 			}

@@ -12,9 +12,9 @@ import (
 // reaches clusters from this process, which reads the variable once.
 var proxyAddress string
 
-// outside is the environment of programs that have nothing to do with that, such as
+// outerEnvironment is the environment of programs that have nothing to do with that, such as
 // Go's, which may have modules to fetch.
-var outside = os.Environ()
+var outerEnvironment = os.Environ()
 
 func TestMain(m *testing.M) {
 	var err error
@@ -22,12 +22,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	settings, err := distantSettings()
+	settings, err := readRemoteSettings()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if settings == nil || settings.Drive.Plays() { // else this system resolves them
+	if settings == nil || settings.Drive.HasCommand() { // else this system resolves them
 		_ = os.Setenv("HTTPS_PROXY", "http://"+proxyAddress) // the name is a name
 	}
 	_ = os.Setenv("CLUSTERCTL_DISABLE_VERSIONCHECK", "1") // as is this one

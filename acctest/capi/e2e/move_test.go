@@ -24,62 +24,62 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// fleetKey is the Secret with the key pair that LXD hosts know.
-const fleetKey = "maaslxd-lxd-client"
+// fleetKeySecret is the Secret with the key pair that LXD hosts know.
+const fleetKeySecret = "maaslxd-lxd-client"
 
-// elsewhere is another management cluster, for the same MAAS and the same
+// newManagementCluster is another management cluster, for the same MAAS and the same
 // machines. It has what the documentation says is to be made before a move.
-func (w *world) elsewhere(t *testing.T) *world {
+func (w *world) newManagementCluster(t *testing.T) *world {
 	t.Helper()
 	there := &world{
-		plane: kubetest.For(t, kubetest.Options{ControllerManager: true}), maas: w.maas, site: w.site, api: w.api, url: w.url, key: w.key,
-		workloads: w.workloads, secrets: w.secrets, pace: w.pace,
-		dist: w.dist, program: w.program,
+		plane: kubetest.StartForTest(t, kubetest.Options{ControllerManager: true}), maas: w.maas, site: w.site, api: w.api, url: w.url, key: w.key,
+		workloads: w.workloads, secrets: w.secrets, polling: w.polling,
+		releaseFolder: w.releaseFolder, managerProgram: w.managerProgram,
 	}
 	there.Client = newClient(t, there.plane)
 	pair := &corev1.Secret{}
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: fleetKey}, pair); err != nil {
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: fleetKeySecret}, pair); err != nil {
 		t.Fatal(err)
 	}
 	pair.ObjectMeta = metav1.ObjectMeta{Namespace: pair.Namespace, Name: pair.Name}
-	there.install(t, pair)
+	there.installProvider(t, pair)
 	return there
 }
 
-// move has clusterctl move the cluster, and all that is told to go along. It
+// moveTo has clusterctl move the cluster, and all that is told to go along. It
 // returns the cluster there, once everything says that it is well. Of MAAS nothing
 // is changed but the marks, which name the management cluster.
-func (c cluster) move(to *world, machines int, version string) cluster {
+func (c cluster) moveTo(to *world, machines int, version string) cluster {
 	c.t.Helper()
-	before, marked := c.identities(), len(c.maas.Journal().Calls)
+	before, marked := c.machineIdentities(), len(c.maas.Journal().Calls)
 	out, err := c.clusterctl.Run(c.t.Context(), "move", "--namespace", c.name, "--to-kubeconfig", to.plane.Kubeconfig)
 	if err != nil {
 		c.t.Fatalf("%v\n%s\n%s", err, out, c.describe())
 	}
-	await(c.t, c.name+": nothing is left where it was", c.pace, func(ctx context.Context) string {
-		return strings.Join(slices.DeleteFunc(c.left(ctx), func(o string) bool { return strings.HasPrefix(o, "Secret "+stays) }), ", ")
+	waitFor(c.t, c.name+": nothing is left where it was", c.polling, func(ctx context.Context) string {
+		return strings.Join(slices.DeleteFunc(c.leftObjects(ctx), func(o string) bool { return strings.HasPrefix(o, "Secret "+unmovedName) }), ", ")
 	}, c.describe)
 	there := cluster{to, c.t, c.name}
 	there.awaitRunning(machines, version)
-	if diff := cmp.Diff(before, there.identities()); diff != "" {
+	if diff := cmp.Diff(before, there.machineIdentities()); diff != "" {
 		c.t.Errorf("the machines are others: -before +after:\n%s", diff)
 	}
 	for _, call := range there.writesSince(marked) {
-		if marks(call) {
+		if isMarkCall(call) {
 			continue
 		}
 		c.t.Errorf("the move changed MAAS: %s %v", call.Path, call.Form)
 	}
 	c.checkCompanions(there)
-	if err := to.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: goes}}); err != nil {
+	if err := to.Delete(c.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: movedName}}); err != nil {
 		c.t.Error(err)
 	}
 	return there
 }
 
-// marks tells that a call writes nothing but whose a machine is: the description of
+// isMarkCall tells that a call writes nothing but whose a machine is: the description of
 // a VM, or the owner data of bare metal.
-func marks(call sim.Call) bool {
+func isMarkCall(call sim.Call) bool {
 	switch call.Route {
 	case "PUT machines/{id}/":
 		_, described := call.Form["description"]
@@ -91,34 +91,34 @@ func marks(call sim.Call) bool {
 	return false
 }
 
-// marking are the annotations of an object by which its mark goes along, and that
+// markAnnotations are the annotations of an object by which its mark goes along, and that
 // it arrived with. A VM keeps the name that the first management cluster gave it. What
 // was begun for a key is recorded with the key: another manager begins with none.
-var marking = []string{
+var markAnnotations = []string{
 	"infrastructure.cluster.x-k8s.io/maas-key", "infrastructure.cluster.x-k8s.io/maas-attempt", "infrastructure.cluster.x-k8s.io/maas-arrived-paused",
 	"infrastructure.cluster.x-k8s.io/maas-unproven", infrav1.VMNameAnnotation,
 }
 
-// known is what a machine is known by.
-type known struct {
+// machineIdentity is what a machine is known by.
+type machineIdentity struct {
 	SystemID, ProviderID string
 	Finalizers           []string
 	Annotations          map[string]string
 }
 
-// identities are those of the cluster's machines, and of the cluster.
-func (c cluster) identities() map[string]known {
+// machineIdentities are those of the cluster's machines, and of the cluster.
+func (c cluster) machineIdentities() map[string]machineIdentity {
 	c.t.Helper()
-	found := map[string]known{}
-	for _, m := range c.maasMachines(c.t.Context()) {
-		for _, name := range marking {
+	found := map[string]machineIdentity{}
+	for _, m := range c.listMaasMachines(c.t.Context()) {
+		for _, name := range markAnnotations {
 			delete(m.Annotations, name)
 		}
-		found[m.Name] = known{ptr.Deref(m.Spec.SystemID, ""), ptr.Deref(m.Spec.ProviderID, ""), m.Finalizers, m.Annotations}
+		found[m.Name] = machineIdentity{ptr.Deref(m.Spec.SystemID, ""), ptr.Deref(m.Spec.ProviderID, ""), m.Finalizers, m.Annotations}
 	}
 	maas := &infrav1.MaasCluster{}
-	c.get(c.t.Context(), c.name, maas)
-	found[c.name] = known{"", c.endpoint(), maas.Finalizers, maas.Annotations}
+	c.getObject(c.t.Context(), c.name, maas)
+	found[c.name] = machineIdentity{"", c.endpoint(), maas.Finalizers, maas.Annotations}
 	return found
 }
 
@@ -129,8 +129,8 @@ func (c cluster) writesSince(calls int) (writes []sim.Call) {
 	host, _, _ := strings.Cut(c.endpoint(), ":")
 	label, _, _ := strings.Cut(host, ".")
 	about[host], about[label] = true, true
-	for _, m := range c.maasMachines(c.t.Context()) {
-		seen := c.machineOf(m)
+	for _, m := range c.listMaasMachines(c.t.Context()) {
+		seen := c.findMachine(m)
 		about[seen.SystemID], about[seen.Hostname] = true, true
 		for _, ip := range seen.IPAddresses {
 			about[ip] = true
@@ -147,10 +147,10 @@ func (c cluster) writesSince(calls int) (writes []sim.Call) {
 }
 
 const (
-	// goes and stays are called the Secrets and ConfigMaps with clusterctl's
+	// movedName and stays are called the Secrets and ConfigMaps with clusterctl's
 	// label and those without.
-	goes  = "goes"
-	stays = "stays"
+	movedName   = "goes"
+	unmovedName = "stays"
 	// moveLabel has clusterctl move what belongs to no cluster.
 	moveLabel = "clusterctl.cluster.x-k8s.io/move"
 )
@@ -175,10 +175,10 @@ func withIdentity(t *testing.T, objects []*unstructured.Unstructured) []*unstruc
 	return objects
 }
 
-// example reads the only object of a kind of an example.
-func example(t *testing.T, file, kind string, into client.Object) {
+// readExample reads the only object of a kind of an example.
+func readExample(t *testing.T, file, kind string, into client.Object) {
 	t.Helper()
-	all, err := kubetest.ReadManifestFiles(filepath.Join(root(t), "examples", "capi", file))
+	all, err := kubetest.ReadManifestFiles(filepath.Join(repositoryRoot(t), "examples", "capi", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,22 +191,22 @@ func example(t *testing.T, file, kind string, into client.Object) {
 	}
 }
 
-// companions are what users make beside a cluster: the identity that it names, and
+// createCompanions are what users make beside a cluster: the identity that it names, and
 // Secrets and ConfigMaps with clusterctl's label and without.
-func (c cluster) companions() {
+func (c cluster) createCompanions() {
 	c.t.Helper()
 	blue, secret := &infrav1.MaasClusterIdentity{}, &corev1.Secret{}
-	example(c.t, "identity.yaml", "MaasClusterIdentity", blue)
-	example(c.t, "identity.yaml", "Secret", secret)
+	readExample(c.t, "identity.yaml", "MaasClusterIdentity", blue)
+	readExample(c.t, "identity.yaml", "Secret", secret)
 	blue.Spec.Endpoint = c.url
 	blue.Spec.AllowedNamespaces.List = []string{c.name}
 	// No more than this cluster needs: the example's are of another site.
 	blue.Spec.Limits = infrav1.IdentityLimits{ResourcePools: []string{"default"}, Domains: []string{"example.com", "maas"}}
 	secret.StringData[infrav1.CredentialsKey] = c.key
-	c.create(c.t, secret, blue)
+	c.createObjects(c.t, secret, blue)
 	key := map[string]string{infrav1.CredentialsKey: c.key}
-	for name, labels := range map[string]map[string]string{goes: {moveLabel: ""}, stays: nil} {
-		c.create(c.t,
+	for name, labels := range map[string]map[string]string{movedName: {moveLabel: ""}, unmovedName: nil} {
+		c.createObjects(c.t,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: c.name + "-" + name, Labels: labels}, StringData: key},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: name, Labels: labels}},
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.name, Name: name, Labels: labels}},
@@ -226,15 +226,15 @@ func (c cluster) checkCompanions(there cluster) {
 	}{
 		"identity":               {&infrav1.MaasClusterIdentity{}, "", identityName, true, true},
 		"identity's Secret":      {&corev1.Secret{}, manager, identitySecret, false, true},
-		"manager's labelled one": {&corev1.Secret{}, manager, c.name + "-" + goes, false, true},
-		"Secret":                 {&corev1.Secret{}, c.name, goes, false, true},
-		"ConfigMap":              {&corev1.ConfigMap{}, c.name, goes, false, true},
-		"unlabelled Secret":      {&corev1.Secret{}, c.name, stays, true, false},
-		"unlabelled ConfigMap":   {&corev1.ConfigMap{}, c.name, stays, true, false},
-		"manager's Secret":       {&corev1.Secret{}, manager, c.name + "-" + stays, true, false},
-		"manager's ConfigMap":    {&corev1.ConfigMap{}, manager, c.name + "-" + goes, true, false},
+		"manager's labelled one": {&corev1.Secret{}, manager, c.name + "-" + movedName, false, true},
+		"Secret":                 {&corev1.Secret{}, c.name, movedName, false, true},
+		"ConfigMap":              {&corev1.ConfigMap{}, c.name, movedName, false, true},
+		"unlabelled Secret":      {&corev1.Secret{}, c.name, unmovedName, true, false},
+		"unlabelled ConfigMap":   {&corev1.ConfigMap{}, c.name, unmovedName, true, false},
+		"manager's Secret":       {&corev1.Secret{}, manager, c.name + "-" + unmovedName, true, false},
+		"manager's ConfigMap":    {&corev1.ConfigMap{}, manager, c.name + "-" + movedName, true, false},
 		"manager's credentials":  {&corev1.Secret{}, manager, infrav1.CredentialsSecret, true, true},
-		"fleet's key":            {&corev1.Secret{}, manager, fleetKey, true, true},
+		"fleet's key":            {&corev1.Secret{}, manager, fleetKeySecret, true, true},
 	} {
 		key := client.ObjectKey{Namespace: each.namespace, Name: each.name}
 		for where, found := range map[*world]bool{c.world: each.here, there.world: each.there} {

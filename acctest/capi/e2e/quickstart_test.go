@@ -6,11 +6,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/capi/conformance"
 )
 
-// quickStart is Cluster API's own first spec, with the template that users get
+// testQuickStart is Cluster API's own first spec, with the template that users get
 // who name no flavor: all machines are VMs.
-func (w *world) quickStart(t *testing.T) {
+func (w *world) testQuickStart(t *testing.T) {
 	conformance.QuickStart(t, conformance.Input{
-		Kubeconfig: w.plane.Kubeconfig, ClusterctlConfig: w.clusterctl.Config, Provider: "maas:" + release,
-		Variables: variables(), KubernetesVersion: version, ControlPlanes: 1, Workers: 1,
+		Kubeconfig: w.plane.Kubeconfig, ClusterctlConfig: w.clusterctl.Config, Provider: "maas:" + providerVersion,
+		Variables: templateVariables(), KubernetesVersion: version, ControlPlanes: 1, Workers: 1,
 	})
 }

@@ -22,26 +22,26 @@ type secrets struct {
 	texts map[string]string // where each is from
 }
 
-// telling is how long a line is that is found nowhere by chance.
-const telling = 40
+// minSecretLineLength is how long a line is that is found nowhere by chance.
+const minSecretLineLength = 40
 
-// token finds the tokens by which machines join a cluster.
-var token = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+// tokenPattern finds the tokens by which machines join a cluster.
+var tokenPattern = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// add takes the lines of a text, which may be encoded once more, and tokens in
+// addText takes the lines of a text, which may be encoded once more, and tokens in
 // it.
-func (s *secrets) add(from, text string) {
+func (s *secrets) addText(from, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.texts == nil {
 		s.texts = map[string]string{}
 	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= telling && !strings.HasPrefix(line, "-----") {
+		if line = strings.TrimSpace(line); len(line) >= minSecretLineLength && !strings.HasPrefix(line, "-----") {
 			s.texts[line] = from
 		}
 	}
-	for _, t := range token.FindAllString(text, -1) {
+	for _, t := range tokenPattern.FindAllString(text, -1) {
 		s.texts[t] = from
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -60,7 +60,7 @@ func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 	for _, secret := range all.Items {
 		for name, value := range secret.Data {
 			if name != corev1.TLSCertKey {
-				s.add("Secret "+secret.Name+" "+name, string(value))
+				s.addText("Secret "+secret.Name+" "+name, string(value))
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (s *secrets) collect(t *testing.T, w *world, namespace string) {
 // collectOwn takes the manager's: its API key, and the key pair for LXD.
 func (s *secrets) collectOwn(t *testing.T, w *world) {
 	t.Helper()
-	s.add("the API key", w.key)
+	s.addText("the API key", w.key)
 	s.mu.Lock()
 	s.texts[strings.Split(w.key, ":")[2]] = "the API key's secret"
 	s.mu.Unlock()
@@ -77,11 +77,11 @@ func (s *secrets) collectOwn(t *testing.T, w *world) {
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: infrav1.DefaultNamespace, Name: "maaslxd-lxd-client"}, pair); err != nil {
 		t.Errorf("there is no key pair for LXD: %v", err)
 	}
-	s.add("the key pair for LXD", string(pair.Data[corev1.TLSPrivateKeyKey]))
+	s.addText("the key pair for LXD", string(pair.Data[corev1.TLSPrivateKeyKey]))
 }
 
-// in says whose secrets stand in a text.
-func (s *secrets) in(text string) (whose []string) {
+// sourcesIn says whose secrets stand in a text.
+func (s *secrets) sourcesIn(text string) (whose []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for secret, from := range s.texts {
@@ -92,10 +92,10 @@ func (s *secrets) in(text string) (whose []string) {
 	return whose
 }
 
-// found fails where a secret stands in a text.
-func (s *secrets) found(t *testing.T, where, text string) {
+// wantNoneIn fails where a secret stands in a text.
+func (s *secrets) wantNoneIn(t *testing.T, where, text string) {
 	t.Helper()
-	for _, whose := range s.in(text) {
+	for _, whose := range s.sourcesIn(text) {
 		t.Errorf("%s shows a line of %s", where, whose)
 	}
 }
@@ -106,7 +106,7 @@ func TestSecretsAreFound(t *testing.T) {
 	t.Parallel()
 	var s secrets
 	line := strings.Repeat("MIIEv", 12)
-	s.add("a Secret", "-----BEGIN PRIVATE KEY-----\n"+line+"\n-----END PRIVATE KEY-----\ntoken: abcdef.0123456789abcdef\n")
+	s.addText("a Secret", "-----BEGIN PRIVATE KEY-----\n"+line+"\n-----END PRIVATE KEY-----\ntoken: abcdef.0123456789abcdef\n")
 	cases := map[string]struct {
 		reason string
 		text   string
@@ -119,33 +119,33 @@ func TestSecretsAreFound(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := s.in(tc.text); len(got) != tc.want {
+			if got := s.sourcesIn(tc.text); len(got) != tc.want {
 				t.Errorf("%s\nfound %q, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// noneShown holds that no secret is shown, of all that there were.
-func (w *world) noneShown(t *testing.T) {
+// wantNoSecretShown holds that no secret is shown, of all that there were.
+func (w *world) wantNoSecretShown(t *testing.T) {
 	t.Helper()
 	w.secrets.collectOwn(t, w)
 	if n := len(w.secrets.texts); n < 100 {
 		t.Errorf("only %d secret texts were collected; want those of several clusters", n)
 	}
-	w.shown(t)
+	w.wantNoSecretLogged(t)
 }
 
-// shown holds that neither the manager's log nor events show a secret that is
+// wantNoSecretLogged holds that neither the manager's log nor events show a secret that is
 // known by now.
-func (w *world) shown(t *testing.T) {
+func (w *world) wantNoSecretLogged(t *testing.T) {
 	t.Helper()
-	w.secrets.found(t, "the manager's log", w.log(t))
-	w.noneIn(t, &eventsv1.EventList{})
+	w.secrets.wantNoneIn(t, "the manager's log", w.readManagerLog(t))
+	w.wantNoSecretIn(t, &eventsv1.EventList{})
 }
 
-// noneIn holds that objects, conditions and all, show no secret.
-func (w *world) noneIn(t *testing.T, list client.ObjectList) {
+// wantNoSecretIn holds that objects, conditions and all, show no secret.
+func (w *world) wantNoSecretIn(t *testing.T, list client.ObjectList) {
 	t.Helper()
 	if err := w.List(t.Context(), list); err != nil {
 		t.Fatal(err)
@@ -154,5 +154,5 @@ func (w *world) noneIn(t *testing.T, list client.ObjectList) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.secrets.found(t, fmt.Sprintf("%T", list), string(text))
+	w.secrets.wantNoneIn(t, fmt.Sprintf("%T", list), string(text))
 }

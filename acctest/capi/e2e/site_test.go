@@ -15,10 +15,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/realmaas"
 )
 
-// life is a MAAS on which clusters live, and what may be used of it.
-type life struct {
+// lifeWorld is a MAAS on which clusters live, and what may be used of it.
+type lifeWorld struct {
 	*world
-	distant  *distant // nil on the simulator of this process
+	remote   *remoteSite // nil on the simulator of this process
 	settings *realmaas.Settings
 	prefix   string // of all that this run makes
 	domain   string // MAAS's own
@@ -33,32 +33,32 @@ type life struct {
 }
 
 const (
-	// playedPatience is how long a change may take where guests are played: a real MAAS
+	// playedTimeout is how long a change may take where guests are played: a real MAAS
 	// writes slowly.
-	playedPatience = 20 * time.Minute
-	// bootPatience is how long it may take where machines boot: five of them, one after
+	playedTimeout = 20 * time.Minute
+	// bootTimeout is how long it may take where machines boot: five of them, one after
 	// the other.
-	bootPatience = 2 * time.Hour
-	// sweepTime is how long it may take to give machines back.
-	sweepTime = 30 * time.Minute
+	bootTimeout = 2 * time.Hour
+	// sweepTimeout is how long it may take to give machines back.
+	sweepTimeout = 30 * time.Minute
 )
 
-// newLife starts the managers for the MAAS that the environment names or, where it
+// newLifeWorld starts the managers for the MAAS that the environment names or, where it
 // names none, for a simulator.
-func newLife(t *testing.T) *life {
+func newLifeWorld(t *testing.T) *lifeWorld {
 	t.Helper()
-	settings, err := distantSettings()
+	settings, err := readRemoteSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if settings == nil {
-		l := &life{world: newWorld(t), prefix: newPrefix(), domain: domain, image: imageOf(version), version: version, hostPool: "default", deadAfterSeconds: 2}
+		l := &lifeWorld{world: newWorld(t), prefix: newPrefix(), domain: domain, image: imageName(version), version: version, hostPool: "default", deadAfterSeconds: 2}
 		l.settings = &realmaas.Settings{Machines: []string{"spare-1", "spare-2"}, Interval: 100 * time.Millisecond}
-		l.prepare(t)
+		l.prepareMachines(t)
 		return l
 	}
-	l := &life{
-		world: &world{url: settings.URL, key: settings.Key, pace: pace{playedPatience, looksEach(settings)}}, settings: settings,
+	l := &lifeWorld{
+		world: &world{url: settings.URL, key: settings.Key, polling: polling{playedTimeout, remotePollInterval(settings)}}, settings: settings,
 		prefix: newPrefix(), image: settings.Image, version: version, vmHost: settings.VMHost, deadAfterSeconds: 10,
 	}
 	if image := os.Getenv(kubernetesImageVariable); image != "" {
@@ -67,65 +67,65 @@ func newLife(t *testing.T) *life {
 	if named := os.Getenv(kubernetesVersionVariable); named != "" {
 		l.version = named
 	}
-	l.needAll(t)
-	l.reach(t)
+	l.skipUnlessConfigured(t)
+	l.startRemote(t)
 	return l
 }
 
 // newPrefix begins the names of all that one run makes.
 func newPrefix() string { return fmt.Sprintf("tf-acc-%04x-", rand.Uint32()&0xffff) }
 
-// needAll skips where the environment does not name what the life takes.
-func (l *life) needAll(t *testing.T) {
+// skipUnlessConfigured skips where the environment does not name what the life takes.
+func (l *lifeWorld) skipUnlessConfigured(t *testing.T) {
 	t.Helper()
 	switch {
 	case l.vmHost == "":
 		t.Skip("the control plane is of VMs, and " + realmaas.VMHostVariable + " names no VM host")
-	case l.settings.Drive.Plays() && l.image == "":
+	case l.settings.Drive.HasCommand() && l.image == "":
 		t.Skip(realmaas.ImageVariable + " names no image to deploy")
-	case !l.settings.Drive.Plays() && os.Getenv(kubernetesImageVariable) == "":
+	case !l.settings.Drive.HasCommand() && os.Getenv(kubernetesImageVariable) == "":
 		t.Skip("machines boot, and " + kubernetesImageVariable + " names no image with kubeadm; or name a command that plays them: " + realmaas.DriveVariable)
 	}
 }
 
-// reach starts all managers for a MAAS of which nothing but its API is reached.
-func (l *life) reach(t *testing.T) {
+// startRemote starts all managers for a MAAS of which nothing but its API is reached.
+func (l *lifeWorld) startRemote(t *testing.T) {
 	t.Helper()
 	api, err := l.settings.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.api = api
-	l.distant = &distant{api: api, drive: l.settings.Drive, ours: l.ours, userData: map[string][]byte{}, off: map[string]bool{}}
-	l.site = l.distant
-	if l.settings.Drive.Plays() {
-		l.fly(t) // until the lent machines are given back
+	l.remote = &remoteSite{api: api, drive: l.settings.Drive, isOurs: l.isOurs, userData: map[string][]byte{}, off: map[string]bool{}}
+	l.site = l.remote
+	if l.settings.Drive.HasCommand() {
+		l.startPilot(t) // until the lent machines are given back
 	}
-	l.prepare(t)
-	if !l.settings.Drive.Plays() {
-		l.pace.patience, l.deadAfterSeconds = bootPatience, 120
-		l.start(t, nil)
+	l.prepareMachines(t)
+	if !l.settings.Drive.HasCommand() {
+		l.polling.timeout, l.deadAfterSeconds = bootTimeout, 120
+		l.startManagers(t, nil)
 		return
 	}
-	l.start(t, &workload.Options{Site: l.distant, Elsewhere: true, Interval: looksEach(l.settings)})
+	l.startManagers(t, &workload.Options{Site: l.remote, Elsewhere: true, Interval: remotePollInterval(l.settings)})
 }
 
-// fly drives the guests that do not boot.
-func (l *life) fly(t *testing.T) {
+// startPilot drives the guests that do not boot.
+func (l *lifeWorld) startPilot(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
 	none := func(realmaas.Machine) bool { return false } // of the lent ones is an LXD host
-	go realmaas.NewPilot(l.api, l.settings.Drive, l.ours, none, l.settings.Interval, func(why string) { fmt.Fprintln(os.Stderr, "drive:", why) }).Run(ctx)
+	go realmaas.NewPilot(l.api, l.settings.Drive, l.isOurs, none, l.settings.Interval, func(why string) { fmt.Fprintln(os.Stderr, "drive:", why) }).Run(ctx)
 }
 
-// ours tells whether a machine is this run's: by its name, or because it is lent.
-func (l *life) ours(m realmaas.Machine) bool {
-	return strings.HasPrefix(m.Hostname, l.prefix) || lends(l.settings, m)
+// isOurs tells whether a machine is this run's: by its name, or because it is lent.
+func (l *lifeWorld) isOurs(m realmaas.Machine) bool {
+	return strings.HasPrefix(m.Hostname, l.prefix) || isLentMachine(l.settings, m)
 }
 
 // isLent tells whether a machine is one of those that are lent.
-func (l *life) isLent(systemID string) bool {
+func (l *lifeWorld) isLent(systemID string) bool {
 	for _, m := range l.lent {
 		if m.SystemID == systemID {
 			return true
@@ -134,18 +134,18 @@ func (l *life) isLent(systemID string) bool {
 	return false
 }
 
-// prepare looks at MAAS, and puts the lent machines into a resource pool of the run, so
+// prepareMachines looks at MAAS, and puts the lent machines into a resource pool of the run, so
 // that no cluster takes another one. In the end they are given back, and what has the
 // run's prefix is removed.
-func (l *life) prepare(t *testing.T) {
+func (l *lifeWorld) prepareMachines(t *testing.T) {
 	t.Helper()
 	l.lentPool = l.prefix + "lent"
 	t.Logf("all names begin with %s", l.prefix)
-	t.Cleanup(func() { l.clear(t) })
-	if l.distant != nil {
-		l.findPlace(t)
+	t.Cleanup(func() { l.cleanUp(t) })
+	if l.remote != nil {
+		l.findDomainAndPool(t)
 	}
-	if _, err := l.api.Do(t.Context(), "POST", "resourcepools/", url.Values{"name": {l.lentPool}}); err != nil {
+	if _, err := l.api.Send(t.Context(), "POST", "resourcepools/", url.Values{"name": {l.lentPool}}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := l.api.Machines(t.Context())
@@ -153,7 +153,7 @@ func (l *life) prepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range l.settings.Machines {
-		m, err := realmaas.Find(all, name)
+		m, err := realmaas.FindMachine(all, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,10 +167,10 @@ func (l *life) prepare(t *testing.T) {
 	}
 }
 
-// findPlace finds MAAS's own domain, and the resource pool of the VM host.
-func (l *life) findPlace(t *testing.T) {
+// findDomainAndPool finds MAAS's own domain, and the resource pool of the VM host.
+func (l *lifeWorld) findDomainAndPool(t *testing.T) {
 	t.Helper()
-	for _, d := range l.ask(t, "domains/") {
+	for _, d := range l.listFromMAAS(t, "domains/") {
 		if isDefault, _ := d["is_default"].(bool); isDefault {
 			l.domain = fmt.Sprint(d["name"])
 		}
@@ -180,12 +180,12 @@ func (l *life) findPlace(t *testing.T) {
 		return fmt.Sprint(named["name"])
 	}
 	var hosts []map[string]any
-	err := l.api.Look(t.Context(), "vm-hosts/", &hosts)
+	err := l.api.GetJSON(t.Context(), "vm-hosts/", &hosts)
 	var status *realmaas.StatusError
 	if err != nil && !(errors.As(err, &status) && status.Status == 410) {
 		t.Fatal(err)
 	}
-	for _, of := range append(hosts, l.ask(t, "machines/")...) {
+	for _, of := range append(hosts, l.listFromMAAS(t, "machines/")...) {
 		if l.hostPool == "" && (of["name"] == l.vmHost || of["hostname"] == l.vmHost) {
 			l.hostPool = pool(of)
 		}

@@ -12,7 +12,7 @@ import (
 // upgrade has all machines replaced by ones with an image of another version.
 func (c cluster) upgrade(to string) {
 	c.t.Helper()
-	c.replaceTemplates(to, to, func(s *infrav1.MaasMachineSpec) { s.Image = imageOf(to) })
+	c.replaceTemplates(to, to, func(s *infrav1.MaasMachineSpec) { s.Image = imageName(to) })
 }
 
 // replaceTemplates has all machines replaced by ones of other templates, and of another
@@ -20,7 +20,7 @@ func (c cluster) upgrade(to string) {
 func (c cluster) replaceTemplates(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
 	c.t.Helper()
 	kcp := &controlplanev1.KubeadmControlPlane{}
-	c.get(c.t.Context(), c.name+"-control-plane", kcp)
+	c.getObject(c.t.Context(), c.name+"-control-plane", kcp)
 	before := kcp.DeepCopy()
 	if version != "" {
 		kcp.Spec.Version = version
@@ -36,7 +36,7 @@ func (c cluster) replaceTemplates(version, suffix string, edit func(*infrav1.Maa
 func (c cluster) replaceWorkersTemplate(version, suffix string, edit func(*infrav1.MaasMachineSpec)) {
 	c.t.Helper()
 	workers := &clusterv1.MachineDeployment{}
-	c.get(c.t.Context(), c.name+"-workers", workers)
+	c.getObject(c.t.Context(), c.name+"-workers", workers)
 	before := workers.DeepCopy()
 	if version != "" {
 		workers.Spec.Template.Spec.Version = version
@@ -52,9 +52,9 @@ func (c cluster) replaceWorkersTemplate(version, suffix string, edit func(*infra
 func (c cluster) newTemplate(like, suffix string, edit func(*infrav1.MaasMachineSpec)) string {
 	c.t.Helper()
 	template := &infrav1.MaasMachineTemplate{}
-	c.get(c.t.Context(), like, template)
+	c.getObject(c.t.Context(), like, template)
 	template.ObjectMeta = metav1.ObjectMeta{Namespace: c.name, Name: like + "-" + suffix}
 	edit(&template.Spec.Template.Spec)
-	c.create(c.t, template)
+	c.createObjects(c.t, template)
 	return template.Name
 }

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	domain  = "example.com"
-	version = "v1.36.2"
-	newer   = "v1.36.3"
+	domain       = "example.com"
+	version      = "v1.36.2"
+	newerVersion = "v1.36.3"
 	// hostPool is the resource pool of the machines that become LXD hosts.
 	hostPool = "hosts"
 	// metalPool is that of the machines of the cluster without VMs.
@@ -35,15 +35,15 @@ const (
 	sparePool = "spare"
 )
 
-// imageOf is the image with a version's kubelet.
-func imageOf(version string) string { return "custom/ubuntu-" + version }
+// imageName is the image with a version's kubelet.
+func imageName(version string) string { return "custom/ubuntu-" + version }
 
-// model is a MAAS with an LXD host, and bare metal for workers and for hosts,
+// maasModel is a MAAS with an LXD host, and bare metal for workers and for hosts,
 // in each of three zones, and some machines more.
-func model() sim.Model {
+func maasModel() sim.Model {
 	m := sim.Model{
 		LXDListen: sim.LXDListenAuto, Zones: []string{"az1", "az2", "az3"}, Pools: []string{hostPool, metalPool, sparePool}, Domains: []string{domain},
-		Images: []string{"ubuntu/noble", imageOf(version), imageOf(newer)},
+		Images: []string{"ubuntu/noble", imageName(version), imageName(newerVersion)},
 		Latency: sim.Latency{
 			Compose: 200 * time.Millisecond, Commission: time.Second, Deploy: time.Second, FirstBoot: time.Second,
 			Release: 500 * time.Millisecond, Delete: 100 * time.Millisecond,
@@ -69,32 +69,32 @@ func model() sim.Model {
 // they make clusters on.
 type world struct {
 	client.Client
-	plane      *kubetest.ControlPlane
-	clusterctl *kubetest.Clusterctl
-	manager    *kubetest.RunningManager
-	capi       []*kubetest.RunningManager // Cluster API's own
-	dist       string                     // what a release ships
-	program    string                     // the manager's
-	maas       *sim.Server                // nil where MAAS is another process, or a real one
-	site       workload.Site              // the machines, and the names, as its users see them
-	api        *realmaas.Client           // MAAS's API
-	url, key   string                     // of MAAS
-	workloads  *workload.Workloads        // nil where machines boot
-	secrets    *secrets                   // of all management clusters
-	pace       pace
+	plane          *kubetest.ControlPlane
+	clusterctl     *kubetest.Clusterctl
+	manager        *kubetest.RunningManager
+	capiManagers   []*kubetest.RunningManager // Cluster API's own
+	releaseFolder  string                     // what a release ships
+	managerProgram string                     // the manager's
+	maas           *sim.Server                // nil where MAAS is another process, or a real one
+	site           workload.Site              // the machines, and the names, as its users see them
+	api            *realmaas.Client           // MAAS's API
+	url, key       string                     // of MAAS
+	workloads      *workload.Workloads        // nil where machines boot
+	secrets        *secrets                   // of all management clusters
+	polling        polling
 }
 
 // newWorld starts all of it.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	maas := sim.Start(t, model())
-	w := &world{maas: maas, url: maas.URL, key: maas.APIKey(), site: workload.Simulated{Sim: maas.Sim}, pace: simPace}
-	w.start(t, &workload.Options{Site: w.site})
+	maas := sim.StartServer(t, maasModel())
+	w := &world{maas: maas, url: maas.URL, key: maas.APIKey(), site: workload.Simulated{Sim: maas.Sim}, polling: simPolling}
+	w.startManagers(t, &workload.Options{Site: w.site})
 	return w
 }
 
-// start starts all but MAAS. Without options for them, no machines are played.
-func (w *world) start(t *testing.T, played *workload.Options) {
+// startManagers starts all but MAAS. Without options for them, no machines are played.
+func (w *world) startManagers(t *testing.T, played *workload.Options) {
 	t.Helper()
 	var err error
 	if w.api == nil {
@@ -102,17 +102,17 @@ func (w *world) start(t *testing.T, played *workload.Options) {
 			t.Fatal(err)
 		}
 	}
-	w.plane, w.secrets = kubetest.For(t, kubetest.Options{ControllerManager: true}), &secrets{}
-	w.dist, w.program = manifests(t), bridge(t)
+	w.plane, w.secrets = kubetest.StartForTest(t, kubetest.Options{ControllerManager: true}), &secrets{}
+	w.releaseFolder, w.managerProgram = manifestsFolder(t), buildManager(t)
 	w.Client = newClient(t, w.plane)
 	if played != nil {
 		played.ProxyAddress, played.Log = proxyAddress, t.Logf
-		if w.workloads, err = workload.Start(t.Context(), *played); err != nil {
+		if w.workloads, err = workload.StartMachines(t.Context(), *played); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.workloads.Stop)
 	}
-	w.install(t)
+	w.installProvider(t)
 }
 
 // environment is what lets the managers reach the clusters.
@@ -138,7 +138,7 @@ func newClient(t *testing.T, plane *kubetest.ControlPlane) client.Client {
 	return c
 }
 
-func (w *world) create(t *testing.T, objects ...client.Object) {
+func (w *world) createObjects(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if err := w.Create(t.Context(), o); err != nil {
@@ -158,8 +158,8 @@ func (w *world) credentials() []client.Object {
 	}
 }
 
-// log is what the manager has printed.
-func (w *world) log(t *testing.T) string {
+// readManagerLog is what the manager has printed.
+func (w *world) readManagerLog(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(w.manager.Log)
 	if err != nil {
@@ -168,12 +168,12 @@ func (w *world) log(t *testing.T) string {
 	return string(text)
 }
 
-// await asks every now and then until the answer is empty, and fails with the
+// waitFor asks every now and then until the answer is empty, and fails with the
 // last one, and what more explains it.
-func await(t *testing.T, what string, p pace, missing func(context.Context) string, explain func() string) {
+func waitFor(t *testing.T, what string, p polling, missing func(context.Context) string, explain func() string) {
 	t.Helper()
 	began, last := time.Now(), ""
-	for time.Since(began) < p.patience {
+	for time.Since(began) < p.timeout {
 		why := missing(t.Context())
 		if why == "" {
 			t.Logf("%s: after %.1fs", what, time.Since(began).Seconds())
@@ -183,19 +183,19 @@ func await(t *testing.T, what string, p pace, missing func(context.Context) stri
 			t.Logf("%6.1fs %s: %s", time.Since(began).Seconds(), what, why)
 			last = why
 		}
-		time.Sleep(p.pause)
+		time.Sleep(p.interval)
 	}
-	t.Fatalf("%s: not in %s: %s\n%s", what, p.patience, last, explain())
+	t.Fatalf("%s: not in %s: %s\n%s", what, p.timeout, last, explain())
 }
 
-// pace is how long a change of a cluster may take, and how often it is looked for.
-type pace struct{ patience, pause time.Duration }
+// polling is how long a change of a cluster may take, and how often it is looked for.
+type polling struct{ timeout, interval time.Duration }
 
-// simPace is that of a simulator in this process.
-var simPace = pace{4 * time.Minute, 200 * time.Millisecond}
+// simPolling is that of a simulator in this process.
+var simPolling = polling{4 * time.Minute, 200 * time.Millisecond}
 
-// root is the repository's.
-func root(t *testing.T) string {
+// repositoryRoot is the repository's.
+func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../..")
 	if err != nil {

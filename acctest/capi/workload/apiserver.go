@@ -24,16 +24,16 @@ type apiServer struct {
 	http    *http.Server
 }
 
-// serve starts the API server of the machine with the IP address. It shows a
+// startAPIServer starts the API server of the machine with the IP address. It shows a
 // certificate for the endpoint's name and its own, and lets in who has one of the
 // cluster's authority.
-func (c *Cluster) serve(address, ip, node string) (*apiServer, error) {
+func (c *Cluster) startAPIServer(address, ip, node string) (*apiServer, error) {
 	host, _, err := net.SplitHostPort(c.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	names := append([]string{"kube-apiserver", host, node, ip, "localhost", "kubernetes", "kubernetes.default.svc"}, c.names...)
-	cert, err := c.ca.sign(names...)
+	names := append([]string{"kube-apiserver", host, node, ip, "localhost", "kubernetes", "kubernetes.default.svc"}, c.serverNames...)
+	cert, err := c.ca.newServerCertificate(names...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *Cluster) serve(address, ip, node string) (*apiServer, error) {
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{
-			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return s.configFor(hello, cert) },
+			GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return s.tlsConfigFor(hello, cert) },
 			MinVersion:         tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away
@@ -58,9 +58,9 @@ func (c *Cluster) serve(address, ip, node string) (*apiServer, error) {
 // stop ends the API server and all its connections, as a power cut would.
 func (s *apiServer) stop() { _ = s.http.Close() }
 
-// configFor shows the certificate of the etcd that the client asks for by
+// tlsConfigFor shows the certificate of the etcd that the client asks for by
 // name, else that of the API server. Either trusts its own authority alone.
-func (s *apiServer) configFor(hello *tls.ClientHelloInfo, api *tls.Certificate) (*tls.Config, error) {
+func (s *apiServer) tlsConfigFor(hello *tls.ClientHelloInfo, api *tls.Certificate) (*tls.Config, error) {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{*api}, ClientCAs: s.cluster.ca.pool, ClientAuth: tls.VerifyClientCertIfGiven,
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
@@ -73,7 +73,7 @@ func (s *apiServer) configFor(hello *tls.ClientHelloInfo, api *tls.Certificate) 
 		config.Certificates, config.ClientCAs, config.ClientAuth = []tls.Certificate{*etcd}, s.cluster.etcdCA.pool, tls.RequireAndVerifyClientCert
 		return config, nil
 	}
-	if strings.HasPrefix(hello.ServerName, etcdOf("")) {
+	if strings.HasPrefix(hello.ServerName, etcdName("")) {
 		return nil, errors.New(hello.ServerName + " does not run")
 	}
 	return config, nil
@@ -85,8 +85,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.cluster.etcd.ServeHTTP(w, r)
 		return
 	}
-	if !signedBy(r.TLS, s.cluster.ca.cert) {
-		unauthorized(w)
+	if !isSignedBy(r.TLS, s.cluster.ca.cert) {
+		writeUnauthorized(w)
 		return
 	}
 	// A forwarded port leads to the host of the request: back to this server,
@@ -107,13 +107,13 @@ func withInitialEvents(r *http.Request) {
 	}
 }
 
-// signedBy tells whether the client showed a certificate of the authority.
-func signedBy(state *tls.ConnectionState, ca *x509.Certificate) bool {
+// isSignedBy tells whether the client showed a certificate of the authority.
+func isSignedBy(state *tls.ConnectionState, ca *x509.Certificate) bool {
 	return state != nil && len(state.VerifiedChains) > 0 && state.VerifiedChains[0][len(state.VerifiedChains[0])-1].Equal(ca)
 }
 
-// unauthorized is what an API server says to strangers.
-func unauthorized(w http.ResponseWriter) {
+// writeUnauthorized is what an API server says to strangers.
+func writeUnauthorized(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	_ = json.NewEncoder(w).Encode(metav1.Status{ // the client may be gone

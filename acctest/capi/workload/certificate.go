@@ -50,15 +50,15 @@ func readAuthority(files map[string]string, name string) (*authority, error) {
 	return a, nil
 }
 
-// hash is how kubeadm names the authority to those who join.
-func (a *authority) hash() string {
+// certificateHash is how kubeadm names the authority to those who join.
+func (a *authority) certificateHash() string {
 	sum := sha256.Sum256(a.cert.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// sign makes a certificate for a server of those names, which are names or
+// newServerCertificate makes a certificate for a server of those names, which are names or
 // addresses, and a key for it. It may show it as a client, too, as etcd does.
-func (a *authority) sign(names ...string) (*tls.Certificate, error) {
+func (a *authority) newServerCertificate(names ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err

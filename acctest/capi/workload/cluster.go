@@ -35,18 +35,18 @@ type Cluster struct {
 	// Version is the version of Kubernetes that the cluster began with.
 	Version string
 
-	hash   string // the authority's, which names the cluster
-	config string // kubeadm's ClusterConfiguration
-	ca     *authority
-	etcdCA *authority
-	names  []string // more names of the API server
-	client Client
-	api    http.Handler
-	etcd   http.Handler
+	caHash        string // the authority's, which names the cluster
+	clusterConfig string // kubeadm's ClusterConfiguration
+	ca            *authority
+	etcdCA        *authority
+	serverNames   []string // more names of the API server
+	client        Client
+	api           http.Handler
+	etcd          http.Handler
 
-	mu      sync.Mutex
-	members []string                    // the nodes whose etcd runs
-	certs   map[string]*tls.Certificate // of etcds, by name
+	mu               sync.Mutex
+	etcdNodes        []string                    // the nodes whose etcd runs
+	etcdCertificates map[string]*tls.Certificate // of etcds, by name
 }
 
 // Client reads and writes the cluster's objects.
@@ -54,12 +54,12 @@ func (c *Cluster) Client() Client { return c.client }
 
 // Nodes are the cluster's nodes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
-	return list[corev1.Node](ctx, c.client, "Node")
+	return listObjects[corev1.Node](ctx, c.client, "Node")
 }
 
-// list lists objects of a core kind. The memory keeps what came by a patch
+// listObjects lists objects of a core kind. The memory keeps what came by a patch
 // without its type, so that a typed list would fail.
-func list[T any](ctx context.Context, from Client, kind string, o ...client.ListOption) ([]T, error) {
+func listObjects[T any](ctx context.Context, from Client, kind string, o ...client.ListOption) ([]T, error) {
 	untyped := &unstructured.UnstructuredList{}
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 	if err := from.List(ctx, untyped, o...); err != nil {
@@ -99,45 +99,45 @@ func newCluster(memory inmemory.Manager, p plan) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{
-		Endpoint: p.endpoint, Version: p.version, hash: ca.hash(), config: p.cluster,
-		ca: ca, etcdCA: etcdCA, names: p.names, certs: map[string]*tls.Certificate{},
+		Endpoint: p.endpoint, Version: p.version, caHash: ca.certificateHash(), clusterConfig: p.clusterConfig,
+		ca: ca, etcdCA: etcdCA, serverNames: p.serverNames, etcdCertificates: map[string]*tls.Certificate{},
 	}
-	memory.AddResourceGroup(c.hash)
-	c.client = memory.GetResourceGroup(c.hash).GetClient()
-	group := func(string) (string, error) { return c.hash, nil }
+	memory.AddResourceGroup(c.caHash)
+	c.client = memory.GetResourceGroup(c.caHash).GetClient()
+	group := func(string) (string, error) { return c.caHash, nil }
 	c.api = api.NewAPIServerHandler(memory, logr.Discard(), group)
 	c.etcd = etcd.NewEtcdServerHandler(memory, logr.Discard(), group)
 	return c, nil
 }
 
-// etcdOf is the name of the etcd on a node, which is its pod's, too.
-func etcdOf(node string) string { return "etcd-" + node }
+// etcdName is the name of the etcd on a node, which is its pod's, too.
+func etcdName(node string) string { return "etcd-" + node }
 
-// setMember says whether the etcd of a node runs.
-func (c *Cluster) setMember(node string, runs bool) {
+// setEtcdMember says whether the etcd of a node runs.
+func (c *Cluster) setEtcdMember(node string, runs bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.members = slices.DeleteFunc(c.members, func(name string) bool { return name == node })
+	c.etcdNodes = slices.DeleteFunc(c.etcdNodes, func(name string) bool { return name == node })
 	if runs {
-		c.members = append(c.members, node)
+		c.etcdNodes = append(c.etcdNodes, node)
 	}
 }
 
 // etcdCertificate is that of the etcd whose name a client asks for; nil for a
 // name that is none, or one that does not run.
 func (c *Cluster) etcdCertificate(name string) (*tls.Certificate, error) {
-	node, isEtcd := strings.CutPrefix(name, etcdOf(""))
+	node, isEtcd := strings.CutPrefix(name, etcdName(""))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !isEtcd || !slices.Contains(c.members, node) {
+	if !isEtcd || !slices.Contains(c.etcdNodes, node) {
 		return nil, nil
 	}
-	if c.certs[name] == nil {
-		cert, err := c.etcdCA.sign(name, "localhost")
+	if c.etcdCertificates[name] == nil {
+		cert, err := c.etcdCA.newServerCertificate(name, "localhost")
 		if err != nil {
 			return nil, err
 		}
-		c.certs[name] = cert
+		c.etcdCertificates[name] = cert
 	}
-	return c.certs[name], nil
+	return c.etcdCertificates[name], nil
 }

@@ -15,15 +15,15 @@ import (
 func TestDial(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
-	w := start(t, o)
+	w := startMachines(t, o)
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Skipf("skipped: this system has no loopback address but one: %v", err)
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	o.publish("api.example.com", "127.0.0.3", "127.0.0.2")
-	o.publish("dead.example.com", "127.0.0.3")
+	o.publishDNS("api.example.com", "127.0.0.3", "127.0.0.2")
+	o.publishDNS("dead.example.com", "127.0.0.3")
 	w.SetHost("lb.elsewhere.example", "127.0.0.2")
 	w.SetHost("gone.example.com", "127.0.0.2")
 	w.SetHost("gone.example.com")
@@ -57,7 +57,7 @@ func TestDial(t *testing.T) {
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, 0)
-	w := start(t, o)
+	w := startMachines(t, o)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "here") }))
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())

@@ -20,9 +20,9 @@ import (
 // machine.
 const handshakeTimeout = 2 * time.Second
 
-// reach asks the endpoint for its certificate, and fails where nobody answers
+// checkEndpoint asks the endpoint for its certificate, and fails where nobody answers
 // there, or not by the endpoint's name, or not with one of those authorities.
-func (w *Workloads) reach(ctx context.Context, endpoint string, trusted *x509.CertPool) error {
+func (w *Workloads) checkEndpoint(ctx context.Context, endpoint string, trusted *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	connection, err := w.Dial(ctx, "tcp", endpoint)
@@ -37,9 +37,9 @@ func (w *Workloads) reach(ctx context.Context, endpoint string, trusted *x509.Ce
 	return tls.Client(connection, &tls.Config{RootCAs: trusted, ServerName: host, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 }
 
-// admits tells whether a bootstrap token is one of the cluster's and good
+// checkToken tells whether a bootstrap token is one of the cluster's and good
 // still.
-func (c *Cluster) admits(ctx context.Context, token string) error {
+func (c *Cluster) checkToken(ctx context.Context, token string) error {
 	id, secret, found := strings.Cut(token, ".")
 	if !found {
 		return errors.New("the bootstrap token is none: it has no dot")
@@ -62,30 +62,30 @@ func (c *Cluster) admits(ctx context.Context, token string) error {
 // errNoCluster is what a join meets before its cluster is there.
 var errNoCluster = errors.New("no machine has initialised the cluster of that authority")
 
-// clusterFor is the cluster that a plan makes, or that it may join now.
-func (w *Workloads) clusterFor(ctx context.Context, p plan) (*Cluster, error) {
+// findOrInitCluster is the cluster that a plan makes, or that it may join now.
+func (w *Workloads) findOrInitCluster(ctx context.Context, p plan) (*Cluster, error) {
 	if p.initialise {
-		return w.initialise(ctx, p)
+		return w.initCluster(ctx, p)
 	}
-	at := slices.IndexFunc(w.Clusters(), func(c *Cluster) bool { return slices.Contains(p.caHashes, c.hash) })
+	at := slices.IndexFunc(w.Clusters(), func(c *Cluster) bool { return slices.Contains(p.caHashes, c.caHash) })
 	if at < 0 {
 		return nil, errNoCluster
 	}
 	c := w.Clusters()[at]
-	if err := w.reach(ctx, p.endpoint, c.ca.pool); err != nil {
+	if err := w.checkEndpoint(ctx, p.endpoint, c.ca.pool); err != nil {
 		return nil, fmt.Errorf("the control plane's endpoint %s: %w", p.endpoint, err)
 	}
-	return c, c.admits(ctx, p.token)
+	return c, c.checkToken(ctx, p.token)
 }
 
-// initialise makes the plan's cluster, once.
-func (w *Workloads) initialise(ctx context.Context, p plan) (*Cluster, error) {
+// initCluster makes the plan's cluster, once.
+func (w *Workloads) initCluster(ctx context.Context, p plan) (*Cluster, error) {
 	ca, err := readAuthority(p.files, clusterCAFile)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range w.Clusters() {
-		if c.hash == ca.hash() {
+		if c.caHash == ca.certificateHash() {
 			return c, nil
 		}
 	}
@@ -93,7 +93,7 @@ func (w *Workloads) initialise(ctx context.Context, p plan) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.furnish(ctx); err != nil {
+	if err := c.createInitialObjects(ctx); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()

@@ -20,17 +20,17 @@ import (
 
 // plan is what a machine's user-data has kubeadm do.
 type plan struct {
-	initialise   bool // kubeadm init, not join
-	controlPlane bool
-	endpoint     string // host:port
-	port         int    // where the machine's own API server listens
-	cluster      string // the ClusterConfiguration, of init alone
-	version      string // of Kubernetes, of init alone
-	names        []string
-	token        string
-	caHashes     []string
-	node         registration
-	files        map[string]string
+	initialise    bool // kubeadm init, not join
+	controlPlane  bool
+	endpoint      string // host:port
+	port          int    // where the machine's own API server listens
+	clusterConfig string // the ClusterConfiguration, of init alone
+	version       string // of Kubernetes, of init alone
+	serverNames   []string
+	token         string
+	caHashes      []string
+	node          registration
+	files         map[string]string
 }
 
 // registration is kubeadm's NodeRegistrationOptions.
@@ -96,22 +96,22 @@ func readPlan(c sim.CloudInit, hostname string) (plan, error) {
 			return plan{}, fmt.Errorf("kubeadm %s is to read %s, which nothing writes", command[1], command[2])
 		}
 		p := plan{initialise: command[1] == "init", files: c.Files, port: defaultPort}
-		if err := p.read(fill(text, hostname)); err != nil {
+		if err := p.readConfig(fillHostname(text, hostname)); err != nil {
 			return plan{}, fmt.Errorf("%s: %w", command[2], err)
 		}
-		return p, p.check(hostname)
+		return p, p.completeAndCheck(hostname)
 	}
 	return plan{}, errNoKubeadm
 }
 
-// fill fills in the host name, under the names that cloud-init knows it by.
-func fill(text, hostname string) string {
+// fillHostname fills in the host name, under the names that cloud-init knows it by.
+func fillHostname(text, hostname string) string {
 	return regexp.MustCompile(`\{\{\s*(ds\.meta_data\.local_hostname|ds\.meta_data\.hostname|v1\.local_hostname|local_hostname)\s*\}\}`).
 		ReplaceAllLiteralString(text, hostname)
 }
 
-// read reads all documents of a configuration.
-func (p *plan) read(text string) error {
+// readConfig reads all documents of a configuration.
+func (p *plan) readConfig(text string) error {
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewBufferString(text))); ; {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -130,21 +130,21 @@ func (p *plan) read(text string) error {
 		if config.APIVersion != kubeadmVersion {
 			return fmt.Errorf("%s is %s; only %s is understood", config.Kind, config.APIVersion, kubeadmVersion)
 		}
-		p.take(config, string(document))
+		p.applyConfig(config, string(document))
 	}
 }
 
-// take keeps what a document says.
-func (p *plan) take(c kubeadmConfig, text string) {
+// applyConfig keeps what a document says.
+func (p *plan) applyConfig(c kubeadmConfig, text string) {
 	switch c.Kind {
 	case "ClusterConfiguration":
-		p.cluster, p.endpoint, p.version, p.names = text, c.ControlPlaneEndpoint, c.KubernetesVersion, c.APIServer.CertSANs
+		p.clusterConfig, p.endpoint, p.version, p.serverNames = text, c.ControlPlaneEndpoint, c.KubernetesVersion, c.APIServer.CertSANs
 	case "InitConfiguration":
-		p.node, p.controlPlane, p.port = c.NodeRegistration, true, or(c.LocalAPIEndpoint.BindPort, defaultPort)
+		p.node, p.controlPlane, p.port = c.NodeRegistration, true, valueOr(c.LocalAPIEndpoint.BindPort, defaultPort)
 	case "JoinConfiguration":
 		p.node = c.NodeRegistration
 		if c.ControlPlane != nil {
-			p.controlPlane, p.port = true, or(c.ControlPlane.LocalAPIEndpoint.BindPort, defaultPort)
+			p.controlPlane, p.port = true, valueOr(c.ControlPlane.LocalAPIEndpoint.BindPort, defaultPort)
 		}
 		if t := c.Discovery.BootstrapToken; t != nil {
 			p.token, p.endpoint, p.caHashes = t.Token, t.APIServerEndpoint, t.CACertHashes
@@ -152,9 +152,9 @@ func (p *plan) take(c kubeadmConfig, text string) {
 	}
 }
 
-// check completes the plan, and says what kubeadm would refuse.
-func (p *plan) check(hostname string) error {
-	p.node.Name = or(p.node.Name, hostname)
+// completeAndCheck completes the plan, and says what kubeadm would refuse.
+func (p *plan) completeAndCheck(hostname string) error {
+	p.node.Name = valueOr(p.node.Name, hostname)
 	if strings.Contains(p.node.Name, "{{") {
 		return fmt.Errorf("the node's name %q has a template that cloud-init does not fill", p.node.Name)
 	}
@@ -181,8 +181,8 @@ func (p *plan) kubeletArg(name string) string {
 // it is told otherwise.
 func (p *plan) failsOnSwap() bool { return p.kubeletArg("fail-swap-on") != "false" }
 
-// labels are those that the kubelet gives its node.
-func (p *plan) labels() map[string]string {
+// nodeLabels are those that the kubelet gives its node.
+func (p *plan) nodeLabels() map[string]string {
 	labels := map[string]string{corev1.LabelHostname: p.node.Name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	for pair := range strings.SplitSeq(p.kubeletArg("node-labels"), ",") {
 		if name, value, found := strings.Cut(pair, "="); found {
@@ -192,11 +192,11 @@ func (p *plan) labels() map[string]string {
 	return labels
 }
 
-// address is host:port of the machine's own API server.
-func (p *plan) address(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(p.port)) }
+// apiServerAddress is host:port of the machine's own API server.
+func (p *plan) apiServerAddress(ip string) string { return net.JoinHostPort(ip, strconv.Itoa(p.port)) }
 
-// or is a value, or another one where that is zero.
-func or[T comparable](value, otherwise T) T {
+// valueOr is a value, or another one where that is zero.
+func valueOr[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {
 		return otherwise

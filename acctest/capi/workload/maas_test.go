@@ -40,10 +40,10 @@ func newOperator(t *testing.T, machines int) operator {
 	return operator{t, s}
 }
 
-var nonces atomic.Int64
+var nonceCount atomic.Int64
 
-// call calls MAAS's API, in process, and returns the reply's body.
-func (o operator) call(method, path string, form url.Values) ([]byte, error) {
+// callAPI calls MAAS's API, in process, and returns the reply's body.
+func (o operator) callAPI(method, path string, form url.Values) ([]byte, error) {
 	request, err := http.NewRequestWithContext(o.t.Context(), method, "http://maas/MAAS/api/2.0/"+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (o operator) call(method, path string, form url.Values) ([]byte, error) {
 	key := strings.Split(o.sim.APIKey(), ":")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Authorization", fmt.Sprintf(`OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="%s", oauth_token="%s", oauth_signature="%%26%s", oauth_nonce="n%d", oauth_timestamp="%d"`,
-		key[0], key[1], key[2], nonces.Add(1), time.Now().Unix()))
+		key[0], key[1], key[2], nonceCount.Add(1), time.Now().Unix()))
 	reply, err := o.sim.RoundTripper().RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -64,55 +64,55 @@ func (o operator) call(method, path string, form url.Values) ([]byte, error) {
 	return text, err
 }
 
-func (o operator) must(method, path string, form url.Values) {
+func (o operator) mustCall(method, path string, form url.Values) {
 	o.t.Helper()
-	if _, err := o.call(method, path, form); err != nil {
+	if _, err := o.callAPI(method, path, form); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// deploy deploys a machine without swap and waits for it.
-func (o operator) deploy(hostname string, data []byte) {
+// deployWithoutSwap deploys a machine without swap and waits for it.
+func (o operator) deployWithoutSwap(hostname string, data []byte) {
 	o.t.Helper()
-	o.must(http.MethodPut, "machines/"+o.machine(hostname).SystemID+"/", url.Values{"swap_size": {"0"}})
+	o.mustCall(http.MethodPut, "machines/"+o.findMachine(hostname).SystemID+"/", url.Values{"swap_size": {"0"}})
 	o.deployWithSwap(hostname, data)
 }
 
 // deployWithSwap leaves swap to curtin.
 func (o operator) deployWithSwap(hostname string, data []byte) {
 	o.t.Helper()
-	o.must(http.MethodPost, "machines/"+o.machine(hostname).SystemID+"/?op=deploy", userData(data))
+	o.mustCall(http.MethodPost, "machines/"+o.findMachine(hostname).SystemID+"/?op=deploy", userDataForm(data))
 	o.sim.Settle()
 }
 
-// userData is the form that deploys with those.
-func userData(data []byte) url.Values {
+// userDataForm is the form that deploys with those.
+func userDataForm(data []byte) url.Values {
 	return url.Values{"user_data": {base64.StdEncoding.EncodeToString(data)}}
 }
 
 // release gives a machine back.
 func (o operator) release(hostname string) {
 	o.t.Helper()
-	o.must(http.MethodPost, "machines/"+o.machine(hostname).SystemID+"/?op=release", nil)
+	o.mustCall(http.MethodPost, "machines/"+o.findMachine(hostname).SystemID+"/?op=release", nil)
 	o.sim.Settle()
 }
 
-// publish makes a name in MAAS's DNS.
-func (o operator) publish(name string, addresses ...string) {
+// publishDNS makes a name in MAAS's DNS.
+func (o operator) publishDNS(name string, addresses ...string) {
 	o.t.Helper()
-	o.must(http.MethodPost, "dnsresources/", url.Values{"fqdn": {name}, "ip_addresses": {strings.Join(addresses, " ")}})
+	o.mustCall(http.MethodPost, "dnsresources/", url.Values{"fqdn": {name}, "ip_addresses": {strings.Join(addresses, " ")}})
 }
 
-// power turns a machine on or off.
-func (o operator) power(hostname, state string) {
+// setPower turns a machine on or off.
+func (o operator) setPower(hostname, state string) {
 	o.t.Helper()
 	if err := o.sim.EditMachine(hostname, sim.MachineEdit{PowerState: &state}); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// machine finds one by its host name.
-func (o operator) machine(hostname string) sim.Machine {
+// findMachine finds one by its host name.
+func (o operator) findMachine(hostname string) sim.Machine {
 	o.t.Helper()
 	for _, m := range o.sim.Machines() {
 		if m.Hostname == hostname {

@@ -19,9 +19,9 @@ import (
 
 const (
 	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-	// uninitialized is on nodes that wait for a cloud's controller.
-	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
-	etcdPod       = "etcd"
+	// uninitializedTaint is on nodes that wait for a cloud's controller.
+	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+	etcdPod            = "etcd"
 )
 
 // staticPods are what the kubelet of a control plane runs besides etcd.
@@ -31,8 +31,8 @@ var staticPods = []string{"kube-apiserver", "kube-controller-manager", "kube-sch
 // arguments say one.
 func (p *plan) nodeObject(version, ip string) *corev1.Node {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: p.node.Name, Labels: p.labels()},
-		Spec:       corev1.NodeSpec{ProviderID: p.kubeletArg("provider-id"), Taints: p.taints()},
+		ObjectMeta: metav1.ObjectMeta{Name: p.node.Name, Labels: p.nodeLabels()},
+		Spec:       corev1.NodeSpec{ProviderID: p.kubeletArg("provider-id"), Taints: p.nodeTaints()},
 		Status: corev1.NodeStatus{
 			NodeInfo:  corev1.NodeSystemInfo{KubeletVersion: version, OperatingSystem: "linux", Architecture: "amd64"},
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}, {Type: corev1.NodeHostName, Address: p.node.Name}},
@@ -45,8 +45,8 @@ func (p *plan) nodeObject(version, ip string) *corev1.Node {
 	return n
 }
 
-// taints are those of the configuration or, where it says none, kubeadm's own.
-func (p *plan) taints() (taints []corev1.Taint) {
+// nodeTaints are those of the configuration or, where it says none, kubeadm's own.
+func (p *plan) nodeTaints() (taints []corev1.Taint) {
 	switch {
 	case p.node.Taints != nil:
 		taints = append(taints, *p.node.Taints...)
@@ -54,7 +54,7 @@ func (p *plan) taints() (taints []corev1.Taint) {
 		taints = append(taints, corev1.Taint{Key: controlPlaneLabel, Effect: corev1.TaintEffectNoSchedule})
 	}
 	if p.kubeletArg("cloud-provider") == "external" {
-		taints = append(taints, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints, corev1.Taint{Key: uninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
 	return taints
 }
@@ -84,8 +84,8 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// pod is a static pod as the API server shows it.
-func pod(component, node string) *corev1.Pod {
+// newStaticPod is a static pod as the API server shows it.
+func newStaticPod(component, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceSystem, Name: component + "-" + node,
@@ -109,9 +109,9 @@ func (c *Cluster) createAll(ctx context.Context, objects ...client.Object) error
 	return nil
 }
 
-// furnish creates what "kubeadm init" leaves in a cluster, as far as Cluster
+// createInitialObjects creates what "kubeadm init" leaves in a cluster, as far as Cluster
 // API looks at it.
-func (c *Cluster) furnish(ctx context.Context) error {
+func (c *Cluster) createInitialObjects(ctx context.Context) error {
 	var objects []client.Object
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}})
@@ -128,7 +128,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	objects = append(objects, proxy,
 		&appsv1.Deployment{ObjectMeta: system("coredns"), Spec: appsv1.DeploymentSpec{Template: runs("coredns", "registry.k8s.io/coredns/coredns:v1.12.1")}},
 		&corev1.ConfigMap{ObjectMeta: system("coredns"), Data: map[string]string{"Corefile": ".:53 {\n    errors\n}\n"}},
-		&corev1.ConfigMap{ObjectMeta: system("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": c.config}},
+		&corev1.ConfigMap{ObjectMeta: system("kubeadm-config"), Data: map[string]string{"ClusterConfiguration": c.clusterConfig}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: getNodes}, Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}},
 		}},
@@ -140,16 +140,16 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	return c.createAll(ctx, objects...)
 }
 
-// register makes the node, and the pods of a control plane.
-func (c *Cluster) register(ctx context.Context, p plan, version, ip string) error {
+// registerNode makes the node, and the pods of a control plane.
+func (c *Cluster) registerNode(ctx context.Context, p plan, version, ip string) error {
 	if p.controlPlane {
-		member, err := c.newMember(ctx, p.node.Name)
+		member, err := c.newEtcdPod(ctx, p.node.Name)
 		if err != nil {
 			return err
 		}
 		pods := []client.Object{member}
 		for _, component := range staticPods {
-			pods = append(pods, pod(component, p.node.Name))
+			pods = append(pods, newStaticPod(component, p.node.Name))
 		}
 		if err := c.createAll(ctx, pods...); err != nil {
 			return err
@@ -158,15 +158,15 @@ func (c *Cluster) register(ctx context.Context, p plan, version, ip string) erro
 	return c.createAll(ctx, p.nodeObject(version, ip))
 }
 
-// newMember is the pod of an etcd that joins those that are there, or is the
+// newEtcdPod is the pod of an etcd that joins those that are there, or is the
 // first and so their leader.
-func (c *Cluster) newMember(ctx context.Context, node string) (*corev1.Pod, error) {
+func (c *Cluster) newEtcdPod(ctx context.Context, node string) (*corev1.Pod, error) {
 	members, err := c.etcdPods(ctx)
 	if err != nil {
 		return nil, err
 	}
-	member := pod(etcdPod, node)
-	member.Annotations = map[string]string{cloudv1.EtcdMemberIDAnnotationName: etcdID(), cloudv1.EtcdClusterIDAnnotationName: etcdID()}
+	member := newStaticPod(etcdPod, node)
+	member.Annotations = map[string]string{cloudv1.EtcdMemberIDAnnotationName: newEtcdID(), cloudv1.EtcdClusterIDAnnotationName: newEtcdID()}
 	if len(members) == 0 {
 		member.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = time.Now().Format(time.RFC3339)
 		return member, nil
@@ -175,12 +175,12 @@ func (c *Cluster) newMember(ctx context.Context, node string) (*corev1.Pod, erro
 	return member, nil
 }
 
-// etcdID is a number that no other etcd has.
-func etcdID() string { return strconv.FormatUint(uint64(rand.Uint32())+1, 10) }
+// newEtcdID is a number that no other etcd has.
+func newEtcdID() string { return strconv.FormatUint(uint64(rand.Uint32())+1, 10) }
 
 // etcdPods are the pods of the etcds that were not removed from their cluster.
 func (c *Cluster) etcdPods(ctx context.Context) (members []corev1.Pod, err error) {
-	pods, err := list[corev1.Pod](ctx, c.client, "Pod", client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"component": etcdPod})
+	pods, err := listObjects[corev1.Pod](ctx, c.client, "Pod", client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"component": etcdPod})
 	if err != nil {
 		return nil, err
 	}

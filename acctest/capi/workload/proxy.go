@@ -22,8 +22,8 @@ func (w *Workloads) SetHost(name string, addresses ...string) {
 	}
 }
 
-// resolve finds a name's addresses: those of SetHost, else MAAS's.
-func (w *Workloads) resolve(ctx context.Context, name string) ([]string, error) {
+// resolveName finds a name's addresses: those of SetHost, else MAAS's.
+func (w *Workloads) resolveName(ctx context.Context, name string) ([]string, error) {
 	w.mu.Lock()
 	addresses, found := w.hosts[name]
 	w.mu.Unlock()
@@ -33,11 +33,11 @@ func (w *Workloads) resolve(ctx context.Context, name string) ([]string, error) 
 	return w.site.Resolve(ctx, name)
 }
 
-// listener is where the API server listens that others know by host:port.
-func (w *Workloads) listener(address string) string {
+// listenAddress is where the API server listens that others know by host:port.
+func (w *Workloads) listenAddress(address string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return or(w.mapped[address], address)
+	return valueOr(w.listenAddresses[address], address)
 }
 
 // Dial connects to host:port, where the host may be a name that MAAS's DNS
@@ -50,16 +50,16 @@ func (w *Workloads) Dial(ctx context.Context, network, address string) (net.Conn
 	}
 	addresses := []string{host}
 	if _, err := netip.ParseAddr(host); err != nil {
-		if addresses, err = w.resolve(ctx, host); err != nil {
+		if addresses, err = w.resolveName(ctx, host); err != nil {
 			return nil, fmt.Errorf("cannot resolve %s: %w", host, err)
 		}
-		if len(addresses) == 0 && w.maps {
+		if len(addresses) == 0 && w.mapsAddresses {
 			addresses = []string{host} // such as MAAS's own name: this system's resolver may know it
 		}
 	}
 	failed := fmt.Errorf("no such host: MAAS's DNS has no address for %s", host)
 	for _, ip := range addresses {
-		connection, err := (&net.Dialer{}).DialContext(ctx, network, w.listener(net.JoinHostPort(ip, port)))
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, w.listenAddress(net.JoinHostPort(ip, port)))
 		if err == nil {
 			return connection, nil
 		}
@@ -128,8 +128,8 @@ func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	p.keep(here, there)
-	defer p.drop(here, there)
+	p.trackTunnels(here, there)
+	defer p.closeTunnels(here, there)
 	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
@@ -156,7 +156,7 @@ func copyAll(to net.Conn, from io.Reader) {
 	_ = half.CloseWrite()
 }
 
-func (p *proxy) keep(connections ...net.Conn) {
+func (p *proxy) trackTunnels(connections ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range connections {
@@ -164,7 +164,7 @@ func (p *proxy) keep(connections ...net.Conn) {
 	}
 }
 
-func (p *proxy) drop(connections ...net.Conn) {
+func (p *proxy) closeTunnels(connections ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range connections {

@@ -30,8 +30,8 @@ const (
 	token    = "abcdef.0123456789abcdef"
 )
 
-// authorities are what Cluster API would make for a cluster.
-func authorities(t *testing.T) secret.Certificates {
+// newAuthorities are what Cluster API would make for a cluster.
+func newAuthorities(t *testing.T) secret.Certificates {
 	t.Helper()
 	made := secret.NewCertificatesForInitialControlPlane(&bootstrapv1.ClusterConfiguration{})
 	if err := made.Generate(); err != nil {
@@ -67,7 +67,7 @@ func joinData(t *testing.T, made secret.Certificates, token string) []byte {
 		BaseUserData: cloudinit.BaseUserData{},
 		JoinConfiguration: fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n"+
 			"discovery:\n  bootstrapToken: {apiServerEndpoint: '%s', token: %s, caCertHashes: ['%s']}\n"+
-			"nodeRegistration:\n  taints: [{key: node.cluster.x-k8s.io/uninitialized, effect: NoSchedule}]\n", endpoint, token, ca.hash()),
+			"nodeRegistration:\n  taints: [{key: node.cluster.x-k8s.io/uninitialized, effect: NoSchedule}]\n", endpoint, token, ca.certificateHash()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,10 +84,10 @@ func filesOf(made secret.Certificates) map[string]string {
 	return files
 }
 
-// start runs the machines for the test.
-func start(t *testing.T, o operator) *Workloads {
+// startMachines runs the machines for the test.
+func startMachines(t *testing.T, o operator) *Workloads {
 	t.Helper()
-	w, err := Start(t.Context(), Options{Site: Simulated{o.sim}, Interval: 20 * time.Millisecond, Log: t.Logf})
+	w, err := StartMachines(t.Context(), Options{Site: Simulated{o.sim}, Interval: 20 * time.Millisecond, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func start(t *testing.T, o operator) *Workloads {
 	return w
 }
 
-// administrator is a client with a certificate of the authority, or with none.
-func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed bool) (client.WithWatch, error) {
+// newAdministratorClient is a client with a certificate of the authority, or with none.
+func newAdministratorClient(t *testing.T, w *Workloads, made secret.Certificates, signed bool) (client.WithWatch, error) {
 	t.Helper()
 	proxy, err := url.Parse(w.ProxyURL())
 	if err != nil {
@@ -123,8 +123,8 @@ func administrator(t *testing.T, w *Workloads, made secret.Certificates, signed 
 	return client.NewWithWatch(config, client.Options{})
 }
 
-// eventually waits up to a minute for what takes a moment.
-func eventually(t *testing.T, what string, is func() bool) {
+// waitFor waits up to a minute for what takes a moment.
+func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -137,33 +137,33 @@ func eventually(t *testing.T, what string, is func() bool) {
 // not published yet to the last machine's release.
 func TestClusterLives(t *testing.T) {
 	t.Parallel()
-	o, made := newOperator(t, 2), authorities(t)
-	w := start(t, o)
+	o, made := newOperator(t, 2), newAuthorities(t)
+	w := startMachines(t, o)
 	waits := func(host, why string) {
 		t.Helper()
-		eventually(t, host+" waits: "+why, func() bool { return strings.Contains(w.Problems()[host], why) })
+		waitFor(t, host+" waits: "+why, func() bool { return strings.Contains(w.Problems()[host], why) })
 	}
-	o.deploy("m2", joinData(t, made, token))
+	o.deployWithoutSwap("m2", joinData(t, made, token))
 	waits("m2", "no machine has initialised")
-	o.deploy("m1", initData(t, made))
+	o.deployWithoutSwap("m1", initData(t, made))
 	waits("m1", "MAAS's DNS has no address for api.example.com")
-	o.publish("api.example.com", o.machine("m1").IPAddresses...)
+	o.publishDNS("api.example.com", o.findMachine("m1").IPAddresses...)
 
 	var admin client.WithWatch
-	eventually(t, "the API server answers at its published name", func() (ok bool) {
+	waitFor(t, "the API server answers at its published name", func() (ok bool) {
 		var err error
-		admin, err = administrator(t, w, made, true)
+		admin, err = newAdministratorClient(t, w, made, true)
 		return err == nil && admin.List(t.Context(), &corev1.NodeList{}) == nil
 	})
 	ready := func(node string, want corev1.ConditionStatus) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("node %s is ready: %s", node, want), func() bool {
+		waitFor(t, fmt.Sprintf("node %s is ready: %s", node, want), func() bool {
 			n := &corev1.Node{}
 			return w.Clusters()[0].Client().Get(t.Context(), client.ObjectKey{Name: node}, n) == nil && n.Status.Conditions[0].Status == want
 		})
 	}
 	ready("m1", corev1.ConditionTrue)
-	stranger, err := administrator(t, w, made, false)
+	stranger, err := newAdministratorClient(t, w, made, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,15 +176,15 @@ func TestClusterLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready("m2", corev1.ConditionTrue)
-	looksLikeKubeadm(t, admin)
-	watchesAll(t, admin)
+	wantKubeadmObjects(t, admin)
+	wantWatchShowsAll(t, admin)
 
-	o.power("m1", "off")
+	o.setPower("m1", "off")
 	ready("m1", corev1.ConditionUnknown)
 	if err := admin.List(t.Context(), &corev1.NodeList{}); err == nil {
 		t.Error("the API server answers, although its machine is off")
 	}
-	o.power("m1", "on")
+	o.setPower("m1", "on")
 	ready("m1", corev1.ConditionTrue)
 	if err := admin.List(t.Context(), &corev1.NodeList{}); err != nil {
 		t.Errorf("the API server does not answer after a power cut: %v", err)
@@ -192,11 +192,11 @@ func TestClusterLives(t *testing.T) {
 	o.release("m2")
 	ready("m2", corev1.ConditionUnknown)
 	o.release("m1")
-	eventually(t, "the cluster is gone with its last machine", func() bool { return len(w.Clusters()) == 0 })
+	waitFor(t, "the cluster is gone with its last machine", func() bool { return len(w.Clusters()) == 0 })
 }
 
-// looksLikeKubeadm holds what Cluster API and the bridge go by.
-func looksLikeKubeadm(t *testing.T, admin client.Client) {
+// wantKubeadmObjects holds what Cluster API and the bridge go by.
+func wantKubeadmObjects(t *testing.T, admin client.Client) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
 	if err := admin.List(t.Context(), nodes); err != nil {
@@ -226,9 +226,9 @@ func looksLikeKubeadm(t *testing.T, admin client.Client) {
 	}
 }
 
-// watchesAll holds that a client which watches again, and asks for what it missed, is
+// wantWatchShowsAll holds that a client which watches again, and asks for what it missed, is
 // shown all objects before the bookmark: it forgets the others.
-func watchesAll(t *testing.T, admin client.WithWatch) {
+func wantWatchShowsAll(t *testing.T, admin client.WithWatch) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
 	if err := admin.List(t.Context(), nodes); err != nil {
@@ -257,8 +257,8 @@ func watchesAll(t *testing.T, admin client.WithWatch) {
 // TestSwap: a kubelet does not start on a machine with swap, and says so.
 func TestSwap(t *testing.T) {
 	t.Parallel()
-	o, made := newOperator(t, 1), authorities(t)
-	w := start(t, o)
+	o, made := newOperator(t, 1), newAuthorities(t)
+	w := startMachines(t, o)
 	o.deployWithSwap("m1", initData(t, made))
-	eventually(t, "m1 refuses to run with swap", func() bool { return strings.Contains(w.Problems()["m1"], "running with swap on") })
+	waitFor(t, "m1 refuses to run with swap", func() bool { return strings.Contains(w.Problems()["m1"], "running with swap on") })
 }

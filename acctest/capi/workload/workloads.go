@@ -14,9 +14,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// defaultInterval is how often machines are looked at: often enough that no
+// defaultPollInterval is how often machines are looked at: often enough that no
 // test waits for it.
-const defaultInterval = 200 * time.Millisecond
+const defaultPollInterval = 200 * time.Millisecond
 
 // Options say whose machines run, and how.
 type Options struct {
@@ -37,27 +37,27 @@ type Options struct {
 
 // Workloads are the insides of a simulator's machines.
 type Workloads struct {
-	site     Site
-	maps     bool
-	interval time.Duration
-	log      func(format string, args ...any)
-	memory   inmemory.Manager
-	proxy    *proxy
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
+	site          Site
+	mapsAddresses bool
+	interval      time.Duration
+	log           func(format string, args ...any)
+	memory        inmemory.Manager
+	proxy         *proxy
+	cancel        context.CancelFunc
+	done          sync.WaitGroup
 
 	// machines are those that run, or did; the loop's own.
 	machines map[string]*machine
 
-	mu       sync.Mutex
-	clusters []*Cluster
-	problems map[string]string // by host name
-	hosts    map[string][]string
-	mapped   map[string]string // from a machine's host:port to where its API server listens
+	mu              sync.Mutex
+	clusters        []*Cluster
+	problems        map[string]string // by host name
+	hosts           map[string][]string
+	listenAddresses map[string]string // from a machine's host:port to where its API server listens
 }
 
-// Start looks at the simulator's machines until Stop.
-func Start(ctx context.Context, o Options) (*Workloads, error) {
+// StartMachines looks at the simulator's machines until Stop.
+func StartMachines(ctx context.Context, o Options) (*Workloads, error) {
 	memory, err := newMemory()
 	if err != nil {
 		return nil, err
@@ -68,14 +68,14 @@ func Start(ctx context.Context, o Options) (*Workloads, error) {
 		return nil, err
 	}
 	w := &Workloads{
-		site: o.Site, maps: o.Elsewhere, interval: or(o.Interval, defaultInterval), log: o.Log, memory: memory, cancel: cancel,
-		machines: map[string]*machine{}, problems: map[string]string{}, hosts: map[string][]string{}, mapped: map[string]string{},
+		site: o.Site, mapsAddresses: o.Elsewhere, interval: valueOr(o.Interval, defaultPollInterval), log: o.Log, memory: memory, cancel: cancel,
+		machines: map[string]*machine{}, problems: map[string]string{}, hosts: map[string][]string{}, listenAddresses: map[string]string{},
 	}
-	if w.proxy, err = startProxy(or(o.ProxyAddress, "127.0.0.1:0"), w.Dial); err != nil {
+	if w.proxy, err = startProxy(valueOr(o.ProxyAddress, "127.0.0.1:0"), w.Dial); err != nil {
 		cancel()
 		return nil, err
 	}
-	w.done.Go(func() { w.loop(ctx) })
+	w.done.Go(func() { w.pollMachines(ctx) })
 	return w, nil
 }
 
@@ -107,9 +107,9 @@ func (w *Workloads) Problems() map[string]string {
 	return maps.Clone(w.problems)
 }
 
-func (w *Workloads) loop(ctx context.Context) {
+func (w *Workloads) pollMachines(ctx context.Context) {
 	for {
-		w.look(ctx)
+		w.reconcileMachines(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -118,48 +118,48 @@ func (w *Workloads) loop(ctx context.Context) {
 	}
 }
 
-// look lets every machine do what it can now.
-func (w *Workloads) look(ctx context.Context) {
+// reconcileMachines lets every machine do what it can now.
+func (w *Workloads) reconcileMachines(ctx context.Context) {
 	all, err := w.site.Machines(ctx)
-	w.note("MAAS", err)
+	w.recordProblem("MAAS", err)
 	if err != nil {
 		return
 	}
 	seen := map[string]bool{}
 	for _, m := range all {
 		seen[m.SystemID] = true
-		w.note(m.Hostname, w.step(ctx, m))
+		w.recordProblem(m.Hostname, w.reconcileMachine(ctx, m))
 	}
 	for id, m := range w.machines {
 		if !seen[id] {
-			w.note(m.hostname, w.halt(ctx, m))
+			w.recordProblem(m.hostname, w.haltMachine(ctx, m))
 			delete(w.machines, id)
 		}
 	}
-	w.forget()
+	w.dropUnusedClusters()
 	for _, c := range w.Clusters() {
-		w.note("cluster "+c.Endpoint, c.tidy(ctx))
+		w.recordProblem("cluster "+c.Endpoint, c.runControllers(ctx))
 	}
 }
 
-// step lets one machine boot, run on, or halt.
-func (w *Workloads) step(ctx context.Context, seen sim.Machine) error {
+// reconcileMachine lets one machine boot, run on, or halt.
+func (w *Workloads) reconcileMachine(ctx context.Context, seen sim.Machine) error {
 	m := w.machines[seen.SystemID]
-	if !boots(seen) {
+	if !isRunning(seen) {
 		if m == nil {
 			return nil
 		}
 		if seen.StatusName != "Deployed" {
 			delete(w.machines, seen.SystemID) // its disk is another's
 		}
-		return w.halt(ctx, m)
+		return w.haltMachine(ctx, m)
 	}
 	data, err := w.site.UserData(ctx, seen.SystemID)
 	if err != nil || len(data) == 0 {
 		return err
 	}
-	if m != nil && !m.sameAs(data) {
-		if err := w.halt(ctx, m); err != nil {
+	if m != nil && !m.hasUserData(data) {
+		if err := w.haltMachine(ctx, m); err != nil {
 			return err
 		}
 		m = nil
@@ -168,16 +168,16 @@ func (w *Workloads) step(ctx context.Context, seen sim.Machine) error {
 		m = &machine{hostname: seen.Hostname, userData: data}
 		w.machines[seen.SystemID] = m
 	}
-	was := m.on
-	err = w.boot(ctx, m, seen)
-	if m.on && !was {
-		w.say("%s is node %s of the cluster at %s", seen.Hostname, m.plan.node.Name, m.plan.endpoint)
+	was := m.kubeletRuns
+	err = w.bootMachine(ctx, m, seen)
+	if m.kubeletRuns && !was {
+		w.logf("%s is node %s of the cluster at %s", seen.Hostname, m.plan.node.Name, m.plan.endpoint)
 	}
 	return err
 }
 
-// note keeps what a machine waits for.
-func (w *Workloads) note(name string, err error) {
+// recordProblem keeps what a machine waits for.
+func (w *Workloads) recordProblem(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil || errors.Is(err, errNoKubeadm) || errors.Is(err, context.Canceled) {
@@ -186,12 +186,12 @@ func (w *Workloads) note(name string, err error) {
 	}
 	if text := err.Error(); w.problems[name] != text {
 		w.problems[name] = text
-		w.say("%s: %s", name, text)
+		w.logf("%s: %s", name, text)
 	}
 }
 
-// forget drops the clusters that no machine has any more.
-func (w *Workloads) forget() {
+// dropUnusedClusters drops the clusters that no machine has any more.
+func (w *Workloads) dropUnusedClusters() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clusters = slices.DeleteFunc(w.clusters, func(c *Cluster) bool {
@@ -200,13 +200,13 @@ func (w *Workloads) forget() {
 				return false
 			}
 		}
-		w.memory.DeleteResourceGroup(c.hash)
+		w.memory.DeleteResourceGroup(c.caHash)
 		return true
 	})
 }
 
-// say tells people.
-func (w *Workloads) say(format string, args ...any) {
+// logf tells people.
+func (w *Workloads) logf(format string, args ...any) {
 	if w.log != nil {
 		w.log("workload: %s", fmt.Sprintf(format, args...))
 	}

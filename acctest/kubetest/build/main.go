@@ -20,14 +20,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := buildPrograms(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		os.Exit(1)
 	}
 }
 
-// run builds and prints.
-func run(ctx context.Context, names []string) error {
+// buildPrograms builds and prints.
+func buildPrograms(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		names = programs.Names()
 	}

@@ -64,11 +64,11 @@ func isFile(path string) bool {
 // From an empty build cache the API server takes some five minutes on two
 // processors, all others together two more; they leave 3.2 GB in the cache.
 func (b *Builder) Build(ctx context.Context, names ...string) (Bin, error) {
-	chosen, err := choose(names)
+	chosen, err := choosePrograms(names)
 	if err != nil {
 		return Bin{}, err
 	}
-	folder, err := b.folder()
+	folder, err := b.programsFolder()
 	if err != nil {
 		return Bin{}, err
 	}
@@ -77,7 +77,7 @@ func (b *Builder) Build(ctx context.Context, names ...string) (Bin, error) {
 		return Bin{}, err
 	}
 	for _, p := range chosen {
-		err := once(ctx, bin.Path(p.name), func(target string) error { return b.build(ctx, p, target) })
+		err := createOnce(ctx, bin.Path(p.name), func(target string) error { return b.buildProgram(ctx, p, target) })
 		if err != nil {
 			return Bin{}, &BuildError{Program: p.name, Err: err}
 		}
@@ -98,9 +98,9 @@ func (e *BuildError) Error() string { return "cannot build " + e.Program + ": " 
 // Unwrap is what stood in the way.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// folder is where the programs of these versions are kept: named after the
+// programsFolder is where the programs of these versions are kept: named after the
 // module's files alone, so that every checkout of them finds the same.
-func (b *Builder) folder() (string, error) {
+func (b *Builder) programsFolder() (string, error) {
 	hash := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(b.Module, name))
@@ -112,29 +112,29 @@ func (b *Builder) folder() (string, error) {
 	return filepath.Join(b.Tools, hex.EncodeToString(hash.Sum(nil))[:12]), nil
 }
 
-// build compiles and links one program.
-func (b *Builder) build(ctx context.Context, p program, target string) error {
-	version, err := b.ask(ctx, "list", "-m", "-f", "{{.Version}}", p.module)
+// buildProgram compiles and links one program.
+func (b *Builder) buildProgram(ctx context.Context, p program, target string) error {
+	version, err := b.runGo(ctx, "list", "-m", "-f", "{{.Version}}", p.module)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	b.say("building %s %s from its Go module; the first time that takes minutes", p.name, version)
-	if _, err := b.ask(ctx, "build", "-ldflags", p.linkFlags(version), "-o", target, p.pkg); err != nil {
+	b.logf("building %s %s from its Go module; the first time that takes minutes", p.name, version)
+	if _, err := b.runGo(ctx, "build", "-ldflags", p.linkFlags(version), "-o", target, p.pkg); err != nil {
 		return err
 	}
 	info, err := os.Stat(target)
 	if err != nil {
 		return err
 	}
-	b.say("built %s %s in %s, %d MB", p.name, version, time.Since(began).Round(time.Second), info.Size()>>20)
+	b.logf("built %s %s in %s, %d MB", p.name, version, time.Since(began).Round(time.Second), info.Size()>>20)
 	return nil
 }
 
-// ask runs the go command in the module and returns what it prints. The
+// runGo runs the go command in the module and returns what it prints. The
 // programs are built as their projects do, without cgo, and share with ours what is
 // compiled of the libraries that both have.
-func (b *Builder) ask(ctx context.Context, args ...string) (string, error) {
+func (b *Builder) runGo(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.Module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -trimpath", "GOWORK=off")
@@ -146,18 +146,18 @@ func (b *Builder) ask(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// say writes a line for people.
-func (b *Builder) say(format string, args ...any) {
+// logf writes a line for people.
+func (b *Builder) logf(format string, args ...any) {
 	fmt.Fprintf(b.Log, "kube programs: "+format+"\n", args...)
 }
 
-// once makes a file unless it is there. It is made under another name and
+// createOnce makes a file unless it is there. It is made under another name and
 // then moved, so that nobody sees half of it.
-func once(ctx context.Context, name string, create func(target string) error) error {
+func createOnce(ctx context.Context, name string, create func(target string) error) error {
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	unlock, err := lock(ctx, name+".lock")
+	unlock, err := acquireLock(ctx, name+".lock")
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 // take minutes.
 const lockPoll = 200 * time.Millisecond
 
-// lock holds off other processes that ask for the same lock, until unlock is
+// acquireLock holds off other processes that ask for the same lock, until unlock is
 // called or this process ends.
-func lock(ctx context.Context, name string) (unlock func(), err error) {
+func acquireLock(ctx context.Context, name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

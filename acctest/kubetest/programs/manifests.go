@@ -40,15 +40,15 @@ func (r Repository) File(c Component) string {
 	return filepath.Join(r.Dir, c.Release, r.Version, c.Manifests)
 }
 
-// Repository writes the manifests of the very module that the managers are
+// WriteRepository writes the manifests of the very module that the managers are
 // built from, unless they are there already. Contract labels and webhooks are
 // what kustomize adds to the bare definitions.
-func (b *Builder) Repository(ctx context.Context) (Repository, error) {
-	folder, err := b.folder()
+func (b *Builder) WriteRepository(ctx context.Context) (Repository, error) {
+	folder, err := b.programsFolder()
 	if err != nil {
 		return Repository{}, err
 	}
-	version, err := b.ask(ctx, "list", "-m", "-f", "{{.Version}}", capiModule)
+	version, err := b.runGo(ctx, "list", "-m", "-f", "{{.Version}}", capiModule)
 	if err != nil {
 		return Repository{}, err
 	}
@@ -57,8 +57,8 @@ func (b *Builder) Repository(ctx context.Context) (Repository, error) {
 		return Repository{}, err
 	}
 	r := Repository{Dir: filepath.Join(folder, "repository"), Version: version}
-	err = once(ctx, r.Dir, func(target string) error {
-		return b.fill(ctx, bin.Path(Kustomize), Repository{Dir: target, Version: version})
+	err = createOnce(ctx, r.Dir, func(target string) error {
+		return b.writeComponents(ctx, bin.Path(Kustomize), Repository{Dir: target, Version: version})
 	})
 	if err != nil {
 		return Repository{}, fmt.Errorf("cannot write Cluster API's manifests: %w", err)
@@ -66,8 +66,8 @@ func (b *Builder) Repository(ctx context.Context) (Repository, error) {
 	return r, nil
 }
 
-// fill writes every component and its metadata.
-func (b *Builder) fill(ctx context.Context, kustomize string, r Repository) error {
+// writeComponents writes every component and its metadata.
+func (b *Builder) writeComponents(ctx context.Context, kustomize string, r Repository) error {
 	began := time.Now()
 	source, err := b.moduleDir(ctx, capiModule)
 	if err != nil {
@@ -89,19 +89,19 @@ func (b *Builder) fill(ctx context.Context, kustomize string, r Repository) erro
 			return err
 		}
 	}
-	b.say("wrote the manifests of Cluster API %s in %s", r.Version, time.Since(began).Round(100*time.Millisecond))
+	b.logf("wrote the manifests of Cluster API %s in %s", r.Version, time.Since(began).Round(100*time.Millisecond))
 	return nil
 }
 
 // moduleDir is the folder of a module's sources, which are downloaded where
 // they are missing.
 func (b *Builder) moduleDir(ctx context.Context, module string) (string, error) {
-	dir, err := b.ask(ctx, "list", "-m", "-f", "{{.Dir}}", module)
+	dir, err := b.runGo(ctx, "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil || dir != "" {
 		return dir, err
 	}
-	if _, err := b.ask(ctx, "mod", "download", module); err != nil {
+	if _, err := b.runGo(ctx, "mod", "download", module); err != nil {
 		return "", err
 	}
-	return b.ask(ctx, "list", "-m", "-f", "{{.Dir}}", module)
+	return b.runGo(ctx, "list", "-m", "-f", "{{.Dir}}", module)
 }

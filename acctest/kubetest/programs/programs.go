@@ -42,9 +42,9 @@ const (
 	kubeModule         = "k8s.io/kubernetes"
 )
 
-// all are the programs, in the order in which they are built: what most tests
+// allPrograms are the programs, in the order in which they are built: what most tests
 // need comes first.
-var all = []program{
+var allPrograms = []program{
 	{Etcd, "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", ""},
 	{KubeAPIServer, "k8s.io/kubernetes/cmd/kube-apiserver", kubeModule, kubeVersionPackage},
 	{ControllerGen, "sigs.k8s.io/controller-tools/cmd/controller-gen", "sigs.k8s.io/controller-tools", ""},
@@ -59,21 +59,21 @@ var all = []program{
 // Names are the names of all programs.
 func Names() []string {
 	var names []string
-	for _, p := range all {
+	for _, p := range allPrograms {
 		names = append(names, p.name)
 	}
 	return names
 }
 
-// choose are the programs of those names, in the order in which they are built.
-func choose(names []string) ([]program, error) {
+// choosePrograms are the programs of those names, in the order in which they are built.
+func choosePrograms(names []string) ([]program, error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
 			return nil, fmt.Errorf("no program is called %q; there are %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	var chosen []program
-	for _, p := range all {
+	for _, p := range allPrograms {
 		if slices.Contains(names, p.name) {
 			chosen = append(chosen, p)
 		}

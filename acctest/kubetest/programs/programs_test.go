@@ -76,7 +76,7 @@ func TestFolderFollowsTheModule(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		name, err := (&Builder{Module: dir, Tools: "/tools"}).folder()
+		name, err := (&Builder{Module: dir, Tools: "/tools"}).programsFolder()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestOnce(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
 	broken := errors.New("broken")
-	err := once(t.Context(), name, func(target string) error {
+	err := createOnce(t.Context(), name, func(target string) error {
 		return errors.Join(os.WriteFile(target, []byte("ha"), 0o600), broken)
 	})
 	if !errors.Is(err, broken) {
@@ -109,7 +109,7 @@ func TestOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			err := once(t.Context(), name, func(target string) error {
+			err := createOnce(t.Context(), name, func(target string) error {
 				made.Add(1)
 				return os.WriteFile(target, []byte("whole"), 0o600)
 			})
@@ -128,14 +128,14 @@ func TestOnce(t *testing.T) {
 func TestOnceGivesUp(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
-	unlock, err := lock(t.Context(), name+".lock")
+	unlock, err := acquireLock(t.Context(), name+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err = once(ctx, name, func(string) error { return errors.New("made while another process was at it") })
+	err = createOnce(ctx, name, func(string) error { return errors.New("made while another process was at it") })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}

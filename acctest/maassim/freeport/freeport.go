@@ -18,16 +18,16 @@ import (
 // The kernel gives ports from 32768 on to those who ask for any, on Linux; on
 // other systems from 49152 on. So nobody gets one of these unasked.
 const (
-	first = 20000
-	last  = 32767
+	firstPort = 20000
+	lastPort  = 32767
 )
 
 // reserved are ports of this process. Each keeps a UDP socket of the same
 // number, which no other process can have until this one ends or gives the port
 // back. It needs no file, and a killed test leaves nothing behind.
 var (
-	mu       sync.Mutex
-	reserved = map[int]net.PacketConn{}
+	mu            sync.Mutex
+	reservedPorts = map[int]net.PacketConn{}
 )
 
 // Ports returns n different ports of 127.0.0.1 that nobody listens on. No other
@@ -53,18 +53,18 @@ func Listen() (listener net.Listener, release func(), err error) {
 	mu.Lock()
 	defer mu.Unlock()
 	var failed error
-	start := rand.IntN(last - first + 1)
-	for i := range last - first + 1 {
-		port := first + (start+i)%(last-first+1)
-		if reserved[port] != nil {
+	start := rand.IntN(lastPort - firstPort + 1)
+	for i := range lastPort - firstPort + 1 {
+		port := firstPort + (start+i)%(lastPort-firstPort+1)
+		if reservedPorts[port] != nil {
 			continue
 		}
-		if listener, failed = reserve(port); failed == nil {
-			lock := reserved[port]
-			return listener, func() { giveBack(port, lock) }, nil
+		if listener, failed = reservePort(port); failed == nil {
+			lock := reservedPorts[port]
+			return listener, func() { releasePort(port, lock) }, nil
 		}
 	}
-	return nil, nil, errors.Join(fmt.Errorf("cannot find a free port between %d and %d", first, last), failed)
+	return nil, nil, errors.Join(fmt.Errorf("cannot find a free port between %d and %d", firstPort, lastPort), failed)
 }
 
 // Address returns the "127.0.0.1:PORT" of one such port.
@@ -73,33 +73,33 @@ func Address() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return address(ports[0]), nil
+	return loopbackAddress(ports[0]), nil
 }
 
-// reserve keeps other processes from the port and listens on it, unless somebody
+// reservePort keeps other processes from the port and listens on it, unless somebody
 // else does.
-func reserve(port int) (net.Listener, error) {
-	lock, err := net.ListenPacket("udp", address(port))
+func reservePort(port int) (net.Listener, error) {
+	lock, err := net.ListenPacket("udp", loopbackAddress(port))
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", address(port))
+	listener, err := net.Listen("tcp", loopbackAddress(port))
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
-	reserved[port] = lock
+	reservedPorts[port] = lock
 	return listener, nil
 }
 
-// giveBack ends the reservation of a port. A second call does nothing.
-func giveBack(port int, lock net.PacketConn) {
+// releasePort ends the reservation of a port. A second call does nothing.
+func releasePort(port int, lock net.PacketConn) {
 	mu.Lock()
 	defer mu.Unlock()
-	if reserved[port] == lock {
-		delete(reserved, port)
+	if reservedPorts[port] == lock {
+		delete(reservedPorts, port)
 		_ = lock.Close()
 	}
 }
 
-func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func loopbackAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		os.Exit(m.Run())
 	}
-	_, err = reserve(port)
+	_, err = reservePort(port)
 	fmt.Println(err)
 }
 
@@ -36,7 +36,7 @@ func TestPortsAreOurs(t *testing.T) {
 	if given := len(slices.Compact(all)); given != 400 {
 		t.Errorf("got %d different ports, want 400", given)
 	}
-	listener, err := net.Listen("tcp", address(ports[0]))
+	listener, err := net.Listen("tcp", loopbackAddress(ports[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,16 +64,16 @@ func TestTakenPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", address(ports[0]))
+	listener, err := net.Listen("tcp", loopbackAddress(ports[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	mu.Lock()
 	defer mu.Unlock()
-	reserved[ports[0]].Close()
-	delete(reserved, ports[0])
-	if _, err := reserve(ports[0]); err == nil {
+	reservedPorts[ports[0]].Close()
+	delete(reservedPorts, ports[0])
+	if _, err := reservePort(ports[0]); err == nil {
 		t.Errorf("port %d was given although somebody listens there", ports[0])
 	}
 }
@@ -86,7 +86,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := listener.Addr().(*net.TCPAddr)
-	if at.Port < first || at.Port > last {
+	if at.Port < firstPort || at.Port > lastPort {
 		t.Errorf("port %d is one that anybody may get", at.Port)
 	}
 	if err := listener.Close(); err != nil {

@@ -26,8 +26,8 @@ type sentForm struct {
 	problem string
 }
 
-// form reads the body of a request.
-func (c *call) form() (f sentForm) {
+// readForm reads the body of a request.
+func (c *call) readForm() (f sentForm) {
 	kind := c.request.Header.Get("Content-Type")
 	media, parameters, err := mime.ParseMediaType(kind)
 	if f.media = media; err != nil && kind != "" {
@@ -44,10 +44,10 @@ func (c *call) form() (f sentForm) {
 		f.fields = rest.ParseQuery(string(body))
 	case media == "multipart/form-data":
 		f.fields, err = multipartForm(bytes.NewReader(body), parameters["boundary"])
-		problem = problemOf(err)
+		problem = readProblem(err)
 	case media == "application/json":
 		f.json, err = decode(body)
-		problem = problemOf(err)
+		problem = readProblem(err)
 	default:
 		problem = "its content type is none that MAAS reads"
 	}
@@ -55,8 +55,8 @@ func (c *call) form() (f sentForm) {
 	return f
 }
 
-// problemOf says that a body cannot be read. It does not tell what stands in it.
-func problemOf(err error) string {
+// readProblem says that a body cannot be read. It does not tell what stands in it.
+func readProblem(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -97,16 +97,16 @@ func multipartForm(body io.Reader, boundary string) (url.Values, error) {
 
 // Longer texts are no messages. MAAS's messages of success are shorter still.
 const (
-	longestText    = 2048
-	longestMessage = 200
+	maxTextLength    = 2048
+	maxMessageLength = 200
 )
 
-// content reads an answer: JSON, or a short text. The problem says why it is
+// readContent reads an answer: JSON, or a short text. The problem says why it is
 // neither.
-func (a answer) content() (text string, v *any, problem string) {
+func (a answer) readContent() (text string, v *any, problem string) {
 	body, problem := a.body.content()
 	if problem == "" {
-		body, problem = unzipped(a.header.Get("Content-Encoding"), body)
+		body, problem = decompress(a.header.Get("Content-Encoding"), body)
 	}
 	if problem != "" {
 		return "", nil, problem
@@ -115,17 +115,17 @@ func (a answer) content() (text string, v *any, problem string) {
 	isText := media == "text/plain" || media == "text/html"
 	if media == "application/json" || isText && len(body) > 0 && strings.ContainsRune("{[", rune(body[0])) {
 		decoded, err := decode(body)
-		return "", &decoded, problemOf(err)
+		return "", &decoded, readProblem(err)
 	}
-	long := len(body) > longestText || len(body) > longestMessage && a.status < http.StatusBadRequest
+	long := len(body) > maxTextLength || len(body) > maxMessageLength && a.status < http.StatusBadRequest
 	if !isText || long || !utf8.Valid(body) {
 		return "", nil, "it is neither JSON nor a short text"
 	}
 	return string(body), nil, ""
 }
 
-// unzipped is a body as it was before it was compressed for the way.
-func unzipped(encoding string, body []byte) (plain []byte, problem string) {
+// decompress is a body as it was before it was compressed for the way.
+func decompress(encoding string, body []byte) (plain []byte, problem string) {
 	switch {
 	case encoding == "" || encoding == "identity" || len(body) == 0:
 		return body, ""
@@ -134,11 +134,11 @@ func unzipped(encoding string, body []byte) (plain []byte, problem string) {
 	}
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, readProblem(err)
 	}
-	plain, err = io.ReadAll(io.LimitReader(r, mostKept+1))
-	if err == nil && len(plain) > mostKept {
+	plain, err = io.ReadAll(io.LimitReader(r, maxKeptBytes+1))
+	if err == nil && len(plain) > maxKeptBytes {
 		return nil, "it is too long"
 	}
-	return plain, problemOf(err)
+	return plain, readProblem(err)
 }

@@ -13,22 +13,22 @@ import (
 // dictionary holds placeholders: the same secret, address or name becomes the same
 // one.
 type dictionary struct {
-	order   order
-	secrets map[string]string // literal → placeholder
-	names   map[string]string // word → placeholder
-	numbers map[string]int    // by kind of placeholder
-	texts   map[string]string // what people wrote → placeholder
-	macs    map[string]string
-	uuids   map[string]string
-	nets    map[string]string // first half of an IPv4 address, or an IPv6 address → placeholder
-	taken   map[string]bool   // placeholders of names in use
+	keyOrder   keyOrders
+	secrets    map[string]string // literal → placeholder
+	names      map[string]string // word → placeholder
+	numbers    map[string]int    // by kind of placeholder
+	texts      map[string]string // what people wrote → placeholder
+	macs       map[string]string
+	uuids      map[string]string
+	nets       map[string]string // first half of an IPv4 address, or an IPv6 address → placeholder
+	takenNames map[string]bool   // placeholders of names in use
 }
 
 func newDictionary() *dictionary {
 	return &dictionary{
-		order:   order{},
-		secrets: map[string]string{}, names: map[string]string{}, numbers: map[string]int{}, uuids: map[string]string{},
-		nets: map[string]string{}, texts: map[string]string{}, macs: map[string]string{}, taken: map[string]bool{},
+		keyOrder: keyOrders{},
+		secrets:  map[string]string{}, names: map[string]string{}, numbers: map[string]int{}, uuids: map[string]string{},
+		nets: map[string]string{}, texts: map[string]string{}, macs: map[string]string{}, takenNames: map[string]bool{},
 	}
 }
 
@@ -36,21 +36,21 @@ func newDictionary() *dictionary {
 var userNames = []string{"admin", "user1"}
 
 var (
-	petname = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
-	moods   = strings.Fields("calm brave clever eager gentle happy jolly kind lively merry nice polite quick proud quiet smart swift tidy warm wise")
-	animals = strings.Fields("ant bee cat cow crow deer dog duck eel elk emu fish fox frog goat gull hare hawk hen hog")
+	petname           = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
+	petnameAdjectives = strings.Fields("calm brave clever eager gentle happy jolly kind lively merry nice polite quick proud quiet smart swift tidy warm wise")
+	petnameAnimals    = strings.Fields("ant bee cat cow crow deer dog duck eel elk emu fish fox frog goat gull hare hawk hen hog")
 )
 
-// number is the next number of a kind of placeholder, from 1.
-func (d *dictionary) number(kind string) int { d.numbers[kind]++; return d.numbers[kind] }
+// nextNumber is the next number of a kind of placeholder, from 1.
+func (d *dictionary) nextNumber(kind string) int { d.numbers[kind]++; return d.numbers[kind] }
 
-// secret is the placeholder of a secret.
-func (d *dictionary) secret(text, kind string) string {
+// placeholderForSecret is the placeholder of a secret.
+func (d *dictionary) placeholderForSecret(text, kind string) string {
 	if known, ok := d.secrets[text]; ok || text == "" {
 		return known
 	}
 	placeholder := "<" + kind + ">"
-	if n := d.number(kind); n > 1 {
+	if n := d.nextNumber(kind); n > 1 {
 		placeholder = fmt.Sprintf("<%s %d>", kind, n)
 	}
 	d.secrets[text] = placeholder
@@ -71,31 +71,31 @@ func spellings(text string) []string {
 	}
 }
 
-// name is the placeholder of a name. Numbers, known words and addresses stay.
-func (d *dictionary) name(text, kind string) string {
+// placeholderForName is the placeholder of a name. Numbers, known words and addresses stay.
+func (d *dictionary) placeholderForName(text, kind string) string {
 	if known, ok := d.names[text]; ok {
 		return known
 	}
 	switch {
-	case text == "" || strings.Trim(text[1:], "0123456789") == "" && strings.Contains("-0123456789", text[:1]) || knownWords[text] || madeUp.MatchString(text):
+	case text == "" || strings.Trim(text[1:], "0123456789") == "" && strings.Contains("-0123456789", text[:1]) || knownWords[text] || generatedNamePattern.MatchString(text):
 		return text
-	case dashed.MatchString(text): // MAAS's name for an address
-		return strings.ReplaceAll(d.ipv4(ipv4.FindStringSubmatch(strings.ReplaceAll(text, "-", "."))), ".", "-")
+	case dashedAddressPattern.MatchString(text): // MAAS's name for an address
+		return strings.ReplaceAll(d.maskIPv4(ipv4Pattern.FindStringSubmatch(strings.ReplaceAll(text, "-", "."))), ".", "-")
 	}
 	for {
-		placeholder := d.newName(text, kind) + flaw(text)
-		if !d.taken[placeholder] {
-			d.names[text], d.taken[placeholder] = placeholder, true
+		placeholder := d.newName(text, kind) + invalidNameSuffix(text)
+		if !d.takenNames[placeholder] {
+			d.names[text], d.takenNames[placeholder] = placeholder, true
 			return placeholder
 		}
 	}
 }
 
-var dashed = regexp.MustCompile(`^\d{1,3}(-\d{1,3}){3}$`)
+var dashedAddressPattern = regexp.MustCompile(`^\d{1,3}(-\d{1,3}){3}$`)
 
-// flaw is what may make MAAS refuse a name: its signs, a dash at an end, and its
+// invalidNameSuffix is what may make MAAS refuse a name: its signs, a dash at an end, and its
 // length.
-func flaw(text string) string {
+func invalidNameSuffix(text string) string {
 	signs := strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' || r < 0x80 && anyWord.MatchString(string(r)) {
 			return -1
@@ -115,25 +115,25 @@ func flaw(text string) string {
 }
 
 func (d *dictionary) newName(text, kind string) string {
-	n := d.number(kind)
+	n := d.nextNumber(kind)
 	switch {
 	case kind == "user" && n <= len(userNames):
 		return userNames[n-1]
 	case kind == "user":
 		return fmt.Sprintf("user%d", n-1)
 	case kind == "host" && petname.MatchString(text):
-		n := d.number("petname") - 1
-		return moods[n/len(animals)%len(moods)] + "-" + animals[n%len(animals)]
+		n := d.nextNumber("petname") - 1
+		return petnameAdjectives[n/len(petnameAnimals)%len(petnameAdjectives)] + "-" + petnameAnimals[n%len(petnameAnimals)]
 	}
 	return fmt.Sprintf("%s%d", kind, n)
 }
 
-// userData is valid user-data that tells nothing.
-func (d *dictionary) userData(text string) string {
+// placeholderForUserData is valid user-data that tells nothing.
+func (d *dictionary) placeholderForUserData(text string) string {
 	if known, ok := d.secrets[text]; ok {
 		return known
 	}
-	placeholder := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "#cloud-config\n# user-data %d\n", d.number("user-data")))
+	placeholder := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "#cloud-config\n# user-data %d\n", d.nextNumber("user-data")))
 	d.secrets[text] = placeholder
 	if plain, err := base64.StdEncoding.DecodeString(text); err == nil && len(plain) > 0 {
 		d.secrets[string(plain)] = placeholder
@@ -144,13 +144,13 @@ func (d *dictionary) userData(text string) string {
 // lxdDisk is the serial number, or path, of a disk that LXD makes.
 var lxdDisk = regexp.MustCompile(`^(/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_)?lxd_(root|disk\d+)$|^/dev/[a-z]{3}$`)
 
-// text is the placeholder of what somebody wrote.
-func (d *dictionary) text(text string) string {
+// placeholderForText is the placeholder of what somebody wrote.
+func (d *dictionary) placeholderForText(text string) string {
 	if text == "" || text == "Default pool" || text == "Unknown" || lxdDisk.MatchString(text) {
 		return text
 	}
 	if _, known := d.texts[text]; !known {
-		d.texts[text] = fmt.Sprintf("text %d", d.number("text"))
+		d.texts[text] = fmt.Sprintf("text %d", d.nextNumber("text"))
 	}
 	return d.texts[text]
 }

@@ -17,68 +17,68 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// ofInterest are the headers of answers that are kept.
-var ofInterest = []string{"Content-Type", "Vary", "X-MAAS-API-Hash", "X-Frame-Options", "Content-Length", "WWW-Authenticate", "Allow", "Retry-After", "Location"}
+// recordedHeaders are the headers of answers that are kept.
+var recordedHeaders = []string{"Content-Type", "Vary", "X-MAAS-API-Hash", "X-Frame-Options", "Content-Length", "WWW-Authenticate", "Allow", "Retry-After", "Location"}
 
 // answer is what a MAAS answered.
 type answer struct {
 	status int
 	header http.Header
-	body   *kept
+	body   *bodyCopy
 }
 
-// write masks an exchange that is over and writes it.
-func (p *Proxy) write(c *call, a answer) {
-	e := p.exchange(c, a)
+// writeExchange masks an exchange that is over and writes it.
+func (p *Proxy) writeExchange(c *call, a answer) {
+	e := p.maskExchange(c, a)
 	if err := p.folder.write(e); err != nil {
 		p.log(fmt.Errorf("%s %s is not recorded: %w", c.request.Method, c.request.URL.Path, err))
 	}
 }
 
-// exchange is the recording of a call. All of it is masked twice: the first time
+// maskExchange is the recording of a call. All of it is masked twice: the first time
 // learns the names that the second one looks for.
-func (p *Proxy) exchange(c *call, a answer) recording.Exchange {
+func (p *Proxy) maskExchange(c *call, a answer) recording.Exchange {
 	e := recording.Exchange{}
 	for range 2 {
 		e = recording.Exchange{Response: recording.Response{
 			Status: a.status, Reason: http.StatusText(a.status), Headers: map[string]string{},
 			Elapsed: float64(time.Since(c.started).Milliseconds()) / 1000,
 		}}
-		setting := p.request(c, &e)
-		for _, name := range ofInterest {
+		setting := p.recordRequest(c, &e)
+		for _, name := range recordedHeaders {
 			if value := a.header.Get(name); value != "" {
-				e.Response.Headers[name] = p.header(name, value)
+				e.Response.Headers[name] = p.maskHeader(name, value)
 			}
 		}
-		p.response(c, &e, a, setting)
+		p.recordResponse(c, &e, a, setting)
 	}
-	e.Name = nameOf(e)
-	if e.Request.Authenticated && p.nonAdmin(c, a.status, e) {
+	e.Name = fileNameOf(e)
+	if e.Request.Authenticated && p.learnNonAdmin(c, a.status, e) {
 		e.Name += recording.UserSuffix
 	}
 	return e
 }
 
-// hash is the form of X-MAAS-API-Hash. It tells the version of the API.
-var hash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+// apiHashPattern is the form of X-MAAS-API-Hash. It tells the version of the API.
+var apiHashPattern = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// header masks the value of a header.
-func (p *Proxy) header(name, value string) string {
+// maskHeader masks the value of a header.
+func (p *Proxy) maskHeader(name, value string) string {
 	switch {
-	case name == "X-MAAS-API-Hash" && hash.MatchString(value):
+	case name == "X-MAAS-API-Hash" && apiHashPattern.MatchString(value):
 		return value
 	case name == "Location":
 		target, err := url.Parse(value)
 		if err != nil {
 			return "<LOCATION>"
 		}
-		return p.path(target)
+		return p.maskPath(target)
 	}
 	return p.mask.Text(value)
 }
 
-// note adds a sentence to an exchange's note.
-func note(e *recording.Exchange, format string, args ...any) {
+// addNote adds a sentence to an exchange's note.
+func addNote(e *recording.Exchange, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if e.Note != nil {
 		text = *e.Note + "; " + text
@@ -86,14 +86,14 @@ func note(e *recording.Exchange, format string, args ...any) {
 	e.Note = &text
 }
 
-// request fills in what was asked, and gives the setting of MAAS that it is
+// recordRequest fills in what was asked, and gives the setting of MAAS that it is
 // about, if it is about one.
-func (p *Proxy) request(c *call, e *recording.Exchange) (setting string) {
+func (p *Proxy) recordRequest(c *call, e *recording.Exchange) (setting string) {
 	r := c.request
 	e.Request = recording.Request{Method: r.Method, Query: map[string]any{}, Form: json.RawMessage("{}"), Authenticated: r.Header.Get("Authorization") != ""}
-	p.mask.credentials(r.Header.Get("Authorization"))
+	p.mask.learnCredentials(r.Header.Get("Authorization"))
 	collection, query := collectionOf(r.URL.Path), rest.ParseQuery(r.URL.RawQuery)
-	f := c.form()
+	f := c.readForm()
 	if f.media != "" {
 		media := mediaName(f.media)
 		e.Request.ContentType = &media
@@ -103,30 +103,30 @@ func (p *Proxy) request(c *call, e *recording.Exchange) (setting string) {
 		e.Request.LeftOut = c.sent.length() > 0
 	}
 	if e.Request.LeftOut {
-		note(e, "a body of %d bytes is left out: %s", c.sent.length(), cmp.Or(f.problem, outside))
+		addNote(e, "a body of %d bytes is left out: %s", c.sent.length(), cmp.Or(f.problem, outsideAPIProblem))
 	}
 	if collection == "maas" {
 		setting = query.Get("name") + f.fields.Get("name")
 	}
-	e.Request.Path = p.path(r.URL)
-	e.Request.Query = p.fields(collection, query, setting)
+	e.Request.Path = p.maskPath(r.URL)
+	e.Request.Query = p.maskFields(collection, query, setting)
 	if op := query.Get("op"); op == "set_owner_data" || op == "set_workload_annotations" {
 		collection = "owner_data"
 	}
 	if f.json != nil {
 		e.Request.Form = encode(string(encode(p.mask.Body(collection, f.json))))
 	} else {
-		e.Request.Form = inOrder(p.fields(collection, f.fields, setting), c.sentNames())
+		e.Request.Form = encodeInOrder(p.maskFields(collection, f.fields, setting), c.sentFieldNames())
 	}
 	return setting
 }
 
-// outside says why a body of another path than API 2.0's is not kept.
-const outside = "the path is none of API 2.0"
+// outsideAPIProblem says why a body of another path than API 2.0's is not kept.
+const outsideAPIProblem = "the path is none of API 2.0"
 
-// sentNames are the names of an urlencoded body's fields, in their order: some answers
+// sentFieldNames are the names of an urlencoded body's fields, in their order: some answers
 // of MAAS show it.
-func (c *call) sentNames() (names []string) {
+func (c *call) sentFieldNames() (names []string) {
 	body, _ := c.sent.content()
 	for pair := range strings.SplitSeq(string(body), "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -137,9 +137,9 @@ func (c *call) sentNames() (names []string) {
 	return names
 }
 
-// inOrder encodes fields in the order of the names; those that it does not name come
+// encodeInOrder encodes fields in the order of the names; those that it does not name come
 // last.
-func inOrder(fields map[string]any, names []string) json.RawMessage {
+func encodeInOrder(fields map[string]any, names []string) json.RawMessage {
 	var out bytes.Buffer
 	for _, name := range slices.Concat(names, slices.Sorted(maps.Keys(fields))) {
 		value, has := fields[name]
@@ -159,9 +159,9 @@ func inOrder(fields map[string]any, names []string) json.RawMessage {
 	return out.Bytes()
 }
 
-// fields are the parameters of a query or form, masked: one value as a text,
+// maskFields are the parameters of a query or form, masked: one value as a text,
 // several as a list.
-func (p *Proxy) fields(collection string, values url.Values, setting string) map[string]any {
+func (p *Proxy) maskFields(collection string, values url.Values, setting string) map[string]any {
 	out := map[string]any{}
 	for name, all := range values {
 		masked := make([]any, len(all))
@@ -180,9 +180,9 @@ func (p *Proxy) fields(collection string, values url.Values, setting string) map
 	return out
 }
 
-// path is the path of a request with the names in it masked. API 2.0 is where it
+// maskPath is the path of a request with the names in it masked. API 2.0 is where it
 // is in each recording, whatever stands before the MAAS.
-func (p *Proxy) path(u *url.URL) string {
+func (p *Proxy) maskPath(u *url.URL) string {
 	whole := u.EscapedPath()
 	if _, below, found := strings.Cut(whole, apiPath); found {
 		whole = recording.APIRoot + below
@@ -203,13 +203,13 @@ func (p *Proxy) path(u *url.URL) string {
 // apiPath is in the path of each request to API 2.0.
 const apiPath = "/api/2.0/"
 
-// response fills in what was answered.
-func (p *Proxy) response(c *call, e *recording.Exchange, a answer, setting string) {
+// recordResponse fills in what was answered.
+func (p *Proxy) recordResponse(c *call, e *recording.Exchange, a answer, setting string) {
 	collection := collectionOf(c.request.URL.Path)
-	text, v, problem := a.content()
+	text, v, problem := a.readContent()
 	switch {
 	case collection == "":
-		problem = outside
+		problem = outsideAPIProblem
 	case isLeftOut(c.request.URL.Query().Get("op"), collection):
 		problem = "such answers hold secrets or scripts"
 	}
@@ -217,7 +217,7 @@ func (p *Proxy) response(c *call, e *recording.Exchange, a answer, setting strin
 	switch {
 	case problem != "" && a.body.length() > 0:
 		e.Response.LeftOut = true
-		note(e, "an answer of %d bytes is left out: %s", a.body.length(), problem)
+		addNote(e, "an answer of %d bytes is left out: %s", a.body.length(), problem)
 	case v != nil && setting != "" && a.status < http.StatusBadRequest:
 		e.Response.IsJSON, e.Response.Body = true, encode(p.mask.Value(collection, setting, *v))
 	case v != nil && a.status >= http.StatusBadRequest:
@@ -247,10 +247,10 @@ func collectionOf(path string) string {
 	return cmp.Or(name, "/")
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var nonNamePattern = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameOf names an exchange's file by its request.
-func nameOf(e recording.Exchange) string {
+// fileNameOf names an exchange's file by its request.
+func fileNameOf(e recording.Exchange) string {
 	words := []string{e.Request.Method}
 	for i, part := range e.Route() {
 		if i%2 == 0 {
@@ -261,11 +261,11 @@ func nameOf(e recording.Exchange) string {
 	if e.Response.Status >= http.StatusBadRequest {
 		words = append(words, fmt.Sprint(e.Response.Status))
 	}
-	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
+	return strings.Trim(nonNamePattern.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
 }
 
-// nonAdmin tells whether the caller is known to be no admin.
-func (p *Proxy) nonAdmin(c *call, status int, e recording.Exchange) bool {
+// learnNonAdmin tells whether the caller is known to be no admin.
+func (p *Proxy) learnNonAdmin(c *call, status int, e recording.Exchange) bool {
 	key := consumerKey.FindString(c.request.Header.Get("Authorization"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,11 +273,11 @@ func (p *Proxy) nonAdmin(c *call, status int, e recording.Exchange) bool {
 		Superuser *bool `json:"is_superuser"`
 	}
 	if e.Op() == "whoami" && json.Unmarshal(e.Response.Body, &who) == nil && who.Superuser != nil {
-		p.users[key] = *who.Superuser
+		p.isAdminByKey[key] = *who.Superuser
 	}
-	admin, known := p.users[key]
+	admin, known := p.isAdminByKey[key]
 	if !known && status == http.StatusForbidden && strings.Contains(string(e.Response.Body), "admin") {
-		p.users[key] = false
+		p.isAdminByKey[key] = false
 		return true
 	}
 	return known && !admin

@@ -13,9 +13,9 @@ import (
 
 // folder numbers exchanges and writes them.
 type folder struct {
-	dir  string
-	mu   sync.Mutex
-	last int // is written
+	dir         string
+	mu          sync.Mutex
+	lastWritten int // is written
 }
 
 // openFolder makes the folder if need be. It must be empty.
@@ -38,26 +38,26 @@ func openFolder(dir string) (*folder, error) {
 func (f *folder) write(e recording.Exchange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e.Number = f.last + 1
-	if err := f.put(e); err != nil {
+	e.Number = f.lastWritten + 1
+	if err := f.writeFile(e); err != nil {
 		return err
 	}
-	f.last++
+	f.lastWritten++
 	return nil
 }
 
-// put writes the file of an exchange, if it can be read again.
-func (f *folder) put(e recording.Exchange) error {
+// writeFile writes the file of an exchange, if it can be read again.
+func (f *folder) writeFile(e recording.Exchange) error {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(e)
 	if err == nil {
-		_, err = recording.Parse(e.String()+".json", content.Bytes())
+		_, err = recording.ParseExchange(e.String()+".json", content.Bytes())
 	}
 	if err == nil {
-		err = writeWhole(filepath.Join(f.dir, e.String()+".json"), content.Bytes())
+		err = writeFileAtomically(filepath.Join(f.dir, e.String()+".json"), content.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write exchange %s: %w", e, err)
@@ -65,27 +65,27 @@ func (f *folder) put(e recording.Exchange) error {
 	return nil
 }
 
-// again changes each exchange that was written.
-func (f *folder) again(change func(*recording.Exchange)) error {
+// rewriteExchanges changes each exchange that was written.
+func (f *folder) rewriteExchanges(change func(*recording.Exchange)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.last == 0 {
+	if f.lastWritten == 0 {
 		return nil
 	}
-	stories, err := recording.Load(f.dir)
+	stories, err := recording.LoadStories(f.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range stories[0].Exchanges {
 		change(&e)
-		if err := f.put(e); err != nil {
+		if err := f.writeFile(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeWhole(path string, content []byte) error {
+func writeFileAtomically(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".part-*")
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func writeWhole(path string, content []byte) error {
 	return err
 }
 
-func (f *folder) count() int {
+func (f *folder) writtenCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.last
+	return f.lastWritten
 }

@@ -22,21 +22,21 @@ type site struct {
 	elsewhere         client // whose calls are not recorded
 }
 
-// must ends the test where a change behind the client's back fails.
-func (s *site) must(err error) {
+// mustSucceed ends the test where a change behind the client's back fails.
+func (s *site) mustSucceed(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// pass lets what is under way end.
-func (s *site) pass() { time.Sleep(3 * time.Second) }
+// waitForTransitions lets what is under way end.
+func (s *site) waitForTransitions() { time.Sleep(3 * time.Second) }
 
-func (s *site) begin() {
+func (s *site) registerAndCompose() {
 	made := s.call("POST", "vm-hosts/", url.Values{"type": {"lxd"}, "power_address": {"https://10.99.1.5:8443"}, "password": {"sesame-open"}, "name": {"kvm"}})
 	s.host = fmt.Sprintf("vm-hosts/%v/", made["id"])
-	s.pass()
+	s.waitForTransitions()
 	s.call("GET", s.host, nil)
 	s.compose("vm1")
 }
@@ -50,8 +50,8 @@ func (s *site) compose(name string) {
 func (s *site) deploy() {
 	s.call("POST", "machines/?op=allocate", url.Values{"system_id": {s.vm}})
 	s.call("POST", s.machine+"?op=deploy", url.Values{"distro_series": {"jammy"}})
-	s.pass()
-	s.must(s.sim.Finish(s.vm))
+	s.waitForTransitions()
+	s.mustSucceed(s.sim.FinishMachine(s.vm))
 	s.call("GET", s.machine, nil)
 }
 
@@ -68,43 +68,43 @@ func TestInference(t *testing.T) {
 		"DeploymentFailed": {"with MAAS's words for it", func(s *site) {
 			s.call("POST", "machines/?op=allocate", url.Values{"system_id": {s.vm}})
 			s.call("POST", s.machine+"?op=deploy", url.Values{"distro_series": {"jammy"}})
-			s.pass()
-			s.must(s.sim.Fail(s.vm, "no disk"))
+			s.waitForTransitions()
+			s.mustSucceed(s.sim.FailMachine(s.vm, "no disk"))
 			s.call("GET", s.machine, nil)
 		}, "Deploying failed on"},
 		"TurnedOff": {"MAAS showed it on, and LXD says off", func(s *site) {
 			s.deploy()
-			s.must(s.sim.SetRunning("lxd", "default", "vm1", false))
+			s.mustSucceed(s.sim.SetInstanceRunning("lxd", "default", "vm1", false))
 			s.call("GET", s.machine+"?op=query_power_state", nil)
 		}, "somebody turned the instance of"},
 		"InstanceDeleted": {"a refresh forgets the machine", func(s *site) {
-			s.must(s.sim.RemoveInstance("lxd", "default", "vm1"))
+			s.mustSucceed(s.sim.RemoveInstance("lxd", "default", "vm1"))
 			s.call("POST", s.host+"?op=refresh", nil)
-			s.pass()
+			s.waitForTransitions()
 			s.call("GET", s.machine, nil)
 		}, "somebody deleted the instance of"},
 		"InstanceMade": {"a refresh adopts it", func(s *site) {
-			s.must(s.sim.AddInstance(sim.Instance{Host: "lxd", Project: "default", Name: "foreign", Cores: 1, MemoryMiB: 1024, DiskBytes: 5e9}))
+			s.mustSucceed(s.sim.AddInstance(sim.Instance{Host: "lxd", Project: "default", Name: "foreign", Cores: 1, MemoryMiB: 1024, DiskBytes: 5e9}))
 			s.call("POST", s.host+"?op=refresh", nil)
-			s.pass()
+			s.waitForTransitions()
 			s.call("GET", "machines/?hostname=foreign", nil)
 		}, "somebody made the instance"},
 		"RackAway": {"and back", func(s *site) {
-			s.must(s.sim.SetRack(sim.Unreachable))
+			s.mustSucceed(s.sim.SetRackCondition(sim.ConditionUnreachable))
 			s.call("POST", s.host+"?op=refresh", nil)
-			s.must(s.sim.SetRack(sim.OK))
+			s.mustSucceed(s.sim.SetRackCondition(sim.ConditionOK))
 			s.call("POST", s.host+"?op=refresh", nil)
 		}, "the rack controller was unreachable"},
 		"LXDAway": {"and back", func(s *site) {
-			s.must(s.sim.SetLXD("lxd", sim.Unreachable))
+			s.mustSucceed(s.sim.SetLXDCondition("lxd", sim.ConditionUnreachable))
 			s.call("POST", s.host+"?op=refresh", nil)
-			s.must(s.sim.SetLXD("lxd", sim.OK))
+			s.mustSucceed(s.sim.SetLXDCondition("lxd", sim.ConditionOK))
 			s.call("POST", s.host+"?op=refresh", nil)
 		}, "the LXD was away"},
 		"ScriptsAborted": {"the machine failed by itself", func(s *site) {
 			s.call("POST", s.machine+"?op=commission", nil)
-			s.pass()
-			s.must(s.sim.FailUnscripted(s.vm))
+			s.waitForTransitions()
+			s.mustSucceed(s.sim.FailWithoutScript(s.vm))
 			s.call("GET", s.machine, nil)
 		}, "none of its scripts did"},
 		"MachineDeletedByOther": {"MAAS has it no more", func(s *site) {
@@ -131,7 +131,7 @@ func TestInference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := recordAndReplay(t, tc.play)
-			if all := strings.Join(o.Inferred, "\n"); !strings.Contains(all, tc.want) {
+			if all := strings.Join(o.Inferences, "\n"); !strings.Contains(all, tc.want) {
 				t.Errorf("%s: nothing like %q was inferred:\n%s", tc.reason, tc.want, all)
 			}
 			for _, c := range o.Comparisons {
@@ -153,7 +153,7 @@ func TestLaterStoryReplays(t *testing.T) {
 		s.compose("vm2")
 	}, "begin in the middle")
 	for _, c := range o.Comparisons {
-		for _, p := range c.First {
+		for _, p := range c.FirstProblems {
 			if !strings.Contains(p.At, "storage") && !strings.Contains(p.At, "used_") {
 				t.Errorf("%s: %s", c.Exchange, p)
 			}
@@ -184,16 +184,16 @@ func recordAndReplay(t *testing.T, play func(*site), late ...string) (o replay.O
 		if len(late) > 0 {
 			story.proxy = unrecorded
 		}
-		story.begin()
+		story.registerAndCompose()
 		story.proxy = proxy
 		play(story)
 	})
-	stories, err := recording.Load(dir)
+	stories, err := recording.LoadStories(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		if o, err = replay.Play(stories[0], nil); err != nil {
+		if o, err = replay.PlayStory(stories[0], nil); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// mostKept is how much of a body is kept. A longer one is passed on whole, and
+// maxKeptBytes is how much of a body is kept. A longer one is passed on whole, and
 // the recording says how long it was.
-const mostKept = 32 << 20
+const maxKeptBytes = 32 << 20
 
 // Proxy passes requests to a MAAS and writes each exchange into a folder. It may
 // serve many requests at a time.
@@ -32,10 +32,10 @@ type Proxy struct {
 	reverse  *httputil.ReverseProxy
 	log      func(error)
 
-	mu    sync.Mutex
-	users map[string]bool // consumer key → is an admin
+	mu           sync.Mutex
+	isAdminByKey map[string]bool // consumer key → is an admin
 
-	signature sync.Once // was told of
+	reportSignatureOnce sync.Once // was told of
 }
 
 // New makes a proxy before the MAAS at an URL like https://maas.example:5443/MAAS
@@ -51,9 +51,9 @@ func New(before, dir string, transport http.RoundTripper, report func(error)) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{upstream: upstream, folder: folder, mask: NewMask(), log: report, users: map[string]bool{}}
+	p := &Proxy{upstream: upstream, folder: folder, mask: NewMask(), log: report, isAdminByKey: map[string]bool{}}
 	p.reverse = &httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: transport, ModifyResponse: p.answered, ErrorHandler: p.failed,
+		Rewrite: p.rewrite, Transport: transport, ModifyResponse: p.recordAnswer, ErrorHandler: p.answerBadGateway,
 		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return p, nil
@@ -64,13 +64,13 @@ func (p *Proxy) URL(address string) string {
 	return "http://" + address + strings.TrimSuffix(path.Clean("/"+p.upstream.Path), "/")
 }
 
-// Written is how many exchanges were written.
-func (p *Proxy) Written() int { return p.folder.count() }
+// WrittenCount is how many exchanges were written.
+func (p *Proxy) WrittenCount() int { return p.folder.writtenCount() }
 
 // call is an exchange that is under way.
 type call struct {
 	request *http.Request
-	sent    *kept
+	sent    *bodyCopy
 	started time.Time
 }
 
@@ -78,10 +78,10 @@ type callKey struct{}
 
 // ServeHTTP passes a request on, and keeps it with its answer.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{request: r.Clone(context.WithoutCancel(r.Context())), sent: &kept{}, started: time.Now()}
+	c := &call{request: r.Clone(context.WithoutCancel(r.Context())), sent: &bodyCopy{}, started: time.Now()}
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &tee{from: r.Body, to: c.sent, want: r.ContentLength}
+		r.Body = &tee{from: r.Body, to: c.sent, wantLength: r.ContentLength}
 	}
 	p.reverse.ServeHTTP(w, r.WithContext(ctx))
 }
@@ -102,18 +102,18 @@ func signsAddress(r *http.Request) bool {
 	return strings.Contains(header, "oauth_signature_method") && !strings.Contains(header, "PLAINTEXT")
 }
 
-// tellOfSignature says once why a MAAS behind TLS refuses signed addresses.
-func (p *Proxy) tellOfSignature(c *call, status int) {
+// reportRefusedSignature says once why a MAAS behind TLS refuses signed addresses.
+func (p *Proxy) reportRefusedSignature(c *call, status int) {
 	if status == http.StatusUnauthorized && p.upstream.Scheme == "https" && signsAddress(c.request) {
-		p.signature.Do(func() {
+		p.reportSignatureOnce.Do(func() {
 			p.log(errors.New("a client signs the address of the recorder, and MAAS refuses it (401): record before MAAS's http address, or let the client sign with PLAINTEXT"))
 		})
 	}
 }
 
-// answered keeps an answer while it goes to the client, and writes the exchange
+// recordAnswer keeps an answer while it goes to the client, and writes the exchange
 // before the client knows that it is over.
-func (p *Proxy) answered(response *http.Response) error {
+func (p *Proxy) recordAnswer(response *http.Response) error {
 	c, _ := response.Request.Context().Value(callKey{}).(*call)
 	if c == nil {
 		return errors.New("an answer without a request")
@@ -124,79 +124,79 @@ func (p *Proxy) answered(response *http.Response) error {
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return nil // a websocket has no exchange
 	}
-	got := answer{response.StatusCode, response.Header.Clone(), &kept{}}
-	p.tellOfSignature(c, got.status)
-	response.Body = &tee{from: response.Body, to: got.body, want: -1, end: sync.OnceFunc(func() { p.write(c, got) })}
+	got := answer{response.StatusCode, response.Header.Clone(), &bodyCopy{}}
+	p.reportRefusedSignature(c, got.status)
+	response.Body = &tee{from: response.Body, to: got.body, wantLength: -1, onEnd: sync.OnceFunc(func() { p.writeExchange(c, got) })}
 	return nil
 }
 
-// failed answers 502 where the MAAS cannot be reached.
-func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+// answerBadGateway answers 502 where the MAAS cannot be reached.
+func (p *Proxy) answerBadGateway(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		p.log(fmt.Errorf("%s %s was not answered: %w", r.Method, r.URL.Path, err))
 	}
 	http.Error(w, fmt.Sprintf("The recorder cannot reach the MAAS before which it stands: %v", err), http.StatusBadGateway)
 }
 
-// kept is the beginning of a body.
-type kept struct {
-	mu    sync.Mutex
-	start bytes.Buffer
-	size  int64
-	ended bool // it was read to its end
+// bodyCopy is the beginning of a body.
+type bodyCopy struct {
+	mu         sync.Mutex
+	prefix     bytes.Buffer
+	size       int64
+	reachedEnd bool // it was read to its end
 }
 
-func (k *kept) add(b []byte, ended bool) {
+func (k *bodyCopy) add(b []byte, ended bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.size += int64(len(b))
-	k.ended = k.ended || ended
-	if room := mostKept - k.start.Len(); room > 0 {
-		k.start.Write(b[:min(room, len(b))])
+	k.reachedEnd = k.reachedEnd || ended
+	if room := maxKeptBytes - k.prefix.Len(); room > 0 {
+		k.prefix.Write(b[:min(room, len(b))])
 	}
 }
 
-func (k *kept) length() int64 {
+func (k *bodyCopy) length() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.size
 }
 
 // content is the body. The problem says why it is not whole.
-func (k *kept) content() (body []byte, problem string) {
+func (k *bodyCopy) content() (body []byte, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case k.size > mostKept:
+	case k.size > maxKeptBytes:
 		return nil, "it is too long"
-	case !k.ended && k.size > 0:
+	case !k.reachedEnd && k.size > 0:
 		return nil, "it broke off"
 	}
-	return bytes.Clone(k.start.Bytes()), ""
+	return bytes.Clone(k.prefix.Bytes()), ""
 }
 
 // tee keeps what is read, and says once when that ends.
 type tee struct {
-	from io.ReadCloser
-	to   *kept
-	want int64 // how long the body is, -1 if nobody said it
-	end  func()
+	from       io.ReadCloser
+	to         *bodyCopy
+	wantLength int64 // how long the body is, -1 if nobody said it
+	onEnd      func()
 }
 
 // Read reads on, and keeps it.
 func (t *tee) Read(b []byte) (int, error) {
 	n, err := t.from.Read(b)
-	t.to.add(b[:n], errors.Is(err, io.EOF) || t.want >= 0 && t.to.length()+int64(n) == t.want)
-	if err != nil && t.end != nil {
-		t.end()
+	t.to.add(b[:n], errors.Is(err, io.EOF) || t.wantLength >= 0 && t.to.length()+int64(n) == t.wantLength)
+	if err != nil && t.onEnd != nil {
+		t.onEnd()
 	}
 	return n, err
 }
 
 // Close ends it, too: a client may go away in the middle.
 func (t *tee) Close() error {
-	if t.end != nil {
-		t.end()
+	if t.onEnd != nil {
+		t.onEnd()
 	}
 	return t.from.Close()
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// behind starts a proxy before a handler, and gives its URL and its folder.
-func behind(t *testing.T, maas http.Handler) (proxyURL, dir string) {
+// startProxy starts a proxy before a handler, and gives its URL and its folder.
+func startProxy(t *testing.T, maas http.Handler) (proxyURL, dir string) {
 	t.Helper()
 	upstream := httptest.NewTLSServer(maas)
 	t.Cleanup(upstream.Close)
@@ -37,9 +37,9 @@ func behind(t *testing.T, maas http.Handler) (proxyURL, dir string) {
 	return server.URL, dir
 }
 
-func recorded(t *testing.T, dir string) []recording.Exchange {
+func loadExchanges(t *testing.T, dir string) []recording.Exchange {
 	t.Helper()
-	stories, err := recording.Load(dir)
+	stories, err := recording.LoadStories(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func ownClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func send(t *testing.T, r *http.Request) (int, string) {
+func sendRequest(t *testing.T, r *http.Request) (int, string) {
 	t.Helper()
 	response, err := ownClient(t).Do(r)
 	if err != nil {
@@ -69,7 +69,7 @@ func send(t *testing.T, r *http.Request) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func request(t *testing.T, method, url, kind string, body io.Reader) *http.Request {
+func newTestRequest(t *testing.T, method, url, kind string, body io.Reader) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
@@ -105,20 +105,20 @@ func TestProxyForms(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, dir := behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				if string(body) != tc.body {
 					t.Errorf("the MAAS got %q, want %q", body, tc.body)
 				}
 				fmt.Fprint(w, "done")
 			}))
-			r := request(t, "POST", url+"/MAAS/api/2.0/zones/", tc.kind, strings.NewReader(tc.body))
+			r := newTestRequest(t, "POST", url+"/MAAS/api/2.0/zones/", tc.kind, strings.NewReader(tc.body))
 			r.Header.Set("Expect", "100-continue")
-			if status, body := send(t, r); status != http.StatusOK || body != "done" {
+			if status, body := sendRequest(t, r); status != http.StatusOK || body != "done" {
 				t.Errorf("got %d %q", status, body)
 			}
 			var got bytes.Buffer
-			e := recorded(t, dir)[0]
+			e := loadExchanges(t, dir)[0]
 			got.Write(bytes.ReplaceAll(bytes.ReplaceAll(e.Request.Form, []byte("\n"), nil), []byte(" "), nil))
 			if want := strings.ReplaceAll(tc.form, " ", ""); got.String() != want {
 				t.Errorf("the form is %s, want %s", got.String(), want)
@@ -131,17 +131,17 @@ func TestProxyForms(t *testing.T) {
 // is recorded in clear, without its secrets.
 func TestProxyGzip(t *testing.T) {
 	t.Parallel()
-	url, dir := behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		fmt.Fprint(z, `{"token_secret": "hushhush", "size": 8000.0}`)
 		_ = z.Close()
 	}))
-	if _, body := send(t, request(t, "GET", url+"/MAAS/api/2.0/account/", "", nil)); !strings.Contains(body, "hushhush") {
+	if _, body := sendRequest(t, newTestRequest(t, "GET", url+"/MAAS/api/2.0/account/", "", nil)); !strings.Contains(body, "hushhush") {
 		t.Errorf("the client got %q", body)
 	}
-	if got := strings.Join(strings.Fields(string(recorded(t, dir)[0].Response.Body)), ""); got != `{"size":8000.0,"token_secret":"<SECRET>"}` {
+	if got := strings.Join(strings.Fields(string(loadExchanges(t, dir)[0].Response.Body)), ""); got != `{"size":8000.0,"token_secret":"<SECRET>"}` {
 		t.Errorf("recorded is %s", got)
 	}
 }
@@ -150,13 +150,13 @@ func TestProxyGzip(t *testing.T) {
 func TestProxyStreams(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
-	url, dir := behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "begin ")
 		w.(http.Flusher).Flush()
 		<-goOn
 		fmt.Fprint(w, "end")
 	}))
-	response, err := ownClient(t).Do(request(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
+	response, err := ownClient(t).Do(newTestRequest(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestProxyStreams(t *testing.T) {
 	if rest, err := io.ReadAll(response.Body); err != nil || string(rest) != "end" {
 		t.Errorf("got %q %v", rest, err)
 	}
-	if got := string(recorded(t, dir)[0].Response.Body); got != `"begin end"` {
+	if got := string(loadExchanges(t, dir)[0].Response.Body); got != `"begin end"` {
 		t.Errorf("recorded is %s", got)
 	}
 }
@@ -178,19 +178,19 @@ func TestProxyStreams(t *testing.T) {
 // their own answers.
 func TestProxyCrowd(t *testing.T) {
 	t.Parallel()
-	url, dir := behind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `[%s%s]`, strings.Repeat(`{"size": 1},`, 4_000), strings.TrimPrefix(r.PostFormValue("vid"), "vid"))
 	}))
 	var all sync.WaitGroup
 	for n := range 20 {
 		all.Go(func() {
-			send(t, request(t, "PUT", url+"/MAAS/api/2.0/vlans/1/", "application/x-www-form-urlencoded", strings.NewReader(fmt.Sprint("vid=", n))))
+			sendRequest(t, newTestRequest(t, "PUT", url+"/MAAS/api/2.0/vlans/1/", "application/x-www-form-urlencoded", strings.NewReader(fmt.Sprint("vid=", n))))
 		})
 	}
 	all.Wait()
 	seen := map[int]bool{}
-	for _, e := range recorded(t, dir) {
+	for _, e := range loadExchanges(t, dir) {
 		seen[e.Number] = true
 		var answer []any
 		if err := json.Unmarshal(e.Response.Body, &answer); err != nil || len(answer) != 4_001 {
@@ -227,12 +227,12 @@ func TestProxyWithoutMAAS(t *testing.T) {
 // folder of the first: its placeholders mean something else.
 func TestProxyWantsEmptyFolder(t *testing.T) {
 	t.Parallel()
-	url, dir := behind(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "yes") }))
-	send(t, request(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
+	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "yes") }))
+	sendRequest(t, newTestRequest(t, "GET", url+"/MAAS/api/2.0/version/", "", nil))
 	if _, err := record.New(url, dir, http.DefaultTransport, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("the second run got %v", err)
 	}
-	if all := recorded(t, dir); len(all) != 1 {
+	if all := loadExchanges(t, dir); len(all) != 1 {
 		t.Errorf("recorded are %v", all)
 	}
 }
@@ -254,7 +254,7 @@ func TestProxySignedAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var problems []error
-			maas := transport(func(r *http.Request) (*http.Response, error) {
+			maas := transportFunc(func(r *http.Request) (*http.Response, error) {
 				if r.Host != tc.want || r.URL.Host != strings.Split(tc.upstream, "/")[2] {
 					t.Errorf("%s: MAAS sees %q at %q, want %q", tc.reason, r.Host, r.URL.Host, tc.want)
 				}
@@ -280,9 +280,9 @@ func TestProxySignedAddress(t *testing.T) {
 	}
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type transportFunc func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestProxyFinish checks that a name is masked in the exchanges before the one that
 // told that it is a name, and that placeholders stay.
@@ -311,7 +311,7 @@ func TestProxyFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := recorded(t, dir)
+	all := loadExchanges(t, dir)
 	if got, want := string(all[0].Response.Body), `"Nothing is in zone2 but zone1."`; got != want {
 		t.Errorf("recorded is %s, want %s", got, want)
 	}

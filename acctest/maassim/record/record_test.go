@@ -54,8 +54,8 @@ func (c client) send(method, path, body string, isForm bool) map[string]any {
 	return answer
 }
 
-// secrets are what the site below keeps to itself.
-var secrets = []string{
+// siteSecrets are what the site below keeps to itself.
+var siteSecrets = []string{
 	"acme", "ACME", "Acme", "sesame-open", "top secret text", "dG9wIHNlY3JldCB0ZXh0", "BEGIN",
 	"simAdminConsumer00", "simAdminToken00000", "simAdminSecret", "simUserConsumer", "rpcsecretvalue", "10.99.", "00:16:3e:aa:bb:cc",
 }
@@ -87,7 +87,7 @@ func playSite(t *testing.T, s *sim.Sim, proxy http.Handler) {
 	admin.call("GET", machine, nil)
 	admin.call("GET", machine+"?op=power_parameters", nil)
 	time.Sleep(3 * time.Second)
-	if err := s.Finish("acme-web"); err != nil {
+	if err := s.FinishMachine("acme-web"); err != nil {
 		t.Fatal(err)
 	}
 	admin.call("GET", machine, nil)
@@ -99,7 +99,7 @@ func playSite(t *testing.T, s *sim.Sim, proxy http.Handler) {
 	admin.call("GET", "zones/acme-berlin/", nil)
 	admin.call("GET", "zones/no-acme/", nil)
 	time.Sleep(3 * time.Second)
-	if err := s.Finish("acme-web"); err != nil {
+	if err := s.FinishMachine("acme-web"); err != nil {
 		t.Fatal(err)
 	}
 	admin.call("GET", machine, nil)
@@ -143,7 +143,7 @@ func TestRecordingReplays(t *testing.T) {
 		playSite(t, s, proxy)
 	})
 	checkNothingLeaks(t, dir)
-	stories, err := recording.Load(dir)
+	stories, err := recording.LoadStories(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestRecordingReplays(t *testing.T) {
 		t.Errorf("%d exchanges were recorded, want 32", n)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		o, err := replay.Play(stories[0], nil)
+		o, err := replay.PlayStory(stories[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func checkNothingLeaks(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, secret := range secrets {
+		for _, secret := range siteSecrets {
 			if strings.Contains(string(content), secret) || strings.Contains(path, secret) {
 				at := max(0, strings.Index(string(content), secret)-60)
 				t.Errorf("%s tells %q: …%s…", filepath.Base(path), secret, content[at:min(len(content), at+160)])

@@ -120,10 +120,10 @@ type Story struct {
 	Exchanges []Exchange
 }
 
-// Load reads the stories of a folder: its own exchanges are one, and each
+// LoadStories reads the stories of a folder: its own exchanges are one, and each
 // folder in it that holds exchanges is another. The error names the file that
 // it could not read.
-func Load(dir string) ([]Story, error) {
+func LoadStories(dir string) ([]Story, error) {
 	var stories []Story
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -155,7 +155,7 @@ func loadFolder(dir string) ([]Exchange, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := Parse(filepath.Base(path), content)
+		e, err := ParseExchange(filepath.Base(path), content)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -165,8 +165,8 @@ func loadFolder(dir string) ([]Exchange, error) {
 	return all, nil
 }
 
-// Parse reads the exchange of a file. The error says what does not fit.
-func Parse(file string, content []byte) (Exchange, error) {
+// ParseExchange reads the exchange of a file. The error says what does not fit.
+func ParseExchange(file string, content []byte) (Exchange, error) {
 	var e Exchange
 	number, _, _ := strings.Cut(file, "-")
 	n, err := strconv.Atoi(number)
@@ -183,7 +183,7 @@ func Parse(file string, content []byte) (Exchange, error) {
 // check says what of an exchange cannot be replayed.
 func (e Exchange) check() error {
 	switch {
-	case e.Request.Method == "" || strings.ContainsFunc(e.Request.Method, notToken):
+	case e.Request.Method == "" || strings.ContainsFunc(e.Request.Method, isNotLetter):
 		return fmt.Errorf("no exchange: %q is no method", e.Request.Method)
 	case !strings.HasPrefix(e.Request.Path, "/"):
 		return fmt.Errorf("no exchange: the path %q does not begin with /", e.Request.Path)
@@ -206,7 +206,7 @@ func (e Exchange) check() error {
 	return errors.New("no exchange: the form is neither an object nor a text")
 }
 
-func notToken(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') }
+func isNotLetter(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') }
 
 // DecodeJSON keeps numbers as written, so that 8000.0 and 8000 stay apart:
 // a client that reads the first into an integer fails.
@@ -221,9 +221,9 @@ func DecodeJSON(content []byte) (any, error) {
 // UserSuffix ends the names of exchanges that a user without admin rights sent.
 const UserSuffix = "-user1"
 
-// ByUser tells whether a user without admin rights sent the exchange, where the
+// IsByUser tells whether a user without admin rights sent the exchange, where the
 // recorder knew it.
-func (e Exchange) ByUser() bool { return strings.HasSuffix(e.Name, UserSuffix) }
+func (e Exchange) IsByUser() bool { return strings.HasSuffix(e.Name, UserSuffix) }
 
 // Values turns a recorded query or form (value or list of values by name)
 // into url.Values.

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-const whole = `{"name": "v", "note": null, "request": {"method": "GET", "path": "/MAAS/api/2.0/version/", "query": {"op": "x"}, "form": {},
+const wholeExchange = `{"name": "v", "note": null, "request": {"method": "GET", "path": "/MAAS/api/2.0/version/", "query": {"op": "x"}, "form": {},
 	"authenticated": false, "content_type": null}, "response": {"status": 200, "body_is_json": true, "body": {"version": "3.4"}}}`
 
 // TestLoad checks that a folder that does not fit is one sentence that names the
@@ -22,20 +22,20 @@ func TestLoad(t *testing.T) {
 		stories int
 		err     string // empty: it is read
 	}{
-		"Whole":        {"one story", map[string]string{"001-v.json": whole}, 1, ""},
-		"Folders":      {"each is a story", map[string]string{"a/001-v.json": whole, "b/001-v.json": whole, "README.md": "x"}, 2, ""},
+		"Whole":        {"one story", map[string]string{"001-v.json": wholeExchange}, 1, ""},
+		"Folders":      {"each is a story", map[string]string{"a/001-v.json": wholeExchange, "b/001-v.json": wholeExchange, "README.md": "x"}, 2, ""},
 		"Nothing":      {"no exchange", map[string]string{"readme.json": "{}"}, 0, "no file like 001-name.json"},
 		"Broken":       {"no JSON", map[string]string{"001-v.json": "{"}, 0, "001-v.json: no exchange: unexpected end"},
-		"Truncated":    {"the disk was full", map[string]string{"001-v.json": whole[:150]}, 0, "001-v.json: no exchange: unexpected end"},
+		"Truncated":    {"the disk was full", map[string]string{"001-v.json": wholeExchange[:150]}, 0, "001-v.json: no exchange: unexpected end"},
 		"Empty":        {"the disk was full", map[string]string{"001-v.json": ""}, 0, "001-v.json: no exchange"},
 		"OtherForm":    {"of another program", map[string]string{"002-v.json": `{"entries": []}`}, 0, `002-v.json: no exchange: "" is no method`},
 		"OtherType":    {"a list", map[string]string{"001-v.json": `[]`}, 0, "001-v.json: no exchange"},
-		"BadForm":      {"a number", map[string]string{"001-v.json": strings.Replace(whole, `"form": {}`, `"form": 3`, 1)}, 0, "neither an object nor a text"},
-		"BadMethod":    {"no token", map[string]string{"001-v.json": strings.Replace(whole, "GET", "G T", 1)}, 0, `"G T" is no method`},
-		"BadPath":      {"no path", map[string]string{"001-v.json": strings.Replace(whole, "/MAAS/", "MAAS/", 1)}, 0, "does not begin with /"},
-		"BadStatus":    {"no answer", map[string]string{"001-v.json": strings.Replace(whole, "200", "0", 1)}, 0, "0 is no status"},
-		"NoBody":       {"no answer", map[string]string{"001-v.json": strings.Replace(whole, `"body":`, `"corpse":`, 1)}, 0, "no body"},
-		"NameOverflow": {"no number", map[string]string{"99999999999999999999-v.json": whole}, 0, "does not begin with a number"},
+		"BadForm":      {"a number", map[string]string{"001-v.json": strings.Replace(wholeExchange, `"form": {}`, `"form": 3`, 1)}, 0, "neither an object nor a text"},
+		"BadMethod":    {"no token", map[string]string{"001-v.json": strings.Replace(wholeExchange, "GET", "G T", 1)}, 0, `"G T" is no method`},
+		"BadPath":      {"no path", map[string]string{"001-v.json": strings.Replace(wholeExchange, "/MAAS/", "MAAS/", 1)}, 0, "does not begin with /"},
+		"BadStatus":    {"no answer", map[string]string{"001-v.json": strings.Replace(wholeExchange, "200", "0", 1)}, 0, "0 is no status"},
+		"NoBody":       {"no answer", map[string]string{"001-v.json": strings.Replace(wholeExchange, `"body":`, `"corpse":`, 1)}, 0, "no body"},
+		"NameOverflow": {"no number", map[string]string{"99999999999999999999-v.json": wholeExchange}, 0, "does not begin with a number"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stories, err := recording.Load(dir)
+			stories, err := recording.LoadStories(dir)
 			if tc.err == "" && (err != nil || len(stories) != tc.stories) {
 				t.Errorf("%s: got %d stories, %v", tc.reason, len(stories), err)
 			}
@@ -63,10 +63,10 @@ func TestLoad(t *testing.T) {
 
 // FuzzParse checks that no content of a file breaks the reading.
 func FuzzParse(f *testing.F) {
-	f.Add("001-v.json", []byte(whole))
+	f.Add("001-v.json", []byte(wholeExchange))
 	f.Add("x", []byte(`{"request": {"method": "GET", "path": "//%zz"}, "response": {"status": 200, "body": 1}}`))
 	f.Fuzz(func(t *testing.T, file string, content []byte) {
-		e, err := recording.Parse(file, content)
+		e, err := recording.ParseExchange(file, content)
 		if err == nil && (e.Request.Method == "" || len(e.Route()) == 0) {
 			t.Errorf("%q was read as %v", content, e)
 		}

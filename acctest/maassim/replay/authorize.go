@@ -39,40 +39,40 @@ func oauthHeader(consumer, token, secret, nonce string, at time.Time, method str
 		method, consumer, token, secret, at.Unix(), nonce)
 }
 
-// pair is a certificate with its key, both PEM.
-type pair struct{ certificate, key string }
+// certificatePair is a certificate with its key, both PEM.
+type certificatePair struct{ certificate, key string }
 
-func newPair() (pair, error) {
+func newCertificatePair() (certificatePair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, err
+		return certificatePair{}, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "replay"}, NotAfter: time.Now().AddDate(1, 0, 0)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return pair{}, err
+		return certificatePair{}, err
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return pair{}, err
+		return certificatePair{}, err
 	}
-	return pair{
+	return certificatePair{
 		certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
 		key:         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
 	}, nil
 }
 
-// secrets are what stands for the placeholders of a request.
-func (p *player) secrets(e recording.Exchange) pair {
-	if p.pairOf != nil {
-		return p.pairOf(p, e)
+// certificatesFor are what stands for the placeholders of a request.
+func (p *player) certificatesFor(e recording.Exchange) certificatePair {
+	if p.certificatesOf != nil {
+		return p.certificatesOf(p, e)
 	}
-	return p.trusted
+	return p.trustedPair
 }
 
-// authorize makes the Authorization header of an exchange: a fresh one, none,
+// setAuthorization makes the Authorization header of an exchange: a fresh one, none,
 // or one that MAAS refuses as it did.
-func (p *player) authorize(e recording.Exchange, request *http.Request) {
+func (p *player) setAuthorization(e recording.Exchange, request *http.Request) {
 	header := ""
 	if p.headerOf != nil {
 		header = p.headerOf(e)
@@ -80,10 +80,10 @@ func (p *player) authorize(e recording.Exchange, request *http.Request) {
 	switch {
 	case header != "":
 	case e.Response.Status == http.StatusUnauthorized:
-		header = refused(p.world, e)
+		header = refusedHeader(p.world, e)
 	case e.Request.Authenticated:
 		key := sim.DefaultAdminKey
-		if p.nonAdmin(e) {
+		if p.isFromNonAdmin(e) {
 			key = sim.DefaultUserKey
 		}
 		header = apiKey(key).header(time.Now())
@@ -93,9 +93,9 @@ func (p *player) authorize(e recording.Exchange, request *http.Request) {
 	}
 }
 
-// nonAdmin tells which exchanges a user without admin rights sent: as the answer
+// isFromNonAdmin tells which exchanges a user without admin rights sent: as the answer
 // says, or else the recording.
-func (p *player) nonAdmin(e recording.Exchange) bool {
+func (p *player) isFromNonAdmin(e recording.Exchange) bool {
 	var answer struct {
 		Owner struct {
 			IsSuperuser *bool `json:"is_superuser"`
@@ -104,12 +104,12 @@ func (p *player) nonAdmin(e recording.Exchange) bool {
 	if e.Request.Method == http.MethodPost && e.OK() && decode(e, &answer) && answer.Owner.IsSuperuser != nil {
 		return !*answer.Owner.IsSuperuser
 	}
-	return e.ByUser() || p.byUser != nil && p.byUser(e)
+	return e.IsByUser() || p.byUser != nil && p.byUser(e)
 }
 
-// refusals are what MAAS says to a header that it does not take
+// refusalPatterns are what MAAS says to a header that it does not take
 // (apiserver/middleware and piston's authentication), with what names the rest.
-var refusals = map[string]*regexp.Regexp{
+var refusalPatterns = map[string]*regexp.Regexp{
 	"key":       regexp.MustCompile(`Invalid API key`),
 	"token":     regexp.MustCompile(`Invalid access token: ([^']*)`),
 	"secret":    regexp.MustCompile(`Invalid signature`),
@@ -118,14 +118,14 @@ var refusals = map[string]*regexp.Regexp{
 	"method":    regexp.MustCompile(`Signature method (\S+) not supported`),
 }
 
-// refused is a header that MAAS refuses with the words of the recorded answer,
+// refusedHeader is a header that MAAS refuses with the words of the recorded answer,
 // or none where it said that there was none.
-func refused(world *sim.Sim, e recording.Exchange) string {
+func refusedHeader(world *sim.Sim, e recording.Exchange) string {
 	var text string
 	decode(e, &text)
 	parts := strings.Split(sim.DefaultAdminKey, ":")
 	at, method, nonce := time.Now(), "PLAINTEXT", fmt.Sprintf("refused%d", headerSerial.Add(1))
-	for what, pattern := range refusals {
+	for what, pattern := range refusalPatterns {
 		said := pattern.FindStringSubmatch(text)
 		switch {
 		case said == nil:
@@ -145,7 +145,7 @@ func refused(world *sim.Sim, e recording.Exchange) string {
 		if what == "nonce" {
 			once := httptest.NewRequest(http.MethodGet, "http://maas.test"+recording.APIRoot+"version/", nil)
 			once.Header.Set("Authorization", header)
-			serve(world, once)
+			serveRequest(world, once)
 		}
 		return header
 	}

@@ -18,14 +18,14 @@ func (p *player) bindIDs(i int) {
 	}
 }
 
-// bindNewcomer binds a machine that no answer showed before: MAAS made it from an
+// bindFoundMachine binds a machine that no answer showed before: MAAS made it from an
 // instance that it found, which has its name or its MAC address.
-func (p *player) bindNewcomer(s sighting) {
-	if p.match.bound["node"][s.ID] != "" || s.PodID == "" {
+func (p *player) bindFoundMachine(s sighting) {
+	if p.match.simulatedOf["node"][s.ID] != "" || s.PodID == "" {
 		return
 	}
 	for _, i := range p.world.Instances() {
-		if i.MachineID == "" || p.match.taken["node"][i.MachineID] != "" {
+		if i.MachineID == "" || p.match.recordedOf["node"][i.MachineID] != "" {
 			continue
 		}
 		if s.Hostname == i.Name || s.MAC != "" && slices.Contains(i.MACs, s.MAC) {
@@ -38,15 +38,15 @@ func (p *player) bindNewcomer(s sighting) {
 // bindLink binds a link by its place among the interface's, as an answer before
 // lists them.
 func (p *player) bindLink(node, nic, recorded string) {
-	if p.match.bound["link"][recorded] != "" {
+	if p.match.simulatedOf["link"][recorded] != "" {
 		return
 	}
 	var have struct{ Links []struct{ ID json.Number } }
 	path := "nodes/" + p.match.translate("node", node) + "/interfaces/" + p.match.translate("interface", nic) + "/"
-	if !decodeBody(p.try(http.MethodGet, path, nil), &have) {
+	if !decodeBody(p.tryCall(http.MethodGet, path, nil), &have) {
 		return
 	}
-	for _, body := range p.found.bodies {
+	for _, body := range p.evidence.bodies {
 		for _, o := range objectsOf(body) {
 			links, _ := o["links"].([]any)
 			for at, link := range objectsOf(links) {
@@ -61,22 +61,22 @@ func (p *player) bindLink(node, nic, recorded string) {
 
 // bindInterface binds the interface of a node by its place among the node's.
 func (p *player) bindInterface(node, recorded string) {
-	simNode, known := p.match.bound["node"][node]
-	if !known || p.match.bound["interface"][recorded] != "" {
+	simNode, known := p.match.simulatedOf["node"][node]
+	if !known || p.match.simulatedOf["interface"][recorded] != "" {
 		return
 	}
 	var have []struct{ ID json.Number }
-	if !decodeBody(p.try(http.MethodGet, "nodes/"+simNode+"/interfaces/", nil), &have) {
+	if !decodeBody(p.tryCall(http.MethodGet, "nodes/"+simNode+"/interfaces/", nil), &have) {
 		return
 	}
-	at := max(0, slices.Index(p.found.recordedInterfaces(node), recorded))
+	at := max(0, slices.Index(p.evidence.interfaceIDs(node), recorded))
 	if at < len(have) {
 		p.match.bind("interface", "", recorded, have[at].ID.String())
 	}
 }
 
-// recordedInterfaces are the ids of a node's interfaces, as some answer lists them.
-func (v *evidence) recordedInterfaces(node string) (all []string) {
+// interfaceIDs are the ids of a node's interfaces, as some answer lists them.
+func (v *evidence) interfaceIDs(node string) (all []string) {
 	for _, s := range v.sightings(node) {
 		list, _ := s.Body["interface_set"].([]any)
 		for _, o := range objectsOf(list) {

@@ -11,7 +11,7 @@ import (
 
 // sighting is a machine as a recorded answer shows it.
 type sighting struct {
-	at                          int // index of the exchange
+	index                       int // index of the exchange
 	ID, Hostname, Status, Power string
 	Message                     string
 	PodID, PodName              string
@@ -30,7 +30,7 @@ type evidence struct {
 	seen      [][]sighting // by exchange
 }
 
-func gather(exchanges []recording.Exchange) *evidence {
+func gatherEvidence(exchanges []recording.Exchange) *evidence {
 	v := &evidence{exchanges: exchanges, bodies: make([]any, len(exchanges)), seen: make([][]sighting, len(exchanges))}
 	for i, e := range exchanges {
 		if !e.Response.IsJSON {
@@ -43,7 +43,7 @@ func gather(exchanges []recording.Exchange) *evidence {
 		v.bodies[i] = body
 		for _, object := range objectsOf(body) {
 			if s, ok := sightingOf(object); ok {
-				s.at = i
+				s.index = i
 				v.seen[i] = append(v.seen[i], s)
 			}
 		}
@@ -132,9 +132,9 @@ func (v *evidence) sightings(id string) (all []sighting) {
 	return all
 }
 
-// made tells which exchange made a machine: a compose, an enlistment, or an
+// madeBy tells which exchange made a machine: a compose, an enlistment, or an
 // allocation that composed. -1 if none did.
-func (v *evidence) made(id string) int {
+func (v *evidence) madeBy(id string) int {
 	for i, e := range v.exchanges {
 		if e.Request.Method != http.MethodPost || !e.OK() {
 			continue
@@ -172,9 +172,9 @@ func hostOf(e recording.Exchange) string {
 	return ""
 }
 
-// syncs tells whether an exchange makes MAAS look into the LXD of a VM host:
+// triggersRefresh tells whether an exchange makes MAAS look into the LXD of a VM host:
 // a refresh, a registration, or a change of its address or project.
-func syncs(e recording.Exchange) bool {
+func triggersRefresh(e recording.Exchange) bool {
 	route := e.Route()
 	if !e.OK() || route[0] != "vm-hosts" && route[0] != "pods" {
 		return false

@@ -15,14 +15,14 @@ import (
 // from the repository's root.
 var folders = map[string]struct {
 	variable      string
-	scenes        map[int]scene
+	scenes        map[int]worldChange
 	together      map[int]int
 	leastWhole    float64 // the share that must be reproduced whole
 	mostFirstHand float64 // the share that may differ first-hand
 	mostSure      float64 // of it, the share that may rest on no inference
 }{
 	"FirstInferred": {variable: "MAAS_RECORDINGS", leastWhole: 0.55, mostFirstHand: 0.1, mostSure: 0.02},
-	"First":         {variable: "MAAS_RECORDINGS", scenes: story, together: together, leastWhole: 0.99, mostFirstHand: 0.01, mostSure: 0.01},
+	"First":         {variable: "MAAS_RECORDINGS", scenes: genuineChanges, together: genuineTogether, leastWhole: 0.99, mostFirstHand: 0.01, mostSure: 0.01},
 	"Second":        {variable: "MAAS_RECORDINGS_2", leastWhole: 0.97, mostFirstHand: 0.03, mostSure: 0.01},
 }
 
@@ -37,7 +37,7 @@ func TestFidelity(t *testing.T) {
 				fmt.Printf("TestFidelity/%s: SKIPPED: %s names no folder with recorded exchanges\n", name, folder.variable)
 				t.Skipf("%s names no folder with recorded exchanges", folder.variable)
 			}
-			outcomes := playAll(t, fromRoot(t, dir), folder.scenes, folder.together)
+			outcomes := replayAll(t, fromRoot(t, dir), folder.scenes, folder.together)
 			var all Tally
 			for _, o := range outcomes {
 				all.Add(o)
@@ -45,33 +45,33 @@ func TestFidelity(t *testing.T) {
 			fmt.Printf("TestFidelity/%s: %s\n", name, all)
 			var causes strings.Builder
 			PrintCauses(&causes, outcomes)
-			t.Log(all.Basis() + "\n" + causes.String())
-			if all.WholeShare() < folder.leastWhole {
-				t.Errorf("%.1f %% whole is less than %.0f %%", 100*all.WholeShare(), 100*folder.leastWhole)
+			t.Log(all.InferenceSummary() + "\n" + causes.String())
+			if all.ReproducedShare() < folder.leastWhole {
+				t.Errorf("%.1f %% whole is less than %.0f %%", 100*all.ReproducedShare(), 100*folder.leastWhole)
 			}
-			if share := float64(all.Sure) / float64(all.All); share > folder.mostSure {
+			if share := float64(all.Certain) / float64(all.Total); share > folder.mostSure {
 				t.Errorf("%.1f %% differ first-hand, and on no inference: more than %.0f %%", 100*share, 100*folder.mostSure)
 			}
-			if share := float64(all.FirstHand) / float64(all.All); share > folder.mostFirstHand {
+			if share := float64(all.FirstHand) / float64(all.Total); share > folder.mostFirstHand {
 				t.Errorf("%.1f %% differ first-hand, more than %.0f %%", 100*share, 100*folder.mostFirstHand)
 			}
 		})
 	}
 }
 
-// playAll replays the stories of a folder, and tells how each came out.
-func playAll(t *testing.T, dir string, scenes map[int]scene, together map[int]int) (outcomes []Outcome) {
+// replayAll replays the stories of a folder, and tells how each came out.
+func replayAll(t *testing.T, dir string, scenes map[int]worldChange, together map[int]int) (outcomes []Outcome) {
 	t.Helper()
-	stories, err := recording.Load(dir)
+	stories, err := recording.LoadStories(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range stories {
-		o := playInBubble(t, s, scenes, together)
+		o := replayInBubble(t, s, scenes, together)
 		var one Tally
 		one.Add(o)
 		t.Logf("%s: %s", o.Story, one)
-		for _, line := range o.Inferred {
+		for _, line := range o.Inferences {
 			t.Logf("%s: %s", o.Story, line)
 		}
 		outcomes = append(outcomes, o)
@@ -79,14 +79,14 @@ func playAll(t *testing.T, dir string, scenes map[int]scene, together map[int]in
 	return outcomes
 }
 
-// playInBubble replays a story in virtual time.
-func playInBubble(t *testing.T, s recording.Story, scenes map[int]scene, together map[int]int) (o Outcome) {
+// replayInBubble replays a story in virtual time.
+func replayInBubble(t *testing.T, s recording.Story, scenes map[int]worldChange, together map[int]int) (o Outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		known := named()
-		known.scenes, known.together = scenes, together
-		if o, err = play(s, nil, known); err != nil {
+		known := genuineHooks()
+		known.knownChanges, known.sentTogether = scenes, together
+		if o, err = playWithHooks(s, nil, known); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -22,7 +22,7 @@ func FuzzPlay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		var story recording.Story
 		for n, content := range [][]byte{first, second} {
-			e, err := recording.Parse("1-x.json", content)
+			e, err := recording.ParseExchange("1-x.json", content)
 			if err != nil {
 				return
 			}
@@ -30,7 +30,7 @@ func FuzzPlay(f *testing.F) {
 			story.Exchanges = append(story.Exchanges, e)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			if o, err := play(story, nil, hooks{}); err == nil && len(o.Comparisons) != 2 {
+			if o, err := playWithHooks(story, nil, hooks{}); err == nil && len(o.Comparisons) != 2 {
 				t.Errorf("%d of 2 exchanges were compared", len(o.Comparisons))
 			}
 		})

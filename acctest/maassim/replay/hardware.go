@@ -4,9 +4,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// furnish gives a machine of metal the hardware that its commissioning found, as the
+// setFoundHardware gives a machine of metal the hardware that its commissioning found, as the
 // first answer after that shows it.
-func furnish(p *player, m sim.Machine, s sighting) {
+func setFoundHardware(p *player, m sim.Machine, s sighting) {
 	if m.StatusName != "Commissioning" || textOf(s.Body["power_type"]) == "lxd" || s.Cores == 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func furnish(p *player, m sim.Machine, s sighting) {
 		}
 		h.NICs = append(h.NICs, nic)
 	}
-	p.steer(p.world.SetHardware(m.SystemID, h))
+	p.noteSteeringError(p.world.SetHardware(m.SystemID, h))
 }
 
 // textOrNone is a text, or nil where there is none.

@@ -9,24 +9,24 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// planner plans what happens in the LXD between the exchanges.
-type planner struct {
+// instancePlanner plans what happens in the LXD between the exchanges.
+type instancePlanner struct {
 	*evidence
-	host    string          // the LXD's name
-	changes map[int][]scene // before the exchange of that index
+	host    string                // the LXD's name
+	changes map[int][]worldChange // before the exchange of that index
 }
 
 // planInstances finds out which instances somebody made or deleted in the LXD,
 // and before which exchange.
-func (p *planner) planInstances() {
+func (p *instancePlanner) planInstances() {
 	placed := map[string]bool{}
 	for i, seen := range p.seen {
 		for _, s := range seen {
-			if s.PodID == "" || p.made(s.ID) >= 0 || p.sightings(s.ID)[0].at != i {
+			if s.PodID == "" || p.madeBy(s.ID) >= 0 || p.sightings(s.ID)[0].index != i {
 				continue
 			}
-			at := p.syncBefore(i, s)
-			if j := p.enlistedAs(at, s); j >= 0 {
+			at := p.lastRefreshBefore(i, s)
+			if j := p.enlistmentOfFound(at, s); j >= 0 {
 				n, _ := enlistmentOf(p.exchanges[j])
 				placed[n.Instance] = true
 				p.planInstance(j, s, sim.Instance{Project: cmp.Or(n.Project, "default"), Name: n.Instance, MACs: macsOf(s.MAC)})
@@ -38,7 +38,7 @@ func (p *planner) planInstances() {
 	}
 	for i, e := range p.exchanges {
 		n, ok := enlistmentOf(e)
-		if !ok || placed[n.Instance] || !p.existed(i) {
+		if !ok || placed[n.Instance] || !p.hadInstance(i) {
 			continue
 		}
 		placed[n.Instance] = true
@@ -56,7 +56,7 @@ func macsOf(mac string) []string {
 
 // planEnlisted makes the instance of an enlistment before it, with the MAC that
 // MAAS found in LXD if it found another one later.
-func (p *planner) planEnlisted(i int, n enlistment) {
+func (p *instancePlanner) planEnlisted(i int, n enlistment) {
 	s := sighting{Hostname: n.Instance}
 	if o, ok := p.bodies[i].(map[string]any); ok {
 		s.ID = textOf(o["system_id"])
@@ -65,7 +65,7 @@ func (p *planner) planEnlisted(i int, n enlistment) {
 }
 
 // planInstance makes an instance before an exchange, as big as MAAS found it.
-func (p *planner) planInstance(at int, s sighting, made sim.Instance) {
+func (p *instancePlanner) planInstance(at int, s sighting, made sim.Instance) {
 	made.Host, made.Cores, made.MemoryMiB = p.host, 1, 1024
 	for _, later := range p.sightings(s.ID) {
 		if later.Cores > 0 {
@@ -73,18 +73,18 @@ func (p *planner) planInstance(at int, s sighting, made sim.Instance) {
 		}
 		made.DiskBytes = max(made.DiskBytes, later.DiskBytes)
 	}
-	p.changes[at] = append(p.changes[at], scene{"somebody made the instance " + made.Name, func(q *player) {
-		q.steer(q.world.AddInstance(made))
+	p.changes[at] = append(p.changes[at], worldChange{"somebody made the instance " + made.Name, func(q *player) {
+		q.noteSteeringError(q.world.AddInstance(made))
 	}})
 }
 
 // planRemovals deletes the instance of a machine before the exchange that tells
 // that it is gone.
-func (p *planner) planRemovals() {
-	for _, id := range p.machines() {
+func (p *instancePlanner) planRemovals() {
+	for _, id := range p.machineIDs() {
 		there := false
 		for j := range p.exchanges {
-			now, told := p.toldOf(j, id)
+			now, told := p.instancePresence(j, id)
 			if told && there && !now {
 				p.planRemoval(j, id)
 				break
@@ -92,24 +92,24 @@ func (p *planner) planRemovals() {
 			if told {
 				there = now
 			}
-			if p.vanished(j, id) {
+			if p.hasVanished(j, id) {
 				break
 			}
 		}
 	}
 }
 
-// vanished tells whether exchange j shows that MAAS has no longer a machine that
+// hasVanished tells whether exchange j shows that MAAS has no longer a machine that
 // nobody deleted: then the look into LXD before it found no instance.
-func (p *planner) vanished(j int, id string) bool {
+func (p *instancePlanner) hasVanished(j int, id string) bool {
 	e := p.exchanges[j]
 	if machineOf(e) != id || e.Request.Method != http.MethodGet || e.Response.Status != http.StatusNotFound {
 		return false
 	}
 	last, all := -1, p.sightings(id)
 	for _, s := range all {
-		if s.at < j {
-			last = s.at
+		if s.index < j {
+			last = s.index
 		}
 	}
 	if last < 0 || slices.ContainsFunc(p.exchanges[last:j], func(e recording.Exchange) bool {
@@ -119,7 +119,7 @@ func (p *planner) vanished(j int, id string) bool {
 	}
 	sync := -1
 	for k := last + 1; k < j; k++ {
-		if e := p.exchanges[k]; syncs(e) {
+		if e := p.exchanges[k]; triggersRefresh(e) {
 			if e.Request.Method == http.MethodPut {
 				return true // another project: MAAS forgets the machine by itself
 			}
@@ -132,15 +132,15 @@ func (p *planner) vanished(j int, id string) bool {
 	return true
 }
 
-func (p *planner) planRemoval(at int, id string) {
-	p.changes[at] = append(p.changes[at], scene{"somebody deleted the instance of " + id, func(q *player) {
-		m, ok := q.simulated(id)
+func (p *instancePlanner) planRemoval(at int, id string) {
+	p.changes[at] = append(p.changes[at], worldChange{"somebody deleted the instance of " + id, func(q *player) {
+		m, ok := q.simulatedMachine(id)
 		if !ok {
 			return
 		}
 		for _, i := range q.world.Instances() {
 			if i.MachineID == m.SystemID || i.MachineID == "" && i.Name == m.Hostname {
-				q.steer(q.world.RemoveInstance(i.Host, i.Project, i.Name))
+				q.noteSteeringError(q.world.RemoveInstance(i.Host, i.Project, i.Name))
 				return
 			}
 		}

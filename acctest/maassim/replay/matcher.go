@@ -14,28 +14,28 @@ import (
 // makes up (system ids, row ids, MAC addresses …) are bound to the
 // simulator's own at their first meeting and must agree ever after.
 type matcher struct {
-	bound    map[space]map[string]string // recorded → simulated
-	taken    map[space]map[string]string // simulated → recorded
-	spoken   map[string]bool             // names that a request chose: compared as they are
-	rules    []rule
-	ruled    map[string]rule // by path: what was found among rules
-	problems []Problem
-	subject  subject
+	simulatedOf map[nameSpace]map[string]string // recorded → simulated
+	recordedOf  map[nameSpace]map[string]string // simulated → recorded
+	chosenNames map[string]bool                 // names that a request chose: compared as they are
+	rules       []rule
+	ruleByPath  map[string]rule // by path: what was found among rules
+	problems    []Problem
+	subject     subject
 }
 
 // subject is the innermost object that is being compared, and where it begins.
 type subject struct{ uri, root string }
 
-// space is a kind of made-up name: two kinds may use the same value.
-type space string
+// nameSpace is a kind of made-up name: two kinds may use the same value.
+type nameSpace string
 
 func newMatcher(spoken map[string]bool) *matcher {
 	return &matcher{
-		bound:  map[space]map[string]string{},
-		taken:  map[space]map[string]string{},
-		spoken: spoken,
-		rules:  rules,
-		ruled:  map[string]rule{},
+		simulatedOf: map[nameSpace]map[string]string{},
+		recordedOf:  map[nameSpace]map[string]string{},
+		chosenNames: spoken,
+		rules:       rules,
+		ruleByPath:  map[string]rule{},
 	}
 }
 
@@ -46,66 +46,66 @@ func (m *matcher) report(path, format string, args ...any) {
 }
 
 // bind requires that recorded and simulated name the same thing.
-func (m *matcher) bind(in space, path, recorded, simulated string) {
-	if m.bound[in] == nil {
-		m.bound[in], m.taken[in] = map[string]string{}, map[string]string{}
+func (m *matcher) bind(in nameSpace, path, recorded, simulated string) {
+	if m.simulatedOf[in] == nil {
+		m.simulatedOf[in], m.recordedOf[in] = map[string]string{}, map[string]string{}
 	}
-	known, seen := m.bound[in][recorded]
-	other, used := m.taken[in][simulated]
+	known, seen := m.simulatedOf[in][recorded]
+	other, used := m.recordedOf[in][simulated]
 	switch {
 	case seen && known != simulated:
 		m.report(path, "%s %q is %q here, got %q", in, recorded, known, simulated)
 	case !seen && used:
 		m.report(path, "%s %q: got %q, which is the recorded %q", in, recorded, simulated, other)
 	case !seen:
-		m.bound[in][recorded], m.taken[in][simulated] = simulated, recorded
+		m.simulatedOf[in][recorded], m.recordedOf[in][simulated] = simulated, recorded
 	}
 }
 
 // translate gives the simulator's name of a recorded one, or the name itself.
-func (m *matcher) translate(in space, recorded string) string {
-	if simulated, ok := m.bound[in][recorded]; ok {
+func (m *matcher) translate(in nameSpace, recorded string) string {
+	if simulated, ok := m.simulatedOf[in][recorded]; ok {
 		return simulated
 	}
 	return recorded
 }
 
-// original is the other way round.
-func (m *matcher) original(in space, simulated string) string {
-	if recorded, ok := m.taken[in][simulated]; ok {
+// translateBack is the other way round.
+func (m *matcher) translateBack(in nameSpace, simulated string) string {
+	if recorded, ok := m.recordedOf[in][simulated]; ok {
 		return recorded
 	}
 	return simulated
 }
 
-// body compares two decoded JSON values, recursively.
-func (m *matcher) body(path string, recorded, simulated any) {
+// compareValue compares two decoded JSON values, recursively.
+func (m *matcher) compareValue(path string, recorded, simulated any) {
 	r := m.ruleFor(path)
 	if r.handle != nil && r.handle(m, path, recorded, simulated) {
 		return
 	}
-	if text, is := recorded.(string); is && masked.FindString(text) == text && text != "" {
+	if text, is := recorded.(string); is && maskedPattern.FindString(text) == text && text != "" {
 		if _, both := simulated.(string); !both || text != trustPlaceholder {
 			return
 		}
 	}
 	if kind, got := jsonType(recorded), jsonType(simulated); kind != got {
-		m.report(path, "want %s %s, got %s %s", kind, brief(recorded), got, brief(simulated))
+		m.report(path, "want %s %s, got %s %s", kind, shortJSON(recorded), got, shortJSON(simulated))
 		return
 	}
 	switch recorded := recorded.(type) {
 	case map[string]any:
-		m.object(path, recorded, simulated.(map[string]any))
+		m.compareObject(path, recorded, simulated.(map[string]any))
 	case []any:
-		m.list(path, recorded, simulated.([]any))
+		m.compareList(path, recorded, simulated.([]any))
 	default:
 		if recorded != simulated {
-			m.report(path, "want %s, got %s", brief(recorded), brief(simulated))
+			m.report(path, "want %s, got %s", shortJSON(recorded), shortJSON(simulated))
 		}
 	}
 }
 
-func (m *matcher) object(path string, recorded, simulated map[string]any) {
+func (m *matcher) compareObject(path string, recorded, simulated map[string]any) {
 	if recorded["power_type"] == "" && recorded["node_type_name"] == "Machine" {
 		path += "(server)" // the machine that MAAS keeps for the LXD server itself
 	}
@@ -117,25 +117,25 @@ func (m *matcher) object(path string, recorded, simulated map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(recorded)) {
 		got, ok := simulated[m.translate("node", key)]
 		if !ok {
-			m.report(path+"."+key, "missing, want %s", brief(recorded[key]))
+			m.report(path+"."+key, "missing, want %s", shortJSON(recorded[key]))
 			continue
 		}
-		m.body(path+"."+key, recorded[key], got)
+		m.compareValue(path+"."+key, recorded[key], got)
 	}
 	for _, key := range slices.Sorted(maps.Keys(simulated)) {
-		if _, ok := recorded[m.original("node", key)]; !ok {
-			m.report(path+"."+key, "not in the recording, got %s", brief(simulated[key]))
+		if _, ok := recorded[m.translateBack("node", key)]; !ok {
+			m.report(path+"."+key, "not in the recording, got %s", shortJSON(simulated[key]))
 		}
 	}
 }
 
-func (m *matcher) list(path string, recorded, simulated []any) {
+func (m *matcher) compareList(path string, recorded, simulated []any) {
 	if len(recorded) != len(simulated) {
-		m.report(path, "want %d entries %s, got %d %s", len(recorded), brief(recorded), len(simulated), brief(simulated))
+		m.report(path, "want %d entries %s, got %d %s", len(recorded), shortJSON(recorded), len(simulated), shortJSON(simulated))
 		return
 	}
 	for i := range recorded {
-		m.body(path+"[]", recorded[i], simulated[i])
+		m.compareValue(path+"[]", recorded[i], simulated[i])
 	}
 }
 
@@ -159,7 +159,7 @@ func jsonType(v any) string {
 	return "object"
 }
 
-func brief(v any) string {
+func shortJSON(v any) string {
 	text, _ := json.Marshal(v)
 	if len(text) > 120 {
 		return string(text[:120]) + "…"
@@ -167,9 +167,9 @@ func brief(v any) string {
 	return string(text)
 }
 
-// uri compares two paths or full addresses segment by segment; a segment
+// compareURI compares two paths or full addresses segment by segment; a segment
 // behind a collection's name is a made-up one of that collection.
-func (m *matcher) uri(path, recorded, simulated string) {
+func (m *matcher) compareURI(path, recorded, simulated string) {
 	want, got := strings.Split(recorded, "/"), strings.Split(simulated, "/")
 	if len(want) != len(got) {
 		m.report(path, "want %q, got %q", recorded, simulated)
@@ -181,7 +181,7 @@ func (m *matcher) uri(path, recorded, simulated string) {
 			in, madeUp = string(collections[want[i-1]]), collections[want[i-1]] != ""
 		}
 		if madeUp {
-			m.bind(space(in), path, want[i], got[i])
+			m.bind(nameSpace(in), path, want[i], got[i])
 		} else if want[i] != got[i] {
 			m.report(path, "want %q, got %q", recorded, simulated)
 			return
@@ -190,7 +190,7 @@ func (m *matcher) uri(path, recorded, simulated string) {
 }
 
 // collections name the rows whose ids depend on what a database saw before.
-var collections = map[string]space{
+var collections = map[string]nameSpace{
 	"machines": "node", "nodes": "node", "rackcontrollers": "node",
 	"vm-hosts": "VM host", "pods": "VM host",
 	"interfaces": "interface", "blockdevices": "block device", "partition": "partition",
@@ -200,8 +200,8 @@ var collections = map[string]space{
 	"bcache-cache-set": "cache set", "bcache-cache-sets": "cache set", "partitions": "partition",
 }
 
-// request puts the simulator's names in place of recorded ones in a path.
-func (m *matcher) request(path string) string {
+// translatePath puts the simulator's names in place of recorded ones in a path.
+func (m *matcher) translatePath(path string) string {
 	parts := strings.Split(path, "/")
 	for i := 1; i < len(parts); i++ {
 		if in := collections[parts[i-1]]; in != "" {
@@ -211,10 +211,10 @@ func (m *matcher) request(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// parameter puts the simulator's name in place of a recorded one in a
+// translateParameter puts the simulator's name in place of a recorded one in a
 // query or form value.
-func (m *matcher) parameter(value string) string {
-	for _, in := range []space{"node", "MAC address"} {
+func (m *matcher) translateParameter(value string) string {
+	for _, in := range []nameSpace{"node", "MAC address"} {
 		if simulated := m.translate(in, value); simulated != value {
 			return simulated
 		}
@@ -222,9 +222,9 @@ func (m *matcher) parameter(value string) string {
 	return value
 }
 
-// sameNetwork guards a binding of addresses: both must be addresses of
+// isSameNetwork guards a binding of addresses: both must be addresses of
 // the same /24 (or /64) network.
-func sameNetwork(recorded, simulated string) bool {
+func isSameNetwork(recorded, simulated string) bool {
 	a, errA := netip.ParseAddr(recorded)
 	b, errB := netip.ParseAddr(simulated)
 	if errA != nil || errB != nil || a.Is4() != b.Is4() {
@@ -238,8 +238,8 @@ func sameNetwork(recorded, simulated string) bool {
 	return net.Contains(b)
 }
 
-// text compares two sentences after the tokens that depend on the moment.
-func (m *matcher) text(path, recorded, simulated string) {
+// compareText compares two sentences after the tokens that depend on the moment.
+func (m *matcher) compareText(path, recorded, simulated string) {
 	want, got := recorded, simulated
 	for _, r := range textRules {
 		a, b := r.pattern.FindAllString(want, -1), r.pattern.FindAllString(got, -1)
@@ -247,15 +247,15 @@ func (m *matcher) text(path, recorded, simulated string) {
 			continue
 		}
 		for i := range a {
-			if r.in != "" {
-				m.bind(r.in, path, a[i], b[i])
+			if r.space != "" {
+				m.bind(r.space, path, a[i], b[i])
 			}
 		}
 		want, got = r.pattern.ReplaceAllString(want, "§"), r.pattern.ReplaceAllString(got, "§")
 	}
-	want = apiPaths.ReplaceAllStringFunc(want, m.request)
+	want = apiPaths.ReplaceAllStringFunc(want, m.translatePath)
 	want = systemIDs.ReplaceAllStringFunc(want, func(id string) string { return m.translate("node", id) })
-	if want != got && !fitsMasked(want, got) {
+	if want != got && !matchesMasked(want, got) {
 		m.report(path, "want %q, got %q", want, got)
 	}
 }
@@ -266,16 +266,16 @@ var apiPaths = regexp.MustCompile(`/MAAS/api/2\.0/[^\s.]+`)
 // systemIDs finds words that may be a system id.
 var systemIDs = regexp.MustCompile(`\b[a-z0-9]{6}\b`)
 
-// masked are placeholders of what a recording does not tell.
-var masked = regexp.MustCompile(`<(SECRET|SETTING|RANDOM|LXD TRUST PASSWORD)( \d+)?>`)
+// maskedPattern are placeholders of what a recording does not tell.
+var maskedPattern = regexp.MustCompile(`<(SECRET|SETTING|RANDOM|LXD TRUST PASSWORD)( \d+)?>`)
 
 // trustPlaceholder is the trust password of the replay's LXD.
 const trustPlaceholder = "<LXD TRUST PASSWORD>"
 
-// fitsMasked tells whether a sentence is the recorded one, where that has
+// matchesMasked tells whether a sentence is the recorded one, where that has
 // placeholders.
-func fitsMasked(recorded, simulated string) bool {
-	parts := masked.Split(recorded, -1)
+func matchesMasked(recorded, simulated string) bool {
+	parts := maskedPattern.Split(recorded, -1)
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}

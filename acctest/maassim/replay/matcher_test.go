@@ -53,7 +53,7 @@ func TestMatcher(t *testing.T) {
 			if errRecorded != nil || errSimulated != nil {
 				t.Fatal(errRecorded, errSimulated)
 			}
-			m.body("$machines", recorded, simulated)
+			m.compareValue("$machines", recorded, simulated)
 			if differs := len(m.problems) > 0; differs != tc.differs {
 				t.Errorf("%s: differs %v, want %v: %q", tc.reason, differs, tc.differs, m.problems)
 			}

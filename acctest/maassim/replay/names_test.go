@@ -8,9 +8,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// named is what the names of the genuine exchanges tell besides their content.
-func named() hooks {
-	return hooks{headerOf: brokenHeaders(), acceptOf: acceptOf, pairOf: pairOf, byUser: byUser, formOf: formOf}
+// genuineHooks is what the names of the genuine exchanges tell besides their content.
+func genuineHooks() hooks {
+	return hooks{headerOf: brokenHeaders(), acceptOf: acceptOf, certificatesOf: genuineCertificates, byUser: isGenuineUserCall, formOf: formOf}
 }
 
 // acceptOf is an Accept header that a recording does not keep.
@@ -18,17 +18,17 @@ func acceptOf(e recording.Exchange) string {
 	return map[string]string{"accept-xml": "application/xml", "accept-any": "*/*"}[e.Name]
 }
 
-func pairOf(p *player, e recording.Exchange) pair {
+func genuineCertificates(p *player, e recording.Exchange) certificatePair {
 	switch {
 	case strings.HasSuffix(e.Name, "cert-key-mismatch"):
-		return pair{certificate: p.trusted.certificate, key: p.stranger.key}
+		return certificatePair{certificate: p.trustedPair.certificate, key: p.untrustedPair.key}
 	case strings.HasSuffix(e.Name, "untrusted-cert"):
-		return p.stranger
+		return p.untrustedPair
 	}
-	return p.trusted
+	return p.trustedPair
 }
 
-func byUser(e recording.Exchange) bool {
+func isGenuineUserCall(e recording.Exchange) bool {
 	return strings.Contains(e.Name, "user1") || strings.Contains(e.Name, "nonadmin") && e.Response.Status != 200 ||
 		strings.HasSuffix(e.Name, "-nonadmin") && e.Request.Method == "GET" || e.Name == "nonadmin-vmhost-list"
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Play replays a story in a simulator of its own and compares. A nil model is
+// PlayStory replays a story in a simulator of its own and compares. A nil model is
 // [WorldOf] the story. What the recording does not tell is inferred from its
 // answers. It waits as long as the story took, so call it in a bubble of
 // [synctest] or through [InVirtualTime].
-func Play(story recording.Story, model *sim.Model) (Outcome, error) {
-	o, err := play(story, model, hooks{})
+func PlayStory(story recording.Story, model *sim.Model) (Outcome, error) {
+	o, err := playWithHooks(story, model, hooks{})
 	if err != nil {
 		err = fmt.Errorf("cannot replay %s: %w", story.Name, err)
 	}
 	return o, err
 }
 
-// play replays a story in the time of its caller.
-func play(story recording.Story, model *sim.Model, known hooks) (Outcome, error) {
+// playWithHooks replays a story in the time of its caller.
+func playWithHooks(story recording.Story, model *sim.Model, known hooks) (Outcome, error) {
 	world, err := WorldOf(story)
 	if err != nil {
 		return Outcome{}, err
@@ -46,19 +46,19 @@ func play(story recording.Story, model *sim.Model, known hooks) (Outcome, error)
 	defer p.world.Close()
 	p.hooks = known
 	p.run()
-	o := outcome(story.Name, exchanges, p.problems)
-	o.Inferred = p.notes
+	o := newOutcome(story.Name, exchanges, p.problems)
+	o.Inferences = p.notes
 	for i := range o.Comparisons {
 		o.Comparisons[i].Inferred = p.inferred[i]
 	}
 	if left > 0 {
-		o.Inferred = append(o.Inferred, fmt.Sprintf("%d exchanges are left out: a proxy answered in MAAS's place, or MAAS's own installation was broken", left))
+		o.Inferences = append(o.Inferences, fmt.Sprintf("%d exchanges are left out: a proxy answered in MAAS's place, or MAAS's own installation was broken", left))
 	}
 	return o, nil
 }
 
-// brokenSite is MAAS's word where its own installation is not whole.
-var brokenSite = regexp.MustCompile(`^"Failed to render preseed: `)
+// brokenInstallation is MAAS's word where its own installation is not whole.
+var brokenInstallation = regexp.MustCompile(`^"Failed to render preseed: `)
 
 // answeredByMAAS leaves out what a proxy before MAAS answered in its place, as one
 // does while MAAS starts, and what failed for MAAS's own installation, and counts it.
@@ -69,7 +69,7 @@ func answeredByMAAS(all []recording.Exchange) (answered []recording.Exchange, le
 			left++
 			continue
 		}
-		if !e.OK() && brokenSite.Match(e.Response.Body) {
+		if !e.OK() && brokenInstallation.Match(e.Response.Body) {
 			left++
 			continue
 		}

@@ -14,7 +14,7 @@ func storyOf(t *testing.T, files ...string) (s recording.Story) {
 	t.Helper()
 	s.Name = "story"
 	for i, content := range files {
-		e, err := recording.Parse(fmt.Sprintf("%03d-x.json", i+1), []byte(content))
+		e, err := recording.ParseExchange(fmt.Sprintf("%03d-x.json", i+1), []byte(content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,13 +23,13 @@ func storyOf(t *testing.T, files ...string) (s recording.Story) {
 	return s
 }
 
-// played replays files as the command does.
-func played(t *testing.T, files ...string) (o Outcome) {
+// replayFiles replays files as the command does.
+func replayFiles(t *testing.T, files ...string) (o Outcome) {
 	t.Helper()
 	s := storyOf(t, files...)
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		if o, err = Play(s, nil); err != nil {
+		if o, err = PlayStory(s, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -41,7 +41,7 @@ func played(t *testing.T, files ...string) (o Outcome) {
 func TestNamesTellNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"oauth-invalid-token", "oauth-expired-timestamp", "oauth-bearer-header", "accept-xml", "x-nonadmin", "nonadmin-vmhost-list", "untrusted-cert", "plain"} {
-		o := played(t, `{"name": "`+name+`", "request": {"method": "POST", "path": "/MAAS/api/2.0/zones/", "form": {"name": "z"}, "authenticated": true},
+		o := replayFiles(t, `{"name": "`+name+`", "request": {"method": "POST", "path": "/MAAS/api/2.0/zones/", "form": {"name": "z"}, "authenticated": true},
 			"response": {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body_is_json": true, "body": {"name": "z", "description": "", "id": 2, "resource_uri": "/MAAS/api/2.0/zones/z/"}}}`)
 		for _, p := range o.Comparisons[0].Problems {
 			t.Errorf("%s: %s", name, p)
@@ -49,8 +49,8 @@ func TestNamesTellNothing(t *testing.T) {
 	}
 }
 
-// made is a request that makes a zone, with the description that MAAS gave it.
-func made(description string) string {
+// zoneCreation is a request that makes a zone, with the description that MAAS gave it.
+func zoneCreation(description string) string {
 	return `{"name": "x", "request": {"method": "POST", "path": "/MAAS/api/2.0/zones/", "form": {"name": "z"}, "authenticated": true},
 		"response": {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body_is_json": true,
 		"body": {"name": "z", "description": "` + description + `", "id": 2, "resource_uri": "/MAAS/api/2.0/zones/z/"}}}`
@@ -69,8 +69,8 @@ func TestBasis(t *testing.T) {
 		files       []string
 		first, sure int
 	}{
-		"Whole":      {"nothing differs", []string{made("")}, 0, 0},
-		"Made":       {"the recording shows how the zone was made", []string{made("ours")}, 1, 1},
+		"Whole":      {"nothing differs", []string{zoneCreation("")}, 0, 0},
+		"Made":       {"the recording shows how the zone was made", []string{zoneCreation("ours")}, 1, 1},
 		"Default":    {"each MAAS has it", []string{answeredBy("zones/default/", `{"name": "default", "description": "ours", "id": 1, "resource_uri": "/MAAS/api/2.0/zones/default/"}`)}, 1, 1},
 		"Before":     {"nobody knows what the machine was", []string{answeredBy("machines/abcdef/", `{"system_id": "abcdef", "status_name": "Ready", "hostname": "x", "resource_uri": "/MAAS/api/2.0/machines/abcdef/"}`)}, 1, 0},
 		"ListBefore": {"nor what else there was", []string{answeredBy("machines/", `[{"system_id": "abcdef", "status_name": "Ready", "hostname": "x", "resource_uri": "/MAAS/api/2.0/machines/abcdef/"}]`), answeredBy("machines/?", `[]`)}, 1, 0},
@@ -79,11 +79,11 @@ func TestBasis(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := played(t, tc.files...)
+			o := replayFiles(t, tc.files...)
 			var all Tally
 			all.Add(o)
-			if all.FirstHand != tc.first || all.Sure != tc.sure {
-				t.Errorf("%s: got %d first-hand, %d of them sure, want %d and %d: %v", tc.reason, all.FirstHand, all.Sure, tc.first, tc.sure, o.Comparisons)
+			if all.FirstHand != tc.first || all.Certain != tc.sure {
+				t.Errorf("%s: got %d first-hand, %d of them sure, want %d and %d: %v", tc.reason, all.FirstHand, all.Certain, tc.first, tc.sure, o.Comparisons)
 			}
 		})
 	}
@@ -93,13 +93,13 @@ func TestBasis(t *testing.T) {
 // without one is held by its status, and that placeholders are not compared.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
-	unsent := strings.Replace(made(""), `"authenticated"`, `"left_out": true, "authenticated"`, 1)
+	unsent := strings.Replace(zoneCreation(""), `"authenticated"`, `"left_out": true, "authenticated"`, 1)
 	unread := strings.Replace(answeredBy("version/", `""`), `"body_is_json": true`, `"left_out": true, "body_is_json": false`, 1)
 	refused := `{"name": "x", "request": {"method": "GET", "path": "/MAAS/api/2.0/zones/absent/", "authenticated": true},
 		"response": {"status": 404, "headers": {"Content-Type": "text/plain"}, "body": "No <RANDOM 2> matches <SECRET>"}}`
 	var all Tally
-	all.Add(played(t, unsent, unread, answeredBy("version/", `{"version": "<SECRET>", "subversion": "", "capabilities": "<SECRET 2>"}`), refused))
-	if all.LeftOut != 1 || all.All != 3 || all.Whole != 3 {
+	all.Add(replayFiles(t, unsent, unread, answeredBy("version/", `{"version": "<SECRET>", "subversion": "", "capabilities": "<SECRET 2>"}`), refused))
+	if all.LeftOut != 1 || all.Total != 3 || all.Reproduced != 3 {
 		t.Errorf("got %+v", all)
 	}
 }

@@ -31,35 +31,35 @@ func (p Problem) String() string { return cmp.Or(p.At, p.Path) + ": " + p.Text }
 type Comparison struct {
 	Exchange recording.Exchange
 	Problems []Problem
-	// First are those of the problems that their objects did not show before:
+	// FirstProblems are those of the problems that their objects did not show before:
 	// the others follow from them.
-	First []Problem
+	FirstProblems []Problem
 	// Inferred tells that the exchange is about something that the replay inferred.
 	Inferred bool
 	// LeftOut tells that the request could not be sent: its body was not recorded.
 	LeftOut bool
 }
 
-// Whole tells that nothing differs.
-func (c Comparison) Whole() bool { return len(c.Problems) == 0 }
+// IsReproduced tells that nothing differs.
+func (c Comparison) IsReproduced() bool { return len(c.Problems) == 0 }
 
 // Outcome is how a story came out.
 type Outcome struct {
 	Story       string
 	Comparisons []Comparison
-	// Inferred says what the replay did between the exchanges, and why.
-	Inferred []string
+	// Inferences says what the replay did between the exchanges, and why.
+	Inferences []string
 }
 
-// Sure tells whether some first difference rests on no inference.
-func (c Comparison) Sure() bool {
-	return slices.ContainsFunc(c.First, func(p Problem) bool { return !p.Inferred })
+// HasCertainDifference tells whether some first difference rests on no inference.
+func (c Comparison) HasCertainDifference() bool {
+	return slices.ContainsFunc(c.FirstProblems, func(p Problem) bool { return !p.Inferred })
 }
 
 // Tally counts exchanges by how they came out. Whole has those that are
-// WholeInferred, too, and FirstHand those that are Sure: Sure ones rest on no
+// ReproducedInferred, too, and FirstHand those that are Sure: Sure ones rest on no
 // inference. LeftOut are not in All.
-type Tally struct{ All, Whole, WholeInferred, FirstHand, Sure, Following, LeftOut int }
+type Tally struct{ Total, Reproduced, ReproducedInferred, FirstHand, Certain, Following, LeftOut int }
 
 // Add counts the exchanges of a story too.
 func (t *Tally) Add(o Outcome) {
@@ -68,17 +68,17 @@ func (t *Tally) Add(o Outcome) {
 			t.LeftOut++
 			continue
 		}
-		t.All++
-		if c.Sure() {
-			t.Sure++
+		t.Total++
+		if c.HasCertainDifference() {
+			t.Certain++
 		}
 		switch {
-		case c.Whole():
-			t.Whole++
+		case c.IsReproduced():
+			t.Reproduced++
 			if c.Inferred {
-				t.WholeInferred++
+				t.ReproducedInferred++
 			}
-		case len(c.First) > 0:
+		case len(c.FirstProblems) > 0:
 			t.FirstHand++
 		default:
 			t.Following++
@@ -86,27 +86,27 @@ func (t *Tally) Add(o Outcome) {
 	}
 }
 
-// WholeShare is the share of the exchanges without any difference, 0 to 1.
-func (t Tally) WholeShare() float64 { return float64(t.Whole) / float64(max(t.All, 1)) }
+// ReproducedShare is the share of the exchanges without any difference, 0 to 1.
+func (t Tally) ReproducedShare() float64 { return float64(t.Reproduced) / float64(max(t.Total, 1)) }
 
 // String is one line of figures.
 func (t Tally) String() string {
-	percent := func(n int) float64 { return 100 * float64(n) / float64(max(t.All, 1)) }
+	percent := func(n int) float64 { return 100 * float64(n) / float64(max(t.Total, 1)) }
 	text := fmt.Sprintf("%d of %d exchanges reproduced (%.1f %%), %d differ first-hand (%.1f %%), %d follow from those (%.1f %%)",
-		t.Whole, t.All, percent(t.Whole), t.FirstHand, percent(t.FirstHand), t.Following, percent(t.Following))
+		t.Reproduced, t.Total, percent(t.Reproduced), t.FirstHand, percent(t.FirstHand), t.Following, percent(t.Following))
 	if t.LeftOut > 0 {
 		text += fmt.Sprintf(", %d more were recorded without their bodies", t.LeftOut)
 	}
 	return text
 }
 
-// Basis is how much of it rests on inferences, in one line.
-func (t Tally) Basis() string {
-	return fmt.Sprintf("%d of the %d reproduced and %d of the %d first-hand differences rest on inferences", t.WholeInferred, t.Whole, t.FirstHand-t.Sure, t.FirstHand)
+// InferenceSummary is how much of it rests on inferences, in one line.
+func (t Tally) InferenceSummary() string {
+	return fmt.Sprintf("%d of the %d reproduced and %d of the %d first-hand differences rest on inferences", t.ReproducedInferred, t.Reproduced, t.FirstHand-t.Certain, t.FirstHand)
 }
 
-// outcome tells first-hand differences from those that follow.
-func outcome(story string, exchanges []recording.Exchange, problems [][]Problem) Outcome {
+// newOutcome tells first-hand differences from those that follow.
+func newOutcome(story string, exchanges []recording.Exchange, problems [][]Problem) Outcome {
 	o := Outcome{Story: story}
 	seen := map[[2]string]bool{}
 	for i, e := range exchanges {
@@ -114,7 +114,7 @@ func outcome(story string, exchanges []recording.Exchange, problems [][]Problem)
 		for _, p := range problems[i] {
 			key := [2]string{p.Object, p.Path}
 			if !seen[key] {
-				c.First = append(c.First, p)
+				c.FirstProblems = append(c.FirstProblems, p)
 			}
 		}
 		for _, p := range problems[i] {
@@ -132,8 +132,8 @@ type Cause struct {
 	Example string
 }
 
-// ids are the parts of a path that are names or numbers.
-var ids = regexp.MustCompile(`/(\d+|[a-z0-9]{6})(/|$)`)
+// idPattern are the parts of a path that are names or numbers.
+var idPattern = regexp.MustCompile(`/(\d+|[a-z0-9]{6})(/|$)`)
 
 // Causes groups the first differences of stories, the most frequent first: those
 // that rest on an inference, or the others.
@@ -142,13 +142,13 @@ func Causes(outcomes []Outcome, inferred bool) []Cause {
 	for _, o := range outcomes {
 		for _, c := range o.Comparisons {
 			counted := map[string]bool{}
-			for _, p := range c.First {
+			for _, p := range c.FirstProblems {
 				if p.Inferred != inferred {
 					continue
 				}
 				object := strings.TrimPrefix(p.Object, recording.APIRoot)
 				for range 2 {
-					object = ids.ReplaceAllString(object, "/*$2")
+					object = idPattern.ReplaceAllString(object, "/*$2")
 				}
 				name := object + " " + p.Path
 				if by[name] == nil {

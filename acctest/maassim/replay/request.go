@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// served is what a simulated MAAS said.
-type served struct {
+// simResponse is what a simulated MAAS said.
+type simResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -26,29 +26,29 @@ type served struct {
 	panicked any // what the simulator panicked with
 }
 
-// serveAhead is serve for another goroutine, where nobody could recover.
-func serveAhead(handler http.Handler, request *http.Request) (got served) {
+// serveRecovering is serve for another goroutine, where nobody could recover.
+func serveRecovering(handler http.Handler, request *http.Request) (got simResponse) {
 	defer func() {
 		if r := recover(); r != nil {
 			got.panicked = r
 		}
 	}()
-	return serve(handler, request)
+	return serveRequest(handler, request)
 }
 
-func serve(handler http.Handler, request *http.Request) served {
+func serveRequest(handler http.Handler, request *http.Request) simResponse {
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, request)
 	result := recorder.Result()
 	body, _ := io.ReadAll(result.Body)
-	return served{Status: result.StatusCode, Header: result.Header, Body: body}
+	return simResponse{Status: result.StatusCode, Header: result.Header, Body: body}
 }
 
-// rebuild makes a recorded request anew with the simulator's own names. The
+// rebuildRequest makes a recorded request anew with the simulator's own names. The
 // unrecorded form takes the place of one whose parts were not kept.
-func (m *matcher) rebuild(e recording.Exchange, secrets pair, unrecorded map[string]any) (*http.Request, error) {
-	query := m.parameters(e, recording.Values(e.Request.Query))
-	target, err := url.Parse("http://maas.test" + m.request(e.Request.Path))
+func (m *matcher) rebuildRequest(e recording.Exchange, secrets certificatePair, unrecorded map[string]any) (*http.Request, error) {
+	query := m.translateParameters(e, recording.Values(e.Request.Query))
+	target, err := url.Parse("http://maas.test" + m.translatePath(e.Request.Path))
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func (m *matcher) rebuild(e recording.Exchange, secrets pair, unrecorded map[str
 	return request, nil
 }
 
-// parameters puts the simulator's names in place of recorded ones in a query or
+// translateParameters puts the simulator's names in place of recorded ones in a query or
 // form.
-func (m *matcher) parameters(e recording.Exchange, out url.Values) url.Values {
+func (m *matcher) translateParameters(e recording.Exchange, out url.Values) url.Values {
 	for name, all := range out {
 		for i := range all {
-			all[i] = m.parameter(all[i])
+			all[i] = m.translateParameter(all[i])
 			if in := idParameters[[2]string{e.Op(), name}]; in != "" {
 				all[i] = m.translate(in, all[i])
 			} else if in := rowParameters[name]; in != "" {
@@ -81,14 +81,14 @@ func (m *matcher) parameters(e recording.Exchange, out url.Values) url.Values {
 }
 
 // idParameters are parameters of operations that are the id of a row.
-var idParameters = map[[2]string]space{
+var idParameters = map[[2]string]nameSpace{
 	{"unlink_subnet", "id"}: "link", {"set_default_gateway", "link_id"}: "link",
 	{"query", "after"}: "event", {"query", "before"}: "event", {"delete_logical_volume", "id"}: "block device",
 	{"set_storage_layout", "root_device"}: "block device", {"set_storage_layout", "cache_device"}: "block device",
 }
 
 // rowParameters are those that name rows in each operation.
-var rowParameters = map[string]space{
+var rowParameters = map[string]nameSpace{
 	"parent": "interface", "parents": "interface", "vlan": "VLAN", "subnet": "subnet", "fabric": "fabric",
 	"block_devices": "block device", "add_block_devices": "block device", "remove_block_devices": "block device",
 	"spare_devices": "block device", "add_spare_devices": "block device", "remove_spare_devices": "block device",
@@ -99,7 +99,7 @@ var rowParameters = map[string]space{
 }
 
 // requestBody renders the form in the content type that the recording used.
-func (m *matcher) requestBody(e recording.Exchange, secrets pair, unrecorded map[string]any) (contentType string, body []byte, err error) {
+func (m *matcher) requestBody(e recording.Exchange, secrets certificatePair, unrecorded map[string]any) (contentType string, body []byte, err error) {
 	var form map[string]any
 	var raw string
 	if len(e.Request.Form) == 0 {
@@ -111,12 +111,12 @@ func (m *matcher) requestBody(e recording.Exchange, secrets pair, unrecorded map
 	form, _ = e.Form()
 	media, _, _ := mime.ParseMediaType(e.Media())
 	if media == "multipart/form-data" {
-		return multipartBody(m.parameters(e, recording.Values(cmpForm(form, unrecorded))))
+		return multipartBody(m.translateParameters(e, recording.Values(formOrDefault(form, unrecorded))))
 	}
 	if len(form) == 0 && media == "" {
 		return "", nil, nil
 	}
-	values := m.parameters(e, recording.Values(secrets.fill(form)))
+	values := m.translateParameters(e, recording.Values(secrets.fillForm(form)))
 	return "application/x-www-form-urlencoded", encodeInOrder(values, e.FormOrder()), nil
 }
 
@@ -131,9 +131,9 @@ func encodeInOrder(values url.Values, names []string) []byte {
 	return []byte(strings.Join(pairs, "&"))
 }
 
-// fill puts a real pair in place of the placeholders of a form, also where a
+// fillForm puts a real pair in place of the placeholders of a form, also where a
 // value is itself JSON.
-func (s pair) fill(form map[string]any) map[string]any {
+func (s certificatePair) fillForm(form map[string]any) map[string]any {
 	for name, value := range form {
 		if text, ok := value.(string); ok {
 			form[name] = s.fillText(text)
@@ -142,7 +142,7 @@ func (s pair) fill(form map[string]any) map[string]any {
 	return form
 }
 
-func (s pair) fillText(text string) string {
+func (s certificatePair) fillText(text string) string {
 	secretOf := func(placeholder string) string {
 		if strings.Contains(placeholder, "CERTIFICATE") {
 			return s.certificate
@@ -165,8 +165,8 @@ var (
 	quotedPlaceholder = regexp.MustCompile(`"<(CERTIFICATE|(PRIVATE )?KEY)( PEM)?( \d+)?>"`)
 )
 
-// cmpForm is the recorded form, or the other one where nothing was recorded.
-func cmpForm(recorded, otherwise map[string]any) map[string]any {
+// formOrDefault is the recorded form, or the other one where nothing was recorded.
+func formOrDefault(recorded, otherwise map[string]any) map[string]any {
 	if len(recorded) == 0 {
 		return otherwise
 	}
@@ -193,11 +193,11 @@ func multipartBody(form url.Values) (string, []byte, error) {
 	return writer.FormDataContentType(), body.Bytes(), err
 }
 
-// compare holds an answer against the recorded one and says what differs.
-func (m *matcher) compare(e recording.Exchange, got served) []Problem {
+// compareAnswer holds an answer against the recorded one and says what differs.
+func (m *matcher) compareAnswer(e recording.Exchange, got simResponse) []Problem {
 	m.problems, m.subject = nil, subject{uri: e.Request.Path}
 	if got.Status != e.Response.Status {
-		m.report("status", "want %d, got %d %s", e.Response.Status, got.Status, brief(string(got.Body)))
+		m.report("status", "want %d, got %d %s", e.Response.Status, got.Status, shortJSON(string(got.Body)))
 		return m.problems
 	}
 	if want, have := e.Response.Headers["Content-Type"], got.Header.Get("Content-Type"); want != have {
@@ -215,7 +215,7 @@ func (m *matcher) compare(e recording.Exchange, got served) []Problem {
 	return m.problems
 }
 
-func (m *matcher) compareBody(e recording.Exchange, got served) {
+func (m *matcher) compareBody(e recording.Exchange, got simResponse) {
 	if e.Response.LeftOut {
 		return
 	}
@@ -230,15 +230,15 @@ func (m *matcher) compareBody(e recording.Exchange, got served) {
 	}
 	if !e.Response.IsJSON {
 		text, _ := recorded.(string)
-		m.text("text", text, string(got.Body))
+		m.compareText("text", text, string(got.Body))
 		return
 	}
 	simulated, err := recording.DecodeJSON(got.Body)
 	if err != nil {
-		m.report("body", "want JSON, got %q: %v", brief(string(got.Body)), err)
+		m.report("body", "want JSON, got %q: %v", shortJSON(string(got.Body)), err)
 		return
 	}
-	m.body("$"+lastCollection(e.Request.Path), recorded, simulated)
+	m.compareValue("$"+lastCollection(e.Request.Path), recorded, simulated)
 }
 
 // compareDetails holds only the names of a machine's details against the recorded

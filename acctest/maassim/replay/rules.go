@@ -23,7 +23,7 @@ type rule struct {
 // textRule replaces tokens of a sentence before it is compared.
 type textRule struct {
 	pattern *regexp.Regexp
-	in      space // bind the tokens in this space; empty: forget them
+	space   nameSpace // bind the tokens in this space; empty: forget them
 	reason  string
 }
 
@@ -39,72 +39,72 @@ var textRules = []textRule{
 }
 
 var (
-	uuid      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$`)
-	pemBlock  = regexp.MustCompile(`^(<(?:CERTIFICATE|(?:PRIVATE )?KEY)(?: PEM)?(?: \d+)?>|-----BEGIN [A-Z ]+-----(?s:.*))$`)
-	longDate  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
+	uuidPattern      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	timestampPattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$`)
+	pemPattern       = regexp.MustCompile(`^(<(?:CERTIFICATE|(?:PRIVATE )?KEY)(?: PEM)?(?: \d+)?>|-----BEGIN [A-Z ]+-----(?s:.*))$`)
+	longDatePattern  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
 )
 
 // rules are tried in order; the first whose path matches counts. A path is
 // written as the keys from the body's root ($), lists as [].
 var rules = []rule{
-	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: sameBridges},
-	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: sameForm},
-	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: sameTypeOnly},
-	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: sameTypeOnly},
-	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: bound("node")},
+	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
+	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
+	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: matchTypeOnly},
+	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: matchTypeOnly},
+	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: matchBound("node")},
 	{name: "addresses in the API", reason: "they contain ids", path: regexp.MustCompile(`\.resource_uri$`), handle: matchURI},
 	{name: "paging links", reason: "they contain event ids", path: regexp.MustCompile(`\.(next|prev)_uri$`), handle: matchPaging},
-	{name: "VM host ids", reason: "a sequence that failed creates advance too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: bound("VM host")},
-	{name: "interface ids", reason: "a sequence", path: regexp.MustCompile(`(interface_set\[\]|boot_interface|^\$interfaces(\[\])?)\.id$`), handle: bound("interface")},
-	{name: "link ids", reason: "a sequence", path: regexp.MustCompile(`\.links\[\]\.id$`), handle: bound("link")},
-	{name: "block device ids", reason: "a sequence", path: regexp.MustCompile(`(blockdevice_set\[\]|boot_disk|^\$blockdevices(\[\])?|logical_volumes\[\]|virtual_device)\.id$|\.device_id$`), handle: bound("block device")},
-	{name: "partition ids", reason: "a sequence", path: regexp.MustCompile(`(\.partitions\[\]|^\$partitions?(\[\])?)\.id$`), handle: bound("partition")},
-	{name: "ids of devices", reason: "a sequence of disks or of partitions; the address beside it is compared", path: regexp.MustCompile(`\.(devices\[\]|spare_devices\[\]|cache_device|backing_device)\.id$`), handle: sameTypeOnly},
-	{name: "ids of groups", reason: "a sequence", path: regexp.MustCompile(`(\.(volume_groups|raids|bcaches)\[\]|^\$(volume-groups?|raids?|bcaches?|vmfs-datastores?)(\[\])?)\.id$`), handle: bound("group of devices")},
-	{name: "ids of cache sets", reason: "a sequence", path: regexp.MustCompile(`(\.cache_sets\[\]|\.cache_set|^\$bcache-cache-sets?(\[\])?)\.id$`), handle: bound("cache set")},
-	{name: "VLAN ids", reason: "a sequence", path: regexp.MustCompile(`(\.vlan|\.relay_vlan|\.vlans\[\]|^\$vlans(\[\])?)\.id$|\.default_vlan_id$`), handle: bound("VLAN")},
-	{name: "subnet ids", reason: "a sequence", path: regexp.MustCompile(`(\.subnet|^\$subnets(\[\])?)\.id$`), handle: bound("subnet")},
-	{name: "fabric ids", reason: "a sequence", path: regexp.MustCompile(`\.fabric_id$|^\$fabrics(\[\])?\.id$`), handle: bound("fabric")},
+	{name: "VM host ids", reason: "a sequence that failed creates advance too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: matchBound("VM host")},
+	{name: "interface ids", reason: "a sequence", path: regexp.MustCompile(`(interface_set\[\]|boot_interface|^\$interfaces(\[\])?)\.id$`), handle: matchBound("interface")},
+	{name: "link ids", reason: "a sequence", path: regexp.MustCompile(`\.links\[\]\.id$`), handle: matchBound("link")},
+	{name: "block device ids", reason: "a sequence", path: regexp.MustCompile(`(blockdevice_set\[\]|boot_disk|^\$blockdevices(\[\])?|logical_volumes\[\]|virtual_device)\.id$|\.device_id$`), handle: matchBound("block device")},
+	{name: "partition ids", reason: "a sequence", path: regexp.MustCompile(`(\.partitions\[\]|^\$partitions?(\[\])?)\.id$`), handle: matchBound("partition")},
+	{name: "ids of devices", reason: "a sequence of disks or of partitions; the address beside it is compared", path: regexp.MustCompile(`\.(devices\[\]|spare_devices\[\]|cache_device|backing_device)\.id$`), handle: matchTypeOnly},
+	{name: "ids of groups", reason: "a sequence", path: regexp.MustCompile(`(\.(volume_groups|raids|bcaches)\[\]|^\$(volume-groups?|raids?|bcaches?|vmfs-datastores?)(\[\])?)\.id$`), handle: matchBound("group of devices")},
+	{name: "ids of cache sets", reason: "a sequence", path: regexp.MustCompile(`(\.cache_sets\[\]|\.cache_set|^\$bcache-cache-sets?(\[\])?)\.id$`), handle: matchBound("cache set")},
+	{name: "VLAN ids", reason: "a sequence", path: regexp.MustCompile(`(\.vlan|\.relay_vlan|\.vlans\[\]|^\$vlans(\[\])?)\.id$|\.default_vlan_id$`), handle: matchBound("VLAN")},
+	{name: "subnet ids", reason: "a sequence", path: regexp.MustCompile(`(\.subnet|^\$subnets(\[\])?)\.id$`), handle: matchBound("subnet")},
+	{name: "fabric ids", reason: "a sequence", path: regexp.MustCompile(`\.fabric_id$|^\$fabrics(\[\])?\.id$`), handle: matchBound("fabric")},
 	{name: "names of fabrics", reason: "made of their ids", path: regexp.MustCompile(`\.fabric$|^\$fabrics(\[\])?\.name$`), handle: matchFabric},
-	{name: "sets of words in sentences", reason: "a Python set: its order is chance", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: sameWords},
-	{name: "ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(root_device|cache_device|block_devices|spare_devices)\[\]$`), handle: sentenceWith("block device")},
-	{name: "partition ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(partitions|spare_partitions|cache_partition|backing_partition)\[\]$`), handle: sentenceWith("partition")},
-	{name: "interface ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.parents?\[\]$`), handle: sentenceWith("interface")},
-	{name: "link ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.(link_id|id)\[\]$`), handle: sentenceWith("link")},
-	{name: "script result ids", reason: "a sequence", path: regexp.MustCompile(`\.current_(commissioning|installation|testing)_result_id$`), handle: bound("script set")},
-	{name: "virtual machine ids", reason: "a sequence", path: regexp.MustCompile(`\.virtualmachine_id$`), handle: bound("virtual machine")},
-	{name: "event ids", reason: "a sequence", path: regexp.MustCompile(`\.events\[\]\.id$`), handle: bound("event")},
-	{name: "MAC addresses", reason: "made by LXD", path: regexp.MustCompile(`\.mac_address$`), handle: bound("MAC address")},
-	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: bound("node")},
+	{name: "sets of words in sentences", reason: "a Python set: its order is chance", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: matchQuotedWords},
+	{name: "ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(root_device|cache_device|block_devices|spare_devices)\[\]$`), handle: matchSentenceWith("block device")},
+	{name: "partition ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(partitions|spare_partitions|cache_partition|backing_partition)\[\]$`), handle: matchSentenceWith("partition")},
+	{name: "interface ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.parents?\[\]$`), handle: matchSentenceWith("interface")},
+	{name: "link ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.(link_id|id)\[\]$`), handle: matchSentenceWith("link")},
+	{name: "script result ids", reason: "a sequence", path: regexp.MustCompile(`\.current_(commissioning|installation|testing)_result_id$`), handle: matchBound("script set")},
+	{name: "virtual machine ids", reason: "a sequence", path: regexp.MustCompile(`\.virtualmachine_id$`), handle: matchBound("virtual machine")},
+	{name: "event ids", reason: "a sequence", path: regexp.MustCompile(`\.events\[\]\.id$`), handle: matchBound("event")},
+	{name: "MAC addresses", reason: "made by LXD", path: regexp.MustCompile(`\.mac_address$`), handle: matchBound("MAC address")},
+	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: matchBound("node")},
 	{name: "names made up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
 	{name: "addresses given out", reason: "which free address MAAS takes next is not promised", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
-	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated|last_deployed)$`), handle: format(timestamp, longDate)},
-	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: format(uuid)},
-	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: sameTypeOnly},
-	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: sameTypeOnly},
-	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: format(pemBlock)},
+	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated|last_deployed)$`), handle: matchFormat(timestampPattern, longDatePattern)},
+	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: matchFormat(uuidPattern)},
+	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: matchTypeOnly},
+	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: matchTypeOnly},
+	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: matchFormat(pemPattern)},
 	{name: "sentences of forms", reason: "they can contain sets in chance order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__|name)\[\]$`), handle: matchSentence},
-	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses)$`), handle: anyOrder},
+	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses)$`), handle: matchAnyOrder},
 }
 
 func (m *matcher) ruleFor(path string) rule {
-	if r, known := m.ruled[path]; known {
+	if r, known := m.ruleByPath[path]; known {
 		return r
 	}
 	for _, r := range m.rules {
 		if r.path.MatchString(path) {
-			m.ruled[path] = r
+			m.ruleByPath[path] = r
 			return r
 		}
 	}
-	m.ruled[path] = rule{}
+	m.ruleByPath[path] = rule{}
 	return rule{}
 }
 
-// bound makes a rule for values that name a thing: the same thing must keep
+// matchBound makes a rule for values that name a thing: the same thing must keep
 // the same name in every later answer. null is compared as it is.
-func bound(in space) func(*matcher, string, any, any) bool {
+func matchBound(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		if jsonType(recorded) != jsonType(simulated) || recorded == nil {
 			return false
@@ -125,15 +125,15 @@ var (
 func matchFabric(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	a, b := fabricName.FindStringSubmatch(want), fabricName.FindStringSubmatch(got)
-	if !ok || a == nil || b == nil || m.spoken[want] {
+	if !ok || a == nil || b == nil || m.chosenNames[want] {
 		return false
 	}
 	m.bind("fabric", path, a[1], b[1])
 	return true
 }
 
-// sameWords compares sentences with the words that they quote, in any order.
-func sameWords(m *matcher, path string, recorded, simulated any) bool {
+// matchQuotedWords compares sentences with the words that they quote, in any order.
+func matchQuotedWords(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if !ok {
 		return false
@@ -147,13 +147,13 @@ func sameWords(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// sentenceWith compares sentences that name rows of a kind by their ids.
-func sentenceWith(in space) func(*matcher, string, any, any) bool {
+// matchSentenceWith compares sentences that name rows of a kind by their ids.
+func matchSentenceWith(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		want, got, ok := twoStrings(recorded, simulated)
 		if ok {
 			want = numberWord.ReplaceAllStringFunc(want, func(id string) string { return m.translate(in, id) })
-			m.text(path, want, got)
+			m.compareText(path, want, got)
 		}
 		return ok
 	}
@@ -162,7 +162,7 @@ func sentenceWith(in space) func(*matcher, string, any, any) bool {
 func matchURI(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if ok {
-		m.uri(path, want, got)
+		m.compareURI(path, want, got)
 	}
 	return ok
 }
@@ -198,10 +198,10 @@ func matchName(m *matcher, path string, recorded, simulated any) bool {
 	}
 	wantHost, wantDomain, _ := strings.Cut(want, ".")
 	gotHost, gotDomain, _ := strings.Cut(got, ".")
-	if m.spoken[want] || m.spoken[wantHost] || !petname.MatchString(wantHost) || wantDomain != gotDomain {
+	if m.chosenNames[want] || m.chosenNames[wantHost] || !petnamePattern.MatchString(wantHost) || wantDomain != gotDomain {
 		return false
 	}
-	if !petname.MatchString(gotHost) {
+	if !petnamePattern.MatchString(gotHost) {
 		m.report(path, "want a made-up name like %q, got %q", want, got)
 		return true
 	}
@@ -209,14 +209,14 @@ func matchName(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-var petname = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
+var petnamePattern = regexp.MustCompile(`^[a-z]+-[a-z]+$`)
 
 func matchAddress(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
-	if !ok || m.spoken[want] {
+	if !ok || m.chosenNames[want] {
 		return false
 	}
-	if !sameNetwork(want, got) {
+	if !isSameNetwork(want, got) {
 		m.report(path, "want an address beside %s, got %q", want, got)
 		return true
 	}
@@ -224,7 +224,7 @@ func matchAddress(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-func format(patterns ...*regexp.Regexp) func(*matcher, string, any, any) bool {
+func matchFormat(patterns ...*regexp.Regexp) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		want, got, ok := twoStrings(recorded, simulated)
 		if !ok {
@@ -240,13 +240,13 @@ func format(patterns ...*regexp.Regexp) func(*matcher, string, any, any) bool {
 	}
 }
 
-func sameTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
+func matchTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
 	return jsonType(recorded) == jsonType(simulated)
 }
 
-// sameForm compares keys and types. Each entry of a simulated list must have
+// matchForm compares keys and types. Each entry of a simulated list must have
 // the form of some recorded one; how many there are is the server's.
-func sameForm(m *matcher, path string, recorded, simulated any) bool {
+func matchForm(m *matcher, path string, recorded, simulated any) bool {
 	for _, p := range formProblems(path, recorded, simulated) {
 		at, text, _ := strings.Cut(p, ": ")
 		m.report(at, "%s", text)
@@ -254,22 +254,22 @@ func sameForm(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// mayBeNull are keys whose null says something of the server alone.
-var mayBeNull = map[string]string{
+// nullableKeys are keys whose null says something of the server alone.
+var nullableKeys = map[string]string{
 	"primary_rack": "its first interface is on a VLAN with DHCP in one recording, and without in the others",
 }
 
-// sameBridges compares the form of all interfaces, and strictly what a compose
+// matchBridges compares the form of all interfaces, and strictly what a compose
 // depends on: the bridges, whether MAAS serves DHCP on them, and their links.
-func sameBridges(m *matcher, path string, recorded, simulated any) bool {
-	want, got := bridges(recorded), bridges(simulated)
+func matchBridges(m *matcher, path string, recorded, simulated any) bool {
+	want, got := describeBridges(recorded), describeBridges(simulated)
 	if !slices.Equal(want, got) {
 		m.report(path, "want the bridges %q, got %q", want, got)
 	}
-	return sameForm(m, path, recorded, simulated)
+	return matchForm(m, path, recorded, simulated)
 }
 
-func bridges(interfaces any) []string {
+func describeBridges(interfaces any) []string {
 	var out []string
 	list, _ := interfaces.([]any)
 	for _, entry := range list {
@@ -293,7 +293,7 @@ func bridges(interfaces any) []string {
 
 func formProblems(path string, recorded, simulated any) (problems []string) {
 	if want, got := jsonType(recorded), jsonType(simulated); want != got {
-		return []string{fmt.Sprintf("%s: want the form of %s, got %s", path, brief(recorded), brief(simulated))}
+		return []string{fmt.Sprintf("%s: want the form of %s, got %s", path, shortJSON(recorded), shortJSON(simulated))}
 	}
 	switch want := recorded.(type) {
 	case map[string]any:
@@ -303,7 +303,7 @@ func formProblems(path string, recorded, simulated any) (problems []string) {
 			switch {
 			case !ok:
 				problems = append(problems, path+"."+key+": missing")
-			case mayBeNull[key] != "" && (value == nil || want[key] == nil):
+			case nullableKeys[key] != "" && (value == nil || want[key] == nil):
 			default:
 				problems = append(problems, formProblems(path+"."+key, want[key], value)...)
 			}
@@ -336,20 +336,20 @@ func nearestForm(path string, recorded []any, entry any) []string {
 func matchSentence(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if ok {
-		m.text(path, want, got)
+		m.compareText(path, want, got)
 	}
 	return ok
 }
 
-// anyOrder sorts both lists by what their entries are known by.
-func anyOrder(m *matcher, path string, recorded, simulated any) bool {
+// matchAnyOrder sorts both lists by what their entries are known by.
+func matchAnyOrder(m *matcher, path string, recorded, simulated any) bool {
 	want, okWant := recorded.([]any)
 	got, okGot := simulated.([]any)
 	if !okWant || !okGot {
 		return false
 	}
 	byKey := func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) }
-	m.list(path, slices.SortedFunc(slices.Values(want), byKey), slices.SortedFunc(slices.Values(got), byKey))
+	m.compareList(path, slices.SortedFunc(slices.Values(want), byKey), slices.SortedFunc(slices.Values(got), byKey))
 	return true
 }
 

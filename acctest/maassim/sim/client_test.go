@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// caller is the smallest client of MAAS that a test can do with.
-type caller struct {
+// maasClient is the smallest client of MAAS that a test can do with.
+type maasClient struct {
 	t    *testing.T
 	sim  *sim.Sim
 	key  string
@@ -34,15 +34,15 @@ type outcome struct {
 // nonces makes each request's nonce its own.
 var nonces atomic.Int64
 
-// world builds a model and a client of it that needs no sockets.
-func world(t *testing.T, m sim.Model) *caller {
+// newMAASClient builds a model and a client of it that needs no sockets.
+func newMAASClient(t *testing.T, m sim.Model) *maasClient {
 	t.Helper()
 	s, err := sim.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return &caller{t: t, sim: s, key: s.APIKey(), base: "http://maas.test/MAAS", via: s.RoundTripper()}
+	return &maasClient{t: t, sim: s, key: s.APIKey(), base: "http://maas.test/MAAS", via: s.RoundTripper()}
 }
 
 // oneHost is a world with one VM host of 8 cores and 16 GiB.
@@ -58,7 +58,7 @@ func plaintext(key string) string {
 		k[0], k[1], k[2], nonces.Add(1), time.Now().Unix())
 }
 
-func (c *caller) request(method, path string, form url.Values) *http.Request {
+func (c *maasClient) request(method, path string, form url.Values) *http.Request {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.base+"/api/2.0/"+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *caller) request(method, path string, form url.Values) *http.Request {
 	return r
 }
 
-func (c *caller) send(r *http.Request) outcome {
+func (c *maasClient) send(r *http.Request) outcome {
 	resp, err := c.via.RoundTrip(r)
 	if err != nil {
 		return outcome{err: err}
@@ -80,13 +80,13 @@ func (c *caller) send(r *http.Request) outcome {
 }
 
 // call sends fields given as "name=value".
-func (c *caller) call(method, path string, fields ...string) outcome {
+func (c *maasClient) call(method, path string, fields ...string) outcome {
 	c.t.Helper()
 	return c.send(c.request(method, path, formOf(fields...)))
 }
 
-// must is call with a 2xx, decoded.
-func (c *caller) must(method, path string, fields ...string) map[string]any {
+// mustCall is call with a 2xx, decoded.
+func (c *maasClient) mustCall(method, path string, fields ...string) map[string]any {
 	c.t.Helper()
 	a := c.call(method, path, fields...)
 	if a.err != nil || a.status < 200 || a.status > 299 {
@@ -102,19 +102,19 @@ func (c *caller) must(method, path string, fields ...string) map[string]any {
 }
 
 // compose makes a VM on the first host and gives its system id.
-func (c *caller) compose(fields ...string) string {
+func (c *maasClient) compose(fields ...string) string {
 	c.t.Helper()
-	return c.must("POST", "vm-hosts/1/?op=compose", fields...)["system_id"].(string)
+	return c.mustCall("POST", "vm-hosts/1/?op=compose", fields...)["system_id"].(string)
 }
 
-// machine reads a machine once: a poll.
-func (c *caller) machine(id string) map[string]any {
+// readMachine reads a machine once: a poll.
+func (c *maasClient) readMachine(id string) map[string]any {
 	c.t.Helper()
-	return c.must("GET", "machines/"+id+"/")
+	return c.mustCall("GET", "machines/"+id+"/")
 }
 
-// ready composes a VM and lets it become Ready.
-func (c *caller) ready(hostname string) string {
+// composeReady composes a VM and lets it become Ready.
+func (c *maasClient) composeReady(hostname string) string {
 	c.t.Helper()
 	id := c.compose("hostname=" + hostname)
 	c.sim.Settle()
@@ -138,8 +138,8 @@ func instanceNames(s *sim.Sim) []string {
 	return names
 }
 
-// unknown are the instances that MAAS does not know: leaks.
-func unknown(s *sim.Sim) []string {
+// leakedInstances are the instances that MAAS does not know: leaks.
+func leakedInstances(s *sim.Sim) []string {
 	names := []string{}
 	for _, i := range s.Instances() {
 		if i.MachineID == "" {

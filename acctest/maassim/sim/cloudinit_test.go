@@ -30,7 +30,7 @@ func TestCloudInit(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
 			c.deployMetal("m1", tc.userData)
 			got, err := c.sim.CloudInit("m1")
 			if (err != nil) != tc.fails {

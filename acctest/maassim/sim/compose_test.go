@@ -41,8 +41,8 @@ func TestComposeRefused(t *testing.T) {
 			t.Parallel()
 			m := oneHost()
 			m.Hosts[0].Instances = []string{"ghost"}
-			c := world(t, m)
-			c.must("POST", "vm-hosts/1/?op=compose", "hostname=first", "cores=2")
+			c := newMAASClient(t, m)
+			c.mustCall("POST", "vm-hosts/1/?op=compose", "hostname=first", "cores=2")
 			wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose", tc.fields...), tc.status, tc.text)
 			if diff := cmp.Diff([]string{"ghost", "first"}, instanceNames(c.sim)); diff != "" {
 				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
@@ -70,12 +70,12 @@ func TestComposeLeaks(t *testing.T) {
 			t.Parallel()
 			m := oneHost()
 			m.Images = tc.images
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			if tc.images == nil {
 				c.compose("hostname=first", "skip_commissioning=true", "interfaces=eth0:ip=10.77.0.30")
 			}
 			wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose", tc.fields...), tc.status, tc.text)
-			if diff := cmp.Diff([]string{"x"}, unknown(c.sim)); diff != "" {
+			if diff := cmp.Diff([]string{"x"}, leakedInstances(c.sim)); diff != "" {
 				t.Errorf("%s\nleaks (-want +got):\n%s", tc.reason, diff)
 			}
 			wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose", tc.fields...), 503, "already exists")
@@ -87,9 +87,9 @@ func TestComposeLeaks(t *testing.T) {
 // go with commissioning.
 func TestComposeMarks(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	tags := func(id string, disk int) []any {
-		return c.machine(id)["blockdevice_set"].([]any)[disk].(map[string]any)["tags"].([]any)
+		return c.readMachine(id)["blockdevice_set"].([]any)[disk].(map[string]any)["tags"].([]any)
 	}
 	id := c.compose("storage=root:8(default,mark-1),data:5(fast)")
 	if diff := cmp.Diff([]any{"default", "mark-1"}, tags(id, 0)); diff != "" {
@@ -99,7 +99,7 @@ func TestComposeMarks(t *testing.T) {
 		t.Errorf("tags after commissioning (-want +got):\n%s", diff)
 	}
 	skipped := c.compose("storage=root:8(mark-2)", "skip_commissioning=true")
-	m := c.machine(skipped)
+	m := c.readMachine(skipped)
 	if diff := cmp.Diff([]any{"mark-2"}, tags(skipped, 0)); diff != "" {
 		t.Errorf("tags without commissioning (-want +got):\n%s", diff)
 	}
@@ -131,7 +131,7 @@ func TestComposeTwice(t *testing.T) {
 				m := oneHost()
 				m.Hosts = append(m.Hosts, sim.HostModel{Name: "h2", Cores: 8, MemoryMiB: 16384})
 				m.Latency.Compose = time.Second
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				first := make(chan outcome, 1)
 				go func() {
 					first <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=x", "skip_commissioning=true")
@@ -140,7 +140,7 @@ func TestComposeTwice(t *testing.T) {
 				second := c.call("POST", "vm-hosts/"+tc.second+"/?op=compose", "hostname=x", "skip_commissioning=true")
 				wantStatus(t, second, tc.status, tc.text)
 				wantStatus(t, <-first, 200, "system_id")
-				if diff := cmp.Diff(tc.leaks, unknown(c.sim)); diff != "" {
+				if diff := cmp.Diff(tc.leaks, leakedInstances(c.sim)); diff != "" {
 					t.Errorf("%s\nleaks (-want +got):\n%s", tc.reason, diff)
 				}
 			})
@@ -166,7 +166,7 @@ func TestComposeGoesOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := oneHost()
 				m.Latency.Compose = tc.compose
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				ctx, cancel := contextWithTimeout(t, time.Second)
 				defer cancel()
 				r := c.request("POST", "vm-hosts/1/?op=compose", formOf("hostname=x"))
@@ -174,7 +174,7 @@ func TestComposeGoesOn(t *testing.T) {
 					t.Fatalf("the client got %d", out.status)
 				}
 				time.Sleep(tc.compose + 10*time.Second)
-				got := len(c.sim.Instances()) == 1 && len(unknown(c.sim)) == 0
+				got := len(c.sim.Instances()) == 1 && len(leakedInstances(c.sim)) == 0
 				if got != tc.known || len(c.sim.Instances()) != 1 {
 					t.Errorf("%s instances: %+v", tc.reason, c.sim.Instances())
 				}
@@ -193,11 +193,11 @@ func TestRefreshDuringCompose(t *testing.T) {
 		m := oneHost()
 		m.Latency.Compose = 2 * time.Second
 		m.Hosts[0].Zone, m.Zones = "az1", []string{"az1"}
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		composed := make(chan outcome, 1)
 		go func() { composed <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=newborn") }()
 		time.Sleep(1500 * time.Millisecond) // LXD has made it, MAAS has not saved it
-		c.must("POST", "vm-hosts/1/?op=refresh")
+		c.mustCall("POST", "vm-hosts/1/?op=refresh")
 		wantStatus(t, <-composed, 400, `Node with hostname \"newborn\" already exists`)
 		machines := c.sim.Machines()
 		adopted := machines[len(machines)-1]
@@ -211,16 +211,16 @@ func TestRefreshDuringCompose(t *testing.T) {
 // that was composed while it listed.
 func TestNewbornAndRefreshButton(t *testing.T) {
 	t.Parallel()
-	for name, press := range map[string]func(*caller) error{
-		"UI":  func(c *caller) error { return c.sim.RefreshHost("h1") },
-		"API": func(c *caller) error { return c.call("POST", "vm-hosts/1/?op=refresh").err },
+	for name, press := range map[string]func(*maasClient) error{
+		"UI":  func(c *maasClient) error { return c.sim.RefreshHost("h1") },
+		"API": func(c *maasClient) error { return c.call("POST", "vm-hosts/1/?op=refresh").err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := oneHost()
 				m.Latency.Refresh, m.Latency.Compose = 5*time.Second, time.Second
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				refreshed := make(chan error, 1)
 				go func() { refreshed <- press(c) }()
 				time.Sleep(time.Second)
@@ -240,9 +240,9 @@ func TestNewbornAndRefreshButton(t *testing.T) {
 // TestUsage follows the host's numbers, which count what MAAS knows.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	c.compose("cores=2", "memory=4096", "storage=root:10(default),data:4(fast),more:1(nosuch)")
-	h := c.must("GET", "vm-hosts/1/")
+	h := c.mustCall("GET", "vm-hosts/1/")
 	want := map[string]any{"cores": 6.0, "memory": 12288.0, "local_storage": 135e9}
 	if diff := cmp.Diff(want, h["available"]); diff != "" {
 		t.Errorf("available (-want +got):\n%s", diff)
@@ -275,7 +275,7 @@ func TestComposeNewTags(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := oneHost()
 				m.Hosts[0].Tags, m.Tags, m.Latency.Compose = []string{"kvm"}, tc.known, time.Second
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				statuses := make(chan int, 4)
 				for n := range 4 {
 					go func() {

@@ -18,15 +18,15 @@ func TestCrowd(t *testing.T) {
 	for i := range 6 {
 		m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("h%d", i+1), Cores: 64, MemoryMiB: 1 << 18})
 	}
-	server := sim.Start(t, m)
+	server := sim.StartServer(t, m)
 	// Without room for idle ones the transport closes and opens connections as
 	// it goes, and how many there are in all is chance.
 	client := &http.Transport{MaxConnsPerHost: 16, MaxIdleConnsPerHost: 16}
 	t.Cleanup(client.CloseIdleConnections)
-	c := &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
+	c := &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
 	var lives sync.WaitGroup
 	for i := range 60 {
-		lives.Go(func() { c.live(fmt.Sprintf("vm%d", i), i%6+1) })
+		lives.Go(func() { c.liveVM(fmt.Sprintf("vm%d", i), i%6+1) })
 	}
 	lives.Wait()
 	if left := server.Instances(); len(left) != 0 {
@@ -40,8 +40,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// live is a VM's life; errors end it.
-func (c *caller) live(hostname string, host int) {
+// liveVM is a VM's life; errors end it.
+func (c *maasClient) liveVM(hostname string, host int) {
 	out := c.call("POST", fmt.Sprintf("vm-hosts/%d/?op=compose", host), "hostname="+hostname)
 	if out.status != 200 {
 		c.t.Errorf("%s: compose: %d %s", hostname, out.status, out.text)
@@ -54,24 +54,24 @@ func (c *caller) live(hostname string, host int) {
 		}
 	}
 	path := "machines/" + id + "/"
-	c.until(path, "Ready")
-	c.step(path+"?op=deploy", 200)
-	c.until(path, "Deployed")
-	c.step(path+"?op=release", 200)
-	c.until(path, "Ready")
+	c.waitForStatus(path, "Ready")
+	c.wantCall(path+"?op=deploy", 200)
+	c.waitForStatus(path, "Deployed")
+	c.wantCall(path+"?op=release", 200)
+	c.waitForStatus(path, "Ready")
 	if out := c.call("DELETE", path); out.status != 204 {
 		c.t.Errorf("%s: delete: %d %s", hostname, out.status, out.text)
 	}
 }
 
-func (c *caller) step(path string, status int) {
+func (c *maasClient) wantCall(path string, status int) {
 	if out := c.call("POST", path); out.status != status {
 		c.t.Errorf("%s: %d %s", path, out.status, out.text)
 	}
 }
 
-// until polls for a status.
-func (c *caller) until(path, status string) {
+// waitForStatus polls for a status.
+func (c *maasClient) waitForStatus(path, status string) {
 	for range 2000 {
 		for _, m := range c.sim.Machines() {
 			if "machines/"+m.SystemID+"/" == path && m.StatusName == status {

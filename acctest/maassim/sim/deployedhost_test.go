@@ -7,52 +7,52 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// metalOnly is a MAAS with two bare machines.
-func metalOnly() sim.Model {
+// bareMetalModel is a MAAS with two bare machines.
+func bareMetalModel() sim.Model {
 	machine := sim.MachineModel{Cores: 8, MemoryMiB: 32768, DiskGB: 480}
 	one, two := machine, machine
 	one.Hostname, two.Hostname = "metal1", "metal2"
 	return sim.Model{Machines: []sim.MachineModel{one, two}, Zones: []string{"az1"}, Pools: []string{"blue"}}
 }
 
-// settled lets all end that is under way.
-func (c *caller) settled(id string) string {
+// readSettledStatus lets all end that is under way.
+func (c *maasClient) readSettledStatus(id string) string {
 	for range 10 {
-		c.machine(id)
+		c.readMachine(id)
 	}
-	return fmt.Sprint(c.machine(id)["status_name"])
+	return fmt.Sprint(c.readMachine(id)["status_name"])
 }
 
 // TestRegisterVMHost: MAAS deploys a machine, sets LXD up on it, and registers it
 // before it says Deployed.
 func TestRegisterVMHost(t *testing.T) {
 	t.Parallel()
-	c := world(t, metalOnly())
+	c := newMAASClient(t, bareMetalModel())
 	id := c.idOf("metal1")
-	c.must("PUT", "machines/"+id+"/", "zone=az1", "pool=blue")
-	c.must("POST", "machines/?op=allocate", "system_id="+id)
-	c.must("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
-	if got := c.settled(id); got != "Deployed" {
+	c.mustCall("PUT", "machines/"+id+"/", "zone=az1", "pool=blue")
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+id)
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
+	if got := c.readSettledStatus(id); got != "Deployed" {
 		t.Fatalf("the machine is %s, want Deployed", got)
 	}
 	hosts := c.call("GET", "vm-hosts/")
 	wantStatus(t, hosts, 200, `"name":"metal1"`)
 	wantStatus(t, hosts, 200, id)
-	host := c.must("GET", "vm-hosts/1/")
+	host := c.mustCall("GET", "vm-hosts/1/")
 	for what, want := range map[string]string{"zone": "az1", "pool": "blue"} {
 		if got := fmt.Sprint(host[what].(map[string]any)["name"]); got != want {
 			t.Errorf("the VM host's %s is %s, want that of the machine: %s", what, got, want)
 		}
 	}
-	if got := fmt.Sprint(c.must("GET", "vm-hosts/1/?op=parameters")["project"]); got != "maas" {
+	if got := fmt.Sprint(c.mustCall("GET", "vm-hosts/1/?op=parameters")["project"]); got != "maas" {
 		t.Errorf("the project is %s, want maas", got)
 	}
-	vm := c.must("POST", "vm-hosts/1/?op=compose", "hostname=vm1")
+	vm := c.mustCall("POST", "vm-hosts/1/?op=compose", "hostname=vm1")
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+id), 400, "The following VM hosts must be removed first: metal1")
 	wantStatus(t, c.call("DELETE", "machines/"+fmt.Sprint(vm["system_id"])+"/"), 204, "")
 	wantStatus(t, c.call("DELETE", "vm-hosts/1/"), 204, "")
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+id), 200, id)
-	if got := c.settled(id); got != "Ready" {
+	if got := c.readSettledStatus(id); got != "Ready" {
 		t.Errorf("the machine is %s, want Ready", got)
 	}
 	if left := len(c.sim.LXDs()); left != 0 {
@@ -64,12 +64,12 @@ func TestRegisterVMHost(t *testing.T) {
 // MAAS waits for the LXD.
 func TestRegisterVMHostFails(t *testing.T) {
 	t.Parallel()
-	m := metalOnly()
+	m := bareMetalModel()
 	m.Machines[0].FirstBoot = sim.BootFails
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	id := c.idOf("metal1")
-	c.must("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
-	if got := c.settled(id); got != "Deploying" {
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true")
+	if got := c.readSettledStatus(id); got != "Deploying" {
 		t.Errorf("the machine is %s, want Deploying", got)
 	}
 	wantStatus(t, c.call("GET", "vm-hosts/"), 200, "[]")
@@ -78,19 +78,19 @@ func TestRegisterVMHostFails(t *testing.T) {
 // TestReleaseMachines: several machines are given back by one call, or none.
 func TestReleaseMachines(t *testing.T) {
 	t.Parallel()
-	c := world(t, metalOnly())
+	c := newMAASClient(t, bareMetalModel())
 	one, two := c.idOf("metal1"), c.idOf("metal2")
 	wantStatus(t, c.call("POST", "machines/?op=release"), 200, "[]")
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one), 200, "[]") // Ready already
-	c.must("POST", "machines/?op=allocate", "system_id="+one)
-	c.must("POST", "machines/"+two+"/?op=commission")
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+one)
+	c.mustCall("POST", "machines/"+two+"/?op=commission")
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "machines=nobody"), 400, "Unknown machine(s): nobody.")
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "machines="+two), 409, "Machine(s) cannot be released in their current state: "+two+" ('Commissioning').")
-	if got := fmt.Sprint(c.machine(one)["status_name"]); got != "Allocated" {
+	if got := fmt.Sprint(c.readMachine(one)["status_name"]); got != "Allocated" {
 		t.Errorf("a machine of a call that was refused is %s, want Allocated", got)
 	}
 	wantStatus(t, c.call("POST", "machines/?op=release", "machines="+one, "comment=done"), 200, one)
-	if got := c.settled(one); got != "Ready" {
+	if got := c.readSettledStatus(one); got != "Ready" {
 		t.Errorf("the machine is %s, want Ready", got)
 	}
 }

@@ -24,44 +24,44 @@ import (
 // to let time pass.
 func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 	path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot)
-	res, op, found := s.router.At(c.World.Version, path)
+	res, op, found := s.router.FindResource(c.World.Version, path)
 	if !isAPI || !found {
-		return request.UnknownEndpoint(r.URL.Path)
+		return request.UnknownEndpointReply(r.URL.Path)
 	}
 	c.Pattern, c.Vars = res.Pattern, res.Vars
 	c.Op = cmp.Or(c.Op, op)
 	u, denied := request.Authenticate(c.World, c, r)
-	if denied != nil && !res.Anonymous() {
+	if denied != nil && !res.IsAnonymous() {
 		if denied.Status == http.StatusUnauthorized && denied.Kind == rest.TypePlain && res.Pattern == "machines/" {
 			return s.anonymousMachines(c, res)
 		}
 		return *denied
 	}
 	c.User = u
-	return s.operate(c, res)
+	return s.runOperation(c, res)
 }
 
-func (s *Sim) operate(c *request.Call, res request.Resource) rest.Reply {
-	if c.Unreadable != nil {
-		return *c.Unreadable
+func (s *Sim) runOperation(c *request.Call, res request.Resource) rest.Reply {
+	if c.BodyRefusal != nil {
+		return *c.BodyRefusal
 	}
-	if !res.Allows(c.Method) {
-		return request.MethodNotAllowed(res)
+	if !res.AllowsMethod(c.Method) {
+		return request.MethodNotAllowedReply(res)
 	}
 	if format := c.Query.Get("format"); format != "" && format != "json" {
-		rep := rest.BadText(fmt.Sprintf("Invalid output format specified '%s'.", format))
+		rep := rest.BadTextReply(fmt.Sprintf("Invalid output format specified '%s'.", format))
 		rep.Kind, rep.Header = rest.TypePlain, rest.APIHeader()
 		return rep
 	}
 	route, found := res.Operation(c.Method, c.Op)
 	if !found {
-		return request.BadSignature(c)
+		return request.BadSignatureReply(c)
 	}
 	if route.Admin && !c.User.Admin {
-		return rest.Refused(http.StatusForbidden, "This method is reserved for admin users.")
+		return rest.ErrorReply(http.StatusForbidden, "This method is reserved for admin users.")
 	}
 	if hasNull(c.Vars) {
-		return rest.InternalError("A string literal cannot contain NUL (0x00) characters.")
+		return rest.InternalErrorReply("A string literal cannot contain NUL (0x00) characters.")
 	}
 	return route.Handle(c)
 }
@@ -80,16 +80,16 @@ func hasNull(vars map[string]string) bool {
 // anonymousMachines is the handler that MAAS has for enlisting machines
 // without credentials: the reason why GET machines/ is 400 there and not 401.
 func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Reply {
-	if c.Unreadable != nil {
-		return *c.Unreadable
+	if c.BodyRefusal != nil {
+		return *c.BodyRefusal
 	}
 	if c.Method == http.MethodPost && c.Op == "" {
 		return machines.CreateMachine(c)
 	}
-	if !res.Allows(c.Method) {
-		return request.MethodNotAllowed(res)
+	if !res.AllowsMethod(c.Method) {
+		return request.MethodNotAllowedReply(res)
 	}
-	return request.BadSignature(c)
+	return request.BadSignatureReply(c)
 }
 
 // allRoutes is every operation that is simulated. Each file of operations

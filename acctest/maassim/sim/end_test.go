@@ -28,7 +28,7 @@ func TestEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := oneHost()
 				m.Latency.Compose, m.Latency.Refresh = 200*time.Second, 100*time.Second
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				c.sim.AddFault(sim.Fault{Kind: sim.FaultHang, Path: "zones/"})
 				c.sim.AddFault(sim.Fault{Kind: sim.FaultDelay, Delay: time.Hour, Path: "tags/"})
 				broken := make(chan outcome, 2)
@@ -63,8 +63,8 @@ func TestStopEndsCalls(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Latency.Compose = 4 * time.Minute
-	server := sim.Start(t, m)
-	c := &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: server.RoundTripper()}
+	server := sim.StartServer(t, m)
+	c := &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: server.RoundTripper()}
 	out := make(chan outcome, 1)
 	go func() { out <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=x") }()
 	for len(server.Instances()) == 0 {

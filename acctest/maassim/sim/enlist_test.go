@@ -9,7 +9,7 @@ import (
 )
 
 // enlist makes a machine of an instance by hand, as New.
-func (c *caller) enlist(name string) string {
+func (c *maasClient) enlist(name string) string {
 	c.t.Helper()
 	var mac string
 	for _, i := range c.sim.Instances() {
@@ -17,7 +17,7 @@ func (c *caller) enlist(name string) string {
 			mac = i.MACs[0]
 		}
 	}
-	return c.must("POST", "machines/", "hostname="+name, "architecture=amd64/generic", "mac_addresses="+mac, "power_type=lxd", "commission=false",
+	return c.mustCall("POST", "machines/", "hostname="+name, "architecture=amd64/generic", "mac_addresses="+mac, "power_type=lxd", "commission=false",
 		"power_parameters_power_address=https://10.1.1.1:8443", "power_parameters_instance_name="+name,
 		"power_parameters_certificate=CERT", "power_parameters_key=KEY")["system_id"].(string)
 }
@@ -28,20 +28,20 @@ func TestEnlistedDelete(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		before func(*caller) // the enlistment
-		after  func(*caller)
+		before func(*maasClient) // the enlistment
+		after  func(*maasClient)
 		left   []string
 	}{
-		"NoVMHost":     {"Nobody but the client knows the VM.", nothing, nothing, []string{"old"}},
+		"NoVMHost":     {"Nobody but the client knows the VM.", doNothing, doNothing, []string{"old"}},
 		"VMHostBefore": {"Registering has adopted it: there is nothing to enlist.", register, nil, nil},
-		"VMHostLater":  {"A refresh moves it under the VM host.", nothing, register, []string{}},
+		"VMHostLater":  {"A refresh moves it under the VM host.", doNothing, register, []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := unregistered()
+			m := unregisteredHost()
 			m.Hosts[0].TrustedCertificates = []string{"CERT"}
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			tc.before(c)
 			if tc.after == nil {
 				mac := c.sim.Instances()[0].MACs[0]
@@ -59,25 +59,25 @@ func TestEnlistedDelete(t *testing.T) {
 	}
 }
 
-func nothing(*caller) {}
+func doNothing(*maasClient) {}
 
-func register(c *caller) {
-	c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
+func register(c *maasClient) {
+	c.mustCall("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
 }
 
 // TestMACMismatch is an instance whose MAC is not the record's: a refresh drops
 // the record and adopts the instance under a random name.
 func TestMACMismatch(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	id := c.ready("x")
+	c := newMAASClient(t, oneHost())
+	id := c.composeReady("x")
 	if err := c.sim.RemoveInstance("h1", "", "x"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.sim.AddInstance(sim.Instance{Host: "h1", Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	c.must("POST", "vm-hosts/1/?op=refresh")
+	c.mustCall("POST", "vm-hosts/1/?op=refresh")
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
 	machines := c.sim.Machines()
 	adopted := machines[len(machines)-1]
@@ -91,15 +91,15 @@ func TestMACMismatch(t *testing.T) {
 // together.
 func TestEnlistedRekeyed(t *testing.T) {
 	t.Parallel()
-	m := unregistered()
+	m := unregisteredHost()
 	m.Hosts[0].Instances = []string{"old", "new", "third"}
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	first, second := c.enlist("old"), c.enlist("new")
 	seen := func(id string) []any {
-		p := c.must("GET", "machines/"+id+"/?op=power_parameters")
+		p := c.mustCall("GET", "machines/"+id+"/?op=power_parameters")
 		return []any{p["certificate"], p["key"], p["power_address"], p["instance_name"]}
 	}
-	c.must("PUT", "machines/"+first+"/", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
+	c.mustCall("PUT", "machines/"+first+"/", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
 	third := c.enlist("third")
 	for id, want := range map[string][]any{
 		first:  {"NEXT", "SECRET", "https://10.1.1.1:8443", "old"},
@@ -110,7 +110,7 @@ func TestEnlistedRekeyed(t *testing.T) {
 			t.Errorf("power parameters (-want +got):\n%s", diff)
 		}
 	}
-	c.must("PUT", "machines/"+third+"/", "power_type=lxd", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
+	c.mustCall("PUT", "machines/"+third+"/", "power_type=lxd", "power_parameters_certificate=NEXT", "power_parameters_key=SECRET")
 	for id, name := range map[string]string{first: "old", third: "third"} {
 		if diff := cmp.Diff([]any{"NEXT", "SECRET", "https://10.1.1.1:8443", name}, seen(id)); diff != "" {
 			t.Errorf("one that joins the others (-want +got):\n%s", diff)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// expect checks status [media type [body]]; a body that begins with ~ is a
+// wantReply checks status [media type [body]]; a body that begins with ~ is a
 // part of it, one that is JSON is compared as JSON.
-func (r *factRun) expect(status int, rest string) error {
+func (r *factRun) wantReply(status int, rest string) error {
 	if r.last.Status != status {
 		return fmt.Errorf("want status %d, got %d %s", status, r.last.Status, r.last.Body)
 	}
@@ -53,8 +53,8 @@ func sameJSON(want, got string) error {
 	return nil
 }
 
-// has checks PATH=JSON in the last answer, as in status_name="Ready".
-func (r *factRun) has(rest string) error {
+// wantField checks PATH=JSON in the last answer, as in status_name="Ready".
+func (r *factRun) wantField(rest string) error {
 	path, want, whole := strings.Cut(rest, "=")
 	if !whole {
 		return fmt.Errorf("has wants PATH=JSON, got %q", rest)
@@ -70,7 +70,7 @@ func (r *factRun) has(rest string) error {
 	return nil
 }
 
-func (r *factRun) lacks(path string) error {
+func (r *factRun) wantNoField(path string) error {
 	if v, err := r.lookUp(path); err == nil {
 		return fmt.Errorf("want no %s, got %v", path, v)
 	}
@@ -91,8 +91,8 @@ func (r *factRun) save(rest string) error {
 	return nil
 }
 
-// until repeats GET PATH until FIELD=JSON holds, for a few seconds.
-func (r *factRun) until(rest string) error {
+// waitForField repeats GET PATH until FIELD=JSON holds, for a few seconds.
+func (r *factRun) waitForField(rest string) error {
 	path, want, _ := strings.Cut(rest, " ")
 	if !strings.Contains(want, "=") {
 		return fmt.Errorf("until wants PATH FIELD=JSON, got %q", rest)
@@ -102,7 +102,7 @@ func (r *factRun) until(rest string) error {
 		if err = r.call("GET", path); err != nil {
 			return err
 		}
-		if err = r.has(want); err == nil {
+		if err = r.wantField(want); err == nil {
 			return nil
 		}
 	}

@@ -28,8 +28,8 @@ func oauthHeader(consumer, token, secret, nonce string, at time.Time, method str
 		method, consumer, token, secret, at.Unix(), nonce)
 }
 
-// served is what a simulated MAAS said.
-type served struct {
+// simResponse is what a simulated MAAS said.
+type simResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte

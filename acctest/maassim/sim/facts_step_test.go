@@ -22,8 +22,8 @@ type factRun struct {
 	t       *testing.T
 	maas    http.RoundTripper
 	saved   map[string]string
-	last    served
-	started map[string]chan served
+	last    simResponse
+	started map[string]chan simResponse
 }
 
 // methods are the verbs that are calls.
@@ -47,8 +47,8 @@ func (s factStep) isStatus() bool {
 	return err == nil && status >= 100 && status <= 599
 }
 
-// expects says whether the step can fail because of what the simulator did.
-func (s factStep) expects() bool { return verbs[s.verb] || s.isStatus() }
+// isExpectation says whether the step can fail because of what the simulator did.
+func (s factStep) isExpectation() bool { return verbs[s.verb] || s.isStatus() }
 
 func (r *factRun) step(s factStep) error {
 	rest, err := r.fill(s.rest)
@@ -56,13 +56,13 @@ func (r *factRun) step(s factStep) error {
 		return err
 	}
 	if status, err := strconv.Atoi(s.verb); err == nil {
-		return r.expect(status, rest)
+		return r.wantReply(status, rest)
 	}
 	switch s.verb {
 	case "has":
-		return r.has(rest)
+		return r.wantField(rest)
 	case "lacks":
-		return r.lacks(rest)
+		return r.wantNoField(rest)
 	case "save":
 		return r.save(rest)
 	case "wait":
@@ -70,7 +70,7 @@ func (r *factRun) step(s factStep) error {
 		time.Sleep(d)
 		return err
 	case "until":
-		return r.until(rest)
+		return r.waitForField(rest)
 	case "start":
 		return r.start(rest)
 	case "end":
@@ -95,7 +95,7 @@ func (r *factRun) start(rest string) error {
 	if err != nil {
 		return err
 	}
-	done := make(chan served, 1)
+	done := make(chan simResponse, 1)
 	r.started[name] = done
 	go func() { done <- roundTrip(r.maas, request) }()
 	synctest.Wait()
@@ -112,17 +112,17 @@ func (r *factRun) end(name string) error {
 }
 
 // roundTrip is a call whose answer may be lost: status 0.
-func roundTrip(maas http.RoundTripper, request *http.Request) served {
+func roundTrip(maas http.RoundTripper, request *http.Request) simResponse {
 	response, err := maas.RoundTrip(request)
 	if err != nil {
-		return served{}
+		return simResponse{}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return served{}
+		return simResponse{}
 	}
-	return served{Status: response.StatusCode, Header: response.Header, Body: body}
+	return simResponse{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
 func (r *factRun) call(method, rest string) error {

@@ -88,7 +88,7 @@ func parseFacts(text string) ([]fact, error) {
 		case len(facts) == 0:
 			return nil, fmt.Errorf("line %d: stands before the first fact", i+1)
 		default:
-			facts[len(facts)-1].add(i+1, line)
+			facts[len(facts)-1].addLine(i+1, line)
 		}
 	}
 	for _, f := range facts {
@@ -106,13 +106,13 @@ func (f *fact) check() error {
 			return err
 		}
 	}
-	if f.reason == "" || !slices.ContainsFunc(f.steps, factStep.expects) {
+	if f.reason == "" || !slices.ContainsFunc(f.steps, factStep.isExpectation) {
 		return fmt.Errorf("line %d: fact %s needs a reason, and a step that expects something", f.line, f.name)
 	}
 	return nil
 }
 
-func (f *fact) add(number int, line string) {
+func (f *fact) addLine(number int, line string) {
 	trimmed := strings.TrimSpace(line)
 	if line == trimmed {
 		f.reason = strings.TrimSpace(f.reason + " " + line)
@@ -127,14 +127,14 @@ func (f *fact) add(number int, line string) {
 }
 
 func runFact(t *testing.T, f fact) {
-	if err := f.try(t); err != nil {
+	if err := f.runSteps(t); err != nil {
 		t.Fatalf("facts.txt:%v\n%s", err, f.reason)
 	}
 }
 
-// try takes the fact's steps in a world of its own; an error begins with the
+// runSteps takes the fact's steps in a world of its own; an error begins with the
 // line.
-func (f fact) try(t *testing.T) error {
+func (f fact) runSteps(t *testing.T) error {
 	model, err := sim.ReadModel(strings.NewReader(cmp.Or(f.model, "{}")))
 	if err != nil {
 		return fmt.Errorf("%d: %w", f.line, err)
@@ -147,7 +147,7 @@ func (f fact) try(t *testing.T) error {
 		return fmt.Errorf("%d: %w", f.line, err)
 	}
 	defer world.Close()
-	run := &factRun{t: t, maas: world.RoundTripper(), saved: map[string]string{}, started: map[string]chan served{}}
+	run := &factRun{t: t, maas: world.RoundTripper(), saved: map[string]string{}, started: map[string]chan simResponse{}}
 	for _, step := range f.steps {
 		if err := run.step(step); err != nil {
 			return fmt.Errorf("%d: %w", step.line, err)
@@ -179,7 +179,7 @@ func TestFactsCanFail(t *testing.T) {
 			t.Parallel()
 			facts, err := parseFacts("fact a\nbecause\n" + tc.steps)
 			if err == nil {
-				synctest.Test(t, func(t *testing.T) { err = facts[0].try(t) })
+				synctest.Test(t, func(t *testing.T) { err = facts[0].runSteps(t) })
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("%s want an error with %q, got %v", tc.reason, tc.problem, err)

@@ -25,12 +25,12 @@ const (
 
 // When a fault strikes.
 const (
-	Before = "before" // the call has no effect
-	After  = "after"  // the call has its effect, its answer is broken
+	FaultBeforeEffect = "before" // the call has no effect
+	FaultAfterEffect  = "after"  // the call has its effect, its answer is broken
 )
 
-// lxdFaults begins the paths of faults that break calls of LXDs.
-const lxdFaults = "lxd/"
+// lxdPathPrefix begins the paths of faults that break calls of LXDs.
+const lxdPathPrefix = "lxd/"
 
 // Fault breaks calls of MAAS's API, or of an LXD's. Empty fields match every
 // call of MAAS's.
@@ -110,7 +110,7 @@ func (f Fault) check() error {
 	switch {
 	case !slices.Contains(kinds, f.Kind):
 		return fmt.Errorf("kind: %q is none of %s", f.Kind, strings.Join(kinds, ", "))
-	case f.When != "" && f.When != Before && f.When != After:
+	case f.When != "" && f.When != FaultBeforeEffect && f.When != FaultAfterEffect:
 		return fmt.Errorf("when: %q is neither before nor after", f.When)
 	case f.Kind == FaultStatus && (f.Status < 200 || f.Status > 599):
 		return fmt.Errorf("status: %d is no status of an answer", f.Status)

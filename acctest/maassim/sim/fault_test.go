@@ -30,10 +30,10 @@ func TestFaults(t *testing.T) {
 		made   int
 	}{
 		"StatusBefore": {"The call never reached MAAS.", sim.Fault{Kind: sim.FaultStatus, Status: 503}, 503, nil, 0},
-		"StatusAfter":  {"A proxy's answer hides MAAS's.", sim.Fault{Kind: sim.FaultStatus, Status: 504, When: sim.After}, 504, nil, 1},
-		"LostReply":    {"The effect is there, the answer is not.", sim.Fault{Kind: sim.FaultLostReply, When: sim.After}, 0, io.EOF, 1},
+		"StatusAfter":  {"A proxy's answer hides MAAS's.", sim.Fault{Kind: sim.FaultStatus, Status: 504, When: sim.FaultAfterEffect}, 504, nil, 1},
+		"LostReply":    {"The effect is there, the answer is not.", sim.Fault{Kind: sim.FaultLostReply, When: sim.FaultAfterEffect}, 0, io.EOF, 1},
 		"LostRequest":  {"Nothing happened.", sim.Fault{Kind: sim.FaultLostReply}, 0, io.EOF, 0},
-		"Reset":        {"The connection was reset after the effect.", sim.Fault{Kind: sim.FaultReset, When: sim.After}, 0, syscall.ECONNRESET, 1},
+		"Reset":        {"The connection was reset after the effect.", sim.Fault{Kind: sim.FaultReset, When: sim.FaultAfterEffect}, 0, syscall.ECONNRESET, 1},
 		"Hang":         {"The client's own deadline ends it.", sim.Fault{Kind: sim.FaultHang}, 0, context.DeadlineExceeded, 0},
 		"OtherObject":  {"The fault is for another name.", sim.Fault{Kind: sim.FaultReset, Object: "y"}, 200, nil, 1},
 		"ThisObject":   {"The fault is for this name.", sim.Fault{Kind: sim.FaultStatus, Status: 500, Object: "x", Method: "post", Path: "vm-hosts/*/", Op: "compose"}, 500, nil, 0},
@@ -43,12 +43,12 @@ func TestFaults(t *testing.T) {
 		for _, transport := range []string{"memory", "socket"} {
 			t.Run(name+"/"+transport, func(t *testing.T) {
 				t.Parallel()
-				c := world(t, oneHost())
+				c := newMAASClient(t, oneHost())
 				if transport == "socket" {
-					server := sim.Start(t, oneHost())
+					server := sim.StartServer(t, oneHost())
 					client := &http.Transport{}
 					t.Cleanup(client.CloseIdleConnections)
-					c = &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
+					c = &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
 				}
 				c.sim.AddFault(tc.fault)
 				patience := time.Minute
@@ -93,7 +93,7 @@ func TestFaultCounts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{})
+			c := newMAASClient(t, sim.Model{})
 			tc.fault.Kind, tc.fault.Status = sim.FaultStatus, 503
 			id := c.sim.AddFault(tc.fault)
 			var broken []int
@@ -122,7 +122,7 @@ func TestFaultCounts(t *testing.T) {
 // TestFaultJSON keeps a fault through JSON, its delay as a text.
 func TestFaultJSON(t *testing.T) {
 	t.Parallel()
-	f := sim.Fault{ID: 1, Method: "GET", Path: "machines/*/", Nth: 2, When: sim.After, Kind: sim.FaultDelay, Delay: 300 * time.Millisecond}
+	f := sim.Fault{ID: 1, Method: "GET", Path: "machines/*/", Nth: 2, When: sim.FaultAfterEffect, Kind: sim.FaultDelay, Delay: 300 * time.Millisecond}
 	data, err := json.Marshal(f)
 	if err != nil || !strings.Contains(string(data), `"300ms"`) {
 		t.Fatalf("%s, %v", data, err)
@@ -153,18 +153,18 @@ func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()
 		m.Latency.Call = 100 * time.Millisecond
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		c.sim.AddFault(sim.Fault{Kind: sim.FaultDelay, Delay: 5 * time.Second, Path: "machines/"})
 		start := time.Now()
-		c.must("GET", "vm-hosts/")
+		c.mustCall("GET", "vm-hosts/")
 		if took := time.Since(start); took != 100*time.Millisecond {
 			t.Errorf("a call took %v", took)
 		}
-		c.must("GET", "machines/")
+		c.mustCall("GET", "machines/")
 		if took := time.Since(start); took != 5200*time.Millisecond {
 			t.Errorf("a delayed call took %v", took)
 		}
-		lxd(sim.Slow)(c)
+		lxdCondition(sim.ConditionSlow)(c)
 		c.compose("hostname=x")
 		if took := time.Since(start); took < 8*time.Second {
 			t.Errorf("composing on a slow LXD took no longer: %v", took)
@@ -175,7 +175,7 @@ func TestSlow(t *testing.T) {
 // TestJournal counts calls, machine objects and bytes, and hides secrets.
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	c.compose("hostname=x")
 	c.call("GET", "machines/")
 	c.call("GET", "machines/nobody/")
@@ -203,7 +203,7 @@ func TestReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()
 		m.Latency.Compose, m.Latency.Commission = 10*time.Second, 10*time.Second
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		c.compose("hostname=x")
 		late := make(chan outcome, 1)
 		go func() { late <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=late") }()

@@ -17,7 +17,7 @@ import (
 func sortedTexts(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
 
 // idOf is the system id of a machine.
-func (c *caller) idOf(hostname string) string {
+func (c *maasClient) idOf(hostname string) string {
 	c.t.Helper()
 	for _, m := range c.sim.Machines() {
 		if m.Hostname == hostname {
@@ -29,33 +29,33 @@ func (c *caller) idOf(hostname string) string {
 }
 
 // deployMetal deploys a machine and lets its first boot end.
-func (c *caller) deployMetal(hostname, userData string) string {
+func (c *maasClient) deployMetal(hostname, userData string) string {
 	c.t.Helper()
 	id := c.idOf(hostname)
-	c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(userData)))
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(userData)))
 	c.sim.Settle()
 	return id
 }
 
 // fleetData is user-data that makes an LXD for the fleet.
 func fleetData() string {
-	return multiPart("text/cloud-config\n"+preseeded(plainPreseed), "text/x-shellscript\n"+trustScript())
+	return multiPart("text/cloud-config\n"+preseedConfig(plainPreseed), "text/x-shellscript\n"+trustScript())
 }
 
-// register makes a VM host with the fleet's key.
-func (c *caller) register(address, project string) map[string]any {
+// registerVMHost makes a VM host with the fleet's key.
+func (c *maasClient) registerVMHost(address, project string) map[string]any {
 	c.t.Helper()
 	certificate, key := keyPair()
-	return c.must("POST", "vm-hosts/", "type=lxd", "name=m1", "power_address="+address, "project="+project, "certificate="+certificate, "key="+key)
+	return c.mustCall("POST", "vm-hosts/", "type=lxd", "name=m1", "power_address="+address, "project="+project, "certificate="+certificate, "key="+key)
 }
 
-// bridge makes br0 on a machine's boot NIC, and links it.
-func (c *caller) bridge(id string) {
+// makeBridge makes br0 on a machine's boot NIC, and links it.
+func (c *maasClient) makeBridge(id string) {
 	c.t.Helper()
-	m := c.machine(id)
+	m := c.readMachine(id)
 	nic := m["boot_interface"].(map[string]any)
-	br := c.must("POST", "nodes/"+id+"/interfaces/?op=create_bridge", "name=br0", "parent="+number(nic["id"]))
-	c.must("POST", "nodes/"+id+"/interfaces/"+number(br["id"])+"/?op=link_subnet", "mode=AUTO", "subnet=1")
+	br := c.mustCall("POST", "nodes/"+id+"/interfaces/?op=create_bridge", "name=br0", "parent="+number(nic["id"]))
+	c.mustCall("POST", "nodes/"+id+"/interfaces/"+number(br["id"])+"/?op=link_subnet", "mode=AUTO", "subnet=1")
 }
 
 // TestMetalBecomesHost goes the whole way: bridge, deploy, register, compose,
@@ -63,14 +63,14 @@ func (c *caller) bridge(id string) {
 func TestMetalBecomesHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 8, MemoryMiB: 16384}}, Latency: sim.Latency{Deploy: time.Minute, FirstBoot: time.Minute}})
+		c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 8, MemoryMiB: 16384}}, Latency: sim.Latency{Deploy: time.Minute, FirstBoot: time.Minute}})
 		id := c.idOf("m1")
-		c.bridge(id)
+		c.makeBridge(id)
 		for range 2 {
-			c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/m1")
-			c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
+			c.mustCall("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/m1")
+			c.mustCall("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
 			time.Sleep(90 * time.Second)
-			m := c.machine(id)
+			m := c.readMachine(id)
 			if m["status_name"] != "Deployed" || len(c.sim.LXDs()) != 0 {
 				t.Fatalf("want Deployed before its user-data has run, got %v and %+v", m["status_name"], c.sim.LXDs())
 			}
@@ -81,15 +81,15 @@ func TestMetalBecomesHost(t *testing.T) {
 }
 
 // useAsHost registers the LXD of a machine, composes on it, and takes all back.
-func (c *caller) useAsHost(id, address string) {
+func (c *maasClient) useAsHost(id, address string) {
 	t := c.t
-	h := c.register(address, "fleet")
+	h := c.registerVMHost(address, "fleet")
 	host := "vm-hosts/" + number(h["id"]) + "/"
 	if h["host"].(map[string]any)["system_id"] != id || h["version"] != "5.0.4" {
 		t.Errorf("registered %v on %v", h["version"], h["host"])
 	}
-	c.must("GET", host) // the inventory is over after it
-	if h = c.must("GET", host); h["total"].(map[string]any)["cores"] != 8.0 || h["total"].(map[string]any)["memory"] != 16384.0 {
+	c.mustCall("GET", host) // the inventory is over after it
+	if h = c.mustCall("GET", host); h["total"].(map[string]any)["cores"] != 8.0 || h["total"].(map[string]any)["memory"] != 16384.0 {
 		t.Errorf("total %v", h["total"])
 	}
 	var pools []string
@@ -101,27 +101,27 @@ func (c *caller) useAsHost(id, address string) {
 	if diff := cmp.Diff([]string{"fast"}, pools); diff != "" {
 		t.Errorf("default pool (-want +got):\n%s", diff)
 	}
-	c.must("POST", "machines/"+id+"/?op=set_owner_data", "fleet=abc")
-	vm := c.must("POST", host+"?op=compose", "hostname=v1")["system_id"].(string)
+	c.mustCall("POST", "machines/"+id+"/?op=set_owner_data", "fleet=abc")
+	vm := c.mustCall("POST", host+"?op=compose", "hostname=v1")["system_id"].(string)
 	c.sim.Settle()
 	if got := c.sim.Instances(); len(got) != 1 || got[0].Host != "m1" || got[0].Project != "fleet" {
 		t.Errorf("instances %+v", got)
 	}
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 400, "must be removed first: m1")
-	c.must("DELETE", "machines/"+vm+"/")
-	c.must("DELETE", host)
-	if m := c.machine(id); m["status_name"] != "Deployed" || m["owner"] != "admin" {
+	c.mustCall("DELETE", "machines/"+vm+"/")
+	c.mustCall("DELETE", host)
+	if m := c.readMachine(id); m["status_name"] != "Deployed" || m["owner"] != "admin" {
 		t.Errorf("without its VM host the machine is %v of %v", m["status_name"], m["owner"])
 	}
-	if m := c.machine(id); m["owner_data"].(map[string]any)["fleet"] != "abc" {
+	if m := c.readMachine(id); m["owner_data"].(map[string]any)["fleet"] != "abc" {
 		t.Errorf("owner data without the VM host: %v", m["owner_data"])
 	}
 	if list := c.call("GET", "machines/?agent_name=fleet%2Fm1"); !strings.Contains(list.text, id) {
 		t.Errorf("agent_name finds %s", list.text)
 	}
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
-	m := c.machine(id)
+	m := c.readMachine(id)
 	if m["status_name"] != "Ready" || m["owner"] != nil || len(c.sim.LXDs()) != 0 {
 		t.Errorf("released: %v, owner %v, LXDs %+v", m["status_name"], m["owner"], c.sim.LXDs())
 	}
@@ -131,7 +131,7 @@ func (c *caller) useAsHost(id, address string) {
 	if nics := interfaceNames(m); !slices.Contains(nics, "br0") {
 		t.Errorf("the bridge is gone: %v", nics)
 	}
-	c.must("GET", "machines/"+id+"/")
+	c.mustCall("GET", "machines/"+id+"/")
 }
 
 func interfaceNames(m map[string]any) (names []string) {
@@ -144,11 +144,11 @@ func interfaceNames(m map[string]any) (names []string) {
 // TestBridgeViews holds what MAAS shows of a bridge and of the NIC below.
 func TestBridgeViews(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+	c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
 	id := c.idOf("m1")
-	c.bridge(id)
+	c.makeBridge(id)
 	c.deployMetal("m1", "")
-	m := c.machine(id)
+	m := c.readMachine(id)
 	nics := m["interface_set"].([]any)
 	nic, br := nics[0].(map[string]any), nics[1].(map[string]any)
 	link := br["links"].([]any)[0].(map[string]any)
@@ -177,16 +177,16 @@ func TestMetalWithoutNetwork(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24", DHCP: tc.dhcp}}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			c := newMAASClient(t, sim.Model{Subnets: []sim.SubnetModel{{CIDR: "10.77.0.0/24", DHCP: tc.dhcp}}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
 			id := c.idOf("m1")
 			if tc.bridged {
-				c.bridge(id)
+				c.makeBridge(id)
 			}
 			c.deployMetal("m1", fleetData())
-			h := c.register("10.77.0.1", "fleet")
+			h := c.registerVMHost("10.77.0.1", "fleet")
 			c.sim.Settle()
 			wantStatus(t, c.call("POST", "vm-hosts/"+number(h["id"])+"/?op=compose", "hostname=v1"), tc.status, tc.text)
-			c.must("POST", "machines/"+id+"/?op=release", "force=true")
+			c.mustCall("POST", "machines/"+id+"/?op=release", "force=true")
 			if left := c.sim.Instances(); len(left) != 0 || len(c.sim.LXDs()) != 0 {
 				t.Errorf("%s a release leaves %+v", tc.reason, left)
 			}
@@ -197,15 +197,15 @@ func TestMetalWithoutNetwork(t *testing.T) {
 // TestReachMetal holds when the LXD of a machine answers MAAS.
 func TestReachMetal(t *testing.T) {
 	t.Parallel()
-	steer := func(method, path, body string) func(*caller, string) {
-		return func(c *caller, _ string) { wantStatus(c.t, c.steer(method, path, body), 204, "") }
+	steer := func(method, path, body string) func(*maasClient, string) {
+		return func(c *maasClient, _ string) { wantStatus(c.t, c.postSteering(method, path, body), 204, "") }
 	}
-	call := func(op string) func(*caller, string) {
-		return func(c *caller, id string) { c.must("POST", "machines/"+id+"/?op="+op) }
+	call := func(op string) func(*maasClient, string) {
+		return func(c *maasClient, id string) { c.mustCall("POST", "machines/"+id+"/?op="+op) }
 	}
 	cases := map[string]struct {
 		reason  string
-		first   func(*caller, string)
+		first   func(*maasClient, string)
 		address string // of the registration
 		project string
 		problem string // of a refresh; empty: registered
@@ -224,12 +224,12 @@ func TestReachMetal(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
 			id := c.deployMetal("m1", fleetData())
 			if tc.first != nil {
 				tc.first(c, id)
 			}
-			h := c.register(tc.address, tc.project)
+			h := c.registerVMHost(tc.address, tc.project)
 			refresh := c.call("POST", "vm-hosts/"+number(h["id"])+"/?op=refresh")
 			if tc.problem == "" {
 				wantStatus(t, refresh, 200, `"version":"5.0.4"`)
@@ -245,14 +245,14 @@ func TestReachMetal(t *testing.T) {
 // TestFirstBootOutcome steers how user-data ends.
 func TestFirstBootOutcome(t *testing.T) {
 	t.Parallel()
-	put := func(body string) func(*caller) {
-		return func(c *caller) { wantStatus(c.t, c.steer("PUT", "machines/m1/first-boot", body), 204, "") }
+	put := func(body string) func(*maasClient) {
+		return func(c *maasClient) { wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", body), 204, "") }
 	}
-	nothing := func(*caller) {}
+	nothing := func(*maasClient) {}
 	cases := map[string]struct {
 		reason        string
 		model         sim.FirstBoot
-		before, after func(*caller) // the deployment
+		before, after func(*maasClient) // the deployment
 		lxds          int
 		event         string
 	}{
@@ -262,19 +262,19 @@ func TestFirstBootOutcome(t *testing.T) {
 		"Never":    {"It hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
 		"Recovers": {"One that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
 		"TooLate":  {"What is over is over.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
-		"WrongWord": {"A slip is said.", "", func(c *caller) {
-			wantStatus(c.t, c.steer("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "none of ok, fails, never")
+		"WrongWord": {"A slip is said.", "", func(c *maasClient) {
+			wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "none of ok, fails, never")
 		}, nothing, 1, "SUCCESS"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", FirstBoot: tc.model}}})
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", FirstBoot: tc.model}}})
 			tc.before(c)
 			id := c.deployMetal("m1", fleetData())
 			tc.after(c)
 			c.sim.Settle()
-			if got := c.machine(id)["status_name"]; got != "Deployed" || len(c.sim.LXDs()) != tc.lxds {
+			if got := c.readMachine(id)["status_name"]; got != "Deployed" || len(c.sim.LXDs()) != tc.lxds {
 				t.Errorf("%s %v with %d LXDs", tc.reason, got, len(c.sim.LXDs()))
 			}
 			if log := c.call("GET", "events/?op=query&level=DEBUG"); !strings.Contains(log.text, tc.event) {
@@ -299,13 +299,13 @@ func TestBridgeLives(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
 			id := c.idOf("m1")
-			c.bridge(id)
+			c.makeBridge(id)
 			op, field, _ := strings.Cut(tc.op, "&")
-			c.must("POST", "machines/"+id+"/?op="+op, field)
+			c.mustCall("POST", "machines/"+id+"/?op="+op, field)
 			c.sim.Settle()
-			m := c.machine(id)
+			m := c.readMachine(id)
 			if diff := cmp.Diff(tc.want, sortedTexts(interfaceNames(m))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -329,12 +329,12 @@ func TestFirstBootsDiffer(t *testing.T) {
 			for _, name := range []string{"m1", "m2", "m3", "m4"} {
 				m.Machines = append(m.Machines, sim.MachineModel{Hostname: name, Cores: 8, MemoryMiB: 16384})
 			}
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			for _, name := range []string{"m1", "m2", "m3", "m4"} {
 				id := c.idOf(name)
-				c.bridge(id)
-				c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/"+name)
-				c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
+				c.makeBridge(id)
+				c.mustCall("POST", "machines/?op=allocate", "system_id="+id, "agent_name=fleet/"+name)
+				c.mustCall("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte(fleetData())))
 			}
 			began := time.Now()
 			time.Sleep(time.Minute)

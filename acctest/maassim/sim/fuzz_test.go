@@ -55,7 +55,7 @@ func FuzzHTTP(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req.URL, req.Header = target, signed(http.MethodGet, "", nil, nonce).Header
+		req.URL, req.Header = target, signedRequest(http.MethodGet, "", nil, nonce).Header
 		req.Header.Set("Content-Type", kind)
 		answer := httptest.NewRecorder()
 		ended := make(chan any, 1)

@@ -13,18 +13,18 @@ import (
 // somebody only told MAAS.
 func TestHardware(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{Subnets: []sim.SubnetModel{{Name: "lan", CIDR: "10.1.0.0/24", DHCP: true}}})
-	id := c.must("POST", "machines/", "hostname=iron", "architecture=amd64/generic", "power_type=manual", "commission=false",
+	c := newMAASClient(t, sim.Model{Subnets: []sim.SubnetModel{{Name: "lan", CIDR: "10.1.0.0/24", DHCP: true}}})
+	id := c.mustCall("POST", "machines/", "hostname=iron", "architecture=amd64/generic", "power_type=manual", "commission=false",
 		"mac_addresses=52:54:00:00:00:01", "mac_addresses=52:54:00:00:00:02")["system_id"].(string)
-	c.must("POST", "nodes/"+id+"/blockdevices/", "name=sdx", "model=M", "serial=S9", "size=20G", "block_size=512")
-	wantStatus(t, c.steer("PUT", "machines/iron/hardware", `{"cores": 4, "memory_mib": 8192, "info": {"system_vendor": "Maker"},
+	c.mustCall("POST", "nodes/"+id+"/blockdevices/", "name=sdx", "model=M", "serial=S9", "size=20G", "block_size=512")
+	wantStatus(t, c.postSteering("PUT", "machines/iron/hardware", `{"cores": 4, "memory_mib": 8192, "info": {"system_vendor": "Maker"},
 		"disks": [{"name": "sda", "model": "D", "serial": "S1", "size_bytes": 500000000000, "tags": ["rotary"]}],
 		"nics": [{"mac": "52:54:00:00:00:01", "name": "enp1", "vendor": "V", "speed": 1000, "link_speed": 100, "subnet": "lan"},
 			{"mac": "52:54:00:00:00:02", "name": "enp2"}]}`), 204, "")
-	c.must("POST", "machines/"+id+"/?op=commission", "testing_scripts=none")
+	c.mustCall("POST", "machines/"+id+"/?op=commission", "testing_scripts=none")
 	c.sim.Settle()
 
-	m := c.machine(id)
+	m := c.readMachine(id)
 	var disks, nics []string
 	for _, d := range m["blockdevice_set"].([]any) {
 		d := d.(map[string]any)
@@ -39,6 +39,6 @@ func TestHardware(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the machine (-want +got):\n%s", diff)
 	}
-	wantStatus(t, c.steer("PUT", "machines/iron/hardware", `{"nics": [{"mac": "52:54:00:00:00:01", "name": "e", "subnet": "no"}]}`), 400, `no subnet \"no\"`)
-	wantStatus(t, c.steer("PUT", "machines/no/hardware", `{}`), 400, `no machine \"no\"`)
+	wantStatus(t, c.postSteering("PUT", "machines/iron/hardware", `{"nics": [{"mac": "52:54:00:00:00:01", "name": "e", "subnet": "no"}]}`), 400, `no subnet \"no\"`)
+	wantStatus(t, c.postSteering("PUT", "machines/no/hardware", `{}`), 400, `no machine \"no\"`)
 }

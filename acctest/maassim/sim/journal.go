@@ -97,22 +97,22 @@ type entry = Call
 // journal is what is written down of calls, while it may still change.
 type journal struct {
 	*region
-	calls             []*entry
-	connections       int
-	sockets           bool // calls came by TCP
-	epoch             int  // how often it was emptied
-	underWay, maximum int
+	calls                 []*entry
+	connections           int
+	hasTCPCalls           bool // calls came by TCP
+	epoch                 int  // how often it was emptied
+	underWay, maxUnderWay int
 }
 
 func (j *journal) reset() {
-	j.calls, j.maximum, j.connections = nil, j.underWay, 0
+	j.calls, j.maxUnderWay, j.connections = nil, j.underWay, 0
 	j.epoch++
 }
 
 // secretFields are never written down.
 var secretFields = []string{"password", "key", "certificate", "user_data", "power_parameters", "power_pass", "preseed"}
 
-func (j *journal) begin(c *request.Call, r *http.Request) *entry {
+func (j *journal) noteCall(c *request.Call, r *http.Request) *entry {
 	route := c.Method + " " + cmp.Or(c.Pattern, r.URL.Path)
 	if c.Op != "" {
 		route += " " + c.Op
@@ -120,12 +120,12 @@ func (j *journal) begin(c *request.Call, r *http.Request) *entry {
 	e := &entry{Route: route, Path: r.URL.Path, Query: c.Query, Form: withoutSecrets(c.Form), At: time.Now()}
 	j.calls = append(j.calls, e)
 	j.underWay++
-	j.maximum = max(j.maximum, j.underWay)
+	j.maxUnderWay = max(j.maxUnderWay, j.underWay)
 	return e
 }
 
-// beginLXD notes a call of an LXD, without its body.
-func (j *journal) beginLXD(l *world.LXD, c *lxd.Call) *entry {
+// noteLXDCall notes a call of an LXD, without its body.
+func (j *journal) noteLXDCall(l *world.LXD, c *lxd.Call) *entry {
 	e := &entry{Host: l.Name, Route: c.Request.Method + " " + c.Pattern, Path: c.Request.URL.Path, Query: withoutSecrets(c.Query), At: time.Now()}
 	j.calls = append(j.calls, e)
 	return e
@@ -141,23 +141,23 @@ func withoutSecrets(form map[string][]string) map[string][]string {
 	return out
 }
 
-func (j *journal) answered(e *entry, rep rest.Reply) {
+func (j *journal) noteAnswer(e *entry, rep rest.Reply) {
 	j.keeper.Lock()
 	defer j.keeper.Unlock()
-	j.over(e)
+	j.noteCallEnded(e)
 	e.Took, e.Status = time.Since(e.At), rep.Status
-	e.Bytes, e.MachineObjects = int64(len(rep.Body)), rep.Objects
+	e.Bytes, e.MachineObjects = int64(len(rep.Body)), rep.MachineObjects
 }
 
-func (j *journal) lost(e *entry) {
+func (j *journal) noteLostCall(e *entry) {
 	j.keeper.Lock()
 	defer j.keeper.Unlock()
-	j.over(e)
+	j.noteCallEnded(e)
 	e.Took, e.Lost = time.Since(e.At), true
 }
 
-// over notes that a call is not under way any more.
-func (j *journal) over(e *entry) {
+// noteCallEnded notes that a call is not under way any more.
+func (j *journal) noteCallEnded(e *entry) {
 	if e.Host == "" {
 		j.underWay--
 	}
@@ -168,8 +168,8 @@ func (j *journal) Journal() Journal {
 	j.keeper.Lock()
 	defer j.keeper.Unlock()
 	out := Journal{Routes: []RouteCount{}, Calls: []Call{}, Connections: j.connections}
-	if !j.sockets {
-		out.Connections = j.maximum
+	if !j.hasTCPCalls {
+		out.Connections = j.maxUnderWay
 	}
 	routes, lxdRoutes := map[string]*RouteCount{}, map[string]*RouteCount{}
 	out.LXD.Calls = []Call{}
@@ -184,12 +184,12 @@ func (j *journal) Journal() Journal {
 		out.Bytes += e.Bytes
 		countRoute(routes, e)
 	}
-	out.Routes, out.LXD.Routes = byCalls(routes), byCalls(lxdRoutes)
+	out.Routes, out.LXD.Routes = sortByCalls(routes), sortByCalls(lxdRoutes)
 	return out
 }
 
-// byCalls lists routes, those that were called most first.
-func byCalls(routes map[string]*RouteCount) []RouteCount {
+// sortByCalls lists routes, those that were called most first.
+func sortByCalls(routes map[string]*RouteCount) []RouteCount {
 	out := []RouteCount{}
 	for _, r := range routes {
 		out = append(out, *r)
@@ -242,7 +242,7 @@ func (j *journal) countConnection(ctx context.Context) {
 	}
 	j.keeper.Lock()
 	defer j.keeper.Unlock()
-	j.sockets = true
+	j.hasTCPCalls = true
 	if conn.counted != j.epoch {
 		conn.counted = j.epoch
 		j.connections++

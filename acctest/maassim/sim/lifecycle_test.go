@@ -16,19 +16,19 @@ import (
 // the way to one read.
 func TestInstantStates(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	var seen []string
 	look := func(id string) {
-		m := c.machine(id)
+		m := c.readMachine(id)
 		seen = append(seen, fmt.Sprintf("%v %v", m["status_name"], m["power_state"]))
 	}
 	id := c.compose("hostname=x")
 	look(id)
 	look(id)
-	c.must("POST", "machines/"+id+"/?op=deploy", "distro_series=noble")
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "distro_series=noble")
 	look(id)
 	look(id)
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	look(id)
 	look(id)
 	want := []string{"Commissioning off", "Ready on", "Deploying on", "Deployed on", "Releasing on", "Ready off"}
@@ -43,13 +43,13 @@ func TestTimedStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()
 		m.Latency = sim.Latency{Compose: time.Second, Commission: 10 * time.Second, Deploy: 5 * time.Second, Release: 2 * time.Second, PowerOn: time.Second, PowerOff: time.Second}
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		start := time.Now()
 		id := c.compose("hostname=x")
 		var seen []string
 		look := func(after time.Duration) {
 			time.Sleep(after)
-			v := c.machine(id)
+			v := c.readMachine(id)
 			seen = append(seen, fmt.Sprintf("%v %v %v", time.Since(start), v["status_name"], v["power_state"]))
 		}
 		look(500 * time.Millisecond)
@@ -58,10 +58,10 @@ func TestTimedStates(t *testing.T) {
 		look(2 * time.Second)  // 11.5 s
 		look(18 * time.Second) // 29.5 s: MAAS has not asked for the power yet
 		look(2 * time.Second)
-		c.must("POST", "machines/"+id+"/?op=deploy")
+		c.mustCall("POST", "machines/"+id+"/?op=deploy")
 		look(500 * time.Millisecond)
 		look(5 * time.Second)
-		c.must("POST", "machines/"+id+"/?op=release")
+		c.mustCall("POST", "machines/"+id+"/?op=release")
 		look(500 * time.Millisecond)
 		look(2 * time.Second)
 		want := []string{
@@ -80,22 +80,22 @@ func TestPowerInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()
 		m.Latency = sim.Latency{PowerOn: 2 * time.Second, PowerOff: 2 * time.Second, Deploy: time.Minute}
-		c := world(t, m)
-		id := c.ready("x")
-		c.must("POST", "machines/"+id+"/?op=deploy")
+		c := newMAASClient(t, m)
+		id := c.composeReady("x")
+		c.mustCall("POST", "machines/"+id+"/?op=deploy")
 		wantStatus(t, c.call("POST", "machines/"+id+"/?op=abort"), 503, "another action is already in progress for that node.")
-		v := c.machine(id)
+		v := c.readMachine(id)
 		if v["status_name"] != "Deploying" || v["status_message"] != "Aborted deployment" {
 			t.Errorf("after the refused abort: %v, %v", v["status_name"], v["status_message"])
 		}
 		time.Sleep(3 * time.Second)
-		if old := c.must("POST", "machines/"+id+"/?op=abort"); old["status_name"] != "Deploying" {
+		if old := c.mustCall("POST", "machines/"+id+"/?op=abort"); old["status_name"] != "Deploying" {
 			t.Errorf("abort answers with the old status, got %v", old["status_name"])
 		}
-		if v := c.machine(id); v["status_name"] != "Allocated" || v["power_state"] != "on" {
+		if v := c.readMachine(id); v["status_name"] != "Allocated" || v["power_state"] != "on" {
 			t.Errorf("after the abort: %v %v", v["status_name"], v["power_state"])
 		}
-		c.must("POST", "machines/"+id+"/?op=power_off")
+		c.mustCall("POST", "machines/"+id+"/?op=power_off")
 		wantStatus(t, c.call("POST", "machines/"+id+"/?op=power_on"), 503, "Unable to change power state to 'cycle' for node x")
 	})
 }
@@ -106,16 +106,16 @@ func TestDeleteLeaks(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		before func(*caller)
-		after  func(*caller)
+		before func(*maasClient)
+		after  func(*maasClient)
 		settle bool
 		leaks  []string
 	}{
-		"Settled":        {"The plain case.", func(*caller) {}, func(*caller) {}, true, []string{}},
-		"LXDUnreachable": {"MAAS swallows the error.", lxd(sim.Unreachable), lxd(sim.OK), true, []string{"x"}},
-		"LXDHangs":       {"MAAS gives up and swallows that.", lxd(sim.Hanging), lxd(sim.OK), true, []string{"x"}},
-		"RackDown":       {"Nobody is there to delete it.", rack(sim.Unreachable), rack(sim.OK), true, []string{"x"}},
-		"StartInFlight":  {"LXD refuses to delete what it starts.", func(*caller) {}, func(*caller) {}, false, []string{"x"}},
+		"Settled":        {"The plain case.", func(*maasClient) {}, func(*maasClient) {}, true, []string{}},
+		"LXDUnreachable": {"MAAS swallows the error.", lxdCondition(sim.ConditionUnreachable), lxdCondition(sim.ConditionOK), true, []string{"x"}},
+		"LXDHangs":       {"MAAS gives up and swallows that.", lxdCondition(sim.ConditionHanging), lxdCondition(sim.ConditionOK), true, []string{"x"}},
+		"RackDown":       {"Nobody is there to delete it.", rackCondition(sim.ConditionUnreachable), rackCondition(sim.ConditionOK), true, []string{"x"}},
+		"StartInFlight":  {"LXD refuses to delete what it starts.", func(*maasClient) {}, func(*maasClient) {}, false, []string{"x"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestDeleteLeaks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := oneHost()
 				m.Latency.PowerOn = 2 * time.Second
-				c := world(t, m)
+				c := newMAASClient(t, m)
 				id := c.compose("hostname=x")
 				if tc.settle {
 					c.sim.Settle()
@@ -131,12 +131,12 @@ func TestDeleteLeaks(t *testing.T) {
 				tc.before(c)
 				wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
 				tc.after(c)
-				if diff := cmp.Diff(tc.leaks, unknown(c.sim)); diff != "" {
+				if diff := cmp.Diff(tc.leaks, leakedInstances(c.sim)); diff != "" {
 					t.Fatalf("%s\nleaks (-want +got):\n%s", tc.reason, diff)
 				}
 				wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 404, "No Machine matches the given query.")
 				time.Sleep(3 * time.Second)
-				c.must("POST", "vm-hosts/1/?op=refresh")
+				c.mustCall("POST", "vm-hosts/1/?op=refresh")
 				if again := c.call("GET", "machines/?hostname=x").text; len(tc.leaks) > 0 == (again == "[]") {
 					t.Errorf("%s After a refresh: %.80s", tc.reason, again)
 				}
@@ -146,17 +146,17 @@ func TestDeleteLeaks(t *testing.T) {
 	}
 }
 
-func lxd(condition sim.Condition) func(*caller) {
-	return func(c *caller) {
-		if err := c.sim.SetLXD("h1", condition); err != nil {
+func lxdCondition(condition sim.Condition) func(*maasClient) {
+	return func(c *maasClient) {
+		if err := c.sim.SetLXDCondition("h1", condition); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 }
 
-func rack(condition sim.Condition) func(*caller) {
-	return func(c *caller) {
-		if err := c.sim.SetRack(condition); err != nil {
+func rackCondition(condition sim.Condition) func(*maasClient) {
+	return func(c *maasClient) {
+		if err := c.sim.SetRackCondition(condition); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -176,14 +176,14 @@ func TestReleaseEnds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, oneHost())
+			c := newMAASClient(t, oneHost())
 			id := c.compose(tc.compose...)
 			c.sim.Settle()
-			c.must("POST", "machines/"+id+"/?op=deploy")
+			c.mustCall("POST", "machines/"+id+"/?op=deploy")
 			c.sim.Settle()
-			c.must("POST", "machines/"+id+"/?op=release")
+			c.mustCall("POST", "machines/"+id+"/?op=release")
 			c.sim.Settle()
-			if got := c.machine(id)["status_name"]; got != tc.want {
+			if got := c.readMachine(id)["status_name"]; got != tc.want {
 				t.Errorf("%s got %v", tc.reason, got)
 			}
 		})
@@ -194,15 +194,15 @@ func TestReleaseEnds(t *testing.T) {
 // through a life.
 func TestWhatSurvives(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x", "interfaces=eth0:ip=10.77.0.20")
-	c.must("PUT", "machines/"+id+"/", "description=mark")
-	if got := c.machine(id)["ip_addresses"].([]any)[0]; got != "10.77.0.20" {
+	c.mustCall("PUT", "machines/"+id+"/", "description=mark")
+	if got := c.readMachine(id)["ip_addresses"].([]any)[0]; got != "10.77.0.20" {
 		t.Errorf("address while commissioning: %v", got)
 	}
 	c.sim.Settle()
 	links := func() string {
-		n := c.machine(id)["boot_interface"].(map[string]any)["links"].([]any)
+		n := c.readMachine(id)["boot_interface"].(map[string]any)["links"].([]any)
 		l := n[0].(map[string]any)
 		return fmt.Sprintf("%d %v %v", len(n), l["mode"], l["ip_address"])
 	}
@@ -210,24 +210,24 @@ func TestWhatSurvives(t *testing.T) {
 		t.Errorf("compose's ip= does not survive commissioning, got %s", got)
 	}
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=set_owner_data", "k=v"), 409, "it hasn't been acquired.")
-	nic := fmt.Sprint(c.machine(id)["boot_interface"].(map[string]any)["id"])
-	c.must("POST", "nodes/"+id+"/interfaces/"+nic+"/?op=link_subnet", "mode=STATIC", "subnet=1", "ip_address=10.77.0.30", "force=true")
-	c.must("POST", "machines/?op=allocate", "system_id="+id, "agent_name=me")
-	c.must("POST", "machines/"+id+"/?op=set_owner_data", "k=v", "empty=")
-	c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte("#cloud-config")))
+	nic := fmt.Sprint(c.readMachine(id)["boot_interface"].(map[string]any)["id"])
+	c.mustCall("POST", "nodes/"+id+"/interfaces/"+nic+"/?op=link_subnet", "mode=STATIC", "subnet=1", "ip_address=10.77.0.30", "force=true")
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+id, "agent_name=me")
+	c.mustCall("POST", "machines/"+id+"/?op=set_owner_data", "k=v", "empty=")
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "user_data="+base64.StdEncoding.EncodeToString([]byte("#cloud-config")))
 	if data, err := c.sim.UserData(id); err != nil || string(data) != "#cloud-config" {
 		t.Errorf("user-data: %q, %v", data, err)
 	}
 	c.sim.Settle()
-	if got := c.machine(id)["owner_data"]; !cmp.Equal(got, any(map[string]any{"k": "v"})) {
+	if got := c.readMachine(id)["owner_data"]; !cmp.Equal(got, any(map[string]any{"k": "v"})) {
 		t.Errorf("owner data: %v", got)
 	}
 	if got := c.call("GET", "machines/?agent_name=me").text; got == "[]" {
 		t.Error("agent_name finds nothing")
 	}
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
-	v := c.machine(id)
+	v := c.readMachine(id)
 	if len(v["owner_data"].(map[string]any)) != 0 || v["description"] != "mark" || v["owner"] != nil {
 		t.Errorf("after the release: owner data %v, description %v, owner %v", v["owner_data"], v["description"], v["owner"])
 	}
@@ -239,7 +239,7 @@ func TestWhatSurvives(t *testing.T) {
 // TestWrongState holds MAAS's words for what a state does not allow.
 func TestWrongState(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x")
 	for op, want := range map[string]struct {
 		status int
@@ -263,11 +263,11 @@ func TestWrongState(t *testing.T) {
 // TestMarkFixed makes a machine Ready that was broken before it was ever so.
 func TestMarkFixed(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x")
-	c.must("POST", "machines/"+id+"/?op=mark_broken")
-	c.must("POST", "machines/"+id+"/?op=mark_fixed")
-	if got := c.machine(id)["status_name"]; got != "Ready" {
+	c.mustCall("POST", "machines/"+id+"/?op=mark_broken")
+	c.mustCall("POST", "machines/"+id+"/?op=mark_fixed")
+	if got := c.readMachine(id)["status_name"]; got != "Ready" {
 		t.Errorf("a machine that was broken while Commissioning is %v, want Ready", got)
 	}
 }
@@ -275,27 +275,27 @@ func TestMarkFixed(t *testing.T) {
 // TestFailed fails transitions from outside.
 func TestFailed(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
+	c := newMAASClient(t, oneHost())
 	id := c.compose("hostname=x")
-	if err := c.sim.Fail("x", "no network"); err != nil {
+	if err := c.sim.FailMachine("x", "no network"); err != nil {
 		t.Fatal(err)
 	}
-	v := c.machine(id)
+	v := c.readMachine(id)
 	if v["status_name"] != "Failed commissioning" || v["status_message"] != "Failed commissioning" || v["owner"] != "admin" {
 		t.Errorf("got %v, %v, owner %v", v["status_name"], v["status_message"], v["owner"])
 	}
-	if err := c.sim.Fail("x", "again"); err == nil {
+	if err := c.sim.FailMachine("x", "again"); err == nil {
 		t.Error("failing what is not under way is no error")
 	}
-	c.must("POST", "machines/"+id+"/?op=commission")
-	if err := c.sim.Finish(id); err != nil {
+	c.mustCall("POST", "machines/"+id+"/?op=commission")
+	if err := c.sim.FinishMachine(id); err != nil {
 		t.Fatal(err)
 	}
-	c.must("POST", "machines/"+id+"/?op=deploy")
-	if err := c.sim.Fail(id, "disk"); err != nil {
+	c.mustCall("POST", "machines/"+id+"/?op=deploy")
+	if err := c.sim.FailMachine(id, "disk"); err != nil {
 		t.Fatal(err)
 	}
-	if v := c.machine(id); v["status_name"] != "Failed deployment" || v["power_state"] != "on" || v["owner"] != "admin" {
+	if v := c.readMachine(id); v["status_name"] != "Failed deployment" || v["power_state"] != "on" || v["owner"] != "admin" {
 		t.Errorf("got %v, power %v, owner %v", v["status_name"], v["power_state"], v["owner"])
 	}
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 200, "Releasing")
@@ -304,14 +304,14 @@ func TestFailed(t *testing.T) {
 // TestVanished is an instance that goes away behind MAAS's back.
 func TestVanished(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	id := c.ready("x")
+	c := newMAASClient(t, oneHost())
+	id := c.composeReady("x")
 	if err := c.sim.RemoveInstance("h1", "", "x"); err != nil {
 		t.Fatal(err)
 	}
 	wantStatus(t, c.call("GET", "machines/"+id+"/?op=query_power_state"), 200, `{"state":"error"}`)
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 200, "Ready")
-	c.must("POST", "vm-hosts/1/?op=refresh")
+	c.mustCall("POST", "vm-hosts/1/?op=refresh")
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
 }
 
@@ -323,19 +323,19 @@ func TestRescueOfAllocated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := oneHost()
 		m.Latency = sim.Latency{Commission: time.Second, PowerOn: time.Second, PowerOff: time.Second}
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		id := c.compose("hostname=x")
 		time.Sleep(time.Minute)
 		var seen []string
 		act := func(op string, after time.Duration) {
 			if op != "" {
-				c.must("POST", "machines/"+id+"/?op="+op)
+				c.mustCall("POST", "machines/"+id+"/?op="+op)
 			}
 			time.Sleep(after)
-			v := c.machine(id)
+			v := c.readMachine(id)
 			seen = append(seen, fmt.Sprintf("%v %v, owned %t", v["status_name"], v["power_state"], v["owner"] != nil && v["owner"] != ""))
 		}
-		c.must("POST", "machines/?op=allocate", "system_id="+id)
+		c.mustCall("POST", "machines/?op=allocate", "system_id="+id)
 		act("rescue_mode", 10*time.Second)
 		act("exit_rescue_mode", 4*time.Minute)
 		act("", 2*time.Minute)

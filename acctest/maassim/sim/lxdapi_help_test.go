@@ -11,8 +11,8 @@ import (
 // base64Of is the text that forms and LXD's API want.
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// second is the error of a read.
-func second[T any](_ T, _ string, err error) error { return err }
+// secondError is the error of a read.
+func secondError[T any](_ T, _ string, err error) error { return err }
 
 // withKey is an instance's definition with one key changed.
 func withKey(i *api.Instance, key, value string) api.InstancePut {

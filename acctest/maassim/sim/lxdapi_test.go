@@ -95,8 +95,8 @@ func wantLXD(t *testing.T, what string, err error, status int) {
 	t.Errorf("%s: want status %d, got %v", what, status, err)
 }
 
-// wait waits for an operation and gives its error.
-func wait(op lxdclient.Operation, err error) error {
+// waitForLXD waits for an operation and gives its error.
+func waitForLXD(op lxdclient.Operation, err error) error {
 	if err != nil {
 		return err
 	}
@@ -125,44 +125,44 @@ func TestLXDLifeOfAVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lxdModel(pair)
 		m.Latency = sim.Latency{PowerOn: time.Second, PowerOff: time.Second, Delete: time.Second, Compose: 2 * time.Second}
-		maas := world(t, m)
+		maas := newMAASClient(t, m)
 		c := dialLXD(t, maas.sim, pair)
 		defer c.Disconnect()
 		start := time.Now()
-		if err := wait(c.CreateInstance(newVM("made"))); err != nil {
+		if err := waitForLXD(c.CreateInstance(newVM("made"))); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took != time.Second {
 			t.Errorf("creation took %v, want LXD's half of compose", took)
 		}
-		if err := wait(c.CreateInstance(newVM("made"))); err == nil {
+		if err := waitForLXD(c.CreateInstance(newVM("made"))); err == nil {
 			t.Error("a second one of the name was made")
 		}
-		maas.must("POST", "vm-hosts/1/?op=refresh")
+		maas.mustCall("POST", "vm-hosts/1/?op=refresh")
 		maas.sim.Settle()
 		got := maas.sim.Instances()[0]
 		want := sim.Instance{Host: "h1", Project: "default", Name: "made", Cores: 2, MemoryMiB: 2048, MACs: []string{"00:16:3e:00:00:01"}, MachineID: got.MachineID}
 		if diff := cmp.Diff(want, got); diff != "" || got.MachineID == "" {
 			t.Errorf("MAAS adopted another VM (-want +got):\n%s", diff)
 		}
-		if err := wait(c.UpdateInstanceState("made", api.InstanceStatePut{Action: "start"}, "")); err != nil {
+		if err := waitForLXD(c.UpdateInstanceState("made", api.InstanceStatePut{Action: "start"}, "")); err != nil {
 			t.Fatal(err)
 		}
-		if power := maas.must("GET", "machines/"+got.MachineID+"/?op=query_power_state")["state"]; power != "on" {
+		if power := maas.mustCall("GET", "machines/"+got.MachineID+"/?op=query_power_state")["state"]; power != "on" {
 			t.Errorf("MAAS says the power is %v", power)
 		}
 		_, err := c.DeleteInstance("made")
 		wantLXD(t, "delete of a running VM", err, 400)
 		stop := api.InstanceStatePut{Action: "stop", Timeout: 30}
 		start = time.Now()
-		if err := wait(c.UpdateInstanceState("made", stop, "")); err == nil || time.Since(start) != 30*time.Second {
+		if err := waitForLXD(c.UpdateInstanceState("made", stop, "")); err == nil || time.Since(start) != 30*time.Second {
 			t.Errorf("a VM without a guest went down: %v after %v", err, time.Since(start))
 		}
 		stop.Force = true
-		if err := wait(c.UpdateInstanceState("made", stop, "")); err != nil {
+		if err := waitForLXD(c.UpdateInstanceState("made", stop, "")); err != nil {
 			t.Error(err)
 		}
-		if err := wait(c.DeleteInstance("made")); err != nil {
+		if err := waitForLXD(c.DeleteInstance("made")); err != nil {
 			t.Error(err)
 		}
 		_, _, err = c.GetInstance("made")
@@ -177,7 +177,7 @@ func TestLXDLifeOfAVM(t *testing.T) {
 func TestLXDShowsComposed(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
 	id := maas.compose("hostname=web", "cores=3", "memory=4096", "storage=root:20(default),data:5(fast)", "skip_commissioning=true")
 	full, err := c.GetInstancesFull(api.InstanceTypeVM)
@@ -197,11 +197,11 @@ func TestLXDShowsComposed(t *testing.T) {
 	}
 	put := i.Writable()
 	put.Config["limits.memory"], put.Devices["root"]["size"] = "8GiB", "30000000000"
-	if err := wait(c.UpdateInstance("web", put, "")); err != nil {
+	if err := waitForLXD(c.UpdateInstance("web", put, "")); err != nil {
 		t.Fatal(err)
 	}
-	maas.must("POST", "vm-hosts/1/?op=refresh")
-	if memory := maas.machine(id)["memory"]; memory != float64(8192) {
+	maas.mustCall("POST", "vm-hosts/1/?op=refresh")
+	if memory := maas.readMachine(id)["memory"]; memory != float64(8192) {
 		t.Errorf("MAAS sees %v MiB after the change", memory)
 	}
 	if used := maas.sim.LXDs()[0].Used.PoolBytes["default"]; used != 30e9 {
@@ -218,7 +218,7 @@ func TestLXDShowsComposed(t *testing.T) {
 func TestLXDTrust(t *testing.T) {
 	t.Parallel()
 	stranger, restricted, admin := newClientPair(t), newClientPair(t), newClientPair(t)
-	maas := world(t, lxdModel(admin))
+	maas := newMAASClient(t, lxdModel(admin))
 	a := dialLXD(t, maas.sim, admin)
 	if err := a.CreateProject(api.ProjectsPost{Name: "maas"}); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestLXDTrust(t *testing.T) {
 	if diff := cmp.Diff([]string{"maas"}, projects); err != nil || diff != "" {
 		t.Errorf("projects: %v %s", err, diff)
 	}
-	if err := wait(in.CreateInstance(newVM("theirs"))); err != nil {
+	if err := waitForLXD(in.CreateInstance(newVM("theirs"))); err != nil {
 		t.Errorf("a VM in its project: %v", err)
 	}
 	_, err = a.UseProject("ghost").GetInstances(api.InstanceTypeAny)
@@ -291,7 +291,7 @@ func TestLXDConditions(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
 	synctest.Test(t, func(t *testing.T) {
-		maas := world(t, lxdModel(pair))
+		maas := newMAASClient(t, lxdModel(pair))
 		address, args := "https://"+maas.sim.LXDs()[0].Address, lxdArgs(maas.sim, pair)
 		connect := func(patience time.Duration) (time.Duration, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -301,28 +301,28 @@ func TestLXDConditions(t *testing.T) {
 			return time.Since(start), err
 		}
 		set := func(c sim.Condition) {
-			if err := maas.sim.SetLXD("h1", c); err != nil {
+			if err := maas.sim.SetLXDCondition("h1", c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		set(sim.Unreachable)
+		set(sim.ConditionUnreachable)
 		if _, err := connect(time.Minute); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("unreachable: %v", err)
 		}
-		set(sim.Hanging)
+		set(sim.ConditionHanging)
 		if took, err := connect(time.Minute); !errors.Is(err, context.DeadlineExceeded) || took != time.Minute {
 			t.Errorf("hanging: %v after %v", err, took)
 		}
-		set(sim.Slow)
+		set(sim.ConditionSlow)
 		if took, err := connect(time.Minute); err != nil || took != 3*time.Second {
 			t.Errorf("slow: %v after %v", err, took)
 		}
-		set(sim.OK)
+		set(sim.ConditionOK)
 		if took, err := connect(time.Minute); err != nil || took != 0 {
 			t.Errorf("ok: %v after %v", err, took)
 		}
 		hung := make(chan error, 1)
-		set(sim.Hanging)
+		set(sim.ConditionHanging)
 		go func() { _, err := connect(time.Hour); hung <- err }()
 		synctest.Wait()
 		maas.sim.Close()
@@ -339,7 +339,7 @@ func TestLXDConditions(t *testing.T) {
 func TestLXDFaults(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
 	maas.sim.ResetJournal()
 	maas.sim.AddFault(sim.Fault{Kind: sim.FaultReset, Method: "GET"})
@@ -351,7 +351,7 @@ func TestLXDFaults(t *testing.T) {
 	wantLXD(t, "a status", err, 500)
 	_, _, err = c.GetProfile("default")
 	wantLXD(t, "once only", err, 0)
-	maas.sim.AddFault(sim.Fault{Path: "lxd/*/1.0/**", Method: "POST", Kind: sim.FaultLostReply, When: sim.After, Nth: 1})
+	maas.sim.AddFault(sim.Fault{Path: "lxd/*/1.0/**", Method: "POST", Kind: sim.FaultLostReply, When: sim.FaultAfterEffect, Nth: 1})
 	if _, err = c.CreateInstance(newVM("lost")); err == nil {
 		t.Error("the reply came")
 	}
@@ -369,9 +369,9 @@ func TestLXDFaults(t *testing.T) {
 func TestLXDRefused(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
-	if err := wait(c.CreateInstance(newVM("v"))); err != nil {
+	if err := waitForLXD(c.CreateInstance(newVM("v"))); err != nil {
 		t.Fatal(err)
 	}
 	instance, instanceTag, err := c.GetInstance("v")
@@ -396,12 +396,12 @@ func TestLXDRefused(t *testing.T) {
 		err    error
 		status int
 	}{
-		{"pool missing", second(c.GetStoragePool("nope")), 404},
-		{"network missing", second(c.GetNetwork("nope")), 404},
-		{"profile missing", second(c.GetProfile("nope")), 404},
-		{"project missing", second(c.GetProject("nope")), 404},
-		{"instance missing", second(c.GetInstance("nope")), 404},
-		{"operation missing", second(c.GetOperation("nope")), 404},
+		{"pool missing", secondError(c.GetStoragePool("nope")), 404},
+		{"network missing", secondError(c.GetNetwork("nope")), 404},
+		{"profile missing", secondError(c.GetProfile("nope")), 404},
+		{"project missing", secondError(c.GetProject("nope")), 404},
+		{"instance missing", secondError(c.GetInstance("nope")), 404},
+		{"operation missing", secondError(c.GetOperation("nope")), 404},
 		{"pool twice", c.CreateStoragePool(api.StoragePoolsPost{Name: "fast", Driver: "dir"}), 409},
 		{"pool of an unknown driver", c.CreateStoragePool(api.StoragePoolsPost{Name: "new", Driver: "nosuch"}), 500},
 		{"pool with a bad key", c.CreateStoragePool(api.StoragePoolsPost{Name: "new", Driver: "dir", StoragePoolPut: api.StoragePoolPut{Config: map[string]string{"bogus": "1"}}}), 500},
@@ -421,8 +421,8 @@ func TestLXDRefused(t *testing.T) {
 		{"profile's ETag", c.UpdateProfile("default", changed, profileTag), 412},
 		{"pool's description", c.UpdateStoragePool("fast", pool.Writable(), poolTag), 0},
 		{"pool's description, old ETag", c.UpdateStoragePool("fast", pool.Writable(), poolTag), 0},
-		{"instance", wait(c.UpdateInstance("v", withKey(instance, "user.a", "1"), instanceTag)), 0},
-		{"instance's ETag", wait(c.UpdateInstance("v", withKey(instance, "user.a", "2"), instanceTag)), 412},
+		{"instance", waitForLXD(c.UpdateInstance("v", withKey(instance, "user.a", "1"), instanceTag)), 0},
+		{"instance's ETag", waitForLXD(c.UpdateInstance("v", withKey(instance, "user.a", "2"), instanceTag)), 412},
 		{"default project", c.DeleteProject("default"), 403},
 	}
 	for _, s := range steps {
@@ -435,7 +435,7 @@ func TestLXDOperationsFail(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
 	m := lxdModel(pair)
-	maas := world(t, m)
+	maas := newMAASClient(t, m)
 	c := dialLXD(t, maas.sim, pair)
 	cases := map[string]struct {
 		reason string
@@ -496,11 +496,11 @@ func TestLXDVersions(t *testing.T) {
 			pair := newClientPair(t)
 			m := lxdModel(pair)
 			m.Hosts[0].LXDVersion = version
-			maas := world(t, m)
+			maas := newMAASClient(t, m)
 			c := dialLXD(t, maas.sim, pair)
-			wantLXD(t, "token in its field", present(t, maas.sim, c, func(p *api.CertificatesPost, token string) { p.TrustToken = token }), tc.token)
-			wantLXD(t, "token as password", present(t, maas.sim, c, func(p *api.CertificatesPost, token string) { p.Password = token }), tc.password)
-			if err := wait(c.CreateInstance(newVM("v"))); (err == nil) != tc.secureBoot {
+			wantLXD(t, "token in its field", presentToken(t, maas.sim, c, func(p *api.CertificatesPost, token string) { p.TrustToken = token }), tc.token)
+			wantLXD(t, "token as password", presentToken(t, maas.sim, c, func(p *api.CertificatesPost, token string) { p.Password = token }), tc.password)
+			if err := waitForLXD(c.CreateInstance(newVM("v"))); (err == nil) != tc.secureBoot {
 				t.Errorf("%s A VM with security.secureboot: %v", tc.reason, err)
 			}
 			resp, _, err := c.RawQuery("POST", "/1.0/storage-pools", api.StoragePoolsPost{Name: "p", Driver: "dir"}, "")
@@ -514,8 +514,8 @@ func TestLXDVersions(t *testing.T) {
 	}
 }
 
-// present lets a new client bring a token.
-func present(t *testing.T, s *sim.Sim, admin lxdclient.InstanceServer, put func(*api.CertificatesPost, string)) error {
+// presentToken lets a new client bring a token.
+func presentToken(t *testing.T, s *sim.Sim, admin lxdclient.InstanceServer, put func(*api.CertificatesPost, string)) error {
 	t.Helper()
 	op, err := admin.CreateCertificateToken(api.CertificatesPost{Name: "new", Type: "client", Token: true})
 	if err != nil {
@@ -548,8 +548,8 @@ func TestLXDListens(t *testing.T) {
 			m := lxdModel(pair)
 			m.LXDListen = listen
 			m.Machines = []sim.MachineModel{{Hostname: "metal1"}}
-			server := sim.Start(t, m)
-			maas := &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: server.RoundTripper()}
+			server := sim.StartServer(t, m)
+			maas := &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: server.RoundTripper()}
 			l := lxdNamed(t, server.Sim, "h1")
 			if listen == sim.LXDListenAuto && l.Listening[0] != l.Address {
 				t.Errorf("it listens at %s, and is %s", l.Listening[0], l.Address)
@@ -562,10 +562,10 @@ func TestLXDListens(t *testing.T) {
 			if err := probe(l); err != nil {
 				t.Fatal(err)
 			}
-			if err := server.SetLXD("h1", sim.Unreachable); err != nil {
+			if err := server.SetLXDCondition("h1", sim.ConditionUnreachable); err != nil {
 				t.Fatal(err)
 			}
-			if !refuses(l) {
+			if !refusesConnections(l) {
 				t.Error("an LXD that is unreachable takes connections")
 			}
 			deployLXD(maas, "metal1", pair)
@@ -573,9 +573,9 @@ func TestLXDListens(t *testing.T) {
 			if err := probe(metal); err != nil {
 				t.Fatal(err)
 			}
-			maas.must("POST", "machines/"+metal.MachineID+"/?op=release")
+			maas.mustCall("POST", "machines/"+metal.MachineID+"/?op=release")
 			server.Settle()
-			if !refuses(metal) {
+			if !refusesConnections(metal) {
 				t.Error("an LXD whose machine was released takes connections")
 			}
 			deployLXD(maas, "metal1", pair)
@@ -586,7 +586,7 @@ func TestLXDListens(t *testing.T) {
 			if err := probe(again); err != nil {
 				t.Error(err)
 			}
-			host := maas.must("POST", "vm-hosts/", "type=lxd", "power_address="+again.Listening[0], "certificate="+pair.certificate, "key="+pair.key)
+			host := maas.mustCall("POST", "vm-hosts/", "type=lxd", "power_address="+again.Listening[0], "certificate="+pair.certificate, "key="+pair.key)
 			if host["version"] != again.Version {
 				t.Errorf("MAAS cannot reach it there: %v", host)
 			}
@@ -594,8 +594,8 @@ func TestLXDListens(t *testing.T) {
 	}
 }
 
-// refuses says whether connections to the LXD are refused.
-func refuses(l sim.LXD) bool {
+// refusesConnections says whether connections to the LXD are refused.
+func refusesConnections(l sim.LXD) bool {
 	conn, err := net.Dial("tcp", l.Listening[0])
 	if err == nil {
 		_ = conn.Close()
@@ -618,13 +618,13 @@ func lxdNamed(t *testing.T, s *sim.Sim, name string) sim.LXD {
 }
 
 // deployLXD deploys a machine that becomes an LXD which trusts a client.
-func deployLXD(c *caller, hostname string, pair clientPair) {
+func deployLXD(c *maasClient, hostname string, pair clientPair) {
 	c.t.Helper()
-	id := c.must("POST", "machines/?op=allocate", "name="+hostname)["system_id"].(string)
+	id := c.mustCall("POST", "machines/?op=allocate", "name="+hostname)["system_id"].(string)
 	script := "#!/bin/sh\nlxd init --auto --network-address=[::]\nlxc config trust add - <<END\n" + pair.certificate + "END\n"
-	c.must("POST", "machines/"+id+"/?op=deploy", "user_data="+base64Of([]byte(script)))
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "user_data="+base64Of([]byte(script)))
 	c.sim.Settle()
-	c.machine(id)
+	c.readMachine(id)
 	c.sim.Settle()
 }
 
@@ -634,13 +634,13 @@ func TestLXDNetworksAreApart(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.LXDListen = sim.LXDListenAuto
-	first, second := world(t, m), world(t, m)
+	first, second := newMAASClient(t, m), newMAASClient(t, m)
 	a, b := first.sim.LXDs()[0].Address, second.sim.LXDs()[0].Address
 	if a == b {
 		t.Errorf("both are at %s", a)
 	}
 	m.LXDListen = "127.76.0.0/16"
-	only := world(t, m)
+	only := newMAASClient(t, m)
 	if _, err := sim.New(m); err == nil {
 		t.Error("a network was given twice")
 	}

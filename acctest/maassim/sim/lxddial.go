@@ -13,20 +13,20 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// forward joins a connection and a real LXD, which so see each other's
+// forwardToRealLXD joins a connection and a real LXD, which so see each other's
 // certificates. One that is slow is so once for each connection, and one that
 // hangs takes connections that lead nowhere.
-func (e *endpoint) forward(conn net.Conn) {
+func (e *endpoint) forwardToRealLXD(conn net.Conn) {
 	defer conn.Close()
 	e.group.keeper.Lock()
-	condition := e.lxd.State()
+	condition := e.lxd.EffectiveCondition()
 	e.group.keeper.Unlock()
 	switch condition {
-	case world.Hanging:
+	case world.ConditionHanging:
 		_, _ = io.Copy(io.Discard, conn) // until somebody gives up
 		return
-	case world.Slow:
-		time.Sleep(driver.Slowness)
+	case world.ConditionSlow:
+		time.Sleep(driver.SlowDelay)
 	}
 	real, err := driver.LentTo(e.lxd).Dial(context.Background())
 	if err != nil {
@@ -47,22 +47,22 @@ func (e *endpoint) forward(conn net.Conn) {
 // rawConn is a connection below TLS, which close cuts without a word.
 type rawConn struct {
 	net.Conn
-	of *endpoint
+	endpoint *endpoint
 }
 
 // Close also forgets the connection.
 func (c *rawConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.conns, c)
-	c.of.mu.Unlock()
+	c.endpoint.mu.Lock()
+	delete(c.endpoint.conns, c)
+	c.endpoint.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// oneConn is a listener with one connection.
-type oneConn struct{ conn net.Conn }
+// oneConnListener is a listener with one connection.
+type oneConnListener struct{ conn net.Conn }
 
 // Accept gives the connection, then none.
-func (o *oneConn) Accept() (net.Conn, error) {
+func (o *oneConnListener) Accept() (net.Conn, error) {
 	if o.conn == nil {
 		return nil, net.ErrClosed
 	}
@@ -72,7 +72,7 @@ func (o *oneConn) Accept() (net.Conn, error) {
 }
 
 // Close ends a connection that nobody took; one that was taken lives on.
-func (o *oneConn) Close() error {
+func (o *oneConnListener) Close() error {
 	if o.conn == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (o *oneConn) Close() error {
 }
 
 // Addr is of no use here.
-func (o *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+func (o *oneConnListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // DialContext connects to the LXD that listens at host:port as MAAS knows it,
 // without sockets; it works inside a testing/synctest bubble, too. Where no
@@ -92,7 +92,7 @@ func (all *lxdEndpoints) DialContext(ctx context.Context, network, address strin
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
 	l := all.world.LXDAt(address)
-	if all.world.Ended || l == nil || l.State() == world.Unreachable {
+	if all.world.Ended || l == nil || l.EffectiveCondition() == world.ConditionUnreachable {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: %w", address, syscall.ECONNREFUSED)}
 	}
 	e, err := all.endpointOf(l)
@@ -100,7 +100,7 @@ func (all *lxdEndpoints) DialContext(ctx context.Context, network, address strin
 		return nil, err
 	}
 	client, server := net.Pipe()
-	e.serve(server)
+	e.serveConn(server)
 	return client, nil
 }
 

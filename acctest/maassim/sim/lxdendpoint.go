@@ -18,11 +18,11 @@ import (
 // those of LXDs that came, and closed those of LXDs that went.
 type lxdEndpoints struct {
 	*region
-	faults  *faults
+	faults  *faultSet
 	journal *journal
 	routes  []lxd.Route
 
-	sockets   *sockets // nil: the LXDs do not listen
+	sockets   *lxdSockets // nil: the LXDs do not listen
 	endpoints map[*world.LXD]*endpoint
 	serving   sync.WaitGroup // what runs for them
 }
@@ -41,14 +41,14 @@ type endpoint struct {
 	ended bool
 }
 
-// tendLXDs makes endpoints and LXDs agree. The lock is held.
-func (all *lxdEndpoints) tendLXDs() {
+// syncEndpoints makes endpoints and LXDs agree. The lock is held.
+func (all *lxdEndpoints) syncEndpoints() {
 	w := all.world
 	if w == nil || all.sockets == nil && len(all.endpoints) == 0 {
 		return
 	}
 	for l, e := range all.endpoints {
-		if w.Ended || w.LXDs[l.Address] != l || l.State() == world.Unreachable {
+		if w.Ended || w.LXDs[l.Address] != l || l.EffectiveCondition() == world.ConditionUnreachable {
 			delete(all.endpoints, l)
 			e.close()
 		}
@@ -57,14 +57,14 @@ func (all *lxdEndpoints) tendLXDs() {
 		return
 	}
 	for _, l := range w.LXDs {
-		if l.State() != world.Unreachable {
-			all.listenFor(l)
+		if l.EffectiveCondition() != world.ConditionUnreachable {
+			all.openListeners(l)
 		}
 	}
 }
 
-// listenFor opens the LXD's sockets unless they are open.
-func (all *lxdEndpoints) listenFor(l *world.LXD) {
+// openListeners opens the LXD's sockets unless they are open.
+func (all *lxdEndpoints) openListeners(l *world.LXD) {
 	e, err := all.endpointOf(l)
 	if err != nil {
 		log.Printf("maassim: %v", err)
@@ -77,20 +77,20 @@ func (all *lxdEndpoints) listenFor(l *world.LXD) {
 		if _, tried := e.sockets[address]; tried {
 			continue
 		}
-		socket, err := all.sockets.open(address)
+		socket, err := all.sockets.listen(address)
 		if e.sockets[address] = socket; err != nil {
 			log.Printf("maassim: the LXD %s: %v", l.Name, err)
 			continue
 		}
-		e.accept(socket)
+		e.acceptFrom(socket)
 	}
 }
 
-// listeningFor are the sockets of an LXD.
-func (all *lxdEndpoints) listeningFor(l *world.LXD) []string {
+// listenAddresses are the sockets of an LXD.
+func (all *lxdEndpoints) listenAddresses(l *world.LXD) []string {
 	at := []string{}
 	if e := all.endpoints[l]; e != nil {
-		for _, socket := range rest.Sorted(e.sockets) {
+		for _, socket := range rest.SortedValues(e.sockets) {
 			if socket != nil {
 				at = append(at, socket.Addr().String())
 			}
@@ -104,7 +104,7 @@ func (all *lxdEndpoints) endpointOf(l *world.LXD) (*endpoint, error) {
 	if e := all.endpoints[l]; e != nil {
 		return e, nil
 	}
-	shown, err := l.Shown()
+	shown, err := l.EnsureIdentity()
 	if err != nil {
 		return nil, err
 	}
@@ -121,22 +121,22 @@ func (all *lxdEndpoints) endpointOf(l *world.LXD) (*endpoint, error) {
 	return e, nil
 }
 
-// accept serves what comes to a socket until it is closed.
-func (e *endpoint) accept(socket net.Listener) {
+// acceptFrom serves what comes to a socket until it is closed.
+func (e *endpoint) acceptFrom(socket net.Listener) {
 	e.group.serving.Go(func() {
 		for {
 			conn, err := socket.Accept()
 			if err != nil {
 				return
 			}
-			e.serve(conn)
+			e.serveConn(conn)
 		}
 	})
 }
 
-// serve answers on a connection.
-func (e *endpoint) serve(conn net.Conn) {
-	raw := &rawConn{Conn: conn, of: e}
+// serveConn answers on a connection.
+func (e *endpoint) serveConn(conn net.Conn) {
+	raw := &rawConn{Conn: conn, endpoint: e}
 	e.mu.Lock()
 	e.conns[raw] = true
 	ended := e.ended
@@ -146,10 +146,10 @@ func (e *endpoint) serve(conn net.Conn) {
 		return
 	}
 	if e.lxd.Lent != nil {
-		e.group.serving.Go(func() { e.forward(raw) })
+		e.group.serving.Go(func() { e.forwardToRealLXD(raw) })
 		return
 	}
-	_ = e.http.Serve(&oneConn{conn: tls.Server(raw, e.tls)}) // returns at once
+	_ = e.http.Serve(&oneConnListener{conn: tls.Server(raw, e.tls)}) // returns at once
 }
 
 // close ends the sockets and cuts the connections.
@@ -170,8 +170,8 @@ func (e *endpoint) close() {
 	_ = e.http.Close()
 }
 
-// begin counts a handler; false where the endpoint is closed.
-func (e *endpoint) begin() bool {
+// beginHandler counts a handler; false where the endpoint is closed.
+func (e *endpoint) beginHandler() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.ended {

@@ -23,13 +23,13 @@ const (
 	LXDListenPorts = "ports"
 )
 
-// sockets are how the LXDs listen. A network is held by a socket of its own, so
+// lxdSockets are how the LXDs listen. A network is held by a socket of its own, so
 // that two simulators never share one.
-type sockets struct {
-	network  netip.Prefix // invalid: none of its own
-	hold     net.Listener
-	ports    map[string]string // where what could not listen at its address does
-	releases []func()          // of those ports
+type lxdSockets struct {
+	network       netip.Prefix // invalid: none of its own
+	networkHolder net.Listener
+	ports         map[string]string // where what could not listen at its address does
+	portReleases  []func()          // of those ports
 }
 
 // checkLXDListen says what is wrong with the field.
@@ -38,12 +38,12 @@ func (m Model) checkLXDListen() error {
 	case "", LXDListenOff, LXDListenAuto, LXDListenPorts:
 		return nil
 	}
-	_, err := loopbackNetwork(m.LXDListen)
+	_, err := parseLoopbackNetwork(m.LXDListen)
 	return err
 }
 
-// loopbackNetwork reads a network of LXDs.
-func loopbackNetwork(text string) (netip.Prefix, error) {
+// parseLoopbackNetwork reads a network of LXDs.
+func parseLoopbackNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() || p.Bits() != 16 || p != p.Masked() || !p.Addr().IsLoopback() || p.Addr().As4()[1] == 0 {
 		return p, fmt.Errorf(`lxd_listen: %q is none of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
@@ -53,67 +53,67 @@ func loopbackNetwork(text string) (netip.Prefix, error) {
 
 // openSockets takes the network that the model wants, nil for LXDs that do not
 // listen.
-func openSockets(listen string) (*sockets, error) {
-	s := &sockets{ports: map[string]string{}}
+func openSockets(listen string) (*lxdSockets, error) {
+	s := &lxdSockets{ports: map[string]string{}}
 	switch listen {
 	case "", LXDListenOff:
 		return nil, nil
 	case LXDListenPorts:
 		return s, nil
 	case LXDListenAuto:
-		s.takeAny()
+		s.holdAnyNetwork()
 		return s, nil
 	}
-	network, err := loopbackNetwork(listen)
+	network, err := parseLoopbackNetwork(listen)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.take(network); err != nil {
+	if err := s.holdNetwork(network); err != nil {
 		return nil, fmt.Errorf("lxd_listen: cannot have %s: %w; another simulator may have it: take another, or auto", network, err)
 	}
 	return s, nil
 }
 
-// takeAny takes the first network that is free, beginning at 127.77.0.0/16;
+// holdAnyNetwork takes the first network that is free, beginning at 127.77.0.0/16;
 // none where the system has no loopback addresses but one.
-func (s *sockets) takeAny() {
+func (s *lxdSockets) holdAnyNetwork() {
 	for i := range 250 {
 		second := byte(77 + i)
 		if i >= 178 {
 			second = byte(i - 176) // from 2
 		}
-		if s.take(netip.PrefixFrom(netip.AddrFrom4([4]byte{127, second, 0, 0}), 16)) == nil {
+		if s.holdNetwork(netip.PrefixFrom(netip.AddrFrom4([4]byte{127, second, 0, 0}), 16)) == nil {
 			return
 		}
 	}
 }
 
-func (s *sockets) take(network netip.Prefix) (err error) {
+func (s *lxdSockets) holdNetwork(network netip.Prefix) (err error) {
 	last := network.Addr().As4()
 	last[2], last[3] = 255, 254
-	if s.hold, err = net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(last).String(), daemon.Port)); err == nil {
+	if s.networkHolder, err = net.Listen("tcp", net.JoinHostPort(netip.AddrFrom4(last).String(), daemon.Port)); err == nil {
 		s.network = network
 	}
 	return err
 }
 
 // release gives the network and the ports back.
-func (s *sockets) release() {
+func (s *lxdSockets) release() {
 	if s == nil {
 		return
 	}
-	if s.hold != nil {
-		_ = s.hold.Close()
+	if s.networkHolder != nil {
+		_ = s.networkHolder.Close()
 	}
-	for _, release := range s.releases {
+	for _, release := range s.portReleases {
 		release()
 	}
-	s.releases = nil
+	s.portReleases = nil
 }
 
-// open listens at an address if it is a loopback address, else, or where that
+// listen listens at an address if it is a loopback address, else, or where that
 // is not to be had, on a port of 127.0.0.1, the same each time.
-func (s *sockets) open(address string) (net.Listener, error) {
+func (s *lxdSockets) listen(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *sockets) open(address string) (net.Listener, error) {
 			return l, nil
 		}
 	}
-	l, err := s.openPort()
+	l, err := s.listenOnPort()
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for %s: %w", address, err)
 	}
@@ -136,21 +136,21 @@ func (s *sockets) open(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// openPort listens on a port that is kept until release: an LXD that is unreachable
+// listenOnPort listens on a port that is kept until release: an LXD that is unreachable
 // for a while closes its port, and must find it again. Where no such port is left, any
 // will do.
-func (s *sockets) openPort() (net.Listener, error) {
+func (s *lxdSockets) listenOnPort() (net.Listener, error) {
 	l, release, err := freeport.Listen()
 	if err != nil {
 		return net.Listen("tcp", "127.0.0.1:0")
 	}
-	s.releases = append(s.releases, release)
+	s.portReleases = append(s.portReleases, release)
 	return l, nil
 }
 
-// original is the address whose LXD listens on a port of 127.0.0.1, empty for
+// originalAddress is the address whose LXD listens on a port of 127.0.0.1, empty for
 // none.
-func (s *sockets) original(port string) string {
+func (s *lxdSockets) originalAddress(port string) string {
 	if s == nil {
 		return ""
 	}
@@ -162,13 +162,13 @@ func (s *sockets) original(port string) string {
 	return ""
 }
 
-// loopbackHosts is the part of a loopback network that hosts are in, above the
+// firstHostOctet is the part of a loopback network that hosts are in, above the
 // subnet of machines.
-const loopbackHosts = 200
+const firstHostOctet = 200
 
-// inNetwork moves what the model leaves open into the network: its subnets, and
+// withNetwork moves what the model leaves open into the network: its subnets, and
 // the addresses of its hosts.
-func (m Model) inNetwork(network netip.Prefix) Model {
+func (m Model) withNetwork(network netip.Prefix) Model {
 	prefix, found := strings.CutSuffix(network.String(), ".0.0/16")
 	if !found {
 		return m
@@ -182,7 +182,7 @@ func (m Model) inNetwork(network netip.Prefix) Model {
 	}
 	m.Hosts = slices.Clone(m.Hosts)
 	for i := range m.Hosts {
-		address := fmt.Sprintf("https://%s.%d.%d:%s", prefix, loopbackHosts+i/250, i%250+2, daemon.Port)
+		address := fmt.Sprintf("https://%s.%d.%d:%s", prefix, firstHostOctet+i/250, i%250+2, daemon.Port)
 		m.Hosts[i].Address = cmp.Or(m.Hosts[i].Address, address)
 	}
 	return m

@@ -14,7 +14,7 @@ func TestPortsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	const address = "10.77.0.2:8443"
-	first, err := s.open(address)
+	first, err := s.listen(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestPortsAreKept(t *testing.T) {
 		lock.Close()
 		t.Errorf("another simulator can have %s", at)
 	}
-	again, err := s.open(address)
+	again, err := s.listen(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 func TestLXDPlugsNICs(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
-	if err := wait(c.CreateInstance(newVM("v"))); err != nil {
+	if err := waitForLXD(c.CreateInstance(newVM("v"))); err != nil {
 		t.Fatal(err)
 	}
 	change := func(edit func(devices map[string]map[string]string)) error {
@@ -26,7 +26,7 @@ func TestLXDPlugsNICs(t *testing.T) {
 		put := i.Writable()
 		put.Devices = maps.Clone(put.Devices)
 		edit(put.Devices)
-		return wait(c.UpdateInstance("v", put, etag))
+		return waitForLXD(c.UpdateInstance("v", put, etag))
 	}
 	nic := func(n int, parent string) (string, map[string]string) {
 		return fmt.Sprintf("eth%d", n), map[string]string{"type": "nic", "nictype": "bridged", "parent": parent, "hwaddr": fmt.Sprintf("00:16:3e:00:00:%02x", n+1)}
@@ -36,7 +36,7 @@ func TestLXDPlugsNICs(t *testing.T) {
 	}
 	power := func(action string) {
 		t.Helper()
-		if err := wait(c.UpdateInstanceState("v", api.InstanceStatePut{Action: action, Force: action == "stop"}, "")); err != nil {
+		if err := waitForLXD(c.UpdateInstanceState("v", api.InstanceStatePut{Action: action, Force: action == "stop"}, "")); err != nil {
 			t.Fatal(err)
 		}
 	}

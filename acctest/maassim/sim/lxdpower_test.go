@@ -22,13 +22,13 @@ func TestLXDEnlisted(t *testing.T) {
 		m := lxdModel(pair)
 		m.MAASVersion = sim.VersionGone
 		m.Latency = sim.Latency{PowerOn: time.Second, PowerOff: time.Second, Commission: 10 * time.Second, Deploy: 10 * time.Second}
-		maas := world(t, m)
+		maas := newMAASClient(t, m)
 		c := dialLXD(t, maas.sim, pair)
 		defer c.Disconnect()
-		if err := wait(c.CreateInstance(newVM("vm1"))); err != nil {
+		if err := waitForLXD(c.CreateInstance(newVM("vm1"))); err != nil {
 			t.Fatal(err)
 		}
-		id := maas.must("POST", "machines/", "hostname=vm1", "architecture=amd64/generic", "mac_addresses=00:16:3e:00:00:01", "power_type=lxd",
+		id := maas.mustCall("POST", "machines/", "hostname=vm1", "architecture=amd64/generic", "mac_addresses=00:16:3e:00:00:01", "power_type=lxd",
 			"commission=true", "power_parameters_power_address="+maas.sim.LXDs()[0].Address, "power_parameters_instance_name=vm1",
 			"power_parameters_certificate="+pair.certificate, "power_parameters_key="+pair.key)["system_id"].(string)
 		time.Sleep(5 * time.Second)
@@ -36,21 +36,21 @@ func TestLXDEnlisted(t *testing.T) {
 			t.Errorf("while it commissions it is %+v, %v", s, err)
 		}
 		time.Sleep(time.Minute)
-		if status := maas.machine(id)["status_name"]; status != "Ready" {
+		if status := maas.readMachine(id)["status_name"]; status != "Ready" {
 			t.Fatalf("after commissioning it is %v", status)
 		}
-		maas.must("POST", "machines/?op=allocate", "system_id="+id)
-		maas.must("POST", "machines/"+id+"/?op=deploy")
+		maas.mustCall("POST", "machines/?op=allocate", "system_id="+id)
+		maas.mustCall("POST", "machines/"+id+"/?op=deploy")
 		time.Sleep(time.Minute)
 		stop := api.InstanceStatePut{Action: "stop", Timeout: 60}
-		if err := wait(c.UpdateInstanceState("vm1", stop, "")); err != nil {
+		if err := waitForLXD(c.UpdateInstanceState("vm1", stop, "")); err != nil {
 			t.Errorf("a system that was asked to go down: %v", err)
 		}
-		if power := maas.must("GET", "machines/"+id+"/?op=query_power_state")["state"]; power != "off" {
+		if power := maas.mustCall("GET", "machines/"+id+"/?op=query_power_state")["state"]; power != "off" {
 			t.Errorf("MAAS says the power is %v", power)
 		}
-		maas.must("DELETE", "machines/"+id+"/")
-		if diff := cmp.Diff([]string{"vm1"}, unknown(maas.sim)); diff != "" {
+		maas.mustCall("DELETE", "machines/"+id+"/")
+		if diff := cmp.Diff([]string{"vm1"}, leakedInstances(maas.sim)); diff != "" {
 			t.Errorf("MAAS removed an instance that it had not made (-want +got):\n%s", diff)
 		}
 	})
@@ -63,12 +63,12 @@ func TestLXDPower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lxdModel(pair)
 		m.Latency.PowerOn = 10 * time.Second
-		maas := world(t, m)
+		maas := newMAASClient(t, m)
 		c := dialLXD(t, maas.sim, pair)
 		defer c.Disconnect()
 		id := maas.compose("hostname=vm1", "skip_commissioning=true")
 		power := func(action string, force bool) error {
-			return wait(c.UpdateInstanceState("vm1", api.InstanceStatePut{Action: action, Force: force}, ""))
+			return waitForLXD(c.UpdateInstanceState("vm1", api.InstanceStatePut{Action: action, Force: force}, ""))
 		}
 		op, err := c.UpdateInstanceState("vm1", api.InstanceStatePut{Action: "start"}, "")
 		if err != nil {
@@ -79,7 +79,7 @@ func TestLXDPower(t *testing.T) {
 				t.Errorf("%s while it starts", action)
 			}
 		}
-		if err := wait(c.DeleteInstance("vm1")); err == nil {
+		if err := waitForLXD(c.DeleteInstance("vm1")); err == nil {
 			t.Error("it was deleted while it starts")
 		}
 		wantStatus(t, maas.call("DELETE", "machines/"+id+"/"), 204, "")
@@ -122,7 +122,7 @@ func TestLXDOperationIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lxdModel(pair)
 		m.Latency.Compose = 2 * time.Minute
-		maas := world(t, m)
+		maas := newMAASClient(t, m)
 		c := dialLXD(t, maas.sim, pair)
 		defer c.Disconnect()
 		op, _, err := c.RawOperation("POST", "/instances", newVM("vm1"), "")
@@ -152,14 +152,14 @@ func TestLXDOperationIsForgotten(t *testing.T) {
 func TestLXDChanges(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
 	wantLXD(t, "volume", c.CreateStoragePoolVolume("fast", api.StorageVolumesPost{Name: "data", Type: "custom", ContentType: "block",
 		StorageVolumePut: api.StorageVolumePut{Config: map[string]string{"size": "5GB"}}}), 0)
 	post := newVM("v")
 	post.Devices["data"] = map[string]string{"type": "disk", "pool": "fast", "source": "data"}
 	post.Start = true
-	if err := wait(c.CreateInstance(post)); err != nil {
+	if err := waitForLXD(c.CreateInstance(post)); err != nil {
 		t.Fatal(err)
 	}
 	wantLXD(t, "volume in use", c.DeleteStoragePoolVolume("fast", "custom", "data"), 400)
@@ -194,7 +194,7 @@ func TestLXDChanges(t *testing.T) {
 	}
 	for _, tc := range cases {
 		if i := maas.sim.Instances()[0]; i.Running != tc.running {
-			if err := maas.sim.SetRunning("h1", "default", "v", tc.running); err != nil {
+			if err := maas.sim.SetInstanceRunning("h1", "default", "v", tc.running); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -204,18 +204,18 @@ func TestLXDChanges(t *testing.T) {
 		}
 		put := instance.Writable()
 		tc.change(&put)
-		if err := wait(c.UpdateInstance("v", put, tag)); (err == nil) != tc.ok {
+		if err := waitForLXD(c.UpdateInstance("v", put, tag)); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-	want := sim.Use{Cores: 4, MemoryMiB: 8192, PoolBytes: map[string]int64{"default": 20e9, "fast": 5e9}}
+	want := sim.ResourceUse{Cores: 4, MemoryMiB: 8192, PoolBytes: map[string]int64{"default": 20e9, "fast": 5e9}}
 	if diff := cmp.Diff(want, maas.sim.LXDs()[0].Used); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
 	}
 	if macs := maas.sim.Instances()[0].MACs; macs[0] != "00:16:3e:00:00:01" {
 		t.Errorf("the MAC changed: %v", macs)
 	}
-	if err := wait(c.DeleteInstance("v")); err == nil {
+	if err := waitForLXD(c.DeleteInstance("v")); err == nil {
 		t.Error("a protected VM was deleted")
 	}
 	if _, _, err := c.RawQuery("PATCH", "/1.0/instances/v", map[string]any{"config": map[string]string{"security.protection.delete": ""}}, ""); err != nil {
@@ -225,7 +225,7 @@ func TestLXDChanges(t *testing.T) {
 	if instance.Config["limits.cpu"] != "0-2,5" || len(instance.Devices) != 3 {
 		t.Errorf("the patch took more than it was told to: %v", instance)
 	}
-	if err := wait(c.DeleteInstance("v")); err != nil {
+	if err := waitForLXD(c.DeleteInstance("v")); err != nil {
 		t.Error(err)
 	}
 	wantLXD(t, "volume that stayed", c.DeleteStoragePoolVolume("fast", "custom", "data"), 0)
@@ -235,7 +235,7 @@ func TestLXDChanges(t *testing.T) {
 func TestLXDProfiles(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
 	wantLXD(t, "profile", c.CreateProfile(api.ProfilesPost{Name: "small", ProfilePut: api.ProfilePut{
 		Config: map[string]string{"limits.memory": "3GiB"},
@@ -246,29 +246,29 @@ func TestLXDProfiles(t *testing.T) {
 	post := newVM("v")
 	post.Profiles, post.Devices = []string{"small"}, nil
 	maps.DeleteFunc(post.Config, func(key, _ string) bool { return key == "limits.memory" })
-	if err := wait(c.CreateInstance(post)); err != nil {
+	if err := waitForLXD(c.CreateInstance(post)); err != nil {
 		t.Fatal(err)
 	}
 	i, _, err := c.GetInstance("v")
 	if err != nil || len(i.Devices) != 0 || i.ExpandedDevices["root"]["pool"] != "fast" || i.Config["volatile.eth0.hwaddr"] == "" {
 		t.Errorf("got %+v, %v", i, err)
 	}
-	want := sim.Use{Cores: 2, MemoryMiB: 3072, PoolBytes: map[string]int64{"fast": 4e9}}
+	want := sim.ResourceUse{Cores: 2, MemoryMiB: 3072, PoolBytes: map[string]int64{"fast": 4e9}}
 	if diff := cmp.Diff(want, maas.sim.LXDs()[0].Used); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
 	}
 	wantLXD(t, "profile in use", c.DeleteProfile("small"), 400)
 	post.Name, post.Profiles = "w", []string{"nope"}
-	wantLXD(t, "profile missing", wait(c.CreateInstance(post)), 404)
-	if err := wait(c.UpdateInstanceState("v", api.InstanceStatePut{Action: "start"}, "")); err != nil {
+	wantLXD(t, "profile missing", waitForLXD(c.CreateInstance(post)), 404)
+	if err := waitForLXD(c.UpdateInstanceState("v", api.InstanceStatePut{Action: "start"}, "")); err != nil {
 		t.Error(err)
 	}
 	noBridge := newVM("x")
 	noBridge.Devices["eth0"]["parent"] = "nobr"
-	if err := wait(c.CreateInstance(noBridge)); err != nil {
+	if err := waitForLXD(c.CreateInstance(noBridge)); err != nil {
 		t.Errorf("a parent that is missing shows at the start: %v", err)
 	}
-	if err := wait(c.UpdateInstanceState("x", api.InstanceStatePut{Action: "start"}, "")); err == nil {
+	if err := waitForLXD(c.UpdateInstanceState("x", api.InstanceStatePut{Action: "start"}, "")); err == nil {
 		t.Error("it started without its bridge")
 	}
 }
@@ -279,7 +279,7 @@ func TestLXDPassword(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Hosts[0].TrustPassword = "s3cret"
-	maas := world(t, m)
+	maas := newMAASClient(t, m)
 	c := dialLXD(t, maas.sim, newClientPair(t))
 	wantLXD(t, "wrong password", c.CreateCertificate(api.CertificatesPost{Type: "client", Password: "wrong"}), 403)
 	wantLXD(t, "password", c.CreateCertificate(api.CertificatesPost{Type: "client", Password: "s3cret"}), 0)
@@ -296,7 +296,7 @@ func TestLXDPassword(t *testing.T) {
 func TestLXDEvents(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
-	maas := world(t, lxdModel(pair))
+	maas := newMAASClient(t, lxdModel(pair))
 	c := dialLXD(t, maas.sim, pair)
 	listener, err := c.GetEventsAllProjects()
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 
 func isLXDEvents(r *http.Request) bool { return strings.Trim(r.URL.Path, "/") == "1.0/events" }
 
-// watch sends the LXD's events over a websocket until the client goes.
-func (e *endpoint) watch(rw http.ResponseWriter, r *http.Request) {
+// serveEvents sends the LXD's events over a websocket until the client goes.
+func (e *endpoint) serveEvents(rw http.ResponseWriter, r *http.Request) {
 	s := e.group
-	c, _, plan := s.beginLXD(e.lxd, r, nil)
-	err := wait(c, plan)
+	c, _, plan := s.beginLXDCall(e.lxd, r, nil)
+	err := waitForLXD(c, plan)
 	if err == nil && plan.before != nil {
 		var rep rest.Reply
 		if rep, err = s.journal.breakCall(r.Context(), &request.Call{World: c.World, LXD: true}, plan, plan.before); err == nil {
@@ -32,39 +32,39 @@ func (e *endpoint) watch(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	} else if err != nil {
-		s.journal.lost(plan.entry)
+		s.journal.noteLostCall(plan.entry)
 	}
 	if err != nil {
 		breakConnection(rw, err)
 		return
 	}
-	watcher, bad := c.Watcher()
+	watcher, bad := c.Watch()
 	if bad != nil {
-		s.journal.answered(plan.entry, *bad)
+		s.journal.noteAnswer(plan.entry, *bad)
 		writeReply(rw, *bad, r.Method)
 		return
 	}
-	defer c.Forget(watcher)
+	defer c.StopWatching(watcher)
 	conn, err := (&websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}).Upgrade(rw, r, nil)
 	if err != nil { // it has answered
-		s.journal.answered(plan.entry, lxd.Bad("%v", err))
+		s.journal.noteAnswer(plan.entry, lxd.BadRequestReply("%v", err))
 		return
 	}
-	s.journal.answered(plan.entry, rest.Reply{Status: http.StatusSwitchingProtocols})
-	lxd.Send(watcher, conn)
+	s.journal.noteAnswer(plan.entry, rest.Reply{Status: http.StatusSwitchingProtocols})
+	lxd.SendEvents(watcher, conn)
 }
 
 // ServeHTTP answers LXD's API.
 func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if !e.begin() {
+	if !e.beginHandler() {
 		panic(http.ErrAbortHandler)
 	}
 	defer e.group.serving.Done()
 	if isLXDEvents(r) {
-		e.watch(rw, r)
+		e.serveEvents(rw, r)
 		return
 	}
-	rep, err := e.group.exchangeLXD(e.lxd, r)
+	rep, err := e.group.exchangeLXDCall(e.lxd, r)
 	if err != nil {
 		breakConnection(rw, err)
 		return
@@ -72,31 +72,31 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	writeReply(rw, rep, r.Method)
 }
 
-// exchangeLXD is one call of an LXD with the faults that hit it.
-func (all *lxdEndpoints) exchangeLXD(l *world.LXD, r *http.Request) (rest.Reply, error) {
+// exchangeLXDCall is one call of an LXD with the faults that hit it.
+func (all *lxdEndpoints) exchangeLXDCall(l *world.LXD, r *http.Request) (rest.Reply, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	c, found, plan := all.beginLXD(l, r, body)
-	if err := wait(c, plan); err != nil {
-		all.journal.lost(plan.entry)
+	c, found, plan := all.beginLXDCall(l, r, body)
+	if err := waitForLXD(c, plan); err != nil {
+		all.journal.noteLostCall(plan.entry)
 		return rest.Reply{}, err
 	}
 	asCall := &request.Call{World: c.World, LXD: true}
 	if plan.before != nil {
 		return all.journal.breakCall(r.Context(), asCall, plan, plan.before)
 	}
-	rep := all.runLXD(c, found)
+	rep := all.runLXDCall(c, found)
 	if plan.after != nil {
 		return all.journal.breakCall(r.Context(), asCall, plan, plan.after)
 	}
-	all.journal.answered(plan.entry, rep)
+	all.journal.noteAnswer(plan.entry, rep)
 	return rep, nil
 }
 
-// beginLXD notes the call and looks which faults hit it.
-func (all *lxdEndpoints) beginLXD(l *world.LXD, r *http.Request, body []byte) (*lxd.Call, []lxd.Route, callPlan) {
+// beginLXDCall notes the call and looks which faults hit it.
+func (all *lxdEndpoints) beginLXDCall(l *world.LXD, r *http.Request, body []byte) (*lxd.Call, []lxd.Route, callPlan) {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
 	c := &lxd.Call{Ctx: r.Context(), World: all.world, LXD: l, Request: r, Body: body, Query: r.URL.Query()}
@@ -105,46 +105,46 @@ func (all *lxdEndpoints) beginLXD(l *world.LXD, r *http.Request, body []byte) (*
 		c.Client = r.TLS.PeerCertificates[0].Raw
 	}
 	var found []lxd.Route
-	c.Vars, found = lxd.Resource(all.routes, r.URL.Path)
+	c.Vars, found = lxd.FindRoutes(all.routes, r.URL.Path)
 	c.Pattern = strings.Trim(r.URL.Path, "/")
 	if len(found) > 0 {
 		c.Pattern = found[0].Path
 	}
 	fault := &request.Call{World: c.World, LXD: true, Method: r.Method, Pattern: "lxd/{host}/" + c.Pattern, Vars: map[string]string{"host": l.Name}}
 	maps.Copy(fault.Vars, c.Vars)
-	plan := all.faults.plan(fault)
-	plan.entry = all.journal.beginLXD(l, c)
+	plan := all.faults.planCall(fault)
+	plan.entry = all.journal.noteLXDCall(l, c)
 	return c, found, plan
 }
 
-// wait lets pass what the LXD's condition and the faults want.
-func wait(c *lxd.Call, plan callPlan) error {
+// waitForLXD lets pass what the LXD's condition and the faults want.
+func waitForLXD(c *lxd.Call, plan callPlan) error {
 	c.World.Keeper.Lock()
-	condition := c.LXD.State()
+	condition := c.LXD.EffectiveCondition()
 	c.World.Keeper.Unlock()
 	delay := plan.delay
 	switch condition {
-	case world.Hanging:
+	case world.ConditionHanging:
 		delay = math.MaxInt64
-	case world.Slow:
-		delay += driver.Slowness
+	case world.ConditionSlow:
+		delay += driver.SlowDelay
 	}
 	if delay <= 0 {
 		return nil
 	}
-	return pause(c.World, c.Ctx, delay)
+	return pauseCall(c.World, c.Ctx, delay)
 }
 
-// runLXD handles the call. A panic is a bug of the simulator, as in run.
-func (all *lxdEndpoints) runLXD(c *lxd.Call, found []lxd.Route) (rep rest.Reply) {
+// runLXDCall handles the call. A panic is a bug of the simulator, as in run.
+func (all *lxdEndpoints) runLXDCall(c *lxd.Call, found []lxd.Route) (rep rest.Reply) {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
-	all.keeper.Begin()
+	all.keeper.BeginHandler()
 	defer func() {
-		all.keeper.Ended()
+		all.keeper.EndHandler()
 		if bug := recover(); bug != nil {
 			world.LogBug(c.Request.Method+" "+c.Request.URL.RequestURI(), bug)
-			rep = lxd.Broken("%s%s", world.BugText, fmt.Sprint(bug))
+			rep = lxd.InternalErrorReply("%s%s", world.BugText, fmt.Sprint(bug))
 		}
 	}()
 	return c.Answer(found)

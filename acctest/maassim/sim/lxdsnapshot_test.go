@@ -20,10 +20,10 @@ func TestLXDSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lxdModel(pair)
 		m.Latency = sim.Latency{Compose: 4 * time.Second, Delete: time.Second}
-		maas := world(t, m)
+		maas := newMAASClient(t, m)
 		c := dialLXD(t, maas.sim, pair)
 		defer c.Disconnect()
-		if err := wait(c.CreateInstance(newVM("vm1"))); err != nil {
+		if err := waitForLXD(c.CreateInstance(newVM("vm1"))); err != nil {
 			t.Fatal(err)
 		}
 		take := func(name string, change ...func(*api.InstanceSnapshotsPost)) error {
@@ -31,7 +31,7 @@ func TestLXDSnapshots(t *testing.T) {
 			for _, each := range change {
 				each(&post)
 			}
-			return wait(c.CreateInstanceSnapshot("vm1", post))
+			return waitForLXD(c.CreateInstanceSnapshot("vm1", post))
 		}
 		wantWords := func(what string, err error, want string) {
 			t.Helper()
@@ -74,11 +74,11 @@ func TestLXDSnapshots(t *testing.T) {
 		}
 		put := i.Writable()
 		put.Config["limits.cpu"], put.Config["user.owner"] = "4", "you"
-		if err := wait(c.UpdateInstance("vm1", put, etag)); err != nil {
+		if err := waitForLXD(c.UpdateInstance("vm1", put, etag)); err != nil {
 			t.Fatal(err)
 		}
-		wantWords("an unknown one", wait(c.UpdateInstance("vm1", api.InstancePut{Restore: "s9"}, "")), "Snapshot vm1/s9 does not exist")
-		if err := wait(c.UpdateInstance("vm1", api.InstancePut{Restore: "s1"}, "")); err != nil {
+		wantWords("an unknown one", waitForLXD(c.UpdateInstance("vm1", api.InstancePut{Restore: "s9"}, "")), "Snapshot vm1/s9 does not exist")
+		if err := waitForLXD(c.UpdateInstance("vm1", api.InstancePut{Restore: "s1"}, "")); err != nil {
 			t.Fatal(err)
 		}
 		if i, _, err = c.GetInstance("vm1"); err != nil || i.Config["limits.cpu"] != "2" || i.Config["user.owner"] != "me" {
@@ -93,14 +93,14 @@ func TestLXDSnapshots(t *testing.T) {
 		}
 		_, _, err = c.GetInstanceSnapshot("vm1", "s9")
 		wantLXD(t, "an unknown snapshot", err, 404)
-		if err := wait(c.DeleteInstanceSnapshot("vm1", "s1")); err != nil {
+		if err := waitForLXD(c.DeleteInstanceSnapshot("vm1", "s1")); err != nil {
 			t.Error(err)
 		}
-		wantLXD(t, "a second delete", wait(c.DeleteInstanceSnapshot("vm1", "s1")), 404)
+		wantLXD(t, "a second delete", waitForLXD(c.DeleteInstanceSnapshot("vm1", "s1")), 404)
 		if err := take("last"); err != nil {
 			t.Fatal(err)
 		}
-		if err := wait(c.DeleteInstance("vm1")); err != nil {
+		if err := waitForLXD(c.DeleteInstance("vm1")); err != nil {
 			t.Errorf("an instance goes with its snapshots: %v", err)
 		}
 	})

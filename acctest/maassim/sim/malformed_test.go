@@ -39,7 +39,7 @@ var malformed = map[string]struct {
 
 // malformedRequest is a signed request of an operation, for objects called 1.
 func malformedRequest(o surface.Operation, value, kind, body string) *http.Request {
-	r := signed(o.Method, strings.ReplaceAll(surface.Shape(o.Path), "{}", url.PathEscape(value))+"?op="+o.Op, nil, int(surfaceNonce.Add(1)))
+	r := signedRequest(o.Method, strings.ReplaceAll(surface.Shape(o.Path), "{}", url.PathEscape(value))+"?op="+o.Op, nil, int(surfaceNonce.Add(1)))
 	plain := httptest.NewRequest(o.Method, r.URL.String(), strings.NewReader(body))
 	plain.Header = r.Header
 	plain.Header.Set("Content-Type", kind)
@@ -62,7 +62,7 @@ func TestMalformedBodies(t *testing.T) {
 			}
 			t.Cleanup(s.Close)
 			for _, o := range surface.Operations() {
-				if !o.In(versions.V36) || o.Method != http.MethodPost && o.Method != http.MethodPut {
+				if !o.ExistsIn(versions.V36) || o.Method != http.MethodPost && o.Method != http.MethodPut {
 					continue
 				}
 				answer := httptest.NewRecorder()
@@ -98,7 +98,7 @@ func TestMalformedAfterCredentials(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, "http://maas.test"+rest.APIRoot+"zones/", bytes.NewReader(make([]byte, tc.size)))
 		if tc.signed {
-			r.Header = signed(http.MethodPost, "zones/", nil, int(surfaceNonce.Add(1))).Header
+			r.Header = signedRequest(http.MethodPost, "zones/", nil, int(surfaceNonce.Add(1))).Header
 		}
 		r.Header.Set("Content-Type", "application/json")
 		answer := httptest.NewRecorder()
@@ -118,7 +118,7 @@ func FuzzOperations(f *testing.F) {
 		f.Add(uint16(len(tc.body)), uint8(2), "1", tc.kind, []byte(tc.body))
 	}
 	sims := map[string]*Sim{}
-	for _, v := range versions.All() {
+	for _, v := range versions.Names() {
 		s, err := New(Model{MAASVersion: v, Hosts: []HostModel{{Name: "h1", Cores: 4, MemoryMiB: 8192}}, Machines: []MachineModel{{Hostname: "metal1"}}})
 		if err != nil {
 			f.Fatal(err)
@@ -128,7 +128,7 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, operation uint16, version uint8, value, kind string, body []byte) {
 		all := surface.Operations()
-		o, s := all[int(operation)%len(all)], sims[versions.All()[int(version)%len(versions.All())]]
+		o, s := all[int(operation)%len(all)], sims[versions.Names()[int(version)%len(versions.Names())]]
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, malformedRequest(o, value, kind, string(body)))
 		if strings.HasPrefix(answer.Body.String(), world.BugText) {

@@ -13,17 +13,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// bootable is a MAAS with a machine that something else boots, being deployed.
-func bootable(t *testing.T) (*Server, Machine) {
+// startBootable is a MAAS with a machine that something else boots, being deployed.
+func startBootable(t *testing.T) (*Server, Machine) {
 	t.Helper()
-	s := Start(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
+	s := StartServer(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
 	m := s.Machines()[0]
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
 	real := s.world.Machines[m.SystemID]
 	real.UserData, real.Osystem, real.Series = []byte("#cloud-config\n"), "ubuntu", "noble"
-	lifecycle.Acquire(real, s.world.Users[0], "", "")
-	lifecycle.Deploy(s.world, real, s.world.Users[0], "")
+	lifecycle.AcquireMachine(real, s.world.Users[0], "", "")
+	lifecycle.DeployMachine(s.world, real, s.world.Users[0], "")
 	return s, m
 }
 
@@ -53,7 +53,7 @@ func asMachine(t *testing.T, s *Server, systemID, method, path, body string) (in
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	s, m := bootable(t)
+	s, m := startBootable(t)
 	cases := map[string]struct {
 		reason string
 		path   string
@@ -109,7 +109,7 @@ func TestMetadataStatus(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, m := bootable(t)
+			s, m := startBootable(t)
 			if tc.deployed {
 				asMachine(t, s, m.SystemID, http.MethodGet, "2012-03-01/user-data", "")
 			}
@@ -144,8 +144,8 @@ func lastEvent(s *Server) int {
 // TestInstalled: a machine finds its metadata, and its network as MAAS has it.
 func TestInstalled(t *testing.T) {
 	t.Parallel()
-	s, m := bootable(t)
-	files, err := s.Installed("m1", s.URL)
+	s, m := startBootable(t)
+	files, err := s.InstalledFiles("m1", s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestInstalled(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Installed("nosuch", s.URL); err == nil {
+	if _, err := s.InstalledFiles("nosuch", s.URL); err == nil {
 		t.Error("what nobody has was installed")
 	}
 }

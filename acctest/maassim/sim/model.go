@@ -20,7 +20,7 @@ const (
 	// VersionGone is a MAAS whose VM hosts were removed: their calls answer
 	// 410 Gone, install_kvm and register_vmhost 400, and allocate composes
 	// nothing. Of the hosts of the model it has the machines: see [Sim.Upgrade].
-	VersionGone = versions.Gone
+	VersionGone = versions.WithoutVMHosts
 )
 
 // Keys that a model gets when it names none. They open only a simulator, so
@@ -65,8 +65,8 @@ type Model struct {
 	UserKey string `json:"user_key,omitempty"`
 	// Latency says how long things take. Flags: see Latency.
 	Latency Latency `json:"latency,omitzero"`
-	// Nasty says how much goes wrong. Flags: see Nasty.
-	Nasty Nasty `json:"nasty,omitzero"`
+	// RandomFaults says how much goes wrong. Flags: see Nasty.
+	RandomFaults RandomFaults `json:"nasty,omitzero"`
 	// LXDListen says where LXD's API is served, over TLS: "off" (if empty), so
 	// that only [Sim.DialContext] reaches it; a loopback network like
 	// "127.77.0.0/16"; "auto", for the first of those that is free; or "ports",
@@ -228,8 +228,8 @@ const (
 	BootReal = FirstBoot(world.BootReal)
 )
 
-// valid says whether there is such a first boot; empty is one.
-func (f FirstBoot) valid() bool {
+// isValid says whether there is such a first boot; empty is one.
+func (f FirstBoot) isValid() bool {
 	return slices.Contains([]FirstBoot{"", BootOK, BootFails, BootNever, BootReal}, f)
 }
 

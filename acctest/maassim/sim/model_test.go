@@ -85,10 +85,10 @@ func TestModelFile(t *testing.T) {
 func TestDefaultModelTakesTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := world(t, sim.DefaultModel())
+		c := newMAASClient(t, sim.DefaultModel())
 		id := c.compose("hostname=x")
 		wantStatus(t, c.call("DELETE", "machines/"+id+"/"), 204, "")
-		if diff := cmp.Diff([]string{"x"}, unknown(c.sim)); diff != "" {
+		if diff := cmp.Diff([]string{"x"}, leakedInstances(c.sim)); diff != "" {
 			t.Errorf("leaks (-want +got):\n%s", diff)
 		}
 	})

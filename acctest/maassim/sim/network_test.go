@@ -12,10 +12,10 @@ import (
 )
 
 // nics shows a machine's interfaces as "name kind mode".
-func (c *caller) nics(id string) []string {
+func (c *maasClient) nics(id string) []string {
 	c.t.Helper()
 	var out []string
-	for _, n := range c.machine(id)["interface_set"].([]any) {
+	for _, n := range c.readMachine(id)["interface_set"].([]any) {
 		n := n.(map[string]any)
 		text := fmt.Sprintf("%v %v", n["name"], n["type"])
 		for _, l := range n["links"].([]any) {
@@ -29,11 +29,11 @@ func (c *caller) nics(id string) []string {
 // TestBridge follows a bridge that is made on a Ready machine.
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	id := c.ready("x")
-	nic := fmt.Sprint(c.machine(id)["boot_interface"].(map[string]any)["id"])
+	c := newMAASClient(t, oneHost())
+	id := c.composeReady("x")
+	nic := fmt.Sprint(c.readMachine(id)["boot_interface"].(map[string]any)["id"])
 	path := "nodes/" + id + "/interfaces/"
-	made := c.must("POST", path+"?op=create_bridge", "name=br0", "parent="+nic)
+	made := c.mustCall("POST", path+"?op=create_bridge", "name=br0", "parent="+nic)
 	want := func(reason string, nics ...string) {
 		t.Helper()
 		if diff := cmp.Diff(nics, c.nics(id)); diff != "" {
@@ -42,18 +42,18 @@ func TestBridge(t *testing.T) {
 	}
 	want("it takes the NIC's link and has none", "enp5s0 physical", "br0 bridge link_up")
 	wantStatus(t, c.call("POST", path+"?op=create_bridge", "name=br1", "parent="+nic), 400, "already in a bond or a bridge.")
-	c.must("POST", fmt.Sprintf("%s%v/?op=link_subnet", path, made["id"]), "mode=AUTO", "subnet=1")
+	c.mustCall("POST", fmt.Sprintf("%s%v/?op=link_subnet", path, made["id"]), "mode=AUTO", "subnet=1")
 	want("an auto link replaces link_up", "enp5s0 physical", "br0 bridge auto")
-	c.must("POST", "machines/"+id+"/?op=deploy")
+	c.mustCall("POST", "machines/"+id+"/?op=deploy")
 	wantStatus(t, c.call("POST", path+"?op=create_bridge", "name=br1", "parent="+nic), 409, "not New, Ready, Allocated, or Broken.")
 	c.sim.Settle()
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
 	want("it survives deploy and release", "enp5s0 physical", "br0 bridge auto")
-	c.must("POST", "machines/"+id+"/?op=commission", "skip_networking=1")
+	c.mustCall("POST", "machines/"+id+"/?op=commission", "skip_networking=1")
 	c.sim.Settle()
 	want("and commissioning with skip_networking", "enp5s0 physical", "br0 bridge auto")
-	c.must("POST", "machines/"+id+"/?op=commission")
+	c.mustCall("POST", "machines/"+id+"/?op=commission")
 	c.sim.Settle()
 	want("but not without", "enp5s0 physical auto")
 }
@@ -62,17 +62,17 @@ func TestBridge(t *testing.T) {
 // over, and goes with the release (forms/interface.py, AcquiredBridgeInterfaceForm).
 func TestAcquiredBridge(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	id := c.ready("x")
-	c.must("POST", "machines/?op=allocate", "system_id="+id)
-	nic := fmt.Sprint(c.machine(id)["boot_interface"].(map[string]any)["id"])
+	c := newMAASClient(t, oneHost())
+	id := c.composeReady("x")
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+id)
+	nic := fmt.Sprint(c.readMachine(id)["boot_interface"].(map[string]any)["id"])
 	path := "nodes/" + id + "/interfaces/"
-	c.must("POST", path+"?op=create_bridge", "name=br0", "parent="+nic)
+	c.mustCall("POST", path+"?op=create_bridge", "name=br0", "parent="+nic)
 	if diff := cmp.Diff([]string{"enp5s0 physical", "br0 bridge auto"}, c.nics(id)); diff != "" {
 		t.Errorf("allocated (-want +got):\n%s", diff)
 	}
 	wantStatus(t, c.call("POST", path+"?op=create_bridge", "name=br1", "parent="+nic), 400, "already in a bond or a bridge.")
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
 	if diff := cmp.Diff([]string{"enp5s0 physical auto"}, c.nics(id)); diff != "" {
 		t.Errorf("released (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestAcquiredBridge(t *testing.T) {
 // interface that is deleted goes with it; the NICs get no links back.
 func TestAcquiredNetwork(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048, MoreNICs: 1}}})
+	c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048, MoreNICs: 1}}})
 	id := c.idOf("m1")
 	want := func(reason string, nics ...string) {
 		t.Helper()
@@ -93,22 +93,22 @@ func TestAcquiredNetwork(t *testing.T) {
 		}
 	}
 	made := map[string]string{}
-	for _, n := range c.machine(id)["interface_set"].([]any) {
+	for _, n := range c.readMachine(id)["interface_set"].([]any) {
 		made[fmt.Sprint(n.(map[string]any)["name"])] = fmt.Sprint(n.(map[string]any)["id"])
 	}
-	c.must("POST", "machines/?op=allocate", "system_id="+id)
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+id)
 	path := "nodes/" + id + "/interfaces/"
-	bond := fmt.Sprint(c.must("POST", path+"?op=create_bond", "name=bond0", "parents="+made["eth0"], "parents="+made["eth1"])["id"])
-	bridge := fmt.Sprint(c.must("POST", path+"?op=create_bridge", "name=br0", "parent="+bond)["id"])
-	c.must("POST", path+bridge+"/?op=link_subnet", "mode=AUTO", "subnet=1")
+	bond := fmt.Sprint(c.mustCall("POST", path+"?op=create_bond", "name=bond0", "parents="+made["eth0"], "parents="+made["eth1"])["id"])
+	bridge := fmt.Sprint(c.mustCall("POST", path+"?op=create_bridge", "name=br0", "parent="+bond)["id"])
+	c.mustCall("POST", path+bridge+"/?op=link_subnet", "mode=AUTO", "subnet=1")
 	want("allocated", "eth0 physical", "eth1 physical", "bond0 bond", "br0 bridge auto")
-	c.must("POST", "machines/"+id+"/?op=deploy")
+	c.mustCall("POST", "machines/"+id+"/?op=deploy")
 	c.sim.Settle()
 	wantStatus(t, c.call("DELETE", path+bond+"/"), 409, "not New, Ready, Allocated, or Broken.")
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
 	want("released", "eth0 physical", "eth1 physical", "bond0 bond auto")
-	c.must("POST", path+"?op=create_bridge", "name=br1", "parent="+bond)
+	c.mustCall("POST", path+"?op=create_bridge", "name=br1", "parent="+bond)
 	wantStatus(t, c.call("DELETE", path+bond+"/"), 204, "")
 	want("without the bond", "eth0 physical", "eth1 physical")
 }
@@ -117,19 +117,19 @@ func TestAcquiredNetwork(t *testing.T) {
 // none that a server has which it does not know yet.
 func TestAutoAddressIsSilent(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{
+	c := newMAASClient(t, sim.Model{
 		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Unregistered: true, Address: "10.1.1.1:8443", TrustPassword: "secret"}},
 		Subnets:  []sim.SubnetModel{{Name: "lan", CIDR: "10.77.0.0/24", DHCP: true}},
 		Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048}},
 	})
 	id := c.idOf("m1")
-	c.must("POST", "machines/?op=allocate", "system_id="+id)
-	c.must("POST", "machines/"+id+"/?op=deploy")
+	c.mustCall("POST", "machines/?op=allocate", "system_id="+id)
+	c.mustCall("POST", "machines/"+id+"/?op=deploy")
 	c.sim.Settle()
-	before := fmt.Sprint(c.machine(id)["ip_addresses"])
-	c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
+	before := fmt.Sprint(c.readMachine(id)["ip_addresses"])
+	c.mustCall("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
 	c.sim.Settle()
-	if now := fmt.Sprint(c.machine(id)["ip_addresses"]); before == "[10.77.0.1]" || now != before {
+	if now := fmt.Sprint(c.readMachine(id)["ip_addresses"]); before == "[10.77.0.1]" || now != before {
 		t.Errorf("it had %s, and has %s since the server was registered", before, now)
 	}
 }
@@ -137,14 +137,14 @@ func TestAutoAddressIsSilent(t *testing.T) {
 // TestBridgeAll holds the bridges that live as long as a deployment.
 func TestBridgeAll(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	id := c.ready("x")
-	c.must("POST", "machines/"+id+"/?op=deploy", "bridge_all=true")
+	c := newMAASClient(t, oneHost())
+	id := c.composeReady("x")
+	c.mustCall("POST", "machines/"+id+"/?op=deploy", "bridge_all=true")
 	c.sim.Settle()
 	if diff := cmp.Diff([]string{"enp5s0 physical", "br-enp5s0 bridge auto"}, c.nics(id)); diff != "" {
 		t.Errorf("deployed (-want +got):\n%s", diff)
 	}
-	c.must("POST", "machines/"+id+"/?op=release")
+	c.mustCall("POST", "machines/"+id+"/?op=release")
 	c.sim.Settle()
 	if diff := cmp.Diff([]string{"enp5s0 physical auto"}, c.nics(id)); diff != "" {
 		t.Errorf("released (-want +got):\n%s", diff)

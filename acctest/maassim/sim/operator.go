@@ -21,10 +21,10 @@ type Condition string
 // The conditions. A hanging LXD takes connections and never answers; MAAS
 // gives up after 120 s. A rack is "ok" or "unreachable".
 const (
-	OK          = Condition(world.OK)
-	Unreachable = Condition(world.Unreachable)
-	Slow        = Condition(world.Slow)
-	Hanging     = Condition(world.Hanging)
+	ConditionOK          = Condition(world.ConditionOK)
+	ConditionUnreachable = Condition(world.ConditionUnreachable)
+	ConditionSlow        = Condition(world.ConditionSlow)
+	ConditionHanging     = Condition(world.ConditionHanging)
 )
 
 // operator is what somebody else does, to MAAS and to its LXDs, behind the
@@ -48,36 +48,36 @@ type MachineEdit struct {
 	OwnerData   *map[string]string `json:"owner_data,omitempty"`
 }
 
-// Finish ends the machine's transition, and its power action, well and now; of
+// FinishMachine ends the machine's transition, and its power action, well and now; of
 // a Deployed machine, its first boot.
 // The machine is named by system id or hostname.
-func (o *operator) Finish(systemID string) error {
+func (o *operator) FinishMachine(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(systemID)
+	m, err := o.findMachine(systemID)
 	if err != nil {
 		return err
 	}
-	powered := m.Power.Pending()
+	powered := m.PowerJob.IsPending()
 	if powered {
-		m.Power.Finish()
+		m.PowerJob.Finish()
 	}
-	if !m.Progress.Pending() && m.Boot.Pending() {
-		m.Boot.Finish()
+	if !m.Transition.IsPending() && m.BootJob.IsPending() {
+		m.BootJob.Finish()
 		return nil
 	}
-	if !m.Progress.Pending() && !powered {
+	if !m.Transition.IsPending() && !powered {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
 	}
-	for m.Progress.Pending() {
-		m.Progress.Finish()
+	for m.Transition.IsPending() {
+		m.Transition.Finish()
 	}
 	return nil
 }
 
-// Fail ends the machine's transition badly and now, with MAAS's status for it:
+// FailMachine ends the machine's transition badly and now, with MAAS's status for it:
 // Failed commissioning, Failed deployment, …
-func (o *operator) Fail(systemID, message string) error {
+func (o *operator) FailMachine(systemID, message string) error {
 	return o.FailScript(systemID, message, Failure{Output: message})
 }
 
@@ -89,12 +89,12 @@ type Failure = script.Failure
 func (o *operator) FailScript(systemID, message string, f Failure) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(systemID)
+	m, err := o.findMachine(systemID)
 	if err != nil {
 		return err
 	}
-	if m.Power.Pending() {
-		m.Power.Finish()
+	if m.PowerJob.IsPending() {
+		m.PowerJob.Finish()
 	}
 	if !lifecycle.FailScript(m, message, f) {
 		return fmt.Errorf("%s is %s: nothing is under way", m.Hostname, m.Status)
@@ -102,32 +102,32 @@ func (o *operator) FailScript(systemID, message string, f Failure) error {
 	return nil
 }
 
-// FailUnscripted ends the commissioning of a machine badly and now, though none of its
+// FailWithoutScript ends the commissioning of a machine badly and now, though none of its
 // scripts failed: the machine itself says so.
-func (o *operator) FailUnscripted(systemID string) error {
+func (o *operator) FailWithoutScript(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(systemID)
+	m, err := o.findMachine(systemID)
 	if err != nil {
 		return err
 	}
-	if m.Power.Pending() {
-		m.Power.Finish()
+	if m.PowerJob.IsPending() {
+		m.PowerJob.Finish()
 	}
-	if !lifecycle.FailUnscripted(m) {
+	if !lifecycle.FailWithoutScript(m) {
 		return fmt.Errorf("%s is %s, not Commissioning", m.Hostname, m.Status)
 	}
 	return nil
 }
 
-// SetRack connects or disconnects the rack controller: "ok" or "unreachable".
-func (o *operator) SetRack(c Condition) error {
+// SetRackCondition connects or disconnects the rack controller: "ok" or "unreachable".
+func (o *operator) SetRackCondition(c Condition) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	if c != OK && c != Unreachable {
+	if c != ConditionOK && c != ConditionUnreachable {
 		return fmt.Errorf("condition %q is neither ok nor unreachable", c)
 	}
-	o.world.Rack = world.Condition(c)
+	o.world.RackCondition = world.Condition(c)
 	return nil
 }
 
@@ -138,16 +138,16 @@ func (o *operator) SetRack(c Condition) error {
 func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(machine)
+	m, err := o.findMachine(machine)
 	if err != nil {
 		return err
 	}
-	if outcome == "" || !outcome.valid() {
+	if outcome == "" || !outcome.isValid() {
 		return fmt.Errorf("outcome %q is none of ok, fails, never, real", outcome)
 	}
-	waiting := m.Boot.Pending() || m.BootHeld
+	waiting := m.BootJob.IsPending() || m.BootNeverEnds
 	m.FirstBoot, m.BootMessage = world.FirstBoot(outcome), message
-	if waiting && (m.BootHeld || outcome == BootNever) {
+	if waiting && (m.BootNeverEnds || outcome == BootNever) {
 		lifecycle.StartFirstBoot(m)
 	}
 	return nil
@@ -159,7 +159,7 @@ func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message strin
 func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(systemID)
+	m, err := o.findMachine(systemID)
 	if err != nil {
 		return err
 	}
@@ -167,14 +167,14 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	if err != nil {
 		return fmt.Errorf("cannot edit %s: %w", m.Hostname, err)
 	}
-	machines.Place(m, z, p, d)
-	hosts.SetGiven(&m.Hostname, e.Hostname)
-	hosts.SetGiven(&m.Description, e.Description)
-	hosts.SetGiven(&m.Locked, e.Locked)
-	hosts.SetGiven(&m.OwnerData, e.OwnerData)
+	machines.MoveMachine(m, z, p, d)
+	hosts.SetIfGiven(&m.Hostname, e.Hostname)
+	hosts.SetIfGiven(&m.Description, e.Description)
+	hosts.SetIfGiven(&m.Locked, e.Locked)
+	hosts.SetIfGiven(&m.OwnerData, e.OwnerData)
 	if status != nil {
-		m.Progress.Cancel()
-		m.Query.Cancel()
+		m.Transition.Cancel()
+		m.PowerQueryJob.Cancel()
 		m.SetStatus(*status)
 	}
 	if e.Tags != nil {
@@ -184,19 +184,19 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 		m.Tags = slices.Clone(*e.Tags)
 	}
 	if e.PowerState != nil {
-		turn(m, *e.PowerState)
+		setPowerState(m, *e.PowerState)
 	}
 	return nil
 }
 
-// turn ends a power action and leaves MAAS and LXD agreeing on the power. LXD
+// setPowerState ends a power action and leaves MAAS and LXD agreeing on the power. LXD
 // knows no other states than on and off.
-func turn(m *world.Machine, state string) {
-	m.Power.Cancel()
-	m.Query.Cancel()
+func setPowerState(m *world.Machine, state string) {
+	m.PowerJob.Cancel()
+	m.PowerQueryJob.Cancel()
 	m.PowerAction, m.PowerState = "", state
 	if i := m.LXDInstance(); i != nil && (state == "on" || state == "off") {
-		i.Turn(state == "on")
+		i.SetRunning(state == "on")
 	}
 }
 
@@ -241,11 +241,11 @@ func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d
 func (o *operator) DeleteMachine(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(systemID)
+	m, err := o.findMachine(systemID)
 	if err != nil {
 		return err
 	}
-	if names := machines.HostedBy(m); names != "" {
+	if names := machines.HostedVMHosts(m); names != "" {
 		return fmt.Errorf("cannot delete %s: the VM hosts %s run on it", m.Hostname, names)
 	}
 	lifecycle.RemoveVM(o.world, m)
@@ -296,39 +296,39 @@ type HardwareNIC struct {
 func (o *operator) SetHardware(machine string, h Hardware) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	m, err := o.machineFor(machine)
+	m, err := o.findMachine(machine)
 	if err != nil {
 		return err
 	}
 	if m.LXDInstance() != nil {
 		return errors.New("its LXD says what a VM is made of")
 	}
-	found := &world.Hardware{Cores: h.Cores, MemoryMiB: h.MemoryMiB, Facts: h.Info}
+	found := &world.Hardware{Cores: h.Cores, MemoryMiB: h.MemoryMiB, Info: h.Info}
 	for _, n := range h.NICs {
 		p := world.Port{
 			MAC: strings.ToLower(n.MAC), Name: n.Name, Vendor: n.Vendor, Product: n.Product, Firmware: n.Firmware,
 			Speed: n.Speed, LinkSpeed: n.LinkSpeed, Unplugged: n.Unplugged,
 		}
 		if n.Subnet != "" {
-			if p.Subnet = o.networkCalled(n.Subnet); p.Subnet == nil {
+			if p.Subnet = o.networkNamed(n.Subnet); p.Subnet == nil {
 				return fmt.Errorf("no subnet %q", n.Subnet)
 			}
 		}
 		found.Ports = append(found.Ports, p)
 	}
-	disks := []storage.Found{}
+	disks := []storage.FoundDisk{}
 	for _, d := range h.Disks {
-		disks = append(disks, storage.Found{
+		disks = append(disks, storage.FoundDisk{
 			Name: d.Name, Model: d.Model, Serial: d.Serial, IDPath: cmp.Or(d.IDPath, "/dev/"+d.Name), SizeBytes: d.SizeBytes,
 			BlockSize: d.BlockSize, Tags: d.Tags, Firmware: d.Firmware,
 		})
 	}
-	m.Hardware, m.Storage.Real = found, disks
+	m.Hardware, m.Storage.HardwareDisks = found, disks
 	return nil
 }
 
-// networkCalled is a network by its name or its CIDR, whether MAAS knows it or not.
-func (o *operator) networkCalled(name string) *world.Subnet {
+// networkNamed is a network by its name or its CIDR, whether MAAS knows it or not.
+func (o *operator) networkNamed(name string) *world.Subnet {
 	for _, n := range append(o.world.Subnets, o.world.Networks...) {
 		if n.Name == name || n.CIDR.String() == name {
 			return n

@@ -20,7 +20,7 @@ import (
 func (o *operator) AddInstance(i Instance) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	l, err := o.lxdFor(i.Host)
+	l, err := o.findLXD(i.Host)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (o *operator) AddInstance(i Instance) error {
 	if problem := rest.InstanceNameProblem(i.Name); problem != "" {
 		return fmt.Errorf("cannot add instance %q: %s", i.Name, problem)
 	}
-	l.Look()
+	l.SyncInstances()
 	if l.Projects[i.Project][i.Name] != nil {
 		return fmt.Errorf("cannot add instance %q: it exists", i.Name)
 	}
@@ -40,7 +40,7 @@ func (o *operator) AddInstance(i Instance) error {
 		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes are positive", i.Name)
 	}
 	if l.Lent != nil {
-		return driver.AddReal(o.world, l, driver.Newcomer{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
+		return driver.AddForeignVM(o.world, l, driver.ForeignVM{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
 	}
 	made := hosts.AddInstance(o.world, l, i.Project, i.Name, cmp.Or(i.Cores, 1), cmp.Or(i.MemoryMiB, 2048),
 		[]world.Volume{{SizeBytes: cmp.Or(i.DiskBytes, 8e9), Pool: l.DefaultPool()}}, subnets)
@@ -56,7 +56,7 @@ func (o *operator) AddInstance(i Instance) error {
 func (o *operator) RemoveInstance(host, project, name string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	i, err := o.instanceFor(host, project, name)
+	i, err := o.findInstance(host, project, name)
 	if err != nil {
 		return err
 	}
@@ -64,16 +64,16 @@ func (o *operator) RemoveInstance(host, project, name string) error {
 	return nil
 }
 
-// SetRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
+// SetInstanceRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
 // showing the power that it knew. Empty project is the host's.
-func (o *operator) SetRunning(host, project, name string, running bool) error {
+func (o *operator) SetInstanceRunning(host, project, name string, running bool) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	i, err := o.instanceFor(host, project, name)
+	i, err := o.findInstance(host, project, name)
 	if err != nil {
 		return err
 	}
-	i.Turn(running)
+	i.SetRunning(running)
 	return nil
 }
 
@@ -84,14 +84,14 @@ func (o *operator) SetRunning(host, project, name string, running bool) error {
 func (o *operator) RefreshHost(name string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	o.keeper.Begin()
-	defer o.keeper.Ended()
+	o.keeper.BeginHandler()
+	defer o.keeper.EndHandler()
 	w := o.world
 	h := w.HostNamed(name)
 	if h == nil {
 		return fmt.Errorf("no VM host %q", name)
 	}
-	return hosts.PressRefresh(w, h)
+	return hosts.RefreshFromUI(w, h)
 }
 
 // TrustCertificate makes the LXD of a host trust a PEM certificate, as
@@ -99,7 +99,7 @@ func (o *operator) RefreshHost(name string) error {
 func (o *operator) TrustCertificate(host, certificate string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	l, err := o.lxdFor(host)
+	l, err := o.findLXD(host)
 	if err != nil {
 		return err
 	}
@@ -118,11 +118,11 @@ func (o *operator) TrustCertificate(host, certificate string) error {
 func (o *operator) DistrustCertificate(host, certificate string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	l, err := o.lxdFor(host)
+	l, err := o.findLXD(host)
 	if err != nil {
 		return err
 	}
-	if _, known := daemon.Trusting(l.Trusted, certificate); !known {
+	if _, known := daemon.FindTrust(l.Trusted, certificate); !known {
 		return fmt.Errorf("the LXD of %s does not trust that certificate", host)
 	}
 	if l.Lent != nil {
@@ -130,7 +130,7 @@ func (o *operator) DistrustCertificate(host, certificate string) error {
 			return err
 		}
 	}
-	l.Trusted = slices.DeleteFunc(l.Trusted, func(t daemon.Trust) bool { return daemon.SameCertificate(t.Certificate, certificate) })
+	l.Trusted = slices.DeleteFunc(l.Trusted, func(t daemon.Trust) bool { return daemon.IsSameCertificate(t.Certificate, certificate) })
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (o *operator) DistrustCertificate(host, certificate string) error {
 func (o *operator) RenewCertificate(host string) (string, error) {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	l, err := o.lxdFor(host)
+	l, err := o.findLXD(host)
 	if err != nil {
 		return "", err
 	}
@@ -152,23 +152,23 @@ func (o *operator) RenewCertificate(host string) (string, error) {
 		e.close()
 	}
 	l.Identity = nil
-	shown, err := l.Shown()
+	shown, err := l.EnsureIdentity()
 	if err != nil {
 		return "", err
 	}
 	return shown.Certificate, nil
 }
 
-// SetLXD changes how the LXD of a host answers: "ok", "unreachable", "slow" or
+// SetLXDCondition changes how the LXD of a host answers: "ok", "unreachable", "slow" or
 // "hanging".
-func (o *operator) SetLXD(host string, c Condition) error {
+func (o *operator) SetLXDCondition(host string, c Condition) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	l, err := o.lxdFor(host)
+	l, err := o.findLXD(host)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains([]Condition{OK, Unreachable, Slow, Hanging}, c) {
+	if !slices.Contains([]Condition{ConditionOK, ConditionUnreachable, ConditionSlow, ConditionHanging}, c) {
 		return fmt.Errorf("condition %q is none of ok, unreachable, slow, hanging", c)
 	}
 	l.Condition = world.Condition(c)

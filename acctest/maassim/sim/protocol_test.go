@@ -31,17 +31,17 @@ func TestCredentials(t *testing.T) {
 		"Right":        {"The plain case.", func(h string) string { return h }, 200, "[]"},
 		"None":         {"No header, no sentence.", func(string) string { return "" }, 401, "Forbidden"},
 		"Bearer":       {"Not OAuth.", func(string) string { return "Bearer x" }, 401, "Forbidden"},
-		"Consumer":     {"Unknown consumer.", replace(k[0], "nobody"), 401, "Authorization Error: Invalid API key."},
-		"Token":        {"Unknown token.", replace(k[1], "nothing"), 401, "Authorization Error: 'Invalid access token: nothing'"},
-		"Secret":       {"MAAS echoes the real secret.", replace(k[2], "guess"), 401, "'Invalid signature. Expected signature base string: &" + k[2] + "'"},
-		"Method":       {"Two methods are known.", replace("PLAINTEXT", "RSA-SHA1"), 401, "'Signature method RSA-SHA1 not supported try one of the following: PLAINTEXT, HMAC-SHA1'"},
-		"OldTimestamp": {"The past is checked.", stamp(old), 401, "has a greater difference than threshold 300'"},
-		"Future":       {"The future is not.", stamp("9999999999"), 200, "[]"},
+		"Consumer":     {"Unknown consumer.", replaceHeaderText(k[0], "nobody"), 401, "Authorization Error: Invalid API key."},
+		"Token":        {"Unknown token.", replaceHeaderText(k[1], "nothing"), 401, "Authorization Error: 'Invalid access token: nothing'"},
+		"Secret":       {"MAAS echoes the real secret.", replaceHeaderText(k[2], "guess"), 401, "'Invalid signature. Expected signature base string: &" + k[2] + "'"},
+		"Method":       {"Two methods are known.", replaceHeaderText("PLAINTEXT", "RSA-SHA1"), 401, "'Signature method RSA-SHA1 not supported try one of the following: PLAINTEXT, HMAC-SHA1'"},
+		"OldTimestamp": {"The past is checked.", replaceTimestamp(old), 401, "has a greater difference than threshold 300'"},
+		"Future":       {"The future is not.", replaceTimestamp("9999999999"), 200, "[]"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{})
+			c := newMAASClient(t, sim.Model{})
 			r := c.request("GET", "vm-hosts/", nil)
 			r.Header.Set("Authorization", tc.header(r.Header.Get("Authorization")))
 			wantStatus(t, c.send(r), tc.status, tc.text)
@@ -52,11 +52,11 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func replace(old, with string) func(string) string {
+func replaceHeaderText(old, with string) func(string) string {
 	return func(h string) string { return strings.Replace(h, old, with, 1) }
 }
 
-func stamp(to string) func(string) string {
+func replaceTimestamp(to string) func(string) string {
 	return func(h string) string {
 		before, _, _ := strings.Cut(h, `oauth_timestamp="`)
 		return before + `oauth_timestamp="` + to + `"`
@@ -67,19 +67,19 @@ func stamp(to string) func(string) string {
 // is not signed, and an op in a body is one.
 func TestHMAC(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{})
+	c := newMAASClient(t, sim.Model{})
 	form := url.Values{"name": {"z 1"}, "description": {"a&b"}}
-	wantStatus(t, c.send(signed(c, "POST", "zones/", form)), 200, `/zones/z%201/`)
-	wantStatus(t, c.send(signed(c, "GET", "users/?op=whoami", nil)), 200, "admin")
-	wantStatus(t, c.send(signed(c, "POST", "users/", url.Values{"op": {"whoami"}})), 400, "Unrecognised signature: method=POST op=whoami")
-	wantStatus(t, c.send(signed(c, "POST", "machines/", url.Values{"op": {"allocate"}, "name": {"nobody"}})), 409, "constraints: [('name', ['nobody'])]")
-	wantStatus(t, c.send(signed(c, "PUT", "zones/default/", url.Values{"description": {"c"}})), 200, `"description":"c"`)
-	bad := signed(c, "GET", "zones/", nil)
+	wantStatus(t, c.send(signedRequest(c, "POST", "zones/", form)), 200, `/zones/z%201/`)
+	wantStatus(t, c.send(signedRequest(c, "GET", "users/?op=whoami", nil)), 200, "admin")
+	wantStatus(t, c.send(signedRequest(c, "POST", "users/", url.Values{"op": {"whoami"}})), 400, "Unrecognised signature: method=POST op=whoami")
+	wantStatus(t, c.send(signedRequest(c, "POST", "machines/", url.Values{"op": {"allocate"}, "name": {"nobody"}})), 409, "constraints: [('name', ['nobody'])]")
+	wantStatus(t, c.send(signedRequest(c, "PUT", "zones/default/", url.Values{"description": {"c"}})), 200, `"description":"c"`)
+	bad := signedRequest(c, "GET", "zones/", nil)
 	bad.URL.RawQuery = "x=1"
 	wantStatus(t, c.send(bad), 401, "Invalid signature.")
 }
 
-func signed(c *caller, method, path string, form url.Values) *http.Request {
+func signedRequest(c *maasClient, method, path string, form url.Values) *http.Request {
 	r := c.request(method, path, form)
 	k := strings.Split(c.key, ":")
 	params := url.Values{
@@ -136,7 +136,7 @@ func TestRouting(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, oneHost())
+			c := newMAASClient(t, oneHost())
 			path := strings.Replace(tc.path, "{m}", c.sim.Machines()[0].SystemID, 1)
 			if tc.user {
 				c.key = c.sim.UserAPIKey()
@@ -164,7 +164,7 @@ func TestBodies(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{})
+			c := newMAASClient(t, sim.Model{})
 			r, err := http.NewRequestWithContext(t.Context(), "POST", c.base+"/api/2.0/zones/", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,8 @@ type region struct {
 	world  *world.World // of now: a reset makes another
 }
 
-// machineFor finds a machine by system id or hostname.
-func (r *region) machineFor(name string) (*world.Machine, error) {
+// findMachine finds a machine by system id or hostname.
+func (r *region) findMachine(name string) (*world.Machine, error) {
 	w := r.world
 	if m := w.Machines[name]; m != nil {
 		return m, nil
@@ -26,9 +26,9 @@ func (r *region) machineFor(name string) (*world.Machine, error) {
 	return nil, fmt.Errorf("no machine %q", name)
 }
 
-// lxdFor finds an LXD by the name of a host in the model, of a VM host, or by
+// findLXD finds an LXD by the name of a host in the model, of a VM host, or by
 // address.
-func (r *region) lxdFor(name string) (*world.LXD, error) {
+func (r *region) findLXD(name string) (*world.LXD, error) {
 	for _, m := range r.model.Hosts {
 		if m.Name == name {
 			return r.world.LXDAt(m.Address), nil
@@ -60,12 +60,12 @@ func (r *region) projectOf(host string) string {
 	return "default"
 }
 
-func (r *region) instanceFor(host, project, name string) (*world.Instance, error) {
-	l, err := r.lxdFor(host)
+func (r *region) findInstance(host, project, name string) (*world.Instance, error) {
+	l, err := r.findLXD(host)
 	if err != nil {
 		return nil, err
 	}
-	l.Look()
+	l.SyncInstances()
 	i := l.Projects[cmp.Or(project, r.projectOf(host))][name]
 	if i == nil {
 		return nil, fmt.Errorf("no instance %q on %s", name, host)

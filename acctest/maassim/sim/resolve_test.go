@@ -11,8 +11,8 @@ import (
 // TestResolve: MAAS's DNS knows the names that users made and its machines'.
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	c := world(t, sim.Model{Domains: []string{"example.com"}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
-	c.must("POST", "dnsresources/", "fqdn=api.example.com", "ip_addresses=10.77.0.9 10.77.0.8")
+	c := newMAASClient(t, sim.Model{Domains: []string{"example.com"}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
+	c.mustCall("POST", "dnsresources/", "fqdn=api.example.com", "ip_addresses=10.77.0.9 10.77.0.8")
 	c.deployMetal("m1", "#cloud-config\n")
 	cases := map[string]struct {
 		reason string

@@ -19,8 +19,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// signed is a call by the admin.
-func signed(method, path string, form url.Values, nonce int) *http.Request {
+// signedRequest is a call by the admin.
+func signedRequest(method, path string, form url.Values, nonce int) *http.Request {
 	r := httptest.NewRequest(method, "http://maas.test"+rest.APIRoot+path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	key := strings.Split(DefaultAdminKey, ":")
@@ -39,11 +39,11 @@ func TestBugCostsOneCall(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	s.router = surface.NewRouter(append(allRoutes(), request.Route{Method: http.MethodGet, Path: "bug/", Handle: func(*request.Call) rest.Reply { panic("boom") }}))
-	rep, err := s.exchange(signed("GET", "bug/", nil, 1))
+	rep, err := s.exchangeCall(signedRequest("GET", "bug/", nil, 1))
 	if err != nil || rep.Status != 500 || string(rep.Body) != world.BugText+"boom" {
 		t.Errorf("got %d %s, %v", rep.Status, rep.Body, err)
 	}
-	if rep, err = s.exchange(signed("GET", "zones/", nil, 2)); err != nil || rep.Status != 200 {
+	if rep, err = s.exchangeCall(signedRequest("GET", "zones/", nil, 2)); err != nil || rep.Status != 200 {
 		t.Errorf("after the bug: %d %s, %v", rep.Status, rep.Body, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestNotANumber(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rep, err := s.exchange(signed(tc.method, tc.path, form, 1))
+			rep, err := s.exchangeCall(signedRequest(tc.method, tc.path, form, 1))
 			if err != nil || rep.Status != tc.status || tc.body != "" && string(rep.Body) != tc.body {
 				t.Errorf("%s got %d %s, %v", tc.reason, rep.Status, rep.Body, err)
 			}
@@ -88,9 +88,9 @@ func TestNotANumber(t *testing.T) {
 	}
 }
 
-// wild makes calls of every route with values that MAAS's forms were not made
+// wildCaller makes calls of every route with values that MAAS's forms were not made
 // for.
-type wild struct {
+type wildCaller struct {
 	*rand.Rand
 	s *Sim
 }
@@ -128,17 +128,17 @@ var wildFields = map[string]map[string]string{
 	"events": {"limit": "5", "after": "1", "level": "INFO", "hostname": ""},
 }
 
-func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-func (w wild) value() string {
+func (w wildCaller) value() string {
 	if machines := w.s.Machines(); w.IntN(3) == 0 && len(machines) > 0 {
-		return pick(w.Rand, machines).SystemID
+		return pickOne(w.Rand, machines).SystemID
 	}
-	return pick(w.Rand, wildValues)
+	return pickOne(w.Rand, wildValues)
 }
 
 // fields are some of those that a path's forms know: two in three as usual.
-func (w wild) fields(path string) url.Values {
+func (w wildCaller) fields(path string) url.Values {
 	kind, _, _ := strings.Cut(path, "/")
 	usual := wildFields[kind]
 	form := url.Values{}
@@ -153,8 +153,8 @@ func (w wild) fields(path string) url.Values {
 	return form
 }
 
-func (w wild) request(nonce int) *http.Request {
-	r := pick(w.Rand, w.s.router.Routes())
+func (w wildCaller) request(nonce int) *http.Request {
+	r := pickOne(w.Rand, w.s.router.Routes())
 	path, query := r.Path, w.fields(r.Path)
 	for strings.Contains(path, "{") {
 		before, rest, _ := strings.Cut(path, "{")
@@ -164,7 +164,7 @@ func (w wild) request(nonce int) *http.Request {
 	if query.Del("op"); r.Op != "" {
 		query.Set("op", r.Op)
 	}
-	return signed(r.Method, path+"?"+query.Encode(), w.fields(r.Path), nonce)
+	return signedRequest(r.Method, path+"?"+query.Encode(), w.fields(r.Path), nonce)
 }
 
 // TestWildCalls sends thousands of calls with odd values, the same ones each
@@ -179,11 +179,11 @@ func TestWildCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(s.Close)
-			w := wild{rand.New(rand.NewPCG(seed, 3)), s}
+			w := wildCaller{rand.New(rand.NewPCG(seed, 3)), s}
 			statuses := []int{}
 			for n := range 1000 {
 				r := w.request(n)
-				rep, err := s.exchange(r)
+				rep, err := s.exchangeCall(r)
 				if err != nil || strings.HasPrefix(string(rep.Body), world.BugText) {
 					t.Errorf("%s %s: %s, %v", r.Method, r.URL.RequestURI(), rep.Body, err)
 				}
@@ -209,12 +209,12 @@ func TestNoncesAreDropped(t *testing.T) {
 		}
 		t.Cleanup(s.Close)
 		for n := range 1200 {
-			if rep, err := s.exchange(signed("GET", "zones/", nil, n)); err != nil || rep.Status != 200 {
+			if rep, err := s.exchangeCall(signedRequest("GET", "zones/", nil, n)); err != nil || rep.Status != 200 {
 				t.Fatalf("%d %s, %v", rep.Status, rep.Body, err)
 			}
-			again := signed("GET", "zones/", nil, n)
+			again := signedRequest("GET", "zones/", nil, n)
 			for range 2 {
-				if rep, _ := s.exchange(again); rep.Status != 401 {
+				if rep, _ := s.exchangeCall(again); rep.Status != 401 {
 					t.Fatalf("a nonce was taken twice: %d", rep.Status)
 				}
 			}
@@ -235,7 +235,7 @@ func TestResetStopsTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		if rep, err := s.exchange(signed("POST", "vm-hosts/1/?op=compose", url.Values{"hostname": {"x"}}, 1)); err != nil || rep.Status != 200 {
+		if rep, err := s.exchangeCall(signedRequest("POST", "vm-hosts/1/?op=compose", url.Values{"hostname": {"x"}}, 1)); err != nil || rep.Status != 200 {
 			t.Fatalf("%d %s, %v", rep.Status, rep.Body, err)
 		}
 		old := s.world

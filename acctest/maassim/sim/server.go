@@ -17,30 +17,30 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// metadata answers a machine, which is known by the credentials that the
+// serveMetadata answers a machine, which is known by the credentials that the
 // installer left on its disk. Nothing of it is in the journal.
-func (s *Sim) metadata(r *http.Request) rest.Reply {
+func (s *Sim) serveMetadata(r *http.Request) rest.Reply {
 	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
 	if err != nil {
-		return rest.BadText(err.Error())
+		return rest.BadTextReply(err.Error())
 	}
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
-	return metadata.Serve(s.world, r, body)
+	return metadata.ServeMetadata(s.world, r, body)
 }
 
 // ServeHTTP answers MAAS's API below /MAAS/ and the steering below /_sim/.
 func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, steerRoot) {
-		writeReply(rw, s.steer(r), r.Method)
+		writeReply(rw, s.answerSteering(r), r.Method)
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, metadata.Root) {
-		writeReply(rw, s.metadata(r), r.Method)
+		writeReply(rw, s.serveMetadata(r), r.Method)
 		return
 	}
 	s.countConnection(r.Context())
-	rep, err := s.exchange(r)
+	rep, err := s.exchangeCall(r)
 	if err != nil {
 		breakConnection(rw, err)
 		return
@@ -59,23 +59,23 @@ func writeReply(rw http.ResponseWriter, rep rest.Reply, method string) {
 	}
 }
 
-// exchange is one call of the API with the faults that hit it. The error is
+// exchangeCall is one call of the API with the faults that hit it. The error is
 // how the connection ends instead of a reply.
 //
 // As in MAAS, a call runs to its end although its client has gone.
-func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
+func (s *Sim) exchangeCall(r *http.Request) (rest.Reply, error) {
 	order := rest.FieldsInOrder(r)
 	form, unreadable := rest.ReadForm(r)
 	if unreadable != nil && unreadable.Status == http.StatusRequestEntityTooLarge {
 		return *unreadable, nil
 	}
 	c := request.NewCall(r, form)
-	c.InOrder = order
-	c.Unreadable = unreadable
-	plan := s.begin(c, r)
+	c.FieldOrder = order
+	c.BodyRefusal = unreadable
+	plan := s.beginCall(c, r)
 	if plan.delay > 0 {
-		if err := pause(c.World, r.Context(), plan.delay); err != nil {
-			s.journal.lost(plan.entry)
+		if err := pauseCall(c.World, r.Context(), plan.delay); err != nil {
+			s.journal.noteLostCall(plan.entry)
 			return rest.Reply{}, err
 		}
 	}
@@ -83,56 +83,56 @@ func (s *Sim) exchange(r *http.Request) (rest.Reply, error) {
 		return s.breakCall(r.Context(), c, plan, plan.before)
 	}
 	done := make(chan rest.Reply, 1)
-	go func() { done <- s.run(c, r) }()
+	go func() { done <- s.runCall(c, r) }()
 	select {
 	case rep := <-done:
 		if plan.after != nil {
 			return s.breakCall(r.Context(), c, plan, plan.after)
 		}
 		if rep.Lost {
-			s.journal.lost(plan.entry)
+			s.journal.noteLostCall(plan.entry)
 			return rest.Reply{}, errLostReply
 		}
-		s.journal.answered(plan.entry, rep)
+		s.journal.noteAnswer(plan.entry, rep)
 		return rep, nil
 	case <-r.Context().Done():
-		s.journal.lost(plan.entry)
+		s.journal.noteLostCall(plan.entry)
 		return rest.Reply{}, r.Context().Err()
 	}
 }
 
-// begin notes the call and looks which faults hit it.
-func (s *Sim) begin(c *request.Call, r *http.Request) callPlan {
+// beginCall notes the call and looks which faults hit it.
+func (s *Sim) beginCall(c *request.Call, r *http.Request) callPlan {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
 	c.World = s.world
 	if path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot); isAPI {
-		if res, op, found := s.router.At(c.World.Version, path); found {
+		if res, op, found := s.router.FindResource(c.World.Version, path); found {
 			c.Pattern, c.Vars, c.Op = res.Pattern, res.Vars, cmp.Or(c.Op, op)
 		}
 	}
-	plan := s.faults.plan(c)
-	planNasty(c.World.Nasty, c, &plan)
-	plan.entry = s.journal.begin(c, r)
+	plan := s.faultSet.planCall(c)
+	planRandomFaults(c.World.FaultSource, c, &plan)
+	plan.entry = s.journal.noteCall(c, r)
 	plan.delay += s.model.Latency.Call
 	return plan
 }
 
-// run handles the call in the world that it began in. A panic is a bug of the
+// runCall handles the call in the world that it began in. A panic is a bug of the
 // simulator: it costs that call a 500 and spares all others.
-func (s *Sim) run(c *request.Call, r *http.Request) (rep rest.Reply) {
+func (s *Sim) runCall(c *request.Call, r *http.Request) (rep rest.Reply) {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
-	s.keeper.Begin()
+	s.keeper.BeginHandler()
 	began := !c.World.Ended
 	defer func() {
-		s.keeper.Ended()
+		s.keeper.EndHandler()
 		if bug := recover(); bug != nil {
 			world.LogBug(r.Method+" "+r.URL.RequestURI(), bug)
-			rep = hosts.InternalError(world.BugText + fmt.Sprint(bug))
+			rep = hosts.InternalErrorReply(world.BugText + fmt.Sprint(bug))
 		}
 		if began && c.World.Ended {
-			rep = rest.Unavailable("The simulator was reset or closed during the call.")
+			rep = rest.UnavailableReply("The simulator was reset or closed during the call.")
 		}
 	}()
 	return s.dispatch(c, r)
@@ -142,20 +142,20 @@ func (s *Sim) run(c *request.Call, r *http.Request) (rep rest.Reply) {
 func (j *journal) breakCall(ctx context.Context, c *request.Call, plan callPlan, f *Fault) (rest.Reply, error) {
 	switch f.Kind {
 	case FaultStatus:
-		rep := rest.Refused(f.Status, cmp.Or(f.Body, http.StatusText(f.Status)))
+		rep := rest.ErrorReply(f.Status, cmp.Or(f.Body, http.StatusText(f.Status)))
 		if c.LXD {
-			rep = lxd.Refused(f.Status, "%s", cmp.Or(f.Body, http.StatusText(f.Status)))
+			rep = lxd.ErrorReply(f.Status, "%s", cmp.Or(f.Body, http.StatusText(f.Status)))
 		}
-		j.answered(plan.entry, rep)
+		j.noteAnswer(plan.entry, rep)
 		return rep, nil
 	case FaultHang:
-		err := pause(c.World, ctx, math.MaxInt64)
-		j.lost(plan.entry)
+		err := pauseCall(c.World, ctx, math.MaxInt64)
+		j.noteLostCall(plan.entry)
 		return rest.Reply{}, err
 	case FaultReset:
-		j.lost(plan.entry)
+		j.noteLostCall(plan.entry)
 		return rest.Reply{}, errReset
 	}
-	j.lost(plan.entry)
+	j.noteLostCall(plan.entry)
 	return rest.Reply{}, errLostReply
 }

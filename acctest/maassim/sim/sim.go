@@ -17,8 +17,8 @@ import (
 type Sim struct {
 	*region
 	*operator
-	*witness
-	*faults
+	*inspector
+	*faultSet
 	*journal
 	*lxdEndpoints
 
@@ -26,15 +26,15 @@ type Sim struct {
 }
 
 // newSim is a simulator without a world.
-func newSim(m Model, sockets *sockets) *Sim {
+func newSim(m Model, sockets *lxdSockets) *Sim {
 	r := &region{model: m, keeper: world.NewKeeper()}
-	s := &Sim{region: r, faults: &faults{region: r}, journal: &journal{region: r}, router: surface.NewRouter(allRoutes())}
+	s := &Sim{region: r, faultSet: &faultSet{region: r}, journal: &journal{region: r}, router: surface.NewRouter(allRoutes())}
 	s.lxdEndpoints = &lxdEndpoints{
-		region: r, faults: s.faults, journal: s.journal, routes: lxd.Routes(),
+		region: r, faults: s.faultSet, journal: s.journal, routes: lxd.Routes(),
 		sockets: sockets, endpoints: map[*world.LXD]*endpoint{},
 	}
-	s.operator, s.witness = &operator{region: r, lxds: s.lxdEndpoints}, &witness{region: r, lxds: s.lxdEndpoints}
-	r.keeper.Left, r.keeper.Original = s.tendLXDs, sockets.original
+	s.operator, s.inspector = &operator{region: r, lxds: s.lxdEndpoints}, &inspector{region: r, lxds: s.lxdEndpoints}
+	r.keeper.BeforeUnlock, r.keeper.OriginalAddress = s.syncEndpoints, sockets.originalAddress
 	return s
 }
 
@@ -49,19 +49,19 @@ func New(m Model, options ...Option) (*Sim, error) {
 		return nil, fmt.Errorf("cannot build the model: %w", err)
 	}
 	if sockets != nil {
-		m = m.inNetwork(sockets.network)
+		m = m.withNetwork(sockets.network)
 	}
 	m = m.withDefaults()
 	s := newSim(m, sockets)
 	for _, o := range options {
 		o(s)
 	}
-	s.faults.init(m.Seed)
+	s.faultSet.init(m.Seed)
 	s.journal.reset()
 	s.keeper.Lock() // a timer may run soon
 	defer s.keeper.Unlock()
 	s.world = buildWorld(s.keeper, m)
-	if err := s.world.Problem; err != nil {
+	if err := s.world.BuildError; err != nil {
 		s.world.End()
 		s.lxdEndpoints.sockets.release()
 		return nil, fmt.Errorf("cannot build the model: %w", err)
@@ -82,7 +82,7 @@ func (s *Sim) Reset() {
 	defer s.keeper.Unlock()
 	s.world.End()
 	s.world = buildWorld(s.keeper, s.model)
-	s.faults.init(s.model.Seed)
+	s.faultSet.init(s.model.Seed)
 	s.journal.reset()
 }
 
@@ -92,7 +92,7 @@ func (s *Sim) Close() {
 	s.keeper.Lock()
 	s.world.End()
 	s.keeper.AwaitIdle()
-	s.tendLXDs()
+	s.syncEndpoints()
 	s.lxdEndpoints.sockets.release()
 	s.keeper.Unlock()
 	s.serving.Wait()
@@ -107,13 +107,13 @@ func (s *Sim) Settle() {
 	defer s.keeper.Unlock()
 	for again := true; again; {
 		again = false
-		for _, j := range s.world.Orphans {
-			if j.Pending() {
+		for _, j := range s.world.LXDJobs {
+			if j.IsPending() {
 				j.Finish()
 			}
 		}
 		for _, m := range world.SortedMachines(s.world.Machines) {
-			for _, j := range m.Jobs() {
+			for _, j := range m.PendingJobs() {
 				j.Finish()
 				again = true
 			}
@@ -144,14 +144,14 @@ type TB interface {
 	Cleanup(func())
 }
 
-// Start serves the world of a model on a loopback port until the test ends.
-func Start(t TB, m Model, options ...Option) *Server {
+// StartServer serves the world of a model on a loopback port until the test ends.
+func StartServer(t TB, m Model, options ...Option) *Server {
 	t.Helper()
 	s, err := New(m, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := Listen(s, "127.0.0.1:0")
+	server, err := ServeAt(s, "127.0.0.1:0")
 	if err != nil {
 		s.Close()
 		t.Fatal(err)
@@ -160,8 +160,8 @@ func Start(t TB, m Model, options ...Option) *Server {
 	return server
 }
 
-// Listen serves the simulator at an address until Stop.
-func Listen(s *Sim, address string) (*Server, error) {
+// ServeAt serves the simulator at an address until Stop.
+func ServeAt(s *Sim, address string) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

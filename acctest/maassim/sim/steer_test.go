@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// steer sends a steering request to the in-memory simulator.
-func (c *caller) steer(method, path, body string) outcome {
+// postSteering sends a steering request to the in-memory simulator.
+func (c *maasClient) postSteering(method, path, body string) outcome {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, "http://maas.test/_sim/"+path, strings.NewReader(body))
 	if err != nil {
@@ -97,28 +97,28 @@ func TestSteering(t *testing.T) {
 			t.Parallel()
 			m := oneHost()
 			m.Zones, m.Hosts[0].Instances = []string{"az1"}, []string{"ghost"}
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			c.compose("hostname=x")
-			out := c.steer(tc.method, tc.path, tc.body)
+			out := c.postSteering(tc.method, tc.path, tc.body)
 			wantStatus(t, out, tc.status, tc.text)
 			if out.text != "" && !json.Valid([]byte(out.text)) {
 				t.Errorf("%s no JSON: %s", tc.reason, out.text)
 			}
-			c.wantSeen(tc.look, tc.want, tc.reason)
+			c.wantAnswer(tc.look, tc.want, tc.reason)
 		})
 	}
 }
 
-// wantSeen looks at paths, one after the other: those with a slash in front
+// wantAnswer looks at paths, one after the other: those with a slash in front
 // are MAAS's. The last answer has the text, or with ! has it not.
-func (c *caller) wantSeen(look, want, reason string) {
+func (c *maasClient) wantAnswer(look, want, reason string) {
 	c.t.Helper()
 	var seen outcome
 	for path := range strings.FieldsSeq(look) {
 		if maas, isMAAS := strings.CutPrefix(path, "/"); isMAAS {
 			seen = c.call("GET", maas)
 		} else {
-			seen = c.steer("GET", path, "")
+			seen = c.postSteering("GET", path, "")
 		}
 	}
 	text, isAbsent := strings.CutPrefix(want, "!")
@@ -155,7 +155,7 @@ func TestSteeringLasts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, oneHost())
+			c := newMAASClient(t, oneHost())
 			id := c.compose("hostname=x")
 			mine := newClientPair(t)
 			trust, err := json.Marshal(map[string]string{"certificate": mine.certificate})
@@ -166,7 +166,7 @@ func TestSteeringLasts(t *testing.T) {
 				if op[2] == "certificate" {
 					op[2] = string(trust)
 				}
-				if out := c.steer(op[0], op[1], op[2]); out.status > 299 {
+				if out := c.postSteering(op[0], op[1], op[2]); out.status > 299 {
 					t.Fatalf("%v: %d %s", op, out.status, out.text)
 				}
 			}
@@ -184,8 +184,8 @@ func TestSettle(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Latency.PowerOn, m.Latency.Commission = time.Hour, time.Hour
-	c := world(t, m)
-	c.ready("settled")
+	c := newMAASClient(t, m)
+	c.composeReady("settled")
 	id := c.compose("hostname=x")
 	c.call("DELETE", "machines/"+id+"/")
 	if got := c.sim.Instances()[1]; got.Running || got.MachineID != "" {
@@ -202,17 +202,17 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
 	m.Zones = []string{"az1"}
-	c := world(t, m)
-	id := c.ready("x")
+	c := newMAASClient(t, m)
+	id := c.composeReady("x")
 	name, zone, off := "renamed", "az1", "off"
 	if err := c.sim.EditMachine("x", sim.MachineEdit{Hostname: &name, Zone: &zone, PowerState: &off, Tags: &[]string{"new"}}); err != nil {
 		t.Fatal(err)
 	}
-	v := c.machine(id)
+	v := c.readMachine(id)
 	if diff := cmp.Diff([]any{"renamed", "az1", "off", []any{"new"}}, []any{v["hostname"], v["zone"].(map[string]any)["name"], v["power_state"], v["tag_names"]}); diff != "" {
 		t.Errorf("after the edit (-want +got):\n%s", diff)
 	}
-	if got := c.must("GET", "machines/"+id+"/?op=power_parameters")["instance_name"]; got != "x" {
+	if got := c.mustCall("GET", "machines/"+id+"/?op=power_parameters")["instance_name"]; got != "x" {
 		t.Errorf("a rename does not touch the instance, got %v", got)
 	}
 	if err := c.sim.DeleteMachine(id); err != nil {
@@ -226,26 +226,26 @@ func TestOperator(t *testing.T) {
 // TestConnections counts connections that call the API, not those that steer.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	server := sim.Start(t, oneHost())
+	server := sim.StartServer(t, oneHost())
 	client := &http.Transport{}
 	t.Cleanup(client.CloseIdleConnections)
-	c := &caller{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
+	c := &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
 	for range 3 {
-		c.must("GET", "vm-hosts/1/")
+		c.mustCall("GET", "vm-hosts/1/")
 	}
 	other := &http.Transport{DisableKeepAlives: true}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(server.URL, "MAAS")+"_sim/journal", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steering := &caller{t: t, via: other}
+	steering := &maasClient{t: t, via: other}
 	wantStatus(t, steering.send(r), 200, `"connections":1,`)
 	server.ResetJournal()
 	if got := server.Journal().Connections; got != 0 {
 		t.Errorf("%d connections in an empty journal", got)
 	}
 	for range 2 {
-		c.must("GET", "vm-hosts/1/")
+		c.mustCall("GET", "vm-hosts/1/")
 	}
 	if got := server.Journal().Connections; got != 1 {
 		t.Errorf("%d connections, with one that is older than the journal", got)
@@ -255,21 +255,21 @@ func TestConnections(t *testing.T) {
 // TestCalls leaves the calls out of a journal that a script reads.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	c.must("GET", "vm-hosts/1/")
-	if out := c.steer("GET", "journal?calls=0", ""); strings.Contains(out.text, `"calls":[`) || !strings.Contains(out.text, `"route":"GET vm-hosts/{id}/"`) {
+	c := newMAASClient(t, oneHost())
+	c.mustCall("GET", "vm-hosts/1/")
+	if out := c.postSteering("GET", "journal?calls=0", ""); strings.Contains(out.text, `"calls":[`) || !strings.Contains(out.text, `"route":"GET vm-hosts/{id}/"`) {
 		t.Errorf("got %s", out.text)
 	}
-	wantStatus(t, c.steer("GET", "journal?calls=1", ""), 200, `"calls":[{"route":"GET vm-hosts/{id}/"`)
-	wantStatus(t, c.steer("GET", "journal?calls=some", ""), 400, "neither 0 nor 1")
+	wantStatus(t, c.postSteering("GET", "journal?calls=1", ""), 200, `"calls":[{"route":"GET vm-hosts/{id}/"`)
+	wantStatus(t, c.postSteering("GET", "journal?calls=some", ""), 400, "neither 0 nor 1")
 }
 
 // TestRefreshWithoutRack holds that the UI's button needs a rack, as the API's
 // call does.
 func TestRefreshWithoutRack(t *testing.T) {
 	t.Parallel()
-	c := world(t, oneHost())
-	if err := c.sim.SetRack(sim.Unreachable); err != nil {
+	c := newMAASClient(t, oneHost())
+	if err := c.sim.SetRackCondition(sim.ConditionUnreachable); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.sim.RefreshHost("h1"); err == nil || !strings.Contains(err.Error(), "no rack controller") {
@@ -283,7 +283,7 @@ func TestModelIsKept(t *testing.T) {
 	certificates := []string{"one", "untouched"}
 	m := oneHost()
 	m.Hosts[0].TrustedCertificates = certificates[:1]
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	if err := c.sim.TrustCertificate("h1", "two"); err != nil {
 		t.Fatal(err)
 	}

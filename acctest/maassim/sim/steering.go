@@ -13,28 +13,28 @@ import (
 // steerRoot is where the simulator is steered, outside of MAAS's own paths.
 const steerRoot = "/_sim/"
 
-// steering is an operation below /_sim/. Bodies and answers are JSON.
-type steering struct {
+// steeringOp is an operation below /_sim/. Bodies and answers are JSON.
+type steeringOp struct {
 	method, path string
-	does         string // for people
+	description  string // for people
 	handle       func(s *Sim, vars map[string]string, body []byte) (any, error)
 }
 
-// steerings lists what can be done; GET /_sim/ shows it.
-func steerings() []steering {
-	return slices.Concat(machineSteerings(), lxdSteerings(), regionSteerings())
+// steeringOps lists what can be done; GET /_sim/ shows it.
+func steeringOps() []steeringOp {
+	return slices.Concat(machineSteeringOps(), lxdSteeringOps(), regionSteeringOps())
 }
 
-// machineSteerings are the list itself, and what is about MAAS's machines.
-func machineSteerings() []steering {
-	return []steering{
+// machineSteeringOps are the list itself, and what is about MAAS's machines.
+func machineSteeringOps() []steeringOp {
+	return []steeringOp{
 		{"GET", "", "this list", func(*Sim, map[string]string, []byte) (any, error) { return steerHelp(), nil }},
 		{"GET", "access", "API keys of admin and user", steerAccess},
 		{"GET", "machines", "MAAS's machines", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Machines(), nil }},
-		{"PATCH", "machines/{id}", "change a machine behind the client's back", steerEdit},
+		{"PATCH", "machines/{id}", "change a machine behind the client's back", steerEditMachine},
 		{"DELETE", "machines/{id}", "delete a machine as the UI would", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.DeleteMachine(v["id"]) }},
-		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.Finish(v["id"]) }},
-		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}, by a script: {"script": "...", "exit_status": 1, "output": "..."}`, steerFail},
+		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.FinishMachine(v["id"]) }},
+		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}, by a script: {"script": "...", "exit_status": 1, "output": "..."}`, steerFailMachine},
 		{"PUT", "machines/{id}/hardware", `what its next commissioning finds: {"cores": 4, "memory_mib": 8192, "disks": [{"name": "sda", ...}], "nics": [{"mac": "...", ...}]}`, steerHardware},
 		{"PUT", "machines/{id}/first-boot", `how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},
@@ -42,13 +42,13 @@ func machineSteerings() []steering {
 	}
 }
 
-// lxdSteerings are about LXDs and what is in them.
-func lxdSteerings() []steering {
-	return []steering{
+// lxdSteeringOps are about LXDs and what is in them.
+func lxdSteeringOps() []steeringOp {
+	return []steeringOp{
 		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
 		{"POST", "instances", `make a VM in an LXD: {"host": "host1", "name": "x"}`, steerAddInstance},
-		{"PATCH", "instances/{host}/{name}", `start or stop it in LXD alone: {"running": true}`, steerInstance},
-		{"PATCH", "instances/{host}/{project}/{name}", "in a project", steerInstance},
+		{"PATCH", "instances/{host}/{name}", `start or stop it in LXD alone: {"running": true}`, steerSetRunning},
+		{"PATCH", "instances/{host}/{project}/{name}", "in a project", steerSetRunning},
 		{"DELETE", "instances/{host}/{name}", "remove a VM from the host's project", func(s *Sim, v map[string]string, _ []byte) (any, error) {
 			return nil, s.RemoveInstance(v["host"], "", v["name"])
 		}},
@@ -66,12 +66,12 @@ func lxdSteerings() []steering {
 	}
 }
 
-// regionSteerings are about MAAS as a whole, and what goes wrong.
-func regionSteerings() []steering {
-	return []steering{
+// regionSteeringOps are about MAAS as a whole, and what goes wrong.
+func regionSteeringOps() []steeringOp {
+	return []steeringOp{
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
-		{"GET", "nasty", "how much goes wrong, and what did", steerNastyNow},
-		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerNasty},
+		{"GET", "nasty", "how much goes wrong, and what did", steerGetRandomFaults},
+		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerSetRandomFaults},
 		{"GET", "overcommits", "where instances ever held more than there is", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Overcommits(), nil }},
 		{"GET", "faults", "the faults that were added", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Faults(), nil }},
 		{"POST", "faults", "add a fault", steerAddFault},
@@ -86,18 +86,18 @@ func regionSteerings() []steering {
 
 func steerHelp() map[string]string {
 	help := map[string]string{}
-	for _, op := range steerings() {
-		help[op.method+" "+steerRoot+op.path] = op.does
+	for _, op := range steeringOps() {
+		help[op.method+" "+steerRoot+op.path] = op.description
 	}
 	return help
 }
 
-// steer answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and
+// answerSteering answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and
 // 405 with {"error": "..."}.
-func (s *Sim) steer(r *http.Request) rest.Reply {
+func (s *Sim) answerSteering(r *http.Request) rest.Reply {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, steerRoot), "/")
 	known := false
-	for _, op := range steerings() {
+	for _, op := range steeringOps() {
 		vars, matches := rest.MatchPath(op.path, path)
 		known = known || matches
 		if matches && op.method == r.Method {
@@ -111,7 +111,7 @@ func (s *Sim) steer(r *http.Request) rest.Reply {
 	return steerError(http.StatusNotFound, errors.New("nothing at "+r.URL.Path+"; see GET "+steerRoot))
 }
 
-func (s *Sim) runSteering(op steering, vars map[string]string, in io.Reader) rest.Reply {
+func (s *Sim) runSteering(op steeringOp, vars map[string]string, in io.Reader) rest.Reply {
 	var body []byte
 	if in != nil {
 		var err error

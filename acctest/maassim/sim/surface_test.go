@@ -17,7 +17,7 @@ import (
 func TestServedOperations(t *testing.T) {
 	t.Parallel()
 	router := surface.NewRouter(allRoutes())
-	for _, r := range router.Unknown() {
+	for _, r := range router.RoutesWithoutOperation() {
 		t.Errorf("%s %s op=%q is no operation of MAAS: see operations.txt", r.Method, r.Path, r.Op)
 	}
 	names := map[string]string{}
@@ -34,7 +34,7 @@ func TestServedOperations(t *testing.T) {
 // it is answered, be it by 501; where MAAS does not, as MAAS does.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
-	for _, version := range versions.All() {
+	for _, version := range versions.Names() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			s, err := New(Model{MAASVersion: version})
@@ -52,12 +52,12 @@ func TestEveryOperation(t *testing.T) {
 					if status != http.StatusGone {
 						t.Errorf("%s: %d %s, want 410", o, status, body)
 					}
-				case !o.In(version):
+				case !o.ExistsIn(version):
 					if !absent {
 						t.Errorf("%s is not in %s: %d %s", o, version, status, body)
 					}
-				case router.Served(o) == unserved || absent:
-					t.Errorf("%s: %d %s; served: %t", o, status, body, router.Served(o))
+				case router.IsServed(o) == unserved || absent:
+					t.Errorf("%s: %d %s; served: %t", o, status, body, router.IsServed(o))
 				}
 			}
 		})
@@ -74,7 +74,7 @@ func askOperation(t *testing.T, s *Sim, o surface.Operation) (status int, body s
 		target += "?op=" + o.Op
 	}
 	answer := httptest.NewRecorder()
-	s.ServeHTTP(answer, signed(o.Method, target, nil, int(surfaceNonce.Add(1))))
+	s.ServeHTTP(answer, signedRequest(o.Method, target, nil, int(surfaceNonce.Add(1))))
 	return answer.Code, answer.Body.String()
 }
 

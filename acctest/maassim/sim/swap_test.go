@@ -28,15 +28,15 @@ func TestSwap(t *testing.T) {
 			t.Parallel()
 			m := oneHost()
 			m.Images = []string{"ubuntu/noble", "custom/k8s"}
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			id := c.compose("hostname=x")
-			c.machine(id)
+			c.readMachine(id)
 			if tc.form != "" {
-				c.must("PUT", "machines/"+id+"/", tc.form)
+				c.mustCall("PUT", "machines/"+id+"/", tc.form)
 			}
-			c.must("POST", "machines/"+id+"/?op=deploy", tc.deploy...)
-			c.machine(id)
-			if v := c.machine(id); v["status_name"] != "Deployed" {
+			c.mustCall("POST", "machines/"+id+"/?op=deploy", tc.deploy...)
+			c.readMachine(id)
+			if v := c.readMachine(id); v["status_name"] != "Deployed" {
 				t.Fatalf("it is %v", v["status_name"])
 			}
 			if got, _ := c.sim.Machine(id); got.SwapOn != tc.on {

@@ -37,13 +37,13 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(in.URL.Path, steerRoot) {
-		return withRequest(response(t.sim.steer(in), r.Method), r), nil
+		return withRequest(httpResponse(t.sim.answerSteering(in), r.Method), r), nil
 	}
-	rep, err := t.sim.exchange(in)
+	rep, err := t.sim.exchangeCall(in)
 	if err != nil {
 		return nil, err
 	}
-	return withRequest(response(rep, r.Method), r), nil
+	return withRequest(httpResponse(rep, r.Method), r), nil
 }
 
 func withRequest(resp *http.Response, r *http.Request) *http.Response {
@@ -68,7 +68,7 @@ func serverRequest(r *http.Request) (*http.Request, error) {
 	return in, nil
 }
 
-func response(rep rest.Reply, method string) *http.Response {
+func httpResponse(rep rest.Reply, method string) *http.Response {
 	h := rep.Header.Clone()
 	if h == nil {
 		h = http.Header{}
@@ -100,8 +100,8 @@ func breakConnection(rw http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// pause waits, or ends early with the client or the world.
-func pause(w *world.World, ctx context.Context, d time.Duration) error {
+// pauseCall waits, or ends early with the client or the world.
+func pauseCall(w *world.World, ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

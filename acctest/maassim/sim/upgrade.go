@@ -23,7 +23,7 @@ import (
 func (o *operator) Upgrade() error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
-	if o.world.Gone {
+	if o.world.VMHostsRemoved {
 		return errors.New("this MAAS has no VM hosts any more")
 	}
 	dropVMHosts(o.world)
@@ -32,7 +32,7 @@ func (o *operator) Upgrade() error {
 
 // dropVMHosts is the upgrade.
 func dropVMHosts(w *world.World) {
-	w.Gone, w.Version = true, VersionGone
+	w.VMHostsRemoved, w.Version = true, VersionGone
 	for id, h := range w.Hosts {
 		h.Inventory.Cancel()
 		h.BMC.Host = nil

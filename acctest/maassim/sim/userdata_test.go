@@ -21,8 +21,8 @@ var keyPair = sync.OnceValues(func() (certificate, key string) {
 	return made.certificate, made.key
 })
 
-// preseeded is a cloud-config with a preseed.
-func preseeded(preseed string) string {
+// preseedConfig is a cloud-config with a preseed.
+func preseedConfig(preseed string) string {
 	return "#cloud-config\nlxd:\n  preseed: |\n    " + strings.ReplaceAll(strings.TrimSpace(preseed), "\n", "\n    ") + "\n"
 }
 
@@ -89,7 +89,7 @@ func gzipped(text string) string {
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	certificate, _ := keyPair()
-	both := multiPart("text/cloud-config\n"+preseeded(plainPreseed), "text/x-shellscript\n"+trustScript())
+	both := multiPart("text/cloud-config\n"+preseedConfig(plainPreseed), "text/x-shellscript\n"+trustScript())
 	full := "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] [fleet]"
 	cases := map[string]struct {
 		reason   string
@@ -99,15 +99,15 @@ func TestUserData(t *testing.T) {
 	}{
 		"Parts":     {"A preseed and a script.", both, full, "SUCCESS"},
 		"Gzipped":   {"The whole may be compressed.", gzipped(both), full, "SUCCESS"},
-		"Jinja":     {"A template's first line is not the part's.", multiPart("text/cloud-config\n## template: jinja\n"+preseeded(plainPreseed), "text/x-shellscript\n"+trustScript()), full, "SUCCESS"},
-		"Archive":   {"The other way to join parts.", "#cloud-config-archive\n- type: text/cloud-config\n  content: |\n    " + strings.ReplaceAll(preseeded(plainPreseed), "\n", "\n    "), "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
-		"LastWins":  {"Of two parts with one key the last counts.", multiPart("text/cloud-config\n"+"#cloud-config\nlxd: {init: {network_port: 1}}\n", "text/cloud-config\n"+preseeded(plainPreseed)), "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
+		"Jinja":     {"A template's first line is not the part's.", multiPart("text/cloud-config\n## template: jinja\n"+preseedConfig(plainPreseed), "text/x-shellscript\n"+trustScript()), full, "SUCCESS"},
+		"Archive":   {"The other way to join parts.", "#cloud-config-archive\n- type: text/cloud-config\n  content: |\n    " + strings.ReplaceAll(preseedConfig(plainPreseed), "\n", "\n    "), "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
+		"LastWins":  {"Of two parts with one key the last counts.", multiPart("text/cloud-config\n"+"#cloud-config\nlxd: {init: {network_port: 1}}\n", "text/cloud-config\n"+preseedConfig(plainPreseed)), "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
 		"Init":      {"The short form.", "#cloud-config\nlxd:\n  init: {network_address: 0.0.0.0, network_port: 8444, storage_backend: btrfs, storage_create_loop: 30}\n", "10.77.0.1:8444 5.0.4 [default:30] [default] []", "SUCCESS"},
 		"Auto":      {"MAAS's own way.", "#cloud-config\nwrite_files:\n- path: /root/lxd.crt\n  encoding: b64\n  content: " + base64.StdEncoding.EncodeToString([]byte(certificate)) + "\nsnap:\n  commands:\n    00: [snap, refresh, lxd, --channel=5.21/stable]\nruncmd:\n- lxd init --auto --network-address=[::]\n- lxc project create maas\n- [lxc, config, trust, add, /root/lxd.crt, --restricted, --projects, maas]\n", "10.77.0.1:8443 5.21.3 [default:100] [default maas] [maas]", "SUCCESS"},
 		"Here":      {"A preseed from standard input, a variable, a pipe.", "#!/bin/bash\nPOOL=\"p1\"\ntimeout 600 snap refresh lxd --channel=5.21/stable || true\ncat <<-EOT | lxd init --preseed\n\tstorage_pools: [{name: p1, driver: dir}]\n\tEOT\nlxc config set core.https_address 10.77.0.1\nlxc storage create two zfs size=50GB\necho " + base64.StdEncoding.EncodeToString([]byte(certificate)) + " | base64 -d | lxc config trust add - --name=x\n", "10.77.0.1:8443 5.21.3 [p1:100 two:46] [default] [*]", "SUCCESS"},
 		"Installed": {"An install where it is there changes nothing.", "#!/bin/sh\nsnap install lxd --channel=5.21/stable\nlxc config set core.https_address=:8443\n", "10.77.0.1:8443 5.0.4 [] [default] []", "SUCCESS"},
 
-		"Hook":     {"A boothook runs before the preseed.", multiPart("text/cloud-config\n"+preseeded(plainPreseed), "text/cloud-boothook\n#!/bin/sh\ncase ${1:-} in\ninstall) snap refresh lxd --channel=5.21/stable ;;\n*) systemd-run --unit=x --property='After=y z' /bin/sh \"$0\" install ;;\nesac\n"), "10.77.0.1:8443 5.21.3 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
+		"Hook":     {"A boothook runs before the preseed.", multiPart("text/cloud-config\n"+preseedConfig(plainPreseed), "text/cloud-boothook\n#!/bin/sh\ncase ${1:-} in\ninstall) snap refresh lxd --channel=5.21/stable ;;\n*) systemd-run --unit=x --property='After=y z' /bin/sh \"$0\" install ;;\nesac\n"), "10.77.0.1:8443 5.21.3 [fast:20 slow:100] [default fleet] []", "SUCCESS"},
 		"Function": {"Functions have arguments and standard input.", "#!/bin/sh\nset -eu\nadd() { lxc project create \"$1\" </dev/null; lxc config trust add - --restricted --projects \"$1\"; }\nadd p1 <<'EOF'\n" + certificate + "EOF\nlxc config set core.https_address :8443\n", "10.77.0.1:8443 5.0.4 [] [default p1] [p1]", "SUCCESS"},
 		"Asks":     {"Questions have answers.", "#!/bin/sh\nset -eu\n[ \"$(snap list lxd | awk 'NR > 1 { print $2 }')\" = 5.0.4 ]\ncommand -v lxd >/dev/null\n! ip link show dev br7\nip link show eth0 | grep -q UP\n! lxc query /1.0/storage-pools/p\nlxc storage create p dir\nlxc query /1.0/storage-pools/p | grep -q '\"driver\": *\"dir\"'\nlxc config set core.https_address=:8443\n[ -n \"$(lxc config get core.https_address)\" ]\n[ ! -e /etc/passwd ]\n", "10.77.0.1:8443 5.0.4 [p:100] [default] []", "SUCCESS"},
 		"GivesUp":  {"What follows a failure does not happen.", "#!/bin/sh\nfail() { echo \"$*\" >&2; exit 1; }\nuntil ip link show br7; do n=$((${n:-0} + 1)); [ $n -lt 60 ] || fail no br7; sleep 2; done\nlxc config set core.https_address=:8443\n", "", "no br7"},
@@ -116,18 +116,18 @@ func TestUserData(t *testing.T) {
 
 		"Nothing":       {"No user-data at all.", "", "", "SUCCESS"},
 		"NoLXD":         {"It sets something else up.", "#cloud-config\npackages: [nginx]\n", "", "SUCCESS"},
-		"NoAddress":     {"LXD is there and listens nowhere.", preseeded("storage_pools: [{name: p, driver: dir}]"), "", "SUCCESS"},
-		"Loopback":      {"It listens where nobody comes.", preseeded("config: {core.https_address: '127.0.0.1:8443'}"), "", "SUCCESS"},
-		"NotMine":       {"An address of another machine.", preseeded("config: {core.https_address: '10.9.9.9:8443'}"), "", "cannot assign requested address"},
-		"Driver":        {"A driver that is none.", preseeded(strings.Replace(plainPreseed, "btrfs", "xfs", 1)), "", `unsupported storage driver "xfs"`},
-		"Source":        {"A source that is not there.", preseeded(strings.Replace(plainPreseed, "size: 20GiB", "source: /srv/none", 1)), "", `source "/srv/none" does not exist`},
-		"Field":         {"LXD reads strictly.", preseeded("certificates: []"), "", "field certificates not found"},
-		"Key":           {"Of keys, too.", preseeded("config: {core.bogus: 1}"), "", "unknown key"},
-		"Network":       {"A profile's network must exist.", preseeded(plainPreseed + "    eth1: {type: nic, network: none}\n"), "", `network "none" not found`},
+		"NoAddress":     {"LXD is there and listens nowhere.", preseedConfig("storage_pools: [{name: p, driver: dir}]"), "", "SUCCESS"},
+		"Loopback":      {"It listens where nobody comes.", preseedConfig("config: {core.https_address: '127.0.0.1:8443'}"), "", "SUCCESS"},
+		"NotMine":       {"An address of another machine.", preseedConfig("config: {core.https_address: '10.9.9.9:8443'}"), "", "cannot assign requested address"},
+		"Driver":        {"A driver that is none.", preseedConfig(strings.Replace(plainPreseed, "btrfs", "xfs", 1)), "", `unsupported storage driver "xfs"`},
+		"Source":        {"A source that is not there.", preseedConfig(strings.Replace(plainPreseed, "size: 20GiB", "source: /srv/none", 1)), "", `source "/srv/none" does not exist`},
+		"Field":         {"LXD reads strictly.", preseedConfig("certificates: []"), "", "field certificates not found"},
+		"Key":           {"Of keys, too.", preseedConfig("config: {core.bogus: 1}"), "", "unknown key"},
+		"Network":       {"A profile's network must exist.", preseedConfig(plainPreseed + "    eth1: {type: nic, network: none}\n"), "", `network "none" not found`},
 		"Mapping":       {"The preseed is a text.", "#cloud-config\nlxd: {preseed: {config: {}}}\n", "", "preseed is no text"},
 		"YAML":          {"It cannot be read.", "#cloud-config\nlxd: [\n", "", "cloud-config: yaml"},
 		"Unknown":       {"Neither config nor script.", "hello\n", "", "SUCCESS"},
-		"NoProject":     {"A trust needs its project.", multiPart("text/cloud-config\n"+preseeded("config: {core.https_address: ':8443'}"), "text/x-shellscript\n"+strings.Replace(trustScript(), "lxc project create", "true", 1)), "10.77.0.1:8443 5.0.4 [] [default] []", `project "fleet" not found`},
+		"NoProject":     {"A trust needs its project.", multiPart("text/cloud-config\n"+preseedConfig("config: {core.https_address: ':8443'}"), "text/x-shellscript\n"+strings.Replace(trustScript(), "lxc project create", "true", 1)), "10.77.0.1:8443 5.0.4 [] [default] []", `project "fleet" not found`},
 		"NoCertificate": {"And a certificate.", "#!/bin/sh\nlxc config set core.https_address :8443\nlxc config trust add /none\n", "10.77.0.1:8443 5.0.4 [] [default] []", "open /none: no such file"},
 		"Channel":       {"A channel that is none.", "#!/bin/sh\nsnap refresh lxd --channel=9/stable\n", "", `no channel "9/stable"`},
 		"Truncated":     {"The whole part of half a message.", both[:len(both)/2], "10.77.0.1:8443 5.0.4 [fast:20 slow:100] [default fleet] []", "unexpected EOF"},
@@ -135,7 +135,7 @@ func TestUserData(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
 			c.deployMetal("m1", tc.userData)
 			if got := describeLXDs(c.sim); got != tc.want {
 				t.Errorf("%s\nwant %q\n got %q", tc.reason, tc.want, got)
@@ -190,8 +190,8 @@ func TestDisksOfPools(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", MoreDisksGB: tc.more}}})
-			c.deployMetal("m1", preseeded("config: {core.https_address: ':8443'}\nstorage_pools: [{name: p, driver: zfs, config: {source: "+tc.source+"}}]"))
+			c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", MoreDisksGB: tc.more}}})
+			c.deployMetal("m1", preseedConfig("config: {core.https_address: ':8443'}\nstorage_pools: [{name: p, driver: zfs, config: {source: "+tc.source+"}}]"))
 			got := ""
 			for _, l := range c.sim.LXDs() {
 				got = fmt.Sprint(l.StoragePools[0].SizeBytes)

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// unregistered is an LXD with a trust password that MAAS has no VM host for.
-func unregistered() sim.Model {
+// unregisteredHost is an LXD with a trust password that MAAS has no VM host for.
+func unregisteredHost() sim.Model {
 	m := oneHost()
 	m.Hosts[0].Unregistered, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, "secret", "https://10.1.1.1:8443"
 	m.Hosts[0].Instances = []string{"old"}
@@ -25,25 +25,25 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
-		before  func(*caller)
+		before  func(*maasClient)
 		fields  []string
 		version string
 		refresh string
 	}{
-		"Password":      {"The plain case.", func(*caller) {}, []string{"power_address=10.1.1.1", "password=secret"}, "5.21.3", ""},
-		"WrongPassword": {"MAAS keeps a host that refused it.", func(*caller) {}, []string{"power_address=10.1.1.1", "password=wrong"}, "", "Password authentication failed: not authorized"},
-		"NoCredentials": {"MAAS makes a certificate that nobody trusts.", func(*caller) {}, []string{"power_address=10.1.1.1"}, "", "Certificate is not trusted and no password was given"},
-		"Nobody":        {"Nothing listens there.", func(*caller) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
-		"RackDown":      {"Nobody can look.", rack(sim.Unreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
-		"Hangs":         {"The region gives up after 120 s.", lxd(sim.Hanging), []string{"power_address=10.1.1.1", "password=secret"}, "", "Failed talking to pod"},
+		"Password":      {"The plain case.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=secret"}, "5.21.3", ""},
+		"WrongPassword": {"MAAS keeps a host that refused it.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=wrong"}, "", "Password authentication failed: not authorized"},
+		"NoCredentials": {"MAAS makes a certificate that nobody trusts.", func(*maasClient) {}, []string{"power_address=10.1.1.1"}, "", "Certificate is not trusted and no password was given"},
+		"Nobody":        {"Nothing listens there.", func(*maasClient) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
+		"RackDown":      {"Nobody can look.", rackCondition(sim.ConditionUnreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
+		"Hangs":         {"The region gives up after 120 s.", lxdCondition(sim.ConditionHanging), []string{"power_address=10.1.1.1", "password=secret"}, "", "Failed talking to pod"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := world(t, unregistered())
+				c := newMAASClient(t, unregisteredHost())
 				tc.before(c)
-				h := c.must("POST", "vm-hosts/", append(tc.fields, "type=lxd", "name=new")...)
+				h := c.mustCall("POST", "vm-hosts/", append(tc.fields, "type=lxd", "name=new")...)
 				if h["version"] != tc.version || (len(h["capabilities"].([]any)) > 0) != (tc.version != "") {
 					t.Errorf("%s version %q, capabilities %v", tc.reason, h["version"], h["capabilities"])
 				}
@@ -61,14 +61,14 @@ func TestRegister(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := unregistered()
+		m := unregisteredHost()
 		m.Latency.Inventory, m.Zones = time.Second, []string{"az1"}
 		m.Machines = []sim.MachineModel{{Hostname: "taken"}}
-		c := world(t, m)
+		c := newMAASClient(t, m)
 		if err := c.sim.AddInstance(sim.Instance{Host: "h1", Name: "taken", Running: true}); err != nil {
 			t.Fatal(err)
 		}
-		c.must("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret", "zone=az1", "tags=a")
+		c.mustCall("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret", "zone=az1", "tags=a")
 		wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose", "cores=1"), 400, "Ensure this value is less than or equal to 0.")
 		var got []string
 		for _, v := range c.sim.Machines() {
@@ -84,7 +84,7 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("adopted (-want +got):\n%s", diff)
 		}
 		time.Sleep(2 * time.Second)
-		if h := c.must("GET", "vm-hosts/1/"); h["total"].(map[string]any)["cores"] != 8.0 {
+		if h := c.mustCall("GET", "vm-hosts/1/"); h["total"].(map[string]any)["cores"] != 8.0 {
 			t.Errorf("no inventory after a second: %v", h["total"])
 		}
 	})
@@ -108,9 +108,9 @@ func TestProjectDestroys(t *testing.T) {
 			t.Parallel()
 			m := oneHost()
 			m.Hosts[0].Project = "p1"
-			c := world(t, m)
-			c.ready("x")
-			c.must("PUT", "vm-hosts/1/", tc.field)
+			c := newMAASClient(t, m)
+			c.composeReady("x")
+			c.mustCall("PUT", "vm-hosts/1/", tc.field)
 			if diff := cmp.Diff(tc.left, instanceNames(c.sim)); diff != "" {
 				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
 			}
@@ -134,8 +134,8 @@ func TestDeleteVMHost(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := world(t, oneHost())
-			c.ready("x")
+			c := newMAASClient(t, oneHost())
+			c.composeReady("x")
 			wantStatus(t, c.call("DELETE", tc.path, tc.fields...), 204, "")
 			if diff := cmp.Diff(tc.left, instanceNames(c.sim)); diff != "" {
 				t.Errorf("%s\ninstances (-want +got):\n%s", tc.reason, diff)
@@ -156,11 +156,11 @@ func TestSharedServer(t *testing.T) {
 	second := m.Hosts[0]
 	second.Name, second.Project = "h2", "p2"
 	m.Hosts = append(m.Hosts, second)
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	wantStatus(t, c.call("DELETE", "vm-hosts/2/"), 204, "")
 	wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose"), 503, "No host network to attach VM interfaces to")
-	c.must("POST", "vm-hosts/1/?op=refresh")
-	c.must("GET", "vm-hosts/1/")
+	c.mustCall("POST", "vm-hosts/1/?op=refresh")
+	c.mustCall("GET", "vm-hosts/1/")
 	c.compose("hostname=x")
 }
 
@@ -187,7 +187,7 @@ func TestAllocateComposes(t *testing.T) {
 			m := oneHost()
 			m.Tags = []string{"virtual"}
 			m.Machines = []sim.MachineModel{{Hostname: "used", Status: "Deployed"}}
-			c := world(t, m)
+			c := newMAASClient(t, m)
 			wantStatus(t, c.call("POST", "machines/?op=allocate", tc.fields...), tc.status, "")
 			if got := len(c.sim.Instances()); got != tc.vms {
 				t.Errorf("%s %d instances", tc.reason, got)
@@ -204,20 +204,20 @@ func TestGone(t *testing.T) {
 	m.MAASVersion = sim.VersionGone
 	m.Hosts[0].Address, m.Hosts[0].TrustPassword = "https://10.1.1.1:8443", "secret"
 	m.Hosts[0].Instances = []string{"x"}
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	for _, path := range []string{"vm-hosts/", "pods/", "vm-hosts/1/"} {
 		wantStatus(t, c.call("GET", path), 410, "VM host (KVM) support has been removed from MAAS.")
 	}
 	wantStatus(t, c.call("POST", "vm-hosts/1/?op=compose"), 410, "removed")
 	mac := c.sim.Instances()[0].MACs[0]
-	made := c.must("POST", "machines/", "hostname=x", "architecture=amd64", "mac_addresses="+mac, "power_type=lxd",
+	made := c.mustCall("POST", "machines/", "hostname=x", "architecture=amd64", "mac_addresses="+mac, "power_type=lxd",
 		`power_parameters={"power_address":"https://10.1.1.1:8443","instance_name":"x","password":"secret"}`)
 	if made["status_name"] != "Commissioning" || made["pod"] != nil {
 		t.Errorf("enlisted: %v, pod %v", made["status_name"], made["pod"])
 	}
 	id := made["system_id"].(string)
 	c.sim.Settle()
-	if v := c.machine(id); v["status_name"] != "Ready" || v["cpu_count"] != 1.0 {
+	if v := c.readMachine(id); v["status_name"] != "Ready" || v["cpu_count"] != 1.0 {
 		t.Errorf("commissioned: %v with %v cores", v["status_name"], v["cpu_count"])
 	}
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=deploy", "register_vmhost=true"), 400, "removed")
@@ -231,10 +231,10 @@ func TestGone(t *testing.T) {
 // when the power is needed.
 func TestEnlistAbsent(t *testing.T) {
 	t.Parallel()
-	c := world(t, unregistered())
-	made := c.must("POST", "machines/", "hostname=o9", "architecture=amd64/generic", "mac_addresses=00:16:3E:00:00:01", "power_type=lxd",
+	c := newMAASClient(t, unregisteredHost())
+	made := c.mustCall("POST", "machines/", "hostname=o9", "architecture=amd64/generic", "mac_addresses=00:16:3E:00:00:01", "power_type=lxd",
 		"power_parameters_power_address=10.1.1.1", "power_parameters_instance_name=o9", "power_parameters_password=secret")
-	v := c.machine(made["system_id"].(string))
+	v := c.readMachine(made["system_id"].(string))
 	if v["status_name"] != "Failed commissioning" || !strings.Contains(v["status_message"].(string), "LXD VM o9 not found.") {
 		t.Errorf("got %v, %v", v["status_name"], v["status_message"])
 	}
@@ -251,14 +251,14 @@ func TestHostMachineDeleted(t *testing.T) {
 	m := oneHost()
 	m.Hosts[0].Unregistered, m.Hosts[0].MAC, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, mac, "pw", "https://10.9.0.1:8443"
 	m.Machines = []sim.MachineModel{{Hostname: "metal1", MAC: mac}}
-	c := world(t, m)
+	c := newMAASClient(t, m)
 	register := func() (host, machine string) {
-		v := c.must("POST", "vm-hosts/", "type=lxd", "power_address=https://10.9.0.1:8443", "password=pw", "name=h1")
+		v := c.mustCall("POST", "vm-hosts/", "type=lxd", "power_address=https://10.9.0.1:8443", "password=pw", "name=h1")
 		machine, _ = v["host"].(map[string]any)["system_id"].(string)
 		return fmt.Sprint(v["id"]), machine
 	}
 	host, known := register()
-	if got := c.machine(known)["hostname"]; got != "metal1" {
+	if got := c.readMachine(known)["hostname"]; got != "metal1" {
 		t.Fatalf("the host runs on %v", got)
 	}
 	if err := c.sim.DeleteMachine("metal1"); err == nil || !strings.Contains(err.Error(), "h1") {
@@ -270,7 +270,7 @@ func TestHostMachineDeleted(t *testing.T) {
 	if fresh == known {
 		t.Error("the VM host names the machine that was deleted")
 	}
-	if got := c.machine(fresh)["hostname"]; got != "h1" {
+	if got := c.readMachine(fresh)["hostname"]; got != "h1" {
 		t.Errorf("MAAS made %v for the LXD", got)
 	}
 }

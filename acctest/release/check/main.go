@@ -33,7 +33,7 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	made, err := release.Open(folder, "terraform-registry-manifest.json")
+	made, err := release.OpenDist(folder, "terraform-registry-manifest.json")
 	if err != nil {
 		return err
 	}

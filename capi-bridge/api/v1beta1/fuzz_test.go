@@ -37,7 +37,7 @@ func FuzzStaticIP(f *testing.F) {
 		if len(errs) == 0 && ip.IsValid() && subnet.IsValid() && !subnet.Contains(ip) {
 			t.Fatalf("%q is %s, outside of %s", text, ip, subnet)
 		}
-		s.Ignored(field.NewPath("staticIP"))
+		s.IgnoredFields(field.NewPath("staticIP"))
 	})
 }
 

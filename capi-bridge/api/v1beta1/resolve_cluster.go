@@ -47,13 +47,13 @@ type ResolvedHosts struct {
 // of the spec. The errors name the fields below at that contradict each other
 // or cannot be, and what to do about it; then the answer must not be used.
 func (s *MaasClusterSpec) ResolveHosts(at *field.Path) (*ResolvedHosts, field.ErrorList) {
-	config := value(s.LXDConfig)
+	config := valueOrZero(s.LXDConfig)
 	below := at.Child("lxdConfig")
 	if s.LXDControlPlaneCluster != nil && config.Enabled != nil && *s.LXDControlPlaneCluster != *config.Enabled {
 		return nil, field.ErrorList{field.Invalid(at.Child("lxdControlPlaneCluster"), *s.LXDControlPlaneCluster,
 			"contradicts lxdConfig.enabled; leave out one of them")}
 	}
-	if !value(s.LXDControlPlaneCluster) && !value(config.Enabled) {
+	if !valueOrZero(s.LXDControlPlaneCluster) && !valueOrZero(config.Enabled) {
 		return nil, nil
 	}
 	hosts := &ResolvedHosts{Zone: config.Zone, ResourcePool: config.ResourcePool}
@@ -74,7 +74,7 @@ func (h *ResolvedHosts) resolveStorage(at *field.Path, config LXDHostConfig) fie
 	if config.StorageSize == "" {
 		return nil
 	}
-	if config.storedByIncumbent() {
+	if config.isStoredByIncumbent() {
 		h.StorageGB, h.StoragePercent = 0, IncumbentStoragePercent
 		return nil
 	}
@@ -94,7 +94,7 @@ func (h *ResolvedHosts) resolveNetwork(at *field.Path, config LXDHostConfig) fie
 	if h.NICType == NICTypeMacvlan {
 		return h.resolveMacvlan(at, config)
 	}
-	parent, errs := sameValue(at, "networkBridge", config.NetworkBridge, "nicParent", config.NICParent)
+	parent, errs := agreedValue(at, "networkBridge", config.NetworkBridge, "nicParent", config.NICParent)
 	if parent == "" {
 		parent = DefaultBridge
 	}
@@ -102,9 +102,9 @@ func (h *ResolvedHosts) resolveNetwork(at *field.Path, config LXDHostConfig) fie
 	return errs
 }
 
-// storedByIncumbent tells that nobody chose the size of the pool: CAPMaaS's CRD
+// isStoredByIncumbent tells that nobody chose the size of the pool: CAPMaaS's CRD
 // stored "50" beside skipNetworkUpdate in every object, and CAPMaaS never read it.
-func (c LXDHostConfig) storedByIncumbent() bool {
+func (c LXDHostConfig) isStoredByIncumbent() bool {
 	return c.StorageSize == incumbentStorageSize && c.SkipNetworkUpdate != nil
 }
 

@@ -99,16 +99,16 @@ type ResolvedInterface struct {
 // contradict each other or cannot be, and what to do about it; then the
 // answer must not be used.
 func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorList) {
-	mode, form, errs := s.mode(at)
+	mode, form, errs := s.resolveMode(at)
 	m := ResolvedMachine{
 		Mode:           mode,
 		ProviderIDForm: form,
 		Image:          s.Image,
-		FailureDomain:  value(s.FailureDomain),
-		ResourcePool:   value(s.ResourcePool),
+		FailureDomain:  valueOrZero(s.FailureDomain),
+		ResourcePool:   valueOrZero(s.ResourcePool),
 		Tags:           slices.Clone(s.Tags),
-		Cores:          value(s.MinCPU),
-		MemoryMiB:      int64(value(s.MinMemoryInMB)),
+		Cores:          valueOrZero(s.MinCPU),
+		MemoryMiB:      int64(valueOrZero(s.MinMemoryInMB)),
 		InMemory:       s.DeployInMemory,
 	}
 	if strings.TrimSpace(s.Image) == "" {
@@ -122,8 +122,8 @@ func (s *MaasMachineSpec) Resolve(at *field.Path) (ResolvedMachine, field.ErrorL
 	case ProvisioningModeLXD:
 		m.VM, more = s.resolveVM(at, &m)
 	case ProvisioningModeBareMetal:
-		m.MinDiskGB = int64(value(s.MinDiskSizeInGB))
-		more = s.checkOnlyVMs(at)
+		m.MinDiskGB = int64(valueOrZero(s.MinDiskSizeInGB))
+		more = s.checkVMFields(at)
 	}
 	return m, append(errs, more...)
 }
@@ -134,8 +134,8 @@ type statedMode struct {
 	mode        ProvisioningMode
 }
 
-// mode is what the machine is made of, as the fields that say so agree on.
-func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, providerid.Form, field.ErrorList) {
+// resolveMode is what the machine is made of, as the fields that say so agree on.
+func (s *MaasMachineSpec) resolveMode(at *field.Path) (ProvisioningMode, providerid.Form, field.ErrorList) {
 	said := s.statedModes()
 	if len(said) == 0 {
 		return ProvisioningModeBareMetal, providerid.BareMetal, nil
@@ -151,7 +151,7 @@ func (s *MaasMachineSpec) mode(at *field.Path) (ProvisioningMode, providerid.For
 		form = providerid.LXD
 	}
 	if mode == ProvisioningModeLXD && len(said) == 1 && said[0].field == "lxd" {
-		form = providerid.Older
+		form = providerid.LegacyLXD
 	}
 	if s.ProvisioningMode != nil && mode != ProvisioningModeLXD && mode != ProvisioningModeBareMetal {
 		return mode, form, field.ErrorList{field.NotSupported(at.Child("provisioningMode"), mode,
@@ -183,22 +183,22 @@ func (s *MaasMachineSpec) statedModes() []statedMode {
 	return all
 }
 
-// checkOnlyVMs refuses what only a VM has. What older versions let stand beside
+// checkVMFields refuses what only a VM has. What older versions let stand beside
 // lxd.enabled: false is passed over, as they did.
-func (s *MaasMachineSpec) checkOnlyVMs(at *field.Path) field.ErrorList {
+func (s *MaasMachineSpec) checkVMFields(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	const hint = "only a VM has it; set provisioningMode: lxd, or leave it out"
 	if s.LXDConfig != nil {
 		errs = append(errs, field.Forbidden(at.Child("lxdConfig"), hint))
 	}
-	if value(s.Parent) != "" {
+	if valueOrZero(s.Parent) != "" {
 		errs = append(errs, field.Forbidden(at.Child("parent"), hint))
 	}
 	return errs
 }
 
-// value is what the pointer points to, or nothing.
-func value[T any](of *T) T {
+// valueOrZero is what the pointer points to, or nothing.
+func valueOrZero[T any](of *T) T {
 	if of == nil {
 		var zero T
 		return zero

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// interfaces of a VM, from the one of three forms that is used; the address of
+// resolveInterfaces of a VM, from the one of three forms that is used; the address of
 // the first is also the machine's static one.
-func interfaces(at *field.Path, network LXDNetworkConfig, older VMConfig, m *ResolvedMachine) ([]ResolvedInterface, field.ErrorList) {
+func resolveInterfaces(at *field.Path, network LXDNetworkConfig, older VMConfig, m *ResolvedMachine) ([]ResolvedInterface, field.ErrorList) {
 	below := at.Child("lxdConfig", "network")
 	var nics []ResolvedInterface
 	var errs field.ErrorList
@@ -22,7 +22,7 @@ func interfaces(at *field.Path, network LXDNetworkConfig, older VMConfig, m *Res
 	case older.Network != "" && (len(network.Interfaces) > 0 || len(network.Devices) > 0):
 		errs = append(errs, field.Forbidden(at.Child("lxd", "vmConfig", "network"), "lxdConfig.network says what the NICs join; leave out one of them"))
 	case len(network.Interfaces) > 0:
-		nics, errs = fullInterfaces(below.Child("interfaces"), network)
+		nics, errs = listedInterfaces(below.Child("interfaces"), network)
 	case len(network.Devices) > 0:
 		nics, errs = deviceInterfaces(below, network)
 	case older.Network != "":
@@ -33,12 +33,12 @@ func interfaces(at *field.Path, network LXDNetworkConfig, older VMConfig, m *Res
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs = append(errs, olderModes(at.Child("lxd", "vmConfig", "interfaceLinkModes"), nics, older.InterfaceLinkModes)...)
-	return nics, append(errs, m.addressInterfaces(at, nics)...)
+	errs = append(errs, applyOlderModes(at.Child("lxd", "vmConfig", "interfaceLinkModes"), nics, older.InterfaceLinkModes)...)
+	return nics, append(errs, m.assignAddresses(at, nics)...)
 }
 
-// fullInterfaces are NICs as they are described one by one.
-func fullInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInterface, field.ErrorList) {
+// listedInterfaces are NICs as they are described one by one.
+func listedInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInterface, field.ErrorList) {
 	var nics []ResolvedInterface
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -47,7 +47,7 @@ func fullInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInterfa
 		if nic.Bridge == "" && nic.Subnet == "" && nic.VLAN == nil {
 			nic.Bridge = network.Bridge
 		}
-		if err := nicName(at.Index(i).Child("name"), n.Name, seen); err != nil {
+		if err := checkNICName(at.Index(i).Child("name"), n.Name, seen); err != nil {
 			errs = append(errs, err)
 		}
 		if n.IP != "" {
@@ -74,7 +74,7 @@ func deviceInterfaces(at *field.Path, network LXDNetworkConfig) ([]ResolvedInter
 	}
 	seen := map[string]bool{}
 	for i, name := range network.Devices {
-		if err := nicName(at.Child("devices").Index(i), name, seen); err != nil {
+		if err := checkNICName(at.Child("devices").Index(i), name, seen); err != nil {
 			errs = append(errs, err)
 		}
 		nics = append(nics, ResolvedInterface{Name: name, Bridge: network.Bridge})
@@ -93,8 +93,8 @@ func subnetInterfaces(subnets, bridge string) []ResolvedInterface {
 	return nics
 }
 
-// nicName refuses a name that is none, or was there before.
-func nicName(at *field.Path, name string, seen map[string]bool) *field.Error {
+// checkNICName refuses a name that is none, or was there before.
+func checkNICName(at *field.Path, name string, seen map[string]bool) *field.Error {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") != name || name == "" || len(name) > 15 {
 		return field.Invalid(at, name, "is no name of a NIC; use up to 15 lower-case letters, digits and hyphens, such as eth0")
 	}
@@ -105,8 +105,8 @@ func nicName(at *field.Path, name string, seen map[string]bool) *field.Error {
 	return nil
 }
 
-// olderModes puts the modes that are given by name into the NICs.
-func olderModes(at *field.Path, nics []ResolvedInterface, modes map[string]LinkMode) field.ErrorList {
+// applyOlderModes puts the modes that are given by name into the NICs.
+func applyOlderModes(at *field.Path, nics []ResolvedInterface, modes map[string]LinkMode) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		i := slices.IndexFunc(nics, func(n ResolvedInterface) bool { return n.Name == name })
@@ -122,15 +122,15 @@ func olderModes(at *field.Path, nics []ResolvedInterface, modes map[string]LinkM
 	return errs
 }
 
-// addressInterfaces gives the first NIC the static address, and each a mode.
-func (m *ResolvedMachine) addressInterfaces(at *field.Path, nics []ResolvedInterface) field.ErrorList {
+// assignAddresses gives the first NIC the static address, and each a mode.
+func (m *ResolvedMachine) assignAddresses(at *field.Path, nics []ResolvedInterface) field.ErrorList {
 	var errs field.ErrorList
 	for i := range nics {
 		nic := &nics[i]
 		if i == 0 && m.StaticIP.IsValid() {
 			switch {
 			case nic.IP.IsValid() && nic.IP != m.StaticIP:
-				errs = append(errs, contradiction(at, "staticIP", m.StaticIP.String(), "lxdConfig.network.interfaces[0].ip", nic.IP.String()))
+				errs = append(errs, contradictionError(at, "staticIP", m.StaticIP.String(), "lxdConfig.network.interfaces[0].ip", nic.IP.String()))
 			case nic.Mode != "" && nic.Mode != LinkStatic:
 				errs = append(errs, field.Forbidden(at.Child("staticIP"), fmt.Sprintf("it contradicts the mode %s of the NIC %s; leave out one of them", nic.Mode, nic.Name)))
 			}

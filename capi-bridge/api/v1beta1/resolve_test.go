@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// vm is a machine's VM, of one disk, with what else the change says.
-func vm(change func(*ResolvedMachine)) ResolvedMachine {
+// resolvedVMMachine is a machine's VM, of one disk, with what else the change says.
+func resolvedVMMachine(change func(*ResolvedMachine)) ResolvedMachine {
 	m := ResolvedMachine{
 		Mode: ProvisioningModeLXD, ProviderIDForm: providerid.LXD, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048,
 		VM: &ResolvedVM{Disks: []ResolvedDisk{{SizeGB: DefaultVMDiskGB}}},
@@ -47,29 +47,29 @@ func TestResolveMachine(t *testing.T) {
 			"Older templates describe VMs that they do not ask for.", size + "lxd: {enabled: false, vmConfig: {diskSize: 80}}",
 			ResolvedMachine{Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048},
 		},
-		"Mode":    {"The way that is documented.", size + "provisioningMode: lxd", vm(func(*ResolvedMachine) {})},
-		"Dynamic": {"The way of the first examples.", size + "dynamicLXD: true", vm(func(*ResolvedMachine) {})},
+		"Mode":    {"The way that is documented.", size + "provisioningMode: lxd", resolvedVMMachine(func(*ResolvedMachine) {})},
+		"Dynamic": {"The way of the first examples.", size + "dynamicLXD: true", resolvedVMMachine(func(*ResolvedMachine) {})},
 		"Enabled": {
 			"The older way keeps the form of its providerIDs.", size + "lxd: {enabled: true}",
-			vm(func(m *ResolvedMachine) { m.ProviderIDForm = providerid.Older }),
+			resolvedVMMachine(func(m *ResolvedMachine) { m.ProviderIDForm = providerid.LegacyLXD }),
 		},
 		"EnabledAndMode": {
 			"Who names the mode asks for its providerIDs.", size + "provisioningMode: lxd\nlxd: {enabled: true}",
-			vm(func(*ResolvedMachine) {}),
+			resolvedVMMachine(func(*ResolvedMachine) {}),
 		},
 		"OlderConfig": {
 			"The older words mean the same as the new ones.",
 			size + "lxd: {enabled: true, vmConfig: {diskSize: 80, storagePool: fast, network: '10.0.0.0/24, storage', interfaceLinkModes: {eth1: link_up}, autoStart: true}}",
-			vm(func(m *ResolvedMachine) {
-				m.ProviderIDForm = providerid.Older
+			resolvedVMMachine(func(m *ResolvedMachine) {
+				m.ProviderIDForm = providerid.LegacyLXD
 				m.VM.Disks = []ResolvedDisk{{80, "fast"}}
 				m.VM.Interfaces = []ResolvedInterface{{Name: "eth0", Subnet: "10.0.0.0/24", Mode: LinkAuto}, {Name: "eth1", Subnet: "storage", Mode: LinkUp}}
 			}),
 		},
-		"MinDisk": {"The root disk is at least so large.", size + "provisioningMode: lxd\nminDiskSize: 20", vm(func(m *ResolvedMachine) { m.VM.Disks[0].SizeGB = 20 })},
+		"MinDisk": {"The root disk is at least so large.", size + "provisioningMode: lxd\nminDiskSize: 20", resolvedVMMachine(func(m *ResolvedMachine) { m.VM.Disks[0].SizeGB = 20 })},
 		"LargerMinDisk": {
 			"Of the two, the larger one counts.", size + "minDiskSize: 100\nprovisioningMode: lxd\nlxdConfig: {storage: {size: 80GB}}",
-			vm(func(m *ResolvedMachine) { m.VM.Disks[0].SizeGB = 100 }),
+			resolvedVMMachine(func(m *ResolvedMachine) { m.VM.Disks[0].SizeGB = 100 }),
 		},
 		"Everything": {
 			"All that can be said of a VM.",
@@ -97,7 +97,7 @@ lxdConfig:
     - {name: eth1, subnet: storage, ip: 10.1.0.5}
     - {name: eth2, bridge: br1, vlan: 20, mode: link_up}
 `,
-			vm(func(m *ResolvedMachine) {
+			resolvedVMMachine(func(m *ResolvedMachine) {
 				m.FailureDomain, m.ResourcePool, m.Tags = "az1", "blue", []string{"ssd"}
 				m.StaticIP, m.StaticSubnet = netip.MustParseAddr("10.0.0.5"), netip.MustParsePrefix("10.0.0.0/24")
 				m.VM = &ResolvedVM{
@@ -113,26 +113,26 @@ lxdConfig:
 		},
 		"Devices": {
 			"The short form of interfaces.", size + "provisioningMode: lxd\nlxdConfig: {network: {bridge: br0, devices: [eth0, eth1]}}",
-			vm(func(m *ResolvedMachine) {
+			resolvedVMMachine(func(m *ResolvedMachine) {
 				m.VM.Interfaces = []ResolvedInterface{{Name: "eth0", Bridge: "br0", Mode: LinkAuto}, {Name: "eth1", Bridge: "br0", Mode: LinkDHCP}}
 			}),
 		},
 		"Bridge": {
 			"One NIC on it.", size + "provisioningMode: lxd\nlxdConfig: {network: {bridge: br0}}",
-			vm(func(m *ResolvedMachine) {
+			resolvedVMMachine(func(m *ResolvedMachine) {
 				m.VM.Interfaces = []ResolvedInterface{{Name: "eth0", Bridge: "br0", Mode: LinkAuto}}
 			}),
 		},
 		"StaticIPAlone": {
 			"A static address needs a NIC to be on.", size + "dynamicLXD: true\nstaticIP: 192.168.1.100",
-			vm(func(m *ResolvedMachine) {
+			resolvedVMMachine(func(m *ResolvedMachine) {
 				m.StaticIP = netip.MustParseAddr("192.168.1.100")
 				m.VM.Interfaces = []ResolvedInterface{{Name: "eth0", Mode: LinkStatic, IP: m.StaticIP}}
 			}),
 		},
 		"StaticIPLater": {
 			"Somebody fills the address in.", size + "provisioningMode: lxd\nstaticIP: {cidr: 10.0.0.0/24}",
-			vm(func(m *ResolvedMachine) {
+			resolvedVMMachine(func(m *ResolvedMachine) {
 				m.WaitForStaticIP, m.StaticSubnet = true, netip.MustParsePrefix("10.0.0.0/24")
 			}),
 		},
@@ -143,23 +143,23 @@ lxdConfig:
 				Mode: ProvisioningModeBareMetal, ProviderIDForm: providerid.BareMetal, Image: "ubuntu/noble", Cores: 2, MemoryMiB: 2048, StaticIP: netip.MustParseAddr("10.0.0.5"),
 			},
 		},
-		"Parent": {"The older word for a VM's host.", size + "provisioningMode: lxd\nparent: abc123", vm(func(m *ResolvedMachine) { m.VM.Host = "abc123" })},
+		"Parent": {"The older word for a VM's host.", size + "provisioningMode: lxd\nparent: abc123", resolvedVMMachine(func(m *ResolvedMachine) { m.VM.Host = "abc123" })},
 		"SameTwice": {
 			"Two words for the same are no contradiction.",
 			size + "provisioningMode: lxd\ndynamicLXD: true\nparent: h1\nlxd: {enabled: true, vmConfig: {diskSize: 80, storagePool: p}}\nlxdConfig: {vmHost: h1, storage: {size: 80GB, pool: p}}",
-			vm(func(m *ResolvedMachine) { m.VM.Host, m.VM.Disks = "h1", []ResolvedDisk{{80, "p"}} }),
+			resolvedVMMachine(func(m *ResolvedMachine) { m.VM.Host, m.VM.Disks = "h1", []ResolvedDisk{{80, "p"}} }),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec := machineSpec(t, tc.spec)
+			spec := parseMachineSpec(t, tc.spec)
 			before := spec.DeepCopy()
 			got, errs := spec.Resolve(field.NewPath("spec"))
 			if len(errs) > 0 {
 				t.Fatalf("%s\n%v", tc.reason, errs)
 			}
-			if diff := cmp.Diff(tc.want, got, comparePlain...); diff != "" {
+			if diff := cmp.Diff(tc.want, got, compareAddresses...); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, &spec); diff != "" {
@@ -169,8 +169,8 @@ lxdConfig:
 	}
 }
 
-// comparePlain compares addresses by their values.
-var comparePlain = []cmp.Option{
+// compareAddresses compares addresses by their values.
+var compareAddresses = []cmp.Option{
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
@@ -217,9 +217,9 @@ func TestResolveMachineRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec := machineSpec(t, tc.spec)
+			spec := parseMachineSpec(t, tc.spec)
 			_, errs := spec.Resolve(field.NewPath("spec"))
-			if diff := cmp.Diff(tc.want, fields(errs)); diff != "" {
+			if diff := cmp.Diff(tc.want, errorFields(errs)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s\n%v", tc.reason, diff, errs)
 			}
 			for _, err := range errs {
@@ -231,8 +231,8 @@ func TestResolveMachineRefuses(t *testing.T) {
 	}
 }
 
-// machineSpec reads YAML as an API server hands it out.
-func machineSpec(t *testing.T, text string) MaasMachineSpec {
+// parseMachineSpec reads YAML as an API server hands it out.
+func parseMachineSpec(t *testing.T, text string) MaasMachineSpec {
 	t.Helper()
 	var spec MaasMachineSpec
 	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
@@ -290,7 +290,7 @@ func TestResolveHosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, errs := spec.ResolveHosts(field.NewPath("spec"))
-			if diff := cmp.Diff(tc.wrong, fields(errs)); diff != "" {
+			if diff := cmp.Diff(tc.wrong, errorFields(errs)); diff != "" {
 				t.Fatalf("%s\n-want +got:\n%s\n%v", tc.reason, diff, errs)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" && len(errs) == 0 {

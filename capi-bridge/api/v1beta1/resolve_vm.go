@@ -9,26 +9,26 @@ import (
 
 // resolveVM is what a VM is, besides its size, and puts right the cores of m.
 func (s *MaasMachineSpec) resolveVM(at *field.Path, m *ResolvedMachine) (*ResolvedVM, field.ErrorList) {
-	config, older := value(s.LXDConfig), VMConfig{}
+	config, older := valueOrZero(s.LXDConfig), VMConfig{}
 	if s.LXD != nil {
-		older = value(s.LXD.VMConfig)
+		older = valueOrZero(s.LXD.VMConfig)
 	}
 	vm := &ResolvedVM{
-		Project: value(config.Project), Profile: value(config.Profile),
+		Project: valueOrZero(config.Project), Profile: valueOrZero(config.Profile),
 		PinnedCores: slices.Clone(config.PinnedCores), HugePages: config.HugePages,
 		Tags: slices.Clone(config.Tags), Domain: config.Domain,
 	}
 	var errs, more field.ErrorList
-	vm.Host, errs = sameValue(at, "lxdConfig.vmHost", value(config.VMHost), "parent", value(s.Parent))
-	errs = append(errs, m.sizeOfVM(at, config)...)
-	vm.Disks, more = s.disks(at, value(config.Storage), older)
+	vm.Host, errs = agreedValue(at, "lxdConfig.vmHost", valueOrZero(config.VMHost), "parent", valueOrZero(s.Parent))
+	errs = append(errs, m.resolveVMSize(at, config)...)
+	vm.Disks, more = s.resolveDisks(at, valueOrZero(config.Storage), older)
 	errs = append(errs, more...)
-	vm.Interfaces, more = interfaces(at, value(config.Network), older, m)
+	vm.Interfaces, more = resolveInterfaces(at, valueOrZero(config.Network), older, m)
 	return vm, append(errs, more...)
 }
 
-// sizeOfVM checks the cores and the memory of a VM.
-func (m *ResolvedMachine) sizeOfVM(at *field.Path, config LXDConfig) field.ErrorList {
+// resolveVMSize checks the cores and the memory of a VM.
+func (m *ResolvedMachine) resolveVMSize(at *field.Path, config LXDConfig) field.ErrorList {
 	var errs field.ErrorList
 	switch pinned := len(config.PinnedCores); {
 	case pinned > 0 && m.Cores != 0 && m.Cores != pinned:
@@ -46,8 +46,8 @@ func (m *ResolvedMachine) sizeOfVM(at *field.Path, config LXDConfig) field.Error
 	return errs
 }
 
-// disks of a VM, the root disk first.
-func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older VMConfig) ([]ResolvedDisk, field.ErrorList) {
+// resolveDisks of a VM, the root disk first.
+func (s *MaasMachineSpec) resolveDisks(at *field.Path, storage LXDStorageConfig, older VMConfig) ([]ResolvedDisk, field.ErrorList) {
 	var errs field.ErrorList
 	below := at.Child("lxdConfig", "storage")
 	size := func(at *field.Path, text string) int64 {
@@ -57,20 +57,20 @@ func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older 
 		}
 		return gb
 	}
-	root := ResolvedDisk{SizeGB: int64(value(older.DiskSize))}
+	root := ResolvedDisk{SizeGB: int64(valueOrZero(older.DiskSize))}
 	if storage.Size != "" {
 		gb := size(below.Child("size"), storage.Size)
 		if root.SizeGB != 0 && gb != 0 && gb != root.SizeGB {
-			errs = append(errs, contradiction(at, "lxd.vmConfig.diskSize", fmt.Sprint(root.SizeGB), "lxdConfig.storage.size", storage.Size))
+			errs = append(errs, contradictionError(at, "lxd.vmConfig.diskSize", fmt.Sprint(root.SizeGB), "lxdConfig.storage.size", storage.Size))
 		}
 		root.SizeGB = gb
 	}
-	least := int64(value(s.MinDiskSizeInGB))
+	least := int64(valueOrZero(s.MinDiskSizeInGB))
 	if root.SizeGB == 0 && least == 0 {
 		root.SizeGB = DefaultVMDiskGB
 	}
 	root.SizeGB = max(root.SizeGB, least)
-	pool, more := sameValue(at, "lxdConfig.storage.pool", storage.Pool, "lxd.vmConfig.storagePool", older.StoragePool)
+	pool, more := agreedValue(at, "lxdConfig.storage.pool", storage.Pool, "lxd.vmConfig.storagePool", older.StoragePool)
 	root.Pool, errs = pool, append(errs, more...)
 
 	disks := []ResolvedDisk{root}
@@ -80,18 +80,18 @@ func (s *MaasMachineSpec) disks(at *field.Path, storage LXDStorageConfig, older 
 	return disks, errs
 }
 
-// sameValue is the value that two fields say the same by.
-func sameValue(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
+// agreedValue is the value that two fields say the same by.
+func agreedValue(at *field.Path, name, text, otherName, other string) (string, field.ErrorList) {
 	switch {
 	case text == "" || text == other:
 		return other, nil
 	case other == "":
 		return text, nil
 	}
-	return text, field.ErrorList{contradiction(at, otherName, other, name, text)}
+	return text, field.ErrorList{contradictionError(at, otherName, other, name, text)}
 }
 
-// contradiction says that two fields say different things.
-func contradiction(at *field.Path, name, text, otherName, other string) *field.Error {
+// contradictionError says that two fields say different things.
+func contradictionError(at *field.Path, name, text, otherName, other string) *field.Error {
 	return field.Invalid(at.Child(name), text, "contradicts "+otherName+" "+other+"; leave out one of them")
 }

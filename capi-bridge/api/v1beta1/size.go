@@ -10,11 +10,11 @@ import (
 // maxSizeGB, 1 PB, only catches slips of the pen.
 const maxSizeGB = 1_000_000
 
-// size is a number with a unit or none.
-var size = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGT]i?B?)?$`)
+// sizePattern is a number with a unit or none.
+var sizePattern = regexp.MustCompile(`^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGT]i?B?)?$`)
 
-// bytesOf are units without their "B". A number without one is of GB.
-var bytesOf = map[string]int64{
+// bytesByUnit are units without their "B". A number without one is of GB.
+var bytesByUnit = map[string]int64{
 	"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "": 1e9,
 	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 }
@@ -24,7 +24,7 @@ var bytesOf = map[string]int64{
 // bytes, as MAAS counts disks, rounded up: a disk is not smaller than asked
 // for.
 func ParseSizeGB(text string) (int64, error) {
-	parts := size.FindStringSubmatch(strings.TrimSpace(text))
+	parts := sizePattern.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {
 		return 0, fmt.Errorf("%q is no size; write a number of GB, or one with a unit such as 60GB, 60Gi or 1TB", text)
 	}
@@ -32,7 +32,7 @@ func ParseSizeGB(text string) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%q is no size; write a number of GB", text)
 	}
-	exact.Mul(exact, big.NewRat(bytesOf[strings.TrimSuffix(parts[2], "B")], 1e9))
+	exact.Mul(exact, big.NewRat(bytesByUnit[strings.TrimSuffix(parts[2], "B")], 1e9))
 	up := new(big.Int).Add(exact.Num(), new(big.Int).Sub(exact.Denom(), big.NewInt(1)))
 	gb := up.Div(up, exact.Denom())
 	switch {

@@ -38,8 +38,8 @@ type StaticIP struct {
 	Unreadable string `json:"-"`
 }
 
-// fullStaticIP is a StaticIP without its methods.
-type fullStaticIP StaticIP
+// staticIPFields is a StaticIP without its methods.
+type staticIPFields StaticIP
 
 // MarshalJSON writes the form that was read.
 func (s StaticIP) MarshalJSON() ([]byte, error) {
@@ -49,7 +49,7 @@ func (s StaticIP) MarshalJSON() ([]byte, error) {
 	case s.Short:
 		return json.Marshal(s.IP)
 	default:
-		return json.Marshal(fullStaticIP(s))
+		return json.Marshal(staticIPFields(s))
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *StaticIP) UnmarshalJSON(text []byte) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode((*fullStaticIP)(s)); err != nil {
+	if err := decoder.Decode((*staticIPFields)(s)); err != nil {
 		*s = StaticIP{Unreadable: string(text)}
 	}
 	return nil
@@ -109,10 +109,10 @@ func (s *StaticIP) resolve(at *field.Path) (netip.Addr, netip.Prefix, field.Erro
 	return ip, subnet.Masked(), errs
 }
 
-// Ignored names the fields of a static address that have no effect: MAAS
+// IgnoredFields names the fields of a static address that have no effect: MAAS
 // configures the gateway and the nameservers of the subnet. CAPMaaS took both,
 // and used neither.
-func (s *StaticIP) Ignored(at *field.Path) []string {
+func (s *StaticIP) IgnoredFields(at *field.Path) []string {
 	var ignored []string
 	if s.IsZero() {
 		return nil

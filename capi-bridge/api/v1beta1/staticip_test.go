@@ -72,7 +72,7 @@ func TestStaticIPIsChecked(t *testing.T) {
 			t.Parallel()
 			at := field.NewPath("spec", "staticIP")
 			ip, subnet, errs := tc.have.resolve(at)
-			if diff := cmp.Diff(tc.wrong, fields(errs)); diff != "" {
+			if diff := cmp.Diff(tc.wrong, errorFields(errs)); diff != "" {
 				t.Errorf("%s\nfields: -want +got:\n%s\n%v", tc.reason, diff, errs)
 			}
 			if ip.IsValid() != (tc.ip != "") || ip.IsValid() && ip.String() != tc.ip {
@@ -85,8 +85,8 @@ func TestStaticIPIsChecked(t *testing.T) {
 	}
 }
 
-// fields are the fields that errors name.
-func fields(errs field.ErrorList) []string {
+// errorFields are the fields that errors name.
+func errorFields(errs field.ErrorList) []string {
 	var names []string
 	for _, err := range errs {
 		names = append(names, err.Field)

@@ -42,9 +42,9 @@ type Reconciler struct {
 	// Published is what the names of the clusters are known to point to.
 	Published endpoint.Publications
 
-	indexed       bool // MaasClusters can be listed by nameIndex
-	outbox        outbox.Outbox
-	controlPlanes controlPlanes
+	indexed               bool // MaasClusters can be listed by nameIndex
+	outbox                outbox.Outbox
+	controlPlaneSnapshots controlPlaneSnapshots
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if apierrors.IsNotFound(err) {
 			r.Published.Forget(request.NamespacedName) // deleted, or moved away
 			r.outbox.Forget(request.NamespacedName)
-			r.controlPlanes.forget(request.NamespacedName)
+			r.controlPlaneSnapshots.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -68,11 +68,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if s.cluster != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster)))
 	}
-	return s.reconcile(ctx)
+	return s.reconcileAndPatch(ctx)
 }
 
-// reconcile does what is to be done, and writes down once what was found.
-func (s *scope) reconcile(ctx context.Context) (ctrl.Result, error) {
+// reconcileAndPatch does what is to be done, and writes down once what was found.
+func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 	helper, err := patch.NewHelper(s.maasCluster, s.Client)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -90,7 +90,7 @@ func (s *scope) reconcile(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, ctx.Err() // what was seen is of a manager that is going away
 	}
 	err = errors.Join(err, s.setReady())
-	saved := helper.Patch(ctx, s.maasCluster, patch.WithOwnedConditions{Conditions: clusterConditions})
+	saved := helper.Patch(ctx, s.maasCluster, patch.WithOwnedConditions{Conditions: ownedConditions})
 	if !s.maasCluster.DeletionTimestamp.IsZero() {
 		saved = problem.IgnoreGone(saved) // the finalizer was the last one
 	}
@@ -100,7 +100,7 @@ func (s *scope) reconcile(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: s.requeueAfter}, errors.Join(err, saved)
 }
 
-func (s *scope) now() time.Time {
+func (s *scope) currentTime() time.Time {
 	if s.Now == nil {
 		return time.Now()
 	}

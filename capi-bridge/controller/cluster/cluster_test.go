@@ -64,9 +64,9 @@ func TestNothingIsDone(t *testing.T) {
 			if name == "OtherFilter" {
 				w.WatchFilter = "green"
 			}
-			w.add("m1", member{addresses: []string{"10.77.0.11"}})
-			before := w.object()
-			c := w.settle()
+			w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+			before := w.findMaasCluster()
+			c := w.reconcileUntilSteady()
 			if n := w.maas.Journal().Total(); n > 0 {
 				t.Errorf("%s\n%d calls of MAAS", tc.reason, n)
 			}
@@ -74,7 +74,7 @@ func TestNothingIsDone(t *testing.T) {
 				t.Errorf("%s\nfinalizers %v, spec -want +got:\n%s", tc.reason, c.Finalizers, diff)
 			}
 			if tc.paused {
-				wantCondition(t, c, infrav1.PausedCondition, isTrue, clusterv1.PausedReason, "")
+				wantCondition(t, c, infrav1.PausedCondition, conditionTrue, clusterv1.PausedReason, "")
 			} else if len(c.Status.Conditions) > 0 {
 				t.Errorf("%s\nthere are conditions: %v", tc.reason, c.Status.Conditions)
 			}
@@ -89,7 +89,7 @@ func TestWatchFilter(t *testing.T) {
 		m.Labels = map[string]string{clusterv1.WatchLabel: "green"}
 	})
 	w.WatchFilter = "green"
-	if c := w.settle(); !c.Status.Ready {
+	if c := w.reconcileUntilSteady(); !c.Status.Ready {
 		t.Errorf("it is not ready: %+v", c.Status)
 	}
 }
@@ -99,33 +99,33 @@ func TestWatchFilter(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.add("m2", member{addresses: []string{"10.77.0.12"}})
-	w.add("w1", member{worker: true})
-	w.settle()
-	w.remove(w.object())
-	c := w.settle()
-	wantCondition(t, c, infrav1.DeletingCondition, isTrue, infrav1.WaitingForMachinesReason, "3 MaasMachines")
-	wantCondition(t, c, infrav1.ReadyCondition, isFalse, infrav1.DeletingReason, "m1, m2, w1")
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.addMachine("m2", clusterMachine{addresses: []string{"10.77.0.12"}})
+	w.addMachine("w1", clusterMachine{worker: true})
+	w.reconcileUntilSteady()
+	w.deleteObject(w.findMaasCluster())
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.DeletingCondition, conditionTrue, infrav1.WaitingForMachinesReason, "3 MaasMachines")
+	wantCondition(t, c, infrav1.ReadyCondition, conditionFalse, infrav1.DeletingReason, "m1, m2, w1")
 
 	// CAPMaaS no longer wrote the record by then, and a machine that waited for
 	// that was stuck.
-	w.remove(w.member("m1"))
-	w.settle()
-	if got := w.record(testHost); got != "10.77.0.12" {
+	w.deleteObject(w.getMachine("m1"))
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses(testHost); got != "10.77.0.12" {
 		t.Errorf("the name points to %s, while one of two machines is going", got)
 	}
 	for _, name := range []string{"m2", "w1"} {
-		w.remove(w.member(name))
+		w.deleteObject(w.getMachine(name))
 	}
 	for _, name := range []string{"m1", "m2", "w1"} {
-		w.release(name)
+		w.removeMachineFinalizers(name)
 	}
 	// CAPMaaS left the name behind for ever.
-	if c := w.settle(); c != nil {
+	if c := w.reconcileUntilSteady(); c != nil {
 		t.Errorf("it is still there: %+v", c.Status.Conditions)
 	}
-	if got := w.record(testHost); got != "none" {
+	if got := w.publishedAddresses(testHost); got != "none" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -135,16 +135,16 @@ func TestDeletion(t *testing.T) {
 func TestDeletionWaitsForMAAS(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	w.remove(w.member("m1"))
-	w.release("m1")
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	w.deleteObject(w.getMachine("m1"))
+	w.removeMachineFinalizers("m1")
 	fault := w.maas.AddFault(sim.Fault{Path: "ipaddresses/", Op: "release", Kind: sim.FaultStatus, Status: 409, Body: "no"})
-	w.remove(w.object())
-	c := w.settle()
-	wantCondition(t, c, infrav1.DeletingCondition, isTrue, infrav1.RemovingDNSReason, testHost)
+	w.deleteObject(w.findMaasCluster())
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.DeletingCondition, conditionTrue, infrav1.RemovingDNSReason, testHost)
 	w.maas.RemoveFault(fault)
-	if c := w.settle(); c != nil {
+	if c := w.reconcileUntilSteady(); c != nil {
 		t.Errorf("it is still there: %+v", c.Status.Conditions)
 	}
 }
@@ -154,14 +154,14 @@ func TestDeletionWaitsForMAAS(t *testing.T) {
 func TestDeletionWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	w.remove(w.member("m1"))
-	w.release("m1")
-	w.remove(controllertest.Credentials(w.maas)[0])
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	w.deleteObject(w.getMachine("m1"))
+	w.removeMachineFinalizers("m1")
+	w.deleteObject(controllertest.CredentialObjects(w.maas)[0])
 	w.now = w.now.Add(10 * time.Minute)
-	w.remove(w.object())
-	wantCondition(t, w.settle(), infrav1.DeletingCondition, isTrue, infrav1.DeletionBlockedReason, infrav1.ClusterFinalizer)
+	w.deleteObject(w.findMaasCluster())
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.DeletingCondition, conditionTrue, infrav1.DeletionBlockedReason, infrav1.ClusterFinalizer)
 }
 
 // TestDeletionWithoutCluster: what is left in MAAS goes even where the Cluster was
@@ -169,15 +169,15 @@ func TestDeletionWithoutCredentials(t *testing.T) {
 func TestDeletionWithoutCluster(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	w.remove(newCluster())
-	w.remove(w.object())
-	wantCondition(t, w.settle(), infrav1.DeletingCondition, isTrue, infrav1.WaitingForMachinesReason, "m1")
-	w.remove(w.member("m1"))
-	w.release("m1")
-	if c := w.settle(); c != nil || w.record(testHost) != "none" {
-		t.Errorf("left: %v, and the name points to %s", c, w.record(testHost))
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	w.deleteObject(newCluster())
+	w.deleteObject(w.findMaasCluster())
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.DeletingCondition, conditionTrue, infrav1.WaitingForMachinesReason, "m1")
+	w.deleteObject(w.getMachine("m1"))
+	w.removeMachineFinalizers("m1")
+	if c := w.reconcileUntilSteady(); c != nil || w.publishedAddresses(testHost) != "none" {
+		t.Errorf("left: %v, and the name points to %s", c, w.publishedAddresses(testHost))
 	}
 }
 
@@ -187,13 +187,13 @@ func TestDeletionOfWhatNeverWas(t *testing.T) {
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 		m.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.1.2.3", Port: 6443}
 	})
-	w.settle()
-	for _, o := range controllertest.Credentials(w.maas) {
-		w.remove(o)
+	w.reconcileUntilSteady()
+	for _, o := range controllertest.CredentialObjects(w.maas) {
+		w.deleteObject(o)
 	}
 	w.now = w.now.Add(time.Hour)
-	w.remove(w.object())
-	if c := w.settle(); c != nil {
+	w.deleteObject(w.findMaasCluster())
+	if c := w.reconcileUntilSteady(); c != nil {
 		t.Errorf("it is still there: %+v", c.Status.Conditions)
 	}
 }
@@ -209,7 +209,7 @@ func TestFailureDomains(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		given   []string
-		machine member
+		machine clusterMachine
 		want    []string
 		failure string
 	}{
@@ -220,7 +220,7 @@ func TestFailureDomains(t *testing.T) {
 			failure: infrav1.ZoneNotFoundReason,
 		},
 		"InUse": {
-			reason: "A zone without room stays while machines of the cluster are there.", machine: member{zone: "empty"},
+			reason: "A zone without room stays while machines of the cluster are there.", machine: clusterMachine{zone: "empty"},
 			want: []string{"az1", "az2", "az3", "empty"},
 		},
 	}
@@ -229,9 +229,9 @@ func TestFailureDomains(t *testing.T) {
 			t.Parallel()
 			w := newClusterWorld(t, model, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = tc.given })
 			if tc.machine.zone != "" {
-				w.add("m1", tc.machine)
+				w.addMachine("m1", tc.machine)
 			}
-			c := w.settle()
+			c := w.reconcileUntilSteady()
 			var want infrav1.FailureDomains
 			for _, zone := range tc.want {
 				want = append(want, clusterv1.FailureDomain{Name: zone, ControlPlane: ptr.To(true)})
@@ -240,9 +240,9 @@ func TestFailureDomains(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 			if tc.failure == "" {
-				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
+				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionTrue, infrav1.FailureDomainsReadyReason, "")
 			} else {
-				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, tc.failure, "az9")
+				wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionFalse, tc.failure, "az9")
 			}
 			if c.Status.Ready != (tc.failure == "") {
 				t.Errorf("%s\nready: %v", tc.reason, c.Status.Ready)
@@ -255,10 +255,10 @@ func TestFailureDomains(t *testing.T) {
 func TestZoneThatIsMadeLater(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1"} })
-	w.change(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "az7"} })
-	wantCondition(t, w.settle(), infrav1.FailureDomainsReadyCondition, isFalse, infrav1.ZoneNotFoundReason, "az7")
-	w.change(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "default"} })
-	if c := w.settle(); !c.Status.Ready {
+	w.changeMaasCluster(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "az7"} })
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.FailureDomainsReadyCondition, conditionFalse, infrav1.ZoneNotFoundReason, "az7")
+	w.changeMaasCluster(func(m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az1", "default"} })
+	if c := w.reconcileUntilSteady(); !c.Status.Ready {
 		t.Errorf("it is not ready: %+v", c.Status)
 	}
 }
@@ -273,11 +273,11 @@ func TestFailureDomainsOfOlderVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if len(w.object().Status.FailureDomains) != 2 {
-		t.Fatalf("the map was not read: %+v", w.object().Status)
+	if len(w.findMaasCluster().Status.FailureDomains) != 2 {
+		t.Fatalf("the map was not read: %+v", w.findMaasCluster().Status)
 	}
 	want := infrav1.FailureDomains{{Name: "az1", ControlPlane: ptr.To(true)}}
-	if diff := cmp.Diff(want, w.settle().Status.FailureDomains); diff != "" {
+	if diff := cmp.Diff(want, w.reconcileUntilSteady().Status.FailureDomains); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -287,13 +287,13 @@ func TestFailureDomainsOfOlderVersions(t *testing.T) {
 func TestMAASOutageChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	before := w.settle()
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	before := w.reconcileUntilSteady()
 	w.now = w.now.Add(time.Hour)
-	w.Reconciler.Sites = w.sites() // nothing is cached
+	w.Reconciler.Sites = w.newSites() // nothing is cached
 	w.maas.AddFault(sim.Fault{Kind: sim.FaultStatus, Status: 400, Body: "broken"})
-	c := w.settle()
-	wantCondition(t, c, infrav1.ReadyCondition, isFalse, infrav1.NotReadyReason, "")
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.ReadyCondition, conditionFalse, infrav1.NotReadyReason, "")
 	if diff := cmp.Diff(before.Status.FailureDomains, c.Status.FailureDomains); diff != "" || !c.Status.Ready || !*c.Status.Initialization.Provisioned {
 		t.Errorf("ready %v, zones -want +got:\n%s", c.Status.Ready, diff)
 	}
@@ -303,37 +303,37 @@ func TestMAASOutageChangesNothing(t *testing.T) {
 // and crashed on one without a hostname.
 func TestLXDReadyCounts(t *testing.T) {
 	t.Parallel()
-	ready := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isTrue, Reason: infrav1.LXDReadyReason}
-	pending := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isFalse, Reason: infrav1.LXDSetupPendingReason}
-	failed := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: isFalse, Reason: infrav1.LXDFailedReason, Message: "the pool could not be made"}
+	ready := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: conditionTrue, Reason: infrav1.LXDReadyReason}
+	pending := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: conditionFalse, Reason: infrav1.LXDSetupPendingReason}
+	failed := &metav1.Condition{Type: infrav1.LXDReadyCondition, Status: conditionFalse, Reason: infrav1.LXDFailedReason, Message: "the pool could not be made"}
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.LXDControlPlaneCluster = ptr.To(true) })
 	steps := []struct {
 		do             func()
 		status         metav1.ConditionStatus
 		reason, saying string
 	}{
-		{func() {}, isFalse, infrav1.LXDSetupPendingReason, "0 of 0"},
-		{func() { w.add("m1", member{bareMetal: true}) }, isFalse, infrav1.LXDSetupPendingReason, "0 of 1"},
-		{func() { w.add("m2", member{bareMetal: true, host: ready}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
-		{func() { w.add("vm", member{}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
-		{func() { w.see("m1", member{bareMetal: true, host: pending}) }, isFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
-		{func() { w.see("m1", member{bareMetal: true, host: failed}) }, isFalse, infrav1.LXDFailedReason, "1 of 2 machines are LXD hosts; m1: the pool"},
-		{func() { w.see("m1", member{bareMetal: true, host: ready}) }, isTrue, infrav1.LXDReadyReason, "2 of 2"},
+		{func() {}, conditionFalse, infrav1.LXDSetupPendingReason, "0 of 0"},
+		{func() { w.addMachine("m1", clusterMachine{bareMetal: true}) }, conditionFalse, infrav1.LXDSetupPendingReason, "0 of 1"},
+		{func() { w.addMachine("m2", clusterMachine{bareMetal: true, host: ready}) }, conditionFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.addMachine("vm", clusterMachine{}) }, conditionFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.setMachineStatus("m1", clusterMachine{bareMetal: true, host: pending}) }, conditionFalse, infrav1.LXDSetupPendingReason, "1 of 2"},
+		{func() { w.setMachineStatus("m1", clusterMachine{bareMetal: true, host: failed}) }, conditionFalse, infrav1.LXDFailedReason, "1 of 2 machines are LXD hosts; m1: the pool"},
+		{func() { w.setMachineStatus("m1", clusterMachine{bareMetal: true, host: ready}) }, conditionTrue, infrav1.LXDReadyReason, "2 of 2"},
 	}
 	for _, step := range steps {
 		step.do()
-		wantCondition(t, w.settle(), infrav1.LXDReadyCondition, step.status, step.reason, step.saying)
+		wantCondition(t, w.reconcileUntilSteady(), infrav1.LXDReadyCondition, step.status, step.reason, step.saying)
 	}
-	w.change(func(m *infrav1.MaasCluster) { m.Spec.LXDControlPlaneCluster = nil })
-	if c := w.settle(); conditions.Has(c, infrav1.LXDReadyCondition) {
+	w.changeMaasCluster(func(m *infrav1.MaasCluster) { m.Spec.LXDControlPlaneCluster = nil })
+	if c := w.reconcileUntilSteady(); conditions.Has(c, infrav1.LXDReadyCondition) {
 		t.Error("it is still said of a cluster whose machines shall be no hosts")
 	}
 }
 
-// workloads are the API servers of workload clusters, up or down.
-type workloads struct{ err error }
+// workloadAPIs are the API servers of workload clusters, up or down.
+type workloadAPIs struct{ err error }
 
-func (w workloads) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+func (w workloadAPIs) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
 	return nil, w.err
 }
 
@@ -349,16 +349,16 @@ func TestAPIServerAvailable(t *testing.T) {
 		workloads controller.Workloads
 		status    metav1.ConditionStatus
 	}{
-		"NotInitialised": {"Before kubeadm is done there is none.", nil, workloads{}, isFalse},
-		"Down":           {"It cannot be reached.", up, workloads{errors.New("no route")}, isFalse},
-		"Up":             {"It answers.", up, workloads{}, isTrue},
+		"NotInitialised": {"Before kubeadm is done there is none.", nil, workloadAPIs{}, conditionFalse},
+		"Down":           {"It cannot be reached.", up, workloadAPIs{errors.New("no route")}, conditionFalse},
+		"Up":             {"It answers.", up, workloadAPIs{}, conditionTrue},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newClusterWorld(t, sim.Model{}, tc.change)
 			w.Workloads = tc.workloads
-			c := w.settle()
+			c := w.reconcileUntilSteady()
 			if got := conditions.Get(c, infrav1.APIServerAvailableCondition); got == nil || got.Status != tc.status {
 				t.Errorf("%s\n%+v", tc.reason, got)
 			}
@@ -373,8 +373,8 @@ func TestAPIServerAvailable(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.FailureDomains = []string{"az9"} })
-	w.settle()
-	w.settle()
+	w.reconcileUntilSteady()
+	w.reconcileUntilSteady()
 	var got []string
 	for len(w.recorder.Events) > 0 {
 		got = append(got, <-w.recorder.Events)
@@ -389,24 +389,24 @@ func TestEvents(t *testing.T) {
 func TestEventsOfAClusterComeOnce(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.settle()
-	w.change(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = []string{"az9"} })
-	w.dead = true
+	w.reconcileUntilSteady()
+	w.changeMaasCluster(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = []string{"az9"} })
+	w.refusesWrites = true
 	for range 3 {
-		if _, err := w.reconcile(); !errors.Is(err, errDead) {
+		if _, err := w.reconcileOnce(); !errors.Is(err, errAPIServerDown) {
 			t.Fatalf("got %v", err)
 		}
 	}
 	if n := len(w.recorder.Events); n > 0 {
 		t.Errorf("%d events tell what was never written: %s", n, <-w.recorder.Events)
 	}
-	w.dead = false
-	w.settle()
+	w.refusesWrites = false
+	w.reconcileUntilSteady()
 	if n := len(w.recorder.Events); n != 1 {
 		t.Errorf("told %d times", n)
 	}
-	w.change(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = nil })
-	w.settle()
+	w.changeMaasCluster(func(c *infrav1.MaasCluster) { c.Spec.FailureDomains = nil })
+	w.reconcileUntilSteady()
 	var told []string
 	for len(w.recorder.Events) > 0 {
 		told = append(told, <-w.recorder.Events)

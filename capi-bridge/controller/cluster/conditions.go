@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/outbox"
 )
 
-// clusterConditions are those that this controller writes.
-var clusterConditions = []string{
+// ownedConditions are those that this controller writes.
+var ownedConditions = []string{
 	infrav1.ReadyCondition, infrav1.PausedCondition, infrav1.DeletingCondition,
 	infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition,
 	infrav1.APIServerAvailableCondition, infrav1.LXDReadyCondition, infrav1.ControlPlaneSpreadCondition,
@@ -24,17 +24,17 @@ var clusterConditions = []string{
 
 // setCondition says what is true of the cluster.
 func (s *scope) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	condition.Set(s.maasCluster, kind, status, reason, message)
+	condition.SetTruncated(s.maasCluster, kind, status, reason, message)
 }
 
-// readyOf are the conditions that Ready sums up. A cluster whose hosts are not all
+// summarizedConditions are the conditions that Ready sums up. A cluster whose hosts are not all
 // there, or whose API does not answer yet, is as wanted as far as MAAS goes: the
 // Machines say the rest.
-var readyOf = conditions.ForConditionTypes{infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition}
+var summarizedConditions = conditions.ForConditionTypes{infrav1.IdentityReadyCondition, infrav1.FailureDomainsReadyCondition, infrav1.DNSReadyCondition}
 
-// readyStrategy sums up as Cluster API does. A name that waits for its control plane is
+// readyMergeStrategy sums up as Cluster API does. A name that waits for its control plane is
 // no issue.
-func readyStrategy() conditions.CustomMergeStrategy {
+func readyMergeStrategy() conditions.CustomMergeStrategy {
 	return conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(
 		conditions.GetPriorityFunc(func(c metav1.Condition) conditions.MergePriority {
 			if c.Reason == infrav1.WaitingForControlPlaneReason {
@@ -52,7 +52,7 @@ func (s *scope) setReady() error {
 		s.setCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, conditions.GetMessage(s.maasCluster, infrav1.DeletingCondition))
 		return nil
 	}
-	ready, err := conditions.NewSummaryCondition(s.maasCluster, infrav1.ReadyCondition, readyOf, readyStrategy())
+	ready, err := conditions.NewSummaryCondition(s.maasCluster, infrav1.ReadyCondition, summarizedConditions, readyMergeStrategy())
 	if err != nil {
 		return fmt.Errorf("cannot sum up the conditions: %w", err)
 	}
@@ -81,7 +81,7 @@ func (s *scope) conditionEvents(before []metav1.Condition) []outbox.Event {
 		if c.Status == metav1.ConditionTrue || slices.Contains(waitingReasons, c.Reason) {
 			kind = corev1.EventTypeNormal
 		}
-		all = append(all, outbox.Event{Type: kind, Reason: c.Reason, Action: c.Type, Note: outbox.Note(&c)})
+		all = append(all, outbox.Event{Type: kind, Reason: c.Reason, Action: c.Type, Note: outbox.NoteForCondition(&c)})
 	}
 	return all
 }

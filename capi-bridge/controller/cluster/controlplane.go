@@ -20,13 +20,13 @@ import (
 // templateKind is the kind of the templates of MaasMachines.
 const templateKind = "MaasMachineTemplate"
 
-// controlPlaneMachine is what the control plane's machines are to be, as the
+// readControlPlaneMachine is what the control plane's machines are to be, as the
 // template says that it makes them from. Its Mode is empty where that cannot be
 // known: its machines are none of ours, or it makes none. One that is not there yet
 // is a *blocked error, for it may ask for a zone as soon as it is; other errors are
 // the API server's.
-func (s failureDomains) controlPlaneMachine(ctx context.Context) (infrav1.ResolvedMachine, error) {
-	name, err := s.controlPlaneTemplate(ctx)
+func (s failureDomains) readControlPlaneMachine(ctx context.Context) (infrav1.ResolvedMachine, error) {
+	name, err := s.findControlPlaneTemplate(ctx)
 	if name == "" || err != nil {
 		return infrav1.ResolvedMachine{}, err
 	}
@@ -39,8 +39,8 @@ func (s failureDomains) controlPlaneMachine(ctx context.Context) (infrav1.Resolv
 	return want, err
 }
 
-// controlPlaneTemplate is the name of that template, empty where there is none.
-func (s failureDomains) controlPlaneTemplate(ctx context.Context) (string, error) {
+// findControlPlaneTemplate is the name of that template, empty where there is none.
+func (s failureDomains) findControlPlaneTemplate(ctx context.Context) (string, error) {
 	ref := s.cluster.Spec.ControlPlaneRef
 	if !ref.IsDefined() {
 		return "", nil
@@ -64,12 +64,12 @@ func (s failureDomains) controlPlaneTemplate(ctx context.Context) (string, error
 	case err != nil:
 		return "", fmt.Errorf("cannot read the %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	return templateOf(object), nil
+	return templateNameOf(object), nil
 }
 
-// templateOf is the name of the MaasMachineTemplate that a control plane names, in
+// templateNameOf is the name of the MaasMachineTemplate that a control plane names, in
 // either version of the contract; empty where it names none.
-func templateOf(controlPlane *unstructured.Unstructured) string {
+func templateNameOf(controlPlane *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"spec", "machineTemplate", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "infrastructureRef"}} {
 		ref, _, _ := unstructured.NestedStringMap(controlPlane.Object, path...)
 		if ref["kind"] == templateKind {
@@ -81,8 +81,8 @@ func templateOf(controlPlane *unstructured.Unstructured) string {
 
 // controlPlaneNotFoundError says that something of the control plane is not there yet.
 func (s failureDomains) controlPlaneNotFoundError(kind, name string) error {
-	return &problem.Blocked{
-		Reason: infrav1.ControlPlaneNotFoundReason, After: requeue.BusyAfter, Passing: true,
+	return &problem.BlockedError{
+		Reason: infrav1.ControlPlaneNotFoundReason, RetryAfter: requeue.BusyAfter, Transient: true,
 		Message: fmt.Sprintf("there is no %s %s yet, which says what machines the control plane needs zones for", kind, name),
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/maaslxd/maaslxd/acctest/crash"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	"github.com/maaslxd/maaslxd/acctest/mortal"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/cluster"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// mortalCluster is a clusterWorld whose managers die.
-type mortalCluster struct {
+// crashableCluster is a clusterWorld whose managers die.
+type crashableCluster struct {
 	*clusterWorld
-	fate *mortal.Fate
-	gate *mortal.Gate // before MAAS
-	life *mortal.Life // of the manager that runs
+	fate *crash.Plan
+	gate *crash.Gateway // before MAAS
+	life *crash.Process // of the manager that runs
 }
 
 // TestClusterKilledAnywhere kills the manager at each call of MAAS and each write to
@@ -29,18 +29,18 @@ type mortalCluster struct {
 // comes to: one name, which goes with the cluster.
 func TestClusterKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	controllertest.DieOfEach(t, func(t *testing.T, fate *mortal.Fate) {
-		w := newMortalCluster(t, fate)
-		w.add("m1", member{deploying: true, addresses: []string{"10.77.0.11"}})
-		w.live(func() bool { return w.record(testHost) == "10.77.0.11" })
-		w.see("m1", member{addresses: []string{"10.77.0.12"}})
-		w.live(func() bool { return w.record(testHost) == "10.77.0.12" && w.object().Status.Ready })
-		w.remove(w.object())
-		w.live(func() bool { return !w.object().DeletionTimestamp.IsZero() })
-		w.remove(w.member("m1"))
-		w.release("m1")
-		w.live(func() bool { return w.object() == nil })
-		if got := w.record(testHost); got != "none" {
+	controllertest.CrashAtEach(t, func(t *testing.T, fate *crash.Plan) {
+		w := newCrashableCluster(t, fate)
+		w.addMachine("m1", clusterMachine{deploying: true, addresses: []string{"10.77.0.11"}})
+		w.reconcileThroughCrashes(func() bool { return w.publishedAddresses(testHost) == "10.77.0.11" })
+		w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.12"}})
+		w.reconcileThroughCrashes(func() bool { return w.publishedAddresses(testHost) == "10.77.0.12" && w.findMaasCluster().Status.Ready })
+		w.deleteObject(w.findMaasCluster())
+		w.reconcileThroughCrashes(func() bool { return !w.findMaasCluster().DeletionTimestamp.IsZero() })
+		w.deleteObject(w.getMachine("m1"))
+		w.removeMachineFinalizers("m1")
+		w.reconcileThroughCrashes(func() bool { return w.findMaasCluster() == nil })
+		if got := w.publishedAddresses(testHost); got != "none" {
 			t.Errorf("the name points to %s", got)
 		}
 		if n := w.maas.Journal().Count("POST dnsresources/"); n != 1 {
@@ -49,10 +49,10 @@ func TestClusterKilledAnywhere(t *testing.T) {
 	}, "POST dnsresources/", "PUT dnsresources/*/", "DELETE dnsresources/*/")
 }
 
-func newMortalCluster(t *testing.T, fate *mortal.Fate) *mortalCluster {
+func newCrashableCluster(t *testing.T, fate *crash.Plan) *crashableCluster {
 	t.Helper()
-	w := &mortalCluster{clusterWorld: newClusterWorld(t, sim.Model{}, nil), fate: fate}
-	w.gate = mortal.NewGate(w.maas, mortal.MAASCall)
+	w := &crashableCluster{clusterWorld: newClusterWorld(t, sim.Model{}, nil), fate: fate}
+	w.gate = crash.NewGateway(w.maas, crash.MAASCallName)
 	server := httptest.NewServer(w.gate)
 	t.Cleanup(server.Close)
 	at := &corev1.ConfigMap{}
@@ -63,31 +63,31 @@ func newMortalCluster(t *testing.T, fate *mortal.Fate) *mortalCluster {
 	if err := w.client.Update(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	w.restart()
+	w.restartManager()
 	return w
 }
 
-// restart begins the life of a new manager.
-func (w *mortalCluster) restart() {
+// restartManager begins the life of a new manager.
+func (w *crashableCluster) restartManager() {
 	w.t.Helper()
-	w.life = w.fate.Begin(nil)
-	w.agent = "life/" + strconv.Itoa(len(w.fate.Deeds()))
-	w.gate.Know(w.agent, w.life)
+	w.life = w.fate.StartProcess(nil)
+	w.agent = "life/" + strconv.Itoa(len(w.fate.Operations()))
+	w.gate.Register(w.agent, w.life)
 	w.Reconciler = &cluster.Reconciler{
-		Client: controllertest.MortalClient(w.client, w.life, func(string) error { return nil }), Sites: w.sites(), Recorder: w.recorder, Now: w.Now,
+		Client: controllertest.CrashableClient(w.client, w.life, func(string) error { return nil }), Sites: w.newSites(), Recorder: w.recorder, Now: w.Now,
 	}
 }
 
-// live reconciles until done, with a new manager each time that one dies.
-func (w *mortalCluster) live(done func() bool) {
+// reconcileThroughCrashes reconciles until done, with a new manager each time that one dies.
+func (w *crashableCluster) reconcileThroughCrashes(done func() bool) {
 	w.t.Helper()
 	for range 20 {
 		ctx, cancel := w.life.Context(w.t.Context())
 		_, err := w.Reconcile(ctx, ctrl.Request{NamespacedName: clusterKey})
 		cancel()
 		switch {
-		case w.life.Dead():
-			w.restart()
+		case w.life.HasCrashed():
+			w.restartManager()
 			continue // what it did in MAAS before it died is not all
 		case err != nil:
 			w.t.Fatal(err)
@@ -95,5 +95,5 @@ func (w *mortalCluster) live(done func() bool) {
 			return
 		}
 	}
-	w.t.Fatalf("never done: %+v", w.object().Status)
+	w.t.Fatalf("never done: %+v", w.findMaasCluster().Status)
 }

@@ -43,17 +43,17 @@ func (s deletion) reconcile(ctx context.Context) error {
 // awaitMachines keeps the record up to date meanwhile: a machine that goes while
 // others serve is taken out of it first.
 func (s deletion) awaitMachines(ctx context.Context) error {
-	s.requeueWithin(requeue.Jittered(requeue.RetryAfter)) // they wake us when they are gone
+	s.requeueWithin(requeue.WithJitter(requeue.RetryAfter)) // they wake us when they are gone
 	s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.WaitingForMachinesReason, fmt.Sprintf("waiting for %d MaasMachines to go: %s", len(s.machines), s.firstMachineNames()))
 	name, published := s.dnsName()
 	record, claim := apiRecord(s), nameClaim(s)
 	if !published || s.maasCluster.Annotations[DNSNameAnnotation] != name.String() || !s.findSite(ctx) || !record.checkDomainAllowed() {
 		return nil
 	}
-	if may, err := claim.check(ctx, name); !may || err != nil {
+	if may, err := claim.checkRivals(ctx, name); !may || err != nil {
 		return err
 	}
-	if !claim.take(ctx, name) {
+	if !claim.claimName(ctx, name) {
 		return nil // it came from elsewhere, and the record is not known to be its own
 	}
 	return record.publish(ctx, name)
@@ -77,7 +77,7 @@ func (s deletion) firstMachineNames() string {
 // or that an earlier provider published for a cluster which we see only as it goes.
 // Under the annotation that somebody else publishes the endpoint there is none.
 func (s apiRecord) ownedName() (engine.DNSName, bool) {
-	return endpoint.PublishedName(s.maasCluster, cmp.Or(s.maasCluster.Annotations[DNSNameAnnotation], earlierName(s.maasCluster)))
+	return endpoint.PublishedName(s.maasCluster, cmp.Or(s.maasCluster.Annotations[DNSNameAnnotation], earlierProviderDNSName(s.maasCluster)))
 }
 
 // remove removes the record that is the cluster's, if there ever was one, and
@@ -104,9 +104,9 @@ func (s apiRecord) remove(ctx context.Context) (bool, error) {
 		ctrl.LoggerFrom(ctx).Info("the DNS record is another cluster's, and is left as it is", "name", name.String(), "MaasCluster", client.ObjectKeyFromObject(rival))
 		return true, nil
 	}
-	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isNoDomain(err) {
+	if err := s.site.DNS.RemoveDNS(ctx, name); err != nil && !isDomainNotFound(err) {
 		s.reportError(infrav1.DNSReadyCondition, err)
-		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.RemovingDNSReason, problem.Explain(err).Message)
+		s.setCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.RemovingDNSReason, problem.FromError(err).Message)
 		return false, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("removed the DNS record of the cluster", "name", name.String())

@@ -51,10 +51,10 @@ func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
 	if !s.checkDomainExists(ctx) {
 		return false, nil
 	}
-	if may, err := claim.check(ctx, name); !may || err != nil {
+	if may, err := claim.checkRivals(ctx, name); !may || err != nil {
 		return false, err
 	}
-	if !claim.take(ctx, name) {
+	if !claim.claimName(ctx, name) {
 		return false, nil
 	}
 	s.maasCluster.Status.Network.DNSName = host
@@ -64,7 +64,7 @@ func (s apiRecord) reconcile(ctx context.Context) (bool, error) {
 // checkDomainAllowed tells whether the identity allows the cluster's domain. Otherwise a
 // condition says so.
 func (s apiRecord) checkDomainAllowed() bool {
-	_, err := demand.Allowed("spec.dnsDomain", s.maasCluster.Spec.DNSDomain, s.site.Limits.Domains)
+	_, err := demand.PickAllowed("spec.dnsDomain", s.maasCluster.Spec.DNSDomain, s.site.Limits.Domains)
 	if err != nil {
 		s.reportError(infrav1.DNSReadyCondition, err)
 	}
@@ -74,21 +74,21 @@ func (s apiRecord) checkDomainAllowed() bool {
 // checkDomainExists tells whether MAAS has the cluster's domain.
 func (s apiRecord) checkDomainExists(ctx context.Context) bool {
 	domain := s.maasCluster.Spec.DNSDomain
-	has, err := s.listsName(ctx, s.site.Names.Domains, domain)
+	has, err := s.listHasName(ctx, s.site.Names.Domains, domain)
 	switch {
 	case err != nil:
 		s.reportError(infrav1.DNSReadyCondition, err)
 	case !has:
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.DNSDomainNotFoundReason,
 			fmt.Sprintf("MAAS has no domain %s; make it there, for dnsDomain cannot change", domain))
-		s.requeueWithin(requeue.Jittered(requeue.RetryAfter))
+		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 	}
 	return has && err == nil
 }
 
-// listsName looks for a name in one of MAAS's lists, twice where it is not there:
+// listHasName looks for a name in one of MAAS's lists, twice where it is not there:
 // somebody may just have made it.
-func (s apiRecord) listsName(ctx context.Context, list func(context.Context) ([]string, error), name string) (bool, error) {
+func (s apiRecord) listHasName(ctx context.Context, list func(context.Context) ([]string, error), name string) (bool, error) {
 	names, err := list(ctx)
 	if err == nil && !slices.Contains(names, name) {
 		s.site.Names.Refresh()
@@ -113,7 +113,7 @@ func (s apiRecord) publish(ctx context.Context, name engine.DNSName) error {
 	if !ok {
 		return nil
 	}
-	addresses, err := s.addresses(ctx, name, subnets)
+	addresses, err := s.addressesToPublish(ctx, name, subnets)
 	if err != nil {
 		s.reportError(infrav1.DNSReadyCondition, err)
 		return nil
@@ -135,14 +135,14 @@ func (s apiRecord) publish(ctx context.Context, name engine.DNSName) error {
 func (s apiRecord) reportUnpublished(preferred []string) {
 	if len(endpoint.ServingAddresses(s.machines, nil)) == 0 {
 		message := "no machine of the control plane has an address yet"
-		if endpoint.AnyControlPlane(s.machines, endpoint.IsProvisionedAndStays) && !endpoint.AnyControlPlane(s.machines, endpoint.IsServing) {
+		if endpoint.HasControlPlaneMachine(s.machines, endpoint.IsProvisionedNotDeleting) && !endpoint.HasControlPlaneMachine(s.machines, endpoint.IsServing) {
 			message = "all machines of the control plane that served are lost; what was published stays until they are deleted. See MachineDeployed of the MaasMachines"
 		}
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneReason, message)
 		return
 	}
 	reason := infrav1.WaitingForControlPlaneReason
-	if endpoint.AnyControlPlane(s.machines, endpoint.IsServing) {
+	if endpoint.HasControlPlaneMachine(s.machines, endpoint.IsServing) {
 		reason = infrav1.InvalidSpecReason
 	}
 	s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, reason, fmt.Sprintf(
@@ -152,8 +152,8 @@ func (s apiRecord) reportUnpublished(preferred []string) {
 
 // update makes the name point to the addresses, unless it is known to.
 func (s apiRecord) update(ctx context.Context, name engine.DNSName, addresses []netip.Addr) error {
-	is := endpoint.Publication{Site: s.site, Name: name, Addresses: addresses, At: s.now()}
-	if had, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, is.At); ok && slices.Equal(had, addresses) {
+	is := endpoint.Publication{Site: s.site, Name: name, Addresses: addresses, PublishedAt: s.currentTime()}
+	if had, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, is.PublishedAt); ok && slices.Equal(had, addresses) {
 		return nil
 	}
 	s.Published.Forget(client.ObjectKeyFromObject(s.maasCluster))
@@ -168,13 +168,13 @@ func (s apiRecord) update(ctx context.Context, name engine.DNSName, addresses []
 	return nil
 }
 
-// addresses are those that the API's name points to. Where all machines
+// addressesToPublish are those that the API's name points to. Where all machines
 // of the control plane are being deleted, those of them stay that are in the
 // record still; one that was taken out does not come back. What a machine had that
 // is lost does not count. With nothing left, the record stays as it is.
-func (s apiRecord) addresses(ctx context.Context, name engine.DNSName, subnets []netip.Prefix) ([]netip.Addr, error) {
+func (s apiRecord) addressesToPublish(ctx context.Context, name engine.DNSName, subnets []netip.Prefix) ([]netip.Addr, error) {
 	serving := endpoint.ServingAddresses(s.machines, subnets)
-	unseen := endpoint.AnyControlPlane(s.machines, isUnseen)
+	unseen := endpoint.HasControlPlaneMachine(s.machines, hasUnknownAddress)
 	if len(serving) > 0 && !unseen {
 		return serving, nil
 	}
@@ -200,16 +200,16 @@ func (s apiRecord) addresses(ctx context.Context, name engine.DNSName, subnets [
 	return slices.DeleteFunc(leaving, func(ip netip.Addr) bool { return !slices.Contains(have.Addresses, ip) }), nil
 }
 
-// isUnseen tells of a machine that there is, and of which no address is known, as
+// hasUnknownAddress tells of a machine that there is, and of which no address is known, as
 // after a move to another management cluster, which status does not survive: an
 // address of the record may be its own.
-func isUnseen(m *infrav1.MaasMachine) bool {
+func hasUnknownAddress(m *infrav1.MaasMachine) bool {
 	return m.DeletionTimestamp.IsZero() && !endpoint.IsLost(m) && ptr.Deref(m.Spec.ProviderID, "") != "" && len(endpoint.IPs(m)) == 0
 }
 
-// isNoDomain tells that MAAS does not have the domain of a name, and so nothing in
+// isDomainNotFound tells that MAAS does not have the domain of a name, and so nothing in
 // it.
-func isNoDomain(err error) bool {
+func isDomainNotFound(err error) bool {
 	spec, ok := errors.AsType[*engine.SpecError](err)
-	return ok && spec.Field.Equal(fieldpath.Of("dns", "domain"))
+	return ok && spec.Field.Equal(fieldpath.New("dns", "domain"))
 }

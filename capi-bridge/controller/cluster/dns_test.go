@@ -81,8 +81,8 @@ func TestEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newClusterWorld(t, sim.Model{}, tc.change)
-			w.add("m1", member{addresses: []string{"10.77.0.11"}})
-			c := w.settle()
+			w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+			c := w.reconcileUntilSteady()
 			if got := c.Spec.ControlPlaneEndpoint.String(); got != tc.want {
 				t.Errorf("%s\nthe endpoint is %s, want %s", tc.reason, got, tc.want)
 			}
@@ -92,16 +92,16 @@ func TestEndpoint(t *testing.T) {
 			if !ptr.Deref(c.Status.Initialization.Provisioned, false) || !c.Status.Ready {
 				t.Errorf("%s\nit is not provisioned: %+v", tc.reason, c.Status)
 			}
-			wantCondition(t, c, infrav1.DNSReadyCondition, isTrue, infrav1.DNSReadyReason, "")
-			wantCondition(t, c, infrav1.ReadyCondition, isTrue, infrav1.ReadyReason, "")
+			wantCondition(t, c, infrav1.DNSReadyCondition, conditionTrue, infrav1.DNSReadyReason, "")
+			wantCondition(t, c, infrav1.ReadyCondition, conditionTrue, infrav1.ReadyReason, "")
 			if told := conditions.GetMessage(c, infrav1.ReadyCondition); told != "" {
 				t.Errorf("%s\nwhat is as it should be tells the Cluster %q", tc.reason, told)
 			}
 			if tc.record == "" {
-				if n := w.dnsWrites(); n > 0 {
+				if n := w.countDNSWrites(); n > 0 {
 					t.Errorf("%s\n%d writes to the DNS", tc.reason, n)
 				}
-			} else if got := w.record(c.Spec.ControlPlaneEndpoint.Host); got != tc.record {
+			} else if got := w.publishedAddresses(c.Spec.ControlPlaneEndpoint.Host); got != tc.record {
 				t.Errorf("%s\nthe name points to %s, want %s", tc.reason, got, tc.record)
 			}
 		})
@@ -115,8 +115,8 @@ func TestCustomEndpointWithoutHost(t *testing.T) {
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 		m.Annotations = map[string]string{infrav1.CustomEndpointAnnotation: ""}
 	})
-	c := w.settle()
-	wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, infrav1.WaitForDNSNameReason, "spec.controlPlaneEndpoint.host")
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, infrav1.WaitForDNSNameReason, "spec.controlPlaneEndpoint.host")
 	if c.Status.Ready || c.Spec.ControlPlaneEndpoint.Host != "" {
 		t.Errorf("it is ready, with the endpoint %+v", c.Spec.ControlPlaneEndpoint)
 	}
@@ -129,7 +129,7 @@ func TestLongNamesMakeALabel(t *testing.T) {
 		c.Name = strings.Repeat("long-", 14) + "x"
 		m.OwnerReferences[0].Name = c.Name
 	})
-	label, _, _ := strings.Cut(w.settle().Spec.ControlPlaneEndpoint.Host, ".")
+	label, _, _ := strings.Cut(w.reconcileUntilSteady().Spec.ControlPlaneEndpoint.Host, ".")
 	if len(label) > 63 || strings.Contains(label, "--") {
 		t.Errorf("%q is no good label", label)
 	}
@@ -145,24 +145,26 @@ func TestDNSFollows(t *testing.T) {
 		want   string
 	}{
 		{"Nobody has an address: nothing is made.", func() {}, "none"},
-		{"Workers do not serve the API.", func() { w.add("w1", member{worker: true, addresses: []string{"10.77.0.30"}}) }, "none"},
+		{"Workers do not serve the API.", func() { w.addMachine("w1", clusterMachine{worker: true, addresses: []string{"10.77.0.30"}}) }, "none"},
 		{"It may have another address before it is switched on for that.",
-			func() { w.add("m1", member{deploying: true, off: true, addresses: []string{"10.77.0.200"}}) }, "none"},
+			func() {
+				w.addMachine("m1", clusterMachine{deploying: true, off: true, addresses: []string{"10.77.0.200"}})
+			}, "none"},
 		{"The first one must find itself by the name while it is deployed.",
-			func() { w.see("m1", member{deploying: true, addresses: []string{"10.77.0.11"}}) }, "10.77.0.11"},
-		{"It is deployed.", func() { w.see("m1", member{addresses: []string{"10.77.0.11"}}) }, "10.77.0.11"},
+			func() { w.setMachineStatus("m1", clusterMachine{deploying: true, addresses: []string{"10.77.0.11"}}) }, "10.77.0.11"},
+		{"It is deployed.", func() { w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.11"}}) }, "10.77.0.11"},
 		{"The next one does not serve while it is deployed.",
-			func() { w.add("m2", member{deploying: true, addresses: []string{"10.77.0.12"}}) }, "10.77.0.11"},
-		{"The next one serves.", func() { w.see("m2", member{addresses: []string{"10.77.0.12"}}) }, "10.77.0.11 10.77.0.12"},
-		{"An address changes.", func() { w.see("m1", member{addresses: []string{"10.77.0.21"}}) }, "10.77.0.12 10.77.0.21"},
-		{"What goes is taken out before it is gone.", func() { w.remove(w.member("m1")) }, "10.77.0.12"},
-		{"The last one that goes stays in: nothing would serve else.", func() { w.remove(w.member("m2")) }, "10.77.0.12"},
-		{"Nobody is left: the record stays until the cluster goes.", func() { w.release("m1"); w.release("m2") }, "10.77.0.12"},
+			func() { w.addMachine("m2", clusterMachine{deploying: true, addresses: []string{"10.77.0.12"}}) }, "10.77.0.11"},
+		{"The next one serves.", func() { w.setMachineStatus("m2", clusterMachine{addresses: []string{"10.77.0.12"}}) }, "10.77.0.11 10.77.0.12"},
+		{"An address changes.", func() { w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.21"}}) }, "10.77.0.12 10.77.0.21"},
+		{"What goes is taken out before it is gone.", func() { w.deleteObject(w.getMachine("m1")) }, "10.77.0.12"},
+		{"The last one that goes stays in: nothing would serve else.", func() { w.deleteObject(w.getMachine("m2")) }, "10.77.0.12"},
+		{"Nobody is left: the record stays until the cluster goes.", func() { w.removeMachineFinalizers("m1"); w.removeMachineFinalizers("m2") }, "10.77.0.12"},
 	}
 	for _, step := range steps {
 		step.do()
-		w.settle()
-		if got := w.record(testHost); got != step.want {
+		w.reconcileUntilSteady()
+		if got := w.publishedAddresses(testHost); got != step.want {
 			t.Fatalf("%s\nthe name points to %s, want %s", step.reason, got, step.want)
 		}
 	}
@@ -173,16 +175,16 @@ func TestDNSFollows(t *testing.T) {
 func TestOffOnceDoesNotEmptyTheRecord(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	for name, m := range map[string]member{"off": {off: true, addresses: []string{"10.77.0.11"}}, "without addresses": {off: true}} {
-		before := w.dnsWrites()
-		w.see("m1", m)
-		w.settle()
-		if got := w.record(testHost); got != "10.77.0.11" {
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	for name, m := range map[string]clusterMachine{"off": {off: true, addresses: []string{"10.77.0.11"}}, "without addresses": {off: true}} {
+		before := w.countDNSWrites()
+		w.setMachineStatus("m1", m)
+		w.reconcileUntilSteady()
+		if got := w.publishedAddresses(testHost); got != "10.77.0.11" {
 			t.Errorf("%s: the name points to %s", name, got)
 		}
-		if n := w.dnsWrites() - before; n > 0 {
+		if n := w.countDNSWrites() - before; n > 0 {
 			t.Errorf("%s: %d writes to the DNS", name, n)
 		}
 	}
@@ -193,12 +195,12 @@ func TestOffOnceDoesNotEmptyTheRecord(t *testing.T) {
 func TestNameStaysWithWhoServes(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.add("m2", member{deploying: true, addresses: []string{"10.77.0.12"}})
-	w.settle()
-	w.see("m1", member{})
-	w.settle()
-	if got := w.record(testHost); got != "10.77.0.11" {
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.addMachine("m2", clusterMachine{deploying: true, addresses: []string{"10.77.0.12"}})
+	w.reconcileUntilSteady()
+	w.setMachineStatus("m1", clusterMachine{})
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses(testHost); got != "10.77.0.11" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -210,17 +212,17 @@ func TestNameAfterAMove(t *testing.T) {
 	w := newClusterWorld(t, sim.Model{}, nil)
 	addresses := map[string]string{"m1": "10.77.0.11", "m2": "10.77.0.12", "m3": "10.77.0.13"}
 	for name, ip := range addresses {
-		w.add(name, member{addresses: []string{ip}})
-		m := w.member(name)
+		w.addMachine(name, clusterMachine{addresses: []string{ip}})
+		m := w.getMachine(name)
 		m.Spec.ProviderID = ptr.To("maas:///default/" + name)
 		if err := w.client.Update(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.settle()
-	w.Reconciler = &cluster.Reconciler{Client: w.client, Sites: w.sites(), Recorder: w.recorder, Now: w.Now} // the other management cluster's
+	w.reconcileUntilSteady()
+	w.Reconciler = &cluster.Reconciler{Client: w.client, Sites: w.newSites(), Recorder: w.recorder, Now: w.Now} // the other management cluster's
 	for name := range addresses {
-		m := w.member(name)
+		m := w.getMachine(name)
 		m.Status = infrav1.MaasMachineStatus{}
 		if err := w.client.Status().Update(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -232,17 +234,17 @@ func TestNameAfterAMove(t *testing.T) {
 		want   string
 	}{
 		{"Nobody was seen again.", func() {}, "10.77.0.11 10.77.0.12 10.77.0.13"},
-		{"One was.", func() { w.see("m1", member{addresses: []string{"10.77.0.11"}}) }, "10.77.0.11 10.77.0.12 10.77.0.13"},
-		{"It goes before the others were.", func() { w.remove(w.member("m1")) }, "10.77.0.12 10.77.0.13"},
+		{"One was.", func() { w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.11"}}) }, "10.77.0.11 10.77.0.12 10.77.0.13"},
+		{"It goes before the others were.", func() { w.deleteObject(w.getMachine("m1")) }, "10.77.0.12 10.77.0.13"},
 		{"All were, one at another address.", func() {
-			w.see("m2", member{addresses: []string{"10.77.0.12"}})
-			w.see("m3", member{addresses: []string{"10.77.0.33"}})
+			w.setMachineStatus("m2", clusterMachine{addresses: []string{"10.77.0.12"}})
+			w.setMachineStatus("m3", clusterMachine{addresses: []string{"10.77.0.33"}})
 		}, "10.77.0.12 10.77.0.33"},
 	}
 	for _, step := range steps {
 		step.do()
-		w.settle()
-		if got := w.record(testHost); got != step.want {
+		w.reconcileUntilSteady()
+		if got := w.publishedAddresses(testHost); got != step.want {
 			t.Fatalf("%s\nthe name points to %s, want %s", step.reason, got, step.want)
 		}
 	}
@@ -252,16 +254,16 @@ func TestNameAfterAMove(t *testing.T) {
 func TestAtRestNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	writes, dns, calls := len(w.writes), w.dnsWrites(), w.maas.Journal().Total()
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	writes, dns, calls := len(w.writes), w.countDNSWrites(), w.maas.Journal().Total()
 	for range 5 {
-		if _, err := w.reconcile(); err != nil {
+		if _, err := w.reconcileOnce(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(w.writes) != writes || w.dnsWrites() != dns {
-		t.Errorf("it wrote %q, and %d times to the DNS", w.writes[writes:], w.dnsWrites()-dns)
+	if len(w.writes) != writes || w.countDNSWrites() != dns {
+		t.Errorf("it wrote %q, and %d times to the DNS", w.writes[writes:], w.countDNSWrites()-dns)
 	}
 	if n := w.maas.Journal().Total() - calls; n > 0 {
 		t.Errorf("five looks took %d calls", n)
@@ -272,12 +274,12 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 func TestNameIsMended(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.settle()
-	publish(t, w, "c1-7a01d5", "10.77.0.99")
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.reconcileUntilSteady()
+	publishByOther(t, w, "c1-7a01d5", "10.77.0.99")
 	w.now = w.now.Add(6 * time.Minute)
-	w.settle()
-	if got := w.record(testHost); got != "10.77.0.11" {
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses(testHost); got != "10.77.0.11" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -287,23 +289,23 @@ func TestNameIsMended(t *testing.T) {
 func TestNameIsWrittenDownBeforeItIsMade(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
 	for deadly := 1; deadly <= 8; deadly++ { // there are fewer writes: the last rounds find all done
-		w.deadly = deadly
+		w.writesLeft = deadly
 		for range 3 {
-			_, _ = w.reconcile()
-			if w.record(testHost) != "none" && w.object().Annotations[cluster.DNSNameAnnotation] != testHost {
+			_, _ = w.reconcileOnce()
+			if w.publishedAddresses(testHost) != "none" && w.findMaasCluster().Annotations[cluster.DNSNameAnnotation] != testHost {
 				t.Fatal("the name is in MAAS, and not on the object")
 			}
 		}
-		w.dead = false
+		w.refusesWrites = false
 	}
-	w.deadly = 0
-	w.settle()
-	w.maas.AddFault(sim.Fault{Method: "PUT", Path: "dnsresources/*/", When: sim.After, Kind: sim.FaultLostReply, Nth: 1})
-	w.see("m1", member{addresses: []string{"10.77.0.12"}})
-	w.settle()
-	if got := w.record(testHost); got != "10.77.0.12" {
+	w.writesLeft = 0
+	w.reconcileUntilSteady()
+	w.maas.AddFault(sim.Fault{Method: "PUT", Path: "dnsresources/*/", When: sim.FaultAfterEffect, Kind: sim.FaultLostReply, Nth: 1})
+	w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.12"}})
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses(testHost); got != "10.77.0.12" {
 		t.Errorf("the name points to %s", got)
 	}
 	if n := w.maas.Journal().Count("POST dnsresources/"); n != 1 {
@@ -354,13 +356,13 @@ func TestPreferredSubnets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newClusterWorld(t, model, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.PreferredSubnets = tc.preferred }, config(tc.config))
-			w.add("m1", member{addresses: []string{"10.88.0.11", "10.77.0.11"}, deploying: tc.deploying})
-			c := w.settle()
-			if got := w.record(testHost); got != tc.want {
+			w.addMachine("m1", clusterMachine{addresses: []string{"10.88.0.11", "10.77.0.11"}, deploying: tc.deploying})
+			c := w.reconcileUntilSteady()
+			if got := w.publishedAddresses(testHost); got != tc.want {
 				t.Errorf("%s\nthe name points to %s, want %s", tc.reason, got, tc.want)
 			}
 			if tc.condition != "" {
-				wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, tc.condition, tc.preferred[0])
+				wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, tc.condition, tc.preferred[0])
 			}
 			if got, want := conditions.IsTrue(c, infrav1.ReadyCondition), tc.condition == "" || tc.deploying; got != want {
 				t.Errorf("%s\nReady is %t, want %t", tc.reason, got, want)
@@ -376,19 +378,19 @@ func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 		m.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "www.maas", Port: 6443}
 	})
-	publish(t, w, "www", "10.77.0.99")
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	c := w.settle()
-	wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, infrav1.ConflictReason, "10.77.0.99")
-	wantCondition(t, c, infrav1.ReadyCondition, isFalse, infrav1.NotReadyReason, "10.77.0.99")
+	publishByOther(t, w, "www", "10.77.0.99")
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, infrav1.ConflictReason, "10.77.0.99")
+	wantCondition(t, c, infrav1.ReadyCondition, conditionFalse, infrav1.NotReadyReason, "10.77.0.99")
 	if c.Status.Ready {
 		t.Error("it is provisioned, with a name that leads elsewhere")
 	}
-	w.remove(w.member("m1"))
-	w.release("m1")
-	w.remove(c)
-	w.settle()
-	if got := w.record("www.maas"); got != "10.77.0.99" {
+	w.deleteObject(w.getMachine("m1"))
+	w.removeMachineFinalizers("m1")
+	w.deleteObject(c)
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses("www.maas"); got != "10.77.0.99" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -400,26 +402,26 @@ func TestDNSOfAClusterThatGoes(t *testing.T) {
 	w := newClusterWorld(t, sim.Model{}, func(c *clusterv1.Cluster, _ *infrav1.MaasCluster) {
 		c.Finalizers = []string{clusterv1.ClusterFinalizer}
 	})
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	w.add("m2", member{addresses: []string{"10.77.0.12"}})
-	w.settle()
-	w.remove(newCluster())
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	w.addMachine("m2", clusterMachine{addresses: []string{"10.77.0.12"}})
+	w.reconcileUntilSteady()
+	w.deleteObject(newCluster())
 	w.maas.ResetJournal()
 	for _, name := range []string{"m1", "m2"} {
-		w.remove(w.member(name))
-		w.settle()
+		w.deleteObject(w.getMachine(name))
+		w.reconcileUntilSteady()
 	}
 	if calls := w.maas.Journal().Calls; len(calls) > 0 {
 		t.Errorf("MAAS was asked for %d things: %+v", len(calls), calls)
 	}
 	for _, name := range []string{"m1", "m2"} {
-		w.release(name)
+		w.removeMachineFinalizers(name)
 	}
-	w.remove(w.object())
-	if c := w.settle(); c != nil {
+	w.deleteObject(w.findMaasCluster())
+	if c := w.reconcileUntilSteady(); c != nil {
 		t.Errorf("it is still there: %+v", c.Status.Conditions)
 	}
-	if got := w.record(testHost); got != "none" {
+	if got := w.publishedAddresses(testHost); got != "none" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -429,8 +431,8 @@ func TestDNSOfAClusterThatGoes(t *testing.T) {
 func TestUnknownDomain(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) { m.Spec.DNSDomain = "nowhere" })
-	c := w.settle()
-	wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, infrav1.DNSDomainNotFoundReason, "nowhere")
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, infrav1.DNSDomainNotFoundReason, "nowhere")
 	if c.Status.Ready {
 		t.Error("it is provisioned")
 	}
@@ -441,6 +443,6 @@ func TestDNSRefused(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
 	w.maas.AddFault(sim.Fault{Method: "POST", Path: "dnsresources/", Kind: sim.FaultStatus, Status: 400, Body: "no such thing"})
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	wantCondition(t, w.settle(), infrav1.DNSReadyCondition, isFalse, infrav1.DNSFailedReason, "no such thing")
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.DNSReadyCondition, conditionFalse, infrav1.DNSFailedReason, "no such thing")
 }

@@ -24,9 +24,9 @@ type apiEndpoint struct{ *scope }
 // does not.
 const DNSNameAnnotation = "infrastructure.cluster.x-k8s.io/maas-dns-name"
 
-// noName is its value once somebody else publishes the endpoint: from then on no
+// noDNSName is its value once somebody else publishes the endpoint: from then on no
 // record is the cluster's, not even one that was, until it is claimed by a look.
-const noName = "none"
+const noDNSName = "none"
 
 // ensure writes down where the cluster's API is reached, once, and
 // whether the name is ours to publish. A host or port that somebody gave is
@@ -41,7 +41,7 @@ func (s apiEndpoint) ensure(ctx context.Context) error {
 	endpoint.Port = cmp.Or(endpoint.Port, s.port())
 	switch {
 	case s.isCustom():
-		annotations.AddAnnotations(s.maasCluster, map[string]string{DNSNameAnnotation: noName})
+		annotations.AddAnnotations(s.maasCluster, map[string]string{DNSNameAnnotation: noDNSName})
 	case s.isOurName(endpoint.Host):
 		annotations.AddAnnotations(s.maasCluster, map[string]string{DNSNameAnnotation: endpoint.Host})
 	}
@@ -64,9 +64,9 @@ func (s apiEndpoint) port() int32 {
 	return cmp.Or(s.cluster.Spec.ControlPlaneEndpoint.Port, s.cluster.Spec.ClusterNetwork.APIServerPort, infrav1.DefaultEndpointPort)
 }
 
-// endpointRoom is how many letters of the cluster's name fit into a DNS label
+// maxEndpointNameLength is how many letters of the cluster's name fit into a DNS label
 // with a hyphen and six digits.
-const endpointRoom = 63 - 7
+const maxEndpointNameLength = 63 - 7
 
 // generatedHost is the name of a cluster that nobody named, always the same;
 // empty where somebody else is to name it.
@@ -76,7 +76,7 @@ func (s apiEndpoint) generatedHost() string {
 	}
 	sum := sha256.Sum256([]byte(s.cluster.UID))
 	name := strings.ReplaceAll(s.cluster.Name, ".", "-")
-	name = strings.TrimRight(name[:min(len(name), endpointRoom)], "-")
+	name = strings.TrimRight(name[:min(len(name), maxEndpointNameLength)], "-")
 	return fmt.Sprintf("%s-%s.%s", name, hex.EncodeToString(sum[:3]), s.maasCluster.Spec.DNSDomain)
 }
 
@@ -89,14 +89,14 @@ func (s apiEndpoint) isOurName(host string) bool {
 	if written, is := s.maasCluster.Annotations[DNSNameAnnotation]; is {
 		return host == written
 	}
-	return host == s.generatedHost() || host == earlierName(s.maasCluster)
+	return host == s.generatedHost() || host == earlierProviderDNSName(s.maasCluster)
 }
 
-// earlierName is the name that an earlier provider published for a cluster without
+// earlierProviderDNSName is the name that an earlier provider published for a cluster without
 // our annotation, empty if there is none. We write the status, too, and of names that
 // somebody else publishes; but then the annotation is there before. Who has lost it
 // since is known by `initialization`, of which earlier providers knew nothing.
-func earlierName(maas *infrav1.MaasCluster) string {
+func earlierProviderDNSName(maas *infrav1.MaasCluster) string {
 	if maas.Status.Initialization.Provisioned != nil {
 		return ""
 	}

@@ -16,10 +16,10 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// reachable is a workload cluster that can be reached.
-type reachable struct{ client.Client }
+// reachableWorkload is a workload cluster that can be reached.
+type reachableWorkload struct{ client.Client }
 
-func (r reachable) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+func (r reachableWorkload) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
 	return r.Client, nil
 }
 
@@ -32,9 +32,9 @@ func TestNothingIsLeftInWorkloadClusters(t *testing.T) {
 		c.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
 	})
 	workload := fake.NewClientBuilder().WithScheme(clusterScheme(t)).Build()
-	w.Workloads = reachable{workload}
-	w.add("m1", member{bareMetal: true, addresses: []string{"10.77.0.11"}})
-	wantCondition(t, w.settle(), infrav1.APIServerAvailableCondition, isTrue, infrav1.APIServerAvailableReason, "")
+	w.Workloads = reachableWorkload{workload}
+	w.addMachine("m1", clusterMachine{bareMetal: true, addresses: []string{"10.77.0.11"}})
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.APIServerAvailableCondition, conditionTrue, infrav1.APIServerAvailableReason, "")
 	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.NamespaceList{}, &corev1.ConfigMapList{}} {
 		if err := workload.List(t.Context(), list); err != nil {
 			t.Fatal(err)
@@ -49,10 +49,10 @@ func TestNothingIsLeftInWorkloadClusters(t *testing.T) {
 func TestReconcilesShareConnections(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
 	for range 100 {
 		w.now = w.now.Add(10 * time.Minute) // nothing that was read serves any more
-		if _, err := w.reconcile(); err != nil {
+		if _, err := w.reconcileOnce(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,12 +73,12 @@ func TestNameOfAnIncumbentThatGoes(t *testing.T) {
 		m.Finalizers = []string{infrav1.ClusterFinalizer}
 		m.Status.Network.DNSName = "c1-abc123.maas"
 	})
-	publish(t, w, "c1-abc123", "10.77.0.11")
-	w.remove(w.object())
-	if c := w.settle(); c != nil {
+	publishByOther(t, w, "c1-abc123", "10.77.0.11")
+	w.deleteObject(w.findMaasCluster())
+	if c := w.reconcileUntilSteady(); c != nil {
 		t.Fatalf("it is still there: %+v", c.Status.Conditions)
 	}
-	if got := w.record("c1-abc123.maas"); got != "none" {
+	if got := w.publishedAddresses("c1-abc123.maas"); got != "none" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -92,12 +92,12 @@ func TestMaasClusterWithoutVMHosts(t *testing.T) {
 		Hosts:    []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Zone: "az1", Unregistered: true}},
 		Machines: []sim.MachineModel{{Hostname: "bm2", Zone: "az2"}},
 	}, nil)
-	w.add("m1", member{addresses: []string{"10.77.0.11"}, zone: "az2", bareMetal: true})
-	c := w.settle()
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}, zone: "az2", bareMetal: true})
+	c := w.reconcileUntilSteady()
 	if len(c.Status.FailureDomains) != 1 || c.Status.FailureDomains[0].Name != "az2" || !c.Status.Ready {
 		t.Errorf("%+v", c.Status)
 	}
-	if got := w.record(testHost); got != "10.77.0.11" {
+	if got := w.publishedAddresses(testHost); got != "10.77.0.11" {
 		t.Errorf("the name points to %s", got)
 	}
 }
@@ -106,8 +106,8 @@ func TestMaasClusterWithoutVMHosts(t *testing.T) {
 func TestNoCapacity(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{MAASVersion: sim.VersionGone, Hosts: []sim.HostModel{{Name: "h1", Cores: 8, MemoryMiB: 16384, Unregistered: true}}}, nil)
-	c := w.settle()
-	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.NoCapacityReason, "spec.failureDomains")
+	c := w.reconcileUntilSteady()
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionFalse, infrav1.NoCapacityReason, "spec.failureDomains")
 	if c.Status.Ready || len(c.Status.FailureDomains) > 0 {
 		t.Errorf("%+v", c.Status)
 	}

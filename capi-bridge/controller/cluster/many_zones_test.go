@@ -27,10 +27,10 @@ func TestManyZones(t *testing.T) {
 			model.Hosts = append(model.Hosts, sim.HostModel{Name: "host-" + zone, Cores: 8, MemoryMiB: 16384, Zone: zone})
 		}
 	}
-	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(),
+	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(),
 		machineTemplate(infrav1.MaasMachineSpec{Image: "ubuntu/noble", ProvisioningMode: ptr.To(infrav1.ProvisioningModeLXD)}))
-	w.add("w1", member{worker: true, zone: "z103"})
-	c := w.settle()
+	w.addMachine("w1", clusterMachine{worker: true, zone: "z103"})
+	c := w.reconcileUntilSteady()
 	if n := len(c.Status.FailureDomains); n != 100 {
 		t.Errorf("%d zones are listed, of which an object can have 100", n)
 	}
@@ -42,5 +42,5 @@ func TestManyZones(t *testing.T) {
 	if !slices.IsSortedFunc(c.Status.FailureDomains, func(a, b clusterv1.FailureDomain) int { return cmp.Compare(a.Name, b.Name) }) {
 		t.Error("they are not in order")
 	}
-	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "100 of 106 zones")
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionTrue, infrav1.FailureDomainsReadyReason, "100 of 106 zones")
 }

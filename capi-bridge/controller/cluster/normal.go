@@ -19,7 +19,7 @@ import (
 // reconcileNormal brings a MaasCluster to what is wanted. What MAAS says against it
 // becomes a condition; errors are the API server's.
 func (s *scope) reconcileNormal(ctx context.Context) error {
-	s.requeueWithin(requeue.Jittered(requeue.SteadyInterval))
+	s.requeueWithin(requeue.WithJitter(requeue.SteadyInterval))
 	s.setCondition(infrav1.DeletingCondition, metav1.ConditionFalse, infrav1.NotDeletingReason, "")
 	s.reportHosts()
 	s.reportAPIServer(ctx)
@@ -44,28 +44,28 @@ func (s *scope) reconcileNormal(ctx context.Context) error {
 
 // reportIdentityError says what is wrong with the credentials.
 func (s *scope) reportIdentityError(err error) {
-	p := problem.Explain(err)
+	p := problem.FromError(err)
 	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
 		p.Reason = cmp.Or(missing.Reason, p.Reason)
 	}
 	s.setCondition(infrav1.IdentityReadyCondition, metav1.ConditionFalse, p.Reason, p.Message)
-	s.requeueWithin(requeue.Jittered(p.After))
+	s.requeueWithin(requeue.WithJitter(p.RetryAfter))
 }
 
 // reportError makes an error of MAAS a condition. That MAAS refuses the key is said of
 // the identity, too.
 func (s *scope) reportError(condition string, err error) {
-	p := problem.Explain(err)
+	p := problem.FromError(err)
 	if errors.Is(err, engine.ErrForbidden) {
 		s.keyRefused = true
 		s.setCondition(infrav1.IdentityReadyCondition, metav1.ConditionFalse, infrav1.CredentialsRefusedReason, p.Message)
-		p.Reason, p.After = infrav1.IdentityNotReadyReason, min(p.After, cmp.Or(s.site.Anew, requeue.CredentialsAfter)) // until the key is read again
+		p.Reason, p.RetryAfter = infrav1.IdentityNotReadyReason, min(p.RetryAfter, cmp.Or(s.site.KeyRecheckAfter, requeue.CredentialsAfter)) // until the key is read again
 	}
 	if condition == infrav1.DNSReadyCondition && p.Reason == infrav1.MAASRefusedReason {
 		p.Reason = infrav1.DNSFailedReason
 	}
 	s.setCondition(condition, metav1.ConditionFalse, p.Reason, p.Message)
-	s.requeueWithin(requeue.Jittered(p.After))
+	s.requeueWithin(requeue.WithJitter(p.RetryAfter))
 }
 
 // reportAPIServer says whether the cluster's API answers.

@@ -41,7 +41,7 @@ func (s *scope) isUnproven() bool {
 // isUnprovenName tells the same of any cluster, also before its origin is noted.
 func isUnprovenName(c *infrav1.MaasCluster) bool {
 	noted := c.Annotations[DNSNameAnnotation]
-	return c.Annotations[controller.UnprovenAnnotation] != "" || noted != "" && noted != noName && !clusterHasStatus(c)
+	return c.Annotations[controller.UnprovenAnnotation] != "" || noted != "" && noted != noDNSName && !clusterHasStatus(c)
 }
 
 // clusterHasStatus tells whether a controller saw an object while it was not paused.

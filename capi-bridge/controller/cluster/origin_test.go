@@ -16,9 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/cluster"
 )
 
-// arrives is a MaasCluster as "clusterctl move" brings it, or as a user forges it: with
+// asArrived is a MaasCluster as "clusterctl move" brings it, or as a user forges it: with
 // the annotation and the finalizer, and without a status.
-func arrives(name, host string) func(*clusterv1.Cluster, *infrav1.MaasCluster) {
+func asArrived(name, host string) func(*clusterv1.Cluster, *infrav1.MaasCluster) {
 	return func(_ *clusterv1.Cluster, m *infrav1.MaasCluster) {
 		m.CreationTimestamp = metav1.NewTime(time.Now().Truncate(time.Second))
 		m.Annotations = map[string]string{cluster.DNSNameAnnotation: name}
@@ -56,46 +56,46 @@ func TestForgedNameIsNobodys(t *testing.T) {
 			if tc.host != "" {
 				host = tc.host
 			}
-			w := newClusterWorld(t, sim.Model{}, arrives("victim.maas", host))
-			publish(t, w, "victim", "10.77.0.99")
-			w.add("m1", member{addresses: []string{"10.77.0.11"}})
+			w := newClusterWorld(t, sim.Model{}, asArrived("victim.maas", host))
+			publishByOther(t, w, "victim", "10.77.0.99")
+			w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
 			if tc.paused {
-				w.pause(true)
-				w.settle()
-				w.pause(false)
+				w.setPaused(true)
+				w.reconcileUntilSteady()
+				w.setPaused(false)
 			}
 			if tc.away {
 				sites := w.Sites
 				w.Sites = failingSites{errors.New("MAAS is away")}
-				w.settle()
+				w.reconcileUntilSteady()
 				w.Sites = sites
 			}
 			if tc.deleted {
 				if !tc.machines {
-					w.remove(w.member("m1"))
-					w.release("m1")
+					w.deleteObject(w.getMachine("m1"))
+					w.removeMachineFinalizers("m1")
 				}
-				w.remove(w.object())
+				w.deleteObject(w.findMaasCluster())
 			}
-			c := w.settle()
+			c := w.reconcileUntilSteady()
 			if tc.conflict {
-				wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, infrav1.ConflictReason, "10.77.0.99")
+				wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, infrav1.ConflictReason, "10.77.0.99")
 			}
-			if got := w.record("victim.maas"); got != "10.77.0.99" {
+			if got := w.publishedAddresses("victim.maas"); got != "10.77.0.99" {
 				t.Errorf("%s\nthe victim's name points to %s", tc.reason, got)
 			}
 			switch {
 			case !tc.deleted:
-				w.goes()
+				w.deleteCluster()
 			case tc.machines:
-				w.remove(w.member("m1"))
-				w.release("m1")
-				w.settle()
+				w.deleteObject(w.getMachine("m1"))
+				w.removeMachineFinalizers("m1")
+				w.reconcileUntilSteady()
 			}
-			if c := w.object(); c != nil {
+			if c := w.findMaasCluster(); c != nil {
 				t.Errorf("%s\nit is still there: %+v", tc.reason, c.Status.Conditions)
 			}
-			if got := w.record("victim.maas"); got != "10.77.0.99" {
+			if got := w.publishedAddresses("victim.maas"); got != "10.77.0.99" {
 				t.Errorf("%s\nafter the deletion the victim's name points to %s", tc.reason, got)
 			}
 		})
@@ -110,8 +110,8 @@ func (f failingSites) Site(context.Context, *infrav1.MaasCluster) (*controller.S
 	return nil, f.error
 }
 
-// pause pauses the Cluster, or no longer.
-func (w *clusterWorld) pause(on bool) {
+// setPaused pauses the Cluster, or no longer.
+func (w *clusterWorld) setPaused(on bool) {
 	w.t.Helper()
 	cluster := &clusterv1.Cluster{}
 	if err := w.client.Get(w.t.Context(), clusterKey, cluster); err != nil {
@@ -127,7 +127,7 @@ func (w *clusterWorld) pause(on bool) {
 // the machines are seen again, the record is the cluster's, and goes with it.
 func TestMovedClusterGetsItsNameBack(t *testing.T) {
 	t.Parallel()
-	older := othersCluster(time.Now().Add(-time.Hour), nil)
+	older := newOtherCluster(time.Now().Add(-time.Hour), nil)
 	cases := map[string]struct {
 		reason string
 		rival  *infrav1.MaasCluster
@@ -142,40 +142,40 @@ func TestMovedClusterGetsItsNameBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newClusterWorld(t, sim.Model{}, arrives("api.maas", "api.maas"))
+			w := newClusterWorld(t, sim.Model{}, asArrived("api.maas", "api.maas"))
 			if tc.rival != nil {
 				if err := w.client.Create(t.Context(), tc.rival); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if !tc.empty {
-				publish(t, w, "api", "10.77.0.11")
+				publishByOther(t, w, "api", "10.77.0.11")
 			}
-			w.addKnown("m1", member{deploying: true})
+			w.addWithProviderID("m1", clusterMachine{deploying: true})
 			if tc.goes {
-				w.remove(w.object())
-				w.remove(w.member("m1"))
+				w.deleteObject(w.findMaasCluster())
+				w.deleteObject(w.getMachine("m1"))
 			}
-			c := w.settle()
+			c := w.reconcileUntilSteady()
 			if !tc.goes && !tc.empty {
-				wantCondition(t, c, infrav1.DNSReadyCondition, isFalse, infrav1.ConflictReason, "")
+				wantCondition(t, c, infrav1.DNSReadyCondition, conditionFalse, infrav1.ConflictReason, "")
 			}
-			w.see("m1", member{addresses: []string{"10.77.0.11"}})
-			c = w.settle()
-			if got := w.record("api.maas"); got != "10.77.0.11" {
+			w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+			c = w.reconcileUntilSteady()
+			if got := w.publishedAddresses("api.maas"); got != "10.77.0.11" {
 				t.Errorf("%s\nthe name points to %s", tc.reason, got)
 			}
 			if c.Annotations[controller.UnprovenAnnotation] != "" {
 				t.Errorf("%s\nit is still unproven: %+v", tc.reason, c.Status.Conditions)
 			}
 			if tc.goes {
-				w.release("m1")
-				w.settle()
+				w.removeMachineFinalizers("m1")
+				w.reconcileUntilSteady()
 			} else {
-				wantCondition(t, c, infrav1.DNSReadyCondition, isTrue, infrav1.DNSReadyReason, "")
-				w.goes()
+				wantCondition(t, c, infrav1.DNSReadyCondition, conditionTrue, infrav1.DNSReadyReason, "")
+				w.deleteCluster()
 			}
-			if got := w.record("api.maas"); got != "none" {
+			if got := w.publishedAddresses("api.maas"); got != "none" {
 				t.Errorf("%s\nafter the deletion the name points to %s", tc.reason, got)
 			}
 		})
@@ -186,11 +186,11 @@ func TestMovedClusterGetsItsNameBack(t *testing.T) {
 // machines that wakes it may change.
 func TestMovedClusterFollowsSoon(t *testing.T) {
 	t.Parallel()
-	w := newClusterWorld(t, sim.Model{}, arrives("api.maas", "api.maas"))
-	publish(t, w, "api", "10.77.0.11")
-	w.addKnown("m1", member{deploying: true})
-	w.settle()
-	result, err := w.reconcile()
+	w := newClusterWorld(t, sim.Model{}, asArrived("api.maas", "api.maas"))
+	publishByOther(t, w, "api", "10.77.0.11")
+	w.addWithProviderID("m1", clusterMachine{deploying: true})
+	w.reconcileUntilSteady()
+	result, err := w.reconcileOnce()
 	if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > time.Minute {
 		t.Errorf("it looks again after %s, %v", result.RequeueAfter, err)
 	}
@@ -219,11 +219,11 @@ func TestDomainLimitsHoldAtTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newClusterWorld(t, sim.Model{}, nil)
 	w.Sites = limitedSites{w.Sites, infrav1.IdentityLimits{Domains: []string{"corp"}}}
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	wantCondition(t, w.settle(), infrav1.DNSReadyCondition, isFalse, infrav1.InvalidSpecReason, "spec.dnsDomain")
-	w.remove(w.object())
-	w.settle()
-	if got := w.record(testHost); got != "none" {
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	wantCondition(t, w.reconcileUntilSteady(), infrav1.DNSReadyCondition, conditionFalse, infrav1.InvalidSpecReason, "spec.dnsDomain")
+	w.deleteObject(w.findMaasCluster())
+	w.reconcileUntilSteady()
+	if got := w.publishedAddresses(testHost); got != "none" {
 		t.Errorf("the name points to %s", got)
 	}
 }

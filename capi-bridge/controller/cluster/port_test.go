@@ -30,7 +30,7 @@ func TestPortOfAHost(t *testing.T) {
 				c.Spec.ClusterNetwork.APIServerPort = tc.binds
 				m.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.maas", Port: tc.port}
 			})
-			if got := w.settle().Spec.ControlPlaneEndpoint.String(); got != tc.want {
+			if got := w.reconcileUntilSteady().Spec.ControlPlaneEndpoint.String(); got != tc.want {
 				t.Errorf("%s\nthe endpoint is %s, want %s", tc.reason, got, tc.want)
 			}
 		})

@@ -29,7 +29,7 @@ func TestPublicationsAreForgotten(t *testing.T) {
 	gone := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "prod"}}
 	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).Build()}
 	now, recorder := time.Now(), events.NewFakeRecorder(1)
-	r.Published.Remember(gone, endpoint.Publication{At: now})
+	r.Published.Remember(gone, endpoint.Publication{PublishedAt: now})
 	isKnown := func() bool {
 		_, ok := r.Published.KnownAddresses(gone, nil, engine.DNSName{}, now)
 		return ok

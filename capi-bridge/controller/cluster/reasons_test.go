@@ -29,9 +29,9 @@ func TestReasonsOfErrors(t *testing.T) {
 		infrav1.IdentityReadyCondition: {"The credentials are read from the API server.", []error{
 			errors.New("no route to host"), &controller.CredentialsError{Reason: infrav1.InvalidSpecReason},
 		}},
-		infrav1.FailureDomainsReadyCondition: {"MAAS's zones are listed.", append(maas, &problem.Blocked{Reason: infrav1.ControlPlaneNotFoundReason})},
+		infrav1.FailureDomainsReadyCondition: {"MAAS's zones are listed.", append(maas, &problem.BlockedError{Reason: infrav1.ControlPlaneNotFoundReason})},
 		infrav1.DNSReadyCondition: {"The record is written in a domain that must be there.", append(maas,
-			&engine.SpecError{Field: fieldpath.Of("dns", "domain")}, &engine.Refusal{Err: engine.ErrConflict})},
+			&engine.SpecError{Field: fieldpath.New("dns", "domain")}, &engine.Refusal{Err: engine.ErrConflict})},
 	}
 	for condition, tc := range cases {
 		t.Run(condition, func(t *testing.T) {

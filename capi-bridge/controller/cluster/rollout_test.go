@@ -17,20 +17,20 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// kcp does what KubeadmControlPlane 1.14.2 does about failure domains
+// fakeKCP does what KubeadmControlPlane 1.14.2 does about failure domains
 // (controlplane/kubeadm/pkg/control_plane.go), over the status that the bridge writes.
-type kcp struct {
-	t    *testing.T
-	w    *clusterWorld
-	all  collections.Machines
-	new  collections.Machines
-	on   map[string]string // MAAS's machine of each
-	next int
+type fakeKCP struct {
+	t          *testing.T
+	world      *clusterWorld
+	machines   collections.Machines
+	updated    collections.Machines
+	hostnames  map[string]string // MAAS's machine of each
+	lastNumber int
 }
 
-func (k *kcp) offered() []clusterv1.FailureDomain {
+func (k *fakeKCP) offeredDomains() []clusterv1.FailureDomain {
 	var res []clusterv1.FailureDomain
-	for _, d := range k.w.object().Status.FailureDomains {
+	for _, d := range k.world.findMaasCluster().Status.FailureDomains {
 		if ptr.Deref(d.ControlPlane, false) {
 			res = append(res, d)
 		}
@@ -38,98 +38,98 @@ func (k *kcp) offered() []clusterv1.FailureDomain {
 	return res
 }
 
-func (k *kcp) names() []string {
+func (k *fakeKCP) offeredDomainNames() []string {
 	var names []string
-	for _, d := range k.offered() {
+	for _, d := range k.offeredDomains() {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-// ready finds a Ready machine of MAAS in a zone.
-func (k *kcp) ready(zone string, hosts []string) string {
+// findReadyMachine finds a Ready machine of MAAS in a zone.
+func (k *fakeKCP) findReadyMachine(zone string, hosts []string) string {
 	for _, h := range hosts {
-		if m, _ := k.w.maas.Machine(h); m.StatusName == "Ready" && m.Zone == zone {
+		if m, _ := k.world.maas.Machine(h); m.StatusName == "Ready" && m.Zone == zone {
 			return h
 		}
 	}
 	return ""
 }
 
-func (k *kcp) status(host, status string) {
-	m, _ := k.w.maas.Machine(host)
-	if err := k.w.maas.EditMachine(m.SystemID, sim.MachineEdit{StatusName: &status}); err != nil {
+func (k *fakeKCP) setMachineStatus(host, status string) {
+	m, _ := k.world.maas.Machine(host)
+	if err := k.world.maas.EditMachine(m.SystemID, sim.MachineEdit{StatusName: &status}); err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k *kcp) add(zone, host string, old bool) {
-	k.next++
-	name := fmt.Sprintf("cp-%d", k.next)
-	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(k.w.now)}, Spec: clusterv1.MachineSpec{FailureDomain: zone}}
-	k.all.Insert(m)
+func (k *fakeKCP) addMachine(zone, host string, old bool) {
+	k.lastNumber++
+	name := fmt.Sprintf("cp-%d", k.lastNumber)
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(k.world.now)}, Spec: clusterv1.MachineSpec{FailureDomain: zone}}
+	k.machines.Insert(m)
 	if !old {
-		k.new.Insert(m)
+		k.updated.Insert(m)
 	}
-	k.on[name] = host
-	k.status(host, "Deployed")
-	k.w.add(name, member{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", k.next)}})
+	k.hostnames[name] = host
+	k.setMachineStatus(host, "Deployed")
+	k.world.addMachine(name, clusterMachine{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", k.lastNumber)}})
 }
 
-// rollout rolls a control plane out. Things take their time, and KubeadmControlPlane
+// runRollout rolls a control plane out. Things take their time, and KubeadmControlPlane
 // goes on after a pause.
-func rollout(t *testing.T, model sim.Model, hosts []string, step, pause time.Duration) map[string]int {
-	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), machineTemplate(controllertest.MetalMachine()))
-	k := &kcp{t: t, w: w, all: collections.New(), new: collections.New(), on: map[string]string{}}
+func runRollout(t *testing.T, model sim.Model, hosts []string, step, pause time.Duration) map[string]int {
+	w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(), machineTemplate(controllertest.MetalMachineSpec()))
+	k := &fakeKCP{t: t, world: w, machines: collections.New(), updated: collections.New(), hostnames: map[string]string{}}
 	for n, zone := range []string{"az1", "az2", "az3"} {
-		k.add(zone, hosts[n], true)
+		k.addMachine(zone, hosts[n], true)
 		w.now = w.now.Add(time.Minute)
 	}
-	w.settle()
-	t.Logf("before the rollout a control plane is offered %v", k.names())
-	for k.new.Len() < 3 {
+	w.reconcileUntilSteady()
+	t.Logf("before the rollout a control plane is offered %v", k.offeredDomainNames())
+	for k.updated.Len() < 3 {
 		// scale up
-		zone := failuredomains.PickFewest(t.Context(), k.offered(), k.all, k.new)
-		host := k.ready(zone, hosts)
-		t.Logf("KCP makes a machine in %s, of %v that are offered", zone, k.names())
+		zone := failuredomains.PickFewest(t.Context(), k.offeredDomains(), k.machines, k.updated)
+		host := k.findReadyMachine(zone, hosts)
+		t.Logf("KCP makes a machine in %s, of %v that are offered", zone, k.offeredDomainNames())
 		if host == "" {
 			t.Fatalf("the rollout stands: the new Machine waits for a Ready machine in %s, and there is none", zone)
 		}
-		k.add(zone, host, false)
+		k.addMachine(zone, host, false)
 		for range 6 { // it deploys
 			w.now = w.now.Add(step)
-			w.settle()
+			w.reconcileUntilSteady()
 		}
 		// scale down: outdated ones in domains that are not offered first
-		old := k.all.Filter(func(m *clusterv1.Machine) bool { return k.new[m.Name] == nil })
+		old := k.machines.Filter(func(m *clusterv1.Machine) bool { return k.updated[m.Name] == nil })
 		var ids []string
-		ids = append(ids, k.names()...)
+		ids = append(ids, k.offeredDomainNames()...)
 		victim := old.Filter(collections.Not(collections.InFailureDomains(ids...))).Oldest()
 		if victim == nil {
-			fd := failuredomains.PickMost(t.Context(), k.offered(), k.all, old)
+			fd := failuredomains.PickMost(t.Context(), k.offeredDomains(), k.machines, old)
 			victim = old.Filter(collections.InFailureDomains(fd)).Oldest()
 		}
 		t.Logf("KCP deletes %s in %s", victim.Name, victim.Spec.FailureDomain)
-		w.remove(w.member(victim.Name)) // its finalizer holds it
-		k.status(k.on[victim.Name], "Releasing")
+		w.deleteObject(w.getMachine(victim.Name)) // its finalizer holds it
+		k.setMachineStatus(k.hostnames[victim.Name], "Releasing")
 		for range 3 {
-			w.settle()
+			w.reconcileUntilSteady()
 			w.now = w.now.Add(step / 3)
 		}
-		k.status(k.on[victim.Name], "Ready")
-		w.release(victim.Name)
-		delete(k.all, victim.Name)
+		k.setMachineStatus(k.hostnames[victim.Name], "Ready")
+		w.removeMachineFinalizers(victim.Name)
+		delete(k.machines, victim.Name)
 		// Its going wakes KubeadmControlPlane and the MaasCluster: either may be first.
 		if w.now = w.now.Add(pause); pause > 0 {
-			w.settle()
+			w.reconcileUntilSteady()
 		}
 	}
 	in := map[string]int{}
-	for _, m := range k.all {
+	for _, m := range k.machines {
 		in[m.Spec.FailureDomain]++
 	}
 	w.now = w.now.Add(2 * time.Minute)
-	if c := conditions.Get(w.settle(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != metav1.ConditionTrue {
+	if c := conditions.Get(w.reconcileUntilSteady(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != metav1.ConditionTrue {
 		t.Errorf("the spread of %v is told as %v", in, c)
 	}
 	return in
@@ -152,7 +152,7 @@ func TestRolloutOfBareMetalControlPlane(t *testing.T) {
 					hosts = append(hosts, h)
 					model.Machines = append(model.Machines, sim.MachineModel{Hostname: h, Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: "az1"})
 				}
-				in := rollout(t, model, hosts, pace.step, pace.pause)
+				in := runRollout(t, model, hosts, pace.step, pace.pause)
 				if len(in) != 3 {
 					t.Errorf("after the rollout the control plane is in %v; it was in three zones, and each had a machine for it", in)
 				}
@@ -177,11 +177,11 @@ func TestSpreadOfControlPlane(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model := sim.Model{Zones: []string{"az1", "az2", "az3"}, Hosts: []sim.HostModel{{Name: "h", Cores: 1, MemoryMiB: 1024, Zone: "az1"}}, Machines: []sim.MachineModel{{Hostname: "spare", Cores: 4, MemoryMiB: 8192, DiskGB: 100, Zone: "az2"}}}
-			w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadm(), machineTemplate(controllertest.MetalMachine()))
+			w := newClusterWorld(t, model, withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(), machineTemplate(controllertest.MetalMachineSpec()))
 			for n, zone := range tc.zones {
-				w.add(fmt.Sprintf("cp-%d", n), member{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", n+1)}})
+				w.addMachine(fmt.Sprintf("cp-%d", n), clusterMachine{zone: zone, bareMetal: true, addresses: []string{fmt.Sprintf("10.77.1.%d", n+1)}})
 			}
-			if c := conditions.Get(w.settle(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != tc.status {
+			if c := conditions.Get(w.reconcileUntilSteady(), infrav1.ControlPlaneSpreadCondition); c == nil || c.Status != tc.status {
 				t.Errorf("%s\nthe condition is %v", tc.reason, c)
 			}
 		})

@@ -71,7 +71,7 @@ func (s *scope) prepare(ctx context.Context) (bool, error) {
 
 // listMachines lists the MaasMachines of the cluster.
 func (s *scope) listMachines(ctx context.Context) ([]infrav1.MaasMachine, error) {
-	name := s.name()
+	name := s.clusterName()
 	if name == "" {
 		return nil, nil
 	}
@@ -84,8 +84,8 @@ func (s *scope) listMachines(ctx context.Context) ([]infrav1.MaasMachine, error)
 	return list.Items, nil
 }
 
-// name is the Cluster's, even where that is gone.
-func (s *scope) name() string {
+// clusterName is the Cluster's, even where that is gone.
+func (s *scope) clusterName() string {
 	if s.cluster != nil {
 		return s.cluster.Name
 	}
@@ -125,7 +125,7 @@ func (s *scope) dnsName() (engine.DNSName, bool) {
 
 // findSite finds the MAAS of the cluster, or says why there is none.
 func (s *scope) findSite(ctx context.Context) bool {
-	site, err := controller.SiteOf(ctx, s.Sites, s.maasCluster)
+	site, err := controller.FindSite(ctx, s.Sites, s.maasCluster)
 	s.site = site
 	switch {
 	case site == nil:

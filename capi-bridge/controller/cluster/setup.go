@@ -22,8 +22,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
 )
 
-// clusterController names it in logs and metrics.
-const clusterController = "maascluster"
+// controllerName names it in logs and metrics.
+const controllerName = "maascluster"
 
 // ConnectSource makes a source of Clusters whose API has become reachable, or no
 // longer is. clustercache.ClusterCache's GetClusterSource is one.
@@ -39,13 +39,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	r.indexed = true
 	b := ctrl.NewControllerManagedBy(mgr).
-		Named(clusterController).
+		Named(controllerName).
 		For(&infrav1.MaasCluster{}).
 		WithOptions(options).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toMaas), builder.WithPredicates(clusterChanged)).
-		Watches(&infrav1.MaasMachine{}, handler.EnqueueRequestsFromMapFunc(r.maasClusterOfMachine), builder.WithPredicates(machineChanged))
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toMaas), builder.WithPredicates(clusterChangePredicate)).
+		Watches(&infrav1.MaasMachine{}, handler.EnqueueRequestsFromMapFunc(r.maasClusterOfMachine), builder.WithPredicates(machineChangePredicate))
 	if connects != nil {
-		b = b.WatchesRawSource(connects(clusterController, toMaas))
+		b = b.WatchesRawSource(connects(controllerName, toMaas))
 	}
 	return b.Complete(r)
 }
@@ -63,33 +63,33 @@ func (r *Reconciler) maasClusterOfMachine(ctx context.Context, machine client.Ob
 	}
 	var all []ctrl.Request
 	for i := range list.Items {
-		if s := (&scope{maasCluster: &list.Items[i]}); s.name() == name {
+		if s := (&scope{maasCluster: &list.Items[i]}); s.clusterName() == name {
 			all = append(all, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
 	return all
 }
 
-// clusterChanged lets changes of a Cluster through that a MaasCluster depends on.
-var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// clusterChangePredicate lets changes of a Cluster through that a MaasCluster depends on.
+var clusterChangePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*clusterv1.Cluster), e.ObjectNew.(*clusterv1.Cluster)
 	return before.Generation != after.Generation || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
 		ptr.Deref(before.Status.Initialization.ControlPlaneInitialized, false) != ptr.Deref(after.Status.Initialization.ControlPlaneInitialized, false)
 }}
 
-// machineChanged lets changes of a MaasMachine through that its MaasCluster shows
+// machineChangePredicate lets changes of a MaasMachine through that its MaasCluster shows
 // or publishes.
-var machineChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+var machineChangePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return !reflect.DeepEqual(machineFactsOf(e.ObjectOld.(*infrav1.MaasMachine)), machineFactsOf(e.ObjectNew.(*infrav1.MaasMachine)))
 }}
 
 // machineFacts are what a MaasCluster needs to know of a MaasMachine.
 type machineFacts struct {
-	cluster, zone                       string
-	controlPlane, deleting              bool
-	provisioned, installed, lost, down  bool
-	addresses                           []clusterv1.MachineAddress
-	hostStatus, hostReason, hostMessage string
+	cluster, zone                            string
+	controlPlane, deleting                   bool
+	provisioned, hasFinalAddress, lost, down bool
+	addresses                                []clusterv1.MachineAddress
+	hostStatus, hostReason, hostMessage      string
 }
 
 // machineFactsOf leaves out of a worker what only the API's name depends on.
@@ -100,7 +100,7 @@ func machineFactsOf(m *infrav1.MaasMachine) machineFacts {
 		controlPlane: controlPlane, deleting: !m.DeletionTimestamp.IsZero(),
 	}
 	if controlPlane {
-		f.provisioned, f.installed, f.addresses = endpoint.IsProvisioned(m), endpoint.IsProvisioned(m) || endpoint.IsInstalled(m), m.Status.Addresses
+		f.provisioned, f.hasFinalAddress, f.addresses = endpoint.IsProvisioned(m), endpoint.IsProvisioned(m) || endpoint.HasFinalAddress(m), m.Status.Addresses
 		f.lost, f.down = endpoint.IsLost(m), endpoint.IsDown(m)
 	}
 	if c := conditions.Get(m, infrav1.LXDReadyCondition); c != nil {

@@ -52,7 +52,7 @@ func (s apiRecord) resolveSubnets(ctx context.Context, names []string) ([]netip.
 	var found []netip.Prefix
 	var unknown []string
 	for _, name := range names {
-		if cidr, ok := prefixOf(name, have); ok {
+		if cidr, ok := subnetPrefix(name, have); ok {
 			found = append(found, cidr)
 		} else {
 			unknown = append(unknown, name)
@@ -62,15 +62,15 @@ func (s apiRecord) resolveSubnets(ctx context.Context, names []string) ([]netip.
 		s.site.Names.Refresh()
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason, fmt.Sprintf(
 			"MAAS has no subnet %s; mend spec.preferredSubnets, or the ConfigMap %s of the namespace", strings.Join(unknown, ", "), infrav1.PreferredSubnetConfigMap))
-		s.requeueWithin(requeue.Jittered(requeue.RetryAfter))
+		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 		return nil, false
 	}
 	return found, true
 }
 
-// prefixOf is the CIDR of a subnet that is given by its name or by that. A CIDR
+// subnetPrefix is the CIDR of a subnet that is given by its name or by that. A CIDR
 // need not be one of MAAS's: addresses are what it is compared with.
-func prefixOf(name string, have []engine.Subnet) (netip.Prefix, bool) {
+func subnetPrefix(name string, have []engine.Subnet) (netip.Prefix, bool) {
 	if cidr, err := netip.ParsePrefix(name); err == nil {
 		return cidr.Masked(), true
 	}

@@ -57,7 +57,7 @@ func TestMachineMatters(t *testing.T) {
 			}
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := machineChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := machineChangePredicate.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 				t.Errorf("%s\nit wakes: %v", tc.reason, got)
 			}
 		})
@@ -78,7 +78,7 @@ func TestMaasClusterMatters(t *testing.T) {
 		before := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		after := before.DeepCopy()
 		tc.change(after)
-		if got := clusterChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+		if got := clusterChangePredicate.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 			t.Errorf("%s wakes: %v", name, got)
 		}
 	}

@@ -43,17 +43,17 @@ const (
 
 // clusterWorld is a Cluster, its MaasCluster, and a simulated MAAS.
 type clusterWorld struct {
-	t        *testing.T
-	client   client.WithWatch
-	agent    string // how the manager names itself to MAAS
-	composer string // who makes VMs; empty: MAAS where it can
-	maas     *sim.Server
-	names    *maas.Client // another client of that MAAS
-	recorder *events.FakeRecorder
-	writes   []string // what was written to the API server
-	dead     bool     // the API server takes no writes
-	deadly   int      // so many writes until it is; zero: it stays
-	now      time.Time
+	t             *testing.T
+	client        client.WithWatch
+	agent         string // how the manager names itself to MAAS
+	composer      string // who makes VMs; empty: MAAS where it can
+	maas          *sim.Server
+	maasClient    *maas.Client // another client of that MAAS
+	recorder      *events.FakeRecorder
+	writes        []string // what was written to the API server
+	refusesWrites bool     // the API server takes no writes
+	writesLeft    int      // so many writes until it is; zero: it stays
+	now           time.Time
 
 	*cluster.Reconciler
 }
@@ -85,19 +85,19 @@ func newClusterWorld(t *testing.T, model sim.Model, change func(*clusterv1.Clust
 		model.Hosts = []sim.HostModel{{Name: "host1", Cores: 8, MemoryMiB: 16384, Zone: "az1"}}
 		model.Zones = append(model.Zones, "az1")
 	}
-	w := &clusterWorld{t: t, maas: sim.Start(t, model), now: time.Now()}
+	w := &clusterWorld{t: t, maas: sim.StartServer(t, model), now: time.Now()}
 	owner, object := newCluster(), newMaasCluster()
 	if change != nil {
 		change(owner, object)
 	}
-	w.client = interceptor.NewClient(controllertest.FakeAPI(t, slices.Concat([]client.Object{owner, object}, controllertest.Credentials(w.maas), more)...), w.watchWrites())
+	w.client = interceptor.NewClient(controllertest.FakeAPI(t, slices.Concat([]client.Object{owner, object}, controllertest.CredentialObjects(w.maas), more)...), w.watchWrites())
 	w.recorder = events.NewFakeRecorder(100)
-	w.Reconciler = &cluster.Reconciler{Client: w.client, Sites: w.sites(), Recorder: w.recorder, Now: func() time.Time { return w.now }}
-	w.names = clientOf(t, w.maas)
+	w.Reconciler = &cluster.Reconciler{Client: w.client, Sites: w.newSites(), Recorder: w.recorder, Now: func() time.Time { return w.now }}
+	w.maasClient = newMAASClient(t, w.maas)
 	return w
 }
 
-func clientOf(t *testing.T, s *sim.Server) *maas.Client {
+func newMAASClient(t *testing.T, s *sim.Server) *maas.Client {
 	t.Helper()
 	c, err := maas.New(maas.Config{URL: s.URL, APIKey: s.APIKey()})
 	if err != nil {
@@ -107,37 +107,37 @@ func clientOf(t *testing.T, s *sim.Server) *maas.Client {
 	return c
 }
 
-// sites are those of a manager that just began.
-func (w *clusterWorld) sites() controller.Sites {
-	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
+// newSites are those of a manager that just began.
+func (w *clusterWorld) newSites() controller.Sites {
+	rows := ledger.LocalRegions{Ledger: ledger.NewMemory(nil)}
 	w.t.Cleanup(func() { _ = rows.Close() })
 	sites := identity.New(identity.Config{
-		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, Period: time.Minute, UserAgent: w.agent, Composer: w.composer,
+		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, CredentialsPeriod: time.Minute, UserAgent: w.agent, Composer: w.composer,
 		Now: func() time.Time { return w.now },
 	})
 	w.t.Cleanup(sites.Close)
 	return sites
 }
 
-var errDead = errors.New("the API server does not answer")
+var errAPIServerDown = errors.New("the API server does not answer")
 
 // watchWrites notes writes, and fails them while the API server is dead.
 func (w *clusterWorld) watchWrites() interceptor.Funcs {
 	note := func(what string, o client.Object) error {
-		if w.deadly > 0 {
-			w.deadly--
-			w.dead = w.dead || w.deadly == 0
+		if w.writesLeft > 0 {
+			w.writesLeft--
+			w.refusesWrites = w.refusesWrites || w.writesLeft == 0
 		}
-		if w.dead {
-			return errDead
+		if w.refusesWrites {
+			return errAPIServerDown
 		}
 		w.writes = append(w.writes, fmt.Sprintf("%s %T %s", what, o, o.GetName()))
 		return nil
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if o.GetObjectKind().GroupVersionKind().Kind == controllertest.SecretKind {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: controllertest.SecretKind}, key.Name, nil)
+			if o.GetObjectKind().GroupVersionKind().Kind == controllertest.ForbiddenControlPlaneKind {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: controllertest.ForbiddenControlPlaneKind}, key.Name, nil)
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
@@ -158,31 +158,31 @@ func (w *clusterWorld) watchWrites() interceptor.Funcs {
 
 var clusterKey = types.NamespacedName{Namespace: testNamespace, Name: testCluster}
 
-// reconcile goes one round.
-func (w *clusterWorld) reconcile() (ctrl.Result, error) {
+// reconcileOnce goes one round.
+func (w *clusterWorld) reconcileOnce() (ctrl.Result, error) {
 	w.t.Helper()
 	return w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: clusterKey})
 }
 
-// settle goes as many rounds as its own writes would wake it for.
-func (w *clusterWorld) settle() *infrav1.MaasCluster {
+// reconcileUntilSteady goes as many rounds as its own writes would wake it for.
+func (w *clusterWorld) reconcileUntilSteady() *infrav1.MaasCluster {
 	w.t.Helper()
 	for range 10 {
 		before := len(w.writes)
-		result, err := w.reconcile()
+		result, err := w.reconcileOnce()
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if len(w.writes) == before && (result.RequeueAfter == 0 || result.RequeueAfter > 10*time.Second) {
-			return w.object()
+			return w.findMaasCluster()
 		}
 	}
 	w.t.Fatalf("it writes for ever: %q", w.writes)
 	return nil
 }
 
-// object is the MaasCluster, nil if it is gone.
-func (w *clusterWorld) object() *infrav1.MaasCluster {
+// findMaasCluster is the MaasCluster, nil if it is gone.
+func (w *clusterWorld) findMaasCluster() *infrav1.MaasCluster {
 	w.t.Helper()
 	var c infrav1.MaasCluster
 	if err := w.client.Get(w.t.Context(), clusterKey, &c); client.IgnoreNotFound(err) != nil {
@@ -193,18 +193,18 @@ func (w *clusterWorld) object() *infrav1.MaasCluster {
 	return &c
 }
 
-// change changes the MaasCluster.
-func (w *clusterWorld) change(f func(*infrav1.MaasCluster)) {
+// changeMaasCluster changes the MaasCluster.
+func (w *clusterWorld) changeMaasCluster(f func(*infrav1.MaasCluster)) {
 	w.t.Helper()
-	c := w.object()
+	c := w.findMaasCluster()
 	f(c)
 	if err := w.client.Update(w.t.Context(), c); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// member describes a MaasMachine of the cluster.
-type member struct {
+// clusterMachine describes a MaasMachine of the cluster.
+type clusterMachine struct {
 	worker, deploying bool
 	addresses         []string
 	off               bool
@@ -213,8 +213,8 @@ type member struct {
 	host              *metav1.Condition // its LXDReady
 }
 
-// add makes a MaasMachine with a status.
-func (w *clusterWorld) add(name string, m member) {
+// addMachine makes a MaasMachine with a status.
+func (w *clusterWorld) addMachine(name string, m clusterMachine) {
 	w.t.Helper()
 	object := &infrav1.MaasMachine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -227,20 +227,20 @@ func (w *clusterWorld) add(name string, m member) {
 		delete(object.Labels, clusterv1.MachineControlPlaneLabel)
 	}
 	if m.bareMetal {
-		object.Spec = controllertest.MetalMachine()
+		object.Spec = controllertest.MetalMachineSpec()
 	} else {
 		object.Spec.ProvisioningMode = ptr.To(infrav1.ProvisioningModeLXD)
 	}
 	if err := w.client.Create(w.t.Context(), object); err != nil {
 		w.t.Fatal(err)
 	}
-	w.see(name, m)
+	w.setMachineStatus(name, m)
 }
 
-// see changes what is seen of a MaasMachine.
-func (w *clusterWorld) see(name string, m member) {
+// setMachineStatus changes what is seen of a MaasMachine.
+func (w *clusterWorld) setMachineStatus(name string, m clusterMachine) {
 	w.t.Helper()
-	object := w.member(name)
+	object := w.getMachine(name)
 	object.Status = infrav1.MaasMachineStatus{
 		MachineState: ptr.To(infrav1.MachineState("Deployed")), MachinePowered: !m.off, FailureDomain: cmp.Or(m.zone, "az1"),
 	}
@@ -260,7 +260,7 @@ func (w *clusterWorld) see(name string, m member) {
 	}
 }
 
-func (w *clusterWorld) member(name string) *infrav1.MaasMachine {
+func (w *clusterWorld) getMachine(name string) *infrav1.MaasMachine {
 	w.t.Helper()
 	var object infrav1.MaasMachine
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: name}, &object); err != nil {
@@ -269,29 +269,29 @@ func (w *clusterWorld) member(name string) *infrav1.MaasMachine {
 	return &object
 }
 
-// remove asks for an object's deletion; a finalizer may hold it.
-func (w *clusterWorld) remove(o client.Object) {
+// deleteObject asks for an object's deletion; a finalizer may hold it.
+func (w *clusterWorld) deleteObject(o client.Object) {
 	w.t.Helper()
 	if err := w.client.Delete(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// release takes the finalizer off a MaasMachine.
-func (w *clusterWorld) release(name string) {
+// removeMachineFinalizers takes the finalizer off a MaasMachine.
+func (w *clusterWorld) removeMachineFinalizers(name string) {
 	w.t.Helper()
-	object := w.member(name)
+	object := w.getMachine(name)
 	object.Finalizers = nil
 	if err := w.client.Update(w.t.Context(), object); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// record is what the name points to, sorted; "none" if there is no such name.
-func (w *clusterWorld) record(host string) string {
+// publishedAddresses is what the name points to, sorted; "none" if there is no such name.
+func (w *clusterWorld) publishedAddresses(host string) string {
 	w.t.Helper()
 	label, domain, _ := strings.Cut(host, ".")
-	record, err := w.names.DNS.DNSRecord(w.t.Context(), engine.DNSName{Label: label, Domain: domain})
+	record, err := w.maasClient.DNS.DNSRecord(w.t.Context(), engine.DNSName{Label: label, Domain: domain})
 	if errors.Is(err, engine.ErrNotFound) {
 		return "none"
 	}
@@ -306,8 +306,8 @@ func (w *clusterWorld) record(host string) string {
 	return strings.Join(texts, " ")
 }
 
-// dnsWrites counts what was written to MAAS's DNS.
-func (w *clusterWorld) dnsWrites() int {
+// countDNSWrites counts what was written to MAAS's DNS.
+func (w *clusterWorld) countDNSWrites() int {
 	n := 0
 	for _, call := range w.maas.Journal().Calls {
 		if strings.Contains(call.Route, "dnsresources") && !strings.HasPrefix(call.Route, "GET") {
@@ -331,15 +331,15 @@ func wantCondition(t *testing.T, c *infrav1.MaasCluster, kind string, status met
 }
 
 const (
-	isTrue  = metav1.ConditionTrue
-	isFalse = metav1.ConditionFalse
+	conditionTrue  = metav1.ConditionTrue
+	conditionFalse = metav1.ConditionFalse
 )
 
-// publish makes a name in MAAS, as somebody else does.
-func publish(t *testing.T, w *clusterWorld, label, ip string) {
+// publishByOther makes a name in MAAS, as somebody else does.
+func publishByOther(t *testing.T, w *clusterWorld, label, ip string) {
 	t.Helper()
 	record := engine.DNSRecord{Addresses: []netip.Addr{netip.MustParseAddr(ip)}}
-	if _, err := w.names.DNS.PublishDNS(t.Context(), engine.DNSName{Label: label, Domain: "maas"}, record); err != nil {
+	if _, err := w.maasClient.DNS.PublishDNS(t.Context(), engine.DNSName{Label: label, Domain: "maas"}, record); err != nil {
 		t.Fatal(err)
 	}
 }

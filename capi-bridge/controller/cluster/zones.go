@@ -34,18 +34,18 @@ func (s failureDomains) reconcile(ctx context.Context) (bool, error) {
 	s.keyAccepted = true
 	if len(s.maasCluster.Spec.FailureDomains) > 0 {
 		for _, zone := range s.maasCluster.Spec.FailureDomains {
-			if _, err := demand.Allowed("spec.failureDomains", zone, s.site.Limits.Zones); err != nil {
+			if _, err := demand.PickAllowed("spec.failureDomains", zone, s.site.Limits.Zones); err != nil {
 				s.reportError(infrav1.FailureDomainsReadyCondition, err)
 				return false, nil
 			}
 		}
-		return s.givenZones(ctx, have), nil
+		return s.reconcileSpecZones(ctx, have), nil
 	}
 	if !s.cluster.DeletionTimestamp.IsZero() {
 		return true, nil // nothing more is made
 	}
-	want, err := s.controlPlaneMachine(ctx)
-	if missing, ok := errors.AsType[*problem.Blocked](err); ok {
+	want, err := s.readControlPlaneMachine(ctx)
+	if missing, ok := errors.AsType[*problem.BlockedError](err); ok {
 		if len(s.maasCluster.Status.FailureDomains) > 0 {
 			return true, nil // it was there, and no machine is made without it
 		}
@@ -55,36 +55,36 @@ func (s failureDomains) reconcile(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.discoveredZones(ctx, have, want), nil
+	return s.reconcileDiscoveredZones(ctx, have, want), nil
 }
 
-// givenZones are those of the spec. All of them must be there.
-func (s failureDomains) givenZones(ctx context.Context, have []string) bool {
+// reconcileSpecZones are those of the spec. All of them must be there.
+func (s failureDomains) reconcileSpecZones(ctx context.Context, have []string) bool {
 	want := slices.Compact(slices.Sorted(slices.Values(s.maasCluster.Spec.FailureDomains)))
-	missing := subtract(want, have)
+	missing := subtractNames(want, have)
 	if len(missing) > 0 { // somebody may just have made them
 		s.site.Names.Refresh()
 		if again, err := s.site.Names.Zones(ctx); err == nil {
-			missing = subtract(want, again)
+			missing = subtractNames(want, again)
 		}
 	}
-	s.write(offeredToAll(subtract(want, missing)))
+	s.writeZones(zonesOfferedToAll(subtractNames(want, missing)))
 	if len(missing) > 0 {
 		s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionFalse, infrav1.ZoneNotFoundReason, fmt.Sprintf(
 			"MAAS has no zone %s, but %s; make it there, or mend spec.failureDomains", strings.Join(missing, ", "), strings.Join(have, ", ")))
-		s.requeueWithin(requeue.Jittered(requeue.RetryAfter))
+		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
 		return false
 	}
-	s.report(len(want))
+	s.reportZones(len(want))
 	return true
 }
 
 // maxZones is how many zones an object can list, by its schema.
 const maxZones = 100
 
-// limit are the zones that an object can list: before others those that
+// limitZones are the zones that an object can list: before others those that
 // machines of the cluster are in, then those for its control plane.
-func (s failureDomains) limit(zones map[string]bool) map[string]bool {
+func (s failureDomains) limitZones(zones map[string]bool) map[string]bool {
 	rank := map[string]int{}
 	for zone, controlPlane := range zones {
 		if !controlPlane {
@@ -102,8 +102,8 @@ func (s failureDomains) limit(zones map[string]bool) map[string]bool {
 	return listed
 }
 
-// report says that the zones are known, and where not all of them are listed.
-func (s failureDomains) report(known int) {
+// reportZones says that the zones are known, and where not all of them are listed.
+func (s failureDomains) reportZones(known int) {
 	message := ""
 	if listed := len(s.maasCluster.Status.FailureDomains); listed < known {
 		message = fmt.Sprintf("%d of %d zones with room are listed; name others in spec.failureDomains", listed, known)
@@ -111,17 +111,17 @@ func (s failureDomains) report(known int) {
 	s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsReadyReason, message)
 }
 
-// write writes the status as the contract wants it: zones, and whether machines
+// writeZones writes the status as the contract wants it: zones, and whether machines
 // of the control plane may be there.
-func (s failureDomains) write(zones map[string]bool) {
+func (s failureDomains) writeZones(zones map[string]bool) {
 	s.maasCluster.Status.FailureDomains = nil
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		s.maasCluster.Status.FailureDomains = append(s.maasCluster.Status.FailureDomains, clusterv1.FailureDomain{Name: zone, ControlPlane: ptr.To(zones[zone])})
 	}
 }
 
-// offeredToAll are zones in which every machine may be.
-func offeredToAll(names []string) map[string]bool {
+// zonesOfferedToAll are zones in which every machine may be.
+func zonesOfferedToAll(names []string) map[string]bool {
 	zones := map[string]bool{}
 	for _, name := range names {
 		zones[name] = true
@@ -129,6 +129,6 @@ func offeredToAll(names []string) map[string]bool {
 	return zones
 }
 
-func subtract(all, some []string) []string {
+func subtractNames(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }

@@ -31,9 +31,9 @@ func zoneModel() sim.Model {
 	}
 }
 
-// kubeadm is the control plane of kubeadm.
-func kubeadm() *unstructured.Unstructured {
-	return controllertest.AnyControlPlane("KubeadmControlPlane", "spec", "machineTemplate", "spec", "infrastructureRef")
+// kubeadmControlPlane is the control plane of kubeadm.
+func kubeadmControlPlane() *unstructured.Unstructured {
+	return controllertest.NewControlPlane("KubeadmControlPlane", "spec", "machineTemplate", "spec", "infrastructureRef")
 }
 
 // machineTemplate is what the machines of the control plane are made from.
@@ -44,9 +44,9 @@ func machineTemplate(spec infrav1.MaasMachineSpec) *infrav1.MaasMachineTemplate 
 	}
 }
 
-// withLXD is a template's VM of which more is said.
-func withLXD(config infrav1.LXDConfig) infrav1.MaasMachineSpec {
-	return controllertest.With(controllertest.VMMachine(), func(m *infrav1.MaasMachineSpec) { m.LXDConfig = &config })
+// vmSpecWithLXD is a template's VM of which more is said.
+func vmSpecWithLXD(config infrav1.LXDConfig) infrav1.MaasMachineSpec {
+	return controllertest.WithChange(controllertest.VMMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.LXDConfig = &config })
 }
 
 // withControlPlane names the control plane in the Cluster.
@@ -70,62 +70,62 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 		reason  string
 		kind    string
 		objects []client.Object
-		members map[string]member
+		members map[string]clusterMachine
 		want    infrav1.FailureDomains
 	}{
-		"VMs":   {"VMs need a VM host.", kcp, []client.Object{kubeadm(), machineTemplate(controllertest.VMMachine())}, nil, zones(true, false, true)},
-		"Metal": {"Bare metal needs a Ready machine, wherever the workers' VMs may be.", kcp, []client.Object{kubeadm(), machineTemplate(controllertest.MetalMachine())}, nil, zones(false, true, true)},
+		"VMs":   {"VMs need a VM host.", kcp, []client.Object{kubeadmControlPlane(), machineTemplate(controllertest.VMMachineSpec())}, nil, zones(true, false, true)},
+		"Metal": {"Bare metal needs a Ready machine, wherever the workers' VMs may be.", kcp, []client.Object{kubeadmControlPlane(), machineTemplate(controllertest.MetalMachineSpec())}, nil, zones(false, true, true)},
 		"PoolOfVMs": {
 			"VMs of a resource pool need a VM host of it.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.VMMachine(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.VMMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
 		},
 		"BigVMs": {
 			"A VM host with room for a small VM is no use to a big one.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.VMMachine(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(32768) }))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.VMMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(32768) }))}, nil, zones(false, false, true),
 		},
 		"PoolOfMetal": {
 			"Machines of another resource pool are none to choose from.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.MetalMachine(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.MetalMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.ResourcePool = ptr.To("big") }))}, nil, zones(false, false, true),
 		},
 		"BigDisk": {
 			"Machines that are too small are none, either.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.MetalMachine(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(800) }))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.MetalMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(800) }))}, nil, zones(false, false, true),
 		},
 		"OlderContract": {
 			"The template stood elsewhere in v1beta1.", "OldControlPlane",
-			[]client.Object{controllertest.AnyControlPlane("OldControlPlane", "spec", "machineTemplate", "infrastructureRef"), machineTemplate(controllertest.VMMachine())}, nil, zones(true, false, true),
+			[]client.Object{controllertest.NewControlPlane("OldControlPlane", "spec", "machineTemplate", "infrastructureRef"), machineTemplate(controllertest.VMMachineSpec())}, nil, zones(true, false, true),
 		},
 		"SmallStoragePool": {
 			"The root disk must find room.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.VMMachine(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(600) }))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.VMMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.MinDiskSizeInGB = ptr.To(600) }))}, nil, zones(false, false, true),
 		},
 		"StoragePool": {
 			"It must find it in the storage pool that is named.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(withLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Pool: "fast"}}))}, nil, zones(false, false, true),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Pool: "fast"}}))}, nil, zones(false, false, true),
 		},
 		"DataDisk": {
 			"So must other disks.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(withLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Disks: []infrav1.LXDDisk{{Size: "600GB"}}}}))}, nil,
+			[]client.Object{kubeadmControlPlane(), machineTemplate(vmSpecWithLXD(infrav1.LXDConfig{Storage: &infrav1.LXDStorageConfig{Disks: []infrav1.LXDDisk{{Size: "600GB"}}}}))}, nil,
 			zones(false, false, true),
 		},
 		"NamedHost": {
 			"A host that is named is in one zone.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(withLXD(infrav1.LXDConfig{VMHost: ptr.To("h1")}))}, nil, zones(true, false, false),
+			[]client.Object{kubeadmControlPlane(), machineTemplate(vmSpecWithLXD(infrav1.LXDConfig{VMHost: ptr.To("h1")}))}, nil, zones(true, false, false),
 		},
 		"InUse": {
 			"A full zone is listed as long as machines are in it, and offered to no more of them while others have room.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.VMMachine())},
-			map[string]member{"cp-1": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.VMMachineSpec())},
+			map[string]clusterMachine{"cp-1": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
 			append(zones(true, false, true), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(false)}),
 		},
 		"AllFull": {
 			"Where none has room, that of the control plane is where room comes back; where only workers are, it need not be.", kcp,
-			[]client.Object{kubeadm(), machineTemplate(controllertest.With(controllertest.VMMachine(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(1 << 20) }))},
-			map[string]member{"cp-1": {zone: "az1"}, "cp-2": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
+			[]client.Object{kubeadmControlPlane(), machineTemplate(controllertest.WithChange(controllertest.VMMachineSpec(), func(m *infrav1.MaasMachineSpec) { m.MinMemoryInMB = ptr.To(1 << 20) }))},
+			map[string]clusterMachine{"cp-1": {zone: "az1"}, "cp-2": {zone: "empty"}, "md-1": {zone: "az2", worker: true}},
 			append(zones(true, false, false), clusterv1.FailureDomain{Name: "empty", ControlPlane: ptr.To(true)}),
 		},
-		"Hosted": {"A control plane without machines needs none.", "HostedControlPlane", []client.Object{controllertest.AnyControlPlane("HostedControlPlane")}, nil, zones(true, true, true)},
-		"Secret": {"One that the manager may not read is no reason to wait.", controllertest.SecretKind, nil, nil, zones(true, true, true)},
+		"Hosted": {"A control plane without machines needs none.", "HostedControlPlane", []client.Object{controllertest.NewControlPlane("HostedControlPlane")}, nil, zones(true, true, true)},
+		"Secret": {"One that the manager may not read is no reason to wait.", controllertest.ForbiddenControlPlaneKind, nil, nil, zones(true, true, true)},
 		"None":   {"Whoever makes machines by hand names zones himself.", "", nil, nil, zones(true, true, true)},
 	}
 	for name, tc := range cases {
@@ -137,9 +137,9 @@ func TestZonesOfTheControlPlane(t *testing.T) {
 			}
 			w := newClusterWorld(t, zoneModel(), change, tc.objects...)
 			for member, m := range tc.members {
-				w.add(member, m)
+				w.addMachine(member, m)
 			}
-			c := w.settle()
+			c := w.reconcileUntilSteady()
 			if diff := cmp.Diff(tc.want, c.Status.FailureDomains); diff != "" || !c.Status.Ready {
 				t.Errorf("%s\nready: %v, -want +got:\n%s", tc.reason, c.Status.Ready, diff)
 			}
@@ -155,16 +155,16 @@ func TestControlPlaneThatIsMadeLater(t *testing.T) {
 	for _, missing := range []struct {
 		says string
 		make client.Object
-	}{{"no KubeadmControlPlane cp", kubeadm()}, {"no MaasMachineTemplate cp", machineTemplate(controllertest.VMMachine())}} {
-		result, err := w.reconcile()
+	}{{"no KubeadmControlPlane cp", kubeadmControlPlane()}, {"no MaasMachineTemplate cp", machineTemplate(controllertest.VMMachineSpec())}} {
+		result, err := w.reconcileOnce()
 		if result.RequeueAfter == 0 { // it was the turn of the finalizer
-			result, err = w.reconcile()
+			result, err = w.reconcileOnce()
 		}
 		if err != nil || result.RequeueAfter > 10*time.Second {
 			t.Errorf("again after %v, %v", result.RequeueAfter, err)
 		}
-		c := w.object()
-		wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isFalse, infrav1.ControlPlaneNotFoundReason, missing.says)
+		c := w.findMaasCluster()
+		wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionFalse, infrav1.ControlPlaneNotFoundReason, missing.says)
 		if c.Status.Ready || len(c.Status.FailureDomains) > 0 {
 			t.Errorf("zones are offered already: %+v", c.Status)
 		}
@@ -172,7 +172,7 @@ func TestControlPlaneThatIsMadeLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := w.settle(); !c.Status.Ready || len(c.Status.FailureDomains) != 3 {
+	if c := w.reconcileUntilSteady(); !c.Status.Ready || len(c.Status.FailureDomains) != 3 {
 		t.Errorf("not ready: %+v", c.Status)
 	}
 	if n := len(w.recorder.Events); n != 1 { // that the zones are known
@@ -187,15 +187,15 @@ func TestZonesOfAClusterThatGoes(t *testing.T) {
 	w := newClusterWorld(t, zoneModel(), func(c *clusterv1.Cluster, m *infrav1.MaasCluster) {
 		withControlPlane("KubeadmControlPlane")(c, m)
 		c.Finalizers = []string{clusterv1.ClusterFinalizer}
-	}, kubeadm(), machineTemplate(controllertest.VMMachine()))
-	before := w.settle().Status.FailureDomains
-	w.remove(newCluster())
-	w.remove(kubeadm())
-	c := w.settle()
+	}, kubeadmControlPlane(), machineTemplate(controllertest.VMMachineSpec()))
+	before := w.reconcileUntilSteady().Status.FailureDomains
+	w.deleteObject(newCluster())
+	w.deleteObject(kubeadmControlPlane())
+	c := w.reconcileUntilSteady()
 	if diff := cmp.Diff(before, c.Status.FailureDomains); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionTrue, infrav1.FailureDomainsReadyReason, "")
 }
 
 // TestControlPlaneThatCannotBeRead: whoever converts it may be away while it is
@@ -203,9 +203,9 @@ func TestZonesOfAClusterThatGoes(t *testing.T) {
 // its name follows its machines.
 func TestControlPlaneThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := newClusterWorld(t, zoneModel(), withControlPlane("KubeadmControlPlane"), kubeadm(), machineTemplate(controllertest.VMMachine()))
-	w.add("m1", member{addresses: []string{"10.77.0.11"}})
-	before := w.settle().Status.FailureDomains
+	w := newClusterWorld(t, zoneModel(), withControlPlane("KubeadmControlPlane"), kubeadmControlPlane(), machineTemplate(controllertest.VMMachineSpec()))
+	w.addMachine("m1", clusterMachine{addresses: []string{"10.77.0.11"}})
+	before := w.reconcileUntilSteady().Status.FailureDomains
 	w.Client = interceptor.NewClient(w.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if o.GetObjectKind().GroupVersionKind().Kind == "KubeadmControlPlane" {
@@ -214,22 +214,22 @@ func TestControlPlaneThatCannotBeRead(t *testing.T) {
 			return c.Get(ctx, key, o, opts...)
 		},
 	})
-	w.see("m1", member{addresses: []string{"10.77.0.12"}})
-	if _, err := w.reconcile(); !apierrors.IsInternalError(err) {
+	w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.12"}})
+	if _, err := w.reconcileOnce(); !apierrors.IsInternalError(err) {
 		t.Errorf("got %v", err)
 	}
-	if got := w.record(testHost); got != "10.77.0.12" {
+	if got := w.publishedAddresses(testHost); got != "10.77.0.12" {
 		t.Errorf("the name points to %s", got)
 	}
 	w.Client = w.client
-	w.remove(kubeadm())
-	w.see("m1", member{addresses: []string{"10.77.0.13"}})
-	c := w.settle()
+	w.deleteObject(kubeadmControlPlane())
+	w.setMachineStatus("m1", clusterMachine{addresses: []string{"10.77.0.13"}})
+	c := w.reconcileUntilSteady()
 	if diff := cmp.Diff(before, c.Status.FailureDomains); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, isTrue, infrav1.FailureDomainsReadyReason, "")
-	if got := w.record(testHost); got != "10.77.0.13" {
+	wantCondition(t, c, infrav1.FailureDomainsReadyCondition, conditionTrue, infrav1.FailureDomainsReadyReason, "")
+	if got := w.publishedAddresses(testHost); got != "10.77.0.13" {
 		t.Errorf("the name points to %s", got)
 	}
 }

@@ -8,19 +8,19 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
-// maxMessage is the length of a condition's message that the API server takes: one
+// maxMessageLength is the length of a condition's message that the API server takes: one
 // that is longer, such as a text of MAAS's which a machine made up, would keep all
 // that was seen from being written.
-const maxMessage = 32768
+const maxMessageLength = 32768
 
-// Set sets a condition of an object. A message that is too long is cut.
-func Set(o conditions.Setter, kind string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(o, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: truncate(message)})
+// SetTruncated sets a condition of an object. A message that is too long is cut.
+func SetTruncated(o conditions.Setter, kind string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(o, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: truncateMessage(message)})
 }
 
-func truncate(message string) string {
-	if len(message) <= maxMessage {
+func truncateMessage(message string) string {
+	if len(message) <= maxMessageLength {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+	return strings.ToValidUTF8(message[:maxMessageLength-3], "") + "..."
 }

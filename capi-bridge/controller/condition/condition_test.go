@@ -11,8 +11,8 @@ import (
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"Long": strings.Repeat("A", 40000), "CutWithinALetter": "a" + strings.Repeat("é", 40000), "Short": "short"} {
-		got := truncate(text)
-		if len(got) > maxMessage || !utf8.ValidString(got) || len(text) < maxMessage && got != text {
+		got := truncateMessage(text)
+		if len(got) > maxMessageLength || !utf8.ValidString(got) || len(text) < maxMessageLength && got != text {
 			t.Errorf("%s: %d bytes, valid: %v", name, len(got), utf8.ValidString(got))
 		}
 	}

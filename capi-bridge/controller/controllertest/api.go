@@ -22,21 +22,21 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// controlPlanes are the kinds of them that the API server has.
-var controlPlanes = []string{"KubeadmControlPlane", "OldControlPlane", "HostedControlPlane", SecretKind}
+// controlPlaneKindNames are the kinds of them that the API server has.
+var controlPlaneKindNames = []string{"KubeadmControlPlane", "OldControlPlane", "HostedControlPlane", ForbiddenControlPlaneKind}
 
-// controlPlaneKinds finds them by their kind.
-func controlPlaneKinds() meta.RESTMapper {
-	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{AnyControlPlane("").GroupVersionKind().GroupVersion()})
-	for _, kind := range controlPlanes {
-		known.Add(AnyControlPlane(kind).GroupVersionKind(), meta.RESTScopeNamespace)
+// newControlPlaneMapper finds them by their kind.
+func newControlPlaneMapper() meta.RESTMapper {
+	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{NewControlPlane("").GroupVersionKind().GroupVersion()})
+	for _, kind := range controlPlaneKindNames {
+		known.Add(NewControlPlane(kind).GroupVersionKind(), meta.RESTScopeNamespace)
 	}
 	return known
 }
 
-// AnyControlPlane is what makes the machines of the cluster's control plane, from a
+// NewControlPlane is what makes the machines of the cluster's control plane, from a
 // template that stands at a path of its spec.
-func AnyControlPlane(kind string, path ...string) *unstructured.Unstructured {
+func NewControlPlane(kind string, path ...string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
 	o.SetKind(kind)
@@ -51,28 +51,28 @@ func AnyControlPlane(kind string, path ...string) *unstructured.Unstructured {
 	return o
 }
 
-// SecretKind is a control plane that the manager may not read.
-const SecretKind = "SecretControlPlane"
+// ForbiddenControlPlaneKind is a control plane that the manager may not read.
+const ForbiddenControlPlaneKind = "SecretControlPlane"
 
-// kinds are those that the controllers know, and what decodes them. All worlds
+// sharedScheme are those that the controllers know, and what decodes them. All worlds
 // share them: they cost more than the rest of a world.
-var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
+var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, kind := range controlPlanes { // else the client of a world that meets one would add it
-		scheme.AddKnownTypeWithName(AnyControlPlane(kind).GroupVersionKind(), &unstructured.Unstructured{})
+	for _, kind := range controlPlaneKindNames { // else the client of a world that meets one would add it
+		scheme.AddKnownTypeWithName(NewControlPlane(kind).GroupVersionKind(), &unstructured.Unstructured{})
 	}
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme))
 })
 
-var decoder = sync.OnceValue(func() runtime.Decoder {
-	scheme, _ := kinds()
+var sharedDecoder = sync.OnceValue(func() runtime.Decoder {
+	scheme, _ := sharedScheme()
 	return serializer.NewCodecFactory(scheme).UniversalDecoder()
 })
 
 // Scheme has the kinds that the controllers know.
 func Scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
-	scheme, err := kinds()
+	scheme, err := sharedScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +84,8 @@ func Scheme(t *testing.T) *runtime.Scheme {
 func FakeAPI(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := Scheme(t)
-	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(controlPlaneKinds()).
-		WithObjectTracker(clientgotesting.NewObjectTracker(scheme, decoder())).
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(newControlPlaneMapper()).
+		WithObjectTracker(clientgotesting.NewObjectTracker(scheme, sharedDecoder())).
 		WithStatusSubresource(&infrav1.MaasCluster{}, &infrav1.MaasMachine{}, &clusterv1.Cluster{}, &clusterv1.Machine{}).
 		WithObjects(objects...).Build()
 }
@@ -93,8 +93,8 @@ func FakeAPI(t *testing.T, objects ...client.Object) client.WithWatch {
 // ControlPlaneNamespace is where the control planes of tests are.
 const ControlPlaneNamespace = "team-a"
 
-// Credentials are what the manager's own MAAS is found by.
-func Credentials(s *sim.Server) []client.Object {
+// CredentialObjects are what the manager's own MAAS is found by.
+func CredentialObjects(s *sim.Server) []client.Object {
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.CredentialsSecret}, Data: map[string][]byte{infrav1.CredentialsKey: []byte(s.APIKey() + "\n")}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: infrav1.EndpointConfigMap}, Data: map[string]string{infrav1.EndpointKey: s.URL}},

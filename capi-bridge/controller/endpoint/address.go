@@ -9,8 +9,8 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// AnyControlPlane tells whether a test picks a machine of the control plane.
-func AnyControlPlane(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMachine) bool) bool {
+// HasControlPlaneMachine tells whether a test picks a machine of the control plane.
+func HasControlPlaneMachine(machines []infrav1.MaasMachine, picks func(*infrav1.MaasMachine) bool) bool {
 	return slices.ContainsFunc(machines, func(m infrav1.MaasMachine) bool { return IsControlPlane(&m) && picks(&m) })
 }
 

@@ -30,11 +30,11 @@ type Publications struct {
 
 // Publication is what a name was seen to point to.
 type Publication struct {
-	cluster   types.UID // of the MaasCluster that had the name then
-	Site      *controller.Site
-	Name      engine.DNSName
-	Addresses []netip.Addr // sorted
-	At        time.Time
+	cluster     types.UID // of the MaasCluster that had the name then
+	Site        *controller.Site
+	Name        engine.DNSName
+	Addresses   []netip.Addr // sorted
+	PublishedAt time.Time
 }
 
 // KnownAddresses are the addresses of a cluster's name in a MAAS, unless that is not known
@@ -46,7 +46,7 @@ func (p *Publications) KnownAddresses(cluster *infrav1.MaasCluster, site *contro
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, ok := p.seen[client.ObjectKeyFromObject(cluster)]
-	if !ok || is.cluster != cluster.UID || is.Site != site || is.Name != name || now.Sub(is.At) >= publishedValidity {
+	if !ok || is.cluster != cluster.UID || is.Site != site || is.Name != name || now.Sub(is.PublishedAt) >= publishedValidity {
 		return nil, false
 	}
 	return slices.Clone(is.Addresses), true

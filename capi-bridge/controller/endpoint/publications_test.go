@@ -25,7 +25,7 @@ func TestPublications(t *testing.T) {
 	cluster := func(name, uid string) *infrav1.MaasCluster {
 		return &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(uid)}}
 	}
-	published.Remember(cluster("prod", "1"), Publication{Site: here, Name: name, Addresses: addresses, At: begun})
+	published.Remember(cluster("prod", "1"), Publication{Site: here, Name: name, Addresses: addresses, PublishedAt: begun})
 	cases := map[string]struct {
 		reason  string
 		of      *Publications

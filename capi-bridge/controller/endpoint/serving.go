@@ -17,9 +17,9 @@ import (
 // counts only while all are: MAAS is wrong about that at times, and a name that points
 // to nobody helps nobody.
 func ServingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []netip.Addr {
-	if !AnyControlPlane(machines, IsProvisionedAndStays) {
+	if !HasControlPlaneMachine(machines, IsProvisionedNotDeleting) {
 		return ControlPlaneAddresses(machines, subnets, func(m *infrav1.MaasMachine) bool {
-			return m.DeletionTimestamp.IsZero() && IsInstalled(m) && !IsLost(m)
+			return m.DeletionTimestamp.IsZero() && HasFinalAddress(m) && !IsLost(m)
 		})
 	}
 	up := ControlPlaneAddresses(machines, subnets, func(m *infrav1.MaasMachine) bool { return IsServing(m) && !IsDown(m) })
@@ -29,13 +29,13 @@ func ServingAddresses(machines []infrav1.MaasMachine, subnets []netip.Prefix) []
 	return ControlPlaneAddresses(machines, subnets, IsServing)
 }
 
-// IsProvisionedAndStays tells that a machine was deployed once, and is not being deleted.
-func IsProvisionedAndStays(m *infrav1.MaasMachine) bool {
+// IsProvisionedNotDeleting tells that a machine was deployed once, and is not being deleted.
+func IsProvisionedNotDeleting(m *infrav1.MaasMachine) bool {
 	return m.DeletionTimestamp.IsZero() && IsProvisioned(m)
 }
 
 // IsServing tells that a machine was deployed once, and is still the cluster's.
-func IsServing(m *infrav1.MaasMachine) bool { return IsProvisionedAndStays(m) && !IsLost(m) }
+func IsServing(m *infrav1.MaasMachine) bool { return IsProvisionedNotDeleting(m) && !IsLost(m) }
 
 // IsDown tells that a machine which was deployed once seems not to run, as far as was
 // seen last: it is switched off, Broken, in rescue mode or tested.
@@ -47,10 +47,10 @@ func IsDown(m *infrav1.MaasMachine) bool {
 	return false
 }
 
-// IsInstalled tells that a machine is being deployed and has the address that it
+// HasFinalAddress tells that a machine is being deployed and has the address that it
 // will keep: before it is switched on for that, it may have the one that it was
 // commissioned with.
-func IsInstalled(m *infrav1.MaasMachine) bool {
+func HasFinalAddress(m *infrav1.MaasMachine) bool {
 	deploys := []infrav1.MachineState{"Deploying", "Deployed"}
 	return m.Status.MachinePowered && slices.Contains(deploys, ptr.Deref(m.Status.MachineState, ""))
 }

@@ -35,16 +35,16 @@ func (s adoption) adopt(ctx context.Context, seen observation) time.Duration {
 		return 0
 	}
 	if limited := s.deniedError(seen); limited != nil {
-		return s.report().problem(observation{}, limited)
+		return s.reporter().reportProblem(observation{}, limited)
 	}
 	if marked == "" && s.Kind() != ownership.KindVM {
 		if pause, done := s.adoptUnmarked(ctx, seen); !done {
 			return pause
 		}
-	} else if err := s.site.Marks.Remark(ctx, seen.SystemID, marked, own); err != nil {
-		p := problem.Explain(err)
+	} else if err := s.site.Marks.ChangeMark(ctx, seen.SystemID, marked, own); err != nil {
+		p := problem.FromError(err)
 		ctrl.LoggerFrom(ctx).Info("cannot mark the machine as this object's", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
-		return requeue.Jittered(p.After)
+		return requeue.WithJitter(p.RetryAfter)
 	}
 	s.RecordOwnership()
 	ctrl.LoggerFrom(ctx).Info("took the machine over", "systemID", seen.SystemID, "from", string(marked))
@@ -56,22 +56,22 @@ func (s adoption) adopt(ctx context.Context, seen observation) time.Duration {
 func (s adoption) adoptUnmarked(ctx context.Context, seen observation) (pause time.Duration, done bool) {
 	res, err := s.site.Machines.Reconcile(ctx, engine.Ref{Key: s.OwnKey(), SystemID: seen.SystemID}, s.adoptionSpec())
 	if err != nil {
-		p := problem.Explain(err)
+		p := problem.FromError(err)
 		ctrl.LoggerFrom(ctx).Info("cannot take the machine over", "systemID", seen.SystemID, "reason", p.Reason, "error", p.Message)
-		return requeue.Jittered(p.After), false
+		return requeue.WithJitter(p.RetryAfter), false
 	}
 	return res.After, res.Done
 }
 
-// observe looks at a machine that another provider made. One that is not Deployed
+// observeForAdoption looks at a machine that another provider made. One that is not Deployed
 // is gone on with by the name that it was given.
-func (s adoption) observe(ctx context.Context, d driver) (observation, error) {
+func (s adoption) observeForAdoption(ctx context.Context, d driver) (observation, error) {
 	seen, err := d.observe(ctx, s.engineRef())
 	switch {
 	case err != nil:
 		return observation{}, err
 	case s.isForeign(seen):
-		return observation{}, &problem.Blocked{
+		return observation{}, &problem.BlockedError{
 			Reason:  infrav1.ConflictReason,
 			Message: fmt.Sprintf("spec.systemID: machine %s (%s) is somebody else's: it is marked as made for %s", seen.Hostname, seen.SystemID, seen.MarkedBy()),
 			Hint:    "Name a machine that this cluster may have.",
@@ -86,9 +86,9 @@ func (s adoption) observe(ctx context.Context, d driver) (observation, error) {
 	return seen, nil
 }
 
-// beforeRelease takes a machine over that another provider made and that is to be
+// adoptBeforeRelease takes a machine over that another provider made and that is to be
 // released now: the engine does not release what is not ours.
-func (s adoption) beforeRelease(ctx context.Context, d driver) error {
+func (s adoption) adoptBeforeRelease(ctx context.Context, d driver) error {
 	if !s.IsAdoptionPending() || s.Kind() == ownership.KindVM {
 		return nil
 	}
@@ -104,66 +104,66 @@ func (s adoption) beforeRelease(ctx context.Context, d driver) error {
 		return nil // it was released
 	case engine.PhaseDeployed:
 		if pause := s.adopt(ctx, seen); s.IsAdoptionPending() {
-			return &problem.Blocked{Reason: infrav1.ReleasingReason, Passing: true, After: max(pause, time.Second), Message: "it is being taken over from another provider"}
+			return &problem.BlockedError{Reason: infrav1.ReleasingReason, Transient: true, RetryAfter: max(pause, time.Second), Message: "it is being taken over from another provider"}
 		}
 		return nil
 	}
-	return &problem.Blocked{
-		Reason:  infrav1.DeletionBlockedReason,
-		Message: fmt.Sprintf("machine %s (%s) is %s, and another provider left it so", seen.Hostname, seen.SystemID, seen.StatusName),
-		Hint:    "Release it in MAAS; then this goes on.",
-		After:   time.Minute,
+	return &problem.BlockedError{
+		Reason:     infrav1.DeletionBlockedReason,
+		Message:    fmt.Sprintf("machine %s (%s) is %s, and another provider left it so", seen.Hostname, seen.SystemID, seen.StatusName),
+		Hint:       "Release it in MAAS; then this goes on.",
+		RetryAfter: time.Minute,
 	}
 }
 
 // checkLimits tells whether a machine that runs is one that the identity allows.
 func (s adoption) checkLimits(seen observation) error {
 	limits := s.site.Limits
-	if _, err := demand.Allowed("the machine's resource pool", seen.Pool, limits.ResourcePools); err != nil {
+	if _, err := demand.PickAllowed("the machine's resource pool", seen.Pool, limits.ResourcePools); err != nil {
 		return err
 	}
-	if _, err := demand.Allowed("the machine's zone", seen.Zone, limits.Zones); err != nil || s.Kind() != ownership.KindVM {
+	if _, err := demand.PickAllowed("the machine's zone", seen.Zone, limits.Zones); err != nil || s.Kind() != ownership.KindVM {
 		return err
 	}
 	if seen.HostName != "" { // else MAAS does not tell it for the moment
-		if _, err := demand.Allowed("the VM's host", seen.HostName, limits.Hosts); err != nil {
+		if _, err := demand.PickAllowed("the VM's host", seen.HostName, limits.Hosts); err != nil {
 			return err
 		}
 	}
-	_, err := demand.Allowed("the VM's domain", seen.Domain, limits.Domains)
+	_, err := demand.PickAllowed("the VM's domain", seen.Domain, limits.Domains)
 	return err
 }
 
 // deniedError is why a machine may not be taken over; nil: it may be, or bears the
 // object's mark.
-func (s adoption) deniedError(seen observation) *problem.Blocked {
+func (s adoption) deniedError(seen observation) *problem.BlockedError {
 	key := s.EngineKey()
 	_, isMark := ownership.ParseMark(string(key))
 	marked := seen.MarkedBy()
-	if !s.IsTakeOver() || marked == s.OwnKey() || isMark && marked == key && !s.IsAdoptionPending() {
+	if !s.NeedsTakeOver() || marked == s.OwnKey() || isMark && marked == key && !s.IsAdoptionPending() {
 		return nil
 	}
 	err := s.checkLimits(seen)
 	if err == nil {
 		return nil
 	}
-	return &problem.Blocked{
+	return &problem.BlockedError{
 		Reason:  infrav1.ConflictReason,
-		Message: fmt.Sprintf("machine %s (%s) is not taken over: %s", seen.Hostname, seen.SystemID, problem.Explain(err).Message),
+		Message: fmt.Sprintf("machine %s (%s) is not taken over: %s", seen.Hostname, seen.SystemID, problem.FromError(err).Message),
 		Hint:    "Delete this object: nothing is done to the machine for that.",
 	}
 }
 
 // takeOverDeniedError is why a machine that may not be taken over is left as it is.
-type takeOverDeniedError struct{ *problem.Blocked }
+type takeOverDeniedError struct{ *problem.BlockedError }
 
 // Unwrap lets explain find the reason.
-func (e takeOverDeniedError) Unwrap() error { return e.Blocked }
+func (e takeOverDeniedError) Unwrap() error { return e.BlockedError }
 
-// checkAllowed looks at a machine that would be taken over. The error is a takeOverDeniedError
+// checkTakeOverAllowed looks at a machine that would be taken over. The error is a takeOverDeniedError
 // where that is not allowed, and any other one where it cannot be told.
-func (s adoption) checkAllowed(ctx context.Context, d driver) error {
-	if !s.IsTakeOver() {
+func (s adoption) checkTakeOverAllowed(ctx context.Context, d driver) error {
+	if !s.NeedsTakeOver() {
 		return nil
 	}
 	seen, err := d.observe(ctx, s.engineRef())
@@ -187,5 +187,5 @@ func (s *scope) isAdoptable(seen observation) bool {
 
 // adoptionSpec is a machine that runs already, and is to be taken over as it is.
 func (s *scope) adoptionSpec() engine.MachineSpec {
-	return engine.MachineSpec{Machine: s.SystemID(), Adopt: true, Inherit: true}
+	return engine.MachineSpec{Machine: s.SystemID(), Adopt: true, TakeOwnership: true}
 }

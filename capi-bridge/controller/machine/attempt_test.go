@@ -12,30 +12,30 @@ import (
 // manager that keeps its rows elsewhere takes the note off.
 func TestRecordsAttempts(t *testing.T) {
 
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		note := func(name string) string { return w.get(name).Annotations[ownership.AttemptAnnotation] }
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		note := func(name string) string { return w.getMachine(name).Annotations[ownership.AttemptAnnotation] }
 		w.RecordsAttempts = true
-		w.add("web", controllertest.VMMachine(), nil)
-		w.ready("web")
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("web")
 		if note("web") != ownership.NoAttempt {
 			t.Errorf("a VM's object has the note %q", note("web"))
 		}
 		w.RecordsAttempts = false
-		w.once("web")
-		if _, there := w.get("web").Annotations[ownership.AttemptAnnotation]; there {
+		w.reconcileOnce("web")
+		if _, there := w.getMachine("web").Annotations[ownership.AttemptAnnotation]; there {
 			t.Errorf("the note stays: %q", note("web"))
 		}
-		w.add("other", controllertest.VMMachine(), nil)
-		w.ready("other")
-		if _, there := w.get("other").Annotations[ownership.AttemptAnnotation]; there {
+		w.addMachine("other", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("other")
+		if _, there := w.getMachine("other").Annotations[ownership.AttemptAnnotation]; there {
 			t.Error("a manager with a file notes that nothing was begun")
 		}
 		w.RecordsAttempts = true
-		w.once("other")
-		if _, there := w.get("other").Annotations[ownership.AttemptAnnotation]; there {
+		w.reconcileOnce("other")
+		if _, there := w.getMachine("other").Annotations[ownership.AttemptAnnotation]; there {
 			t.Error("what another manager has begun is taken for nothing")
 		}
-		w.remove("web")
-		w.remove("other")
+		w.removeMachine("web")
+		w.removeMachine("other")
 	})
 }

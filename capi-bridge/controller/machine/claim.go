@@ -33,8 +33,8 @@ func (s claim) ensure(ctx context.Context) error {
 	if changed && !s.IsClaimed() {
 		annotations.AddAnnotations(s.MaasMachine, map[string]string{ownership.AdoptionAnnotation: ownership.AdoptionNone}) // no provider held the object before
 	}
-	if s.ownerUnknown = s.checkOwnership(ctx); s.mayClaim() {
-		s.write(s.MaasMachine)
+	if s.ownershipErr = s.checkOwnership(ctx); s.canClaim() {
+		s.writeAnnotations(s.MaasMachine)
 		changed = true
 	}
 	if _, recorded := s.MaasMachine.Annotations[ownership.AttemptAnnotation]; recorded && !s.RecordsAttempts {
@@ -47,10 +47,10 @@ func (s claim) ensure(ctx context.Context) error {
 	return s.Client.Patch(ctx, s.MaasMachine, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// mayClaim tells that the engine is about to be asked for the machine for the first
+// canClaim tells that the engine is about to be asked for the machine for the first
 // time.
-func (s claim) mayClaim() bool {
-	return !s.IsClaimed() && s.refused == nil && s.ownerUnknown == nil && s.provisioning().checkPrerequisites() == nil &&
+func (s claim) canClaim() bool {
+	return !s.IsClaimed() && s.refusal == nil && s.ownershipErr == nil && s.provisioning().checkPrerequisites() == nil &&
 		(s.resolveSpec() == nil || s.SystemID() != "")
 }
 
@@ -66,7 +66,7 @@ func (s claim) noteOrigin(ctx context.Context) (done bool, err error) {
 		name, value = ownership.AdoptionAnnotation, ownership.AdoptionArrived
 	}
 	held := s.IsClaimed() || controllerutil.ContainsFinalizer(m, infrav1.MachineFinalizer)
-	if !held || m.Annotations[name] != "" || ownership.HasStatus(m) && !s.IsNamedLate() {
+	if !held || m.Annotations[name] != "" || ownership.HasStatus(m) && !s.HasLateSystemID() {
 		return false, nil
 	}
 	before := m.DeepCopy()
@@ -92,8 +92,8 @@ func (s claim) noteArrival(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// write writes the annotations of claim.
-func (s claim) write(m *infrav1.MaasMachine) {
+// writeAnnotations writes the annotations of claim.
+func (s claim) writeAnnotations(m *infrav1.MaasMachine) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
@@ -124,6 +124,6 @@ func (s claim) wantedKind() string {
 // The error is that this cannot be told.
 func (s claim) checkOwnership(ctx context.Context) error {
 	verdict, err := ownership.Check{Record: s.Record, Client: s.Client, Sites: s.Sites, Indexed: s.indexed, MaasCluster: s.maasCluster}.Run(ctx)
-	s.rival, s.refused = verdict.Rival, verdict.Refused
+	s.rival, s.refusal = verdict.Rival, verdict.Refusal
 	return err
 }

@@ -21,7 +21,7 @@ var ownedConditions = []string{
 
 // setCondition sets a condition of the machine.
 func (s *scope) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	condition.Set(s.MaasMachine, kind, status, reason, message)
+	condition.SetTruncated(s.MaasMachine, kind, status, reason, message)
 }
 
 func (s *scope) setTrue(kind, reason, message string) {
@@ -58,12 +58,12 @@ func (s *scope) setReady() {
 	s.MaasMachine.Status.Ready = ready.Status == metav1.ConditionTrue
 }
 
-// lookAgainWhileNew is when to look again for what a condition lacks: soon while that is
+// requeueWhileNew is when to look again for what a condition lacks: soon while that is
 // new, and then as seldom as at rest, for it may never come.
-func (s *scope) lookAgainWhileNew(kind string, now time.Time, soon time.Duration) time.Duration {
+func (s *scope) requeueWhileNew(kind string, now time.Time, soon time.Duration) time.Duration {
 	since := conditions.GetLastTransitionTime(s.MaasMachine, kind)
-	if since != nil && now.Sub(since.Time) > newFor {
+	if since != nil && now.Sub(since.Time) > frequentRetryWindow {
 		return 0
 	}
-	return requeue.Aligned(now, soon)
+	return requeue.UntilAligned(now, soon)
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/maaslxd/maaslxd/acctest/crash"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	"github.com/maaslxd/maaslxd/acctest/mortal"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
@@ -29,24 +29,24 @@ func TestKilledAnywhere(t *testing.T) {
 		reason string
 		must   []string
 	}{
-		"VM":        {controllertest.VMMachine(), false, infrav1.ReadyReason, []string{"ledger: place", "POST vm-hosts/*/ compose", "POST machines/*/ deploy", "DELETE machines/*/", "ledger: drop"}},
-		"BareMetal": {controllertest.MetalMachine(), false, infrav1.ReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
-		"Host":      {controllertest.MetalMachine(), true, infrav1.LXDReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
+		"VM":        {controllertest.VMMachineSpec(), false, infrav1.ReadyReason, []string{"ledger: place", "POST vm-hosts/*/ compose", "POST machines/*/ deploy", "DELETE machines/*/", "ledger: drop"}},
+		"BareMetal": {controllertest.MetalMachineSpec(), false, infrav1.ReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
+		"Host":      {controllertest.MetalMachineSpec(), true, infrav1.LXDReadyReason, []string{"POST machines/ allocate", "POST machines/*/ deploy", "POST machines/*/ release"}},
 	}
 	for name, tc := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live := func(t *testing.T, fate *mortal.Fate) {
-				inFleet(t, quickModel(), func(t *testing.T, w *machineWorld) {
+			live := func(t *testing.T, fate *crash.Plan) {
+				runInFleet(t, quickModel(), func(t *testing.T, w *machineWorld) {
 					if tc.hosts {
 						w.changeCluster(func(c *infrav1.MaasCluster) { c.Spec.LXDControlPlaneCluster = ptr.To(true) })
 					}
 					w.fate = fate
-					w.restart()
-					w.liveAndDie(tc.spec, tc.reason)
+					w.restartManager()
+					w.createAndDelete(tc.spec, tc.reason)
 				})
 			}
-			controllertest.DieOfEach(t, live, tc.must...)
+			controllertest.CrashAtEach(t, live, tc.must...)
 		})
 	}
 }
@@ -58,36 +58,36 @@ func quickModel() sim.Model {
 	return model
 }
 
-// liveAndDie makes a machine and deletes it.
-func (w *machineWorld) liveAndDie(spec infrav1.MaasMachineSpec, reason string) {
+// createAndDelete makes a machine and deletes it.
+func (w *machineWorld) createAndDelete(spec infrav1.MaasMachineSpec, reason string) {
 	w.t.Helper()
-	w.add("web", spec, nil)
+	w.addMachine("web", spec, nil)
 	named := func(m *infrav1.MaasMachine) bool { // what is written down of a VM once it is Ready
 		return m.Status.LXDProject != nil || spec.ProvisioningMode == nil
 	}
 	there := func(m *infrav1.MaasMachine) bool {
 		return m.Status.Ready && named(m) && slices.ContainsFunc(m.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == reason })
 	}
-	w.live("web", func() bool { return there(w.get("web")) })
-	m := w.ready("web")
-	if made := len(w.sim.Instances()) + acquired(w.sim); made != 1 {
+	w.reconcileThroughCrashes("web", func() bool { return there(w.getMachine("web")) })
+	m := w.reconcileUntilReady("web")
+	if made := len(w.sim.Instances()) + countAcquiredMetal(w.sim); made != 1 {
 		w.t.Errorf("%d machines were made: %v", made, w.sim.Instances())
 	}
-	if got := w.known(*m.Spec.SystemID); got.StatusName != "Deployed" {
+	if got := w.maasMachine(*m.Spec.SystemID); got.StatusName != "Deployed" {
 		w.t.Errorf("MAAS has %+v", got)
 	}
 	w.markDeleted("web")
-	w.live("web", func() bool { return w.gone("web") })
-	if left := len(w.sim.Instances()) + acquired(w.sim); left != 0 {
+	w.reconcileThroughCrashes("web", func() bool { return w.isGone("web") })
+	if left := len(w.sim.Instances()) + countAcquiredMetal(w.sim); left != 0 {
 		w.t.Errorf("%d machines are left: %v", left, w.sim.Instances())
 	}
-	if rows, err := w.rows.Rows(w.t.Context()); err != nil || len(rows) > 0 {
+	if rows, err := w.ledger.Rows(w.t.Context()); err != nil || len(rows) > 0 {
 		w.t.Errorf("left in the ledger: %v, %v", rows, err)
 	}
 }
 
-// acquired counts bare metal that is not free.
-func acquired(s *sim.Sim) int {
+// countAcquiredMetal counts bare metal that is not free.
+func countAcquiredMetal(s *sim.Sim) int {
 	n := 0
 	for _, m := range s.Machines() {
 		if m.Host == "" && !slices.Contains([]string{"host1", "host2"}, m.Hostname) && m.StatusName != "Ready" {
@@ -97,19 +97,19 @@ func acquired(s *sim.Sim) int {
 	return n
 }
 
-// live reconciles until done, with a new manager each time that one dies.
-func (w *machineWorld) live(name string, done func() bool) {
+// reconcileThroughCrashes reconciles until done, with a new manager each time that one dies.
+func (w *machineWorld) reconcileThroughCrashes(name string, done func() bool) {
 	w.t.Helper()
 	for begun := time.Now(); !done(); {
 		if time.Since(begun) > 30*time.Minute {
-			w.t.Fatalf("never done: %s", summaryOf(w.get(name)))
+			w.t.Fatalf("never done: %s", conditionSummary(w.getMachine(name)))
 		}
 		ctx, cancel := w.life.Context(w.t.Context())
 		res, err := w.Reconcile(ctx, ctrl.Request{NamespacedName: fleetKeyOf(name)})
 		cancel()
 		switch {
-		case w.life.Dead():
-			w.restart()
+		case w.life.HasCrashed():
+			w.restartManager()
 		case err != nil:
 			w.t.Fatal(err)
 		}

@@ -33,18 +33,18 @@ func (s deletion) reconcile(ctx context.Context) time.Duration {
 		s.wakeups.forget(s.ObjectKey())
 		return 0
 	}
-	seen, err := s.step(ctx)
+	seen, err := s.removeMachine(ctx)
 	if seen.SystemID != "" {
-		s.report().observed(seen)
+		s.reporter().recordObservation(seen)
 	}
-	var waiting *problem.Blocked
+	var waiting *problem.BlockedError
 	var limited takeOverDeniedError
 	switch {
 	case errors.As(err, &limited):
 		return s.leaveMachineAlone(ctx, limited)
-	case errors.As(err, &waiting) && waiting.Passing:
+	case errors.As(err, &waiting) && waiting.Transient:
 		s.setTrue(infrav1.DeletingCondition, waiting.Reason, waiting.Message)
-		return requeue.Jittered(waiting.After)
+		return requeue.WithJitter(waiting.RetryAfter)
 	case err != nil:
 		return s.reportError(seen, err)
 	case !seen.done:
@@ -53,7 +53,7 @@ func (s deletion) reconcile(ctx context.Context) time.Duration {
 			seen.message = "" // it is about what ends now
 		}
 		s.setTrue(infrav1.DeletingCondition, reason, seen.stageMessage(sentence))
-		return requeue.Jittered(seen.after)
+		return requeue.WithJitter(seen.requeueAfter)
 	}
 	s.removeFinalizers(seen.leftoverMessage())
 	ctrl.LoggerFrom(ctx).Info("nothing of the machine is left in MAAS", "systemID", ownership.SystemIDOf(m))
@@ -89,9 +89,9 @@ func (seen observation) leftoverMessage() string {
 	return "it is gone from MAAS, but a compose of it was refused or cut off, and " + seen.leftover + ": look there, and delete it if nobody needs it"
 }
 
-// deleteUntouched lets an object go of which nothing is in MAAS. Where it has
+// releaseUntouchedObject lets an object go of which nothing is in MAAS. Where it has
 // changed since it was read, it is read again.
-func (s deletion) deleteUntouched(ctx context.Context) (ctrl.Result, error) {
+func (s deletion) releaseUntouchedObject(ctx context.Context) (ctrl.Result, error) {
 	s.wakeups.forget(s.ObjectKey())
 	changed := s.MaasMachine.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, infrav1.MachineFinalizer)
@@ -104,54 +104,54 @@ func (s deletion) deleteUntouched(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// step takes the machine one step back.
-func (s deletion) step(ctx context.Context) (observation, error) {
+// removeMachine takes the machine one step back.
+func (s deletion) removeMachine(ctx context.Context) (observation, error) {
 	if s.maasCluster == nil {
 		return observation{}, s.maasClusterGoneError()
 	}
-	if s.ownerUnknown != nil {
-		return observation{}, s.ownerUnknown
+	if s.ownershipErr != nil {
+		return observation{}, s.ownershipErr
 	}
 	s.claimForRemoval()
-	d, ref, err := s.prepare(ctx)
+	d, ref, err := s.prepareRemoval(ctx)
 	if err != nil {
 		return observation{}, err
 	}
-	stepCtx, returned := s.wakeups.begin(ctx, s.ObjectKey())
+	stepCtx, returned := s.wakeups.beginStep(ctx, s.ObjectKey())
 	defer returned()
 	seen, err := d.remove(stepCtx, ref)
-	s.wakeups.wakeOn(stepCtx, s.ObjectKey(), seen.changed)
+	s.wakeups.wakeWhenChanged(stepCtx, s.ObjectKey(), seen.changed)
 	return seen, err
 }
 
-// prepare sees to all that comes before the machine is touched, and says how the engine
+// prepareRemoval sees to all that comes before the machine is touched, and says how the engine
 // is to find it.
-func (s deletion) prepare(ctx context.Context) (d driver, ref engine.Ref, err error) {
-	if d, err = s.driver(ctx); err != nil {
+func (s deletion) prepareRemoval(ctx context.Context) (d driver, ref engine.Ref, err error) {
+	if d, err = s.findDriver(ctx); err != nil {
 		return nil, ref, err
 	}
-	if err := s.adoption().checkAllowed(ctx, d); err != nil {
+	if err := s.adoption().checkTakeOverAllowed(ctx, d); err != nil {
 		return nil, ref, err
 	}
-	if !dnsAttachment(s).detach(ctx) {
-		return nil, ref, &problem.Blocked{
-			Reason: infrav1.DetachingDNSReason, Passing: true, After: requeue.BusyAfter,
+	if !dnsAttachment(s).reconcileDetach(ctx) {
+		return nil, ref, &problem.BlockedError{
+			Reason: infrav1.DetachingDNSReason, Transient: true, RetryAfter: requeue.BusyAfter,
 			Message: "its address is being taken out of the DNS record of the cluster's API",
 		}
 	}
-	if d, err = lxdHost(s).leaveForeign(ctx, d); err != nil {
+	if d, err = lxdHost(s).skipForeignHost(ctx, d); err != nil {
 		return nil, ref, err
 	}
-	if err := s.adoption().beforeRelease(ctx, d); err != nil {
+	if err := s.adoption().adoptBeforeRelease(ctx, d); err != nil {
 		return nil, ref, err
 	}
-	ref, err = s.refForRemoval(ctx, d)
+	ref, err = s.resolveRemovalRef(ctx, d)
 	return d, ref, err
 }
 
 // maasClusterGoneError is why a machine cannot be given back.
 func (s deletion) maasClusterGoneError() error {
-	return &problem.Blocked{
+	return &problem.BlockedError{
 		Reason:  infrav1.DeletionBlockedReason,
 		Message: fmt.Sprintf("its Cluster or MaasCluster is gone, which says in which MAAS machine %s is", s.SystemID()),
 		Hint: "Make them again, or see in MAAS that the machine is released, or the VM deleted, and then take the finalizer " +
@@ -159,12 +159,12 @@ func (s deletion) maasClusterGoneError() error {
 	}
 }
 
-// refForRemoval is the machine as the engine is to find it for its removal. One that
+// resolveRemovalRef is the machine as the engine is to find it for its removal. One that
 // somebody else has by now is not ours to touch: then what carries our key is
 // looked for, and there may be nothing. MAAS takes the mark of bare metal off with
 // its release, so that one goes on with what it began with; the engine itself
 // releases no other's.
-func (s deletion) refForRemoval(ctx context.Context, d driver) (engine.Ref, error) {
+func (s deletion) resolveRemovalRef(ctx context.Context, d driver) (engine.Ref, error) {
 	ref := s.engineRef()
 	begun := conditions.GetReason(s.MaasMachine, infrav1.DeletingCondition) == infrav1.ReleasingReason
 	if ref.SystemID == "" || begun && s.Kind() != ownership.KindVM {
@@ -220,18 +220,18 @@ func (s deletion) deletingReason(seen observation) (reason, message string) {
 
 // reportError says why nothing goes on, and what leads out of it.
 func (s deletion) reportError(seen observation, err error) time.Duration {
-	p := problem.Explain(err)
+	p := problem.FromError(err)
 	var missing *controller.CredentialsError
 	if errors.As(err, &missing) {
 		p = p.WithHint(fmt.Sprintf("Until then nobody can release machine %s. If it never is, see to it in MAAS yourself, and then take the finalizer %s off.",
 			s.SystemID(), infrav1.MachineFinalizer))
 	}
 	reason := infrav1.DeletionBlockedReason
-	if p.Passing {
+	if p.Transient {
 		reason, _ = s.deletingReason(seen)
 	}
 	s.setTrue(infrav1.DeletingCondition, reason, p.Message)
-	return requeue.Jittered(p.After)
+	return requeue.WithJitter(p.RetryAfter)
 }
 
 // ignoreGoneObject is ignoreGone for an object whose status may fail to be written in another

@@ -21,13 +21,13 @@ import (
 type dnsAttachment struct{ *scope }
 
 const (
-	// dnsLook is how often the cluster's DNS record is read while a machine's
+	// dnsPollInterval is how often the cluster's DNS record is read while a machine's
 	// address is still to come into it, or to leave it.
-	dnsLook = 10 * time.Second
-	// detachWithin is how long a machine that is being deleted waits for its
+	dnsPollInterval = 10 * time.Second
+	// dnsDetachTimeout is how long a machine that is being deleted waits for its
 	// address to leave the DNS record: it does not stay for ever because nobody
 	// writes the record.
-	detachWithin = 2 * time.Minute
+	dnsDetachTimeout = 2 * time.Minute
 )
 
 // reconcile says whether the machine's address is in the DNS record of the
@@ -51,39 +51,39 @@ func (s dnsAttachment) reconcile(ctx context.Context, _ observation) time.Durati
 	var published []netip.Addr
 	if leaves || conditions.IsTrue(s.maasCluster, infrav1.DNSReadyCondition) { // else there is nothing to see yet
 		var err error
-		if published, err = s.apiAddresses(ctx); err != nil {
+		if published, err = s.readAPIAddresses(ctx); err != nil {
 			ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
-			return requeue.Jittered(requeue.RetryAfter)
+			return requeue.WithJitter(requeue.RetryAfter)
 		}
 	}
 	s.MaasMachine.Status.DNSAttached = s.isPublished(published)
 	switch {
 	case s.MaasMachine.Status.DNSAttached && leaves: // the last one that served stays
 		s.setTrue(kind, infrav1.DNSAttachedReason, mine)
-		return s.lookAgainWhileNew(infrav1.MachineDeployedCondition, s.now(), dnsLook)
+		return s.requeueWhileNew(infrav1.MachineDeployedCondition, s.currentTime(), dnsPollInterval)
 	case s.MaasMachine.Status.DNSAttached:
 	case leaves:
 		s.setFalse(kind, infrav1.DNSDetachedReason, "")
 		return 0
 	default:
 		s.setFalse(kind, infrav1.DNSAttachPendingReason, "the DNS record of the cluster's API does not have the machine's address yet")
-		return s.lookAgainWhileNew(kind, s.now(), dnsLook)
+		return s.requeueWhileNew(kind, s.currentTime(), dnsPollInterval)
 	}
 	s.setTrue(kind, infrav1.DNSAttachedReason, mine)
 	return 0
 }
 
-// detach tells whether a machine that is being deleted may go on: its address
+// reconcileDetach tells whether a machine that is being deleted may go on: its address
 // is no longer in the DNS record, or nobody is going to take it out. The last
 // address stays: a cluster whose API has none could not come back.
-func (s dnsAttachment) detach(ctx context.Context) bool {
+func (s dnsAttachment) reconcileDetach(ctx context.Context) bool {
 	switch {
 	case !s.isControlPlane(), s.hasCustomEndpoint(), s.maasCluster == nil, s.cluster == nil, len(endpoint.InternalIPs(s.MaasMachine)) == 0,
 		!s.maasCluster.DeletionTimestamp.IsZero(), !s.cluster.DeletionTimestamp.IsZero(),
-		s.now().Sub(s.MaasMachine.DeletionTimestamp.Time) > detachWithin:
+		s.currentTime().Sub(s.MaasMachine.DeletionTimestamp.Time) > dnsDetachTimeout:
 		return true
 	}
-	published, err := s.apiAddresses(ctx)
+	published, err := s.readAPIAddresses(ctx)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot read the DNS record of the cluster", "error", err.Error())
 		return false
@@ -115,14 +115,14 @@ func (s dnsAttachment) isAttachedWith(addresses string) bool {
 	return m.Status.DNSAttached && conditions.GetReason(m, kind) == infrav1.DNSAttachedReason && conditions.GetMessage(m, kind) == addresses
 }
 
-// apiAddresses are the addresses of the cluster's DNS record, none if there is no
+// readAPIAddresses are the addresses of the cluster's DNS record, none if there is no
 // such record.
-func (s dnsAttachment) apiAddresses(ctx context.Context) ([]netip.Addr, error) {
+func (s dnsAttachment) readAPIAddresses(ctx context.Context) ([]netip.Addr, error) {
 	name, ok := endpoint.PublishedName(s.maasCluster, s.maasCluster.Status.Network.DNSName)
 	if !ok {
 		return nil, nil
 	}
-	if addresses, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, s.now()); ok {
+	if addresses, ok := s.Published.KnownAddresses(s.maasCluster, s.site, name, s.currentTime()); ok {
 		return addresses, nil
 	}
 	record, err := s.site.DNS.DNSRecord(ctx, name)

@@ -16,22 +16,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// controlPlane makes a machine one of the control plane.
-func controlPlane(m *clusterv1.Machine, o *infrav1.MaasMachine) {
+// makeControlPlane makes a machine one of the control plane.
+func makeControlPlane(m *clusterv1.Machine, o *infrav1.MaasMachine) {
 	labels := map[string]string{clusterv1.ClusterNameLabel: fleetCluster, clusterv1.MachineControlPlaneLabel: ""}
 	m.Labels, o.Labels = labels, labels
 }
 
-var apiName = engine.DNSName{Label: "prod-api", Domain: "maas"}
+var apiDNSName = engine.DNSName{Label: "prod-api", Domain: "maas"}
 
-// publish writes the record of the API, as it is done for the cluster.
-func (w *machineWorld) publish(machines ...string) {
+// publishAPIRecord writes the record of the API, as it is done for the cluster.
+func (w *machineWorld) publishAPIRecord(machines ...string) {
 	w.t.Helper()
 	var record engine.DNSRecord
 	for _, name := range machines {
-		record.Addresses = append(record.Addresses, netip.MustParseAddr(w.known(*w.get(name).Spec.SystemID).IPAddresses[0]))
+		record.Addresses = append(record.Addresses, netip.MustParseAddr(w.maasMachine(*w.getMachine(name).Spec.SystemID).IPAddresses[0]))
 	}
-	if _, err := w.site.DNS.PublishDNS(w.t.Context(), apiName, record); err != nil {
+	if _, err := w.site.DNS.PublishDNS(w.t.Context(), apiDNSName, record); err != nil {
 		w.t.Fatal(err)
 	}
 	w.changeCluster(func(c *infrav1.MaasCluster) {
@@ -42,34 +42,34 @@ func (w *machineWorld) publish(machines ...string) {
 // TestDNSAttached: a machine of the control plane says whether the record of the
 // API has its address, and does not go before it is taken out.
 func TestDNSAttached(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiName.String() })
-		w.add("worker", controllertest.VMMachine(), nil)
-		if m := w.ready("worker"); conditions.Has(m, infrav1.DNSAttachedCondition) {
-			t.Errorf("of a worker: %s", summaryOf(m))
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiDNSName.String() })
+		w.addMachine("worker", controllertest.VMMachineSpec(), nil)
+		if m := w.reconcileUntilReady("worker"); conditions.Has(m, infrav1.DNSAttachedCondition) {
+			t.Errorf("of a worker: %s", conditionSummary(m))
 		}
-		w.add("cp-1", controllertest.VMMachine(), controlPlane)
-		w.add("cp-2", controllertest.VMMachine(), controlPlane)
+		w.addMachine("cp-1", controllertest.VMMachineSpec(), makeControlPlane)
+		w.addMachine("cp-2", controllertest.VMMachineSpec(), makeControlPlane)
 		for _, name := range []string{"cp-1", "cp-2"} {
-			m := w.until(name, infrav1.DNSAttachedCondition, infrav1.DNSAttachPendingReason)
-			w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+			m := w.reconcileUntil(name, infrav1.DNSAttachedCondition, infrav1.DNSAttachPendingReason)
+			w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 		}
-		w.publish("cp-1", "cp-2")
+		w.publishAPIRecord("cp-1", "cp-2")
 		for _, name := range []string{"cp-1", "cp-2"} {
-			if m := w.until(name, infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason); !m.Status.DNSAttached {
+			if m := w.reconcileUntil(name, infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason); !m.Status.DNSAttached {
 				t.Errorf("status of %s: not attached", name)
 			}
 		}
 		w.markDeleted("cp-1")
-		m := w.until("cp-1", infrav1.DeletingCondition, infrav1.DetachingDNSReason)
-		w.want(m, infrav1.DNSAttachedCondition, metav1.ConditionTrue, infrav1.DNSDetachPendingReason)
-		if got := w.known(*m.Spec.SystemID).StatusName; got != "Deployed" {
+		m := w.reconcileUntil("cp-1", infrav1.DeletingCondition, infrav1.DetachingDNSReason)
+		w.wantCondition(m, infrav1.DNSAttachedCondition, metav1.ConditionTrue, infrav1.DNSDetachPendingReason)
+		if got := w.maasMachine(*m.Spec.SystemID).StatusName; got != "Deployed" {
 			t.Errorf("it is %s while the API's name points to it", got)
 		}
-		w.publish("cp-2")
-		w.untilGone("cp-1")
+		w.publishAPIRecord("cp-2")
+		w.reconcileUntilGone("cp-1")
 		begun := time.Now()
-		w.remove("cp-2") // the last one: its address stays, and nobody waits
+		w.removeMachine("cp-2") // the last one: its address stays, and nobody waits
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("the last machine of the control plane waited for %s", took)
 		}
@@ -79,11 +79,11 @@ func TestDNSAttached(t *testing.T) {
 // TestNameBelowTheDomain: a name with a dot before the cluster's domain is not
 // published for the cluster, and its machines neither wait nor look for it.
 func TestNameBelowTheDomain(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = "api.prod.maas" })
-		w.add("cp-1", controllertest.VMMachine(), controlPlane)
-		if m := w.ready("cp-1"); conditions.Has(m, infrav1.DNSAttachedCondition) || m.Status.DNSAttached {
-			t.Errorf("attached %t: %s", m.Status.DNSAttached, summaryOf(m))
+		w.addMachine("cp-1", controllertest.VMMachineSpec(), makeControlPlane)
+		if m := w.reconcileUntilReady("cp-1"); conditions.Has(m, infrav1.DNSAttachedCondition) || m.Status.DNSAttached {
+			t.Errorf("attached %t: %s", m.Status.DNSAttached, conditionSummary(m))
 		}
 	})
 }
@@ -91,20 +91,20 @@ func TestNameBelowTheDomain(t *testing.T) {
 // TestEndpointBecomesCustom: of an endpoint that somebody else took over, nothing is
 // said any longer, neither by the condition nor by the field.
 func TestEndpointBecomesCustom(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiName.String() })
-		w.add("cp-1", controllertest.VMMachine(), controlPlane)
-		w.ready("cp-1")
-		w.publish("cp-1")
-		w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiDNSName.String() })
+		w.addMachine("cp-1", controllertest.VMMachineSpec(), makeControlPlane)
+		w.reconcileUntilReady("cp-1")
+		w.publishAPIRecord("cp-1")
+		w.reconcileUntil("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
 		w.changeCluster(func(c *infrav1.MaasCluster) {
 			c.Annotations = map[string]string{infrav1.CustomEndpointAnnotation: ""}
 		})
-		w.once("cp-1")
-		if m := w.get("cp-1"); conditions.Has(m, infrav1.DNSAttachedCondition) || m.Status.DNSAttached {
-			t.Errorf("attached %t: %s", m.Status.DNSAttached, summaryOf(m))
+		w.reconcileOnce("cp-1")
+		if m := w.getMachine("cp-1"); conditions.Has(m, infrav1.DNSAttachedCondition) || m.Status.DNSAttached {
+			t.Errorf("attached %t: %s", m.Status.DNSAttached, conditionSummary(m))
 		}
-		w.remove("cp-1")
+		w.removeMachine("cp-1")
 	})
 }
 
@@ -141,17 +141,17 @@ func TestDetachingNeverDeadlocks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiName.String() })
-				w.add("cp-1", controllertest.VMMachine(), controlPlane)
-				w.add("cp-2", controllertest.VMMachine(), controlPlane)
-				w.ready("cp-1")
-				w.ready("cp-2")
-				w.publish("cp-1", "cp-2")
-				w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiDNSName.String() })
+				w.addMachine("cp-1", controllertest.VMMachineSpec(), makeControlPlane)
+				w.addMachine("cp-2", controllertest.VMMachineSpec(), makeControlPlane)
+				w.reconcileUntilReady("cp-1")
+				w.reconcileUntilReady("cp-2")
+				w.publishAPIRecord("cp-1", "cp-2")
+				w.reconcileUntil("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
 				tc.change(w)
 				begun := time.Now()
-				w.remove("cp-1")
+				w.removeMachine("cp-1")
 				if took := time.Since(begun); took > tc.within {
 					t.Errorf("%s It took %s", tc.why, took)
 				}
@@ -163,9 +163,9 @@ func TestDetachingNeverDeadlocks(t *testing.T) {
 // TestMaasClusterGone: without the MaasCluster nobody knows which MAAS the machine is
 // in, and the condition says what leads out of it.
 func TestMaasClusterGone(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
-		w.ready("web")
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("web")
 		c := &infrav1.MaasCluster{}
 		if err := w.client.Get(t.Context(), fleetKeyOf(fleetCluster), c); err != nil {
 			t.Fatal(err)
@@ -174,36 +174,36 @@ func TestMaasClusterGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.markDeleted("web")
-		m := w.until("web", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
-		w.want(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, *m.Spec.SystemID, infrav1.MachineFinalizer)
+		m := w.reconcileUntil("web", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
+		w.wantCondition(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, *m.Spec.SystemID, infrav1.MachineFinalizer)
 		c.ResourceVersion = ""
 		if err := w.client.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		w.untilGone("web")
+		w.reconcileUntilGone("web")
 	})
 }
 
 // TestDNSDetachedWhileDown: a machine of the control plane that is switched off says so
 // when the record of the API no longer has its address, and when it has it again.
 func TestDNSDetachedWhileDown(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiName.String() })
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.changeCluster(func(c *infrav1.MaasCluster) { c.Status.Network.DNSName = apiDNSName.String() })
 		for _, name := range []string{"cp-1", "cp-2"} {
-			w.add(name, controllertest.VMMachine(), controlPlane)
-			w.ready(name)
+			w.addMachine(name, controllertest.VMMachineSpec(), makeControlPlane)
+			w.reconcileUntilReady(name)
 		}
-		w.publish("cp-1", "cp-2")
-		m := w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
-		w.edit(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("off")})
-		w.until("cp-1", infrav1.ReadyCondition, infrav1.MachinePoweredOffReason)
-		w.publish("cp-2")
+		w.publishAPIRecord("cp-1", "cp-2")
+		m := w.reconcileUntil("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+		w.editMaasMachine(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("off")})
+		w.reconcileUntil("cp-1", infrav1.ReadyCondition, infrav1.MachinePoweredOffReason)
+		w.publishAPIRecord("cp-2")
 		begun := time.Now()
-		if m := w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSDetachedReason); m.Status.DNSAttached || time.Since(begun) > time.Minute {
+		if m := w.reconcileUntil("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSDetachedReason); m.Status.DNSAttached || time.Since(begun) > time.Minute {
 			t.Errorf("after %s: attached %t", time.Since(begun), m.Status.DNSAttached)
 		}
-		w.edit(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("on")})
-		w.publish("cp-1", "cp-2")
-		w.until("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
+		w.editMaasMachine(*m.Spec.SystemID, sim.MachineEdit{PowerState: ptr.To("on")})
+		w.publishAPIRecord("cp-1", "cp-2")
+		w.reconcileUntil("cp-1", infrav1.DNSAttachedCondition, infrav1.DNSAttachedReason)
 	})
 }

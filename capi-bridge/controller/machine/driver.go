@@ -22,7 +22,7 @@ type observation struct {
 
 	done            bool
 	moved           bool
-	after           time.Duration
+	requeueAfter    time.Duration
 	reason, message string
 	changed         <-chan struct{}
 }
@@ -58,16 +58,16 @@ func (d kindDriver[Spec, Object]) step(ctx context.Context, ref engine.Ref) (obs
 	if err != nil {
 		return observation{}, err
 	}
-	return d.observeResult(d.kind.Reconcile(ctx, ref, want))
+	return d.convertResult(d.kind.Reconcile(ctx, ref, want))
 }
 
 func (d kindDriver[Spec, Object]) remove(ctx context.Context, ref engine.Ref) (observation, error) {
-	return d.observeResult(d.kind.Delete(ctx, ref))
+	return d.convertResult(d.kind.Delete(ctx, ref))
 }
 
-func (d kindDriver[Spec, Object]) observeResult(res engine.Result[Object], err error) (observation, error) {
+func (d kindDriver[Spec, Object]) convertResult(res engine.Result[Object], err error) (observation, error) {
 	s := d.convert(res.Object)
-	s.done, s.moved, s.after = res.Done, res.Moved, res.After
+	s.done, s.moved, s.requeueAfter = res.Done, res.Moved, res.After
 	s.reason, s.message, s.changed = res.Reason, res.Message, res.Changed
 	return s, err
 }

@@ -33,8 +33,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// pollEvery is how often machines are looked at that are in flight.
-const pollEvery = 200 * time.Millisecond
+// pollInterval is how often machines are looked at that are in flight.
+const pollInterval = 200 * time.Millisecond
 
 // envWorld is a real API server with a cluster in it, a manager with the
 // controller of machines, and a simulated MAAS, in real time.
@@ -52,7 +52,7 @@ func (w *envWorld) Site(context.Context, *infrav1.MaasCluster) (*controller.Site
 
 func newEnvWorld(t *testing.T, watchFilter string) *envWorld {
 	t.Helper()
-	plane := kubetest.For(t, kubetest.Options{})
+	plane := kubetest.StartForTest(t, kubetest.Options{})
 	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no kinds of ours: %v", err)
@@ -69,8 +69,8 @@ func newEnvWorld(t *testing.T, watchFilter string) *envWorld {
 	}
 	model := machineModel()
 	model.Latency = sim.Latency{Compose: 50 * time.Millisecond, Commission: 2 * time.Second, Deploy: 2 * time.Second, Release: 200 * time.Millisecond}
-	w := &envWorld{t: t, sim: sim.Start(t, model)}
-	w.connect()
+	w := &envWorld{t: t, sim: sim.StartServer(t, model)}
+	w.connectMAAS()
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(plane.Config, ctrl.Options{
 		Scheme: controllertest.Scheme(t), Metrics: server.Options{BindAddress: "0"}, LeaderElection: false,
@@ -97,15 +97,15 @@ func newEnvWorld(t *testing.T, watchFilter string) *envWorld {
 	if w.client, err = client.New(plane.Config, client.Options{Scheme: controllertest.Scheme(t)}); err != nil {
 		t.Fatal(err)
 	}
-	w.makeCluster()
+	w.createCluster()
 	return w
 }
 
-func (w *envWorld) connect() {
+func (w *envWorld) connectMAAS() {
 	w.t.Helper()
 	rows := ledger.NewMemory(nil)
 	w.t.Cleanup(func() { _ = rows.Close() })
-	m, err := maas.New(maas.Config{URL: w.sim.URL, APIKey: w.sim.APIKey(), Ledger: rows, Interval: pollEvery})
+	m, err := maas.New(maas.Config{URL: w.sim.URL, APIKey: w.sim.APIKey(), Ledger: rows, Interval: pollInterval})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (w *envWorld) connect() {
 	w.site = &controller.Site{VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Hosts, DNS: m.DNS, Names: m.Names, Catalog: m.Catalog, Inventory: m.Hosts, Projects: e, Marks: e, RegionMarks: m.Tags, Credentials: fleetKey()}
 }
 
-func (w *envWorld) create(objects ...client.Object) {
+func (w *envWorld) createObjects(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		if err := w.client.Create(w.t.Context(), o); err != nil {
@@ -126,53 +126,53 @@ func (w *envWorld) create(objects ...client.Object) {
 	}
 }
 
-func (w *envWorld) makeCluster() {
+func (w *envWorld) createCluster() {
 	w.t.Helper()
 	objects := fleetObjects()
 	cluster, maasCluster := objects[0].(*clusterv1.Cluster), objects[1].(*infrav1.MaasCluster)
 	cluster.UID, cluster.ResourceVersion = "", ""
 	status := cluster.Status
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetSpace}}, cluster, maasCluster)
+	w.createObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleetNamespace}}, cluster, maasCluster)
 	cluster.Status = status
 	if err := w.client.Status().Update(w.t.Context(), cluster); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// add makes a MaasMachine with all that it hangs on.
-func (w *envWorld) add(name string, spec infrav1.MaasMachineSpec, labels map[string]string) {
+// addMachine makes a MaasMachine with all that it hangs on.
+func (w *envWorld) addMachine(name string, spec infrav1.MaasMachineSpec, labels map[string]string) {
 	w.t.Helper()
 	all := map[string]string{clusterv1.ClusterNameLabel: fleetCluster}
 	maps.Copy(all, labels)
 	machine := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, Labels: all},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name, Labels: all},
 		Spec: clusterv1.MachineSpec{
 			ClusterName:       fleetCluster,
 			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To(name + "-boot")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "MaasMachine", Name: name},
 		},
 	}
-	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name + "-boot"}, Data: map[string][]byte{"value": []byte(bootstrapText)},
+	w.createObjects(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name + "-boot"}, Data: map[string][]byte{"value": []byte(bootstrapUserData)},
 	}, machine)
-	w.create(&infrav1.MaasMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, Labels: all, OwnerReferences: []metav1.OwnerReference{{
+	w.createObjects(&infrav1.MaasMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name, Labels: all, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
 		}}},
 		Spec: spec,
 	})
 }
 
-func (w *envWorld) machines() []infrav1.MaasMachine {
+func (w *envWorld) listMachines() []infrav1.MaasMachine {
 	w.t.Helper()
 	list := &infrav1.MaasMachineList{}
-	if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetSpace)); err != nil {
+	if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetNamespace)); err != nil {
 		w.t.Fatal(err)
 	}
 	return list.Items
 }
 
-func (w *envWorld) eventually(what string, within time.Duration, holds func() bool) time.Duration {
+func (w *envWorld) waitFor(what string, within time.Duration, holds func() bool) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
 	for !holds() {
@@ -184,8 +184,8 @@ func (w *envWorld) eventually(what string, within time.Duration, holds func() bo
 	return time.Since(begun)
 }
 
-func (w *envWorld) allReady() bool {
-	for _, m := range w.machines() {
+func (w *envWorld) areAllReady() bool {
+	for _, m := range w.listMachines() {
 		if !conditions.IsTrue(&m, infrav1.ReadyCondition) {
 			return false
 		}
@@ -200,10 +200,10 @@ func TestKubeMachines(t *testing.T) {
 	t.Parallel()
 	w := newEnvWorld(t, "")
 	for n := range 6 {
-		w.add(fmt.Sprintf("vm-%d", n), controllertest.VMMachine(), nil)
+		w.addMachine(fmt.Sprintf("vm-%d", n), controllertest.VMMachineSpec(), nil)
 	}
-	w.add("metal-1", controllertest.MetalMachine(), nil)
-	took := w.eventually("all are ready", 2*time.Minute, w.allReady)
+	w.addMachine("metal-1", controllertest.MetalMachineSpec(), nil)
+	took := w.waitFor("all are ready", 2*time.Minute, w.areAllReady)
 	journal := w.sim.Journal()
 	looks := journal.Count("GET machines/")
 	t.Logf("7 machines after %s, %d looks at machines, %d other calls of MAAS", took.Round(100*time.Millisecond), looks, journal.Total()-looks)
@@ -214,41 +214,41 @@ func TestKubeMachines(t *testing.T) {
 		t.Errorf("%d calls of MAAS for 7 machines: %v", calls, journal.Routes)
 	}
 	// On a busy machine the steps of machines share fewer looks.
-	if most := int(took/pollEvery) + 7*14; looks > most {
+	if most := int(took/pollInterval) + 7*14; looks > most {
 		t.Errorf("%d looks at machines, where polls and those of the steps are at most %d", looks, most)
 	}
-	w.atRest()
-	w.events()
-	for _, m := range w.machines() {
+	w.wantNothingWritten()
+	w.wantEvents()
+	for _, m := range w.listMachines() {
 		if err := w.client.Delete(t.Context(), &m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.eventually("all are gone", time.Minute, func() bool { return len(w.machines()) == 0 })
+	w.waitFor("all are gone", time.Minute, func() bool { return len(w.listMachines()) == 0 })
 	if left := w.sim.Instances(); len(left) > 0 {
 		t.Errorf("left in LXD: %v", left)
 	}
-	if n := acquired(w.sim.Sim); n > 0 {
+	if n := countAcquiredMetal(w.sim.Sim); n > 0 {
 		t.Errorf("%d machines are not given back", n)
 	}
 }
 
-// atRest checks that nothing is written, and MAAS not asked, once all is done. What
+// wantNothingWritten checks that nothing is written, and MAAS not asked, once all is done. What
 // machines say last may come some time after they are ready.
-func (w *envWorld) atRest() {
+func (w *envWorld) wantNothingWritten() {
 	w.t.Helper()
-	versions := w.versions()
-	w.eventually("nothing is written for a second", time.Minute, func() bool {
+	versions := w.resourceVersions()
+	w.waitFor("nothing is written for a second", time.Minute, func() bool {
 		before := versions
 		time.Sleep(time.Second)
-		versions = w.versions()
+		versions = w.resourceVersions()
 		return maps.Equal(before, versions)
 	})
 	w.sim.ResetJournal()
 	time.Sleep(3 * time.Second)
-	for _, m := range w.machines() {
+	for _, m := range w.listMachines() {
 		if versions[m.Name] != m.ResourceVersion {
-			w.t.Errorf("%s was written at rest: %s", m.Name, summaryOf(&m))
+			w.t.Errorf("%s was written at rest: %s", m.Name, conditionSummary(&m))
 		}
 	}
 	for _, c := range w.sim.Journal().Calls {
@@ -258,23 +258,23 @@ func (w *envWorld) atRest() {
 	}
 }
 
-// versions are the resourceVersions of the machines.
-func (w *envWorld) versions() map[string]string {
+// resourceVersions are the resourceVersions of the machines.
+func (w *envWorld) resourceVersions() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
-	for _, m := range w.machines() {
+	for _, m := range w.listMachines() {
 		all[m.Name] = m.ResourceVersion
 	}
 	return all
 }
 
-// events checks that what happened is told, and no secret. Events are sent beside all
+// wantEvents checks that what happened is told, and no secret. Events are sent beside all
 // else.
-func (w *envWorld) events() {
+func (w *envWorld) wantEvents() {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
-	w.eventually("seven machines tell that they are deployed", time.Minute, func() bool {
-		if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetSpace)); err != nil {
+	w.waitFor("seven machines tell that they are deployed", time.Minute, func() bool {
+		if err := w.client.List(w.t.Context(), list, client.InNamespace(fleetNamespace)); err != nil {
 			w.t.Fatal(err)
 		}
 		ready := 0
@@ -296,19 +296,19 @@ func (w *envWorld) events() {
 func TestKubeWatchFilter(t *testing.T) {
 	t.Parallel()
 	w := newEnvWorld(t, "ours")
-	w.add("theirs", controllertest.VMMachine(), nil)
-	w.add("ours", controllertest.VMMachine(), map[string]string{clusterv1.WatchLabel: "ours"})
-	w.eventually("ours is ready", time.Minute, func() bool {
-		for _, m := range w.machines() {
+	w.addMachine("theirs", controllertest.VMMachineSpec(), nil)
+	w.addMachine("ours", controllertest.VMMachineSpec(), map[string]string{clusterv1.WatchLabel: "ours"})
+	w.waitFor("ours is ready", time.Minute, func() bool {
+		for _, m := range w.listMachines() {
 			if m.Name == "ours" {
 				return conditions.IsTrue(&m, infrav1.ReadyCondition)
 			}
 		}
 		return false
 	})
-	for _, m := range w.machines() {
+	for _, m := range w.listMachines() {
 		if m.Name == "theirs" && (len(m.Finalizers) > 0 || len(m.Status.Conditions) > 0) {
-			t.Errorf("theirs was reconciled: %s", summaryOf(&m))
+			t.Errorf("theirs was reconciled: %s", conditionSummary(&m))
 		}
 	}
 }

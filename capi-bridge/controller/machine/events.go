@@ -35,7 +35,7 @@ func machineEvents(before, after *infrav1.MaasMachine) []outbox.Event {
 			had != nil && conditions.HasSameStateExceptObservedGeneration(had, has) {
 			continue
 		}
-		n := outbox.Event{Type: eventType(has), Reason: has.Reason, Action: kind, Note: outbox.Note(has)}
+		n := outbox.Event{Type: eventType(has), Reason: has.Reason, Action: kind, Note: outbox.NoteForCondition(has)}
 		if !slices.ContainsFunc(all, func(other outbox.Event) bool { return other.Note == n.Note }) {
 			all = append(all, n)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 )
 
-// count is how many events have a reason.
-func count(told []string, reason string) int {
+// countEvents is how many events have a reason.
+func countEvents(told []string, reason string) int {
 	n := 0
 	for _, event := range told {
 		if strings.SplitN(event, " ", 3)[1] == reason {
@@ -32,17 +32,17 @@ func count(told []string, reason string) int {
 // TestEventsAreSentences: what is told of machines from their objects to the end
 // is what a person wants to know.
 func TestEventsAreSentences(t *testing.T) {
-	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachine(), "BareMetal": controllertest.MetalMachine()} {
+	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
 		t.Run(name, func(t *testing.T) {
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.add("web", spec, nil)
-				m := w.ready("web")
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.addMachine("web", spec, nil)
+				m := w.reconcileUntilReady("web")
 				id := *m.Spec.SystemID
-				w.remove("web")
-				told := w.told()
+				w.removeMachine("web")
+				told := w.takeEvents()
 				controllertest.WantSentences(t, told)
 				for _, reason := range []string{infrav1.MachineDeployedReason, infrav1.DeletionCompletedReason} {
-					if n := count(told, reason); n != 1 {
+					if n := countEvents(told, reason); n != 1 {
 						t.Errorf("%s is told %d times: %q", reason, n, told)
 					}
 				}
@@ -59,9 +59,9 @@ func TestEventsAreSentences(t *testing.T) {
 // TestEventsComeOnce: what could not be written down, or only in part, is told
 // once all the same.
 func TestEventsComeOnce(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.flaky = 1
-		w.add("web", controllertest.VMMachine(), nil)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.flakyWrites = 1
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
 		failures := 0
 		turn := func() {
 			if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: fleetKeyOf("web")}); err != nil {
@@ -69,21 +69,21 @@ func TestEventsComeOnce(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		for begun := time.Now(); !conditions.IsTrue(w.get("web"), infrav1.ReadyCondition); turn() {
+		for begun := time.Now(); !conditions.IsTrue(w.getMachine("web"), infrav1.ReadyCondition); turn() {
 			if time.Since(begun) > time.Hour {
-				t.Fatalf("never ready: %s", summaryOf(w.get("web")))
+				t.Fatalf("never ready: %s", conditionSummary(w.getMachine("web")))
 			}
 		}
 		w.markDeleted("web")
-		for begun := time.Now(); !w.gone("web"); turn() {
+		for begun := time.Now(); !w.isGone("web"); turn() {
 			if time.Since(begun) > time.Hour {
-				t.Fatalf("never gone: %s", summaryOf(w.get("web")))
+				t.Fatalf("never gone: %s", conditionSummary(w.getMachine("web")))
 			}
 		}
-		told := w.told()
+		told := w.takeEvents()
 		controllertest.WantSentences(t, told)
 		for _, reason := range []string{infrav1.LXDVMCreatedReason, infrav1.MachineDeployedReason, infrav1.DeletionCompletedReason} {
-			if n := count(told, reason); n != 1 {
+			if n := countEvents(told, reason); n != 1 {
 				t.Errorf("%s is told %d times: %q", reason, n, told)
 			}
 		}
@@ -96,33 +96,33 @@ func TestEventsComeOnce(t *testing.T) {
 // TestFirstLookAtAMachineThatIsOff: a machine that is switched off before it was
 // ever looked at as Deployed is not said to run.
 func TestFirstLookAtAMachineThatIsOff(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.FailureDomain = "az1" })
-		m := w.until("web", infrav1.MachineDeployedCondition, infrav1.MachineDeployingReason)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.FailureDomain = "az1" })
+		m := w.reconcileUntil("web", infrav1.MachineDeployedCondition, infrav1.MachineDeployingReason)
 		id := m.Annotations[ownership.SystemIDAnnotation]
-		for w.known(id).StatusName != "Deploying" {
-			w.once("web")
+		for w.maasMachine(id).StatusName != "Deploying" {
+			w.reconcileOnce("web")
 			time.Sleep(time.Second)
 		}
-		for w.known(id).StatusName != "Deployed" {
+		for w.maasMachine(id).StatusName != "Deployed" {
 			time.Sleep(time.Second)
 		}
-		w.edit(id, sim.MachineEdit{PowerState: ptr.To("off")})
-		w.told()
-		for !ptr.Deref(w.get("web").Status.Initialization.Provisioned, false) {
-			w.once("web")
+		w.editMaasMachine(id, sim.MachineEdit{PowerState: ptr.To("off")})
+		w.takeEvents()
+		for !ptr.Deref(w.getMachine("web").Status.Initialization.Provisioned, false) {
+			w.reconcileOnce("web")
 			time.Sleep(time.Second)
-			if c := conditions.Get(w.get("web"), infrav1.MachineDeployedCondition); c.Status == metav1.ConditionTrue {
-				t.Fatalf("it is said to run: %s", summaryOf(w.get("web")))
+			if c := conditions.Get(w.getMachine("web"), infrav1.MachineDeployedCondition); c.Status == metav1.ConditionTrue {
+				t.Fatalf("it is said to run: %s", conditionSummary(w.getMachine("web")))
 			}
 		}
-		m = w.get("web")
-		w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachinePoweredOffReason, id, "Switch it on")
-		w.want(m, infrav1.LXDVMDeployedCondition, metav1.ConditionFalse, infrav1.MachinePoweredOffReason)
-		if told := w.told(); count(told, infrav1.MachineDeployedReason) > 0 || count(told, infrav1.MachinePoweredOffReason) != 1 {
+		m = w.getMachine("web")
+		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachinePoweredOffReason, id, "Switch it on")
+		w.wantCondition(m, infrav1.LXDVMDeployedCondition, metav1.ConditionFalse, infrav1.MachinePoweredOffReason)
+		if told := w.takeEvents(); countEvents(told, infrav1.MachineDeployedReason) > 0 || countEvents(told, infrav1.MachinePoweredOffReason) != 1 {
 			t.Errorf("told: %q", told)
 		}
-		w.edit(id, sim.MachineEdit{PowerState: ptr.To("on")})
-		w.ready("web")
+		w.editMaasMachine(id, sim.MachineEdit{PowerState: ptr.To("on")})
+		w.reconcileUntilReady("web")
 	})
 }

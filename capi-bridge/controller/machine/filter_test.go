@@ -15,10 +15,10 @@ import (
 // whatever wakes it: its own looks, the poller, or a Machine of another label.
 func TestWatchFilterOfMachines(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		w.WatchFilter = "green"
 		label := func(name, value string) {
-			m := w.get(name)
+			m := w.getMachine(name)
 			m.Labels[clusterv1.WatchLabel] = value
 			if err := w.client.Update(t.Context(), m); err != nil {
 				t.Fatal(err)
@@ -26,26 +26,26 @@ func TestWatchFilterOfMachines(t *testing.T) {
 		}
 		untouched := func(name string) {
 			t.Helper()
-			before, calls := w.get(name), w.sim.Journal().Total()
+			before, calls := w.getMachine(name), w.sim.Journal().Total()
 			time.Sleep(time.Minute)
-			if res := w.once(name); res != (ctrl.Result{}) {
+			if res := w.reconcileOnce(name); res != (ctrl.Result{}) {
 				t.Errorf("%s comes back: %+v", name, res)
 			}
-			if n := w.sim.Journal().Total() - calls; n > 0 || w.get(name).ResourceVersion != before.ResourceVersion {
+			if n := w.sim.Journal().Total() - calls; n > 0 || w.getMachine(name).ResourceVersion != before.ResourceVersion {
 				t.Errorf("%s is somebody else's, and was written to, or looked at by %d calls", name, n)
 			}
 		}
-		w.add("node", controllertest.VMMachine(), func(machine *clusterv1.Machine, _ *infrav1.MaasMachine) {
+		w.addMachine("node", controllertest.VMMachineSpec(), func(machine *clusterv1.Machine, _ *infrav1.MaasMachine) {
 			machine.Labels = map[string]string{clusterv1.ClusterNameLabel: fleetCluster, clusterv1.WatchLabel: "green"}
 		})
 		untouched("node")
 		label("node", "green")
-		w.ready("node")
+		w.reconcileUntilReady("node")
 		label("node", "blue")
 		untouched("node")
 		w.markDeleted("node")
 		untouched("node")
 		label("node", "green")
-		w.untilGone("node")
+		w.reconcileUntilGone("node")
 	})
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/providerid"
 )
 
-// health says how a machine is that was provisioned once. Whatever it is, nothing
+// setHealthConditions says how a machine is that was provisioned once. Whatever it is, nothing
 // is done about it here: what ran is never released, and a MachineHealthCheck
 // can have the machine replaced.
-func (s reporter) health(seen observation) {
+func (s reporter) setHealthConditions(seen observation) {
 	reason, message := s.healthReason(seen)
 	well := reason == infrav1.MachineDeployedReason
 	if well {
@@ -28,7 +28,7 @@ func (s reporter) health(seen observation) {
 		return
 	}
 	if !conditions.IsTrue(s.MaasMachine, infrav1.LXDVMCreatedCondition) {
-		s.vmExists(seen)
+		s.setVMCreatedConditions(seen)
 	}
 	if well {
 		s.setTrue(infrav1.LXDVMDeployedCondition, infrav1.LXDVMDeployedReason, "")
@@ -50,7 +50,7 @@ func (s reporter) healthReason(seen observation) (reason, message string) {
 			"Delete the Machine to have another one made", name, seen.StatusName)
 	case !deployed:
 		return infrav1.MachineStateUndefinedReason, fmt.Sprintf("MAAS shows %s as %q%s. Nothing is done to it; put it right in MAAS, or delete the Machine",
-			name, seen.StatusName, parenthesised(seen.StatusMessage))
+			name, seen.StatusName, inParentheses(seen.StatusMessage))
 	case seen.PowerState == "off":
 		return infrav1.MachinePoweredOffReason, name + " is switched off. Switch it on in MAAS, or delete the Machine"
 	}
@@ -86,7 +86,7 @@ func (s *scope) isForeign(seen observation) bool {
 	return s.Kind() != ownership.KindVM && !s.IsAdoptionPending() && seen.Status.Phase() == engine.PhaseDeployed
 }
 
-func parenthesised(message string) string {
+func inParentheses(message string) string {
 	if message == "" {
 		return ""
 	}

@@ -23,32 +23,32 @@ func TestBrokenNodeIsNotReleased(t *testing.T) {
 		"FailedTesting": "Failed testing", "Deploying": "Deploying",
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.add("web", controllertest.VMMachine(), nil)
-				w.add("db", controllertest.MetalMachine(), nil)
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.addMachine("web", controllertest.VMMachineSpec(), nil)
+				w.addMachine("db", controllertest.MetalMachineSpec(), nil)
 				for _, object := range []string{"web", "db"} {
-					id := *w.ready(object).Spec.SystemID
-					w.edit(id, sim.MachineEdit{StatusName: &status})
+					id := *w.reconcileUntilReady(object).Spec.SystemID
+					w.editMaasMachine(id, sim.MachineEdit{StatusName: &status})
 					w.sim.ResetJournal()
-					m := w.until(object, infrav1.ReadyCondition, infrav1.MachineStateUndefinedReason)
-					w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineStateUndefinedReason, status)
+					m := w.reconcileUntil(object, infrav1.ReadyCondition, infrav1.MachineStateUndefinedReason)
+					w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineStateUndefinedReason, status)
 					for range 20 {
-						time.Sleep(w.once(object).RequeueAfter)
+						time.Sleep(w.reconcileOnce(object).RequeueAfter)
 					}
-					w.onlyLooked()
-					if !ptr.Deref(w.get(object).Status.Initialization.Provisioned, false) {
+					w.wantOnlyReads()
+					if !ptr.Deref(w.getMachine(object).Status.Initialization.Provisioned, false) {
 						t.Error("provisioned turned false again")
 					}
-					w.edit(id, sim.MachineEdit{StatusName: ptr.To("Deployed")})
-					w.ready(object)
+					w.editMaasMachine(id, sim.MachineEdit{StatusName: ptr.To("Deployed")})
+					w.reconcileUntilReady(object)
 				}
 			})
 		})
 	}
 }
 
-// onlyLooked checks that nothing was asked of MAAS but looks.
-func (w *machineWorld) onlyLooked() {
+// wantOnlyReads checks that nothing was asked of MAAS but looks.
+func (w *machineWorld) wantOnlyReads() {
 	w.t.Helper()
 	for _, c := range w.sim.Journal().Calls {
 		if !strings.HasPrefix(c.Route, "GET ") {
@@ -66,12 +66,12 @@ func TestDeleteInEveryState(t *testing.T) {
 		"FailedDeployment": "Failed deployment", "Deployed": "Deployed", "Broken": "Broken",
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.add("web", controllertest.VMMachine(), nil)
-				w.until("web", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.addMachine("web", controllertest.VMMachineSpec(), nil)
+				w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
 				id := w.sim.Instances()[0].MachineID
-				w.edit(id, sim.MachineEdit{StatusName: &status})
-				w.remove("web")
+				w.editMaasMachine(id, sim.MachineEdit{StatusName: &status})
+				w.removeMachine("web")
 				if left := w.sim.Instances(); len(left) != 0 {
 					t.Errorf("left in LXD: %v", left)
 				}
@@ -83,14 +83,14 @@ func TestDeleteInEveryState(t *testing.T) {
 // TestFailedCommissioningMovesOn: a VM that failed commissioning was deployed
 // again and again, in vain.
 func TestFailedCommissioningMovesOn(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
-		w.until("web", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.MachineCommissioningReason)
 		first := w.sim.Instances()[0]
-		if err := w.sim.Fail(first.MachineID, "no disk found"); err != nil {
+		if err := w.sim.FailMachine(first.MachineID, "no disk found"); err != nil {
 			t.Fatal(err)
 		}
-		m := w.ready("web")
+		m := w.reconcileUntilReady("web")
 		if *m.Status.LXDHost == first.Host || *m.Spec.SystemID == first.MachineID {
 			t.Errorf("it is on %s as %s again", *m.Status.LXDHost, *m.Spec.SystemID)
 		}
@@ -103,30 +103,30 @@ func TestFailedCommissioningMovesOn(t *testing.T) {
 // TestFailedDeploymentIsTold: the providerID of a machine that failed stayed, and
 // the bad machine was tried for ever.
 func TestFailedDeploymentIsTold(t *testing.T) {
-	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachine(), "BareMetal": controllertest.MetalMachine()} {
+	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
 		t.Run(name, func(t *testing.T) {
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.add("web", spec, nil)
-				m := w.until("web", infrav1.ReadyCondition, infrav1.MachineDeployingReason)
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.addMachine("web", spec, nil)
+				m := w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.MachineDeployingReason)
 				for m.Annotations["infrastructure.cluster.x-k8s.io/maas-system-id"] == "" || *m.Status.MachineState != "Deploying" {
 					time.Sleep(time.Second)
-					w.once("web")
-					m = w.get("web")
+					w.reconcileOnce("web")
+					m = w.getMachine("web")
 				}
-				if err := w.sim.Fail(m.Annotations["infrastructure.cluster.x-k8s.io/maas-system-id"], "no kernel"); err != nil {
+				if err := w.sim.FailMachine(m.Annotations["infrastructure.cluster.x-k8s.io/maas-system-id"], "no kernel"); err != nil {
 					t.Fatal(err)
 				}
-				m = w.until("web", infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
-				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineDeployFailedReason, "Failed deployment")
+				m = w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.MachineDeployFailedReason)
+				w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MachineDeployFailedReason, "Failed deployment")
 				if m.Spec.ProviderID != nil || m.Status.FailureReason != nil || ptr.Deref(m.Status.Initialization.Provisioned, false) {
 					t.Errorf("providerID %v, failureReason %v, %+v", m.Spec.ProviderID, m.Status.FailureReason, m.Status.Initialization)
 				}
 				w.sim.ResetJournal()
 				for range 5 {
-					time.Sleep(w.once("web").RequeueAfter)
+					time.Sleep(w.reconcileOnce("web").RequeueAfter)
 				}
-				w.onlyLooked()
-				w.remove("web")
+				w.wantOnlyReads()
+				w.removeMachine("web")
 			})
 		})
 	}
@@ -139,12 +139,12 @@ func TestManyAtOnceSpread(t *testing.T) {
 	for n := range model.Hosts {
 		model.Hosts[n].Cores = 8
 	}
-	inFleet(t, model, func(t *testing.T, w *machineWorld) {
+	runInFleet(t, model, func(t *testing.T, w *machineWorld) {
 		names := []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"}
 		for _, name := range names {
-			w.add(name, controllertest.VMMachine(), nil)
+			w.addMachine(name, controllertest.VMMachineSpec(), nil)
 		}
-		w.together(names, infrav1.ReadyReason)
+		w.reconcileConcurrently(names, infrav1.ReadyReason)
 		on := map[string]int{}
 		for _, vm := range w.sim.Instances() {
 			on[vm.Host] += vm.Cores
@@ -158,9 +158,9 @@ func TestManyAtOnceSpread(t *testing.T) {
 // TestCommissioningIsWaitedForByLooking: MAAS was asked to deploy until it no
 // longer refused.
 func TestCommissioningIsWaitedForByLooking(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
-		w.ready("web")
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("web")
 		if deploys := w.sim.Journal().Count("POST machines/{id}/ deploy"); deploys != 1 {
 			t.Errorf("MAAS was asked %d times to deploy", deploys)
 		}

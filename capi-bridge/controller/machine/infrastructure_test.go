@@ -29,7 +29,7 @@ func TestInfrastructureOfAnother(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 				c := &clusterv1.Cluster{}
 				if err := w.client.Get(t.Context(), fleetKeyOf(fleetCluster), c); err != nil {
 					t.Fatal(err)
@@ -39,20 +39,20 @@ func TestInfrastructureOfAnother(t *testing.T) {
 				if err := w.client.Update(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
-				w.add("web", controllertest.VMMachine(), nil)
+				w.addMachine("web", controllertest.VMMachineSpec(), nil)
 				for range 5 {
-					w.once("web")
+					w.reconcileOnce("web")
 					time.Sleep(5 * time.Second)
 				}
 				if n := len(w.sim.Instances()); n > 0 {
 					t.Errorf("%s\n%d VMs are made all the same", tc.reason, n)
 				}
-				w.want(w.get("web"), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.WaitingForClusterInfrastructureReason, tc.says)
+				w.wantCondition(w.getMachine("web"), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.WaitingForClusterInfrastructureReason, tc.says)
 				c.Spec.InfrastructureRef = was
 				if err := w.client.Update(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
-				w.ready("web")
+				w.reconcileUntilReady("web")
 			})
 		})
 	}
@@ -62,15 +62,15 @@ func TestInfrastructureOfAnother(t *testing.T) {
 // means nothing on a machine, by Cluster API's contract: its deletion goes on.
 func TestManagedByOnMachine(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
-		w.ready("web")
-		m := w.get("web")
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("web")
+		m := w.getMachine("web")
 		m.Annotations[clusterv1.ManagedByAnnotation] = "me"
 		if err := w.client.Update(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		w.remove("web")
+		w.removeMachine("web")
 	})
 }
 
@@ -85,22 +85,22 @@ func TestIncumbentDefaultsMakeBridge(t *testing.T) {
 	}{"IncumbentDefault": {ptr.To(true), "80GB"}, "LeftOut": {nil, "50GB"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 				w.changeCluster(func(c *infrav1.MaasCluster) {
 					c.Spec.LXDConfig = &infrav1.LXDHostConfig{
 						Enabled: ptr.To(true), StorageBackend: "zfs", StorageSize: "50", NICType: "bridge", NICParent: "br0", SkipNetworkUpdate: tc.skip,
 					}
 				})
-				w.add("host", controllertest.MetalMachine(), nil)
+				w.addMachine("host", controllertest.MetalMachineSpec(), nil)
 				for range 60 {
-					time.Sleep(max(time.Second, min(5*time.Second, w.once("host").RequeueAfter)))
+					time.Sleep(max(time.Second, min(5*time.Second, w.reconcileOnce("host").RequeueAfter)))
 				}
 				if n := w.sim.Journal().Count("POST nodes/{id}/interfaces/ create_bridge"); n != 1 {
 					t.Errorf("the bridge is made %d times", n)
 				}
-				m := w.get("host")
+				m := w.getMachine("host")
 				if !conditions.IsTrue(m, infrav1.LXDReadyCondition) {
-					t.Fatalf("no LXD host after five minutes:\n%s", summaryOf(m))
+					t.Fatalf("no LXD host after five minutes:\n%s", conditionSummary(m))
 				}
 				data, err := w.sim.UserData(*m.Spec.SystemID)
 				if err != nil || !strings.Contains(string(data), "size: "+tc.size) {

@@ -11,7 +11,7 @@ func (s specBuilder) applyLimits() error {
 	if s.machine != nil {
 		zone = s.machine.Spec.FailureDomain
 	}
-	if err := demand.Limit(s.site.Limits, &s.want, zone, s.maasCluster.Spec.DNSDomain); err != nil || s.hosts == nil {
+	if err := demand.ApplyLimits(s.site.Limits, &s.want, zone, s.maasCluster.Spec.DNSDomain); err != nil || s.hosts == nil {
 		return err
 	}
 	return s.checkHostLimits()
@@ -23,12 +23,12 @@ func (s specBuilder) checkHostLimits() error {
 	hosts, limits := *s.hosts, s.site.Limits
 	var err error
 	if hosts.Zone != "" {
-		if _, err = demand.Allowed("lxdConfig.zone of the MaasCluster", hosts.Zone, limits.Zones); err != nil {
+		if _, err = demand.PickAllowed("lxdConfig.zone of the MaasCluster", hosts.Zone, limits.Zones); err != nil {
 			return err
 		}
 	}
 	if hosts.ResourcePool != "" {
-		_, err = demand.Allowed("lxdConfig.resourcePool of the MaasCluster", hosts.ResourcePool, limits.ResourcePools)
+		_, err = demand.PickAllowed("lxdConfig.resourcePool of the MaasCluster", hosts.ResourcePool, limits.ResourcePools)
 	}
 	return err
 }

@@ -24,38 +24,38 @@ func TestIdentityLimits(t *testing.T) {
 		spec   infrav1.MaasMachineSpec
 		says   string // empty: it is made
 	}{
-		"Pool":       {"Another tenant's pool.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, controllertest.With(controllertest.MetalMachine(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
-		"PoolOpen":   {"Several pools: which one is the tenant's to say.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, controllertest.MetalMachine(), "wants one to be named"},
-		"PoolOnly":   {"The one pool has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, controllertest.MetalMachine(), "pool metal"},
-		"Zone":       {"Another zone.", infrav1.IdentityLimits{Zones: []string{"az1"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
-		"ZoneOnly":   {"The one zone is taken.", infrav1.IdentityLimits{Zones: []string{"az2"}}, controllertest.VMMachine(), ""},
-		"Host":       {"Another host.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
-		"HostOnly":   {"The one host is taken.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, controllertest.VMMachine(), ""},
-		"Domain":     {"Another domain.", infrav1.IdentityLimits{Domains: []string{"maas"}}, controllertest.With(controllertest.VMMachine(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
-		"DomainOpen": {"The cluster's own is taken.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, controllertest.VMMachine(), ""},
+		"Pool":       {"Another tenant's pool.", infrav1.IdentityLimits{ResourcePools: []string{"vms"}}, controllertest.WithChange(controllertest.MetalMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.ResourcePool = ptr.To("metal") }), "spec.resourcePool"},
+		"PoolOpen":   {"Several pools: which one is the tenant's to say.", infrav1.IdentityLimits{ResourcePools: []string{"vms", "metal"}}, controllertest.MetalMachineSpec(), "wants one to be named"},
+		"PoolOnly":   {"The one pool has no machine.", infrav1.IdentityLimits{ResourcePools: []string{"metal"}}, controllertest.MetalMachineSpec(), "pool metal"},
+		"Zone":       {"Another zone.", infrav1.IdentityLimits{Zones: []string{"az1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.FailureDomain = ptr.To("az2") }), "spec.failureDomain"},
+		"ZoneOnly":   {"The one zone is taken.", infrav1.IdentityLimits{Zones: []string{"az2"}}, controllertest.VMMachineSpec(), ""},
+		"Host":       {"Another host.", infrav1.IdentityLimits{Hosts: []string{"host1"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{VMHost: ptr.To("host2")} }), "spec.lxdConfig.vmHost"},
+		"HostOnly":   {"The one host is taken.", infrav1.IdentityLimits{Hosts: []string{"host2"}}, controllertest.VMMachineSpec(), ""},
+		"Domain":     {"Another domain.", infrav1.IdentityLimits{Domains: []string{"maas"}}, controllertest.WithChange(controllertest.VMMachineSpec(), func(s *infrav1.MaasMachineSpec) { s.LXDConfig = &infrav1.LXDConfig{Domain: "corp"} }), "spec.lxdConfig.domain"},
+		"DomainOpen": {"The cluster's own is taken.", infrav1.IdentityLimits{Domains: []string{"maas", "corp"}}, controllertest.VMMachineSpec(), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 				w.site.Limits = tc.limits
-				w.add("m", tc.spec, nil)
+				w.addMachine("m", tc.spec, nil)
 				if tc.says == "" {
-					m := w.ready("m")
-					got := w.known(*m.Spec.SystemID)
+					m := w.reconcileUntilReady("m")
+					got := w.maasMachine(*m.Spec.SystemID)
 					if len(tc.limits.Hosts) > 0 && got.Host != tc.limits.Hosts[0] || len(tc.limits.Zones) > 0 && got.Zone != tc.limits.Zones[0] {
 						t.Errorf("%s\nMAAS has %+v", tc.reason, got)
 					}
 					return
 				}
 				for range 4 {
-					w.once("m")
+					w.reconcileOnce("m")
 					time.Sleep(5 * time.Second)
 				}
-				if got := summaryOf(w.get("m")); !strings.Contains(got, tc.says) {
+				if got := conditionSummary(w.getMachine("m")); !strings.Contains(got, tc.says) {
 					t.Errorf("%s\nit does not say %q:\n%s", tc.reason, tc.says, got)
 				}
-				if n := acquired(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
+				if n := countAcquiredMetal(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
 					t.Errorf("%s\nmade all the same: %d machines, %v", tc.reason, n, w.sim.Instances())
 				}
 			})
@@ -68,9 +68,9 @@ func TestIdentityLimits(t *testing.T) {
 func TestTakeOverWithinLimits(t *testing.T) {
 	t.Parallel()
 	incumbents := map[string]func(*machineWorld) (string, infrav1.MaasMachineSpec){
-		"VM": (*machineWorld).incumbentVM,
+		"VM": (*machineWorld).makeIncumbentVM,
 		"Metal": func(w *machineWorld) (string, infrav1.MaasMachineSpec) {
-			return w.deployed("metal").SystemID, controllertest.MetalMachine()
+			return w.deployAsIncumbent("metal").SystemID, controllertest.MetalMachineSpec()
 		},
 	}
 	cases := map[string]struct {
@@ -91,11 +91,11 @@ func TestTakeOverWithinLimits(t *testing.T) {
 		for name, tc := range cases {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 					id, spec := make(w)
 					w.site.Limits, w.site.AllowTakeOver = tc.limits, tc.forged
-					w.add("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
-						older(id, tc.ready)(c, m)
+					w.addMachine("old", spec, func(c *clusterv1.Machine, m *infrav1.MaasMachine) {
+						withIncumbentIDs(id, tc.ready)(c, m)
 						if tc.limits.ResourcePools != nil {
 							m.Spec.ResourcePool = ptr.To("vms")
 						}
@@ -111,18 +111,18 @@ func TestTakeOverWithinLimits(t *testing.T) {
 					})
 					w.sim.ResetJournal()
 					if !tc.deleted {
-						m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
-						w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, tc.says)
+						m := w.reconcileUntil("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+						w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, tc.says)
 						for range 3 {
-							time.Sleep(w.once("old").RequeueAfter)
+							time.Sleep(w.reconcileOnce("old").RequeueAfter)
 						}
-						if m = w.get("old"); ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready {
+						if m = w.getMachine("old"); ptr.Deref(m.Status.Initialization.Provisioned, false) || m.Status.Ready {
 							t.Errorf("%s\nit is provisioned: %+v", tc.reason, m.Status)
 						}
 					}
-					w.remove("old")
-					w.onlyLooked()
-					w.stillDeployed(id, tc.reason)
+					w.removeMachine("old")
+					w.wantOnlyReads()
+					w.wantStillDeployed(id, tc.reason)
 				})
 			})
 		}
@@ -137,16 +137,16 @@ func TestTakeOverOfVMsWithinLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				id, spec := w.incumbentVM()
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				id, spec := w.makeIncumbentVM()
 				w.site.Limits = limits
-				w.add("old", spec, older(id, true))
+				w.addMachine("old", spec, withIncumbentIDs(id, true))
 				w.sim.ResetJournal()
-				m := w.until("old", infrav1.ReadyCondition, infrav1.ConflictReason)
-				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, name)
-				w.remove("old")
-				w.onlyLooked()
-				w.stillDeployed(id, "It is outside of the limits.")
+				m := w.reconcileUntil("old", infrav1.ReadyCondition, infrav1.ConflictReason)
+				w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, name)
+				w.removeMachine("old")
+				w.wantOnlyReads()
+				w.wantStillDeployed(id, "It is outside of the limits.")
 			})
 		})
 	}
@@ -172,33 +172,33 @@ func TestRegisterWithinLimits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
+			runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
 				w.changeCluster(func(c *infrav1.MaasCluster) {
 					c.Spec.LXDConfig = &tc.hosts
 					c.Spec.LXDConfig.Enabled, c.Spec.LXDConfig.StorageBackend = ptr.To(true), "dir"
 				})
 				if tc.begun {
-					w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+					w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
 				}
 				w.site.Limits = tc.limits
-				w.initHost(id)
+				w.runInitHost(id)
 				w.sim.ResetJournal()
 				if tc.says == "" {
-					w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+					w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
 					return
 				}
-				m := w.until("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
-				w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, tc.says)
-				w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+				m := w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
+				w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, tc.says)
+				w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 				for range 3 {
-					time.Sleep(w.once("db").RequeueAfter)
+					time.Sleep(w.reconcileOnce("db").RequeueAfter)
 				}
-				w.onlyLooked()
-				if got := w.hostsOn(id); len(got) != 0 {
+				w.wantOnlyReads()
+				if got := w.vmHostsOn(id); len(got) != 0 {
 					t.Errorf("%s\nregistered: %+v", tc.reason, got)
 				}
-				w.remove("db")
-				if got := w.known(id); got.StatusName != "Ready" || got.Owner != "" {
+				w.removeMachine("db")
+				if got := w.maasMachine(id); got.StatusName != "Ready" || got.Owner != "" {
 					t.Errorf("%s\ngiven back as %+v", tc.reason, got)
 				}
 			})

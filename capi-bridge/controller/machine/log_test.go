@@ -15,12 +15,12 @@ import (
 // the keys of all of Cluster API's providers.
 func TestLogKeys(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 		var lines []string
 		ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
-		spec := controllertest.MetalMachine()
+		spec := controllertest.MetalMachineSpec()
 		spec.Tags = []string{"no-such-tag"}
-		w.add("web", spec, nil)
+		w.addMachine("web", spec, nil)
 		for range 4 {
 			if _, err := w.Reconcile(ctx, ctrl.Request{NamespacedName: fleetKeyOf("web")}); err != nil {
 				t.Fatal(err)

@@ -27,35 +27,35 @@ func (s lxdHost) reconcile(ctx context.Context, seen observation) time.Duration 
 	case s.wantsRegistration() || s.IsRegistering():
 		return s.reconcileRegistration(ctx, seen)
 	case s.Kind() != ownership.KindHost:
-		s.forget()
+		s.clearRegistration()
 		return 0
 	case seen.Status.Phase() != engine.PhaseDeployed, seen.finished, !seen.ours:
-		s.reportInventory(seen.host, "")
+		s.setLXDReadyCondition(seen.host, "")
 		return 0
 	}
 	s.fillDefaults(seen)
-	d, err := s.driver(ctx)
+	d, err := s.findDriver(ctx)
 	if err != nil {
 		return s.reportError(err)
 	}
-	seen, err = s.step(ctx, d)
+	seen, err = s.takeEngineStep(ctx, d)
 	switch {
 	case err != nil:
 		return s.reportError(err)
 	case seen.done:
-		s.reportInventory(seen.host, "")
+		s.setLXDReadyCondition(seen.host, "")
 		return 0
 	}
 	s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("%s: %s", seen.reason, seen.message))
-	return requeue.Jittered(seen.after)
+	return requeue.WithJitter(seen.requeueAfter)
 }
 
 // wantsRegistration tells that the machine is to be an LXD host and was not begun as one: its
 // cluster has asked for hosts since, or another provider made the machine.
 func (s lxdHost) wantsRegistration() bool { return s.hosts != nil && s.Kind() == ownership.KindMachine }
 
-// forget forgets that the machine was to be an LXD host, of which nothing was done.
-func (s lxdHost) forget() {
+// clearRegistration forgets that the machine was to be an LXD host, of which nothing was done.
+func (s lxdHost) clearRegistration() {
 	delete(s.MaasMachine.Annotations, ownership.HostAnnotation)
 	conditions.Delete(s.MaasMachine, infrav1.LXDReadyCondition)
 }
@@ -75,11 +75,11 @@ func (s lxdHost) fillDefaults(seen observation) {
 	s.hosts = &hosts
 }
 
-// reportInventory says whether VMs can be made on the host, as MAAS's own inventory of
+// setLXDReadyCondition says whether VMs can be made on the host, as MAAS's own inventory of
 // its LXD has it; more ends the sentence about one on which they can. MAAS may list
 // the VM host of a machine that was released, that is switched off or that is
 // somebody else's by now: that one counts for nothing.
-func (s lxdHost) reportInventory(h engine.VMHost, more string) {
+func (s lxdHost) setLXDReadyCondition(h engine.VMHost, more string) {
 	switch {
 	case !conditions.IsTrue(s.MaasMachine, infrav1.MachineDeployedCondition):
 		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDFailedReason, conditions.GetMessage(s.MaasMachine, infrav1.MachineDeployedCondition))
@@ -93,11 +93,11 @@ func (s lxdHost) reportInventory(h engine.VMHost, more string) {
 }
 
 func (s lxdHost) reportError(err error) time.Duration {
-	p := problem.Explain(err)
+	p := problem.FromError(err)
 	reason := infrav1.LXDFailedReason
-	if p.Passing {
+	if p.Transient {
 		reason = infrav1.LXDSetupPendingReason
 	}
 	s.setFalse(infrav1.LXDReadyCondition, reason, p.Message)
-	return requeue.Jittered(p.After)
+	return requeue.WithJitter(p.RetryAfter)
 }

@@ -55,7 +55,7 @@ type Reconciler struct {
 	outbox  outbox.Outbox
 }
 
-func (r *Reconciler) now() time.Time {
+func (r *Reconciler) currentTime() time.Time {
 	if r.Now == nil {
 		return time.Now()
 	}
@@ -104,8 +104,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // came of it.
 func (s *scope) reconcileAndPatch(ctx context.Context) (ctrl.Result, error) {
 	if s.IsDeleting() {
-		if s.ownerUnknown = (claim{s}).checkOwnership(ctx); s.ownerUnknown == nil && (s.IsUntouched() || s.refused != nil) {
-			return deletion{s}.deleteUntouched(ctx)
+		if s.ownershipErr = (claim{s}).checkOwnership(ctx); s.ownershipErr == nil && (s.IsUntouched() || s.refusal != nil) {
+			return deletion{s}.releaseUntouchedObject(ctx)
 		}
 	}
 	if err := (claim{s}).ensure(ctx); err != nil {

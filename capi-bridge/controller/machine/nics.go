@@ -19,9 +19,9 @@ import (
 // nicSubnets finds the subnets of a VM's NICs.
 type nicSubnets struct{ *scope }
 
-// find finds the subnet of a NIC: the one that it names, or that its address
+// findSubnet finds the subnet of a NIC: the one that it names, or that its address
 // is in, or that of the hosts' bridge. What else it names must agree with that.
-func (s nicSubnets) find(ctx context.Context, nic infrav1.ResolvedInterface) (string, error) {
+func (s nicSubnets) findSubnet(ctx context.Context, nic infrav1.ResolvedInterface) (string, error) {
 	if nic.Subnet != "" && nic.Bridge == "" && nic.VLAN == nil {
 		return nic.Subnet, nil
 	}
@@ -35,18 +35,18 @@ func (s nicSubnets) find(ctx context.Context, nic infrav1.ResolvedInterface) (st
 		if len(named) == 0 {
 			return nic.Subnet, nil // the engine says which there are
 		}
-		return s.match(ctx, named, nic)
+		return s.matchSubnet(ctx, named, nic)
 	case nic.IP.IsValid():
-		subnet, err := s.ofAddress(all, nic.IP)
+		subnet, err := s.subnetOfAddress(all, nic.IP)
 		if err != nil {
 			return "", err
 		}
-		return s.match(ctx, []engine.Subnet{subnet}, nic)
+		return s.matchSubnet(ctx, []engine.Subnet{subnet}, nic)
 	case nic.Bridge != "":
-		subnet, err := s.ofBridge(ctx, filterSubnets(all, nicVLAN(nic)), nic)
+		subnet, err := s.subnetOfBridge(ctx, filterSubnets(all, vlanFilter(nic)), nic)
 		return subnet.CIDR, err
 	}
-	return "", &problem.Blocked{
+	return "", &problem.BlockedError{
 		Reason:  infrav1.InvalidSpecReason,
 		Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s names neither a subnet nor a bridge", nic.Name),
 		Hint:    "Name its subnet, by CIDR or name: a VLAN may have several, and MAAS attaches VMs by subnets.",
@@ -58,18 +58,18 @@ func filterSubnets(all []engine.Subnet, fits func(engine.Subnet) bool) []engine.
 	return slices.DeleteFunc(slices.Clone(all), func(subnet engine.Subnet) bool { return !fits(subnet) })
 }
 
-// nicVLAN tells whether a subnet is on the VLAN that the NIC names, if any.
-func nicVLAN(nic infrav1.ResolvedInterface) func(engine.Subnet) bool {
+// vlanFilter tells whether a subnet is on the VLAN that the NIC names, if any.
+func vlanFilter(nic infrav1.ResolvedInterface) func(engine.Subnet) bool {
 	return func(subnet engine.Subnet) bool { return nic.VLAN == nil || subnet.VID == int(*nic.VLAN) }
 }
 
-// match is the one of the subnets of a NIC that is on its VLAN, and on its
+// matchSubnet is the one of the subnets of a NIC that is on its VLAN, and on its
 // bridge of the hosts that would do. Names may be those of several: then the
 // engine tells them apart, or says that it cannot.
-func (s nicSubnets) match(ctx context.Context, subnets []engine.Subnet, nic infrav1.ResolvedInterface) (string, error) {
-	found := filterSubnets(subnets, nicVLAN(nic))
+func (s nicSubnets) matchSubnet(ctx context.Context, subnets []engine.Subnet, nic infrav1.ResolvedInterface) (string, error) {
+	found := filterSubnets(subnets, vlanFilter(nic))
 	if len(found) == 0 {
-		return "", &problem.Blocked{
+		return "", &problem.BlockedError{
 			Reason:  infrav1.InvalidSpecReason,
 			Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s is to be on VLAN %d, and its subnet %s is on VLAN %d", nic.Name, *nic.VLAN, subnets[0].CIDR, subnets[0].VID),
 			Hint:    "Leave out the vlan, or name another subnet.",
@@ -82,8 +82,8 @@ func (s nicSubnets) match(ctx context.Context, subnets []engine.Subnet, nic infr
 		}
 		on := filterSubnets(found, func(subnet engine.Subnet) bool { return slices.Contains(links, subnet.CIDR) })
 		if len(on) == 0 {
-			return "", &problem.Blocked{
-				Reason: infrav1.InvalidSpecReason, After: requeue.RetryAfter,
+			return "", &problem.BlockedError{
+				Reason: infrav1.InvalidSpecReason, RetryAfter: requeue.RetryAfter,
 				Message: fmt.Sprintf("spec.lxdConfig.network: no LXD host that would do has a bridge %s in the subnet %s of the NIC %s", nic.Bridge, found[0].CIDR, nic.Name),
 				Hint:    "Leave out the bridge: MAAS takes the one that a host has there. Bridges that the hosts have: " + strings.Join(bridges, ", ") + ".",
 			}
@@ -96,9 +96,9 @@ func (s nicSubnets) match(ctx context.Context, subnets []engine.Subnet, nic infr
 	return found[0].CIDR, nil
 }
 
-// ofAddress is the subnet that has a static address: the one that staticIP
+// subnetOfAddress is the subnet that has a static address: the one that staticIP
 // names, or the narrowest that MAAS knows.
-func (s nicSubnets) ofAddress(all []engine.Subnet, ip netip.Addr) (engine.Subnet, error) {
+func (s nicSubnets) subnetOfAddress(all []engine.Subnet, ip netip.Addr) (engine.Subnet, error) {
 	var found engine.Subnet
 	width := -1
 	for _, subnet := range all {
@@ -118,14 +118,14 @@ func (s nicSubnets) ofAddress(all []engine.Subnet, ip netip.Addr) (engine.Subnet
 	if s.want.StaticSubnet.IsValid() && ip == s.want.StaticIP {
 		where = "a subnet " + s.want.StaticSubnet.String() + " that MAAS knows"
 	}
-	return engine.Subnet{}, &problem.Blocked{
+	return engine.Subnet{}, &problem.BlockedError{
 		Reason:  infrav1.StaticIPUnavailableReason,
 		Message: fmt.Sprintf("spec.staticIP: %s is not in %s", ip, where),
-		Hint:    "MAAS has: " + strings.Join(cidrs(all), ", ") + ".",
+		Hint:    "MAAS has: " + strings.Join(sortedCIDRs(all), ", ") + ".",
 	}
 }
 
-func cidrs(subnets []engine.Subnet) []string {
+func sortedCIDRs(subnets []engine.Subnet) []string {
 	list := make([]string, len(subnets))
 	for n, subnet := range subnets {
 		list[n] = subnet.CIDR
@@ -134,9 +134,9 @@ func cidrs(subnets []engine.Subnet) []string {
 	return list
 }
 
-// ofBridge is the subnet that a bridge of the hosts is in. MAAS attaches VMs by
+// subnetOfBridge is the subnet that a bridge of the hosts is in. MAAS attaches VMs by
 // subnets, and takes the bridge that a host has there.
-func (s nicSubnets) ofBridge(ctx context.Context, all []engine.Subnet, nic infrav1.ResolvedInterface) (engine.Subnet, error) {
+func (s nicSubnets) subnetOfBridge(ctx context.Context, all []engine.Subnet, nic infrav1.ResolvedInterface) (engine.Subnet, error) {
 	links, bridges, err := s.listBridges(ctx, nic.Bridge)
 	if err != nil {
 		return engine.Subnet{}, err
@@ -145,16 +145,16 @@ func (s nicSubnets) ofBridge(ctx context.Context, all []engine.Subnet, nic infra
 	if served := slices.DeleteFunc(slices.Clone(found), func(subnet engine.Subnet) bool { return !subnet.DHCP }); len(served) > 0 {
 		found = served
 	}
-	bad := &problem.Blocked{Reason: infrav1.InvalidSpecReason}
+	bad := &problem.BlockedError{Reason: infrav1.InvalidSpecReason}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
 		bad.Message = fmt.Sprintf("spec.lxdConfig.network: no LXD host that would do has a bridge %s in a subnet that MAAS knows", nic.Bridge)
 		bad.Hint = "Bridges that the hosts have: " + strings.Join(bridges, ", ") + "."
-		bad.After = requeue.RetryAfter
+		bad.RetryAfter = requeue.RetryAfter
 	default:
-		bad.Message = fmt.Sprintf("spec.lxdConfig.network: the bridges %s of the LXD hosts are in different subnets: %s", nic.Bridge, strings.Join(cidrs(found), ", "))
+		bad.Message = fmt.Sprintf("spec.lxdConfig.network: the bridges %s of the LXD hosts are in different subnets: %s", nic.Bridge, strings.Join(sortedCIDRs(found), ", "))
 		bad.Hint = "Name the subnet of the NIC " + nic.Name + "."
 	}
 	return engine.Subnet{}, bad
@@ -170,7 +170,7 @@ func (s nicSubnets) listBridges(ctx context.Context, name string) (links, names 
 	machines := make([]engine.BareMetal, len(hosts))
 	var reads errgroup.Group // which share calls
 	for n, h := range hosts {
-		if h.MachineID == "" || !s.fitsHost(h) {
+		if h.MachineID == "" || !s.canUseHost(h) {
 			continue
 		}
 		reads.Go(func() (err error) {
@@ -198,8 +198,8 @@ func (s nicSubnets) listBridges(ctx context.Context, name string) (links, names 
 	return links, slices.Compact(names), nil
 }
 
-// fitsHost tells whether the VM may be on the host, as far as names go.
-func (s nicSubnets) fitsHost(h engine.VMHost) bool {
+// canUseHost tells whether the VM may be on the host, as far as names go.
+func (s nicSubnets) canUseHost(h engine.VMHost) bool {
 	if host := s.want.VM.Host; host != "" {
 		return host == h.Name || host == fmt.Sprint(h.ID) || host == h.MachineID
 	}

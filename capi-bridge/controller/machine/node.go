@@ -43,12 +43,12 @@ func (s nodeLink) reconcile(ctx context.Context, _ observation) time.Duration {
 	case state == nodeForeign:
 		s.setFalse(kind, infrav1.NodeProviderIDDiffersReason, "the Node has another providerID than "+id+
 			", which cannot be changed: let the kubelet set it to this one, or leave it out, and delete the Machine")
-		return requeue.Jittered(requeue.ManualAfter)
+		return requeue.WithJitter(requeue.ManualAfter)
 	default:
 		s.setTrue(kind, infrav1.NodeProviderIDSetReason, "")
 		return 0
 	}
-	return s.lookAgainWhileNew(kind, s.now(), requeue.NodeAfter)
+	return s.requeueWhileNew(kind, s.currentTime(), requeue.NodeAfter)
 }
 
 // nodeState is what was found of a machine's Node.
@@ -163,5 +163,5 @@ func nodeIPs(node *corev1.Node) []string {
 	return all
 }
 
-// newFor is how long something is looked for often that others are to do.
-const newFor = 10 * time.Minute
+// frequentRetryWindow is how long something is looked for often that others are to do.
+const frequentRetryWindow = 10 * time.Minute

@@ -15,11 +15,11 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
 
-// workload is a workload cluster; without a client it cannot be reached.
-type workload struct{ client.Client }
+// workloadCluster is a workload cluster; without a client it cannot be reached.
+type workloadCluster struct{ client.Client }
 
 // GetClient implements controller.Workloads.
-func (c *workload) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+func (c *workloadCluster) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
 	if c.Client == nil {
 		return nil, clustercache.ErrClusterNotConnected
 	}
@@ -29,23 +29,23 @@ func (c *workload) GetClient(context.Context, client.ObjectKey) (client.Client, 
 // TestNodeProviderID: a Node gets its machine's providerID where nobody has set
 // one.
 func TestNodeProviderID(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		cluster := &workload{}
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		cluster := &workloadCluster{}
 		w.workloads = cluster
-		w.restart()
-		w.add("web", controllertest.VMMachine(), nil)
-		m := w.until("web", infrav1.NodeProviderIDSetCondition, infrav1.WorkloadClusterUnreachableReason)
-		w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-		if soon := w.once("web").RequeueAfter; soon > 30*time.Second {
+		w.restartManager()
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		m := w.reconcileUntil("web", infrav1.NodeProviderIDSetCondition, infrav1.WorkloadClusterUnreachableReason)
+		w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+		if soon := w.reconcileOnce("web").RequeueAfter; soon > 30*time.Second {
 			t.Errorf("looks for a new machine's Node after %s", soon)
 		}
 		for range 40 {
-			time.Sleep(w.once("web").RequeueAfter)
+			time.Sleep(w.reconcileOnce("web").RequeueAfter)
 		}
 		for range 2 { // the first one gets into step with all others
-			time.Sleep(w.once("web").RequeueAfter)
+			time.Sleep(w.reconcileOnce("web").RequeueAfter)
 		}
-		if late := w.once("web").RequeueAfter; late < 40*time.Second {
+		if late := w.reconcileOnce("web").RequeueAfter; late < 40*time.Second {
 			t.Errorf("still looks after %s for a Node that does not come", late)
 		}
 		node := func(name, providerID, ip string) *corev1.Node {
@@ -54,7 +54,7 @@ func TestNodeProviderID(t *testing.T) {
 				Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
 			}
 		}
-		ip := w.known(*m.Spec.SystemID).IPAddresses[0]
+		ip := w.maasMachine(*m.Spec.SystemID).IPAddresses[0]
 		cases := []struct {
 			name, reason, why string
 			nodes             []client.Object
@@ -70,8 +70,8 @@ func TestNodeProviderID(t *testing.T) {
 		}
 		for _, tc := range cases {
 			cluster.Client = fake.NewClientBuilder().WithObjects(tc.nodes...).Build()
-			m := w.until("web", infrav1.NodeProviderIDSetCondition, tc.reason)
-			w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+			m := w.reconcileUntil("web", infrav1.NodeProviderIDSetCondition, tc.reason)
+			w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 			all := &corev1.NodeList{}
 			if err := cluster.List(t.Context(), all); err != nil {
 				t.Fatal(err)

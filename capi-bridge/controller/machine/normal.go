@@ -19,40 +19,40 @@ import (
 func (s *scope) reconcileNormal(ctx context.Context) time.Duration {
 	s.setNotDeleting()
 	switch {
-	case s.ownerUnknown != nil:
-		return s.report().lookError(ctx, s.ownerUnknown)
-	case s.refused != nil:
-		ctrl.LoggerFrom(ctx).Info("the object has no right to the machine that it names", "systemID", s.SystemID(), "reason", s.refused.Message)
-		return s.report().problem(observation{}, s.refused)
+	case s.ownershipErr != nil:
+		return s.reporter().reportObserveError(ctx, s.ownershipErr)
+	case s.refusal != nil:
+		ctrl.LoggerFrom(ctx).Info("the object has no right to the machine that it names", "systemID", s.SystemID(), "reason", s.refusal.Message)
+		return s.reporter().reportProblem(observation{}, s.refusal)
 	}
 	if s.IsProvisioned() {
 		return s.reconcileProvisioned(ctx)
 	}
 	seen, err := s.provisioning().advance(ctx)
 	if seen.SystemID != "" {
-		s.report().observed(seen)
+		s.reporter().recordObservation(seen)
 	}
 	if s.provisioning().isInfrastructureReady(seen) {
 		err = errors.Join(err, s.provisioning().setProviderID(seen))
 	}
 	if err != nil {
-		return s.report().problem(seen, err)
+		return s.reporter().reportProblem(seen, err)
 	}
 	if s.IsProvisioned() {
-		s.report().health(seen)
+		s.reporter().setHealthConditions(seen)
 		return s.reconcileSteadyState(ctx, seen)
 	}
-	s.report().progress(seen)
-	return requeue.Jittered(seen.after)
+	s.reporter().setProgressConditions(seen)
+	return requeue.WithJitter(seen.requeueAfter)
 }
 
-// step takes one step, and sees to it that the machine's next change wakes us.
-func (s *scope) step(ctx context.Context, d driver) (observation, error) {
-	stepCtx, returned := s.wakeups.begin(ctx, s.ObjectKey())
+// takeEngineStep takes one step, and sees to it that the machine's next change wakes us.
+func (s *scope) takeEngineStep(ctx context.Context, d driver) (observation, error) {
+	stepCtx, returned := s.wakeups.beginStep(ctx, s.ObjectKey())
 	defer returned()
 	ref := s.engineRef()
 	seen, err := d.step(stepCtx, ref)
-	s.wakeups.wakeOn(stepCtx, s.ObjectKey(), seen.changed)
+	s.wakeups.wakeWhenChanged(stepCtx, s.ObjectKey(), seen.changed)
 	if seen.moved {
 		delete(s.MaasMachine.Annotations, ownership.SystemIDAnnotation)
 	}
@@ -70,34 +70,34 @@ func (s *scope) reconcileProvisioned(ctx context.Context) time.Duration {
 		s.MaasMachine.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	if err := s.resolveSpec(); err != nil && s.Kind() == "" {
-		return s.report().problem(observation{}, err)
+		return s.reporter().reportProblem(observation{}, err)
 	}
-	d, err := s.driver(ctx)
+	d, err := s.findDriver(ctx)
 	if err != nil {
-		return s.report().lookError(ctx, err)
+		return s.reporter().reportObserveError(ctx, err)
 	}
 	seen, err := d.observe(ctx, s.engineRef())
 	if err != nil {
-		pause := s.report().lookError(ctx, err)
+		pause := s.reporter().reportObserveError(ctx, err)
 		if errors.Is(err, engine.ErrNotFound) {
 			dnsAttachment{s}.reconcile(ctx, seen) // what it had is taken out of the record
 		}
 		return pause
 	}
 	if limited := s.adoption().deniedError(seen); limited != nil {
-		return s.report().problem(observation{}, limited)
+		return s.reporter().reportProblem(observation{}, limited)
 	}
-	s.report().observed(seen)
+	s.reporter().recordObservation(seen)
 	if err := s.provisioning().setProviderID(seen); err != nil {
-		return s.report().problem(seen, err)
+		return s.reporter().reportProblem(seen, err)
 	}
-	s.report().health(seen)
+	s.reporter().setHealthConditions(seen)
 	return s.reconcileSteadyState(ctx, seen)
 }
 
 // reconcileSteadyState does what is left to do for a machine that is provisioned.
 func (s *scope) reconcileSteadyState(ctx context.Context, seen observation) time.Duration {
-	pause := requeue.UntilSteadyLook(s.now())
+	pause := requeue.UntilSteadyInterval(s.currentTime())
 	for _, sooner := range []time.Duration{
 		s.adoption().adopt(ctx, seen),
 		lxdHost{s}.reconcile(ctx, seen),
@@ -122,7 +122,7 @@ func (s *scope) reconcileLXDProject(ctx context.Context, seen observation) time.
 	project, err := s.site.Projects.ProjectOf(ctx, seen.Machine)
 	switch {
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Info("cannot tell the LXD project", "systemID", seen.SystemID, "error", problem.Explain(err).Message)
+		ctrl.LoggerFrom(ctx).Info("cannot tell the LXD project", "systemID", seen.SystemID, "error", problem.FromError(err).Message)
 	case project != "":
 		s.MaasMachine.Status.LXDProject = ptr.To(project)
 	}

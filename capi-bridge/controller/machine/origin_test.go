@@ -20,9 +20,9 @@ import (
 // forgedKey is the key that the manager would note in the neighbour's object.
 const forgedKey = fleetManagement + "/neighbour/neighbour/m"
 
-// forgeries are what a user can write into a new object, so that it seems to have a
+// forgeryCases are what a user can write into a new object, so that it seems to have a
 // machine.
-var forgeries = map[string]struct {
+var forgeryCases = map[string]struct {
 	reason    string
 	finalizer bool
 	marks     map[string]string // all but kind and system-id, which each with a key has
@@ -48,17 +48,17 @@ func TestForgedObjectsOwnNothing(t *testing.T) {
 		kind string
 		make func(*machineWorld) (string, infrav1.MaasMachineSpec)
 	}{
-		"VM": {"vm", (*machineWorld).incumbentVM},
+		"VM": {"vm", (*machineWorld).makeIncumbentVM},
 		"Metal": {"machine", func(w *machineWorld) (string, infrav1.MaasMachineSpec) {
-			return w.deployed("metal").SystemID, controllertest.MetalMachine()
+			return w.deployAsIncumbent("metal").SystemID, controllertest.MetalMachineSpec()
 		}},
 	}
-	for name, tc := range forgeries {
+	for name, tc := range forgeryCases {
 		for what, victim := range victims {
 			for _, paused := range []string{"Object", "Cluster", "Nothing"} {
 				t.Run(name+"/"+what+"/"+paused+"Paused", func(t *testing.T) {
 					t.Parallel()
-					inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+					runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 						id, spec := victim.make(w)
 						w.sim.ResetJournal()
 						name := func(m *infrav1.MaasMachine) {
@@ -80,23 +80,23 @@ func TestForgedObjectsOwnNothing(t *testing.T) {
 							}
 						})
 						if paused != "Nothing" {
-							w.pauseNeighbour(paused, true)
-							w.neighbourOnce()
-							w.pauseNeighbour(paused, false)
+							w.setNeighbourPaused(paused, true)
+							w.reconcileNeighbour()
+							w.setNeighbourPaused(paused, false)
 						}
 						if tc.away {
 							w.siteErr = errors.New("MAAS is away")
-							w.neighbourOnce()
-							w.neighbourOnce()
+							w.reconcileNeighbour()
+							w.reconcileNeighbour()
 							w.siteErr = nil
 						}
 						if tc.late {
-							w.neighbourOnce()
+							w.reconcileNeighbour()
 							w.changeNeighbour(name)
 						}
-						w.want(w.neighbourLives(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
-						w.onlyLooked()
-						w.stillDeployed(id, tc.reason)
+						w.wantCondition(w.reconcileAndDeleteNeighbour(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
+						w.wantOnlyReads()
+						w.wantStillDeployed(id, tc.reason)
 					})
 				})
 			}
@@ -104,12 +104,12 @@ func TestForgedObjectsOwnNothing(t *testing.T) {
 	}
 }
 
-// neighbourOnce reconciles the neighbour's object until it is written down, as far as
+// reconcileNeighbour reconciles the neighbour's object until it is written down, as far as
 // it was not.
-func (w *machineWorld) neighbourOnce() {
+func (w *machineWorld) reconcileNeighbour() {
 	w.t.Helper()
 	for range 3 {
-		_, _ = w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: neighbourSpace, Name: "m"}})
+		_, _ = w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: neighbourNamespace, Name: "m"}})
 		time.Sleep(time.Second)
 	}
 }
@@ -117,7 +117,7 @@ func (w *machineWorld) neighbourOnce() {
 func (w *machineWorld) changeNeighbour(change func(*infrav1.MaasMachine)) {
 	w.t.Helper()
 	m := &infrav1.MaasMachine{}
-	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: neighbourSpace, Name: "m"}, m); err != nil {
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: neighbourNamespace, Name: "m"}, m); err != nil {
 		w.t.Fatal(err)
 	}
 	change(m)
@@ -126,8 +126,8 @@ func (w *machineWorld) changeNeighbour(change func(*infrav1.MaasMachine)) {
 	}
 }
 
-// pauseNeighbour pauses the neighbour's object, or its Cluster.
-func (w *machineWorld) pauseNeighbour(what string, on bool) {
+// setNeighbourPaused pauses the neighbour's object, or its Cluster.
+func (w *machineWorld) setNeighbourPaused(what string, on bool) {
 	w.t.Helper()
 	if what == "Object" {
 		w.changeNeighbour(func(m *infrav1.MaasMachine) {
@@ -139,7 +139,7 @@ func (w *machineWorld) pauseNeighbour(what string, on bool) {
 		return
 	}
 	cluster := &clusterv1.Cluster{}
-	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: neighbourSpace, Name: neighbourSpace}, cluster); err != nil {
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: neighbourNamespace, Name: neighbourNamespace}, cluster); err != nil {
 		w.t.Fatal(err)
 	}
 	cluster.Spec.Paused = ptr.To(on)

@@ -19,31 +19,31 @@ import (
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/ownership"
 )
 
-// neighbourSpace is another tenant's namespace, with a cluster of the same MAAS.
-const neighbourSpace = "neighbour"
+// neighbourNamespace is another tenant's namespace, with a cluster of the same MAAS.
+const neighbourNamespace = "neighbour"
 
 // addNeighbour makes a cluster in another namespace, with one MaasMachine that shape
 // changes.
 func (w *machineWorld) addNeighbour(shape func(*infrav1.MaasMachine)) {
 	w.t.Helper()
 	cluster := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: neighbourSpace, Name: neighbourSpace, UID: "neighbour-cluster"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: neighbourNamespace, UID: "neighbour-cluster"},
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupVersion.Group, Kind: "MaasCluster", Name: neighbourSpace,
+			APIGroup: infrav1.GroupVersion.Group, Kind: "MaasCluster", Name: neighbourNamespace,
 		}},
 	}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	labels := map[string]string{clusterv1.ClusterNameLabel: neighbourSpace}
+	labels := map[string]string{clusterv1.ClusterNameLabel: neighbourNamespace}
 	machine := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: neighbourSpace, Name: "m", UID: "neighbour-machine", Labels: labels},
-		Spec:       clusterv1.MachineSpec{ClusterName: neighbourSpace},
+		ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: "m", UID: "neighbour-machine", Labels: labels},
+		Spec:       clusterv1.MachineSpec{ClusterName: neighbourNamespace},
 	}
 	machine.Spec.Bootstrap.DataSecretName = ptr.To("none")
-	m := &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{Namespace: neighbourSpace, Name: "m", Labels: labels, OwnerReferences: []metav1.OwnerReference{{
+	m := &infrav1.MaasMachine{ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: "m", Labels: labels, OwnerReferences: []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m", UID: machine.UID, Controller: ptr.To(true),
-	}}}, Spec: controllertest.MetalMachine()}
+	}}}, Spec: controllertest.MetalMachineSpec()}
 	shape(m)
-	maasCluster := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: neighbourSpace, Name: neighbourSpace}, Spec: infrav1.MaasClusterSpec{DNSDomain: "maas"}}
+	maasCluster := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: neighbourNamespace, Name: neighbourNamespace}, Spec: infrav1.MaasClusterSpec{DNSDomain: "maas"}}
 	for _, o := range []client.Object{cluster, maasCluster, machine, m} {
 		if err := w.client.Create(w.t.Context(), o); err != nil {
 			w.t.Fatal(err)
@@ -51,11 +51,11 @@ func (w *machineWorld) addNeighbour(shape func(*infrav1.MaasMachine)) {
 	}
 }
 
-// neighbourLives reconciles the neighbour's object for a while, and then deletes it.
+// reconcileAndDeleteNeighbour reconciles the neighbour's object for a while, and then deletes it.
 // It returns what it said.
-func (w *machineWorld) neighbourLives() (said *infrav1.MaasMachine) {
+func (w *machineWorld) reconcileAndDeleteNeighbour() (said *infrav1.MaasMachine) {
 	w.t.Helper()
-	key := types.NamespacedName{Namespace: neighbourSpace, Name: "m"}
+	key := types.NamespacedName{Namespace: neighbourNamespace, Name: "m"}
 	step := func() {
 		res, err := w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: key})
 		if err != nil {
@@ -82,8 +82,8 @@ func (w *machineWorld) neighbourLives() (said *infrav1.MaasMachine) {
 	return said
 }
 
-// stillDeployed wants nobody to have touched a machine.
-func (w *machineWorld) stillDeployed(id, reason string) {
+// wantStillDeployed wants nobody to have touched a machine.
+func (w *machineWorld) wantStillDeployed(id, reason string) {
 	w.t.Helper()
 	if got, ok := w.sim.Machine(id); !ok || got.StatusName != "Deployed" {
 		w.t.Errorf("%s\nMAAS has the machine: %v, %q", reason, ok, got.StatusName)
@@ -95,31 +95,31 @@ func (w *machineWorld) stillDeployed(id, reason string) {
 // touching it, whether the original is still there or not.
 func TestCopyOwnsNothing(t *testing.T) {
 	t.Parallel()
-	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachine(), "BareMetal": controllertest.MetalMachine()} {
+	for name, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
 		for _, alone := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: "/OriginalIsGone"}[alone], func(t *testing.T) {
 				t.Parallel()
-				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-					w.add("original", spec, nil)
-					v := w.ready("original")
+				runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+					w.addMachine("original", spec, nil)
+					v := w.reconcileUntilReady("original")
 					if alone {
-						w.forget("original")
+						w.dropObject("original")
 					}
 					w.addNeighbour(func(m *infrav1.MaasMachine) {
 						m.Spec, m.Annotations, m.Finalizers = v.Spec, v.Annotations, v.Finalizers
 					})
-					w.want(w.neighbourLives(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason, "fleet/original")
-					w.stillDeployed(*v.Spec.SystemID, "A copy owns nothing.")
+					w.wantCondition(w.reconcileAndDeleteNeighbour(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason, "fleet/original")
+					w.wantStillDeployed(*v.Spec.SystemID, "A copy owns nothing.")
 				})
 			})
 		}
 	}
 }
 
-// forget takes an object away without its machine, as who takes the finalizer off.
-func (w *machineWorld) forget(name string) {
+// dropObject takes an object away without its machine, as who takes the finalizer off.
+func (w *machineWorld) dropObject(name string) {
 	w.t.Helper()
-	m := w.get(name)
+	m := w.getMachine(name)
 	m.Finalizers = nil
 	if err := w.client.Update(w.t.Context(), m); err != nil {
 		w.t.Fatal(err)
@@ -143,19 +143,19 @@ func TestAdoptedVMIsMarked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				id, spec := w.incumbentVM()
-				w.add("old", spec, older(id, true))
-				w.untilMarked("old", id)
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				id, spec := w.makeIncumbentVM()
+				w.addMachine("old", spec, withIncumbentIDs(id, true))
+				w.reconcileUntilMarked("old", id)
 				w.addNeighbour(func(m *infrav1.MaasMachine) {
 					m.Spec = spec
 					m.Spec.SystemID, m.Spec.ProviderID = ptr.To(id), ptr.To("maas:///az1/"+id)
 					how(m)
 				})
-				w.want(w.neighbourLives(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
-				w.stillDeployed(id, "The adopted VM is another object's.")
-				w.want(w.get("old"), infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-				w.remove("old")
+				w.wantCondition(w.reconcileAndDeleteNeighbour(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
+				w.wantStillDeployed(id, "The adopted VM is another object's.")
+				w.wantCondition(w.getMachine("old"), infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+				w.removeMachine("old")
 			})
 		})
 	}
@@ -165,8 +165,8 @@ func TestAdoptedVMIsMarked(t *testing.T) {
 // all that the manager would note in it. A VM without a mark is not the object's for that.
 func TestPresetMarksOwnNothing(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		id, spec := w.incumbentVM()
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		id, spec := w.makeIncumbentVM()
 		w.addNeighbour(func(m *infrav1.MaasMachine) {
 			m.Spec = spec
 			m.Spec.SystemID, m.Spec.ProviderID = ptr.To(id), ptr.To("maas:///az1/"+id)
@@ -176,34 +176,34 @@ func TestPresetMarksOwnNothing(t *testing.T) {
 				ownership.SystemIDAnnotation: id, ownership.AdoptionAnnotation: "taken",
 			}
 		})
-		w.want(w.neighbourLives(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
-		w.stillDeployed(id, "The VM says nothing of the object.")
+		w.wantCondition(w.reconcileAndDeleteNeighbour(), infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason)
+		w.wantStillDeployed(id, "The VM says nothing of the object.")
 	})
 }
 
-// incumbentVM is a VM that another provider left: it bears no mark.
-func (w *machineWorld) incumbentVM() (string, infrav1.MaasMachineSpec) {
+// makeIncumbentVM is a VM that another provider left: it bears no mark.
+func (w *machineWorld) makeIncumbentVM() (string, infrav1.MaasMachineSpec) {
 	w.t.Helper()
-	w.add("first", controllertest.VMMachine(), nil)
-	id := *w.ready("first").Spec.SystemID
-	w.edit(id, sim.MachineEdit{Hostname: ptr.To("vm-first"), Description: ptr.To("")})
-	w.forget("first")
+	w.addMachine("first", controllertest.VMMachineSpec(), nil)
+	id := *w.reconcileUntilReady("first").Spec.SystemID
+	w.editMaasMachine(id, sim.MachineEdit{Hostname: ptr.To("vm-first"), Description: ptr.To("")})
+	w.dropObject("first")
 	return id, infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(2), MinMemoryInMB: ptr.To(4096), LXD: &infrav1.MachineLXDConfig{Enabled: ptr.To(true)}}
 }
 
-// untilMarked reconciles until the machine says that it is the object's.
-func (w *machineWorld) untilMarked(name, id string) {
+// reconcileUntilMarked reconciles until the machine says that it is the object's.
+func (w *machineWorld) reconcileUntilMarked(name, id string) {
 	w.t.Helper()
-	w.ready(name)
+	w.reconcileUntilReady(name)
 	want := fleetManagement + "/fleet/prod/" + name
 	for range 5 {
-		got := w.known(id)
+		got := w.maasMachine(id)
 		if strings.HasSuffix(got.Description, want) || got.OwnerData["maaslxd-key"] == want {
 			return
 		}
-		time.Sleep(max(time.Second, w.once(name).RequeueAfter))
+		time.Sleep(max(time.Second, w.reconcileOnce(name).RequeueAfter))
 	}
-	w.t.Fatalf("MAAS has %+v, want the mark %s", w.known(id), want)
+	w.t.Fatalf("MAAS has %+v, want the mark %s", w.maasMachine(id), want)
 }
 
 // TestFormerMarks: what a former version made, and marked by the UID of its Machine,
@@ -214,31 +214,31 @@ func TestFormerMarks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind string
 		spec infrav1.MaasMachineSpec
-	}{"VM": {"vm", controllertest.VMMachine()}, "BareMetal": {"machine", controllertest.MetalMachine()}} {
+	}{"VM": {"vm", controllertest.VMMachineSpec()}, "BareMetal": {"machine", controllertest.MetalMachineSpec()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-				w.add("web", tc.spec, func(_ *clusterv1.Machine, m *infrav1.MaasMachine) {
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				w.addMachine("web", tc.spec, func(_ *clusterv1.Machine, m *infrav1.MaasMachine) {
 					m.Finalizers = []string{infrav1.MachineFinalizer}
 					m.Annotations = map[string]string{ownership.KeyAnnotation: "uid-of-web", ownership.KindAnnotation: tc.kind, ownership.AdoptionAnnotation: "none"}
 					conditions.Set(m, metav1.Condition{Type: infrav1.MachineDeployedCondition, Status: metav1.ConditionFalse, Reason: infrav1.LXDVMCreatingReason})
 				})
-				m := w.ready("web") // in flight by its former key, until it runs
+				m := w.reconcileUntilReady("web") // in flight by its former key, until it runs
 				id, was := *m.Spec.SystemID, *m.Status.Hostname
-				w.untilMarked("web", id)
+				w.reconcileUntilMarked("web", id)
 				for range 3 {
-					time.Sleep(w.once("web").RequeueAfter)
+					time.Sleep(w.reconcileOnce("web").RequeueAfter)
 				}
-				m = w.get("web")
-				w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionTrue, infrav1.MachineDeployedReason)
-				if *m.Status.Hostname != was || w.known(id).Hostname != was || m.Annotations[ownership.KeyAnnotation] != fleetManagement+"/fleet/prod/web" {
+				m = w.getMachine("web")
+				w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionTrue, infrav1.MachineDeployedReason)
+				if *m.Status.Hostname != was || w.maasMachine(id).Hostname != was || m.Annotations[ownership.KeyAnnotation] != fleetManagement+"/fleet/prod/web" {
 					t.Errorf("it is called %s and was %s, annotations %v", *m.Status.Hostname, was, m.Annotations)
 				}
-				if said := w.get("web"); conditionMessage(said, infrav1.MachineDeployedCondition) != "" {
+				if said := w.getMachine("web"); conditionMessage(said, infrav1.MachineDeployedCondition) != "" {
 					t.Errorf("something is odd about it: %s", conditionMessage(said, infrav1.MachineDeployedCondition))
 				}
-				w.remove("web")
-				if n := acquired(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
+				w.removeMachine("web")
+				if n := countAcquiredMetal(w.sim); n > 0 || len(w.sim.Instances()) > 0 {
 					t.Errorf("left: %d machines, %v", n, w.sim.Instances())
 				}
 			})
@@ -271,35 +271,35 @@ func TestAnotherManagementCluster(t *testing.T) {
 		"Allowed":  {"The administrator knows that it is none.", false, true, true},
 	}
 	for name, tc := range cases {
-		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachine(), "BareMetal": controllertest.MetalMachine()} {
+		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "BareMetal": controllertest.MetalMachineSpec()} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 					w.ManagementCluster = "former-uid"
-					w.add("web", spec, nil)
-					id := *w.ready("web").Spec.SystemID
-					m := w.get("web")
+					w.addMachine("web", spec, nil)
+					id := *w.reconcileUntilReady("web").Spec.SystemID
+					m := w.getMachine("web")
 					m.Status = infrav1.MaasMachineStatus{} // it is not moved
 					if err := w.client.Status().Update(t.Context(), m); err != nil {
 						t.Fatal(err)
 					}
-					w.restart()
+					w.restartManager()
 					w.site.AllowTakeOver = tc.allows
 					if tc.paused {
-						w.pause("web", true)
-						w.once("web")
-						w.once("web")
-						w.pause("web", false)
+						w.setPaused("web", true)
+						w.reconcileOnce("web")
+						w.reconcileOnce("web")
+						w.setPaused("web", false)
 					}
 					if !tc.owns {
-						m := w.until("web", infrav1.ReadyCondition, infrav1.ConflictReason)
-						w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "another management cluster")
-						w.remove("web")
-						w.stillDeployed(id, tc.reason)
+						m := w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.ConflictReason)
+						w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "another management cluster")
+						w.removeMachine("web")
+						w.wantStillDeployed(id, tc.reason)
 						return
 					}
-					w.untilMarked("web", id)
-					w.remove("web")
+					w.reconcileUntilMarked("web", id)
+					w.removeMachine("web")
 				})
 			})
 		}

@@ -25,7 +25,7 @@ import (
 // the LXDs, which listen, and so in real time.
 type lxdWorld struct {
 	*machineWorld
-	pair engine.Credentials
+	credentials engine.Credentials
 }
 
 const lxdProject = "fleet"
@@ -42,12 +42,12 @@ func newLXDWorld(t *testing.T) lxdWorld {
 		model.Hosts[n].Project, model.Hosts[n].TrustedCertificates = lxdProject, []string{key.Certificate}
 	}
 	w := lxdWorld{newMachineWorld(t, model), key.Credentials}
-	w.makeInLXD()
+	w.composeInLXD()
 	return w
 }
 
-// makeInLXD turns the site into one whose VMs are made in LXD itself.
-func (w lxdWorld) makeInLXD() {
+// composeInLXD turns the site into one whose VMs are made in LXD itself.
+func (w lxdWorld) composeInLXD() {
 	w.t.Helper()
 	var servers []lxd.Server
 	for _, l := range w.sim.LXDs() {
@@ -56,29 +56,29 @@ func (w lxdWorld) makeInLXD() {
 			Bridges: []lxd.Bridge{{Name: "maasbr0", Subnets: []engine.Subnet{{CIDR: "10.77.0.0/24", DHCP: true}}}},
 		})
 	}
-	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Ledger: w.rows, Interval: 20 * time.Millisecond})
+	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: w.sim.RoundTripper(), Ledger: w.ledger, Interval: 20 * time.Millisecond})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(m.Close)
 	c := lxd.NewComposer(lxd.ComposerConfig{
 		Servers:     func(context.Context) ([]lxd.Server, error) { return servers, nil },
-		Credentials: func(context.Context) (engine.Credentials, error) { return w.pair, nil },
-		Machines:    m.Machines, Enlister: m.Enlister, Ledger: w.rows,
+		Credentials: func(context.Context) (engine.Credentials, error) { return w.credentials, nil },
+		Machines:    m.Machines, Enlister: m.Enlister, Ledger: w.ledger,
 	})
-	names := c.Names(m.Names)
-	e, err := assembly.New(engine.Config{Machines: m.Machines, Composer: c, Names: names, Catalog: m.Catalog, Metal: m.Machines, Registrar: m.Hosts, Reports: m.Events, Ledger: w.rows})
+	names := c.WrapNames(m.Names)
+	e, err := assembly.New(engine.Config{Machines: m.Machines, Composer: c, Names: names, Catalog: m.Catalog, Metal: m.Machines, Registrar: m.Hosts, Reports: m.Events, Ledger: w.ledger})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.site.VMs, w.site.Names, w.site.Inventory, w.site.Projects = e.VMs, names, c, e
 }
 
-// connect reaches the project of an LXD, by its number.
-func (w lxdWorld) connect(number int) lxdclient.InstanceServer {
+// connectLXD reaches the project of an LXD, by its number.
+func (w lxdWorld) connectLXD(number int) lxdclient.InstanceServer {
 	w.t.Helper()
 	conn, err := lxdclient.ConnectLXD("https://"+w.sim.LXDs()[number].Listening[0], &lxdclient.ConnectionArgs{
-		TLSClientCert: w.pair.Certificate, TLSClientKey: w.pair.Key, InsecureSkipVerify: true,
+		TLSClientCert: w.credentials.Certificate, TLSClientKey: w.credentials.Key, InsecureSkipVerify: true,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -91,22 +91,22 @@ func (w lxdWorld) connect(number int) lxdclient.InstanceServer {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	w := newLXDWorld(t)
-	spec := controllertest.VMMachine()
+	spec := controllertest.VMMachineSpec()
 	spec.LXDConfig = &infrav1.LXDConfig{Profile: ptr.To("fast")}
-	w.add("web", spec, nil)
-	m := w.until("web", infrav1.ReadyCondition, infrav1.ProfileNotFoundReason)
-	w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ProfileNotFoundReason,
+	w.addMachine("web", spec, nil)
+	m := w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.ProfileNotFoundReason)
+	w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ProfileNotFoundReason,
 		`no host has a profile "fast"`, `host host1, project "fleet": default`, "lxc profile create fast")
 	if len(w.sim.Instances()) != 0 {
 		t.Errorf("a VM was made without it: %v", w.sim.Instances())
 	}
-	conn := w.connect(1)
+	conn := w.connectLXD(1)
 	if err := conn.CreateProfile(api.ProfilesPost{Name: "fast"}); err != nil {
 		t.Fatal(err)
 	}
-	w.ready("web")
-	w.once("web") // the project is told after that
-	m = w.get("web")
+	w.reconcileUntilReady("web")
+	w.reconcileOnce("web") // the project is told after that
+	m = w.getMachine("web")
 	if ptr.Deref(m.Status.LXDHost, "") != "host2" || ptr.Deref(m.Status.LXDProject, "") != lxdProject {
 		t.Errorf("it is on %q in %q", ptr.Deref(m.Status.LXDHost, ""), ptr.Deref(m.Status.LXDProject, ""))
 	}
@@ -114,7 +114,7 @@ func TestProfile(t *testing.T) {
 	if err != nil || len(made) != 1 || len(made[0].Profiles) != 1 || made[0].Profiles[0] != "fast" {
 		t.Errorf("the instances are %+v, %v", made, err)
 	}
-	w.remove("web")
+	w.removeMachine("web")
 	if len(w.sim.Instances()) != 0 {
 		t.Errorf("left: %v", w.sim.Instances())
 	}

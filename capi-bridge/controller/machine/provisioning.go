@@ -29,26 +29,26 @@ func (s provisioning) advance(ctx context.Context) (observation, error) {
 		return observation{}, wrong
 	}
 	if wrong == nil && s.want.WaitForStaticIP {
-		return observation{}, &problem.Blocked{
-			Reason: infrav1.WaitingForStaticIPReason, Passing: true,
+		return observation{}, &problem.BlockedError{
+			Reason: infrav1.WaitingForStaticIPReason, Transient: true,
 			Message: "staticIP has no address yet", Hint: "Somebody else is to fill it in.",
 		}
 	}
-	d, err := s.driver(ctx)
+	d, err := s.findDriver(ctx)
 	if err != nil {
 		return observation{}, err
 	}
 	if s.IsAdoptionPending() {
-		if seen, err := s.adoption().observe(ctx, d); err != nil || s.isAdoptable(seen) {
+		if seen, err := s.adoption().observeForAdoption(ctx, d); err != nil || s.isAdoptable(seen) {
 			return seen, err
 		}
-	} else if err := s.adoption().checkAllowed(ctx, d); err != nil {
+	} else if err := s.adoption().checkTakeOverAllowed(ctx, d); err != nil {
 		return observation{}, err
 	}
 	if wrong != nil {
 		return observation{}, wrong
 	}
-	return s.step(ctx, d)
+	return s.takeEngineStep(ctx, d)
 }
 
 // isInfrastructureReady tells that the machine is, or once was, what Cluster API waits for: a
@@ -75,7 +75,7 @@ func (s provisioning) setProviderID(seen observation) error {
 	if m.Spec.ProviderID == nil {
 		id, err := providerid.New(s.want.ProviderIDForm, seen.Zone, seen.SystemID)
 		if err != nil {
-			return &problem.Blocked{Reason: infrav1.MachineStateUndefinedReason, Message: err.Error(), After: requeue.RetryAfter}
+			return &problem.BlockedError{Reason: infrav1.MachineStateUndefinedReason, Message: err.Error(), RetryAfter: requeue.RetryAfter}
 		}
 		m.Spec.ProviderID = ptr.To(id.String())
 	}
@@ -92,13 +92,13 @@ func (s provisioning) checkPrerequisites() error {
 	case s.IsProvisioned():
 		return nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return &problem.Blocked{
-			Reason: infrav1.WaitingForClusterInfrastructureReason, Passing: true,
+		return &problem.BlockedError{
+			Reason: infrav1.WaitingForClusterInfrastructureReason, Transient: true,
 			Message: fmt.Sprintf("the infrastructure of cluster %s is not provisioned yet", s.cluster.Name),
 		}
 	case s.machine.Spec.Bootstrap.DataSecretName == nil && s.MaasMachine.Spec.ProviderID == nil:
-		return &problem.Blocked{
-			Reason: infrav1.WaitingForBootstrapDataReason, Passing: true,
+		return &problem.BlockedError{
+			Reason: infrav1.WaitingForBootstrapDataReason, Transient: true,
 			Message: fmt.Sprintf("the bootstrap data of Machine %s are not there yet", s.machine.Name),
 		}
 	}

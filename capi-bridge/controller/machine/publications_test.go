@@ -25,10 +25,10 @@ func TestMachineReadsPublications(t *testing.T) {
 	maasCluster := &infrav1.MaasCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "prod", UID: "1"}}
 	maasCluster.Spec.DNSDomain, maasCluster.Status.Network.DNSName = name.Domain, name.String()
 	published := &endpoint.Publications{}
-	published.Remember(maasCluster, endpoint.Publication{Site: site, Name: name, Addresses: addresses, At: begun})
+	published.Remember(maasCluster, endpoint.Publication{Site: site, Name: name, Addresses: addresses, PublishedAt: begun})
 	r := &Reconciler{Published: published, Now: func() time.Time { return begun }}
 	s := &scope{Reconciler: r, site: site, maasCluster: maasCluster}
-	got, err := dnsAttachment{s}.apiAddresses(t.Context())
+	got, err := dnsAttachment{s}.readAPIAddresses(t.Context())
 	if diff := cmp.Diff(addresses, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}

@@ -15,9 +15,9 @@ import (
 // made in. Its machines are not there, and yet none is lost, made anew or let go.
 func TestMachinesOfAnotherMAAS(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
-		w.ready("web")
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
+		w.reconcileUntilReady("web")
 		mark, err := w.site.RegionMarks.MakeRegionMark(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -31,22 +31,22 @@ func TestMachinesOfAnotherMAAS(t *testing.T) {
 			})
 		}
 		region(controller.RegionAnnotation, "another")
-		w.once("web")
-		m := w.get("web")
-		if w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason); m.Status.FailureReason != nil {
+		w.reconcileOnce("web")
+		m := w.getMachine("web")
+		if w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason); m.Status.FailureReason != nil {
 			t.Errorf("the machine is said to have failed: %s", *m.Status.FailureReason)
 		}
 		w.markDeleted("web")
 		for range 3 {
-			w.once("web")
+			w.reconcileOnce("web")
 			time.Sleep(time.Minute)
 		}
-		w.want(w.get("web"), infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "another MAAS", infrav1.AcceptMAASAnnotation+"="+mark)
+		w.wantCondition(w.getMachine("web"), infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "another MAAS", infrav1.AcceptMAASAnnotation+"="+mark)
 		if n := len(w.sim.Instances()); n != 1 {
 			t.Errorf("there are %d VMs, want the one", n)
 		}
 		region(infrav1.AcceptMAASAnnotation, mark)
-		w.untilGone("web")
+		w.reconcileUntilGone("web")
 		if n := len(w.sim.Instances()); n != 0 {
 			t.Errorf("%d VMs are left", n)
 		}

@@ -21,13 +21,13 @@ import (
 // initHost is what a node lacks whose LXD does not let us in.
 const initHost = "Run capi-bridge init-host on the node, with the certificate of this manager's LXD key; the manager must reach the LXD, too."
 
-// registration is the LXD of a node that runs already. The machine stays as it is,
+// registrationSpec is the LXD of a node that runs already. The machine stays as it is,
 // and whose it is: nothing is ever installed on it.
-func (s specBuilder) registration(context.Context) (engine.HostSpec, error) {
+func (s specBuilder) registrationSpec(context.Context) (engine.HostSpec, error) {
 	if s.hosts == nil {
 		return engine.HostSpec{}, s.noHostsWantedError()
 	}
-	if err := s.site.NoCredentials; err != nil {
+	if err := s.site.CredentialsErr; err != nil {
 		return engine.HostSpec{}, err
 	}
 	if err := s.checkHostLimits(); err != nil {
@@ -45,22 +45,22 @@ func (s lxdHost) reconcileRegistration(ctx context.Context, seen observation) ti
 	m := s.MaasMachine
 	switch {
 	case !conditions.IsTrue(m, infrav1.MachineDeployedCondition), m.Annotations[ownership.HostAnnotation] == ownership.HostRegistered, s.hosts == nil && seen.registered:
-		s.reportInventory(seen.host, "")
+		s.setLXDReadyCondition(seen.host, "")
 		return 0
 	case s.hosts == nil:
-		s.forget()
+		s.clearRegistration()
 		return 0
 	case !seen.ours || !seen.finished:
 		s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, "the machine does not say that it is this object's")
-		return s.lookAgainWhileNew(infrav1.LXDReadyCondition, s.now(), requeue.NodeAfter)
+		return s.requeueWhileNew(infrav1.LXDReadyCondition, s.currentTime(), requeue.NodeAfter)
 	case !seen.registered:
-		other, err := s.findOthers(ctx, seen)
+		other, err := s.findForeignHost(ctx, seen)
 		switch {
 		case err != nil:
 			return s.reportError(err)
 		case other.Name != "":
 			delete(m.Annotations, ownership.HostAnnotation)
-			s.reportInventory(other, ", which somebody else registered")
+			s.setLXDReadyCondition(other, ", which somebody else registered")
 			return 0
 		}
 	}
@@ -76,9 +76,9 @@ func (s lxdHost) reconcileRegistration(ctx context.Context, seen observation) ti
 	return s.register(ctx, seen)
 }
 
-// findOthers finds a VM host of the machine's that is not of our making; it has
+// findForeignHost finds a VM host of the machine's that is not of our making; it has
 // no name where there is none. The machine may have several, of a project each.
-func (s lxdHost) findOthers(ctx context.Context, seen observation) (engine.VMHost, error) {
+func (s lxdHost) findForeignHost(ctx context.Context, seen observation) (engine.VMHost, error) {
 	hosts, err := s.site.Inventory.Hosts(ctx)
 	if err != nil {
 		return engine.VMHost{}, fmt.Errorf("cannot list the VM hosts: %w", err)
@@ -93,32 +93,32 @@ func (s lxdHost) findOthers(ctx context.Context, seen observation) (engine.VMHos
 // register takes one step towards the VM host. It is finished once MAAS knows what
 // the LXD has.
 func (s lxdHost) register(ctx context.Context, seen observation) time.Duration {
-	d, err := s.driver(ctx)
+	d, err := s.findDriver(ctx)
 	if err != nil {
 		return s.reportError(err)
 	}
-	seen, err = s.step(ctx, d)
+	seen, err = s.takeEngineStep(ctx, d)
 	switch {
 	case err != nil:
 		return s.reportError(err)
 	case seen.done && seen.registered:
 		s.MaasMachine.Annotations[ownership.HostAnnotation] = ownership.HostRegistered
-		s.reportInventory(seen.host, "")
+		s.setLXDReadyCondition(seen.host, "")
 		ctrl.LoggerFrom(ctx).Info("registered the LXD of a node that ran already", "systemID", seen.SystemID, "host", seen.host.Name)
 		return 0
 	case seen.done: // it is somebody else's by now, which the next look says
 		return 0
 	case seen.reason == infrav1.WaitingForLXDReason:
 		s.setFalse(infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason, problem.Problem{Message: seen.message}.WithHint(initHost).Message)
-		return s.lookAgainWhileNew(infrav1.LXDReadyCondition, s.now(), requeue.NodeAfter)
+		return s.requeueWhileNew(infrav1.LXDReadyCondition, s.currentTime(), requeue.NodeAfter)
 	}
 	s.setFalse(infrav1.LXDReadyCondition, infrav1.LXDSetupPendingReason, fmt.Sprintf("%s: %s", seen.reason, seen.message))
-	return requeue.Jittered(seen.after)
+	return requeue.WithJitter(seen.requeueAfter)
 }
 
-// leaveForeign leaves a VM host alone, while the machine goes, that somebody else
+// skipForeignHost leaves a VM host alone, while the machine goes, that somebody else
 // registered before we did.
-func (s lxdHost) leaveForeign(ctx context.Context, d driver) (driver, error) {
+func (s lxdHost) skipForeignHost(ctx context.Context, d driver) (driver, error) {
 	if s.MaasMachine.Annotations[ownership.HostAnnotation] != ownership.HostRegistering {
 		return d, nil
 	}
@@ -132,5 +132,5 @@ func (s lxdHost) leaveForeign(ctx context.Context, d driver) (driver, error) {
 		return d, nil
 	}
 	delete(s.MaasMachine.Annotations, ownership.HostAnnotation)
-	return s.driver(ctx)
+	return s.findDriver(ctx)
 }

@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
-	"github.com/maaslxd/maaslxd/acctest/mortal"
+	"github.com/maaslxd/maaslxd/acctest/crash"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
 )
@@ -15,18 +15,18 @@ import (
 // none in the end, and the node is released once.
 func TestKilledRegistering(t *testing.T) {
 	t.Parallel()
-	controllertest.DieOfEach(t, func(t *testing.T, fate *mortal.Fate) {
-		inFleet(t, quickModel(), func(t *testing.T, w *machineWorld) {
-			id := w.node("db", true)
+	controllertest.CrashAtEach(t, func(t *testing.T, fate *crash.Plan) {
+		runInFleet(t, quickModel(), func(t *testing.T, w *machineWorld) {
+			id := w.makeNode("db", true)
 			w.fate = fate
-			w.restart()
-			w.live("db", func() bool { return conditions.IsTrue(w.get("db"), infrav1.LXDReadyCondition) })
-			if got := w.known(id); got.StatusName != "Deployed" || got.HostedHosts != got.Hostname {
+			w.restartManager()
+			w.reconcileThroughCrashes("db", func() bool { return conditions.IsTrue(w.getMachine("db"), infrav1.LXDReadyCondition) })
+			if got := w.maasMachine(id); got.StatusName != "Deployed" || got.HostedHosts != got.Hostname {
 				t.Errorf("MAAS has %+v", got)
 			}
 			w.markDeleted("db")
-			w.live("db", func() bool { return w.gone("db") })
-			if got := w.known(id); got.StatusName != "Ready" || got.HostedHosts != "" {
+			w.reconcileThroughCrashes("db", func() bool { return w.isGone("db") })
+			if got := w.maasMachine(id); got.StatusName != "Ready" || got.HostedHosts != "" {
 				t.Errorf("given back as %+v", got)
 			}
 		})

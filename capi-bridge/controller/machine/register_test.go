@@ -22,13 +22,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// neighbour asks the simulator's LXDs, as one who reaches them would.
-type neighbour struct{ sim *sim.Sim }
+// lxdProbe asks the simulator's LXDs, as one who reaches them would.
+type lxdProbe struct{ sim *sim.Sim }
 
 // Server implements engine.Probe.
-func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credentials, _ string) (engine.LXDServer, error) {
+func (n lxdProbe) Server(_ context.Context, e engine.Endpoint, c engine.Credentials, _ string) (engine.LXDServer, error) {
 	lxds := n.sim.LXDs()
-	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return "https://"+l.Address == e.Address && l.Condition == sim.OK })
+	i := slices.IndexFunc(lxds, func(l sim.LXD) bool { return "https://"+l.Address == e.Address && l.Condition == sim.ConditionOK })
 	if i < 0 {
 		return engine.LXDServer{}, fmt.Errorf("dial tcp %s: connection refused: %w", e.Address, engine.ErrUnavailable)
 	}
@@ -46,7 +46,7 @@ func (n neighbour) Server(_ context.Context, e engine.Endpoint, c engine.Credent
 	return server, nil
 }
 
-// initHost is what init-host makes of a node's LXD. In the simulator it is the
+// runInitHost is what init-host makes of a node's LXD. In the simulator it is the
 // machine's user-data, which run when the test lets them.
 func initHost(trust bool) []byte {
 	script := `#!/bin/sh
@@ -65,27 +65,27 @@ lxc project create maas
 	return []byte(script)
 }
 
-// inNodes runs a test in a world whose cluster gets LXD hosts, once the node "db"
+// runWithNode runs a test in a world whose cluster gets LXD hosts, once the node "db"
 // runs already, as the test made it.
-func inNodes(t *testing.T, trust bool, f func(t *testing.T, w *machineWorld, id string)) {
+func runWithNode(t *testing.T, trust bool, f func(t *testing.T, w *machineWorld, id string)) {
 	t.Helper()
 	model := machineModel()
 	model.Latency.Inventory = 10 * time.Second
 	for n := range model.Machines {
 		model.Machines[n].FirstBoot = sim.BootNever
 	}
-	inFleet(t, model, func(t *testing.T, w *machineWorld) {
-		w.bridges()
-		f(t, w, w.node("db", trust))
+	runInFleet(t, model, func(t *testing.T, w *machineWorld) {
+		w.addBridges()
+		f(t, w, w.makeNode("db", trust))
 	})
 }
 
-// bridges gives each machine a bridge, as whoever deploys it would.
-func (w *machineWorld) bridges() {
+// addBridges gives each machine a bridge, as whoever deploys it would.
+func (w *machineWorld) addBridges() {
 	w.t.Helper()
-	m, ctx := w.person(), w.t.Context()
+	m, ctx := w.operator(), w.t.Context()
 	for _, name := range []string{"small", "metal"} {
-		id := w.known(name).SystemID
+		id := w.maasMachine(name).SystemID
 		before, err := m.Machines.Machine(ctx, id)
 		if err != nil {
 			w.t.Fatal(err)
@@ -101,20 +101,20 @@ func (w *machineWorld) bridges() {
 		if err != nil || len(subnets) == 0 {
 			w.t.Fatalf("subnets %+v, %v", subnets, err)
 		}
-		if err := m.Machines.Link(ctx, id, after.Bridges[0].ID, subnets[0], ""); err != nil {
+		if err := m.Machines.SetInterfaceAddress(ctx, id, after.Bridges[0].ID, subnets[0], ""); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 }
 
-// person uses MAAS as people do.
-func (w *machineWorld) person() *maas.Client { return w.maas }
+// operator uses MAAS as people do.
+func (w *machineWorld) operator() *maas.Client { return w.maas }
 
-// node makes a machine of a cluster that asks for no hosts, which it does from
+// makeNode makes a machine of a cluster that asks for no hosts, which it does from
 // then on. It returns its system id.
-func (w *machineWorld) node(name string, trust bool) string {
+func (w *machineWorld) makeNode(name string, trust bool) string {
 	w.t.Helper()
-	w.add(name, controllertest.MetalMachine(), nil)
+	w.addMachine(name, controllertest.MetalMachineSpec(), nil)
 	s := &corev1.Secret{}
 	if err := w.client.Get(w.t.Context(), fleetKeyOf(name+"-boot"), s); err != nil {
 		w.t.Fatal(err)
@@ -123,23 +123,23 @@ func (w *machineWorld) node(name string, trust bool) string {
 	if err := w.client.Update(w.t.Context(), s); err != nil {
 		w.t.Fatal(err)
 	}
-	m := w.ready(name)
+	m := w.reconcileUntilReady(name)
 	if conditions.Has(m, infrav1.LXDReadyCondition) {
-		w.t.Fatalf("nobody asks for hosts: %s", summaryOf(m))
+		w.t.Fatalf("nobody asks for hosts: %s", conditionSummary(m))
 	}
-	w.wantHosts(true)
+	w.setHostsWanted(true)
 	return *m.Spec.SystemID
 }
 
-func (w *machineWorld) wantHosts(want bool) {
+func (w *machineWorld) setHostsWanted(want bool) {
 	w.t.Helper()
 	w.changeCluster(func(c *infrav1.MaasCluster) {
 		c.Spec.LXDConfig = &infrav1.LXDHostConfig{Enabled: ptr.To(want), ResourcePool: "vms", StorageBackend: "dir"}
 	})
 }
 
-// initHost sets the LXD of a node up.
-func (w *machineWorld) initHost(id string) {
+// runInitHost sets the LXD of a node up.
+func (w *machineWorld) runInitHost(id string) {
 	w.t.Helper()
 	if err := w.sim.SetFirstBoot(id, sim.BootOK, ""); err != nil {
 		w.t.Fatal(err)
@@ -147,8 +147,8 @@ func (w *machineWorld) initHost(id string) {
 	w.sim.Settle()
 }
 
-// hostsOn are the VM hosts that MAAS has on a machine.
-func (w *machineWorld) hostsOn(id string) []engine.VMHost {
+// vmHostsOn are the VM hosts that MAAS has on a machine.
+func (w *machineWorld) vmHostsOn(id string) []engine.VMHost {
 	w.t.Helper()
 	w.site.Names.Refresh()
 	all, err := w.site.Inventory.Hosts(w.t.Context())
@@ -158,9 +158,9 @@ func (w *machineWorld) hostsOn(id string) []engine.VMHost {
 	return slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID != id })
 }
 
-// untouchedMachines checks that nothing was done to machines since the journal was
+// wantMachinesUntouched checks that nothing was done to machines since the journal was
 // reset.
-func (w *machineWorld) untouchedMachines() {
+func (w *machineWorld) wantMachinesUntouched() {
 	w.t.Helper()
 	for _, c := range w.sim.Journal().Calls {
 		for _, op := range []string{"deploy", "release", "power_off", "power_on", "power_cycle", "allocate", "abort"} {
@@ -177,32 +177,32 @@ func (w *machineWorld) untouchedMachines() {
 // TestRegisterNode: a node that ran before its cluster asked for hosts becomes one
 // once its LXD is set up, and stays what it is besides.
 func TestRegisterNode(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		before := w.known(id)
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		before := w.maasMachine(id)
 		w.sim.ResetJournal()
-		m := w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLXDReason, "not there yet", "init-host")
-		w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+		m := w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLXDReason, "not there yet", "init-host")
+		w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 		if n := w.sim.Journal().Count("POST vm-hosts/"); n != 0 {
 			t.Fatal("it was registered before its LXD answers")
 		}
-		w.initHost(id)
-		m = w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-		w.want(m, infrav1.LXDReadyCondition, metav1.ConditionTrue, infrav1.LXDReadyReason, before.Hostname)
-		w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-		w.untouchedMachines()
-		if got := w.hostsOn(id); len(got) != 1 || got[0].Zone != "az1" || got[0].Pool != "vms" || strings.Contains(fmt.Sprint(got[0].Tags), "maaslxd") {
+		w.runInitHost(id)
+		m = w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+		w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionTrue, infrav1.LXDReadyReason, before.Hostname)
+		w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+		w.wantMachinesUntouched()
+		if got := w.vmHostsOn(id); len(got) != 1 || got[0].Zone != "az1" || got[0].Pool != "vms" || strings.Contains(fmt.Sprint(got[0].Tags), "maaslxd") {
 			t.Errorf("the VM hosts are %+v", got)
 		}
-		if got := w.known(id); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != fleetManagement+"/fleet/prod/db" || got.OwnerData["maaslxd-state"] != "finished" {
+		if got := w.maasMachine(id); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != fleetManagement+"/fleet/prod/db" || got.OwnerData["maaslxd-state"] != "finished" {
 			t.Errorf("the machine is %+v", got)
 		}
-		w.restart()
+		w.restartManager()
 		w.sim.ResetJournal()
 		for range 3 {
-			time.Sleep(w.once("db").RequeueAfter)
+			time.Sleep(w.reconcileOnce("db").RequeueAfter)
 		}
-		w.onlyLooked()
+		w.wantOnlyReads()
 	})
 }
 
@@ -211,10 +211,10 @@ func TestRegisterNode(t *testing.T) {
 func TestUnregisterNode(t *testing.T) {
 	for name, known := range map[string]bool{"VM": true, "UnknownInstance": false} {
 		t.Run(name, func(t *testing.T) {
-			inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-				w.initHost(id)
-				w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-				host := w.known(id).Hostname
+			runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+				w.runInitHost(id)
+				w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+				host := w.maasMachine(id).Hostname
 				if err := w.sim.AddInstance(sim.Instance{Host: host, Project: cloudinit.DefaultProject, Name: "guest"}); err != nil {
 					t.Fatal(err)
 				}
@@ -224,13 +224,13 @@ func TestUnregisterNode(t *testing.T) {
 					}
 					time.Sleep(time.Minute)
 				}
-				w.wantHosts(false) // that it was asked for once is enough
+				w.setHostsWanted(false) // that it was asked for once is enough
 				w.sim.ResetJournal()
 				w.markDeleted("db")
-				m := w.until("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
-				w.want(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "guest")
-				w.untouchedMachines()
-				if got := w.hostsOn(id); len(got) != 1 {
+				m := w.reconcileUntil("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
+				w.wantCondition(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "guest")
+				w.wantMachinesUntouched()
+				if got := w.vmHostsOn(id); len(got) != 1 {
 					t.Errorf("the VM hosts are %+v", got)
 				}
 				var err error
@@ -242,8 +242,8 @@ func TestUnregisterNode(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.untilGone("db")
-				if got := w.known(id); got.StatusName != "Ready" || got.Owner != "" || got.HostedHosts != "" {
+				w.reconcileUntilGone("db")
+				if got := w.maasMachine(id); got.StatusName != "Ready" || got.Owner != "" || got.HostedHosts != "" {
 					t.Errorf("given back as %+v", got)
 				}
 			})
@@ -253,10 +253,10 @@ func TestUnregisterNode(t *testing.T) {
 
 // TestNodeDeletedEarly: a machine whose LXD never came goes as it would otherwise.
 func TestNodeDeletedEarly(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.remove("db")
-		if got := w.known(id); got.StatusName != "Ready" || got.Owner != "" {
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.removeMachine("db")
+		if got := w.maasMachine(id); got.StatusName != "Ready" || got.Owner != "" {
 			t.Errorf("given back as %+v", got)
 		}
 	})
@@ -265,39 +265,39 @@ func TestNodeDeletedEarly(t *testing.T) {
 // TestNodeDoesNotTrust: an LXD that answers and lets nobody in is not registered
 // before it does.
 func TestNodeDoesNotTrust(t *testing.T) {
-	inNodes(t, false, func(t *testing.T, w *machineWorld, id string) {
-		w.initHost(id)
+	runWithNode(t, false, func(t *testing.T, w *machineWorld, id string) {
+		w.runInitHost(id)
 		w.sim.ResetJournal()
-		m := w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLXDReason,
+		m := w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLXDReason,
 			"does not trust the client certificate "+fleetKey().Fingerprint(), "init-host")
 		for range 5 {
-			time.Sleep(w.once("db").RequeueAfter)
+			time.Sleep(w.reconcileOnce("db").RequeueAfter)
 		}
-		if got := w.hostsOn(id); len(got) != 0 || w.sim.Journal().Count("POST vm-hosts/") != 0 {
+		if got := w.vmHostsOn(id); len(got) != 0 || w.sim.Journal().Count("POST vm-hosts/") != 0 {
 			t.Errorf("registered: %+v", got)
 		}
-		if err := w.sim.TrustCertificate(w.known(id).Hostname, fleetKey().Certificate); err != nil {
+		if err := w.sim.TrustCertificate(w.maasMachine(id).Hostname, fleetKey().Certificate); err != nil {
 			t.Fatal(err)
 		}
-		w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-		w.untouchedMachines()
+		w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+		w.wantMachinesUntouched()
 	})
 }
 
 // TestNodeHoldsVMs: MAAS would take over, and power-cycle, what runs in the
 // project.
 func TestNodeHoldsVMs(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		w.initHost(id)
-		old := sim.Instance{Host: w.known(id).Hostname, Project: cloudinit.DefaultProject, Name: "old-db", Running: true}
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		w.runInitHost(id)
+		old := sim.Instance{Host: w.maasMachine(id).Hostname, Project: cloudinit.DefaultProject, Name: "old-db", Running: true}
 		if err := w.sim.AddInstance(old); err != nil {
 			t.Fatal(err)
 		}
-		m := w.until("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
-		w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, "old-db", "power-cycle")
-		w.want(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-		if got := w.hostsOn(id); len(got) != 0 {
+		m := w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDFailedReason)
+		w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, "old-db", "power-cycle")
+		w.wantCondition(m, infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+		if got := w.vmHostsOn(id); len(got) != 0 {
 			t.Errorf("registered: %+v", got)
 		}
 	})
@@ -306,12 +306,12 @@ func TestNodeHoldsVMs(t *testing.T) {
 // registerByHand makes a VM host of a machine's LXD, as a person would in MAAS.
 func (w *machineWorld) registerByHand(id, project string) {
 	w.t.Helper()
-	if err := w.sim.TrustCertificate(w.known(id).Hostname, personKey().Certificate); err != nil {
+	if err := w.sim.TrustCertificate(w.maasMachine(id).Hostname, personKey().Certificate); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.person().Hosts.Register(w.t.Context(), engine.Registration{
+	if _, err := w.operator().Hosts.Register(w.t.Context(), engine.Registration{
 		Name: "by-hand", Credentials: personKey(),
-		Endpoint: engine.Endpoint{Address: "https://" + w.known(id).IPAddresses[0] + ":8443", Project: project},
+		Endpoint: engine.Endpoint{Address: "https://" + w.maasMachine(id).IPAddresses[0] + ":8443", Project: project},
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -333,28 +333,28 @@ func TestNodeOfOthers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
+			runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
 				if tc.waited {
-					w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+					w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
 				}
-				w.initHost(id)
+				w.runInitHost(id)
 				w.registerByHand(id, tc.project)
-				before := w.hostsOn(id)
+				before := w.vmHostsOn(id)
 				w.sim.ResetJournal()
-				m := w.until("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-				w.want(m, infrav1.LXDReadyCondition, metav1.ConditionTrue, infrav1.LXDReadyReason, "by-hand", "somebody else")
+				m := w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+				w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionTrue, infrav1.LXDReadyReason, "by-hand", "somebody else")
 				for range 3 {
-					time.Sleep(w.once("db").RequeueAfter)
+					time.Sleep(w.reconcileOnce("db").RequeueAfter)
 				}
-				w.onlyLooked()
-				after := w.hostsOn(id)
+				w.wantOnlyReads()
+				after := w.vmHostsOn(id)
 				if len(before) != 1 || len(after) != 1 || after[0].Pool != before[0].Pool {
 					t.Errorf("%s\nbefore %+v, after %+v", tc.reason, before, after)
 				}
 				w.markDeleted("db")
-				m = w.until("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
-				w.want(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "by-hand")
-				if got := w.known(id); got.StatusName != "Deployed" || len(w.hostsOn(id)) != 1 {
+				m = w.reconcileUntil("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
+				w.wantCondition(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "by-hand")
+				if got := w.maasMachine(id); got.StatusName != "Deployed" || len(w.vmHostsOn(id)) != 1 {
 					t.Errorf("%s\nit is %+v", tc.reason, got)
 				}
 			})
@@ -364,15 +364,15 @@ func TestNodeOfOthers(t *testing.T) {
 
 // TestNodeOfOthersDeleted: nor where the deletion is the first that is seen of it.
 func TestNodeOfOthersDeleted(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.initHost(id)
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.runInitHost(id)
 		w.registerByHand(id, cloudinit.DefaultProject)
 		w.markDeleted("db")
 		w.sim.ResetJournal()
-		m := w.until("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
-		w.want(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "by-hand")
-		if n := w.sim.Journal().Count("DELETE vm-hosts/{id}/"); n != 0 || len(w.hostsOn(id)) != 1 {
+		m := w.reconcileUntil("db", infrav1.DeletingCondition, infrav1.DeletionBlockedReason)
+		w.wantCondition(m, infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.DeletionBlockedReason, "by-hand")
+		if n := w.sim.Journal().Count("DELETE vm-hosts/{id}/"); n != 0 || len(w.vmHostsOn(id)) != 1 {
 			t.Errorf("somebody else's VM host was removed")
 		}
 	})
@@ -380,15 +380,15 @@ func TestNodeOfOthersDeleted(t *testing.T) {
 
 // TestNodeNoLongerAsked: nothing is said of hosts where nobody wants any.
 func TestNodeNoLongerAsked(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.wantHosts(false)
-		w.initHost(id)
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.setHostsWanted(false)
+		w.runInitHost(id)
 		for range 5 {
-			time.Sleep(w.once("db").RequeueAfter)
+			time.Sleep(w.reconcileOnce("db").RequeueAfter)
 		}
-		if m := w.get("db"); conditions.Has(m, infrav1.LXDReadyCondition) || len(w.hostsOn(id)) != 0 {
-			t.Errorf("still: %s", summaryOf(m))
+		if m := w.getMachine("db"); conditions.Has(m, infrav1.LXDReadyCondition) || len(w.vmHostsOn(id)) != 0 {
+			t.Errorf("still: %s", conditionSummary(m))
 		}
 	})
 }
@@ -396,8 +396,8 @@ func TestNodeNoLongerAsked(t *testing.T) {
 // TestInheritedNode: so does a node that another provider deployed, and it is
 // released with its object, as ever.
 func TestInheritedNode(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		m := w.get("db")
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		m := w.getMachine("db")
 		m.Finalizers = nil
 		if err := w.client.Update(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -405,16 +405,16 @@ func TestInheritedNode(t *testing.T) {
 		if err := w.client.Delete(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		w.edit(id, sim.MachineEdit{OwnerData: &map[string]string{}})
-		w.add("old", controllertest.MetalMachine(), func(c *clusterv1.Machine, m *infrav1.MaasMachine) { older(id, true)(c, m) })
-		w.until("old", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.initHost(id)
-		w.until("old", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
-		if got := w.hostsOn(id); len(got) != 1 {
+		w.editMaasMachine(id, sim.MachineEdit{OwnerData: &map[string]string{}})
+		w.addMachine("old", controllertest.MetalMachineSpec(), func(c *clusterv1.Machine, m *infrav1.MaasMachine) { withIncumbentIDs(id, true)(c, m) })
+		w.reconcileUntil("old", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.runInitHost(id)
+		w.reconcileUntil("old", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+		if got := w.vmHostsOn(id); len(got) != 1 {
 			t.Errorf("the VM hosts are %+v", got)
 		}
-		w.remove("old")
-		if got := w.known(id); got.StatusName != "Ready" || got.HostedHosts != "" {
+		w.removeMachine("old")
+		if got := w.maasMachine(id); got.StatusName != "Ready" || got.HostedHosts != "" {
 			t.Errorf("given back as %+v", got)
 		}
 	})
@@ -422,15 +422,15 @@ func TestInheritedNode(t *testing.T) {
 
 // TestNodeReleasedByHand: what runs there is nobody's of us any more.
 func TestNodeReleasedByHand(t *testing.T) {
-	inNodes(t, true, func(t *testing.T, w *machineWorld, id string) {
-		w.until("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
-		w.edit(id, sim.MachineEdit{StatusName: ptr.To("Ready")})
+	runWithNode(t, true, func(t *testing.T, w *machineWorld, id string) {
+		w.reconcileUntil("db", infrav1.LXDReadyCondition, infrav1.WaitingForLXDReason)
+		w.editMaasMachine(id, sim.MachineEdit{StatusName: ptr.To("Ready")})
 		w.sim.ResetJournal()
-		m := w.until("db", infrav1.ReadyCondition, infrav1.MachineReleasedReason)
-		w.want(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, "released")
+		m := w.reconcileUntil("db", infrav1.ReadyCondition, infrav1.MachineReleasedReason)
+		w.wantCondition(m, infrav1.LXDReadyCondition, metav1.ConditionFalse, infrav1.LXDFailedReason, "released")
 		for range 5 {
-			time.Sleep(w.once("db").RequeueAfter)
+			time.Sleep(w.reconcileOnce("db").RequeueAfter)
 		}
-		w.onlyLooked()
+		w.wantOnlyReads()
 	})
 }

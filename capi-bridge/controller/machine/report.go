@@ -12,16 +12,16 @@ import (
 // reporter writes down in the object what was seen of its machine, and what is wrong.
 type reporter struct{ *scope }
 
-func (s *scope) report() reporter { return reporter{s} }
+func (s *scope) reporter() reporter { return reporter{s} }
 
-// progress says how far a machine is that nothing is wrong with, and that is not
+// setProgressConditions says how far a machine is that nothing is wrong with, and that is not
 // provisioned yet.
-func (s reporter) progress(seen observation) {
+func (s reporter) setProgressConditions(seen observation) {
 	reason, message := s.progressReason(seen)
 	message = seen.stageMessage(message)
 	s.setFalse(infrav1.MachineDeployedCondition, reason, message)
 	if s.Kind() == ownership.KindVM {
-		s.vmProgress(seen, reason, message)
+		s.setVMProgressConditions(seen, reason, message)
 	}
 }
 
@@ -75,8 +75,8 @@ func (s reporter) progressReason(seen observation) (reason, message string) {
 	return infrav1.WaitingForMachineReason, "no machine is allocated yet"
 }
 
-// vmProgress says how far a VM is.
-func (s reporter) vmProgress(seen observation, reason, message string) {
+// setVMProgressConditions says how far a VM is.
+func (s reporter) setVMProgressConditions(seen observation, reason, message string) {
 	if seen.SystemID == "" {
 		s.setFalse(infrav1.LXDHostSelectedCondition, infrav1.WaitingForLXDHostReason, message)
 		s.setFalse(infrav1.LXDResourcesAllocatedCondition, infrav1.WaitingForLXDHostReason, message)
@@ -84,7 +84,7 @@ func (s reporter) vmProgress(seen observation, reason, message string) {
 		s.setFalse(infrav1.LXDVMDeployedCondition, infrav1.WaitingForVMReason, message)
 		return
 	}
-	s.vmExists(seen)
+	s.setVMCreatedConditions(seen)
 	if reason != infrav1.MachineCommissioningReason {
 		s.setFalse(infrav1.LXDVMDeployedCondition, reason, message)
 		return
@@ -93,8 +93,8 @@ func (s reporter) vmProgress(seen observation, reason, message string) {
 	s.setFalse(infrav1.LXDVMDeployedCondition, infrav1.WaitingForVMReason, message)
 }
 
-// vmExists says that the VM is there, on a host that has room for it.
-func (s reporter) vmExists(seen observation) {
+// setVMCreatedConditions says that the VM is there, on a host that has room for it.
+func (s reporter) setVMCreatedConditions(seen observation) {
 	host := ""
 	if seen.HostName != "" {
 		host = "on VM host " + seen.HostName

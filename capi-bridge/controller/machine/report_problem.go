@@ -16,28 +16,28 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// problem says what is wrong, and returns when to try again.
-func (s reporter) problem(seen observation, err error) time.Duration {
-	p := problem.Explain(err)
+// reportProblem says what is wrong, and returns when to try again.
+func (s reporter) reportProblem(seen observation, err error) time.Duration {
+	p := problem.FromError(err)
 	if errors.Is(err, engine.ErrForbidden) && s.site != nil { // until the key is read again
-		p.After = min(p.After, cmp.Or(s.site.Anew, requeue.CredentialsAfter))
+		p.RetryAfter = min(p.RetryAfter, cmp.Or(s.site.KeyRecheckAfter, requeue.CredentialsAfter))
 	}
-	if p.Passing && p.Reason == infrav1.MAASUnavailableReason && !s.IsProvisioned() {
+	if p.Transient && p.Reason == infrav1.MAASUnavailableReason && !s.IsProvisioned() {
 		if s.isAlreadyReported(seen) {
-			return requeue.Jittered(p.After)
+			return requeue.WithJitter(p.RetryAfter)
 		}
 		seen.message = cmp.Or(seen.message, p.Message)
-		s.progress(seen)
-		return requeue.Jittered(p.After)
+		s.setProgressConditions(seen)
+		return requeue.WithJitter(p.RetryAfter)
 	}
 	switch {
 	case s.isUnobserved(seen) && p.Reason == infrav1.MachineNotFoundReason:
-		s.notFound(p)
+		s.setNotFoundConditions(p)
 	case s.Kind() == ownership.KindVM:
-		s.vmProblem(seen, p)
+		s.setVMProblemConditions(seen, p)
 	}
-	s.setFalse(infrav1.MachineDeployedCondition, s.deployReason(seen, p), p.Message)
-	return requeue.Jittered(p.After)
+	s.setFalse(infrav1.MachineDeployedCondition, s.problemReason(seen, p), p.Message)
+	return requeue.WithJitter(p.RetryAfter)
 }
 
 // isUnobserved tells that a machine was seen before, and not this time: its
@@ -46,9 +46,9 @@ func (s reporter) isUnobserved(seen observation) bool {
 	return seen.SystemID == "" && s.SystemID() != ""
 }
 
-// notFound says that nothing holds any more of what a machine had, which MAAS no
+// setNotFoundConditions says that nothing holds any more of what a machine had, which MAAS no
 // longer has.
-func (s reporter) notFound(p problem.Problem) {
+func (s reporter) setNotFoundConditions(p problem.Problem) {
 	switch {
 	case s.Kind() == ownership.KindVM:
 		s.setFalse(infrav1.LXDHostSelectedCondition, infrav1.MachineNotFoundReason, p.Message)
@@ -66,21 +66,21 @@ func (s reporter) isAlreadyReported(seen observation) bool {
 	return s.isUnobserved(seen) && !s.isConditionMissing(infrav1.MachineDeployedCondition)
 }
 
-// deployReason is the reason of MachineDeployed for a problem.
-func (s reporter) deployReason(seen observation, p problem.Problem) string {
+// problemReason is the reason of MachineDeployed for a problem.
+func (s reporter) problemReason(seen observation, p problem.Problem) string {
 	switch {
 	case seen.Status == engine.StatusFailedDeployment && seen.SystemID != "":
 		return infrav1.MachineDeployFailedReason
 	case seen.Status.Phase() == engine.PhaseFailed && s.Kind() != ownership.KindVM:
 		return infrav1.MachineStateUndefinedReason
-	case p.Kind == engine.InsufficientResources && s.Kind() != ownership.KindVM:
+	case p.ErrorType == engine.InsufficientResources && s.Kind() != ownership.KindVM:
 		return infrav1.WaitingForMachineReason
 	}
 	return p.Reason
 }
 
-// vmProblem says at which stage of a VM's life the problem is.
-func (s reporter) vmProblem(seen observation, p problem.Problem) {
+// setVMProblemConditions says at which stage of a VM's life the problem is.
+func (s reporter) setVMProblemConditions(seen observation, p problem.Problem) {
 	if s.IsProvisioned() {
 		s.setFalse(infrav1.LXDVMDeployedCondition, p.Reason, p.Message)
 		return
@@ -90,41 +90,41 @@ func (s reporter) vmProblem(seen observation, p problem.Problem) {
 	}
 	blamed := infrav1.LXDHostSelectedCondition
 	switch {
-	case p.Kind == engine.VMDeploymentFailed:
+	case p.ErrorType == engine.VMDeploymentFailed:
 		blamed = infrav1.LXDVMDeployedCondition
-	case p.Kind == engine.VMCreationFailed:
+	case p.ErrorType == engine.VMCreationFailed:
 		blamed = infrav1.LXDVMCreatedCondition
-	case p.Kind == "" && seen.SystemID != "":
+	case p.ErrorType == "" && seen.SystemID != "":
 		blamed = infrav1.LXDVMDeployedCondition
 		if seen.Status.Phase() == engine.PhaseCommissioning {
 			blamed = infrav1.LXDVMCreatedCondition
 		}
 	}
 	reason, message := s.progressReason(seen)
-	s.vmProgress(seen, reason, message)
+	s.setVMProgressConditions(seen, reason, message)
 	s.setFalse(blamed, p.Reason, p.Message)
-	if p.Kind == engine.InsufficientResources {
+	if p.ErrorType == engine.InsufficientResources {
 		s.setFalse(infrav1.LXDResourcesAllocatedCondition, p.Reason, p.Message)
 	}
 }
 
-// lookError goes on from a look that failed. That MAAS does not answer says
+// reportObserveError goes on from a look that failed. That MAAS does not answer says
 // nothing of the machine, so what was seen last still stands.
-func (s reporter) lookError(ctx context.Context, err error) time.Duration {
+func (s reporter) reportObserveError(ctx context.Context, err error) time.Duration {
 	if errors.Is(err, engine.ErrNotFound) {
-		return s.problem(observation{}, s.machineNotFoundError())
+		return s.reportProblem(observation{}, s.machineNotFoundError())
 	}
-	p := problem.Explain(err)
+	p := problem.FromError(err)
 	ctrl.LoggerFrom(ctx).Info("cannot look at the machine", "reason", p.Reason, "error", p.Message)
 	if s.isConditionMissing(infrav1.MachineDeployedCondition) {
-		return s.problem(observation{}, err)
+		return s.reportProblem(observation{}, err)
 	}
-	return requeue.Jittered(p.After)
+	return requeue.WithJitter(p.RetryAfter)
 }
 
 // machineNotFoundError says that the machine is gone.
 func (s *scope) machineNotFoundError() error {
-	return &problem.Blocked{
+	return &problem.BlockedError{
 		Reason:  infrav1.MachineNotFoundReason,
 		Message: fmt.Sprintf("MAAS no longer has machine %s", s.SystemID()),
 		Hint:    "Delete the Machine to have another one made.",

@@ -30,10 +30,10 @@ type scope struct {
 	machine     *clusterv1.Machine   // likewise
 	maasCluster *infrav1.MaasCluster // likewise
 
-	rival   *infrav1.MaasMachine // with a better right to the machine
-	refused *problem.Blocked     // why the object has no right to it; nil: it has
-	// ownerUnknown is why it could not be told whether it has.
-	ownerUnknown error
+	rival   *infrav1.MaasMachine  // with a better right to the machine
+	refusal *problem.BlockedError // why the object has no right to it; nil: it has
+	// ownershipErr is why it could not be told whether it has.
+	ownershipErr error
 
 	want   infrav1.ResolvedMachine
 	hosts  *infrav1.ResolvedHosts // nil: machines do not become LXD hosts
@@ -170,7 +170,7 @@ func (s *scope) resolveSpec() error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &problem.Blocked{Reason: infrav1.InvalidSpecReason, Message: errs.ToAggregate().Error()}
+	return &problem.BlockedError{Reason: infrav1.InvalidSpecReason, Message: errs.ToAggregate().Error()}
 }
 
 // maasClusterKind is the kind of the infrastructure of clusters that are ours.

@@ -35,15 +35,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	r.indexed = true
 	err = ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.MaasMachine{}, updatesOf(maasMachineFields)).
+		For(&infrav1.MaasMachine{}, filterUpdates(maasMachineFields)).
 		Named("maasmachine").
 		WithOptions(options).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
-			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("MaasMachine"))), updatesOf(machineFields)).
-		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfMaasCluster), updatesOf(maasClusterFields)).
-		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesAwaitingDNS), builder.WithPredicates(dnsRecordWritten)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), updatesOf(clusterFields)).
+			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("MaasMachine"))), filterUpdates(machineFields)).
+		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfMaasCluster), filterUpdates(maasClusterFields)).
+		Watches(&infrav1.MaasCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesAwaitingDNS), builder.WithPredicates(dnsRecordPredicate)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), filterUpdates(clusterFields)).
 		WatchesRawSource(r.wakeups.watchSource()).
 		Complete(r)
 	if err != nil {

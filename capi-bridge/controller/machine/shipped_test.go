@@ -25,16 +25,16 @@ import (
 
 const lxdKeySecret = "maaslxd-lxd-client"
 
-// shipped is a MAAS that has no VM hosts any more, in real time: LXD is asked
+// shippedWorld is a MAAS that has no VM hosts any more, in real time: LXD is asked
 // over TLS. Its sites are found and opened as the manager does.
-type shipped struct {
+type shippedWorld struct {
 	*machineWorld
 	maas *sim.Server
 }
 
-// newShipped makes the world with one LXD host, which is noted in MAAS, and is all
+// newShippedWorld makes the world with one LXD host, which is noted in MAAS, and is all
 // that there is in its zone.
-func newShipped(t *testing.T, composer string) *shipped {
+func newShippedWorld(t *testing.T, composer string) *shippedWorld {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(filepath.Join(t.TempDir(), fleetkey.KeyFile), time.Now())
 	if err != nil {
@@ -43,13 +43,13 @@ func newShipped(t *testing.T, composer string) *shipped {
 	model := machineModel()
 	model.MAASVersion, model.LXDListen, model.Latency = sim.VersionGone, sim.LXDListenPorts, sim.Latency{}
 	model.Hosts = []sim.HostModel{{Name: "host1", Cores: 16, MemoryMiB: 65536, Zone: "az2", TrustedCertificates: []string{key.Certificate}}}
-	w := &shipped{machineWorld: newMachineWorld(t, model)}
-	if w.maas, err = sim.Listen(w.sim, "127.0.0.1:0"); err != nil {
+	w := &shippedWorld{machineWorld: newMachineWorld(t, model)}
+	if w.maas, err = sim.ServeAt(w.sim, "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.maas.Stop() })
-	w.note("host1")
-	for _, o := range append(controllertest.Credentials(w.maas), &corev1.Secret{
+	w.recordHost("host1")
+	for _, o := range append(controllertest.CredentialObjects(w.maas), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: infrav1.DefaultNamespace, Name: lxdKeySecret}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: []byte(key.Certificate), corev1.TLSPrivateKeyKey: []byte(key.Key)},
 	}) {
@@ -57,10 +57,10 @@ func newShipped(t *testing.T, composer string) *shipped {
 			t.Fatal(err)
 		}
 	}
-	rows := ledger.Local{Ledger: ledger.NewMemory(nil)}
+	rows := ledger.LocalRegions{Ledger: ledger.NewMemory(nil)}
 	t.Cleanup(func() { _ = rows.Close() })
 	sites := identity.New(identity.Config{
-		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, Period: time.Minute,
+		Finder: identity.Finder{Reader: w.client, Namespace: infrav1.DefaultNamespace}, Ledger: rows, CredentialsPeriod: time.Minute,
 		Interval: 20 * time.Millisecond, Composer: composer, LXDKeySecret: lxdKeySecret,
 	})
 	t.Cleanup(sites.Close)
@@ -68,8 +68,8 @@ func newShipped(t *testing.T, composer string) *shipped {
 	return w
 }
 
-// note writes into MAAS that a machine is an LXD host, as registering it does.
-func (w *shipped) note(name string) {
+// recordHost writes into MAAS that a machine is an LXD host, as registering it does.
+func (w *shippedWorld) recordHost(name string) {
 	w.t.Helper()
 	server := w.sim.LXDs()[0]
 	record := engine.HostRecord{
@@ -82,42 +82,42 @@ func (w *shipped) note(name string) {
 			delete(data, key)
 		}
 	}
-	w.edit(name, sim.MachineEdit{Tags: ptr.To([]string{engine.HostTag}), OwnerData: &data})
+	w.editMaasMachine(name, sim.MachineEdit{Tags: ptr.To([]string{engine.HostTag}), OwnerData: &data})
 }
 
-// soon reconciles until something holds. Simulated machines take no time here.
-func (w *shipped) soon(name, what string, holds func() bool) {
+// waitFor reconciles until something holds. Simulated machines take no time here.
+func (w *shippedWorld) waitFor(name, what string, holds func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s is never %s: %s", name, what, summaryOf(w.get(name)))
+			w.t.Fatalf("%s is never %s: %s", name, what, conditionSummary(w.getMachine(name)))
 		}
-		w.once(name)
+		w.reconcileOnce(name)
 	}
 }
 
-func (w *shipped) says(name, reason string) func() bool {
-	return func() bool { return conditions.GetReason(w.get(name), infrav1.ReadyCondition) == reason }
+func (w *shippedWorld) hasReadyReason(name, reason string) func() bool {
+	return func() bool { return conditions.GetReason(w.getMachine(name), infrav1.ReadyCondition) == reason }
 }
 
 // TestNoVMHosts: where MAAS has no VM hosts any more, a VM has its whole life all
 // the same: its LXD is asked for it.
 func TestNoVMHosts(t *testing.T) {
 	t.Parallel()
-	w := newShipped(t, "auto")
-	before := w.sim.Kept()
-	w.add("web", controllertest.VMMachine(), nil)
-	w.soon("web", "ready", w.says("web", infrav1.ReadyReason))
-	m := w.get("web")
-	w.want(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason)
-	seen := w.known(*m.Spec.SystemID)
+	w := newShippedWorld(t, "auto")
+	before := w.sim.DescribeState()
+	w.addMachine("web", controllertest.VMMachineSpec(), nil)
+	w.waitFor("web", "ready", w.hasReadyReason("web", infrav1.ReadyReason))
+	m := w.getMachine("web")
+	w.wantCondition(m, infrav1.LXDVMCreatedCondition, metav1.ConditionTrue, infrav1.LXDVMCreatedReason)
+	seen := w.maasMachine(*m.Spec.SystemID)
 	made := w.sim.Instances()
 	if len(made) != 1 || made[0].MachineID != seen.SystemID || seen.StatusName != "Deployed" || ptr.Deref(m.Status.LXDHost, "") != "host1" {
 		t.Errorf("%s is on %q, in MAAS %+v, and the instances are %+v", m.Name, ptr.Deref(m.Status.LXDHost, ""), seen, made)
 	}
 	w.markDeleted("web")
-	w.soon("web", "gone", func() bool { return w.gone("web") })
-	if after := w.sim.Kept(); !slices.Equal(before, after) {
+	w.waitFor("web", "gone", func() bool { return w.isGone("web") })
+	if after := w.sim.DescribeState(); !slices.Equal(before, after) {
 		t.Errorf("there is %q, and there was %q", after, before)
 	}
 }
@@ -126,17 +126,17 @@ func TestNoVMHosts(t *testing.T) {
 // not any more. Bare metal is as it was.
 func TestNoVMHostsButMAAS(t *testing.T) {
 	t.Parallel()
-	w := newShipped(t, "maas")
-	w.add("web", controllertest.VMMachine(), nil)
-	w.soon("web", "refused", w.says("web", infrav1.MAASRefusedReason))
-	w.want(w.get("web"), infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MAASRefusedReason, "has no VM hosts any more", `composer = "lxd", or "auto"`)
-	w.told()
-	w.once("web")
-	if again := w.told(); len(again) > 0 {
+	w := newShippedWorld(t, "maas")
+	w.addMachine("web", controllertest.VMMachineSpec(), nil)
+	w.waitFor("web", "refused", w.hasReadyReason("web", infrav1.MAASRefusedReason))
+	w.wantCondition(w.getMachine("web"), infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.MAASRefusedReason, "has no VM hosts any more", `composer = "lxd", or "auto"`)
+	w.takeEvents()
+	w.reconcileOnce("web")
+	if again := w.takeEvents(); len(again) > 0 {
 		t.Errorf("it is told again: %q", again)
 	}
-	w.add("db", controllertest.MetalMachine(), nil)
-	w.soon("db", "ready", w.says("db", infrav1.ReadyReason))
+	w.addMachine("db", controllertest.MetalMachineSpec(), nil)
+	w.waitFor("db", "ready", w.hasReadyReason("db", infrav1.ReadyReason))
 	if made := w.sim.Instances(); len(made) > 0 {
 		t.Errorf("instances were made: %+v", made)
 	}
@@ -146,7 +146,7 @@ func TestNoVMHostsButMAAS(t *testing.T) {
 // metal does.
 func TestMaasClusterOnLXD(t *testing.T) {
 	t.Parallel()
-	w := newShipped(t, "auto")
+	w := newShippedWorld(t, "auto")
 	w.changeCluster(func(c *infrav1.MaasCluster) {
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: clusterv1.ClusterKind, Name: fleetCluster, UID: "cluster-uid"}}
 	})

@@ -27,8 +27,8 @@ import (
 // specBuilder turns the object into a spec of the engine.
 type specBuilder struct{ *scope }
 
-// vm is the VM that the machine asks for.
-func (s specBuilder) vm(ctx context.Context) (engine.VMSpec, error) {
+// vmSpec is the VM that the machine asks for.
+func (s specBuilder) vmSpec(ctx context.Context) (engine.VMSpec, error) {
 	if err := s.applyLimits(); err != nil {
 		return engine.VMSpec{}, err
 	}
@@ -49,9 +49,9 @@ func (s specBuilder) vm(ctx context.Context) (engine.VMSpec, error) {
 	return spec, err
 }
 
-// bareMetal is the bare-metal machine that is asked for; of one that another
+// bareMetalSpec is the bare-metal machine that is asked for; of one that another
 // provider made, only that it be taken over.
-func (s specBuilder) bareMetal(ctx context.Context) (engine.MachineSpec, error) {
+func (s specBuilder) bareMetalSpec(ctx context.Context) (engine.MachineSpec, error) {
 	if s.IsAdoptionPending() {
 		return s.adoptionSpec(), nil
 	}
@@ -77,8 +77,8 @@ func (s specBuilder) bareMetal(ctx context.Context) (engine.MachineSpec, error) 
 func (s specBuilder) deployment(ctx context.Context) (*engine.Deployment, error) {
 	data, err := s.bootstrapData(ctx)
 	if err == nil && !strings.HasPrefix(s.want.Image, "ubuntu/") {
-		if cloudinit.Runs(data) {
-			data, err = withoutSwap(data)
+		if cloudinit.CanRun(data) {
+			data, err = prependNoSwap(data)
 		} else {
 			annotations.AddAnnotations(s.MaasMachine, map[string]string{ownership.SwapAnnotation: ownership.SwapUnchanged})
 		}
@@ -86,32 +86,32 @@ func (s specBuilder) deployment(ctx context.Context) (*engine.Deployment, error)
 	return &engine.Deployment{Image: s.want.Image, UserData: data, Ephemeral: s.want.InMemory, NoSwap: true}, err
 }
 
-// withoutSwap lets cloud-init turn swap off before it runs the bootstrap data.
-func withoutSwap(data []byte) ([]byte, error) {
+// prependNoSwap lets cloud-init turn swap off before it runs the bootstrap data.
+func prependNoSwap(data []byte) ([]byte, error) {
 	merged, err := cloudinit.Merge(cloudinit.NoSwap(), data)
 	if refused, ok := errors.AsType[*cloudinit.MergeError](err); ok {
-		return nil, &engine.SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: refused.Message, Hint: refused.Hint, Err: engine.ErrInvalid}
+		return nil, &engine.SpecError{Field: fieldpath.New("deploy", "user_data"), Message: refused.Message, Hint: refused.Hint, Err: engine.ErrInvalid}
 	}
 	return merged, err
 }
 
 // storagePool and macvlan are what the LXD of a host calls what VMs use.
 const (
-	storagePool = cloudinit.DefaultPool
-	macvlan     = "macvlan"
+	storagePool    = cloudinit.DefaultPool
+	macvlanNetwork = "macvlan"
 )
 
-// host is the machine that becomes an LXD host. The bootstrap data and what
+// hostSpec is the machine that becomes an LXD host. The bootstrap data and what
 // sets LXD up are one first boot.
-func (s specBuilder) host(ctx context.Context) (engine.HostSpec, error) {
+func (s specBuilder) hostSpec(ctx context.Context) (engine.HostSpec, error) {
 	hosts := s.hosts
 	if hosts == nil {
 		return engine.HostSpec{}, s.noHostsWantedError()
 	}
-	if err := s.site.NoCredentials; err != nil {
+	if err := s.site.CredentialsErr; err != nil {
 		return engine.HostSpec{}, err // no LXD could be told whom to trust
 	}
-	metal, err := s.bareMetal(ctx)
+	metal, err := s.bareMetalSpec(ctx)
 	if err != nil {
 		return engine.HostSpec{}, err
 	}
@@ -124,7 +124,7 @@ func (s specBuilder) host(ctx context.Context) (engine.HostSpec, error) {
 		PoolPercent: hosts.StoragePercent,
 	}
 	if hosts.NICType == infrav1.NICTypeMacvlan {
-		spec.LXD.Networks = map[string]cloudinit.Network{macvlan: {Kind: cloudinit.Macvlan, Parent: hosts.Parent}}
+		spec.LXD.Networks = map[string]cloudinit.Network{macvlanNetwork: {Kind: cloudinit.Macvlan, Parent: hosts.Parent}}
 		return spec, nil
 	}
 	spec.LXD.Networks = map[string]cloudinit.Network{hosts.Parent: {Kind: cloudinit.Bridge}}
@@ -134,7 +134,7 @@ func (s specBuilder) host(ctx context.Context) (engine.HostSpec, error) {
 
 // noHostsWantedError is why an LXD host is not gone on with.
 func (s specBuilder) noHostsWantedError() error {
-	return &problem.Blocked{
+	return &problem.BlockedError{
 		Reason:  infrav1.InvalidSpecReason,
 		Message: "the machine was begun as an LXD host, and its MaasCluster no longer asks for hosts",
 		Hint:    "Set lxdConfig.enabled of the MaasCluster again, or delete the Machine.",
@@ -146,13 +146,13 @@ func (s specBuilder) interfaces(ctx context.Context) ([]engine.Interface, error)
 	var nics []engine.Interface
 	for _, want := range s.want.VM.Interfaces {
 		if want.Mode == infrav1.LinkUp {
-			return nil, &problem.Blocked{
+			return nil, &problem.BlockedError{
 				Reason:  infrav1.InvalidSpecReason,
 				Message: fmt.Sprintf("spec.lxdConfig.network: the NIC %s cannot have the mode %s: MAAS gives each NIC of a VM an address, once it has commissioned it", want.Name, want.Mode),
 				Hint:    "Leave the mode out.",
 			}
 		}
-		subnet, err := nicSubnets(s).find(ctx, want)
+		subnet, err := nicSubnets(s).findSubnet(ctx, want)
 		if err != nil {
 			return nil, err
 		}
@@ -163,17 +163,17 @@ func (s specBuilder) interfaces(ctx context.Context) ([]engine.Interface, error)
 
 // Keys of a Secret with bootstrap data.
 const (
-	bootstrapValue  = "value"
-	bootstrapFormat = "format"
-	cloudConfig     = "cloud-config"
+	bootstrapValueKey  = "value"
+	bootstrapFormatKey = "format"
+	cloudConfigFormat  = "cloud-config"
 )
 
 // bootstrapData reads the machine's first boot, past the cache.
 func (s specBuilder) bootstrapData(ctx context.Context) ([]byte, error) {
 	name := s.machine.Spec.Bootstrap.DataSecretName
 	if name == nil {
-		return nil, &problem.Blocked{
-			Reason: infrav1.WaitingForBootstrapDataReason, Passing: true,
+		return nil, &problem.BlockedError{
+			Reason: infrav1.WaitingForBootstrapDataReason, Transient: true,
 			Message: fmt.Sprintf("the bootstrap data of Machine %s are not there yet", s.machine.Name),
 		}
 	}
@@ -181,29 +181,29 @@ func (s specBuilder) bootstrapData(ctx context.Context) ([]byte, error) {
 	err := s.APIReader.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: *name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &problem.Blocked{
-			Reason: infrav1.WaitingForBootstrapDataReason, After: requeue.RetryAfter,
+		return nil, &problem.BlockedError{
+			Reason: infrav1.WaitingForBootstrapDataReason, RetryAfter: requeue.RetryAfter,
 			Message: fmt.Sprintf("there is no Secret %s with the bootstrap data of Machine %s", *name, s.machine.Name),
 		}
 	case err != nil:
-		return nil, &problem.Blocked{
-			Reason: infrav1.WaitingForBootstrapDataReason, After: requeue.RetryAfter,
+		return nil, &problem.BlockedError{
+			Reason: infrav1.WaitingForBootstrapDataReason, RetryAfter: requeue.RetryAfter,
 			Message: fmt.Sprintf("cannot read the Secret %s with the bootstrap data of Machine %s: %v", *name, s.machine.Name, err),
 			Hint:    "The API server says so, not MAAS: see that the manager may get the Secrets of namespace " + s.machine.Namespace + ".",
 		}
 	}
-	if format := string(secret.Data[bootstrapFormat]); format != "" && format != cloudConfig {
-		return nil, &problem.Blocked{
+	if format := string(secret.Data[bootstrapFormatKey]); format != "" && format != cloudConfigFormat {
+		return nil, &problem.BlockedError{
 			Reason:  infrav1.InvalidSpecReason,
 			Message: fmt.Sprintf("the bootstrap data of Machine %s are of the format %q", s.machine.Name, format),
 			Hint:    "What MAAS installs boots with cloud-init: set the format of the bootstrap config to cloud-config.",
 		}
 	}
-	data := secret.Data[bootstrapValue]
+	data := secret.Data[bootstrapValueKey]
 	if len(data) == 0 {
-		return nil, &problem.Blocked{
-			Reason: infrav1.WaitingForBootstrapDataReason, After: requeue.RetryAfter,
-			Message: fmt.Sprintf("the Secret %s with the bootstrap data of Machine %s has no key %q", *name, s.machine.Name, bootstrapValue),
+		return nil, &problem.BlockedError{
+			Reason: infrav1.WaitingForBootstrapDataReason, RetryAfter: requeue.RetryAfter,
+			Message: fmt.Sprintf("the Secret %s with the bootstrap data of Machine %s has no key %q", *name, s.machine.Name, bootstrapValueKey),
 		}
 	}
 	return data, nil

@@ -15,10 +15,10 @@ import (
 // powerOn is MAAS's word for a machine that is switched on.
 const powerOn = "on"
 
-// observed writes down what was seen of the machine. One that is somebody else's by now
+// recordObservation writes down what was seen of the machine. One that is somebody else's by now
 // keeps the names and addresses that it had in the cluster: what it has now is not
 // the cluster's to publish.
-func (s reporter) observed(seen observation) {
+func (s reporter) recordObservation(seen observation) {
 	m := s.MaasMachine
 	status := &m.Status
 	if m.Annotations == nil {
@@ -30,19 +30,19 @@ func (s reporter) observed(seen observation) {
 	status.FailureDomain = seen.Zone
 	if !s.isForeign(seen) {
 		status.Hostname = ptr.To(seen.Hostname)
-		status.Addresses = keepOrder(status.Addresses, machineAddresses(seen.Machine))
+		status.Addresses = keepAddressOrder(status.Addresses, machineAddresses(seen.Machine))
 	}
 	mode := infrav1.ProvisioningModeBareMetal
 	if s.Kind() == ownership.KindVM {
 		mode = infrav1.ProvisioningModeLXD
-		s.vmObserved(seen)
+		s.recordVMUsage(seen)
 	}
 	status.ProvisioningMode = &mode
 }
 
-// vmObserved writes down what the VM takes of its host. What MAAS does not tell for
+// recordVMUsage writes down what the VM takes of its host. What MAAS does not tell for
 // the moment stays.
-func (s reporter) vmObserved(seen observation) {
+func (s reporter) recordVMUsage(seen observation) {
 	status := &s.MaasMachine.Status
 	if seen.HostName != "" {
 		status.LXDHost = ptr.To(seen.HostName)
@@ -81,9 +81,9 @@ func machineAddresses(m engine.Machine) []clusterv1.MachineAddress {
 	return all
 }
 
-// keepOrder keeps the order of addresses that are the same in another order: MAAS
+// keepAddressOrder keeps the order of addresses that are the same in another order: MAAS
 // promises none, and nothing is written for it.
-func keepOrder(before, now []clusterv1.MachineAddress) []clusterv1.MachineAddress {
+func keepAddressOrder(before, now []clusterv1.MachineAddress) []clusterv1.MachineAddress {
 	sorted := func(list []clusterv1.MachineAddress) []clusterv1.MachineAddress {
 		return slices.SortedFunc(slices.Values(list), func(a, b clusterv1.MachineAddress) int {
 			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Address, b.Address))

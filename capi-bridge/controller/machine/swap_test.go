@@ -28,26 +28,26 @@ func TestNoSwap(t *testing.T) {
 		hosts  bool
 		puts   int
 	}{
-		"VM":          {"swap_size goes with the mark; the other PUT says that the VM is finished.", controllertest.VMMachine(), false, 2},
-		"Metal":       {"Allocated metal is marked by owner data, so swap_size is a PUT of its own.", controllertest.MetalMachine(), false, 1},
-		"Host":        {"A host of the cluster runs a kubelet, too.", controllertest.MetalMachine(), true, 1},
-		"CustomVM":    {"MAAS passes swap_size on for Ubuntu alone: cloud-init turns swap off.", of(controllertest.VMMachine(), "custom/k8s-1-36"), false, 2},
-		"CustomMetal": {"The same on bare metal.", of(controllertest.MetalMachine(), "custom/k8s-1-36"), false, 1},
-		"CustomHost":  {"The same on a host, beside what sets LXD up.", of(controllertest.MetalMachine(), "custom/k8s-1-36"), true, 1},
+		"VM":          {"swap_size goes with the mark; the other PUT says that the VM is finished.", controllertest.VMMachineSpec(), false, 2},
+		"Metal":       {"Allocated metal is marked by owner data, so swap_size is a PUT of its own.", controllertest.MetalMachineSpec(), false, 1},
+		"Host":        {"A host of the cluster runs a kubelet, too.", controllertest.MetalMachineSpec(), true, 1},
+		"CustomVM":    {"MAAS passes swap_size on for Ubuntu alone: cloud-init turns swap off.", of(controllertest.VMMachineSpec(), "custom/k8s-1-36"), false, 2},
+		"CustomMetal": {"The same on bare metal.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), false, 1},
+		"CustomHost":  {"The same on a host, beside what sets LXD up.", of(controllertest.MetalMachineSpec(), "custom/k8s-1-36"), true, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+			runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 				if tc.hosts {
 					w.changeCluster(func(c *infrav1.MaasCluster) { c.Spec.LXDControlPlaneCluster = ptr.To(true) })
 				}
-				w.add("web", tc.spec, nil)
-				m := w.ready("web")
+				w.addMachine("web", tc.spec, nil)
+				m := w.reconcileUntilReady("web")
 				if tc.hosts {
-					m = w.until("web", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
+					m = w.reconcileUntil("web", infrav1.LXDReadyCondition, infrav1.LXDReadyReason)
 				}
-				if w.known(*m.Spec.SystemID).SwapOn {
+				if w.maasMachine(*m.Spec.SystemID).SwapOn {
 					t.Errorf("%s\nit has swap", tc.reason)
 				}
 				if n := w.sim.Journal().Count("PUT machines/{id}/"); n != tc.puts {
@@ -66,17 +66,17 @@ func TestNoSwap(t *testing.T) {
 // asks for nothing again.
 func TestSwapIsLeft(t *testing.T) {
 	t.Parallel()
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("one", controllertest.MetalMachine(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) { m.Spec.Tags = []string{"nvme"} })
-		w.ready("one")
-		w.remove("one")
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("one", controllertest.MetalMachineSpec(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) { m.Spec.Tags = []string{"nvme"} })
+		w.reconcileUntilReady("one")
+		w.removeMachine("one")
 		w.sim.ResetJournal()
-		w.add("two", controllertest.MetalMachine(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) { m.Spec.Tags = []string{"nvme"} })
-		m := w.ready("two")
+		w.addMachine("two", controllertest.MetalMachineSpec(), func(_ *clusterv1.Machine, m *infrav1.MaasMachine) { m.Spec.Tags = []string{"nvme"} })
+		m := w.reconcileUntilReady("two")
 		if n := w.sim.Journal().Count("PUT machines/{id}/"); n != 0 {
 			t.Errorf("%d PUTs of the machine, and its swap_size is 0 already", n)
 		}
-		if w.known(*m.Spec.SystemID).SwapOn {
+		if w.maasMachine(*m.Spec.SystemID).SwapOn {
 			t.Error("it has swap")
 		}
 	})
@@ -95,13 +95,13 @@ func TestDataOfOtherProgramsStay(t *testing.T) {
 		"BrokenMIME": {reason: "It is for cloud-init, which would not run it.", data: "MIME-Version: 1.0\nno header\n", refused: "malformed"},
 	}
 	for name, tc := range cases {
-		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachine(), "Metal": controllertest.MetalMachine()} {
+		for kind, spec := range map[string]infrav1.MaasMachineSpec{"VM": controllertest.VMMachineSpec(), "Metal": controllertest.MetalMachineSpec()} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+				runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
 					spec := spec
 					spec.Image = "custom/k8s-1-36"
-					w.add("web", spec, nil)
+					w.addMachine("web", spec, nil)
 					secret := &corev1.Secret{}
 					if err := w.client.Get(t.Context(), fleetKeyOf("web-boot"), secret); err != nil {
 						t.Fatal(err)
@@ -111,16 +111,16 @@ func TestDataOfOtherProgramsStay(t *testing.T) {
 						t.Fatal(err)
 					}
 					if tc.refused != "" {
-						m := w.until("web", infrav1.ReadyCondition, infrav1.InvalidSpecReason)
-						w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason, tc.refused)
+						m := w.reconcileUntil("web", infrav1.ReadyCondition, infrav1.InvalidSpecReason)
+						w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.InvalidSpecReason, tc.refused)
 						return
 					}
-					m := w.ready("web")
+					m := w.reconcileUntilReady("web")
 					if data, err := w.sim.UserData(*m.Spec.SystemID); err != nil || string(data) != tc.data {
 						t.Errorf("%s\nit gets (%v):\n%s", tc.reason, err, data)
 					}
-					w.want(m, infrav1.MachineDeployedCondition, metav1.ConditionTrue, infrav1.MachineDeployedReason, "swap")
-					if told := w.told(); !slices.ContainsFunc(told, func(e string) bool {
+					w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionTrue, infrav1.MachineDeployedReason, "swap")
+					if told := w.takeEvents(); !slices.ContainsFunc(told, func(e string) bool {
 						return strings.HasPrefix(e, "Warning") && strings.Contains(e, "swap")
 					}) {
 						t.Errorf("nobody is warned: %q", told)

@@ -17,10 +17,10 @@ import (
 
 // TestVM takes a VM from its object to a running machine and back.
 func TestVM(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web-1", controllertest.VMMachine(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.FailureDomain = "az2" })
-		m := w.ready("web-1")
-		vm := w.known(*m.Spec.SystemID)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web-1", controllertest.VMMachineSpec(), func(m *clusterv1.Machine, _ *infrav1.MaasMachine) { m.Spec.FailureDomain = "az2" })
+		m := w.reconcileUntilReady("web-1")
+		vm := w.maasMachine(*m.Spec.SystemID)
 		if got, want := *m.Spec.ProviderID, "maas-lxd://az2/"+vm.SystemID; got != want {
 			t.Errorf("providerID %s, want %s", got, want)
 		}
@@ -28,14 +28,14 @@ func TestVM(t *testing.T) {
 			t.Errorf("MAAS has %+v", vm)
 		}
 		data, err := w.sim.UserData(vm.SystemID)
-		if err != nil || string(data) != bootstrapText {
+		if err != nil || string(data) != bootstrapUserData {
 			t.Errorf("it was deployed with %q, %v", data, err)
 		}
 		for _, kind := range []string{
 			infrav1.MachineDeployedCondition, infrav1.LXDHostSelectedCondition, infrav1.LXDResourcesAllocatedCondition,
 			infrav1.LXDVMCreatedCondition, infrav1.LXDVMDeployedCondition,
 		} {
-			w.want(m, kind, metav1.ConditionTrue, kind)
+			w.wantCondition(m, kind, metav1.ConditionTrue, kind)
 		}
 		s := m.Status
 		if !s.Ready || !ptr.Deref(s.Initialization.Provisioned, false) || !s.MachinePowered || *s.MachineState != "Deployed" ||
@@ -48,7 +48,7 @@ func TestVM(t *testing.T) {
 		if len(s.Addresses) < 4 || s.Addresses[0].Type != clusterv1.MachineHostName || s.Addresses[0].Address != vm.Hostname {
 			t.Errorf("addresses %v", s.Addresses)
 		}
-		w.remove("web-1")
+		w.removeMachine("web-1")
 		if left := w.sim.Instances(); len(left) != 0 {
 			t.Errorf("left in LXD: %v", left)
 		}
@@ -58,18 +58,18 @@ func TestVM(t *testing.T) {
 // TestStagesAreSentences: while a VM is under way, Ready says what is done with it,
 // and not just the word that MAAS has for it, which may be "Ready".
 func TestStagesAreSentences(t *testing.T) {
-	inFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
-		w.add("web", controllertest.VMMachine(), nil)
+	runInFleet(t, machineModel(), func(t *testing.T, w *machineWorld) {
+		w.addMachine("web", controllertest.VMMachineSpec(), nil)
 		for begun := time.Now(); time.Since(begun) < 10*time.Minute; time.Sleep(time.Second) {
-			w.once("web")
-			c := conditions.Get(w.get("web"), infrav1.ReadyCondition)
+			w.reconcileOnce("web")
+			c := conditions.Get(w.getMachine("web"), infrav1.ReadyCondition)
 			if c == nil {
 				continue
 			}
 			if c.Status == metav1.ConditionTrue {
 				return
 			}
-			if id := w.get("web").Annotations[ownership.SystemIDAnnotation]; id != "" && !strings.Contains(c.Message, id) || c.Message == "" {
+			if id := w.getMachine("web").Annotations[ownership.SystemIDAnnotation]; id != "" && !strings.Contains(c.Message, id) || c.Message == "" {
 				t.Fatalf("Ready is %s (%s), because of %q", c.Status, c.Reason, c.Message)
 			}
 		}

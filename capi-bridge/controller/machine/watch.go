@@ -16,10 +16,10 @@ import (
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 )
 
-// updatesOf lets only those updates of an object through that matter for a
+// filterUpdates lets only those updates of an object through that matter for a
 // machine. Others would cost a look at MAAS each: what the controller itself
 // writes, and the many things that Cluster API notes in a Machine's status.
-func updatesOf[Object client.Object](matters func(Object) any) builder.Predicates {
+func filterUpdates[Object client.Object](matters func(Object) any) builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(Object)
 		after, also := e.ObjectNew.(Object)
@@ -58,9 +58,9 @@ func maasClusterFields(c *infrav1.MaasCluster) any {
 	return []any{c.Spec, c.Status.Initialization, c.Status.Network.DNSName, conditions.IsTrue(c, infrav1.IdentityReadyCondition)}
 }
 
-// dnsRecordWritten lets through what the DNS record of a cluster's API was written with: its
+// dnsRecordPredicate lets through what the DNS record of a cluster's API was written with: its
 // condition names the addresses.
-var dnsRecordWritten = predicate.Funcs{
+var dnsRecordPredicate = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {

@@ -56,10 +56,10 @@ func TestRecordWakesMachines(t *testing.T) {
 	}}
 	after := before.DeepCopy()
 	after.Status.Conditions = infrav1.Conditions{{Type: infrav1.DNSReadyCondition, Status: metav1.ConditionTrue, Message: "c.maas points to 10.77.0.11"}}
-	if !dnsRecordWritten.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+	if !dnsRecordPredicate.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		t.Error("a record that was written wakes nobody")
 	}
-	if dnsRecordWritten.Update(event.UpdateEvent{ObjectOld: after, ObjectNew: after.DeepCopy()}) || dnsRecordWritten.Create(event.CreateEvent{Object: after}) {
+	if dnsRecordPredicate.Update(event.UpdateEvent{ObjectOld: after, ObjectNew: after.DeepCopy()}) || dnsRecordPredicate.Create(event.CreateEvent{Object: after}) {
 		t.Error("a record that stays as it is wakes machines")
 	}
 	var got []string

@@ -20,8 +20,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/maaslxd/maaslxd/acctest/crash"
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
-	"github.com/maaslxd/maaslxd/acctest/mortal"
 	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller"
 	"github.com/maaslxd/maaslxd/capi-bridge/controller/controllertest"
@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	fleetSpace   = "fleet"
-	fleetCluster = "prod"
+	fleetNamespace = "fleet"
+	fleetCluster   = "prod"
 	// fleetManagement is the management cluster, as marks name it.
 	fleetManagement = "management-uid"
 )
@@ -42,16 +42,16 @@ const (
 // machineWorld is a cluster whose infrastructure is provisioned, and a simulated
 // MAAS, in virtual time.
 type machineWorld struct {
-	t      *testing.T
-	sim    *sim.Sim
-	rows   engine.Ledger
-	client client.WithWatch
-	events *events.FakeRecorder
-	mu     sync.Mutex
-	writes []string     // what was written to the API server
-	flaky  int          // three of five writes fail, from the first on; zero: none
-	fate   *mortal.Fate // of all managers
-	life   *mortal.Life // of the manager that runs
+	t           *testing.T
+	sim         *sim.Sim
+	ledger      engine.Ledger
+	client      client.WithWatch
+	events      *events.FakeRecorder
+	mu          sync.Mutex
+	writes      []string       // what was written to the API server
+	flakyWrites int            // three of five writes fail, from the first on; zero: none
+	fate        *crash.Plan    // of all managers
+	life        *crash.Process // of the manager that runs
 
 	site      *controller.Site
 	maas      *maas.Client // what the site is made of
@@ -78,8 +78,8 @@ func machineModel() sim.Model {
 	}
 }
 
-// inFleet runs a test in a world of its own, in virtual time.
-func inFleet(t *testing.T, model sim.Model, f func(t *testing.T, w *machineWorld)) {
+// runInFleet runs a test in a world of its own, in virtual time.
+func runInFleet(t *testing.T, model sim.Model, f func(t *testing.T, w *machineWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, newMachineWorld(t, model)) })
 }
@@ -93,22 +93,22 @@ func newMachineWorld(t *testing.T, model sim.Model) *machineWorld {
 	t.Cleanup(s.Close)
 	rows := ledger.NewMemory(nil)
 	t.Cleanup(func() { _ = rows.Close() })
-	w := &machineWorld{t: t, sim: s, rows: rows, events: events.NewFakeRecorder(1000), fate: mortal.Never()}
+	w := &machineWorld{t: t, sim: s, ledger: rows, events: events.NewFakeRecorder(1000), fate: crash.NeverCrash()}
 	w.client = controllertest.FakeAPI(t, fleetObjects()...)
-	w.restart()
+	w.restartManager()
 	return w
 }
 
 func fleetObjects() []client.Object {
 	cluster := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: fleetCluster, UID: "cluster-uid"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: fleetCluster, UID: "cluster-uid"},
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupVersion.Group, Kind: "MaasCluster", Name: fleetCluster,
 		}},
 	}
 	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	return []client.Object{cluster, &infrav1.MaasCluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: fleetCluster},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: fleetCluster},
 		Spec:       infrav1.MaasClusterSpec{DNSDomain: "maas"},
 	}}
 }
@@ -118,13 +118,13 @@ func (w *machineWorld) Site(context.Context, *infrav1.MaasCluster) (*controller.
 	return w.site, w.siteErr
 }
 
-// restart begins a new manager: nothing is remembered but what MAAS, the ledger
+// restartManager begins a new manager: nothing is remembered but what MAAS, the ledger
 // and the API server hold.
-func (w *machineWorld) restart() {
+func (w *machineWorld) restartManager() {
 	w.t.Helper()
-	w.life = w.fate.Begin(nil)
-	rows := controllertest.MortalLedger{Ledger: w.rows, Life: w.life}
-	transport := w.life.Transport(w.sim.RoundTripper(), mortal.MAASCall)
+	w.life = w.fate.StartProcess(nil)
+	rows := controllertest.CrashableLedger{Ledger: w.ledger, Life: w.life}
+	transport := w.life.Transport(w.sim.RoundTripper(), crash.MAASCallName)
 	m, err := maas.New(maas.Config{URL: "http://maas.example/MAAS", APIKey: w.sim.APIKey(), Transport: transport, Ledger: rows})
 	if err != nil {
 		w.t.Fatal(err)
@@ -138,46 +138,46 @@ func (w *machineWorld) restart() {
 		w.t.Fatal(err)
 	}
 	w.site = &controller.Site{
-		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.Probing(neighbour{w.sim}).Hosts, DNS: m.DNS, Names: m.Names, Catalog: m.Catalog, Inventory: m.Hosts, Projects: e, Marks: e, RegionMarks: m.Tags, Credentials: fleetKey(),
+		VMs: e.VMs, Machines: e.Machines, Hosts: e.Hosts, RunningHosts: e.WithProbe(lxdProbe{w.sim}).Hosts, DNS: m.DNS, Names: m.Names, Catalog: m.Catalog, Inventory: m.Hosts, Projects: e, Marks: e, RegionMarks: m.Tags, Credentials: fleetKey(),
 	}
-	api := controllertest.MortalClient(w.client, w.life, w.written)
+	api := controllertest.CrashableClient(w.client, w.life, w.recordWrite)
 	w.Reconciler = &machine.Reconciler{
 		Client: api, APIReader: api, Sites: w, Recorder: w.events, Workloads: w.workloads,
 		ManagementCluster: fleetManagement,
 	}
 }
 
-var errFlaky = errors.New("the API server is busy")
+var errAPIServerBusy = errors.New("the API server is busy")
 
-// written notes a write, which the error keeps from being done.
-func (w *machineWorld) written(write string) error {
+// recordWrite notes a write, which the error keeps from being done.
+func (w *machineWorld) recordWrite(write string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.flaky > 0 {
-		w.flaky++
-		if w.flaky%5 != 0 && w.flaky%5 != 3 {
-			return errFlaky
+	if w.flakyWrites > 0 {
+		w.flakyWrites++
+		if w.flakyWrites%5 != 0 && w.flakyWrites%5 != 3 {
+			return errAPIServerBusy
 		}
 	}
 	w.writes = append(w.writes, write)
 	return nil
 }
 
-const bootstrapText = "## template: jinja\n#cloud-config\nruncmd:\n- kubeadm join\n"
+const bootstrapUserData = "## template: jinja\n#cloud-config\nruncmd:\n- kubeadm join\n"
 
-// add makes a MaasMachine with its Machine and bootstrap data. change may change
+// addMachine makes a MaasMachine with its Machine and bootstrap data. change may change
 // them before; nil leaves them.
-func (w *machineWorld) add(name string, spec infrav1.MaasMachineSpec, change func(*clusterv1.Machine, *infrav1.MaasMachine)) {
+func (w *machineWorld) addMachine(name string, spec infrav1.MaasMachineSpec, change func(*clusterv1.Machine, *infrav1.MaasMachine)) {
 	w.t.Helper()
 	labels := map[string]string{clusterv1.ClusterNameLabel: fleetCluster}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name + "-boot"}, Data: map[string][]byte{"value": []byte(bootstrapText)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name + "-boot"}, Data: map[string][]byte{"value": []byte(bootstrapUserData)}}
 	machine := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, UID: types.UID("uid-of-" + name), Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name, UID: types.UID("uid-of-" + name), Labels: labels},
 		Spec:       clusterv1.MachineSpec{ClusterName: fleetCluster},
 	}
 	machine.Spec.Bootstrap.DataSecretName = ptr.To(secret.Name)
 	object := &infrav1.MaasMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fleetSpace, Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fleetNamespace, Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: ptr.To(true),
 		}}},
 		Spec: spec,
@@ -197,7 +197,7 @@ func (w *machineWorld) add(name string, spec infrav1.MaasMachineSpec, change fun
 	}
 }
 
-func (w *machineWorld) get(name string) *infrav1.MaasMachine {
+func (w *machineWorld) getMachine(name string) *infrav1.MaasMachine {
 	w.t.Helper()
 	m := &infrav1.MaasMachine{}
 	if err := w.client.Get(w.t.Context(), fleetKeyOf(name), m); err != nil {
@@ -206,7 +206,7 @@ func (w *machineWorld) get(name string) *infrav1.MaasMachine {
 	return m
 }
 
-func (w *machineWorld) gone(name string) bool {
+func (w *machineWorld) isGone(name string) bool {
 	w.t.Helper()
 	err := w.client.Get(w.t.Context(), fleetKeyOf(name), &infrav1.MaasMachine{})
 	if client.IgnoreNotFound(err) != nil {
@@ -216,11 +216,11 @@ func (w *machineWorld) gone(name string) bool {
 }
 
 func fleetKeyOf(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: fleetSpace, Name: name}
+	return types.NamespacedName{Namespace: fleetNamespace, Name: name}
 }
 
-// once reconciles once.
-func (w *machineWorld) once(name string) ctrl.Result {
+// reconcileOnce reconciles once.
+func (w *machineWorld) reconcileOnce(name string) ctrl.Result {
 	w.t.Helper()
 	res, err := w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: fleetKeyOf(name)})
 	if err != nil {
@@ -229,28 +229,28 @@ func (w *machineWorld) once(name string) ctrl.Result {
 	return res
 }
 
-// until reconciles in time, as a manager would, until a condition has this
+// reconcileUntil reconciles in time, as a manager would, until a condition has this
 // reason.
-func (w *machineWorld) until(name, condition, reason string) *infrav1.MaasMachine {
+func (w *machineWorld) reconcileUntil(name, condition, reason string) *infrav1.MaasMachine {
 	w.t.Helper()
 	for begun := time.Now(); time.Since(begun) < 30*time.Minute; {
-		res := w.once(name)
-		if m := w.get(name); conditions.GetReason(m, condition) == reason {
+		res := w.reconcileOnce(name)
+		if m := w.getMachine(name); conditions.GetReason(m, condition) == reason {
 			return m
 		}
 		time.Sleep(min(max(res.RequeueAfter, time.Second), 5*time.Second))
 	}
-	w.t.Fatalf("%s never has the reason %s of %s: %s", name, reason, condition, summaryOf(w.get(name)))
+	w.t.Fatalf("%s never has the reason %s of %s: %s", name, reason, condition, conditionSummary(w.getMachine(name)))
 	return nil
 }
 
-func (w *machineWorld) ready(name string) *infrav1.MaasMachine {
+func (w *machineWorld) reconcileUntilReady(name string) *infrav1.MaasMachine {
 	w.t.Helper()
-	return w.until(name, infrav1.ReadyCondition, infrav1.ReadyReason)
+	return w.reconcileUntil(name, infrav1.ReadyCondition, infrav1.ReadyReason)
 }
 
-// together reconciles several at the same time, until each has the reason.
-func (w *machineWorld) together(names []string, reason string) {
+// reconcileConcurrently reconciles several at the same time, until each has the reason.
+func (w *machineWorld) reconcileConcurrently(names []string, reason string) {
 	w.t.Helper()
 	var all sync.WaitGroup
 	for _, name := range names {
@@ -261,44 +261,44 @@ func (w *machineWorld) together(names []string, reason string) {
 					w.t.Errorf("reconcile of %s: %v", name, err)
 					return
 				}
-				if conditions.GetReason(w.get(name), infrav1.ReadyCondition) == reason {
+				if conditions.GetReason(w.getMachine(name), infrav1.ReadyCondition) == reason {
 					return
 				}
 				time.Sleep(min(max(res.RequeueAfter, time.Second), 5*time.Second))
 			}
-			w.t.Errorf("%s never is %s: %s", name, reason, summaryOf(w.get(name)))
+			w.t.Errorf("%s never is %s: %s", name, reason, conditionSummary(w.getMachine(name)))
 		})
 	}
 	all.Wait()
 }
 
-// remove deletes the object and reconciles until it is gone.
-func (w *machineWorld) remove(name string) {
+// removeMachine deletes the object and reconciles until it is gone.
+func (w *machineWorld) removeMachine(name string) {
 	w.t.Helper()
 	w.markDeleted(name)
-	w.untilGone(name)
+	w.reconcileUntilGone(name)
 }
 
-func (w *machineWorld) untilGone(name string) {
+func (w *machineWorld) reconcileUntilGone(name string) {
 	w.t.Helper()
-	for begun := time.Now(); !w.gone(name); {
+	for begun := time.Now(); !w.isGone(name); {
 		if time.Since(begun) > 30*time.Minute {
-			w.t.Fatalf("%s is never gone: %s", name, summaryOf(w.get(name)))
+			w.t.Fatalf("%s is never gone: %s", name, conditionSummary(w.getMachine(name)))
 		}
-		res := w.once(name)
+		res := w.reconcileOnce(name)
 		time.Sleep(min(max(res.RequeueAfter, time.Second), 5*time.Second))
 	}
 }
 
 func (w *machineWorld) markDeleted(name string) {
 	w.t.Helper()
-	if err := w.client.Delete(w.t.Context(), w.get(name)); err != nil {
+	if err := w.client.Delete(w.t.Context(), w.getMachine(name)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// summaryOf are the conditions in words.
-func summaryOf(m *infrav1.MaasMachine) string {
+// conditionSummary are the conditions in words.
+func conditionSummary(m *infrav1.MaasMachine) string {
 	var all []string
 	for _, c := range m.Status.Conditions {
 		all = append(all, fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message))
@@ -306,12 +306,12 @@ func summaryOf(m *infrav1.MaasMachine) string {
 	return strings.Join(all, "\n")
 }
 
-// want checks a condition, and that its message says all of the parts.
-func (w *machineWorld) want(m *infrav1.MaasMachine, kind string, status metav1.ConditionStatus, reason string, parts ...string) {
+// wantCondition checks a condition, and that its message says all of the parts.
+func (w *machineWorld) wantCondition(m *infrav1.MaasMachine, kind string, status metav1.ConditionStatus, reason string, parts ...string) {
 	w.t.Helper()
 	c := conditions.Get(m, kind)
 	if c == nil || c.Status != status || c.Reason != reason {
-		w.t.Fatalf("want %s=%s (%s), got\n%s", kind, status, reason, summaryOf(m))
+		w.t.Fatalf("want %s=%s (%s), got\n%s", kind, status, reason, conditionSummary(m))
 	}
 	for _, part := range parts {
 		if !strings.Contains(c.Message, part) {
@@ -320,8 +320,8 @@ func (w *machineWorld) want(m *infrav1.MaasMachine, kind string, status metav1.C
 	}
 }
 
-// known is what MAAS has of a machine, by hostname or system id.
-func (w *machineWorld) known(name string) sim.Machine {
+// maasMachine is what MAAS has of a machine, by hostname or system id.
+func (w *machineWorld) maasMachine(name string) sim.Machine {
 	w.t.Helper()
 	m, ok := w.sim.Machine(name)
 	if !ok {
@@ -330,7 +330,7 @@ func (w *machineWorld) known(name string) sim.Machine {
 	return m
 }
 
-func (w *machineWorld) edit(systemID string, e sim.MachineEdit) {
+func (w *machineWorld) editMaasMachine(systemID string, e sim.MachineEdit) {
 	w.t.Helper()
 	if err := w.sim.EditMachine(systemID, e); err != nil {
 		w.t.Fatal(err)
@@ -356,8 +356,8 @@ func (w *machineWorld) changeCluster(f func(*infrav1.MaasCluster)) {
 	}
 }
 
-// told are the events so far.
-func (w *machineWorld) told() []string {
+// takeEvents are the events so far.
+func (w *machineWorld) takeEvents() []string {
 	var all []string
 	for {
 		select {

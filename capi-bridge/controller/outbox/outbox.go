@@ -33,11 +33,11 @@ type Event struct {
 // The zero value owes nobody anything.
 type Outbox struct {
 	mu     sync.Mutex
-	unsent map[client.ObjectKey]pending
+	unsent map[client.ObjectKey]pendingEvents
 }
 
-// pending is what is owed of one object: not of another one of its name.
-type pending struct {
+// pendingEvents is what is owed of one object: not of another one of its name.
+type pendingEvents struct {
 	uid    types.UID
 	events []Event
 }
@@ -76,9 +76,9 @@ func (t *Outbox) takeDue(o client.Object, more []Event, written error) []Event {
 		return all
 	}
 	if t.unsent == nil {
-		t.unsent = map[client.ObjectKey]pending{}
+		t.unsent = map[client.ObjectKey]pendingEvents{}
 	}
-	t.unsent[key] = pending{uid: o.GetUID(), events: all[max(0, len(all)-maxUnsent):]}
+	t.unsent[key] = pendingEvents{uid: o.GetUID(), events: all[max(0, len(all)-maxUnsent):]}
 	return nil
 }
 
@@ -89,20 +89,20 @@ func (t *Outbox) Forget(key client.ObjectKey) {
 	delete(t.unsent, key)
 }
 
-// maxNote is the length of an event's note that the API server takes.
-const maxNote = 1024
+// maxNoteLength is the length of an event's note that the API server takes.
+const maxNoteLength = 1024
 
-// Note is the sentence of a condition: its message, or what its reason stands for.
-func Note(c *metav1.Condition) string {
-	text := cmp.Or(c.Message, reasonNotes[c.Reason], c.Reason)
-	if len(text) > maxNote {
-		text = strings.ToValidUTF8(text[:maxNote-3], "") + "..."
+// NoteForCondition is the sentence of a condition: its message, or what its reason stands for.
+func NoteForCondition(c *metav1.Condition) string {
+	text := cmp.Or(c.Message, notesByReason[c.Reason], c.Reason)
+	if len(text) > maxNoteLength {
+		text = strings.ToValidUTF8(text[:maxNoteLength-3], "") + "..."
 	}
 	return text
 }
 
-// reasonNotes says what reasons stand for that need no message.
-var reasonNotes = map[string]string{
+// notesByReason says what reasons stand for that need no message.
+var notesByReason = map[string]string{
 	infrav1.MachineDeployedReason:     "it is Deployed in MAAS, and runs",
 	infrav1.LXDVMCreatedReason:        "the VM is made, and MAAS has taken stock of it",
 	infrav1.NodeProviderIDSetReason:   "its Node carries its providerID",

@@ -26,9 +26,9 @@ type Check struct {
 type Verdict struct {
 	// Rival is another object with the better right to the machine; nil: there is none.
 	Rival *infrav1.MaasMachine
-	// Refused is why the object has no right to the machine; nil: it has. Then nothing
+	// Refusal is why the object has no right to the machine; nil: it has. Then nothing
 	// is done for the object: neither to make it ready, nor as it goes.
-	Refused *problem.Blocked
+	Refusal *problem.BlockedError
 }
 
 // Run checks the object. The error is that its right cannot be told.
@@ -42,23 +42,23 @@ func (s Check) Run(ctx context.Context) (v Verdict, err error) {
 	key := s.EngineKey()
 	_, isMark := ParseMark(string(key))
 	switch {
-	case IsUnproven(s.MaasMachine) && (s.IsAdoptionPending() || !isMark), s.IsNamedLate() && !s.IsDeleting():
-		v.Refused, err = s.refuseUnproven(ctx)
+	case IsUnproven(s.MaasMachine) && (s.IsAdoptionPending() || !isMark), s.HasLateSystemID() && !s.IsDeleting():
+		v.Refusal, err = s.refuseUnproven(ctx)
 	case key == s.OwnKey():
 		return v, nil // the machine's own mark says whose it is
 	case v.Rival != nil:
-		v.Refused = s.ownedByOtherError(v.Rival)
+		v.Refusal = s.ownedByOtherError(v.Rival)
 	case key == "" && s.namesForeignMachine():
-		v.Refused, err = s.refuseTakeOver(ctx)
+		v.Refusal, err = s.refuseTakeOver(ctx)
 	case key != "":
-		v.Refused, err = s.refuseForeignKey(ctx)
+		v.Refusal, err = s.refuseForeignKey(ctx)
 	}
 	return v, err
 }
 
 // ownedByOtherError says that another object has the machine.
-func (s *Record) ownedByOtherError(other *infrav1.MaasMachine) *problem.Blocked {
-	return &problem.Blocked{
+func (s *Record) ownedByOtherError(other *infrav1.MaasMachine) *problem.BlockedError {
+	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason,
 		Message: fmt.Sprintf("machine %s is that of the MaasMachine %s: one machine has one object, and this one was made later, or is a copy",
 			s.SystemID(), client.ObjectKeyFromObject(other)),
@@ -67,7 +67,7 @@ func (s *Record) ownedByOtherError(other *infrav1.MaasMachine) *problem.Blocked 
 }
 
 // refuseTakeOver is why a new object may not have the machine that it names.
-func (s Check) refuseTakeOver(ctx context.Context) (*problem.Blocked, error) {
+func (s Check) refuseTakeOver(ctx context.Context) (*problem.BlockedError, error) {
 	if !s.wantsTakeOver() {
 		return s.foreignMachineError(), nil
 	}
@@ -76,7 +76,7 @@ func (s Check) refuseTakeOver(ctx context.Context) (*problem.Blocked, error) {
 
 // refuseForeignKey is why an object may not have what was made by its key. Former
 // versions' keys name nobody: there the object without a rival has it.
-func (s Check) refuseForeignKey(ctx context.Context) (*problem.Blocked, error) {
+func (s Check) refuseForeignKey(ctx context.Context) (*problem.BlockedError, error) {
 	made, ok := ParseMark(string(s.EngineKey()))
 	if !ok {
 		return nil, nil
@@ -99,7 +99,7 @@ func (s Check) refuseForeignKey(ctx context.Context) (*problem.Blocked, error) {
 }
 
 // refuseUnlessAllowed refuses, unless the identity of the cluster allows to take over.
-func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*problem.Blocked, error) {
+func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*problem.BlockedError, error) {
 	if s.MaasCluster == nil {
 		return nil, nil // its deletion is blocked, which says so
 	}
@@ -107,15 +107,15 @@ func (s Check) refuseUnlessAllowed(ctx context.Context, message string) (*proble
 	if err != nil || site.AllowTakeOver {
 		return nil, err
 	}
-	return &problem.Blocked{
+	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason, Message: message,
 		Hint: "Delete this object: nothing is done to the machine for that. Or let the administrator allow it, by allowTakeOver of the MaasClusterIdentity, or the manager's --allow-take-over.",
 	}, nil
 }
 
 // foreignMachineError is why nothing is done for such an object.
-func (s *Record) foreignMachineError() *problem.Blocked {
-	return &problem.Blocked{
+func (s *Record) foreignMachineError() *problem.BlockedError {
+	return &problem.BlockedError{
 		Reason: infrav1.ConflictReason,
 		Message: fmt.Sprintf("spec.providerID and spec.systemID: machine %s was not made for this object, which is new, "+
 			"and whose deletion would release it", s.SystemID()),
@@ -126,6 +126,6 @@ func (s *Record) foreignMachineError() *problem.Blocked {
 
 // refuseUnproven is why an object may not have a machine whose mark, if it has one,
 // does not name the object.
-func (s Check) refuseUnproven(ctx context.Context) (*problem.Blocked, error) {
+func (s Check) refuseUnproven(ctx context.Context) (*problem.BlockedError, error) {
 	return s.refuseUnlessAllowed(ctx, "only this object's annotations say that its machine was made for it")
 }

@@ -64,8 +64,8 @@ func (s *Record) VMName() string {
 	if strings.IndexByte("0123456789", name[0]) >= 0 {
 		name = "vm-" + name // LXD takes no instance whose name begins with a digit
 	}
-	name = strings.TrimRight(name[:min(len(name), maxLabel-1-hashChars)], "-")
-	return name + "-" + hex.EncodeToString(sum[:])[:hashChars]
+	name = strings.TrimRight(name[:min(len(name), maxLabelLength-1-nameHashLength)], "-")
+	return name + "-" + hex.EncodeToString(sum[:])[:nameHashLength]
 }
 
 // Mark is the one that the object's machine is to bear.
@@ -84,10 +84,10 @@ func (s *Record) IsUntouched() bool {
 	return !s.IsClaimed() && (s.SystemID() == "" || s.namesForeignMachine() && !s.wantsTakeOver())
 }
 
-// IsTakeOver tells whether the object has no right to its machine but that it is taken
+// NeedsTakeOver tells whether the object has no right to its machine but that it is taken
 // over: another provider made it, or only the object's annotations say whose it is, as
 // noteOrigin noted.
-func (s *Record) IsTakeOver() bool {
+func (s *Record) NeedsTakeOver() bool {
 	return s.IsAdoptionPending() || s.MaasMachine.Annotations[controller.UnprovenAnnotation] != ""
 }
 
@@ -157,6 +157,6 @@ func SystemIDOf(m *infrav1.MaasMachine) string {
 // Lengths of a VM's name: one DNS label with a part that makes it unique in the
 // whole MAAS, which knows no namespaces.
 const (
-	maxLabel  = 63
-	hashChars = 8
+	maxLabelLength = 63
+	nameHashLength = 8
 )

@@ -21,48 +21,48 @@ import (
 type Problem struct {
 	Reason  string
 	Message string
-	// After is when to try again.
-	After time.Duration
-	// Passing tells of what needs nobody: no event is worth it.
-	Passing bool
-	// Kind is the engine's type of the error, empty if it has none.
-	Kind engine.ErrorType
+	// RetryAfter is when to try again.
+	RetryAfter time.Duration
+	// Transient tells of what needs nobody: no event is worth it.
+	Transient bool
+	// ErrorType is the engine's type of the error, empty if it has none.
+	ErrorType engine.ErrorType
 }
 
-// Blocked is an error of the controllers' own: what an object says cannot be
+// BlockedError is an error of the controllers' own: what an object says cannot be
 // done.
-type Blocked struct {
-	Reason  string
-	Message string
-	Hint    string
-	After   time.Duration // zero: mendAfter
-	Passing bool
+type BlockedError struct {
+	Reason     string
+	Message    string
+	Hint       string
+	RetryAfter time.Duration // zero: mendAfter
+	Transient  bool
 }
 
-func (b *Blocked) Error() string { return b.Message }
+func (b *BlockedError) Error() string { return b.Message }
 
-// Explain turns an error into what people are told, and when to try again. What
+// FromError turns an error into what people are told, and when to try again. What
 // has no type of its own may pass.
-func Explain(err error) Problem {
-	if own, ok := errors.AsType[*Blocked](err); ok {
-		return Problem{Reason: own.Reason, Message: own.Message, After: cmp.Or(own.After, requeue.ManualAfter), Passing: own.Passing}.WithHint(own.Hint)
+func FromError(err error) Problem {
+	if own, ok := errors.AsType[*BlockedError](err); ok {
+		return Problem{Reason: own.Reason, Message: own.Message, RetryAfter: cmp.Or(own.RetryAfter, requeue.ManualAfter), Transient: own.Transient}.WithHint(own.Hint)
 	}
-	p := problemOfType(err)
+	p := fromErrorType(err)
 	switch {
 	case errors.Is(err, engine.ErrBusy):
-		p.After = requeue.BusyAfter
+		p.RetryAfter = requeue.BusyAfter
 	case engine.IsTerminal(err):
-		p.After = requeue.ManualAfter
+		p.RetryAfter = requeue.ManualAfter
 	}
 	return p
 }
 
-// problemOfType tells of an error by its type, which says most, else by what it stands
+// fromErrorType tells of an error by its type, which says most, else by what it stands
 // for.
-func problemOfType(err error) Problem {
-	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(err.Error()), After: requeue.RetryAfter}
+func fromErrorType(err error) Problem {
+	p := Problem{Reason: infrav1.MAASUnavailableReason, Message: WithoutLocalPort(err.Error()), RetryAfter: requeue.RetryAfter}
 	if missing, ok := errors.AsType[*controller.CredentialsError](err); ok {
-		p.Reason, p.After = infrav1.IdentityNotReadyReason, cmp.Or(missing.Anew, requeue.CredentialsAfter)
+		p.Reason, p.RetryAfter = infrav1.IdentityNotReadyReason, cmp.Or(missing.RecheckAfter, requeue.CredentialsAfter)
 		return p.WithHint(missing.Hint)
 	}
 	if ledger, ok := errors.AsType[*engine.LedgerError](err); ok {
@@ -70,7 +70,7 @@ func problemOfType(err error) Problem {
 		return p.WithHint(ledgerHint(ledger))
 	}
 	if lxd, ok := errors.AsType[*engine.Error](err); ok {
-		p.Reason, p.Kind = string(lxd.Type), lxd.Type
+		p.Reason, p.ErrorType = string(lxd.Type), lxd.Type
 		return p.WithHint(lxd.Hint)
 	}
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
@@ -85,7 +85,7 @@ func problemOfType(err error) Problem {
 		}
 		return p
 	}
-	return p.problemOfSentinel(err)
+	return p.fromSentinel(err)
 }
 
 // ledgerHint says what to do about the ledger, and which flag names it.
@@ -94,8 +94,8 @@ func ledgerHint(e *engine.LedgerError) string {
 	return fmt.Sprintf("%s The manager's flag --ledger names %s.", hint, e.Ledger)
 }
 
-// problemOfSentinel tells of an error by the sentinel that it wraps.
-func (p Problem) problemOfSentinel(err error) Problem {
+// fromSentinel tells of an error by the sentinel that it wraps.
+func (p Problem) fromSentinel(err error) Problem {
 	switch {
 	case errors.Is(err, engine.ErrForbidden):
 		p.Reason = infrav1.IdentityNotReadyReason
@@ -103,19 +103,19 @@ func (p Problem) problemOfSentinel(err error) Problem {
 	case errors.Is(err, engine.ErrNotFound):
 		p.Reason = infrav1.MachineNotFoundReason
 	case errors.Is(err, engine.ErrBusy), errors.Is(err, engine.ErrUnclear):
-		p.After, p.Passing = requeue.BusyAfter, true
+		p.RetryAfter, p.Transient = requeue.BusyAfter, true
 	case engine.IsTerminal(err):
 		p.Reason = infrav1.MAASRefusedReason
 	}
 	return p
 }
 
-// ownPort is the port at this end of a connection, another one each time.
-var ownPort = regexp.MustCompile(`([\d\]]):\d+->`)
+// localPort is the port at this end of a connection, another one each time.
+var localPort = regexp.MustCompile(`([\d\]]):\d+->`)
 
 // WithoutLocalPort is a text that is the same when the same happens again: an object is
 // written, and an event told, when it says something new.
-func WithoutLocalPort(text string) string { return ownPort.ReplaceAllString(text, "$1->") }
+func WithoutLocalPort(text string) string { return localPort.ReplaceAllString(text, "$1->") }
 
 // WithHint adds what to do about it.
 func (p Problem) WithHint(hint string) Problem {
@@ -125,9 +125,9 @@ func (p Problem) WithHint(hint string) Problem {
 	return p
 }
 
-// specFields are the fields of a MaasMachine, or of a MaasCluster, that the engine's fields come
+// specFieldsByEngineField are the fields of a MaasMachine, or of a MaasCluster, that the engine's fields come
 // from. Of a field that is not listed, the innermost listed one around it counts.
-var specFields = map[string]string{
+var specFieldsByEngineField = map[string]string{
 	"name": "metadata.name", "cores": "spec.minCPU", "pinned_cores": "spec.lxdConfig.pinnedCores",
 	"memory_mib": "spec.minMemory", "hugepages": "spec.lxdConfig.hugepages", "profile": "spec.lxdConfig.profile",
 	"disks": "spec.lxdConfig.storage", "interfaces": "spec.lxdConfig.network.interfaces",
@@ -147,7 +147,7 @@ var specFields = map[string]string{
 // object.
 func specMessage(err error) string {
 	var said []string
-	for _, e := range unjoinErrors(err) {
+	for _, e := range splitErrors(err) {
 		var spec *engine.SpecError
 		if !errors.As(e, &spec) {
 			said = append(said, e.Error())
@@ -163,9 +163,9 @@ func specMessage(err error) string {
 // specReason tells apart what is wrong with a spec by itself from what is in its
 // way in MAAS.
 func specReason(spec *engine.SpecError) string {
-	_, static := spec.Field.CutPrefix(fieldpath.Of("interfaces").Key(StaticNIC))
-	switch root := spec.Field.Root(); {
-	case static, root == "interfaces" && spec.Field.Last() == "ip":
+	_, static := spec.Field.CutPrefix(fieldpath.New("interfaces").Key(StaticNIC))
+	switch root := spec.Field.RootName(); {
+	case static, root == "interfaces" && spec.Field.LastName() == "ip":
 		return infrav1.StaticIPUnavailableReason
 	case root == "project":
 		return infrav1.ProjectNotFoundReason
@@ -181,30 +181,30 @@ func specReason(spec *engine.SpecError) string {
 // below it.
 func specField(field fieldpath.Path) string {
 	for outer := field; !outer.IsEmpty(); outer = outer.Parent() {
-		if known, ok := specFields[outer.String()]; ok {
+		if known, ok := specFieldsByEngineField[outer.String()]; ok {
 			below, _ := field.CutPrefix(outer)
-			return known + bracketed(below.String())
+			return known + inParentheses(below.String())
 		}
 	}
 	return field.String()
 }
 
-func bracketed(rest string) string {
+func inParentheses(rest string) string {
 	if rest == "" {
 		return ""
 	}
 	return " (" + rest + ")"
 }
 
-// unjoinErrors are the errors that errors.Join put together, or the error itself.
-func unjoinErrors(err error) []error {
+// splitErrors are the errors that errors.Join put together, or the error itself.
+func splitErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, unjoinErrors(e)...)
+		all = append(all, splitErrors(e)...)
 	}
 	return all
 }

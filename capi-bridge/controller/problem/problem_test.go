@@ -23,7 +23,7 @@ func TestLasting(t *testing.T) {
 		"dial tcp 10.0.0.1:5240: connect: connection refused":                 "dial tcp 10.0.0.1:5240: connect: connection refused",
 		"machine m1 (abc) is Ready, and 3 of 5->6 cores of its host are used": "machine m1 (abc) is Ready, and 3 of 5->6 cores of its host are used",
 	} {
-		if got := Explain(errors.New(said)).Message; got != want {
+		if got := FromError(errors.New(said)).Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -42,8 +42,8 @@ func TestLedgerProblems(t *testing.T) {
 		"Away":    {"It passes by itself.", fmt.Errorf("the ledger service cannot be reached: %w", engine.ErrUnavailable), requeue.RetryAfter, "Nothing is placed meanwhile"},
 		"Refused": {"The certificate is not one of the identity.", &engine.Refusal{Message: "client ci was revoked", Hint: "Ask for another one.", Err: engine.ErrForbidden}, requeue.ManualAfter, "Ask for another one."},
 	} {
-		p := Explain(fmt.Errorf("cannot reserve room for web-1: %w", engine.OfLedger(at, tc.err)))
-		if p.Reason != infrav1.LedgerUnavailableReason || p.After != tc.after {
+		p := FromError(fmt.Errorf("cannot reserve room for web-1: %w", engine.AsLedgerError(at, tc.err)))
+		if p.Reason != infrav1.LedgerUnavailableReason || p.RetryAfter != tc.after {
 			t.Errorf("%s: %s\ngot %+v", name, tc.reason, p)
 		}
 		for _, says := range []string{tc.says, "--ledger names " + at} {
@@ -55,7 +55,7 @@ func TestLedgerProblems(t *testing.T) {
 			t.Errorf("%s: it tells of MAAS: %q", name, p.Message)
 		}
 	}
-	if p := Explain(engine.OfLedger(at, engine.ErrBusy)); p.Reason == infrav1.LedgerUnavailableReason {
+	if p := FromError(engine.AsLedgerError(at, engine.ErrBusy)); p.Reason == infrav1.LedgerUnavailableReason {
 		t.Errorf("others' reservations are no failure of the ledger: %+v", p)
 	}
 }
@@ -63,7 +63,7 @@ func TestLedgerProblems(t *testing.T) {
 // TestSpecFields: a condition names the field of the object that a path of the engine's came from.
 func TestSpecFields(t *testing.T) {
 	t.Parallel()
-	of := fieldpath.Of
+	of := fieldpath.New
 	for _, tc := range []struct {
 		field  fieldpath.Path
 		want   string
@@ -82,7 +82,7 @@ func TestSpecFields(t *testing.T) {
 		{of("dns", "ttl"), "the DNS record of the API server (ttl)", infrav1.InvalidSpecReason},
 		{of("weather"), "weather", infrav1.InvalidSpecReason},
 	} {
-		p := Explain(fmt.Errorf("cannot go on: %w", &engine.SpecError{Field: tc.field, Message: "is wrong", Hint: "Mend it."}))
+		p := FromError(fmt.Errorf("cannot go on: %w", &engine.SpecError{Field: tc.field, Message: "is wrong", Hint: "Mend it."}))
 		if want := tc.want + ": is wrong. Mend it."; p.Message != want || p.Reason != tc.reason {
 			t.Errorf("%s: got %s %q, want %s %q", tc.field, p.Reason, p.Message, tc.reason, want)
 		}

@@ -27,18 +27,18 @@ const (
 	NodeAfter = 20 * time.Second
 )
 
-// Jittered is about d: up to a tenth longer, so that those who failed together
+// WithJitter is about d: up to a tenth longer, so that those who failed together
 // do not come back together.
-func Jittered(d time.Duration) time.Duration {
+func WithJitter(d time.Duration) time.Duration {
 	return d + rand.N(d/10+1)
 }
 
-// UntilSteadyLook is the time until the next look at a machine that is as wanted.
-func UntilSteadyLook(now time.Time) time.Duration { return Aligned(now, SteadyInterval) }
+// UntilSteadyInterval is the time until the next look at a machine that is as wanted.
+func UntilSteadyInterval(now time.Time) time.Duration { return UntilAligned(now, SteadyInterval) }
 
-// Aligned is the time until a look that others take, too: all that look so often
+// UntilAligned is the time until a look that others take, too: all that look so often
 // do it in the same moments, so that their reads share calls.
-func Aligned(now time.Time, every time.Duration) time.Duration {
+func UntilAligned(now time.Time, every time.Duration) time.Duration {
 	next := now.Truncate(every).Add(every)
 	if next.Sub(now) < every/4 {
 		next = next.Add(every)

@@ -24,8 +24,8 @@ func TestTemplateCapacity(t *testing.T) {
 		spec   infrav1.MaasMachineSpec
 		want   map[string]string
 	}{
-		"VM":            {"A VM has what is asked for.", controllertest.VMMachine(), map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20G"}},
-		"BareMetal":     {"Bare metal has at least that.", controllertest.MetalMachine(), map[string]string{"cpu": "2", "memory": "4Gi"}},
+		"VM":            {"A VM has what is asked for.", controllertest.VMMachineSpec(), map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20G"}},
+		"BareMetal":     {"Bare metal has at least that.", controllertest.MetalMachineSpec(), map[string]string{"cpu": "2", "memory": "4Gi"}},
 		"Contradictory": {"No Node comes of it.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", LXDConfig: &infrav1.LXDConfig{}}, nil},
 		"Nothing":       {"Nothing is asked for.", infrav1.MaasMachineSpec{Image: "ubuntu/noble", MinCPU: ptr.To(0)}, nil},
 	}

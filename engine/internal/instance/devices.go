@@ -11,10 +11,10 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// properties are those of the devices that a VM may be given, by the type of the device
+// deviceProperties are those of the devices that a VM may be given, by the type of the device
 // (lxd/device/gpu_*.go, pci.go, tpm.go, usb.go, as far as they are for VMs). LXD has other
 // devices for containers only; disks and NICs the program makes itself.
-var properties = map[string][]string{
+var deviceProperties = map[string][]string{
 	"gpu": {"gputype", "id", "mdev", "pci", "productid", "vendorid"},
 	"pci": {"address"},
 	"tpm": {},
@@ -22,17 +22,17 @@ var properties = map[string][]string{
 }
 
 // DeviceTypes are the types of devices that a VM may be given.
-func DeviceTypes() []string { return slices.Sorted(maps.Keys(properties)) }
+func DeviceTypes() []string { return slices.Sorted(maps.Keys(deviceProperties)) }
 
 // IsDeviceType tells whether a VM may be given a device of a type.
-func IsDeviceType(deviceType string) bool { return properties[deviceType] != nil }
+func IsDeviceType(deviceType string) bool { return deviceProperties[deviceType] != nil }
 
 // IsHotPlugged tells whether LXD adds and removes a device while the VM runs (CanHotPlug).
 func IsHotPlugged(deviceType string) bool { return deviceType == "usb" }
 
 var (
-	deviceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-	ownDevice  = regexp.MustCompile(`^(root|eth\d+|disk\d+)$`)
+	deviceNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	ownDevicePattern  = regexp.MustCompile(`^(root|eth\d+|disk\d+)$`)
 )
 
 // validProperty are the values that LXD takes for properties, as valid has those of options.
@@ -57,22 +57,22 @@ var (
 // "type", "properties", "properties.pci", or none for its name. Empty: it can.
 func DeviceProblem(name, deviceType string, has map[string]string) (part fieldpath.Path, problem string) {
 	switch {
-	case !deviceName.MatchString(name):
+	case !deviceNamePattern.MatchString(name):
 		return fieldpath.Path{}, fmt.Sprintf("%q is no name of a device: use 1 to 63 letters, digits, hyphens, underscores and dots, with a letter or digit at both ends.", name)
-	case ownDevice.MatchString(name):
+	case ownDevicePattern.MatchString(name):
 		return fieldpath.Path{}, fmt.Sprintf("%q is the name of a disk or an interface of the VM. Choose another name.", name)
 	case !IsDeviceType(deviceType):
-		return fieldpath.Of("type"), fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
+		return fieldpath.New("type"), fmt.Sprintf("A VM cannot be given a device of the type %q, only of: %s. For disks and interfaces write disks and interfaces; an LXD profile may bring others.",
 			deviceType, strings.Join(DeviceTypes(), ", "))
 	}
 	for _, key := range slices.Sorted(maps.Keys(has)) {
 		switch {
-		case !slices.Contains(properties[deviceType], key):
-			return fieldpath.Of("properties").Key(key), fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, listed(properties[deviceType]))
+		case !slices.Contains(deviceProperties[deviceType], key):
+			return fieldpath.New("properties").Key(key), fmt.Sprintf("A %s device of a VM has no property %q. It has: %s.", deviceType, key, joinNames(deviceProperties[deviceType]))
 		case has[key] == "":
-			return fieldpath.Of("properties").Key(key), fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
+			return fieldpath.New("properties").Key(key), fmt.Sprintf("The value of %q is empty. Leave the property out.", key)
 		case validProperty[key].test != nil && !validProperty[key].test(has[key]):
-			return fieldpath.Of("properties").Key(key), fmt.Sprintf("%q is %s, not %q.", key, validProperty[key].words, has[key])
+			return fieldpath.New("properties").Key(key), fmt.Sprintf("%q is %s, not %q.", key, validProperty[key].words, has[key])
 		}
 	}
 	return requiredProblem(deviceType, has)
@@ -82,18 +82,18 @@ func DeviceProblem(name, deviceType string, has map[string]string) (part fieldpa
 func requiredProblem(deviceType string, has map[string]string) (part fieldpath.Path, problem string) {
 	switch {
 	case deviceType == "pci" && has["address"] == "":
-		return fieldpath.Of("properties"), `A pci device needs its address on the host. Write address = "0000:01:00.0".`
+		return fieldpath.New("properties"), `A pci device needs its address on the host. Write address = "0000:01:00.0".`
 	case deviceType == "gpu" && has["pci"] != "" && has["id"]+has["productid"]+has["vendorid"] != "":
-		return fieldpath.Of("properties"), "A gpu device is found by pci alone. Leave id, productid and vendorid out, or pci."
+		return fieldpath.New("properties"), "A gpu device is found by pci alone. Leave id, productid and vendorid out, or pci."
 	case deviceType == "gpu" && has["id"] != "" && has["productid"]+has["vendorid"] != "":
-		return fieldpath.Of("properties"), "A gpu device is found by id alone. Leave productid and vendorid out, or id."
+		return fieldpath.New("properties"), "A gpu device is found by id alone. Leave productid and vendorid out, or id."
 	case has["gputype"] == "mdev" && has["mdev"] == "":
-		return fieldpath.Of("properties"), `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
+		return fieldpath.New("properties"), `A gpu device of the gputype mdev needs the property mdev: see lxc info --resources on the host.`
 	}
 	return fieldpath.Path{}, ""
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -24,9 +24,9 @@ const (
 	coreSet
 )
 
-// valid are the values that LXD takes for each kind but text, in words and as a test. Where LXD
+// validValues are the values that LXD takes for each kind but text, in words and as a test. Where LXD
 // refuses a value only once the VM was stopped for it, the plan must refuse it.
-var valid = map[kind]validValue{
+var validValues = map[kind]validValue{
 	boolean:     {"true or false", isOneOf("true", "false")},
 	integer:     {"a whole number", isInteger},
 	bootMode:    {"one of uefi-secureboot, uefi-nosecureboot, bios", isOneOf("uefi-secureboot", "uefi-nosecureboot", "bios")},
@@ -89,14 +89,14 @@ const (
 )
 
 const (
-	userArea = "user."
-	maxKey   = 255
-	maxValue = 4096
+	userOptionPrefix = "user."
+	maxKey           = 255
+	maxValue         = 4096
 )
 
-// refused are options that a VM cannot be given, and why: by their names, or by how they
+// refusedOptions are options that a VM cannot be given, and why: by their names, or by how they
 // begin where they end in a dot. The first that fits counts.
-var refused = []struct{ key, why string }{
+var refusedOptions = []struct{ key, why string }{
 	{"limits.memory.hugepages", "it is set by hugepages. Write hugepages = true"},
 	{"limits.memory", "it is set by memory_mib. Write memory_mib"},
 	{"limits.cpu.allowance", containersOnly},
@@ -128,11 +128,11 @@ const (
 	guestData      = "MAAS installs the VM and gives it its data. Write deploy.user_data_wo"
 )
 
-// MayHave tells whether a VM may be given an instance option.
-func MayHave(key string) bool { return keyProblem(key) == "" }
+// IsAllowed tells whether a VM may be given an instance option.
+func IsAllowed(key string) bool { return keyProblem(key) == "" }
 
 // IsLive tells whether LXD changes an option while the VM runs.
-func IsLive(key string) bool { return options[key].live || strings.HasPrefix(key, userArea) }
+func IsLive(key string) bool { return options[key].live || strings.HasPrefix(key, userOptionPrefix) }
 
 // OptionProblem says why a VM cannot be given an instance option, and the way out; empty: it
 // can.
@@ -145,8 +145,8 @@ func OptionProblem(key, value string) string {
 		return fmt.Sprintf("The value of %q is empty, which LXD takes for a removal. Leave the key out.", key)
 	case len(value) > maxValue:
 		return fmt.Sprintf("The value of %q has %d bytes, and may have %d.", key, len(value), maxValue)
-	case o.kind != text && !valid[o.kind].test(value):
-		return fmt.Sprintf("%q is %s, not %q.", key, valid[o.kind].words, value)
+	case o.kind != text && !validValues[o.kind].test(value):
+		return fmt.Sprintf("%q is %s, not %q.", key, validValues[o.kind].words, value)
 	}
 	return ""
 }
@@ -161,12 +161,12 @@ func keyProblem(key string) string {
 	if _, known := options[key]; known {
 		return ""
 	}
-	for _, r := range refused {
+	for _, r := range refusedOptions {
 		if key == r.key || strings.HasSuffix(r.key, ".") && strings.HasPrefix(key, r.key) {
 			return fmt.Sprintf("A VM cannot be given %q: %s.", key, r.why)
 		}
 	}
-	if name, isUsers := strings.CutPrefix(key, userArea); isUsers && name != "" && len(key) <= maxKey && !strings.ContainsAny(key, " \t\r\n") {
+	if name, isUsers := strings.CutPrefix(key, userOptionPrefix); isUsers && name != "" && len(key) <= maxKey && !strings.ContainsAny(key, " \t\r\n") {
 		return ""
 	}
 	return fmt.Sprintf("A VM cannot be given %q. It may have user.* and: %s. An LXD profile may set others: see profile.", key, strings.Join(slices.Sorted(maps.Keys(options)), ", "))

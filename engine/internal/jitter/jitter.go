@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// Of is a random pause of at least zero and less than most.
-var Of = rand.N[time.Duration]
+// RandomPause is a random pause of at least zero and less than most.
+var RandomPause = rand.N[time.Duration]

@@ -89,28 +89,28 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// desk is an authority with its register.
-type desk struct {
+// testRegister is an authority with its register.
+type testRegister struct {
 	*Authority
 	*Register
 	now time.Time
 }
 
-func newDesk(t *testing.T) *desk {
+func newTestRegister(t *testing.T) *testRegister {
 	t.Helper()
 	folder := t.TempDir()
 	now := time.Now()
 	authority, err := OpenAuthority(folder, now)
 	must(t, err)
-	return &desk{authority, NewRegister(folder), now}
+	return &testRegister{authority, NewRegister(folder), now}
 }
 
-// issue makes a certificate without noting it.
-func (d *desk) issue(t *testing.T, name string, valid time.Duration) ([]byte, *x509.Certificate) {
+// issueClient makes a certificate without noting it.
+func (d *testRegister) issueClient(t *testing.T, name string, valid time.Duration) ([]byte, *x509.Certificate) {
 	t.Helper()
-	text, _, err := d.Client(name, d.now, valid)
+	text, _, err := d.IssueClient(name, d.now, valid)
 	must(t, err)
-	public, err := onlyCertificate(text)
+	public, err := parseFirstCertificate(text)
 	must(t, err)
 	return text, public
 }
@@ -121,39 +121,39 @@ func TestIdentify(t *testing.T) {
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	cases := map[string]struct {
 		reason string
-		shown  func(t *testing.T, d *desk) *x509.Certificate
+		shown  func(t *testing.T, d *testRegister) *x509.Certificate
 		says   string
 	}{
-		"Good": {"A client that was added.", func(t *testing.T, d *desk) *x509.Certificate {
-			text, public := d.issue(t, "ci", time.Hour)
+		"Good": {"A client that was added.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			text, public := d.issueClient(t, "ci", time.Hour)
 			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, ""},
-		"None": {"TLS alone does not ask for one.", func(*testing.T, *desk) *x509.Certificate { return nil }, "showed no certificate"},
-		"Unregistered": {"A signature alone gives no rights.", func(t *testing.T, d *desk) *x509.Certificate {
-			_, public := d.issue(t, "ci", time.Hour)
+		"None": {"TLS alone does not ask for one.", func(*testing.T, *testRegister) *x509.Certificate { return nil }, "showed no certificate"},
+		"Unregistered": {"A signature alone gives no rights.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			_, public := d.issueClient(t, "ci", time.Hour)
 			return public
 		}, "is not registered"},
-		"Stranger": {"Another service's client.", func(t *testing.T, d *desk) *x509.Certificate {
-			text, public := newDesk(t).issue(t, "ci", time.Hour)
+		"Stranger": {"Another service's client.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			text, public := newTestRegister(t).issueClient(t, "ci", time.Hour)
 			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, "is not signed by an authority of this ledger service"},
-		"Server": {"A service's certificate is no client's.", func(t *testing.T, d *desk) *x509.Certificate {
-			pair, err := d.Server([]string{"localhost"}, d.now)
+		"Server": {"A service's certificate is no client's.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			pair, err := d.IssueServer([]string{"localhost"}, d.now)
 			must(t, err)
 			return pair.Leaf
 		}, "is not signed by"},
-		"Expired": {"Its time is over.", func(t *testing.T, d *desk) *x509.Certificate {
-			text, public := d.issue(t, "ci", -time.Minute)
+		"Expired": {"Its time is over.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			text, public := d.issueClient(t, "ci", -time.Minute)
 			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			return public
 		}, "client ci expired on"},
-		"Revoked": {"Somebody took it back.", func(t *testing.T, d *desk) *x509.Certificate {
-			text, public := d.issue(t, "ci", time.Hour)
+		"Revoked": {"Somebody took it back.", func(t *testing.T, d *testRegister) *x509.Certificate {
+			text, public := d.issueClient(t, "ci", time.Hour)
 			_, err := d.Add(t.Context(), "ci", rights, text, d.now)
 			must(t, err)
 			_, err = d.Revoke(t.Context(), "ci", d.now)
@@ -164,7 +164,7 @@ func TestIdentify(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
+			d := newTestRegister(t)
 			var shown []*x509.Certificate
 			if one := tc.shown(t, d); one != nil {
 				shown = append(shown, one)
@@ -188,12 +188,12 @@ func TestIdentify(t *testing.T) {
 // is revoked or it has expired, and the signers are looked at again after a minute.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newTestRegister(t)
 	signers := d.Pool()
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
 	shown := map[string][]*x509.Certificate{}
 	for name, lasts := range map[string]time.Duration{"ci": time.Hour, "short": 30 * time.Second} {
-		text, public := d.issue(t, name, lasts)
+		text, public := d.issueClient(t, name, lasts)
 		_, err := d.Add(t.Context(), name, rights, text, d.now)
 		must(t, err)
 		shown[name] = []*x509.Certificate{public}
@@ -208,13 +208,13 @@ func TestRemembered(t *testing.T) {
 	}
 	_, err := d.Identify(t.Context(), shown["ci"], signers, d.now.Add(50*time.Second))
 	must(t, err)
-	at, ok := d.verified.Load(verified{fingerprint(shown["ci"][0]), signers})
+	at, ok := d.verifiedAt.Load(verifiedCertificate{fingerprint(shown["ci"][0]), signers})
 	if !ok || !at.(time.Time).Equal(d.now) {
 		t.Errorf("within a minute it was looked at again: %v", at)
 	}
 	_, err = d.Identify(t.Context(), shown["ci"], signers, d.now.Add(61*time.Second))
 	must(t, err)
-	if at, _ := d.verified.Load(verified{fingerprint(shown["ci"][0]), signers}); !at.(time.Time).After(d.now) {
+	if at, _ := d.verifiedAt.Load(verifiedCertificate{fingerprint(shown["ci"][0]), signers}); !at.(time.Time).After(d.now) {
 		t.Errorf("after a minute it was not looked at again: %v", at)
 	}
 	_, err = d.Revoke(t.Context(), "ci", d.now)
@@ -233,38 +233,38 @@ func TestFileOfClient(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		change func(t *testing.T, d *desk, path string)
+		change func(t *testing.T, d *testRegister, path string)
 		want   error
 		prefix string // where want is nil
 	}{
-		"Same": {"A file that stays says the same.", func(*testing.T, *desk, string) {}, nil, "ci/"},
-		"Revoked": {"Another process revokes the client.", func(t *testing.T, d *desk, path string) {
-			_, err := RegisterIn(newFolder(filepath.Dir(filepath.Dir(path)))).Revoke(t.Context(), "ci", d.now)
+		"Same": {"A file that stays says the same.", func(*testing.T, *testRegister, string) {}, nil, "ci/"},
+		"Revoked": {"Another process revokes the client.", func(t *testing.T, d *testRegister, path string) {
+			_, err := NewRegisterWith(newClientFolder(filepath.Dir(filepath.Dir(path)))).Revoke(t.Context(), "ci", d.now)
 			must(t, err)
 		}, engine.ErrForbidden, ""},
-		"Edited": {"A person changes the prefix in place, and the file keeps its size.", func(t *testing.T, _ *desk, path string) {
+		"Edited": {"A person changes the prefix in place, and the file keeps its size.", func(t *testing.T, _ *testRegister, path string) {
 			text, err := os.ReadFile(path)
 			must(t, err)
 			must(t, os.WriteFile(path, bytes.Replace(text, []byte(`"ci/"`), []byte(`"cj/"`), 1), 0o600))
 		}, nil, "cj/"},
-		"Readable": {"A person lets everybody read it.", func(t *testing.T, _ *desk, path string) { must(t, os.Chmod(path, 0o644)) }, engine.ErrForbidden, ""},
-		"Removed":  {"A person removes it.", func(t *testing.T, _ *desk, path string) { must(t, os.Remove(path)) }, engine.ErrForbidden, ""},
+		"Readable": {"A person lets everybody read it.", func(t *testing.T, _ *testRegister, path string) { must(t, os.Chmod(path, 0o644)) }, engine.ErrForbidden, ""},
+		"Removed":  {"A person removes it.", func(t *testing.T, _ *testRegister, path string) { must(t, os.Remove(path)) }, engine.ErrForbidden, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
-			text, public := d.issue(t, "ci", time.Hour)
+			d := newTestRegister(t)
+			text, public := d.issueClient(t, "ci", time.Hour)
 			added, err := d.Add(t.Context(), "ci", Rights{Regions: []string{"mark"}, Prefix: "ci/"}, text, d.now)
 			must(t, err)
 			identify := func() (Client, error) {
 				return d.Identify(t.Context(), []*x509.Certificate{public}, d.Pool(), d.now)
 			}
-			path := d.notes.(*folder).file(added.Fingerprint)
+			path := d.store.(*clientFolder).clientPath(added.Fingerprint)
 			must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)))
 			_, err = identify()
 			must(t, err)
-			if _, kept := d.notes.(*folder).read.Load(path); !kept {
+			if _, kept := d.store.(*clientFolder).cache.Load(path); !kept {
 				t.Error("an old file is read at each request")
 			}
 			tc.change(t, d, path)
@@ -277,10 +277,10 @@ func TestFileOfClient(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newTestRegister(t)
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
-	first, _ := d.issue(t, "ci", time.Hour)
-	second, _ := d.issue(t, "ci", time.Hour)
+	first, _ := d.issueClient(t, "ci", time.Hour)
+	second, _ := d.issueClient(t, "ci", time.Hour)
 	_, err := d.Add(t.Context(), "ci", rights, first, d.now)
 	must(t, err)
 	if _, err := d.Add(t.Context(), "ci", rights, second, d.now); !errors.Is(err, engine.ErrConflict) {
@@ -318,16 +318,16 @@ func TestRegister(t *testing.T) {
 // expired, is revoked whole. A damaged file beside it is told of, and changes nothing.
 func TestRevokeWhatIsValid(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newTestRegister(t)
 	rights := Rights{Regions: []string{"mark"}, Prefix: "ci/"}
-	former, _ := d.issue(t, "ci", time.Minute)
+	former, _ := d.issueClient(t, "ci", time.Minute)
 	_, err := d.Add(t.Context(), "ci", rights, former, d.now)
 	must(t, err)
 	d.now = d.now.Add(time.Hour)
-	text, valid := d.issue(t, "ci", time.Hour)
+	text, valid := d.issueClient(t, "ci", time.Hour)
 	added, err := d.Add(t.Context(), "ci", rights, text, d.now)
 	must(t, err)
-	damaged := filepath.Join(filepath.Dir(d.notes.(*folder).file(added.Fingerprint)), "0.json")
+	damaged := filepath.Join(filepath.Dir(d.store.(*clientFolder).clientPath(added.Fingerprint)), "0.json")
 	must(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	if _, err := d.Revoke(t.Context(), "ci", d.now); err == nil {
 		t.Error("nothing was said of the damaged file")
@@ -340,7 +340,7 @@ func TestRevokeWhatIsValid(t *testing.T) {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	ci := Rights{Regions: []string{"a", "b"}, Prefix: OwnerPrefix("ci")}
-	all := Rights{Regions: []string{Any}, Prefix: Any}
+	all := Rights{Regions: []string{Wildcard}, Prefix: Wildcard}
 	for name, tc := range map[string]struct{ got, want bool }{
 		"Region":       {ci.MayUse("b"), true},
 		"OtherRegion":  {ci.MayUse("c"), false},
@@ -368,7 +368,7 @@ func TestClientBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Server([]string{"ledger.example"}, now)
+	pair, err := authority.IssueServer([]string{"ledger.example"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func TestRootInAnothersFolder(t *testing.T) {
 		"Root":   {"/", 0, true},
 		"Group":  {"/", 12345, true}, // a volume of a pod is root's, and its group may write
 	} {
-		if err := checkUser(tc.folder, tc.user); (err == nil) != tc.want {
+		if err := checkFolderOwner(tc.folder, tc.user); (err == nil) != tc.want {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

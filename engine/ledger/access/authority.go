@@ -38,10 +38,10 @@ const (
 // How long certificates are valid. That of a service is made anew at each start, and
 // while it runs.
 const (
-	authorityValid = 10 * 365 * 24 * time.Hour
-	serverValid    = 90 * 24 * time.Hour
-	// ClientValid is the validity of a client's certificate unless another is asked for.
-	ClientValid = 365 * 24 * time.Hour
+	authorityValidity = 10 * 365 * 24 * time.Hour
+	serverValidity    = 90 * 24 * time.Hour
+	// ClientValidity is the validity of a client's certificate unless another is asked for.
+	ClientValidity = 365 * 24 * time.Hour
 )
 
 // clockMargin is by how much the clock of a client may be behind the service's when a
@@ -72,11 +72,11 @@ func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authorit
 	path := filepath.Join(folder, keyFile)
 	text, _, err := readPrivate(path)
 	if errors.Is(err, engine.ErrNotFound) {
-		made, err := makeAuthority(now)
+		made, err := newAuthorityPEM(now)
 		if err != nil {
 			return nil, err
 		}
-		if err := create(path, made); err != nil && !errors.Is(err, engine.ErrConflict) {
+		if err := createFile(path, made); err != nil && !errors.Is(err, engine.ErrConflict) {
 			return nil, err
 		}
 		text, _, err = readPrivate(path)
@@ -91,51 +91,53 @@ func openAuthority(folder, keyFile, publicFile string, now time.Time) (*Authorit
 		return nil, err
 	}
 	public := filepath.Join(folder, publicFile)
-	if had, _, err := read(public); err == nil && string(had) == a.Certificate {
+	if had, _, err := readFile(public); err == nil && string(had) == a.Certificate {
 		return a, nil
 	}
-	return a, replace(public, []byte(a.Certificate))
+	return a, replaceFile(public, []byte(a.Certificate))
 }
 
 // HasAuthority tells whether there is an authority in a folder.
-func HasAuthority(folder string) bool { return exists(filepath.Join(folder, AuthorityKeyFile)) }
+func HasAuthority(folder string) bool { return fileExists(filepath.Join(folder, AuthorityKeyFile)) }
 
 // HasClusterAuthority tells whether there is the authority of a cluster in a folder.
-func HasClusterAuthority(folder string) bool { return exists(filepath.Join(folder, ClusterKeyFile)) }
+func HasClusterAuthority(folder string) bool {
+	return fileExists(filepath.Join(folder, ClusterKeyFile))
+}
 
 // CopyKey copies the key of an authority into a file that this user alone can read, unless
 // there is one.
 func CopyKey(from, to string) error {
-	if exists(to) {
+	if fileExists(to) {
 		return nil
 	}
-	text, _, err := read(from)
+	text, _, err := readFile(from)
 	if err != nil {
 		return err
 	}
 	if _, err := parseAuthority(from, text); err != nil {
 		return err
 	}
-	if err := create(to, text); err != nil && !errors.Is(err, engine.ErrConflict) {
+	if err := createFile(to, text); err != nil && !errors.Is(err, engine.ErrConflict) {
 		return err
 	}
 	return nil
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// makeAuthority is the text of a new authority's file.
-func makeAuthority(now time.Time) ([]byte, error) {
+// newAuthorityPEM is the text of a new authority's file.
+func newAuthorityPEM(now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "maaslxd ledger " + rand.Text()[:8]},
-		NotBefore: now.Add(-clockMargin), NotAfter: now.Add(authorityValid),
+		NotBefore: now.Add(-clockMargin), NotAfter: now.Add(authorityValidity),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -150,15 +152,15 @@ func makeAuthority(now time.Time) ([]byte, error) {
 func parseAuthority(path string, text []byte) (*Authority, error) {
 	pair, err := tls.X509KeyPair(text, text)
 	if err != nil {
-		return nil, damaged(path, "it holds no certificate with its key")
+		return nil, damagedFileError(path, "it holds no certificate with its key")
 	}
 	public, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		return nil, damaged(path, "its certificate cannot be read")
+		return nil, damagedFileError(path, "its certificate cannot be read")
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok || !public.IsCA {
-		return nil, damaged(path, "it is not an authority of this program")
+		return nil, damagedFileError(path, "it is not an authority of this program")
 	}
 	return &Authority{Certificate: string(encodeCertificate(public.Raw)), public: public, key: key}, nil
 }
@@ -170,26 +172,26 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Server makes a certificate, with its key, for a service that is called by these names
+// IssueServer makes a certificate, with its key, for a service that is called by these names
 // and addresses.
-func (a *Authority) Server(names []string, now time.Time) (tls.Certificate, error) {
-	return a.pair(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "maaslxd ledger service"}, NotAfter: now.Add(serverValid), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+func (a *Authority) IssueServer(names []string, now time.Time) (tls.Certificate, error) {
+	return a.issuePair(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "maaslxd ledger service"}, NotAfter: now.Add(serverValidity), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, names, now)
 }
 
-// Node makes a certificate, with its key, for a node of a cluster, which connects to others
+// IssueNode makes a certificate, with its key, for a node of a cluster, which connects to others
 // and is connected to. It is valid for as long as the authority: a node makes one anew at
 // each start.
-func (a *Authority) Node(host string, now time.Time) (tls.Certificate, error) {
-	return a.pair(&x509.Certificate{
+func (a *Authority) IssueNode(host string, now time.Time) (tls.Certificate, error) {
+	return a.issuePair(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "maaslxd ledger node"}, NotAfter: a.public.NotAfter,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, []string{host}, now)
 }
 
-// pair signs a certificate for these names and addresses.
-func (a *Authority) pair(template *x509.Certificate, names []string, now time.Time) (tls.Certificate, error) {
+// issuePair signs a certificate for these names and addresses.
+func (a *Authority) issuePair(template *x509.Certificate, names []string, now time.Time) (tls.Certificate, error) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -197,22 +199,22 @@ func (a *Authority) pair(template *x509.Certificate, names []string, now time.Ti
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	certificate, key, err := a.sign(template, now)
+	certificate, key, err := a.issue(template, now)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certificate, key)
 }
 
-// Client makes the certificate of a client, with its key, in PEM.
-func (a *Authority) Client(name string, now time.Time, valid time.Duration) (certificate, key []byte, err error) {
-	return a.sign(&x509.Certificate{
+// IssueClient makes the certificate of a client, with its key, in PEM.
+func (a *Authority) IssueClient(name string, now time.Time, valid time.Duration) (certificate, key []byte, err error) {
+	return a.issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotAfter: now.Add(valid), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, now)
 }
 
-// sign makes a key, and signs the certificate for it.
-func (a *Authority) sign(template *x509.Certificate, now time.Time) (certificate, private []byte, err error) {
+// issue makes a key, and signs the certificate for it.
+func (a *Authority) issue(template *x509.Certificate, now time.Time) (certificate, private []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// maxFile bounds what is read of a file, in bytes.
-const maxFile = 256 << 10
+// maxFileBytes bounds what is read of a file, in bytes.
+const maxFileBytes = 256 << 10
 
 // readPrivate reads a file that nobody else may read.
 func readPrivate(path string) ([]byte, fs.FileInfo, error) {
-	text, info, err := read(path)
+	text, info, err := readFile(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Separator == '/' {
 		return nil, nil, &engine.Refusal{
 			Message: fmt.Sprintf("%s can be read or written by other users (mode %#o)", path, info.Mode().Perm()),
@@ -27,30 +27,30 @@ func readPrivate(path string) ([]byte, fs.FileInfo, error) {
 	return text, info, err
 }
 
-// read reads a small file, ErrNotFound if there is none.
-func read(path string) ([]byte, fs.FileInfo, error) {
+// readFile reads a small file, ErrNotFound if there is none.
+func readFile(path string) ([]byte, fs.FileInfo, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
 	}
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, cannotReadError(path, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, cannotReadError(path, err)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFile))
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes))
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return nil, nil, cannotReadError(path, err)
 	}
 	return text, info, nil
 }
 
-// create puts a whole file (0600) where none is. ErrConflict if there is one by then.
-func create(path string, text []byte) error {
-	draft, err := write(path, text)
+// createFile puts a whole file (0600) where none is. ErrConflict if there is one by then.
+func createFile(path string, text []byte) error {
+	draft, err := writeDraft(path, text)
 	if err != nil {
 		return err
 	}
@@ -60,41 +60,41 @@ func create(path string, text []byte) error {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s is there already: %w", path, engine.ErrConflict)
 	case err != nil:
-		return unwritable(path, err)
+		return cannotWriteError(path, err)
 	}
 	return syncFolder(path)
 }
 
-// replace puts a whole file in the place of another one.
-func replace(path string, text []byte) error {
-	draft, err := write(path, text)
+// replaceFile puts a whole file in the place of another one.
+func replaceFile(path string, text []byte) error {
+	draft, err := writeDraft(path, text)
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(draft, path); err != nil {
 		_ = os.Remove(draft)
-		return unwritable(path, err)
+		return cannotWriteError(path, err)
 	}
 	return syncFolder(path)
 }
 
-// write writes a draft of a file beside it.
-func write(path string, text []byte) (draft string, err error) {
+// writeDraft writes a draft of a file beside it.
+func writeDraft(path string, text []byte) (draft string, err error) {
 	folder := filepath.Dir(path)
-	if err := checkUser(folder, os.Geteuid()); err != nil {
+	if err := checkFolderOwner(folder, os.Geteuid()); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", unwritable(path, err)
+		return "", cannotWriteError(path, err)
 	}
 	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*") // O_EXCL, 0600
 	if err != nil {
-		return "", unwritable(path, err)
+		return "", cannotWriteError(path, err)
 	}
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		_ = os.Remove(file.Name())
-		return "", unwritable(path, err)
+		return "", cannotWriteError(path, err)
 	}
 	return file.Name(), nil
 }
@@ -103,26 +103,26 @@ func write(path string, text []byte) (draft string, err error) {
 func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return unwritable(path, err)
+		return cannotWriteError(path, err)
 	}
 	err = folder.Sync()
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
 	if err := errors.Join(err, folder.Close()); err != nil {
-		return unwritable(path, err)
+		return cannotWriteError(path, err)
 	}
 	return nil
 }
 
-func unreadable(path string, err error) error {
+func cannotReadError(path string, err error) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("%s cannot be read: %v", path, cause(err)),
+		Message: fmt.Sprintf("%s cannot be read: %v", path, causeWithoutPath(err)),
 		Hint:    "Let this user read it.", Err: engine.ErrForbidden,
 	}
 }
 
-func unwritable(path string, err error) error {
+func cannotWriteError(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("there is no space left for %s", path),
@@ -130,20 +130,20 @@ func unwritable(path string, err error) error {
 		}
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("%s cannot be written: %v", path, cause(err)),
+		Message: fmt.Sprintf("%s cannot be written: %v", path, causeWithoutPath(err)),
 		Hint:    "Take a folder on a local disk in which this user may make files and links.", Err: engine.ErrForbidden,
 	}
 }
 
-func damaged(path, why string) error {
+func damagedFileError(path, why string) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("%s is damaged: %s", path, why),
 		Hint:    "Restore it from a backup.", Err: engine.ErrInvalid,
 	}
 }
 
-// cause leaves out the path, which the sentence has.
-func cause(err error) error {
+// causeWithoutPath leaves out the path, which the sentence has.
+func causeWithoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
 	}
@@ -153,16 +153,16 @@ func cause(err error) error {
 	return err
 }
 
-// checkUser refuses to let root write into a folder of another user, or to make one in it:
+// checkFolderOwner refuses to let root write into a folder of another user, or to make one in it:
 // that user could not read the files.
-func checkUser(folder string, user int) error {
+func checkFolderOwner(folder string, user int) error {
 	info, err := os.Stat(folder)
 	for errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder) {
 		folder = filepath.Dir(folder)
 		info, err = os.Stat(folder)
 	}
 	if err != nil {
-		return unreadable(folder, err)
+		return cannotReadError(folder, err)
 	}
 	owner, ok := ownerOf(info)
 	if !ok || user != 0 || owner == 0 {

@@ -15,56 +15,56 @@ import (
 // not good enough is an *engine.Refusal with ErrForbidden that tells why.
 func (r *Register) Identify(ctx context.Context, shown []*x509.Certificate, signers *x509.CertPool, now time.Time) (Client, error) {
 	if len(shown) == 0 {
-		return Client{}, forbidden("the client showed no certificate", "Give it the certificate and the key that ledger client add has made.")
+		return Client{}, forbiddenError("the client showed no certificate", "Give it the certificate and the key that ledger client add has made.")
 	}
 	own := shown[0]
 	expired := now.After(own.NotAfter)
-	if err := r.verify(own, shown[1:], signers, now, expired); err != nil {
-		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not signed by an authority of this ledger service: %v", own.Subject, err),
+	if err := r.verifyWithCache(own, shown[1:], signers, now, expired); err != nil {
+		return Client{}, forbiddenError(fmt.Sprintf("the client's certificate (%s) is not signed by an authority of this ledger service: %v", own.Subject, err),
 			"Give the client a certificate that ledger client add of this service has made.")
 	}
-	c, err := r.notes.Client(ctx, fingerprint(own))
+	c, err := r.store.Client(ctx, fingerprint(own))
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return Client{}, forbidden(fmt.Sprintf("the client's certificate (%s) is not registered at this ledger service", own.Subject),
+		return Client{}, forbiddenError(fmt.Sprintf("the client's certificate (%s) is not registered at this ledger service", own.Subject),
 			"Make one by ledger client add, or register this one: ledger client add --certificate.")
 	case err != nil:
 		return Client{}, err
 	case !c.Revoked.IsZero():
-		return Client{}, forbidden(fmt.Sprintf("the certificate of the ledger's client %s was revoked on %s", c.Name, c.Revoked.Format(time.RFC3339)),
+		return Client{}, forbiddenError(fmt.Sprintf("the certificate of the ledger's client %s was revoked on %s", c.Name, c.Revoked.Format(time.RFC3339)),
 			"Ask who runs the ledger service for another one.")
 	case expired:
-		return Client{}, forbidden(fmt.Sprintf("the certificate of the ledger's client %s expired on %s", c.Name, own.NotAfter.UTC().Format(time.RFC3339)),
+		return Client{}, forbiddenError(fmt.Sprintf("the certificate of the ledger's client %s expired on %s", c.Name, own.NotAfter.UTC().Format(time.RFC3339)),
 			"Make another one: ledger client add.")
 	}
 	return c, nil
 }
 
-// verifiedFor is how long it is remembered who signed a certificate. To find it out takes
+// verifiedTTL is how long it is remembered who signed a certificate. To find it out takes
 // as long as a tenth of a reservation, and the signers may expire.
-const verifiedFor = time.Minute
+const verifiedTTL = time.Minute
 
-// verified is a certificate whose signers were found to count.
-type verified struct {
+// verifiedCertificate is a certificate whose signers were found to count.
+type verifiedCertificate struct {
 	fingerprint string
 	signers     *x509.CertPool
 }
 
-// verify checks who signed a certificate, unless it was found out within a minute.
-func (r *Register) verify(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
-	of := verified{fingerprint(own), signers}
-	if at, ok := r.verified.Load(of); ok && !expired && now.Sub(at.(time.Time)).Abs() < verifiedFor {
+// verifyWithCache checks who signed a certificate, unless it was found out within a minute.
+func (r *Register) verifyWithCache(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
+	of := verifiedCertificate{fingerprint(own), signers}
+	if at, ok := r.verifiedAt.Load(of); ok && !expired && now.Sub(at.(time.Time)).Abs() < verifiedTTL {
 		return nil
 	}
-	err := verify(own, between, signers, now, expired)
+	err := verifyCertificate(own, between, signers, now, expired)
 	if err == nil {
-		r.verified.Store(of, now)
+		r.verifiedAt.Store(of, now)
 	}
 	return err
 }
 
-// verify checks who signed a certificate. One that has expired is judged by its last moment.
-func verify(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
+// verifyCertificate checks who signed a certificate. One that has expired is judged by its last moment.
+func verifyCertificate(own *x509.Certificate, between []*x509.Certificate, signers *x509.CertPool, now time.Time, expired bool) error {
 	options := x509.VerifyOptions{
 		Roots: signers, Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
@@ -78,6 +78,6 @@ func verify(own *x509.Certificate, between []*x509.Certificate, signers *x509.Ce
 	return err
 }
 
-func forbidden(message, hint string) error {
+func forbiddenError(message, hint string) error {
 	return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrForbidden}
 }

@@ -16,12 +16,12 @@ import (
 
 // Register is the clients of a service.
 type Register struct {
-	notes    Notes
-	verified sync.Map // by the certificate, when
+	store      ClientStore
+	verifiedAt sync.Map // by the certificate, when
 }
 
-// Notes is where a register keeps its clients, by the fingerprints of their certificates.
-type Notes interface {
+// ClientStore is where a register keeps its clients, by the fingerprints of their certificates.
+type ClientStore interface {
 	// Client reads one, ErrNotFound if there is none.
 	Client(ctx context.Context, fingerprint string) (Client, error)
 	// Clients lists all. Beside an error it lists those that can be read.
@@ -33,10 +33,10 @@ type Notes interface {
 }
 
 // NewRegister returns the register in a folder, which may be missing as yet.
-func NewRegister(folder string) *Register { return RegisterIn(newFolder(folder)) }
+func NewRegister(folder string) *Register { return NewRegisterWith(newClientFolder(folder)) }
 
-// RegisterIn returns the register in other notes.
-func RegisterIn(notes Notes) *Register { return &Register{notes: notes} }
+// NewRegisterWith returns the register in other notes.
+func NewRegisterWith(notes ClientStore) *Register { return &Register{store: notes} }
 
 // Add notes a client and its certificate, given in PEM. A name has one certificate at
 // a time: ErrConflict until that is revoked or has expired.
@@ -44,7 +44,7 @@ func (r *Register) Add(ctx context.Context, name string, rights Rights, certific
 	if err := checkClient(name, rights); err != nil {
 		return Client{}, err
 	}
-	public, err := onlyCertificate(certificate)
+	public, err := parseFirstCertificate(certificate)
 	if err != nil {
 		return Client{}, err
 	}
@@ -61,7 +61,7 @@ func (r *Register) Add(ctx context.Context, name string, rights Rights, certific
 		}
 	}
 	c := Client{Name: name, Rights: rights, Fingerprint: fingerprint(public), Expires: public.NotAfter.UTC(), Added: now.UTC().Truncate(time.Second)}
-	if err := r.notes.AddClient(ctx, c); err != nil {
+	if err := r.store.AddClient(ctx, c); err != nil {
 		return Client{}, err
 	}
 	return c, nil
@@ -81,7 +81,7 @@ func (r *Register) Revoke(ctx context.Context, name string, now time.Time) (Clie
 			continue
 		}
 		c.Revoked = now.UTC().Truncate(time.Second)
-		if err := r.notes.ReplaceClient(ctx, c); err != nil {
+		if err := r.store.ReplaceClient(ctx, c); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -99,7 +99,7 @@ func (r *Register) Revoke(ctx context.Context, name string, now time.Time) (Clie
 // List lists all clients that ever were, sorted by name and by when they were added. Beside
 // an error it lists those whose notes can be read.
 func (r *Register) List(ctx context.Context) ([]Client, error) {
-	all, failed := r.notes.Clients(ctx)
+	all, failed := r.store.Clients(ctx)
 	slices.SortFunc(all, func(a, b Client) int {
 		if a.Name != b.Name {
 			return strings.Compare(a.Name, b.Name)
@@ -112,33 +112,33 @@ func (r *Register) List(ctx context.Context) ([]Client, error) {
 // checkClient refuses what cannot be meant.
 func checkClient(name string, rights Rights) error {
 	switch {
-	case !clientName.MatchString(name):
-		return invalid(fmt.Sprintf("%q is no name of a client", name), "Take letters, digits, dots, hyphens and underscores, at most 63.")
+	case !clientNamePattern.MatchString(name):
+		return invalidError(fmt.Sprintf("%q is no name of a client", name), "Take letters, digits, dots, hyphens and underscores, at most 63.")
 	case len(rights.Regions) == 0 || slices.Contains(rights.Regions, ""):
-		return invalid("the client has no region", "Name the mark or the address of each MAAS, or * for all.")
+		return invalidError("the client has no region", "Name the mark or the address of each MAAS, or * for all.")
 	case rights.Prefix == "":
-		return invalid("the client has no prefix", "Name the owner whose VMs it makes, or * for all.")
+		return invalidError("the client has no prefix", "Name the owner whose VMs it makes, or * for all.")
 	}
 	return nil
 }
 
-func invalid(message, hint string) error {
+func invalidError(message, hint string) error {
 	return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrInvalid}
 }
 
-// onlyCertificate reads the first certificate of a PEM text.
-func onlyCertificate(text []byte) (*x509.Certificate, error) {
+// parseFirstCertificate reads the first certificate of a PEM text.
+func parseFirstCertificate(text []byte) (*x509.Certificate, error) {
 	for rest := text; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			return nil, invalid("there is no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
+			return nil, invalidError("there is no certificate in PEM", `Give the text that begins with "-----BEGIN CERTIFICATE-----".`)
 		}
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
 		public, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, invalid("the certificate is damaged", "Copy it again.")
+			return nil, invalidError("the certificate is damaged", "Copy it again.")
 		}
 		return public, nil
 	}

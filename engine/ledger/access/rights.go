@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Any is the region, or the prefix, that means all of them.
-const Any = "*"
+// Wildcard is the region, or the prefix, that means all of them.
+const Wildcard = "*"
 
 // Rights are what a client may touch.
 type Rights struct {
@@ -28,17 +28,17 @@ type Rights struct {
 
 // MayUse tells whether the client may read a region.
 func (r Rights) MayUse(region string) bool {
-	return slices.Contains(r.Regions, Any) || slices.Contains(r.Regions, region)
+	return slices.Contains(r.Regions, Wildcard) || slices.Contains(r.Regions, region)
 }
 
 // MayWrite tells whether the client may write the row of a key.
 func (r Rights) MayWrite(key engine.Key) bool {
-	return r.Prefix == Any || r.Prefix != "" && strings.HasPrefix(string(key), r.Prefix)
+	return r.Prefix == Wildcard || r.Prefix != "" && strings.HasPrefix(string(key), r.Prefix)
 }
 
 // KeyPrefix is what the keys begin with that the client may write.
 func (r Rights) KeyPrefix() string {
-	if r.Prefix == Any {
+	if r.Prefix == Wildcard {
 		return ""
 	}
 	return r.Prefix
@@ -46,7 +46,7 @@ func (r Rights) KeyPrefix() string {
 
 // OwnerPrefix is the prefix of all keys of an owner.
 func OwnerPrefix(owner string) string {
-	if owner == Any || owner == "" || strings.HasSuffix(owner, "/") {
+	if owner == Wildcard || owner == "" || strings.HasSuffix(owner, "/") {
 		return owner
 	}
 	return owner + "/"
@@ -62,4 +62,4 @@ type Client struct {
 	Revoked     time.Time // zero: it may use the service
 }
 
-var clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var clientNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -21,7 +21,7 @@ const backupTimeout = 5 * time.Minute
 func (c *Cluster) Backup(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, backupTimeout)
 	defer cancel()
-	leader, err := c.leader(ctx)
+	leader, err := c.connectLeader(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (c *Cluster) Backup(ctx context.Context, path string) error {
 			return folderError(folder, err)
 		}
 	}
-	if err := ledger.Adopt(ctx, filepath.Join(folder, database), path); err != nil {
+	if err := ledger.WriteFileFromDatabase(ctx, filepath.Join(folder, database), path); err != nil {
 		return fmt.Errorf("cannot write the backup: %w", errors.Join(err))
 	}
 	return nil

@@ -85,9 +85,9 @@ const (
 	attemptTimeout = 2 * time.Second
 )
 
-// atOnce is how many statements of a node run at the same time. The leader writes one
+// maxStatements is how many statements of a node run at the same time. The leader writes one
 // after the other; reads run beside.
-const atOnce = 8
+const maxStatements = 8
 
 // Open opens the ledger. now is this node's clock.
 func (c *Cluster) Open(ctx context.Context, now func() time.Time) (*ledger.Ledger, error) {
@@ -95,8 +95,8 @@ func (c *Cluster) Open(ctx context.Context, now func() time.Time) (*ledger.Ledge
 	if err != nil {
 		return nil, err
 	}
-	l, err := ledger.OpenDatabase(ctx, ledger.Database{DB: db, Judge: judge, AtOnce: atOnce, Replicated: true}, now)
-	return l, engine.OfLedger("of the cluster", err)
+	l, err := ledger.OpenDatabase(ctx, ledger.Database{DB: db, ClassifyError: classifyError, MaxStatements: maxStatements, Replicated: true}, now)
+	return l, engine.AsLedgerError("of the cluster", err)
 }
 
 // connect makes what runs statements on the leader.
@@ -155,15 +155,15 @@ type Member struct {
 func (c *Cluster) Members(ctx context.Context) ([]Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	leader, err := c.leader(ctx)
+	leader, err := c.connectLeader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leader.Close()
-	return membersBy(ctx, leader)
+	return listMembers(ctx, leader)
 }
 
-func membersBy(ctx context.Context, leader *client.Client) ([]Member, error) {
+func listMembers(ctx context.Context, leader *client.Client) ([]Member, error) {
 	nodes, err := leader.Cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the members of the cluster: %w", err)
@@ -186,19 +186,19 @@ const askTimeout = 20 * time.Second
 // findTimeout is how long a leader is looked for: an election takes a second or two.
 const findTimeout = 10 * time.Second
 
-// leader connects to the node that leads. An error is an *engine.Refusal.
-func (c *Cluster) leader(ctx context.Context) (*client.Client, error) {
+// connectLeader connects to the node that leads. An error is an *engine.Refusal.
+func (c *Cluster) connectLeader(ctx context.Context) (*client.Client, error) {
 	within, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	leader, err := client.FindLeader(within, c.nodes, client.WithDialFunc(c.dial), client.WithLogFunc(c.logFunc()))
 	if err != nil {
-		return nil, leaderlessError(c.unreachable(ctx))
+		return nil, leaderlessError(c.describeReachability(ctx))
 	}
 	return leader, nil
 }
 
-// unreachable says of each node why it cannot be reached.
-func (c *Cluster) unreachable(ctx context.Context) string {
+// describeReachability says of each node why it cannot be reached.
+func (c *Cluster) describeReachability(ctx context.Context) string {
 	nodes, err := c.nodes.Get(ctx)
 	if err != nil {
 		return err.Error()
@@ -223,12 +223,12 @@ func (c *Cluster) unreachable(ctx context.Context) string {
 func (c *Cluster) Remove(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	leader, err := c.leader(ctx)
+	leader, err := c.connectLeader(ctx)
 	if err != nil {
 		return err
 	}
 	defer leader.Close()
-	members, err := membersBy(ctx, leader)
+	members, err := listMembers(ctx, leader)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func newCluster(t testing.TB, size int) *cluster {
 		}
 		c.configs = append(c.configs, dqlite.Config{Folder: filepath.Join(folder, fmt.Sprint(n)), Address: addresses[n], Peers: peers, Identity: identity})
 	}
-	if err := dqlite.Found(c.configs[0].Folder); err != nil {
+	if err := dqlite.PrepareNewCluster(c.configs[0].Folder); err != nil {
 		t.Fatal(err)
 	}
 	for n := range size {
@@ -95,12 +95,12 @@ func newCluster(t testing.TB, size int) *cluster {
 // start starts a node, and waits until it is a member.
 func (c *cluster) start(n int) {
 	c.t.Helper()
-	node, err := dqlite.Start(c.ctx(), c.configs[n])
+	node, err := dqlite.StartNode(c.ctx(), c.configs[n])
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.nodes[n] = node
-	if err := node.Ready(c.ctx()); err != nil {
+	if err := node.WaitUntilMember(c.ctx()); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -166,7 +166,7 @@ func TestMembers(t *testing.T) {
 	c.stop(2)
 	lost := c.configs[2]
 	lost.Folder = filepath.Join(t.TempDir(), "new-disk")
-	if _, err := dqlite.Start(c.ctx(), lost); !errors.Is(err, engine.ErrConflict) {
+	if _, err := dqlite.StartNode(c.ctx(), lost); !errors.Is(err, engine.ErrConflict) {
 		t.Fatalf("a member without its data: %v", err)
 	}
 	if err := c.nodes[0].Remove(c.ctx(), lost.Address); err != nil {

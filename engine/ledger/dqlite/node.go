@@ -56,24 +56,24 @@ const busyTimeout = 2 * time.Second
 // snapshots bound what a node keeps in memory and on disk: rows are small and few.
 var snapshots = godqlite.SnapshotParams{Threshold: 1024, Trailing: 1024}
 
-// rolesEach is how often the leader sees whether the nodes have the votes that they should.
-const rolesEach = 5 * time.Second
+// rolesCheckInterval is how often the leader sees whether the nodes have the votes that they should.
+const rolesCheckInterval = 5 * time.Second
 
-// Start runs a node: of its folder's cluster where it is a member already, and else of the
+// StartNode runs a node: of its folder's cluster where it is a member already, and else of the
 // cluster of its peers. Where Found has said so, it is the first of a new cluster. An error is
 // an *engine.Refusal with ErrUnavailable while no peer is in a cluster.
-func Start(ctx context.Context, c Config) (*Node, error) {
+func StartNode(ctx context.Context, c Config) (*Node, error) {
 	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
 		return nil, folderError(c.Folder, err)
 	}
-	peers, err := c.join(ctx)
+	peers, err := c.peersToJoin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{config: c, conns: make(chan net.Conn)}
-	if n.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", c.listen()); err != nil {
+	if n.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", c.listenAddress()); err != nil {
 		return nil, &engine.Refusal{
-			Message: fmt.Sprintf("the node cannot listen at %s: %v", c.listen(), err),
+			Message: fmt.Sprintf("the node cannot listen at %s: %v", c.listenAddress(), err),
 			Hint:    "Another program may have the port: ss -ltnp. Stop it, or give another address by --node.", Err: engine.ErrConflict,
 		}
 	}
@@ -81,7 +81,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	socket := "@maaslxd-ledger-" + rand.Text()
 	options := []app.Option{
 		app.WithUnixSocket(socket), app.WithAddress(c.Address), app.WithCluster(peers), app.WithExternalConn(reach.dial, n.conns), app.WithLogFunc(reach.logFunc()),
-		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesEach),
+		app.WithVoters(voters), app.WithStandBys(0), app.WithRolesAdjustmentFrequency(rolesCheckInterval),
 		app.WithNetworkLatency(roundTrip), app.WithBusyTimeout(busyTimeout), app.WithSnapshotParams(snapshots),
 		// What is damaged is not deleted to get on: an operator decides.
 		app.WithAutoRecovery(false),
@@ -89,7 +89,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	if n.app, err = app.New(c.Folder, options...); err != nil {
 		return nil, errors.Join(startError(c.Folder, err), n.listener.Close())
 	}
-	n.accepted.Go(n.accept)
+	n.accepted.Go(n.acceptPeers)
 	if n.Cluster, err = Connect(c.Folder, c.Identity, c.Log); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
@@ -100,10 +100,10 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	return n, nil
 }
 
-// Ready waits until the node is a member of the cluster.
-func (n *Node) Ready(ctx context.Context) error {
+// WaitUntilMember waits until the node is a member of the cluster.
+func (n *Node) WaitUntilMember(ctx context.Context) error {
 	if err := n.app.Ready(ctx); err != nil {
-		return leaderlessError("the node has not become a member: " + n.unreachable(ctx))
+		return leaderlessError("the node has not become a member: " + n.describeReachability(ctx))
 	}
 	return nil
 }
@@ -124,8 +124,8 @@ func (n *Node) Close(ctx context.Context) error {
 // handoverTimeout bounds how long a node looks for another one to lead.
 const handoverTimeout = 5 * time.Second
 
-// accept lets in other nodes, until the listener is closed.
-func (n *Node) accept() {
+// acceptPeers lets in other nodes, until the listener is closed.
+func (n *Node) acceptPeers() {
 	for {
 		conn, err := n.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -135,12 +135,12 @@ func (n *Node) accept() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		n.accepted.Go(func() { n.letIn(conn) })
+		n.accepted.Go(func() { n.acceptPeer(conn) })
 	}
 }
 
-// letIn sees that who connects belongs to the cluster.
-func (n *Node) letIn(conn net.Conn) {
+// acceptPeer sees that who connects belongs to the cluster.
+func (n *Node) acceptPeer(conn net.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -157,15 +157,15 @@ func (n *Node) letIn(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	n.conns <- accepted{secured}
+	n.conns <- peerConn{secured}
 }
 
-// accepted is a connection to which go-dqlite writes nothing of its own first: it would
+// peerConn is a connection to which go-dqlite writes nothing of its own first: it would
 // write the answer of an HTTP server to a *tls.Conn.
-type accepted struct{ net.Conn }
+type peerConn struct{ net.Conn }
 
-// listen is the address to listen at. A name need not be this machine's own.
-func (c Config) listen() string {
+// listenAddress is the address to listen at. A name need not be this machine's own.
+func (c Config) listenAddress() string {
 	host, port, _ := net.SplitHostPort(c.Address)
 	if net.ParseIP(host) == nil && host != "localhost" {
 		host = ""
@@ -173,9 +173,9 @@ func (c Config) listen() string {
 	return net.JoinHostPort(host, port)
 }
 
-// join returns the peers to join by; none if the node is a member already, or founds the
+// peersToJoin returns the peers to join by; none if the node is a member already, or founds the
 // cluster.
-func (c Config) join(ctx context.Context) ([]string, error) {
+func (c Config) peersToJoin(ctx context.Context) ([]string, error) {
 	known := filepath.Join(c.Folder, infoFile)
 	_, err := os.Stat(filepath.Join(c.Folder, joinFile))
 	if err == nil { // it was stopped before it was a member
@@ -186,13 +186,13 @@ func (c Config) join(ctx context.Context) ([]string, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(c.Folder, err)
 	}
-	if !c.founds() {
-		return c.Peers, c.askPeers(ctx)
+	if !c.isFounder() {
+		return c.Peers, c.checkPeers(ctx)
 	}
 	if len(c.Peers) == 0 {
 		return nil, nil
 	}
-	if err := c.askPeers(ctx); errors.Is(err, engine.ErrUnavailable) {
+	if err := c.checkPeers(ctx); errors.Is(err, engine.ErrUnavailable) {
 		return nil, nil
 	}
 	// There is a cluster: a second one would give the same room again.
@@ -203,8 +203,8 @@ func (c Config) join(ctx context.Context) ([]string, error) {
 	}, c.removeFoundingFile())
 }
 
-// askPeers sees that there is a cluster to join, and that it has no member of this address.
-func (c Config) askPeers(ctx context.Context) error {
+// checkPeers sees that there is a cluster to join, and that it has no member of this address.
+func (c Config) checkPeers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
 	members, err := connectTo(c.Peers, c.Identity, c.Log).Members(ctx)
@@ -227,9 +227,9 @@ func (c Config) askPeers(ctx context.Context) error {
 // foundingFile says that the node in a folder is the first one of a new cluster.
 const foundingFile = "founding"
 
-// Found has the node in a folder begin a new cluster when it is started. ErrConflict if it
+// PrepareNewCluster has the node in a folder begin a new cluster when it is started. ErrConflict if it
 // is in a cluster.
-func Found(folder string) error {
+func PrepareNewCluster(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, infoFile)); err == nil {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("the node in %s is in a cluster already", folder),
@@ -245,7 +245,7 @@ func Found(folder string) error {
 	return nil
 }
 
-func (c Config) founds() bool {
+func (c Config) isFounder() bool {
 	_, err := os.Stat(filepath.Join(c.Folder, foundingFile))
 	return err == nil
 }
@@ -277,8 +277,8 @@ func startError(folder string, err error) error {
 
 var _ client.DialFunc = (*Cluster)(nil).dial
 
-// Leads tells whether this node leads the cluster.
-func (n *Node) Leads(ctx context.Context) (bool, error) {
+// IsLeader tells whether this node leads the cluster.
+func (n *Node) IsLeader(ctx context.Context) (bool, error) {
 	own, err := n.app.Client(ctx)
 	if err != nil {
 		return false, fmt.Errorf("cannot ask the node who leads: %w", err)

@@ -42,32 +42,32 @@ var thisProcess = sync.OnceValue(func() Process {
 		return p
 	}
 	p.Parent = os.Getppid()
-	p.ParentStarted, _ = startOf(p.Parent) // none in a container that begins with this process
-	if started, err := startOf(p.PID); err == nil && started != "" {
+	p.ParentStarted, _ = readStartTime(p.Parent) // none in a container that begins with this process
+	if started, err := readStartTime(p.PID); err == nil && started != "" {
 		p.Machine, p.Started = strings.TrimSpace(string(boot))+" "+numbering, started
 	}
 	return p
 })
 
-// lives tells whether the process is alive, and the one that started it; seen is false where it cannot be seen
+// isAlive tells whether the process is alive, and the one that started it; seen is false where it cannot be seen
 // from here.
-func (p Process) lives() (lives, seen bool) {
+func (p Process) isAlive() (lives, seen bool) {
 	if p.Machine == "" || p.Machine != thisProcess().Machine {
 		return false, false
 	}
-	started, err := startOf(p.PID)
+	started, err := readStartTime(p.PID)
 	if err == nil && started == p.Started && p.ParentStarted != "" {
-		started, err = startOf(p.Parent)
+		started, err = readStartTime(p.Parent)
 		return started == p.ParentStarted, err == nil
 	}
 	return started == p.Started, err == nil
 }
 
-// startOf reads when a process was started, which Linux tells in the 22nd field of
+// readStartTime reads when a process was started, which Linux tells in the 22nd field of
 // its stat. The second one is its name in parentheses, which may hold anything. A
 // process that has ended, also one that nobody has waited for, was started at "". An
 // error says that it cannot be told now, e.g. because no more files can be opened.
-func startOf(pid int) (string, error) {
+func readStartTime(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return "", nil

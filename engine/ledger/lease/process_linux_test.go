@@ -14,12 +14,12 @@ func TestLivesUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	me := thisProcess()
-	if lives, seen := me.lives(); !lives || !seen {
+	if lives, seen := me.isAlive(); !lives || !seen {
 		t.Errorf("this process lives: %t, seen: %t", lives, seen)
 	}
 	gone := me
 	gone.PID = dead.ProcessState.Pid()
-	if lives, seen := gone.lives(); lives || !seen {
+	if lives, seen := gone.isAlive(); lives || !seen {
 		t.Errorf("a process that has ended lives: %t, seen: %t", lives, seen)
 	}
 	var had syscall.Rlimit
@@ -29,7 +29,7 @@ func TestLivesUnreadable(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: had.Max}); err != nil {
 		t.Fatal(err)
 	}
-	lives, seen := me.lives()
+	lives, seen := me.isAlive()
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}

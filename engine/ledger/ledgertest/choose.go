@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// room checks which reservations an inventory shows already.
-func room(t *testing.T, handle func() engine.Ledger) {
+// checkShownRows checks which reservations an inventory shows already.
+func checkShownRows(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	one := candidate(1, "az1", 1)
 	cases := map[string]struct {
@@ -30,57 +30,57 @@ func room(t *testing.T, handle func() engine.Ledger) {
 		"BoundBefore": {
 			reason: "An inventory that began after the bind shows the VM.",
 			between: func(t *testing.T) {
-				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+				wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
 			},
 		},
 		"BoundAfter": {
 			reason:  "An inventory that began before the bind may lack the VM.",
 			between: func(*testing.T) {},
 			after: func(t *testing.T) {
-				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+				wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
 			},
 			want: engine.ErrBusy,
 		},
 		"Leaving": {
 			reason: "MAAS forgets a VM before its instance is gone.",
 			between: func(t *testing.T) {
-				ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
-				ok(t, l.Leaving(t.Context(), key))
+				wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
+				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
 			},
 			want: engine.ErrBusy,
 		},
 		"Forgotten": {
 			reason: "What is forgotten takes no room.",
 			between: func(t *testing.T) {
-				ok(t, l.Leaving(t.Context(), key))
-				ok(t, Forget(t.Context(), l, key))
+				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
+				wantNoError(t, DropRow(t.Context(), l, testKey))
 			},
 		},
 		"MovedAway": {
 			reason: "The room of an attempt that was given up is free.",
 			between: func(t *testing.T) {
-				_, _, err := l.Move(t.Context(), 2, wish(t, l, key, candidate(2, "az1", 1)))
-				ok(t, err)
+				_, _, err := l.Move(t.Context(), 2, newReservation(t, l, testKey, candidate(2, "az1", 1)))
+				wantNoError(t, err)
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			placed(t, l, key, one)
-			forgetAfter(t, l, key, "other")
+			mustPlace(t, l, testKey, one)
+			dropRowsAfter(t, l, testKey, "other")
 			tc.between(t)
-			r := wish(t, l, "other", one)
+			r := newReservation(t, l, "other", one)
 			if tc.after != nil {
 				tc.after(t)
 			}
 			_, _, err := l.Place(t.Context(), r)
-			is(t, tc.reason, err, tc.want)
+			wantError(t, tc.reason, err, tc.want)
 		})
 	}
 }
 
-// pools checks the room of storage pools beside that of the host.
-func pools(t *testing.T, handle func() engine.Ledger) {
+// checkPools checks the room of storage pools beside that of the host.
+func checkPools(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := engine.Candidate{HostKey: "h1", DefaultPool: "fast", Free: engine.Need{
 		Cores: 100, MemoryMiB: 1 << 20, DiskBytes: map[string]int64{"fast": 10e9, `a "pool".x`: 20e9, "whole": math.MaxInt64},
@@ -106,14 +106,14 @@ func pools(t *testing.T, handle func() engine.Ledger) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			forgetAfter(t, l, key, "other")
-			r := wish(t, l, "other", tc.host)
+			dropRowsAfter(t, l, testKey, "other")
+			r := newReservation(t, l, "other", tc.host)
 			r.Need = engine.Need{Cores: 1, DiskBytes: tc.have}
 			_, _, err := l.Place(t.Context(), r)
-			ok(t, err)
-			r.Key, r.Need.DiskBytes = key, tc.want
+			wantNoError(t, err)
+			r.Key, r.Need.DiskBytes = testKey, tc.want
 			row, _, err := l.Place(t.Context(), r)
-			is(t, tc.reason, err, tc.err)
+			wantError(t, tc.reason, err, tc.err)
 			if diff := cmp.Diff(tc.row, row.Need.DiskBytes); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
@@ -124,7 +124,7 @@ func pools(t *testing.T, handle func() engine.Ledger) {
 		"UnknownDefault": {Need: engine.Need{DiskBytes: map[string]int64{"": 1}}, Candidates: []engine.Candidate{unknown}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r.Key, r.Name, r.Inventory = key, "web-1", wish(t, l, key).Inventory
+			r.Key, r.Name, r.Inventory = testKey, "web-1", newReservation(t, l, testKey).Inventory
 			_, _, err := l.Place(t.Context(), r)
 			if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
 				t.Errorf("A pool that the inventory does not list has no room.\ngot %v", err)
@@ -133,8 +133,8 @@ func pools(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// order checks which host a VM gets when several have room.
-func order(t *testing.T, handle func() engine.Ledger) {
+// checkHostOrder checks which host a VM gets when several have room.
+func checkHostOrder(t *testing.T, handle func() engine.Ledger) {
 	a1, a2, b1 := candidate(1, "az1", 4), candidate(2, "az1", 4), candidate(3, "az2", 4)
 	stepping := func(c engine.Candidate) engine.Candidate { c.Step = 2; return c }
 	ranked := func(c engine.Candidate, rank, step int64) engine.Candidate {
@@ -162,13 +162,13 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			r := wish(t, l, key, tc.hosts...)
+			r := newReservation(t, l, testKey, tc.hosts...)
 			r.Group = tc.group
 			for i := range tc.want {
 				r.Key = engine.Key(fmt.Sprintf("vm-%d", i))
-				forgetAfter(t, l, r.Key)
+				dropRowsAfter(t, l, r.Key)
 				row, _, err := l.Place(t.Context(), r)
-				ok(t, err)
+				wantNoError(t, err)
 				got = append(got, row.HostKey)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -179,11 +179,11 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	t.Run("BoundPeers", func(t *testing.T) {
 		for i, host := range []string{"h1", "h3"} {
 			k := engine.Key(fmt.Sprintf("vm-%d", i))
-			forgetAfter(t, l, k, key)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: host, Zone: map[string]string{"h1": "az1", "h3": "az2"}[host], SystemID: string(k)}))
+			dropRowsAfter(t, l, k, testKey)
+			wantNoError(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: host, Zone: map[string]string{"h1": "az1", "h3": "az2"}[host], SystemID: string(k)}))
 		}
-		ok(t, l.Leaving(t.Context(), "vm-0"))
-		r := wish(t, l, key, a2, b1)
+		wantNoError(t, l.MarkLeaving(t.Context(), "vm-0"))
+		r := newReservation(t, l, testKey, a2, b1)
 		r.Group = "web"
 		r.Candidates[0].Rank = 99
 		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostKey != "h2" {
@@ -192,10 +192,10 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	})
 	t.Run("MovedZone", func(t *testing.T) {
 		for _, k := range []engine.Key{"vm-0", "vm-1"} {
-			forgetAfter(t, l, k)
-			ok(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: "h1", Zone: "az2", SystemID: string(k)}))
+			dropRowsAfter(t, l, k)
+			wantNoError(t, l.Bind(t.Context(), engine.Row{Key: k, Group: "web", HostKey: "h1", Zone: "az2", SystemID: string(k)}))
 		}
-		r := wish(t, l, key, a1, a2, b1)
+		r := newReservation(t, l, testKey, a1, a2, b1)
 		r.Group = "web"
 		if row, _, err := l.Place(t.Context(), r); err != nil || row.HostKey != "h3" {
 			t.Errorf("Peers count in the zone that their host is in now.\ngot host %s, %v", row.HostKey, err)
@@ -203,26 +203,26 @@ func order(t *testing.T, handle func() engine.Ledger) {
 	})
 }
 
-// moves checks the next attempts of a VM that failed.
-func moves(t *testing.T, handle func() engine.Ledger) {
+// checkMoves checks the next attempts of a VM that failed.
+func checkMoves(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	hosts := []engine.Candidate{candidate(1, "az1", 1), candidate(2, "az1", 1), candidate(3, "az2", 1)}
-	_, _, err := l.Move(t.Context(), 2, wish(t, l, key, hosts...))
-	is(t, "There must be an attempt before the next.", err, engine.ErrNotFound)
+	_, _, err := l.Move(t.Context(), 2, newReservation(t, l, testKey, hosts...))
+	wantError(t, "There must be an attempt before the next.", err, engine.ErrNotFound)
 
-	placed(t, l, key, hosts...)
-	r := wish(t, l, key, hosts...)
+	mustPlace(t, l, testKey, hosts...)
+	r := newReservation(t, l, testKey, hosts...)
 	same, fresh, err := l.Move(t.Context(), 2, r)
 	if err != nil || !fresh || same.HostKey != "h1" || same.Attempt != 2 {
 		t.Errorf("A host that did not fail may be tried again, in the room of the first attempt.\ngot %+v, %t, %v", same, fresh, err)
 	}
 	_, _, err = l.Move(t.Context(), 3, r)
-	is(t, "The first attempt may have left an instance, which its inventory does not show.", err, engine.ErrBusy)
+	wantError(t, "The first attempt may have left an instance, which its inventory does not show.", err, engine.ErrBusy)
 	for _, step := range []struct {
 		attempt      int
 		failed, want string
 	}{{3, "h1", "h2"}, {4, "h2", "h3"}} {
-		r = wish(t, l, key, hosts...)
+		r = newReservation(t, l, testKey, hosts...)
 		r.Exclude = []string{step.failed}
 		row, fresh, err := l.Move(t.Context(), step.attempt, r)
 		if err != nil || !fresh || row.HostKey != step.want || row.Attempt != step.attempt {
@@ -233,37 +233,37 @@ func moves(t *testing.T, handle func() engine.Ledger) {
 			t.Errorf("A move that is repeated is the same move.\ngot %+v, %t, %v", again, fresh, err)
 		}
 	}
-	row, err := l.Row(t.Context(), key)
-	ok(t, err)
+	row, err := l.Row(t.Context(), testKey)
+	wantNoError(t, err)
 	if diff := cmp.Diff([]string{"h1", "h2"}, row.Excluded); diff != "" {
 		t.Error("excluded hosts:", diff)
 	}
-	r = wish(t, l, key, hosts...)
+	r = newReservation(t, l, testKey, hosts...)
 	r.Exclude = []string{"h3"}
 	_, _, err = l.Move(t.Context(), 5, r)
 	if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources {
 		t.Errorf("No host is left.\ngot %v", err)
 	}
-	placed(t, l, "other", hosts[0])
-	placed(t, l, "third", hosts...)
-	r = wish(t, l, "other", hosts...)
+	mustPlace(t, l, "other", hosts[0])
+	mustPlace(t, l, "third", hosts...)
+	r = newReservation(t, l, "other", hosts...)
 	r.Exclude = []string{"h1"}
 	_, _, err = l.Move(t.Context(), 2, r)
-	is(t, "Others' reservations are in the way.", err, engine.ErrBusy)
+	wantError(t, "Others' reservations are in the way.", err, engine.ErrBusy)
 }
 
-// cancelled checks that a caller who gives up harms no one else's rows.
-func cancelled(t *testing.T, handle func() engine.Ledger) {
+// checkCancelledCallers checks that a caller who gives up harms no one else's rows.
+func checkCancelledCallers(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	row := placed(t, l, key, candidate(1, "az1", 1))
+	row := mustPlace(t, l, testKey, candidate(1, "az1", 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, err := range map[string]error{
-		"Bind":    l.Bind(ctx, bound(row, "abc123")),
-		"Leaving": l.Leaving(ctx, key),
-		"Forget":  Forget(ctx, l, key),
+		"Bind":    l.Bind(ctx, withSystemID(row, "abc123")),
+		"Leaving": l.MarkLeaving(ctx, testKey),
+		"Forget":  DropRow(ctx, l, testKey),
 	} {
-		is(t, name, err, context.Canceled)
+		wantError(t, name, err, context.Canceled)
 	}
 	var wg sync.WaitGroup
 	for range 50 { // also amid a statement
@@ -274,14 +274,14 @@ func cancelled(t *testing.T, handle func() engine.Ledger) {
 		wg.Go(cancel)
 	}
 	wg.Wait()
-	got, err := l.Row(t.Context(), key)
+	got, err := l.Row(t.Context(), testKey)
 	if err != nil || !sameRow(row, got) {
 		t.Errorf("want %+v, got %+v, %v", row, got, err)
 	}
 }
 
-// floors checks that an inventory ends to serve when a compose is given up.
-func floors(t *testing.T, handle func() engine.Ledger) {
+// checkFloor checks that an inventory ends to serve when a compose is given up.
+func checkFloor(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	one, two := candidate(1, "az1", 4), candidate(2, "az1", 4)
 	cases := map[string]struct {
@@ -289,39 +289,39 @@ func floors(t *testing.T, handle func() engine.Ledger) {
 		do     func(*testing.T, engine.Row) error
 		serves bool
 	}{
-		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return Forget(t.Context(), l, row.Key) }, false},
+		"Forgotten": {"The compose may have left an instance.", func(t *testing.T, row engine.Row) error { return DropRow(t.Context(), l, row.Key) }, false},
 		"Dropped":   {"So may one that somebody else gives up.", func(t *testing.T, row engine.Row) error { return l.Drop(t.Context(), row) }, false},
 		"BoundElsewhere": {"The VM is on another host, and an instance may be on the one that was meant.", func(t *testing.T, row engine.Row) error {
 			row.HostKey = "h2"
-			return l.Bind(t.Context(), bound(row, "abc123"))
+			return l.Bind(t.Context(), withSystemID(row, "abc123"))
 		}, false},
 		"LeftUnseen": {"A delete saw nothing of it.", func(t *testing.T, row engine.Row) error {
-			ok(t, l.Leaving(t.Context(), row.Key))
-			return Forget(t.Context(), l, row.Key)
+			wantNoError(t, l.MarkLeaving(t.Context(), row.Key))
+			return DropRow(t.Context(), l, row.Key)
 		}, false},
 		"Bound": {"What is there is in the ledger until the inventories show it.", func(t *testing.T, row engine.Row) error {
-			return l.Bind(t.Context(), bound(row, "abc123"))
+			return l.Bind(t.Context(), withSystemID(row, "abc123"))
 		}, true},
 		"Left": {"An inventory that shows it still counts it.", func(t *testing.T, row engine.Row) error {
-			ok(t, l.Bind(t.Context(), bound(row, "abc123")))
-			ok(t, l.Leaving(t.Context(), row.Key))
-			return Forget(t.Context(), l, row.Key)
+			wantNoError(t, l.Bind(t.Context(), withSystemID(row, "abc123")))
+			wantNoError(t, l.MarkLeaving(t.Context(), row.Key))
+			return DropRow(t.Context(), l, row.Key)
 		}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			row := placed(t, l, key, one)
-			forgetAfter(t, l, key, "other")
-			old := wish(t, l, "other", one, two)
-			ok(t, tc.do(t, row))
+			row := mustPlace(t, l, testKey, one)
+			dropRowsAfter(t, l, testKey, "other")
+			old := newReservation(t, l, "other", one, two)
+			wantNoError(t, tc.do(t, row))
 			var want error
 			if !tc.serves {
 				want = engine.ErrBusy
 			}
 			_, _, err := l.Place(t.Context(), old)
-			is(t, tc.reason, err, want)
+			wantError(t, tc.reason, err, want)
 			if !tc.serves {
-				placed(t, l, "other", one, two)
+				mustPlace(t, l, "other", one, two)
 			}
 		})
 	}

@@ -29,36 +29,36 @@ type Store struct {
 // kind.
 func Contract(t *testing.T, store func(*testing.T) Store) {
 	for name, test := range map[string]func(*testing.T, func() engine.Ledger){
-		"Rows":         rows,
-		"Tag":          tags,
-		"Refusals":     refusals,
-		"Room":         room,
-		"Pools":        pools,
-		"Order":        order,
-		"Move":         moves,
-		"Floor":        floors,
-		"Lists":        lists,
-		"Drops":        drops,
-		"Renews":       renews,
-		"Closes":       closes,
-		"Handles":      handles,
-		"OneWinner":    oneWinner,
-		"Crowd":        crowd,
-		"Spread":       spread,
-		"CancelledCtx": cancelled,
+		"Rows":         checkRows,
+		"Tag":          checkTags,
+		"Refusals":     checkRefusals,
+		"Room":         checkShownRows,
+		"Pools":        checkPools,
+		"Order":        checkHostOrder,
+		"Move":         checkMoves,
+		"Floor":        checkFloor,
+		"Lists":        checkLists,
+		"Drops":        checkDrops,
+		"Renews":       checkRenews,
+		"Closes":       checkCloses,
+		"Handles":      checkHandles,
+		"OneWinner":    checkOneWinner,
+		"Crowd":        checkCrowd,
+		"Spread":       checkSpread,
+		"CancelledCtx": checkCancelledCallers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := store(t).Open
 			test(t, func() engine.Ledger { return open("one") })
 		})
 	}
-	t.Run("Regions", func(t *testing.T) { regions(t, store(t)) })
-	t.Run("Openings", func(t *testing.T) { openings(t, store(t)) })
-	t.Run("Lost", func(t *testing.T) { lost(t, store) })
-	t.Run("NeverOverCommits", func(t *testing.T) { NeverOverCommits(t, store) })
+	t.Run("Regions", func(t *testing.T) { checkRegions(t, store(t)) })
+	t.Run("Openings", func(t *testing.T) { checkOpenings(t, store(t)) })
+	t.Run("Lost", func(t *testing.T) { checkLostLedger(t, store) })
+	t.Run("NeverOverCommits", func(t *testing.T) { CheckNeverOverCommits(t, store) })
 }
 
-const key = engine.Key("default/web-1")
+const testKey = engine.Key("default/web-1")
 
 // need is what the tests' VMs are made of, unless they say otherwise.
 var need = engine.Need{Cores: 1, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 8e9}}
@@ -70,28 +70,28 @@ func candidate(id int, zone string, vms int64) engine.Candidate {
 	}}
 }
 
-// wish asks for one of the hosts, by an inventory that is read now.
-func wish(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Reservation {
+// newReservation asks for one of the hosts, by an inventory that is read now.
+func newReservation(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Reservation {
 	t.Helper()
-	tag, err := l.Tag(t.Context())
+	tag, err := l.CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return engine.Reservation{Key: key, Name: "web-1", Need: need, Candidates: hosts, Inventory: tag}
 }
 
-// placed places a VM, which must succeed.
-func placed(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Row {
+// mustPlace places a VM, which must succeed.
+func mustPlace(t *testing.T, l engine.Ledger, key engine.Key, hosts ...engine.Candidate) engine.Row {
 	t.Helper()
-	row, fresh, err := l.Place(t.Context(), wish(t, l, key, hosts...))
+	row, fresh, err := l.Place(t.Context(), newReservation(t, l, key, hosts...))
 	if err != nil || !fresh {
 		t.Fatalf("cannot place %s: fresh %t, %v", key, fresh, err)
 	}
 	return row
 }
 
-// Forget drops the row of a key, whatever it is by now. No row is no error.
-func Forget(ctx context.Context, l engine.Ledger, key engine.Key) error {
+// DropRow drops the row of a key, whatever it is by now. No row is no error.
+func DropRow(ctx context.Context, l engine.Ledger, key engine.Key) error {
 	row, err := l.Row(ctx, key)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -102,40 +102,40 @@ func Forget(ctx context.Context, l engine.Ledger, key engine.Key) error {
 	return l.Drop(ctx, row)
 }
 
-// forgetAfter has a case leave no rows to the next.
-func forgetAfter(t *testing.T, l engine.Ledger, keys ...engine.Key) {
+// dropRowsAfter has a case leave no rows to the next.
+func dropRowsAfter(t *testing.T, l engine.Ledger, keys ...engine.Key) {
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
 		for _, key := range keys {
-			ok(t, Forget(ctx, l, key))
+			wantNoError(t, DropRow(ctx, l, key))
 		}
 	})
 }
 
-func ok(t *testing.T, err error) {
+func wantNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-func is(t *testing.T, reason string, err, want error) {
+func wantError(t *testing.T, reason string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s\ngot %v, want %v", reason, err, want)
 	}
 }
 
-func bound(row engine.Row, systemID string) engine.Row {
+func withSystemID(row engine.Row, systemID string) engine.Row {
 	row.SystemID = systemID
 	return row
 }
 
-// rows walks a row through its states, and sends every write twice.
-func rows(t *testing.T, handle func() engine.Ledger) {
+// checkRows walks a row through its states, and sends every write twice.
+func checkRows(t *testing.T, handle func() engine.Ledger) {
 	free := []engine.Candidate{candidate(1, "az1", 4), candidate(2, "az2", 4)}
-	first := engine.Row{Key: key, Name: "web-1", HostKey: "h1", Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
-	found := engine.Row{Key: key, Name: "web-1", HostKey: "h2", Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
+	first := engine.Row{Key: testKey, Name: "web-1", HostKey: "h1", Zone: "az1", Need: need, Attempt: 1, State: engine.RowPending}
+	found := engine.Row{Key: testKey, Name: "web-1", HostKey: "h2", Zone: "az2", Group: "web", Need: need, SystemID: "abc123"}
 	cases := map[string]struct {
 		reason string
 		bound  string // the system id that the row has to begin with
@@ -151,7 +151,7 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"PlacedAgain": {
 			reason: "A second place changes nothing, and says that it is not the first.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				again := wish(t, l, key, free[1])
+				again := newReservation(t, l, testKey, free[1])
 				again.Name, again.Need.Cores = "other", 2
 				if _, fresh, err := l.Place(t.Context(), again); fresh || err != nil {
 					t.Errorf("fresh %t, %v", fresh, err)
@@ -163,7 +163,7 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"PlacedAgainWithoutRoom": {
 			reason: "What is reserved stays so when the hosts have filled up.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				_, _, err := l.Place(t.Context(), wish(t, l, key, candidate(1, "az1", 0)))
+				_, _, err := l.Place(t.Context(), newReservation(t, l, testKey, candidate(1, "az1", 0)))
 				return err
 			},
 			want: first,
@@ -171,32 +171,32 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"Bound": {
 			reason: "Binding notes the system id.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"})
+				return l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"})
 			},
-			want: with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "abc123" }),
+			want: changeRow(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "abc123" }),
 		},
 		"BoundElsewhere": {
 			reason: "Where a VM is counts more than where it was to be.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h2", Zone: "az2", SystemID: "abc123"})
+				return l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h2", Zone: "az2", SystemID: "abc123"})
 			},
-			want: with(first, func(r *engine.Row) {
+			want: changeRow(first, func(r *engine.Row) {
 				r.State, r.SystemID, r.HostKey, r.Zone = engine.RowBound, "abc123", "h2", "az2"
 			}),
 		},
 		"BoundAnew": {
 			reason: "The VM that is there now counts.",
 			bound:  "abc123",
-			do:     func(t *testing.T, l engine.Ledger) error { return l.Bind(t.Context(), bound(first, "def456")) },
-			want:   with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "def456" }),
+			do:     func(t *testing.T, l engine.Ledger) error { return l.Bind(t.Context(), withSystemID(first, "def456")) },
+			want:   changeRow(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowBound, "def456" }),
 		},
 		"BoundIntoEmpty": {
 			reason: "A VM found by its mark gets back into a ledger that lost it.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, Forget(t.Context(), l, key))
+				wantNoError(t, DropRow(t.Context(), l, testKey))
 				return l.Bind(t.Context(), found)
 			},
-			want: with(found, func(r *engine.Row) { r.State, r.Attempt = engine.RowBound, 1 }),
+			want: changeRow(found, func(r *engine.Row) { r.State, r.Attempt = engine.RowBound, 1 }),
 		},
 		"BoundWithoutID": {
 			reason: "Nothing can be bound to nothing.",
@@ -207,38 +207,38 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 		"Leaving": {
 			reason: "A row that leaves keeps what it knows.",
 			bound:  "abc123",
-			do:     func(t *testing.T, l engine.Ledger) error { return l.Leaving(t.Context(), key) },
-			want:   with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
+			do:     func(t *testing.T, l engine.Ledger) error { return l.MarkLeaving(t.Context(), testKey) },
+			want:   changeRow(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
 		},
 		"BoundWhileLeaving": {
 			reason: "A VM that is being deleted cannot come back, but who deletes it must find it.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, l.Leaving(t.Context(), key))
-				return l.Bind(t.Context(), bound(first, "abc123"))
+				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
+				return l.Bind(t.Context(), withSystemID(first, "abc123"))
 			},
 			err:  engine.ErrBusy,
-			want: with(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
+			want: changeRow(first, func(r *engine.Row) { r.State, r.SystemID = engine.RowLeaving, "abc123" }),
 		},
 		"MovedWhileLeaving": {
 			reason: "What is being deleted gets no further attempt.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, l.Leaving(t.Context(), key))
-				_, _, err := l.Move(t.Context(), 2, wish(t, l, key, free...))
+				wantNoError(t, l.MarkLeaving(t.Context(), testKey))
+				_, _, err := l.Move(t.Context(), 2, newReservation(t, l, testKey, free...))
 				return err
 			},
 			err:  engine.ErrBusy,
-			want: with(first, func(r *engine.Row) { r.State = engine.RowLeaving }),
+			want: changeRow(first, func(r *engine.Row) { r.State = engine.RowLeaving }),
 		},
 		"Forgotten": {
 			reason: "Forgetting and leaving what is not there are no errors.",
 			do: func(t *testing.T, l engine.Ledger) error {
-				ok(t, Forget(t.Context(), l, key))
-				return l.Leaving(t.Context(), key)
+				wantNoError(t, DropRow(t.Context(), l, testKey))
+				return l.MarkLeaving(t.Context(), testKey)
 			},
 		},
 		"OthersForgotten": {
 			reason: "Another key is another row.",
-			do:     func(t *testing.T, l engine.Ledger) error { return Forget(t.Context(), l, "other") },
+			do:     func(t *testing.T, l engine.Ledger) error { return DropRow(t.Context(), l, "other") },
 			want:   first,
 		},
 	}
@@ -246,20 +246,20 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := time.Now().Truncate(time.Millisecond)
-			placed(t, l, key, free...)
-			forgetAfter(t, l, key)
+			mustPlace(t, l, testKey, free...)
+			dropRowsAfter(t, l, testKey)
 			if tc.bound != "" {
-				ok(t, l.Bind(t.Context(), bound(first, tc.bound)))
+				wantNoError(t, l.Bind(t.Context(), withSystemID(first, tc.bound)))
 			}
 			for range 2 {
-				is(t, tc.reason, tc.do(t, l), tc.err)
+				wantError(t, tc.reason, tc.do(t, l), tc.err)
 			}
-			got, err := l.Row(t.Context(), key)
+			got, err := l.Row(t.Context(), testKey)
 			if tc.want.Key == "" {
-				is(t, tc.reason, err, engine.ErrNotFound)
+				wantError(t, tc.reason, err, engine.ErrNotFound)
 				return
 			}
-			ok(t, err)
+			wantNoError(t, err)
 			if got.Since.Before(before) || got.Since.After(time.Now()) {
 				t.Errorf("placed at %s, not between %s and now", got.Since, before)
 			}
@@ -274,44 +274,44 @@ func rows(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-func with(row engine.Row, change func(*engine.Row)) engine.Row {
+func changeRow(row engine.Row, change func(*engine.Row)) engine.Row {
 	change(&row)
 	return row
 }
 
-// tags checks what moves a tag.
-func tags(t *testing.T, handle func() engine.Ledger) {
+// checkTags checks what moves a tag.
+func checkTags(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := candidate(1, "az1", 4)
-	row := placed(t, l, key, host)
+	row := mustPlace(t, l, testKey, host)
 	for _, step := range []struct {
 		name string
 		do   func() error
 		by   int64
 	}{
-		{"a repeated place", func() error { _, _, err := l.Place(t.Context(), wish(t, l, key, host)); return err }, 0},
-		{"a move", func() error { _, _, err := l.Move(t.Context(), 2, wish(t, l, key, host)); return err }, 1},
-		{"a bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
-		{"a repeated bind", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 0},
-		{"leaving", func() error { return l.Leaving(t.Context(), key) }, 1},
-		{"leaving again", func() error { return l.Leaving(t.Context(), key) }, 0},
-		{"forgetting", func() error { return Forget(t.Context(), l, key) }, 1},
-		{"forgetting again", func() error { return Forget(t.Context(), l, key) }, 0},
-		{"a bind into nothing", func() error { return l.Bind(t.Context(), bound(row, "abc123")) }, 1},
+		{"a repeated place", func() error { _, _, err := l.Place(t.Context(), newReservation(t, l, testKey, host)); return err }, 0},
+		{"a move", func() error { _, _, err := l.Move(t.Context(), 2, newReservation(t, l, testKey, host)); return err }, 1},
+		{"a bind", func() error { return l.Bind(t.Context(), withSystemID(row, "abc123")) }, 1},
+		{"a repeated bind", func() error { return l.Bind(t.Context(), withSystemID(row, "abc123")) }, 0},
+		{"leaving", func() error { return l.MarkLeaving(t.Context(), testKey) }, 1},
+		{"leaving again", func() error { return l.MarkLeaving(t.Context(), testKey) }, 0},
+		{"forgetting", func() error { return DropRow(t.Context(), l, testKey) }, 1},
+		{"forgetting again", func() error { return DropRow(t.Context(), l, testKey) }, 0},
+		{"a bind into nothing", func() error { return l.Bind(t.Context(), withSystemID(row, "abc123")) }, 1},
 	} {
-		before, err := l.Tag(t.Context())
-		ok(t, err)
-		ok(t, step.do())
-		after, err := l.Tag(t.Context())
-		ok(t, err)
+		before, err := l.CurrentTag(t.Context())
+		wantNoError(t, err)
+		wantNoError(t, step.do())
+		after, err := l.CurrentTag(t.Context())
+		wantNoError(t, err)
 		if after.Generation != before.Generation || after.Generation == "" || after.Sequence != before.Sequence+step.by {
 			t.Errorf("%s led from %v to %v, want %d further", step.name, before, after, step.by)
 		}
 	}
 }
 
-// refusals checks what cannot be placed, and that it leaves no row.
-func refusals(t *testing.T, handle func() engine.Ledger) {
+// checkRefusals checks what cannot be placed, and that it leaves no row.
+func checkRefusals(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	host := candidate(1, "az1", 2)
 	cases := map[string]struct {
@@ -328,21 +328,21 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := wish(t, l, key, host)
+			r := newReservation(t, l, testKey, host)
 			before := r.Inventory
 			tc.change(&r)
 			wantServes(t, l, r.Inventory, r.Inventory == before)
 			_, _, err := l.Place(t.Context(), r)
-			is(t, tc.reason, err, tc.want)
-			_, err = l.Row(t.Context(), key)
-			is(t, "A refusal leaves no row.", err, engine.ErrNotFound)
+			wantError(t, tc.reason, err, tc.want)
+			_, err = l.Row(t.Context(), testKey)
+			wantError(t, "A refusal leaves no row.", err, engine.ErrNotFound)
 		})
 	}
-	huge := engine.Row{Key: key, Name: "web-1", HostKey: "h1", SystemID: "abc123", Need: engine.Need{Cores: 1 << 62}}
-	is(t, "Two such rows could not be added up.", l.Bind(t.Context(), huge), engine.ErrInvalid)
+	huge := engine.Row{Key: testKey, Name: "web-1", HostKey: "h1", SystemID: "abc123", Need: engine.Need{Cores: 1 << 62}}
+	wantError(t, "Two such rows could not be added up.", l.Bind(t.Context(), huge), engine.ErrInvalid)
 	for name, hosts := range map[string][]engine.Candidate{"NoHosts": nil, "TooLarge": {candidate(1, "az1", 0)}} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := l.Place(t.Context(), wish(t, l, key, hosts...))
+			_, _, err := l.Place(t.Context(), newReservation(t, l, testKey, hosts...))
 			if e, ok := errors.AsType[*engine.Error](err); !ok || e.Type != engine.InsufficientResources || errors.Is(err, engine.ErrBusy) {
 				t.Errorf("No wait brings room that no reservation takes.\ngot %v", err)
 			}
@@ -350,18 +350,18 @@ func refusals(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// handles checks that one store has one truth.
-func handles(t *testing.T, handle func() engine.Ledger) {
+// checkHandles checks that one store has one truth.
+func checkHandles(t *testing.T, handle func() engine.Ledger) {
 	a, b := handle(), handle()
-	row := placed(t, a, key, candidate(1, "az1", 1))
-	got, err := b.Row(t.Context(), key)
+	row := mustPlace(t, a, testKey, candidate(1, "az1", 1))
+	got, err := b.Row(t.Context(), testKey)
 	if err != nil || !sameRow(row, got) {
 		t.Errorf("want %+v, got %+v, %v", row, got, err)
 	}
-	_, _, err = b.Place(t.Context(), wish(t, b, "other", candidate(1, "az1", 1)))
-	is(t, "One handle's reservation takes the room of all.", err, engine.ErrBusy)
-	ok(t, Forget(t.Context(), b, key))
-	placed(t, a, "other", candidate(1, "az1", 1))
+	_, _, err = b.Place(t.Context(), newReservation(t, b, "other", candidate(1, "az1", 1)))
+	wantError(t, "One handle's reservation takes the room of all.", err, engine.ErrBusy)
+	wantNoError(t, DropRow(t.Context(), b, testKey))
+	mustPlace(t, a, "other", candidate(1, "az1", 1))
 }
 
 // sameRow tells that two reads gave the same row. Each tells its age at its own moment.

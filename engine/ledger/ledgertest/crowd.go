@@ -13,19 +13,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// oneWinner lets many place, and then move, one key: one call each is told
+// checkOneWinner lets many place, and then move, one key: one call each is told
 // that it may compose.
-func oneWinner(t *testing.T, handle func() engine.Ledger) {
-	all := four(handle)
-	r := wish(t, all[0], key, candidate(1, "az1", 64), candidate(2, "az1", 64))
+func checkOneWinner(t *testing.T, handle func() engine.Ledger) {
+	all := openFourHandles(handle)
+	r := newReservation(t, all[0], testKey, candidate(1, "az1", 64), candidate(2, "az1", 64))
 	for _, do := range []func(engine.Ledger) (engine.Row, bool, error){
 		func(l engine.Ledger) (engine.Row, bool, error) { return l.Place(t.Context(), r) },
 		func(l engine.Ledger) (engine.Row, bool, error) { return l.Move(t.Context(), 2, r) },
 	} {
 		var winners atomic.Int64
-		together(32, all, func(_ int, l engine.Ledger) {
+		runConcurrently(32, all, func(_ int, l engine.Ledger) {
 			_, fresh, err := do(l)
-			ok(t, err)
+			wantNoError(t, err)
 			if fresh {
 				winners.Add(1)
 			}
@@ -36,14 +36,14 @@ func oneWinner(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// four opens as many handles. It comes before the inventory: a handle refuses one that
+// openFourHandles opens as many handles. It comes before the inventory: a handle refuses one that
 // was read before its own opening.
-func four(handle func() engine.Ledger) []engine.Ledger {
+func openFourHandles(handle func() engine.Ledger) []engine.Ledger {
 	return []engine.Ledger{handle(), handle(), handle(), handle()}
 }
 
-// together runs n callers at once, on all handles.
-func together(n int, handles []engine.Ledger, do func(int, engine.Ledger)) {
+// runConcurrently runs n callers at once, on all handles.
+func runConcurrently(n int, handles []engine.Ledger, do func(int, engine.Ledger)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { do(i, handles[i%len(handles)]) })
@@ -51,9 +51,9 @@ func together(n int, handles []engine.Ledger, do func(int, engine.Ledger)) {
 	wg.Wait()
 }
 
-// crowd sends more creators than there is room for, all with the same
+// checkCrowd sends more creators than there is room for, all with the same
 // inventory.
-func crowd(t *testing.T, handle func() engine.Ledger) {
+func checkCrowd(t *testing.T, handle func() engine.Ledger) {
 	hosts := []engine.Candidate{candidate(1, "az1", 10), candidate(2, "az1", 20), candidate(3, "az2", 10)}
 	for name, scarce := range map[string]func(*engine.Need){
 		"Cores": func(n *engine.Need) {
@@ -68,23 +68,23 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 		"Disk": func(n *engine.Need) { n.Cores, n.MemoryMiB, n.HugePagesMiB = 1<<40, math.MaxInt64/2, math.MaxInt64 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := four(handle)
-			r := wish(t, all[0], key)
+			all := openFourHandles(handle)
+			r := newReservation(t, all[0], testKey)
 			for _, h := range hosts {
 				scarce(&h.Free)
 				r.Candidates = append(r.Candidates, h)
 			}
 			var mu sync.Mutex
 			got, busy := map[string]int{}, 0
-			together(64, all, func(i int, l engine.Ledger) {
+			runConcurrently(64, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
-				forgetAfter(t, l, mine.Key)
+				dropRowsAfter(t, l, mine.Key)
 				row, _, err := l.Place(t.Context(), mine)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
-					is(t, "Who finds no room is told to wait.", err, engine.ErrBusy)
+					wantError(t, "Who finds no room is told to wait.", err, engine.ErrBusy)
 					busy++
 					return
 				}
@@ -97,9 +97,9 @@ func crowd(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// spread places many at the same moment with the same inventory: they must not
+// checkSpread places many at the same moment with the same inventory: they must not
 // all run to the best host.
-func spread(t *testing.T, handle func() engine.Ledger) {
+func checkSpread(t *testing.T, handle func() engine.Ledger) {
 	hosts := []engine.Candidate{candidate(1, "az1", 64), candidate(2, "az1", 64), candidate(3, "az2", 64), candidate(4, "az2", 64)}
 	cases := map[string]struct {
 		hosts []engine.Candidate
@@ -115,8 +115,8 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := four(handle)
-			r := wish(t, all[0], key, tc.hosts...)
+			all := openFourHandles(handle)
+			r := newReservation(t, all[0], testKey, tc.hosts...)
 			r.Candidates = slices.Clone(r.Candidates)
 			for n := range r.Candidates {
 				r.Candidates[n].Step = tc.step
@@ -124,12 +124,12 @@ func spread(t *testing.T, handle func() engine.Ledger) {
 			r.Group = tc.group
 			var mu sync.Mutex
 			got := map[string]int{}
-			together(tc.n, all, func(i int, l engine.Ledger) {
+			runConcurrently(tc.n, all, func(i int, l engine.Ledger) {
 				mine := r
 				mine.Key = engine.Key(fmt.Sprintf("%s-%d", name, i))
-				forgetAfter(t, l, mine.Key)
+				dropRowsAfter(t, l, mine.Key)
 				row, _, err := l.Place(t.Context(), mine)
-				ok(t, err)
+				wantNoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
 				got[row.HostKey]++

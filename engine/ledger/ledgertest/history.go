@@ -21,36 +21,36 @@ import (
 )
 
 var (
-	histories    = flag.Int("ledger.histories", 2, "how many histories to record of each store")
+	historyCount = flag.Int("ledger.histories", 2, "how many histories to record of each store")
 	historySteps = flag.Int("ledger.steps", 150, "how many steps each client of a history takes")
 )
 
-// Histories checks some histories of one kind of store with Linearizable, -ledger.histories
+// CheckHistories checks some histories of one kind of store with Linearizable, -ledger.histories
 // of them, from -ledger.seed on. store opens an empty one. It leaves Clients, Steps and Seed
 // open.
 //
 // In a history with faults, a few calls take seconds. Now and then the judge has too many
 // orders to try, and finds in a minute neither one that explains the answers nor that there
 // is none. At most a quarter of the histories may end so, and one of two.
-func Histories(t *testing.T, store func(*testing.T) Trial) {
+func CheckHistories(t *testing.T, store func(*testing.T) Trial) {
 	var open []uint64
-	for n := range *histories {
-		seed := max(1, *seed) + uint64(n)
+	for n := range *historyCount {
+		seed := max(1, *firstSeed) + uint64(n)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			trial := store(t)
 			trial.Clients, trial.Steps, trial.Seed = 8, *historySteps, seed
-			if !Linearizable(t, trial) {
+			if !CheckLinearizable(t, trial) {
 				open = append(open, seed)
 			}
 		})
 	}
-	t.Logf("%d of %d histories were judged; open are %v", *histories-len(open), *histories, open)
-	if len(open) > max(1, *histories/4) || *histories == 1 && len(open) > 0 {
+	t.Logf("%d of %d histories were judged; open are %v", *historyCount-len(open), *historyCount, open)
+	if len(open) > max(1, *historyCount/4) || *historyCount == 1 && len(open) > 0 {
 		t.Errorf("the histories prove too little: the judge could not decide about those of the seeds %v", open)
 	}
 }
 
-// Linearizable records what clients ask a ledger for and what it answers. It wants an order
+// CheckLinearizable records what clients ask a ledger for and what it answers. It wants an order
 // of all operations in which a ledger without any concurrency answers the same: each takes
 // effect once, between its call and its answer.
 //
@@ -63,10 +63,10 @@ func Histories(t *testing.T, store func(*testing.T) Trial) {
 // read each other's rows.
 //
 // It returns false where the judge could not decide, which proves nothing.
-func Linearizable(t *testing.T, trial Trial) (decided bool) {
-	h, last := record(t, trial)
+func CheckLinearizable(t *testing.T, trial Trial) (decided bool) {
+	h, last := recordHistory(t, trial)
 	recorded := time.Since(h.began)
-	verdict, picture := h.check(last)
+	verdict, picture := h.findOrder(last)
 	t.Logf("seed %d: %s, recorded in %s and judged in %s",
 		trial.Seed, h, recorded.Round(time.Millisecond), (time.Since(h.began) - recorded).Round(time.Millisecond))
 	for _, over := range h.region.OverCommits() {
@@ -79,23 +79,23 @@ func Linearizable(t *testing.T, trial Trial) (decided bool) {
 		}
 		t.Errorf("no order of the operations explains the answers (%s). The longest one is in %s; go test -artifacts keeps it", verdict, path)
 	}
-	if h.placed == 0 || h.refused == 0 || trial.Disturb != nil && h.open == 0 {
+	if h.placed == 0 || h.refused == 0 || trial.InjectFaults != nil && h.unanswered == 0 {
 		t.Errorf("the history proves nothing: %s", h)
 	}
 	return verdict != porcupine.Unknown
 }
 
-// record has the clients take their steps. It returns the ledger's last generation, too.
-func record(t *testing.T, trial Trial) (h *history, last string) {
+// recordHistory has the clients take their steps. It returns the ledger's last generation, too.
+func recordHistory(t *testing.T, trial Trial) (h *history, last string) {
 	h = newHistory(trial)
 	trial.run(t, func(n int, l engine.Ledger) {
-		c := h.client(t, n, l)
+		c := h.newClient(t, n, l)
 		for range trial.Steps {
 			c.step()
 		}
-		c.finish()
+		c.resolveUnanswered()
 	})
-	tag, err := trial.Open(trial.Clients).Tag(t.Context())
+	tag, err := trial.Open(trial.Clients).CurrentTag(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,38 +108,38 @@ type history struct {
 	began  time.Time
 	region *Region // what the hosts hold, for inventories
 
-	mu                    sync.Mutex
-	operations            []porcupine.Operation
-	placed, refused, open int
-	reads                 int
+	mu                          sync.Mutex
+	operations                  []porcupine.Operation
+	placed, refused, unanswered int
+	reads                       int
 }
 
 func newHistory(trial Trial) *history {
 	cores := int64(trial.Clients) * 2 // for each of two hosts: two thirds of what the clients want
-	return &history{trial: trial, began: time.Now(), region: scarceRegion(cores, cores, contested/2)}
+	return &history{trial: trial, began: time.Now(), region: scarceRegion(cores, cores, contestedKeys/2)}
 }
 
 // String counts what was done.
 func (h *history) String() string {
 	return fmt.Sprintf("%d operations by %d clients, %d reads among them, %d VMs placed, %d refused, %d calls without an answer",
-		len(h.operations), h.trial.Clients, h.reads, h.placed, h.refused, h.open)
+		len(h.operations), h.trial.Clients, h.reads, h.placed, h.refused, h.unanswered)
 }
 
-// judgingTime is how long an order is looked for.
-const judgingTime = time.Minute
+// orderSearchTimeout is how long an order is looked for.
+const orderSearchTimeout = time.Minute
 
-// check looks for an order. picture shows the longest one that was found.
-func (h *history) check(last string) (verdict porcupine.CheckResult, picture func() []byte) {
-	j := judge{room: map[string]int64{}, last: last}
+// findOrder looks for an order. picture shows the longest one that was found.
+func (h *history) findOrder(last string) (verdict porcupine.CheckResult, picture func() []byte) {
+	j := historyJudge{coresByHost: map[string]int64{}, lastGeneration: last}
 	for _, host := range h.region.Hosts {
-		j.room[host.HostKey] = host.Free.Cores
+		j.coresByHost[host.HostKey] = host.Free.Cores
 	}
-	verdict, info := porcupine.CheckOperationsVerbose(j.model(), h.operations, judgingTime)
-	return verdict, func() []byte { return draw(j.model(), info) }
+	verdict, info := porcupine.CheckOperationsVerbose(j.model(), h.operations, orderSearchTimeout)
+	return verdict, func() []byte { return renderHistory(j.model(), info) }
 }
 
-// draw makes a page of HTML that shows the operations and the longest order.
-func draw(model porcupine.Model, info porcupine.LinearizationInfo) []byte {
+// renderHistory makes a page of HTML that shows the operations and the longest order.
+func renderHistory(model porcupine.Model, info porcupine.LinearizationInfo) []byte {
 	var page bytes.Buffer
 	if err := porcupine.Visualize(model, info, &page); err != nil {
 		return fmt.Appendf(nil, "the history cannot be drawn: %v", err)
@@ -147,15 +147,15 @@ func draw(model porcupine.Model, info porcupine.LinearizationInfo) []byte {
 	return page.Bytes()
 }
 
-// record notes an operation that began at a time and is over.
-func (h *history) record(client int, began time.Time, asked call, heard result) {
+// recordOperation notes an operation that began at a time and is over.
+func (h *history) recordOperation(client int, began time.Time, asked call, heard result) {
 	now := time.Since(h.began)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	reads := asked.operation == opTag || asked.operation == opRow
 	switch {
-	case heard.open: // of a key that others write, too: it may still be done
-		h.open++
+	case heard.unanswered: // of a key that others write, too: it may still be done
+		h.unanswered++
 		now = math.MaxInt64
 	case heard.refused != "":
 		h.refused++
@@ -167,49 +167,49 @@ func (h *history) record(client int, began time.Time, asked call, heard result) 
 	if reads && h.trial.StaleReads {
 		return
 	}
-	h.add(client, began, asked, heard, now)
+	h.appendOperation(client, began, asked, heard, now)
 }
 
-// add adds an operation to the history, which ended at a time.
-func (h *history) add(client int, began time.Time, asked call, heard result, ended time.Duration) {
+// appendOperation adds an operation to the history, which ended at a time.
+func (h *history) appendOperation(client int, began time.Time, asked call, heard result, ended time.Duration) {
 	h.operations = append(h.operations, porcupine.Operation{
 		ClientId: client, Input: asked, Call: int64(began.Sub(h.began)), Output: heard, Return: int64(ended),
 	})
 }
 
 const (
-	ownKeys   = 4  // of each client
-	contested = 12 // keys that all clients place on a host of its own, which has room for half of them
-	mostHasty = 3  // calls of each client that it gives up too soon
-	// resting is how long a client leaves a key alone after a call without an answer.
-	resting = 2 * time.Second
+	keysPerClient = 4  // of each client
+	contestedKeys = 12 // keys that all clients place on a host of its own, which has room for half of them
+	maxHastyCalls = 3  // calls of each client that it gives up too soon
+	// unansweredPause is how long a client leaves a key alone after a call without an answer.
+	unansweredPause = 2 * time.Second
 )
 
-// historian is a client.
-type historian struct {
+// historyClient is a client.
+type historyClient struct {
 	*history
 	ctx    context.Context
 	number int
 	ledger engine.Ledger
 	rnd    *rand.Rand
-	known  inventory // the latest
+	latest inventory // the latest
 	hasty  int
 	vms    []*ownVM
 }
 
 // ownVM is what a client knows of a key that it alone writes.
 type ownVM struct {
-	key    engine.Key
-	row    engine.Row // without a key: there is none
-	unsure bool       // whether row may be another one by now
-	rests  time.Time  // until then
+	key         engine.Key
+	row         engine.Row // without a key: there is none
+	unsure      bool       // whether row may be another one by now
+	pausedUntil time.Time  // until then
 
-	asked *call // without an answer so far; nil: none
+	unanswered *call // without an answer so far; nil: none
 }
 
-func (h *history) client(t *testing.T, n int, l engine.Ledger) *historian {
-	c := &historian{history: h, ctx: t.Context(), number: n, ledger: l, rnd: h.trial.rnd(uint64(n) + 1)}
-	for i := range ownKeys {
+func (h *history) newClient(t *testing.T, n int, l engine.Ledger) *historyClient {
+	c := &historyClient{history: h, ctx: t.Context(), number: n, ledger: l, rnd: h.trial.rnd(uint64(n) + 1)}
+	for i := range keysPerClient {
 		c.vms = append(c.vms, &ownVM{key: ownKey(n, i)})
 	}
 	return c
@@ -217,58 +217,58 @@ func (h *history) client(t *testing.T, n int, l engine.Ledger) *historian {
 
 func ownKey(client, n int) engine.Key { return engine.Key(fmt.Sprintf("owner-%d/vm-%d", client, n)) }
 
-// step does what comes next for some VM.
-func (c *historian) step() {
+// step does what comes next for some FindVM.
+func (c *historyClient) step() {
 	switch c.rnd.IntN(8) {
 	case 0:
-		c.read(ownKey(c.rnd.IntN(c.trial.Clients), c.rnd.IntN(ownKeys)))
+		c.readRow(ownKey(c.rnd.IntN(c.trial.Clients), c.rnd.IntN(keysPerClient)))
 	case 1:
-		key := engine.Key(fmt.Sprint("contested/vm-", c.rnd.IntN(contested)))
+		key := engine.Key(fmt.Sprint("contested/vm-", c.rnd.IntN(contestedKeys)))
 		row, fresh, unanswered := c.placeOn(c.ctx, key, 1, c.region.Hosts[2:])
 		if fresh {
-			c.region.Compose(row)
+			c.region.BeginCompose(row)
 		}
 		if unanswered != nil { // nobody can tell whose row it is then
-			c.record(c.number, unanswered.began, *unanswered, result{open: true})
+			c.recordOperation(c.number, unanswered.began, *unanswered, result{unanswered: true})
 		}
 	default:
-		if vm := c.vms[c.rnd.IntN(len(c.vms))]; time.Now().After(vm.rests) {
-			c.next(vm)
+		if vm := c.vms[c.rnd.IntN(len(c.vms))]; time.Now().After(vm.pausedUntil) {
+			c.advanceVM(vm)
 		}
 	}
 }
 
-// next takes a VM one step further on its way round.
-func (c *historian) next(vm *ownVM) {
+// advanceVM takes a FindVM one step further on its way round.
+func (c *historyClient) advanceVM(vm *ownVM) {
 	switch {
 	case vm.unsure || c.rnd.IntN(6) == 0:
-		c.lookAt(vm)
+		c.refreshVM(vm)
 	case vm.row.Key == "":
-		ctx, cancel := c.hurry()
+		ctx, cancel := c.callContext()
 		defer cancel()
 		row, _, unanswered := c.placeOn(ctx, vm.key, 1+c.rnd.Int64N(2), c.region.Hosts[:2])
 		vm.row = row
-		c.settle(vm, unanswered)
+		c.pauseUnanswered(vm, unanswered)
 	case vm.row.State == engine.RowPending && !c.isComposed(vm) && c.rnd.IntN(4) == 0:
 		c.drop(vm)
 	case vm.row.State == engine.RowPending:
 		c.bind(vm)
 	case vm.row.State == engine.RowBound:
-		c.write(vm, call{operation: opLeaving, key: vm.key}, func(ctx context.Context) error { return c.ledger.Leaving(ctx, vm.key) })
+		c.write(vm, call{operation: opLeaving, key: vm.key}, func(ctx context.Context) error { return c.ledger.MarkLeaving(ctx, vm.key) })
 		vm.unsure = true // the row has another date
 	default:
-		c.region.Removing(vm.key)
-		c.region.Removed(vm.key)
+		c.region.BeginRemoval(vm.key)
+		c.region.FinishRemoval(vm.key)
 		c.drop(vm)
 	}
 }
 
-// lookAt reads the row of a VM, and so learns what became of a call without an answer. Where
+// refreshVM reads the row of a FindVM, and so learns what became of a call without an answer. Where
 // a read may be late, it asks for room on no host: that returns the row, too.
-func (c *historian) lookAt(vm *ownVM) {
-	look := c.read
+func (c *historyClient) refreshVM(vm *ownVM) {
+	look := c.readRow
 	if c.trial.StaleReads {
-		look = c.find
+		look = c.readRowByPlace
 	}
 	row, answered := look(vm.key)
 	if !answered {
@@ -276,57 +276,57 @@ func (c *historian) lookAt(vm *ownVM) {
 		return
 	}
 	vm.row, vm.unsure = row, false
-	if vm.asked == nil {
+	if vm.unanswered == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if vm.asked.isDone(row) {
-		c.add(c.number, vm.asked.began, *vm.asked, result{row: row, fresh: true}, time.Since(c.history.began))
+	if vm.unanswered.tookEffect(row) {
+		c.appendOperation(c.number, vm.unanswered.began, *vm.unanswered, result{row: row, fresh: true}, time.Since(c.history.began))
 	}
-	vm.asked = nil
+	vm.unanswered = nil
 }
 
-// settle leaves a key alone for a while if a call got no answer.
-func (c *historian) settle(vm *ownVM, unanswered *call) {
+// pauseUnanswered leaves a key alone for a while if a call got no answer.
+func (c *historyClient) pauseUnanswered(vm *ownVM, unanswered *call) {
 	if unanswered == nil {
 		return
 	}
-	vm.unsure, vm.asked, vm.rests = true, unanswered, time.Now().Add(resting)
+	vm.unsure, vm.unanswered, vm.pausedUntil = true, unanswered, time.Now().Add(unansweredPause)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open++
+	c.unanswered++
 }
 
-// finish learns what became of all calls.
-func (c *historian) finish() {
+// resolveUnanswered learns what became of all calls.
+func (c *historyClient) resolveUnanswered() {
 	for _, vm := range c.vms {
 		for vm.unsure && c.ctx.Err() == nil {
-			time.Sleep(time.Until(vm.rests))
-			c.lookAt(vm)
+			time.Sleep(time.Until(vm.pausedUntil))
+			c.refreshVM(vm)
 		}
 	}
 }
 
-// hurry is a ctx for one call. A few calls get less time than they need.
-func (c *historian) hurry() (context.Context, context.CancelFunc) {
+// callContext is a ctx for one call. A few calls get less time than they need.
+func (c *historyClient) callContext() (context.Context, context.CancelFunc) {
 	patience := 20 * time.Second
-	if c.hasty < mostHasty && c.rnd.IntN(c.trial.Steps) < 2*mostHasty {
+	if c.hasty < maxHastyCalls && c.rnd.IntN(c.trial.Steps) < 2*maxHastyCalls {
 		c.hasty++
 		patience = time.Duration(c.rnd.IntN(5000)) * time.Microsecond
 	}
 	return context.WithTimeout(c.ctx, patience)
 }
 
-// read asks for a row; answered is false if no answer came.
-func (c *historian) read(key engine.Key) (row engine.Row, answered bool) {
-	ctx, cancel := c.hurry()
+// readRow asks for a row; answered is false if no answer came.
+func (c *historyClient) readRow(key engine.Key) (row engine.Row, answered bool) {
+	ctx, cancel := c.callContext()
 	defer cancel()
 	began := time.Now()
 	row, err := c.ledger.Row(ctx, key)
 	answered = isAnswer(err)
 	if answered {
-		c.record(c.number, began, call{operation: opRow, key: key}, result{row: row})
+		c.recordOperation(c.number, began, call{operation: opRow, key: key}, result{row: row})
 	}
 	return row, answered
 }
@@ -335,12 +335,12 @@ func (c *historian) read(key engine.Key) (row engine.Row, answered bool) {
 // tags are not judged, it is always a new one: what an old one tells of the order of writes
 // long ago would cost the judge minutes.
 // unanswered is the call, where no answer came.
-func (c *historian) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
-	if (c.known.hosts == nil || c.trial.StaleReads || c.rnd.IntN(4) > 0) && !c.lookAround(ctx) {
+func (c *historyClient) placeOn(ctx context.Context, key engine.Key, cores int64, hosts []engine.Candidate) (row engine.Row, fresh bool, unanswered *call) {
+	if (c.latest.hosts == nil || c.trial.StaleReads || c.rnd.IntN(4) > 0) && !c.readInventory(ctx) {
 		return engine.Row{}, false, nil
 	}
-	asked := call{operation: opPlace, key: key, cores: cores, inventory: inventory{tag: c.known.tag}}
-	for _, host := range c.known.hosts {
+	asked := call{operation: opPlace, key: key, cores: cores, inventory: inventory{tag: c.latest.tag}}
+	for _, host := range c.latest.hosts {
 		if slices.ContainsFunc(hosts, func(h engine.Candidate) bool { return h.HostKey == host.HostKey }) {
 			asked.hosts = append(asked.hosts, host)
 		}
@@ -348,19 +348,19 @@ func (c *historian) placeOn(ctx context.Context, key engine.Key, cores int64, ho
 	return c.place(ctx, asked)
 }
 
-// find asks for room on no host.
-func (c *historian) find(key engine.Key) (row engine.Row, answered bool) {
-	ctx, cancel := c.hurry()
+// readRowByPlace asks for room on no host.
+func (c *historyClient) readRowByPlace(key engine.Key) (row engine.Row, answered bool) {
+	ctx, cancel := c.callContext()
 	defer cancel()
-	if c.known.hosts == nil && !c.lookAround(ctx) {
+	if c.latest.hosts == nil && !c.readInventory(ctx) {
 		return engine.Row{}, false
 	}
-	row, _, unanswered := c.place(ctx, call{operation: opPlace, key: key, inventory: inventory{tag: c.known.tag}})
+	row, _, unanswered := c.place(ctx, call{operation: opPlace, key: key, inventory: inventory{tag: c.latest.tag}})
 	return row, unanswered == nil
 }
 
 // place asks for room as the call says.
-func (c *historian) place(ctx context.Context, asked call) (row engine.Row, fresh bool, unanswered *call) {
+func (c *historyClient) place(ctx context.Context, asked call) (row engine.Row, fresh bool, unanswered *call) {
 	asked.began = time.Now()
 	row, fresh, err := c.ledger.Place(ctx, engine.Reservation{
 		Key: asked.key, Name: "web-1", Need: engine.Need{Cores: asked.cores}, Candidates: asked.hosts, Inventory: asked.tag,
@@ -371,61 +371,61 @@ func (c *historian) place(ctx context.Context, asked call) (row engine.Row, fres
 	case !isAnswer(err):
 		return engine.Row{}, false, &asked
 	case errors.Is(err, engine.ErrBusy):
-		heard.refused = busy
+		heard.refused = refusedBusy
 	default:
-		heard.refused = short
+		heard.refused = refusedNoRoom
 	}
-	c.record(c.number, asked.began, asked, heard)
+	c.recordOperation(c.number, asked.began, asked, heard)
 	return row, fresh, nil
 }
 
-// lookAround reads the inventory.
-func (c *historian) lookAround(ctx context.Context) bool {
+// readInventory reads the inventory.
+func (c *historyClient) readInventory(ctx context.Context) bool {
 	began := time.Now()
-	tag, err := c.ledger.Tag(ctx)
+	tag, err := c.ledger.CurrentTag(ctx)
 	if err != nil {
 		return false
 	}
-	c.record(c.number, began, call{operation: opTag}, result{sequence: tag.Sequence})
-	c.known = inventoryOf(c.region, tag)
+	c.recordOperation(c.number, began, call{operation: opTag}, result{sequence: tag.Sequence})
+	c.latest = readInventory(c.region, tag)
 	return true
 }
 
-func (c *historian) isComposed(vm *ownVM) bool {
-	_, _, there := c.region.VM(vm.key)
+func (c *historyClient) isComposed(vm *ownVM) bool {
+	_, _, there := c.region.FindVM(vm.key)
 	return there
 }
 
 // bind ends a compose.
-func (c *historian) bind(vm *ownVM) {
+func (c *historyClient) bind(vm *ownVM) {
 	if !c.isComposed(vm) {
-		c.region.Compose(vm.row)
-		c.region.Composed(vm.key)
+		c.region.BeginCompose(vm.row)
+		c.region.FinishCompose(vm.key)
 	}
-	row := bound(vm.row, fmt.Sprint("id-", c.region.Made(vm.key), "-of-", vm.key))
+	row := withSystemID(vm.row, fmt.Sprint("id-", c.region.CountComposes(vm.key), "-of-", vm.key))
 	c.write(vm, call{operation: opBind, key: vm.key, row: row}, func(ctx context.Context) error { return c.ledger.Bind(ctx, row) })
 	vm.row, vm.row.State = row, engine.RowBound
 }
 
 // drop removes the row as it was read.
-func (c *historian) drop(vm *ownVM) {
+func (c *historyClient) drop(vm *ownVM) {
 	row := vm.row
 	c.write(vm, call{operation: opDrop, key: vm.key, row: row}, func(ctx context.Context) error { return c.ledger.Drop(ctx, row) })
 	vm.row = engine.Row{}
 }
 
 // write makes a call that only changes something.
-func (c *historian) write(vm *ownVM, asked call, do func(context.Context) error) {
-	ctx, cancel := c.hurry()
+func (c *historyClient) write(vm *ownVM, asked call, do func(context.Context) error) {
+	ctx, cancel := c.callContext()
 	defer cancel()
 	asked.began = time.Now()
 	switch err := do(ctx); {
 	case err == nil:
-		c.record(c.number, asked.began, asked, result{})
+		c.recordOperation(c.number, asked.began, asked, result{})
 	case isAnswer(err):
-		c.record(c.number, asked.began, asked, result{refused: busy})
+		c.recordOperation(c.number, asked.began, asked, result{refused: refusedBusy})
 		vm.unsure = true
 	default:
-		c.settle(vm, &asked)
+		c.pauseUnanswered(vm, &asked)
 	}
 }

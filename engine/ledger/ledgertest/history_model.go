@@ -37,8 +37,8 @@ type call struct {
 	began time.Time
 }
 
-// isDone tells whether a call took effect, by the row that is there after it.
-func (c call) isDone(row engine.Row) bool {
+// tookEffect tells whether a call took effect, by the row that is there after it.
+func (c call) tookEffect(row engine.Row) bool {
 	switch c.operation {
 	case opPlace:
 		return row.Key != ""
@@ -53,24 +53,24 @@ func (c call) isDone(row engine.Row) bool {
 
 // result is how the ledger answered.
 type result struct {
-	open     bool // there was no answer: it was done, is done at any time, or never
-	sequence int64
-	row      engine.Row // without a key: there is none
-	fresh    bool
-	refused  refusal
+	unanswered bool // there was no answer: it was done, is done at any time, or never
+	sequence   int64
+	row        engine.Row // without a key: there is none
+	fresh      bool
+	refused    refusal
 }
 
 // refusal is why Place gave no row.
 type refusal string
 
 const (
-	busy  refusal = "busy"
-	short refusal = "no room"
+	refusedBusy   refusal = "busy"
+	refusedNoRoom refusal = "no room"
 )
 
-// sequential is a ledger that does one operation after the other. It is a value: what
+// sequentialLedger is a ledger that does one operation after the other. It is a value: what
 // changes is a copy.
-type sequential struct {
+type sequentialLedger struct {
 	sequence, floor int64
 	rows            map[engine.Key]modelRow
 }
@@ -85,33 +85,33 @@ type modelRow struct {
 // neverShown is the shownFrom of rows that no inventory shows.
 const neverShown = int64(^uint64(0) >> 1)
 
-// judge is what a history is compared with.
-type judge struct {
-	room map[string]int64 // cores by host
-	last string           // the generation of the ledger when all was over
+// historyJudge is what a history is compared with.
+type historyJudge struct {
+	coresByHost    map[string]int64 // cores by host
+	lastGeneration string           // the generation of the ledger when all was over
 }
 
 // model is the judge for porcupine.
-func (j judge) model() porcupine.Model {
+func (j historyJudge) model() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return sequential{} },
+		Init: func() any { return sequentialLedger{} },
 		Step: func(state, input, output any) (bool, any) {
-			return j.step(state.(sequential), input.(call), output.(result))
+			return j.applyStep(state.(sequentialLedger), input.(call), output.(result))
 		},
 		Equal: func(one, other any) bool {
-			a, b := one.(sequential), other.(sequential)
+			a, b := one.(sequentialLedger), other.(sequentialLedger)
 			return a.sequence == b.sequence && a.floor == b.floor && maps.Equal(a.rows, b.rows)
 		},
 		Hash: func(state any) uint64 {
-			s := state.(sequential)
+			s := state.(sequentialLedger)
 			return uint64(s.sequence)<<32 ^ uint64(s.floor)<<16 ^ uint64(len(s.rows))
 		},
-		DescribeOperation: func(input, output any) string { return describe(input.(call), output.(result)) },
+		DescribeOperation: func(input, output any) string { return describeCall(input.(call), output.(result)) },
 		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
 	}
 }
 
-func describe(c call, r result) string {
+func describeCall(c call, r result) string {
 	asked := fmt.Sprintf("%s(%s", c.operation, c.key)
 	if c.operation == opPlace {
 		asked += fmt.Sprintf(", %d cores, at %d", c.cores, c.tag.Sequence)
@@ -120,7 +120,7 @@ func describe(c call, r result) string {
 		}
 	}
 	switch {
-	case r.open:
+	case r.unanswered:
 		return asked + ") → no answer"
 	case r.refused != "":
 		return asked + ") → " + string(r.refused)
@@ -132,60 +132,60 @@ func describe(c call, r result) string {
 	return asked + ")"
 }
 
-// step tells whether the ledger may answer so in a state, and the state after it.
-func (j judge) step(s sequential, c call, r result) (bool, sequential) {
+// applyStep tells whether the ledger may answer so in a state, and the state after it.
+func (j historyJudge) applyStep(s sequentialLedger, c call, r result) (bool, sequentialLedger) {
 	switch c.operation {
 	case opTag:
 		return r.sequence == s.sequence, s
 	case opRow:
-		return s.shows(c.key, r.row), s
+		return s.hasRow(c.key, r.row), s
 	case opPlace:
-		return j.place(s, c, r)
+		return j.applyPlace(s, c, r)
 	case opBind:
-		return (r.refused == busy) == (s.rows[c.key].state == engine.RowLeaving) || r.open, s.bind(c)
+		return (r.refused == refusedBusy) == (s.rows[c.key].state == engine.RowLeaving) || r.unanswered, s.afterBind(c)
 	case opLeaving:
-		return r.refused == "", s.leaving(c.key)
+		return r.refused == "", s.afterLeaving(c.key)
 	default:
-		return r.refused == "", s.drop(c)
+		return r.refused == "", s.afterDrop(c)
 	}
 }
 
-// shows tells whether a row is the one that is there.
-func (s sequential) shows(key engine.Key, row engine.Row) bool {
+// hasRow tells whether a row is the one that is there.
+func (s sequentialLedger) hasRow(key engine.Key, row engine.Row) bool {
 	have, there := s.rows[key]
 	return there == (row.Key != "") && have.host == row.HostKey && have.state == row.State && have.systemID == row.SystemID
 }
 
-// place reserves the first of the candidates that has room, by rank. Whatever the ledger
+// applyPlace reserves the first of the candidates that has room, by rank. Whatever the ledger
 // answers, no host may have more rows than it has room for.
-func (j judge) place(s sequential, c call, r result) (bool, sequential) {
+func (j historyJudge) applyPlace(s sequentialLedger, c call, r result) (bool, sequentialLedger) {
 	if _, there := s.rows[c.key]; there {
-		return r.open || s.shows(c.key, r.row) && !r.fresh, s
+		return r.unanswered || s.hasRow(c.key, r.row) && !r.fresh, s
 	}
-	host, fits := s.choose(c)
+	host, fits := s.chooseHost(c)
 	if host == "" {
-		return r.open || r.refused == busy || r.refused == short && !fits, s
+		return r.unanswered || r.refused == refusedBusy || r.refused == refusedNoRoom && !fits, s
 	}
-	if r.refused == busy && c.tag.Generation != j.last {
+	if r.refused == refusedBusy && c.tag.Generation != j.lastGeneration {
 		return true, s // the inventory is from before the ledger was opened again
 	}
-	after := s.with(c.key, modelRow{host: host, state: engine.RowPending, cores: c.cores, shownFrom: neverShown})
-	if r.open {
+	after := s.withRow(c.key, modelRow{host: host, state: engine.RowPending, cores: c.cores, shownFrom: neverShown})
+	if r.unanswered {
 		return true, after
 	}
-	return r.fresh && r.refused == "" && after.shows(c.key, r.row) && after.load(host) <= j.room[host], after
+	return r.fresh && r.refused == "" && after.hasRow(c.key, r.row) && after.hostLoad(host) <= j.coresByHost[host], after
 }
 
-// choose is the host that gets the row; empty: none does. fits tells whether the inventory
+// chooseHost is the host that gets the row; empty: none does. fits tells whether the inventory
 // alone has room.
-func (s sequential) choose(c call) (host string, fits bool) {
+func (s sequentialLedger) chooseHost(c call) (host string, fits bool) {
 	least := int64(0)
 	for _, h := range slices.SortedFunc(slices.Values(c.hosts), func(a, b engine.Candidate) int { return cmp.Compare(a.HostKey, b.HostKey) }) {
 		if h.Free.Cores < c.cores {
 			continue
 		}
 		fits = true
-		vms, cores := s.unseen(h.HostKey, c.tag.Sequence)
+		vms, cores := s.unshownLoad(h.HostKey, c.tag.Sequence)
 		rank := h.Rank + h.Step*vms
 		if cores <= h.Free.Cores-c.cores && (host == "" || rank < least) {
 			host, least = h.HostKey, rank
@@ -197,8 +197,8 @@ func (s sequential) choose(c call) (host string, fits bool) {
 	return host, fits
 }
 
-// unseen is what an inventory of a sequence lacks of a host.
-func (s sequential) unseen(host string, sequence int64) (vms, cores int64) {
+// unshownLoad is what an inventory of a sequence lacks of a host.
+func (s sequentialLedger) unshownLoad(host string, sequence int64) (vms, cores int64) {
 	for _, row := range s.rows {
 		if row.host == host && row.shownFrom > sequence {
 			vms, cores = vms+1, cores+row.cores
@@ -207,13 +207,13 @@ func (s sequential) unseen(host string, sequence int64) (vms, cores int64) {
 	return vms, cores
 }
 
-// load is what all rows of a host take.
-func (s sequential) load(host string) (cores int64) {
-	_, cores = s.unseen(host, -1)
+// hostLoad is what all rows of a host take.
+func (s sequentialLedger) hostLoad(host string) (cores int64) {
+	_, cores = s.unshownLoad(host, -1)
 	return cores
 }
 
-func (s sequential) bind(c call) sequential {
+func (s sequentialLedger) afterBind(c call) sequentialLedger {
 	row, there := s.rows[c.key]
 	if !there {
 		row = modelRow{cores: c.row.Need.Cores}
@@ -226,22 +226,22 @@ func (s sequential) bind(c call) sequential {
 	if row.state != engine.RowLeaving {
 		row.state, row.shownFrom = engine.RowBound, s.sequence
 	}
-	return s.with(c.key, row)
+	return s.withRow(c.key, row)
 }
 
-func (s sequential) leaving(key engine.Key) sequential {
+func (s sequentialLedger) afterLeaving(key engine.Key) sequentialLedger {
 	row, there := s.rows[key]
 	if !there || row.state == engine.RowLeaving {
 		return s
 	}
 	s.sequence++
 	row.state, row.shownFrom = engine.RowLeaving, neverShown
-	return s.with(key, row)
+	return s.withRow(key, row)
 }
 
-// drop removes a row that is as it was read. A compose that is given up ends all
+// afterDrop removes a row that is as it was read. A compose that is given up ends all
 // inventories from before.
-func (s sequential) drop(c call) sequential {
+func (s sequentialLedger) afterDrop(c call) sequentialLedger {
 	row, there := s.rows[c.key]
 	if !there || row.state != c.row.State || row.systemID != c.row.SystemID {
 		return s
@@ -255,8 +255,8 @@ func (s sequential) drop(c call) sequential {
 	return s
 }
 
-// with is the state with another row of a key.
-func (s sequential) with(key engine.Key, row modelRow) sequential {
+// withRow is the state with another row of a key.
+func (s sequentialLedger) withRow(key engine.Key, row modelRow) sequentialLedger {
 	rows := maps.Clone(s.rows)
 	if rows == nil {
 		rows = map[engine.Key]modelRow{}

@@ -11,31 +11,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// liar is a ledger that says something wrong at times.
-type liar struct {
+// faultyLedger is a ledger that says something wrong at times.
+type faultyLedger struct {
 	engine.Ledger
-	bind  func(context.Context, engine.Row) error
-	place func(context.Context, engine.Reservation) (engine.Row, bool, error)
-	row   func(context.Context, engine.Key) (engine.Row, error)
+	bindFunc  func(context.Context, engine.Row) error
+	placeFunc func(context.Context, engine.Reservation) (engine.Row, bool, error)
+	rowFunc   func(context.Context, engine.Key) (engine.Row, error)
 }
 
-func (l liar) Bind(ctx context.Context, row engine.Row) error {
-	if l.bind != nil {
-		return l.bind(ctx, row)
+func (l faultyLedger) Bind(ctx context.Context, row engine.Row) error {
+	if l.bindFunc != nil {
+		return l.bindFunc(ctx, row)
 	}
 	return l.Ledger.Bind(ctx, row)
 }
 
-func (l liar) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
-	if l.place != nil {
-		return l.place(ctx, r)
+func (l faultyLedger) Place(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
+	if l.placeFunc != nil {
+		return l.placeFunc(ctx, r)
 	}
 	return l.Ledger.Place(ctx, r)
 }
 
-func (l liar) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
-	if l.row != nil {
-		return l.row(ctx, key)
+func (l faultyLedger) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
+	if l.rowFunc != nil {
+		return l.rowFunc(ctx, key)
 	}
 	return l.Ledger.Row(ctx, key)
 }
@@ -52,7 +52,7 @@ func TestHistoriesBite(t *testing.T) {
 		"LostWrite": {
 			reason: "A write that was acknowledged must be there.",
 			lie: func(l engine.Ledger) engine.Ledger {
-				return liar{Ledger: l, bind: func(ctx context.Context, row engine.Row) error { return nil }}
+				return faultyLedger{Ledger: l, bindFunc: func(ctx context.Context, row engine.Row) error { return nil }}
 			},
 			want: porcupine.Illegal,
 		},
@@ -61,7 +61,7 @@ func TestHistoriesBite(t *testing.T) {
 			lie: func(l engine.Ledger) engine.Ledger {
 				var mu sync.Mutex
 				before := map[engine.Key]engine.Row{}
-				return liar{Ledger: l, row: func(ctx context.Context, key engine.Key) (engine.Row, error) {
+				return faultyLedger{Ledger: l, rowFunc: func(ctx context.Context, key engine.Key) (engine.Row, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					old, known := before[key]
@@ -78,7 +78,7 @@ func TestHistoriesBite(t *testing.T) {
 		"TooMuchRoom": {
 			reason: "A host never has more rows than it has room for.",
 			lie: func(l engine.Ledger) engine.Ledger {
-				return liar{Ledger: l, place: func(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
+				return faultyLedger{Ledger: l, placeFunc: func(ctx context.Context, r engine.Reservation) (engine.Row, bool, error) {
 					generous := make([]engine.Candidate, len(r.Candidates))
 					for n, host := range r.Candidates {
 						host.Free.Cores++
@@ -93,7 +93,7 @@ func TestHistoriesBite(t *testing.T) {
 		"NoReason": {
 			reason: "Who is refused must have been without room.",
 			lie: func(l engine.Ledger) engine.Ledger {
-				return liar{Ledger: l, place: func(context.Context, engine.Reservation) (engine.Row, bool, error) {
+				return faultyLedger{Ledger: l, placeFunc: func(context.Context, engine.Reservation) (engine.Row, bool, error) {
 					return engine.Row{}, false, engine.ErrBusy
 				}}
 			},
@@ -105,8 +105,8 @@ func TestHistoriesBite(t *testing.T) {
 			t.Parallel()
 			l := ledger.NewMemory(nil)
 			defer l.Close()
-			h, last := record(t, Trial{Open: func(int) engine.Ledger { return tc.lie(l) }, Clients: 4, Steps: 100, Seed: 1})
-			if got, _ := h.check(last); got != tc.want {
+			h, last := recordHistory(t, Trial{Open: func(int) engine.Ledger { return tc.lie(l) }, Clients: 4, Steps: 100, Seed: 1})
+			if got, _ := h.findOrder(last); got != tc.want {
 				t.Errorf("%s\nverdict %s, want %s: %s", tc.reason, got, tc.want, h)
 			}
 		})

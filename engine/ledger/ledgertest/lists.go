@@ -12,32 +12,32 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// lists checks which rows are listed, and that they are told in full.
-func lists(t *testing.T, handle func() engine.Ledger) {
+// checkLists checks which rows are listed, and that they are told in full.
+func checkLists(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.Pending, "Rows": l.Rows} {
+	for name, list := range map[string]func(context.Context) ([]engine.Row, error){"Pending": l.PendingRows, "Rows": l.Rows} {
 		if rows, err := list(t.Context()); err != nil || len(rows) != 0 {
 			t.Errorf("%s of an empty ledger: %+v, %v", name, rows, err)
 		}
 	}
 	for i := range 5 {
-		placed(t, l, engine.Key(fmt.Sprintf("vm-%d", 4-i)), candidate(1, "az1", 5))
+		mustPlace(t, l, engine.Key(fmt.Sprintf("vm-%d", 4-i)), candidate(1, "az1", 5))
 	}
 	for _, k := range []engine.Key{"vm-1", "vm-4"} {
-		ok(t, l.Bind(t.Context(), engine.Row{Key: k, HostKey: "h1", SystemID: "abc-" + string(k)}))
+		wantNoError(t, l.Bind(t.Context(), engine.Row{Key: k, HostKey: "h1", SystemID: "abc-" + string(k)}))
 	}
-	ok(t, l.Leaving(t.Context(), "vm-1"))
-	ok(t, l.Leaving(t.Context(), "vm-2"))
+	wantNoError(t, l.MarkLeaving(t.Context(), "vm-1"))
+	wantNoError(t, l.MarkLeaving(t.Context(), "vm-2"))
 	for name, tc := range map[string]struct {
 		reason string
 		list   func(context.Context) ([]engine.Row, error)
 		want   []engine.Key
 	}{
-		"Pending": {"vm-2 is being deleted, but MAAS may still be composing it.", l.Pending, []engine.Key{"vm-0", "vm-2", "vm-3"}},
+		"Pending": {"vm-2 is being deleted, but MAAS may still be composing it.", l.PendingRows, []engine.Key{"vm-0", "vm-2", "vm-3"}},
 		"Rows":    {"What is known or leaving is listed, too.", l.Rows, []engine.Key{"vm-0", "vm-1", "vm-2", "vm-3", "vm-4"}},
 	} {
 		list, err := tc.list(t.Context())
-		ok(t, err)
+		wantNoError(t, err)
 		var got []engine.Key
 		for _, r := range list {
 			got = append(got, r.Key)
@@ -51,19 +51,19 @@ func lists(t *testing.T, handle func() engine.Ledger) {
 	}
 }
 
-// regions checks that two MAASes in one store, whose ids are their own, have
+// checkRegions checks that two MAASes in one store, whose ids are their own, have
 // nothing to do with each other.
-func regions(t *testing.T, s Store) {
+func checkRegions(t *testing.T, s Store) {
 	one, other := s.Open("http://a.example/MAAS"), s.Open("http://b.example/MAAS")
 	host := candidate(1, "az1", 1)
 	for _, l := range []engine.Ledger{one, other} {
-		placed(t, l, key, host)
-		ok(t, Forget(t.Context(), l, "web-2"))
+		mustPlace(t, l, testKey, host)
+		wantNoError(t, DropRow(t.Context(), l, "web-2"))
 	}
-	ok(t, other.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
-	ok(t, other.Leaving(t.Context(), key))
-	ok(t, Forget(t.Context(), other, key))
-	if row, err := one.Row(t.Context(), key); err != nil || row.State != engine.RowPending {
+	wantNoError(t, other.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
+	wantNoError(t, other.MarkLeaving(t.Context(), testKey))
+	wantNoError(t, DropRow(t.Context(), other, testKey))
+	if row, err := one.Row(t.Context(), testKey); err != nil || row.State != engine.RowPending {
 		t.Errorf("What happens in a region stays there.\ngot %+v, %v", row, err)
 	}
 	for name, want := range map[engine.Ledger]int{one: 1, other: 0} {
@@ -74,54 +74,54 @@ func regions(t *testing.T, s Store) {
 	}
 }
 
-// drops checks that a row is dropped only as it was read.
-func drops(t *testing.T, handle func() engine.Ledger) {
+// checkDrops checks that a row is dropped only as it was read.
+func checkDrops(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
 	row := func() engine.Row {
-		r, err := l.Row(t.Context(), key)
-		ok(t, err)
+		r, err := l.Row(t.Context(), testKey)
+		wantNoError(t, err)
 		return r
 	}
-	placed(t, l, key, candidate(1, "az1", 2))
+	mustPlace(t, l, testKey, candidate(1, "az1", 2))
 	pending := row()
-	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+	wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
 	bound := row()
-	ok(t, l.Leaving(t.Context(), key))
+	wantNoError(t, l.MarkLeaving(t.Context(), testKey))
 	for _, old := range []engine.Row{pending, bound} {
-		ok(t, l.Drop(t.Context(), old))
+		wantNoError(t, l.Drop(t.Context(), old))
 		if row().State != engine.RowLeaving {
 			t.Errorf("a row that has moved on since it was read as %+v was dropped", old)
 		}
 	}
-	ok(t, l.Drop(t.Context(), row()))
-	if _, err := l.Row(t.Context(), key); !errors.Is(err, engine.ErrNotFound) {
+	wantNoError(t, l.Drop(t.Context(), row()))
+	if _, err := l.Row(t.Context(), testKey); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("the row is still there: %v", err)
 	}
-	placed(t, l, key, candidate(1, "az1", 2)) // its room is free again
-	ok(t, l.Drop(t.Context(), engine.Row{Key: "nobody"}))
+	mustPlace(t, l, testKey, candidate(1, "az1", 2)) // its room is free again
+	wantNoError(t, l.Drop(t.Context(), engine.Row{Key: "nobody"}))
 }
 
-// renews checks that only the attempt that was reserved may begin, and that
+// checkRenews checks that only the attempt that was reserved may begin, and that
 // Since says when it did.
-func renews(t *testing.T, handle func() engine.Ledger) {
+func checkRenews(t *testing.T, handle func() engine.Ledger) {
 	l := handle()
-	placed(t, l, key, candidate(1, "az1", 2), candidate(2, "az1", 2))
-	first, err := l.Row(t.Context(), key)
-	ok(t, err)
+	mustPlace(t, l, testKey, candidate(1, "az1", 2), candidate(2, "az1", 2))
+	first, err := l.Row(t.Context(), testKey)
+	wantNoError(t, err)
 	time.Sleep(5 * time.Millisecond)
-	ok(t, l.Renew(t.Context(), first))
-	now, err := l.Row(t.Context(), key)
-	ok(t, err)
+	wantNoError(t, l.Renew(t.Context(), first))
+	now, err := l.Row(t.Context(), testKey)
+	wantNoError(t, err)
 	if !now.Since.After(first.Since) || now.Attempt != first.Attempt || now.HostKey != first.HostKey {
 		t.Errorf("want the same row, since later: got %+v, was %+v", now, first)
 	}
-	ok(t, l.Drop(t.Context(), first)) // as it was before: nothing happens
-	ok(t, l.Renew(t.Context(), now))
-	ok(t, l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"}))
+	wantNoError(t, l.Drop(t.Context(), first)) // as it was before: nothing happens
+	wantNoError(t, l.Renew(t.Context(), now))
+	wantNoError(t, l.Bind(t.Context(), engine.Row{Key: testKey, HostKey: "h1", SystemID: "abc123"}))
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a bound row was renewed: %v", err)
 	}
-	ok(t, Forget(t.Context(), l, key))
+	wantNoError(t, DropRow(t.Context(), l, testKey))
 	if err := l.Renew(t.Context(), now); !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("a row that is gone was renewed: %v", err)
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// openings checks that a ledger which others open all the time starves nobody: whoever
+// checkOpenings checks that a ledger which others open all the time starves nobody: whoever
 // lists the hosts and then places by that list gets the room, however often the ledger
 // was opened in between.
-func openings(t *testing.T, s Store) {
+func checkOpenings(t *testing.T, s Store) {
 	host := candidate(1, "az1", 100)
 	t.Run("BetweenListAndPlace", func(t *testing.T) {
 		l := s.Open("one")
 		for n := range 20 {
-			r := wish(t, l, engine.Key(fmt.Sprint("a-", n)), host)
+			r := newReservation(t, l, engine.Key(fmt.Sprint("a-", n)), host)
 			for range n % 3 {
 				s.Open("one")
 			}
@@ -24,15 +24,15 @@ func openings(t *testing.T, s Store) {
 			if err != nil || !fresh {
 				t.Fatalf("Openings by others do not make an inventory older.\nround %d: fresh %t, %v", n, fresh, err)
 			}
-			ok(t, l.Bind(t.Context(), bound(row, fmt.Sprint("id-a-", n))))
+			wantNoError(t, l.Bind(t.Context(), withSystemID(row, fmt.Sprint("id-a-", n))))
 		}
 	})
 	t.Run("Alternating", func(t *testing.T) {
 		a := s.Open("one")
 		for n := range 10 { // each opens the ledger while the other lists
-			ra := wish(t, a, engine.Key(fmt.Sprint("b-", n)), host)
+			ra := newReservation(t, a, engine.Key(fmt.Sprint("b-", n)), host)
 			b := s.Open("one")
-			rb := wish(t, b, engine.Key(fmt.Sprint("c-", n)), host)
+			rb := newReservation(t, b, engine.Key(fmt.Sprint("c-", n)), host)
 			if _, fresh, err := a.Place(t.Context(), ra); err != nil || !fresh {
 				t.Fatalf("round %d, the first one: fresh %t, %v", n, fresh, err)
 			}
@@ -44,31 +44,31 @@ func openings(t *testing.T, s Store) {
 	})
 	t.Run("Floor", func(t *testing.T) {
 		l := s.Open("one")
-		placed(t, l, "d-1", host)
-		r := wish(t, l, "d-2", host)
+		mustPlace(t, l, "d-1", host)
+		r := newReservation(t, l, "d-2", host)
 		s.Open("one")
-		ok(t, Forget(t.Context(), l, "d-1"))
+		wantNoError(t, DropRow(t.Context(), l, "d-1"))
 		s.Open("one")
 		wantServes(t, l, r.Inventory, false)
 		_, _, err := l.Place(t.Context(), r)
-		is(t, "A compose that was given up ends every inventory, also one of a former generation.", err, engine.ErrBusy)
+		wantError(t, "A compose that was given up ends every inventory, also one of a former generation.", err, engine.ErrBusy)
 	})
 	t.Run("Rows", func(t *testing.T) {
 		l := s.Open("one")
 		full := candidate(2, "az1", 1)
-		r := wish(t, l, "e-2", full)
+		r := newReservation(t, l, "e-2", full)
 		other := s.Open("one")
-		ok(t, other.Bind(t.Context(), bound(placed(t, other, "e-1", full), "id-e-1")))
+		wantNoError(t, other.Bind(t.Context(), withSystemID(mustPlace(t, other, "e-1", full), "id-e-1")))
 		s.Open("one")
 		_, _, err := l.Place(t.Context(), r)
-		is(t, "What was bound after an inventory counts beside it, whoever opened the ledger since.", err, engine.ErrBusy)
+		wantError(t, "What was bound after an inventory counts beside it, whoever opened the ledger since.", err, engine.ErrBusy)
 	})
 }
 
 // wantServes asks the ledger what it says of an inventory, which is what Place says of it.
 func wantServes(t *testing.T, l engine.Ledger, inventory engine.Tag, want bool) {
 	t.Helper()
-	if serves, err := l.Serves(t.Context(), inventory); err != nil || serves != want {
+	if serves, err := l.AcceptsInventory(t.Context(), inventory); err != nil || serves != want {
 		t.Errorf("an inventory of %+v serves: %t, %v, want %t", inventory, serves, err, want)
 	}
 }

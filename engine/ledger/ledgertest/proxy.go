@@ -12,11 +12,11 @@ import (
 // Proxy leads connections to a service that may die and come back at another address. It
 // can lose what the service replies. It does not look into what it carries.
 type Proxy struct {
-	door net.Listener
+	listener net.Listener
 
-	mu    sync.Mutex
-	to    string // empty: it hangs up
-	links map[*link]bool
+	mu     sync.Mutex
+	target string // empty: it hangs up
+	links  map[*link]bool
 }
 
 // NewProxy opens one at a free port, until the test ends. It leads nowhere at first.
@@ -25,39 +25,39 @@ func NewProxy(t testing.TB) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{door: door, links: map[*link]bool{}}
-	go p.letIn()
+	p := &Proxy{listener: door, links: map[*link]bool{}}
+	go p.acceptConns()
 	t.Cleanup(func() {
 		door.Close()
-		p.Lead("")
+		p.ForwardTo("")
 	})
 	return p
 }
 
 // Address is where it listens.
-func (p *Proxy) Address() string { return p.door.Addr().String() }
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Lead leads new connections to an address, and cuts those that are open. With an empty
+// ForwardTo leads new connections to an address, and cuts those that are open. With an empty
 // address, it hangs up on who connects.
-func (p *Proxy) Lead(to string) {
+func (p *Proxy) ForwardTo(to string) {
 	p.mu.Lock()
-	p.to = to
+	p.target = to
 	p.mu.Unlock()
-	p.each((*link).close)
+	p.forEachLink((*link).close)
 }
 
 // LoseReplies carries what clients ask to the service, but nothing of what it replies.
 // After a while it cuts the connections on which replies were lost.
 func (p *Proxy) LoseReplies(during time.Duration) {
-	muted := p.each(func(l *link) { l.muted.Store(true) })
+	muted := p.forEachLink(func(l *link) { l.muted.Store(true) })
 	time.Sleep(during)
 	for _, l := range muted {
 		l.close()
 	}
 }
 
-// each does something with all connections that are open, and lists them.
-func (p *Proxy) each(do func(*link)) (all []*link) {
+// forEachLink does something with all connections that are open, and lists them.
+func (p *Proxy) forEachLink(do func(*link)) (all []*link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for l := range p.links {
@@ -67,14 +67,14 @@ func (p *Proxy) each(do func(*link)) (all []*link) {
 	return all
 }
 
-func (p *Proxy) letIn() {
+func (p *Proxy) acceptConns() {
 	for {
-		client, err := p.door.Accept()
+		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
 		p.mu.Lock()
-		to := p.to
+		to := p.target
 		p.mu.Unlock()
 		go p.carry(client, to)
 	}
@@ -90,7 +90,7 @@ func (p *Proxy) carry(client net.Conn, to string) {
 	l := &link{client: client, service: service}
 	p.mu.Lock()
 	p.links[l] = true
-	current := p.to == to
+	current := p.target == to
 	p.mu.Unlock()
 	if !current { // it was led elsewhere meanwhile
 		l.close()

@@ -16,10 +16,10 @@ type Region struct {
 	// Hosts are the hosts while they are empty.
 	Hosts []engine.Candidate
 
-	mu   sync.Mutex
-	vms  map[engine.Key]instance
-	made map[engine.Key]int
-	over []string
+	mu            sync.Mutex
+	vms           map[engine.Key]instance
+	composeCounts map[engine.Key]int
+	overCommits   []string
 
 	strays int // that there were
 }
@@ -27,40 +27,42 @@ type Region struct {
 // instance is an LXD instance. MAAS shows it from the end of its compose to
 // the beginning of its removal; it takes room before and after, too.
 type instance struct {
-	host  string
-	need  engine.Need
-	shown bool
-	going bool // is being removed
+	host       string
+	need       engine.Need
+	isShown    bool
+	isRemoving bool // is being removed
 }
 
-// Compose begins to make a VM.
-func (r *Region) Compose(row engine.Row) {
+// BeginCompose begins to make a FindVM.
+func (r *Region) BeginCompose(row engine.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.vms == nil {
-		r.vms, r.made = map[engine.Key]instance{}, map[engine.Key]int{}
+		r.vms, r.composeCounts = map[engine.Key]instance{}, map[engine.Key]int{}
 	}
-	r.made[row.Key]++
+	r.composeCounts[row.Key]++
 	if old, ok := r.vms[row.Key]; ok {
-		r.over = append(r.over, fmt.Sprintf("%s is composed on host %s, and was on host %s already", row.Key, row.HostKey, old.host))
+		r.overCommits = append(r.overCommits, fmt.Sprintf("%s is composed on host %s, and was on host %s already", row.Key, row.HostKey, old.host))
 	}
 	r.vms[row.Key] = instance{host: row.HostKey, need: row.Need}
 	for _, h := range r.Hosts {
-		if free := r.free(h, func(instance) bool { return true }); h.HostKey == row.HostKey && negative(free) {
-			r.over = append(r.over, fmt.Sprintf("host %s has %+v left after %s", h.HostKey, free, row.Key))
+		if free := r.freeRoom(h, func(instance) bool { return true }); h.HostKey == row.HostKey && isNegative(free) {
+			r.overCommits = append(r.overCommits, fmt.Sprintf("host %s has %+v left after %s", h.HostKey, free, row.Key))
 		}
 	}
 }
 
-// Composed ends a compose: MAAS shows the VM.
-func (r *Region) Composed(key engine.Key) { r.change(key, func(vm *instance) { vm.shown = true }) }
-
-// Removing begins a removal: MAAS does not show the VM any more.
-func (r *Region) Removing(key engine.Key) {
-	r.change(key, func(vm *instance) { vm.shown, vm.going = false, true })
+// FinishCompose ends a compose: MAAS shows the FindVM.
+func (r *Region) FinishCompose(key engine.Key) {
+	r.changeInstance(key, func(vm *instance) { vm.isShown = true })
 }
 
-func (r *Region) change(key engine.Key, do func(*instance)) {
+// BeginRemoval begins a removal: MAAS does not show the FindVM any more.
+func (r *Region) BeginRemoval(key engine.Key) {
+	r.changeInstance(key, func(vm *instance) { vm.isShown, vm.isRemoving = false, true })
+}
+
+func (r *Region) changeInstance(key engine.Key, do func(*instance)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if vm, ok := r.vms[key]; ok {
@@ -69,33 +71,33 @@ func (r *Region) change(key engine.Key, do func(*instance)) {
 	}
 }
 
-// Stray ends a compose that failed after its instance was made, and which MAAS
+// LeaveStray ends a compose that failed after its instance was made, and which MAAS
 // shows from now on as one that is nobody's.
-func (r *Region) Stray(key engine.Key) {
+func (r *Region) LeaveStray(key engine.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	vm := r.vms[key]
-	vm.shown = true
+	vm.isShown = true
 	delete(r.vms, key)
 	r.strays++
-	r.vms[engine.Key(fmt.Sprint(stray, r.strays))] = vm
+	r.vms[engine.Key(fmt.Sprint(strayPrefix, r.strays))] = vm
 }
 
-const stray = "stray "
+const strayPrefix = "stray "
 
-// Clear removes all strays.
-func (r *Region) Clear() {
+// RemoveStrays removes all strays.
+func (r *Region) RemoveStrays() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.vms, func(key engine.Key, _ instance) bool { return strings.HasPrefix(string(key), stray) })
+	maps.DeleteFunc(r.vms, func(key engine.Key, _ instance) bool { return strings.HasPrefix(string(key), strayPrefix) })
 }
 
-// Rest ends all composes and removals.
-func (r *Region) Rest() {
+// FinishAll ends all composes and removals.
+func (r *Region) FinishAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, vm := range r.vms {
-		if vm.shown = true; vm.going {
+		if vm.isShown = true; vm.isRemoving {
 			delete(r.vms, key)
 			continue
 		}
@@ -103,39 +105,39 @@ func (r *Region) Rest() {
 	}
 }
 
-// VM says where a VM is that MAAS shows.
-func (r *Region) VM(key engine.Key) (host string, need engine.Need, there bool) {
+// FindVM says where a FindVM is that MAAS shows.
+func (r *Region) FindVM(key engine.Key) (host string, need engine.Need, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	vm := r.vms[key]
-	return vm.host, vm.need, vm.shown
+	return vm.host, vm.need, vm.isShown
 }
 
-// Removed ends a removal: LXD has its room back.
-func (r *Region) Removed(key engine.Key) {
+// FinishRemoval ends a removal: LXD has its room back.
+func (r *Region) FinishRemoval(key engine.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.vms, key)
 }
 
-// Inventory is the nth host as MAAS shows it now.
-func (r *Region) Inventory(n int) engine.Candidate {
+// ReadHost is the nth host as MAAS shows it now.
+func (r *Region) ReadHost(n int) engine.Candidate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	host := r.Hosts[n]
-	host.Free = r.free(host, func(vm instance) bool { return vm.shown })
+	host.Free = r.freeRoom(host, func(vm instance) bool { return vm.isShown })
 	return host
 }
 
-// Made counts how often a VM of this key was composed.
-func (r *Region) Made(key engine.Key) int {
+// CountComposes counts how often a FindVM of this key was composed.
+func (r *Region) CountComposes(key engine.Key) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.made[key]
+	return r.composeCounts[key]
 }
 
-// VMs counts the instances by host.
-func (r *Region) VMs() map[string]int {
+// CountByHost counts the instances by host.
+func (r *Region) CountByHost() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count := map[string]int{}
@@ -146,14 +148,14 @@ func (r *Region) VMs() map[string]int {
 }
 
 // OverCommits says what went wrong up to now: hosts that had less than
-// nothing left, and VMs that were there twice.
+// nothing left, and CountByHost that were there twice.
 func (r *Region) OverCommits() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.over)
+	return slices.Clone(r.overCommits)
 }
 
-func (r *Region) free(h engine.Candidate, counts func(instance) bool) engine.Need {
+func (r *Region) freeRoom(h engine.Candidate, counts func(instance) bool) engine.Need {
 	free := h.Free
 	free.DiskBytes = maps.Clone(h.Free.DiskBytes)
 	for _, vm := range r.vms {
@@ -170,7 +172,7 @@ func (r *Region) free(h engine.Candidate, counts func(instance) bool) engine.Nee
 	return free
 }
 
-func negative(n engine.Need) bool {
+func isNegative(n engine.Need) bool {
 	for _, bytes := range n.DiskBytes {
 		if bytes < 0 {
 			return true

@@ -10,24 +10,24 @@ import (
 )
 
 var (
-	seed = flag.Uint64("ledger.seed", 0, "seed of the interleavings; 0: a new one each time")
-	runs = flag.Int("ledger.runs", 3, "how many interleavings to try, of 1,200 steps each")
+	firstSeed         = flag.Uint64("ledger.seed", 0, "seed of the interleavings; 0: a new one each time")
+	interleavingCount = flag.Int("ledger.runs", 3, "how many interleavings to try, of 1,200 steps each")
 )
 
-// NeverOverCommits interleaves inventories, creations, moves and deletions in
+// CheckNeverOverCommits interleaves inventories, creations, moves and deletions in
 // two regions at random, against MAASes that stop no one. Now and then the
 // ledger is lost, or an old copy takes its place, while inventories from
 // before are still about. -ledger.seed repeats a run.
-func NeverOverCommits(t *testing.T, store func(*testing.T) Store) {
-	first := *seed
+func CheckNeverOverCommits(t *testing.T, store func(*testing.T) Store) {
+	first := *firstSeed
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
-	var sum figures
+	var sum interleavingTotals
 	n := 0
-	for ; n < *runs || sum.lost == 0 && n < 10**runs; n++ { // some may all get a copy back
+	for ; n < *interleavingCount || sum.lost == 0 && n < 10**interleavingCount; n++ { // some may all get a copy back
 		at := first + uint64(n)
-		s := &schedule{t: t, rnd: rand.New(rand.NewPCG(at, 0)), make: store, store: store(t), sum: &sum}
+		s := &schedule{t: t, rnd: rand.New(rand.NewPCG(at, 0)), newStore: store, store: store(t), totals: &sum}
 		s.run()
 		if t.Failed() {
 			t.Fatalf("again with -ledger.seed=%d -ledger.runs=1", at)
@@ -43,25 +43,25 @@ func NeverOverCommits(t *testing.T, store func(*testing.T) Store) {
 // schedule takes steps in two regions whose ledgers share a store. Their keys
 // and hosts have the same names.
 type schedule struct {
-	t       *testing.T
-	rnd     *rand.Rand
-	make    func(*testing.T) Store
-	store   Store
-	copies  []func() // of the store, the newest last
-	regions []*interleaving
-	sum     *figures
+	t        *testing.T
+	rnd      *rand.Rand
+	newStore func(*testing.T) Store
+	store    Store
+	copies   []func() // of the store, the newest last
+	regions  []*interleaving
+	totals   *interleavingTotals
 }
 
 func (s *schedule) run() {
-	s.regions = []*interleaving{s.interleaving(), s.interleaving()}
+	s.regions = []*interleaving{s.newInterleaving(), s.newInterleaving()}
 	s.open()
 	for _, in := range s.regions {
-		in.look()
+		in.readInventory()
 	}
 	for range 1200 {
 		switch s.rnd.IntN(300) {
 		case 0:
-			s.lose()
+			s.loseLedger()
 		case 1, 2:
 			if s.store.Save != nil {
 				s.copies = append(s.copies, s.store.Save())
@@ -71,7 +71,7 @@ func (s *schedule) run() {
 		}
 	}
 	for _, in := range s.regions {
-		in.settle()
+		in.clearAndRefill()
 		for _, over := range in.region.OverCommits() {
 			s.t.Error(over)
 		}
@@ -87,24 +87,24 @@ func (s *schedule) open() {
 	}
 }
 
-// lose empties the store, or puts any of the copies in its place. This happens
+// loseLedger empties the store, or puts any of the copies in its place. This happens
 // at rest, after all programs have ended and MAAS has finished what they had
 // asked for: no ledger can promise room that it has lost while a VM is being
 // made, which no inventory shows. But inventories outlive it, also those that
 // are under way, and each owner comes back in his own time.
-func (s *schedule) lose() {
+func (s *schedule) loseLedger() {
 	for _, in := range s.regions {
-		in.region.Rest()
+		in.region.FinishAll()
 		for _, vm := range in.vms {
 			vm.next = in.resume
 		}
 	}
 	if n := len(s.copies); n > 0 && s.rnd.IntN(3) > 0 {
 		s.copies[s.rnd.IntN(n)]()
-		s.sum.restored++
+		s.totals.restored++
 	} else {
-		s.store, s.copies = s.make(s.t), nil
-		s.sum.lost++
+		s.store, s.copies = s.newStore(s.t), nil
+		s.totals.lost++
 	}
 	s.open()
 }

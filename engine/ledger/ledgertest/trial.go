@@ -16,9 +16,9 @@ import (
 type Trial struct {
 	// Open opens the ledger for a client, over a connection of the client's own.
 	Open func(client int) engine.Ledger
-	// Disturb kills, stops and cuts off what keeps the ledger until ctx ends. All of it
+	// InjectFaults kills, stops and cuts off what keeps the ledger until ctx ends. All of it
 	// works again when Disturb returns. nil: nothing is disturbed.
-	Disturb func(ctx context.Context, rnd *rand.Rand)
+	InjectFaults func(ctx context.Context, rnd *rand.Rand)
 	// Clients work side by side. Each takes so many steps.
 	Clients, Steps int
 	// Seed is that of all choices. The clients run side by side, so it does not repeat
@@ -41,8 +41,8 @@ func (trial Trial) run(t *testing.T, work func(client int, l engine.Ledger)) {
 	for n := range handles {
 		handles[n] = trial.Open(n)
 	}
-	if trial.Disturb != nil {
-		trouble.Go(func() { trial.Disturb(ctx, trial.rnd(0)) })
+	if trial.InjectFaults != nil {
+		trouble.Go(func() { trial.InjectFaults(ctx, trial.rnd(0)) })
 	}
 	for n, l := range handles {
 		clients.Go(func() { work(n, l) })
@@ -63,22 +63,22 @@ func scarceRegion(cores ...int64) *Region {
 	return region
 }
 
-// inventoryOf reads the hosts by a tag that was read before.
-func inventoryOf(region *Region, tag engine.Tag) inventory {
+// readInventory reads the hosts by a tag that was read before.
+func readInventory(region *Region, tag engine.Tag) inventory {
 	inv := inventory{tag: tag}
 	for n := range region.Hosts {
-		inv.hosts = append(inv.hosts, region.Inventory(n))
+		inv.hosts = append(inv.hosts, region.ReadHost(n))
 	}
 	return inv
 }
 
-// AcknowledgedOnce has the clients make VMs on hosts that have room for three of four. It
+// CheckAcknowledgedOnce has the clients make VMs on hosts that have room for three of four. It
 // wants each write that was acknowledged to be there once, and the room to be used up and
 // never exceeded. A step is a VM.
-func AcknowledgedOnce(t *testing.T, trial Trial) {
+func CheckAcknowledgedOnce(t *testing.T, trial Trial) {
 	total := int64(trial.Clients * trial.Steps)
 	region := scarceRegion(total/4, total/4, total/4)
-	made := &acknowledged{rows: map[engine.Key]engine.Row{}}
+	made := &acknowledgedRows{rows: map[engine.Key]engine.Row{}}
 	trial.run(t, func(client int, l engine.Ledger) {
 		for n := range trial.Steps {
 			w := writer{t: t, ledger: l, region: region, made: made, key: engine.Key(fmt.Sprintf("owner-%d/vm-%d", client, n))}
@@ -88,18 +88,18 @@ func AcknowledgedOnce(t *testing.T, trial Trial) {
 	for _, over := range region.OverCommits() {
 		t.Error(over)
 	}
-	made.compare(t, trial.Open(trial.Clients), int(total/4)*3)
+	made.wantInLedger(t, trial.Open(trial.Clients), int(total/4)*3)
 }
 
-// acknowledged are the rows whose writes were answered.
-type acknowledged struct {
+// acknowledgedRows are the rows whose writes were answered.
+type acknowledgedRows struct {
 	mu   sync.Mutex
 	rows map[engine.Key]engine.Row
 	lost int // calls without an answer, each of which was made again
 }
 
-// compare wants the ledger to hold these rows, so many, and no other.
-func (a *acknowledged) compare(t *testing.T, l engine.Ledger, want int) {
+// wantInLedger wants the ledger to hold these rows, so many, and no other.
+func (a *acknowledgedRows) wantInLedger(t *testing.T, l engine.Ledger, want int) {
 	rows, err := l.Rows(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ type writer struct {
 	t      *testing.T
 	ledger engine.Ledger
 	region *Region
-	made   *acknowledged
+	made   *acknowledgedRows
 	key    engine.Key
 
 	unanswered bool // whether there was a call without an answer
@@ -138,10 +138,10 @@ func (w *writer) makeVM() {
 	if !fresh && !w.unanswered {
 		w.t.Errorf("%s has a row that nobody placed: %+v", w.key, row)
 	}
-	w.region.Compose(row)
-	w.region.Composed(w.key)
-	row = bound(row, "id-of-"+string(w.key))
-	w.untilAnswered(func(ctx context.Context) error { return w.ledger.Bind(ctx, row) })
+	w.region.BeginCompose(row)
+	w.region.FinishCompose(w.key)
+	row = withSystemID(row, "id-of-"+string(w.key))
+	w.callUntilAnswered(func(ctx context.Context) error { return w.ledger.Bind(ctx, row) })
 	w.made.mu.Lock()
 	defer w.made.mu.Unlock()
 	w.made.rows[w.key] = row
@@ -151,12 +151,12 @@ func (w *writer) makeVM() {
 func (w *writer) place() (row engine.Row, fresh, ok bool) {
 	for !w.t.Failed() {
 		var tag engine.Tag
-		w.untilAnswered(func(ctx context.Context) (err error) {
-			tag, err = w.ledger.Tag(ctx)
+		w.callUntilAnswered(func(ctx context.Context) (err error) {
+			tag, err = w.ledger.CurrentTag(ctx)
 			return err
 		})
-		inv := inventoryOf(w.region, tag)
-		err := w.untilAnswered(func(ctx context.Context) (err error) {
+		inv := readInventory(w.region, tag)
+		err := w.callUntilAnswered(func(ctx context.Context) (err error) {
 			row, fresh, err = w.ledger.Place(ctx, engine.Reservation{
 				Key: w.key, Name: "web-1", Need: engine.Need{Cores: 1}, Candidates: inv.hosts, Inventory: inv.tag,
 			})
@@ -173,8 +173,8 @@ func (w *writer) place() (row engine.Row, fresh, ok bool) {
 	return engine.Row{}, false, false
 }
 
-// untilAnswered makes a call until the ledger answers it, and returns a refusal.
-func (w *writer) untilAnswered(call func(context.Context) error) error {
+// callUntilAnswered makes a call until the ledger answers it, and returns a refusal.
+func (w *writer) callUntilAnswered(call func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 		err := call(ctx)

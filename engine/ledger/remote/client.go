@@ -25,7 +25,7 @@ type Client struct {
 	version string
 	conns   connections
 	leases  *lease.Keeper
-	away    away
+	outage  outage
 }
 
 // New makes a client, and asks nothing yet. An error is an *engine.SpecError.
@@ -36,12 +36,12 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{
 		nodes: newNodes(addresses), version: c.Version, leases: lease.NewKeeper(),
-		conns: connections{config: c, http: newHTTP(trust, c.Dialer), looked: time.Now()},
+		conns: connections{config: c, http: newHTTPClient(trust, c.Dialer), filesReadAt: time.Now()},
 	}, nil
 }
 
-// newHTTP makes what sends requests.
-func newHTTP(trust *tls.Config, dialer Dialer) *http.Client {
+// newHTTPClient makes what sends requests.
+func newHTTPClient(trust *tls.Config, dialer Dialer) *http.Client {
 	if dialer == nil {
 		dialer = &net.Dialer{}
 	}
@@ -55,7 +55,7 @@ func newHTTP(trust *tls.Config, dialer Dialer) *http.Client {
 			DialContext:           dialer.DialContext,
 			TLSClientConfig:       trust,
 			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: patience,
+			ResponseHeaderTimeout: callRetryTimeout,
 			IdleConnTimeout:       time.Minute,
 			Protocols:             &protocols,
 			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second},
@@ -66,12 +66,12 @@ func newHTTP(trust *tls.Config, dialer Dialer) *http.Client {
 // Check asks the service who this client is: an error says at once what is wrong with
 // the address, the certificates or the versions.
 func (c *Client) Check(ctx context.Context) (wire.Client, error) {
-	answer, err := c.ask(ctx, wire.Hello, wire.Call{})
+	answer, err := c.sendCall(ctx, wire.OpHello, wire.Call{})
 	if err != nil {
 		return wire.Client{}, err
 	}
 	if answer.Client == nil {
-		return wire.Client{}, c.incomplete(wire.Hello)
+		return wire.Client{}, c.incompleteAnswerError(wire.OpHello)
 	}
 	return *answer.Client, nil
 }
@@ -79,7 +79,7 @@ func (c *Client) Check(ctx context.Context) (wire.Client, error) {
 var _ ledger.Regions = (*Client)(nil)
 
 // Region implements ledger.Regions.
-func (c *Client) Region(name string) ledger.Rows { return &Ledger{c, name} }
+func (c *Client) Region(name string) ledger.RegionLedger { return &Ledger{c, name} }
 
 // Close gives up the connections. Calls after it make new ones.
 func (c *Client) Close() error {
@@ -88,4 +88,4 @@ func (c *Client) Close() error {
 }
 
 // Tag is that of all regions.
-func (c *Client) Tag(ctx context.Context) (engine.Tag, error) { return c.Region("").Tag(ctx) }
+func (c *Client) Tag(ctx context.Context) (engine.Tag, error) { return c.Region("").CurrentTag(ctx) }

@@ -45,12 +45,12 @@ func IsAddress(text string) bool {
 	case strings.ContainsAny(text, `/\`):
 		return false // a path, which may have commas and colons
 	}
-	return slices.ContainsFunc(strings.Split(text, ","), lacksScheme.MatchString)
+	return slices.ContainsFunc(strings.Split(text, ","), schemelessAddress.MatchString)
 }
 
-// lacksScheme is an address without https://, like ledger.example.com:7443. As a path it
+// schemelessAddress is an address without https://, like ledger.example.com:7443. As a path it
 // would be a new file in the working directory, which nobody shares.
-var lacksScheme = regexp.MustCompile(`^[^/\\]+:[0-9]+$`)
+var schemelessAddress = regexp.MustCompile(`^[^/\\]+:[0-9]+$`)
 
 // The settings, as the front ends spell them.
 const (
@@ -70,21 +70,21 @@ func (c Config) parse() ([]*url.URL, *tls.Config, error) {
 	if c.CA != "" {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
-			return nil, nil, bad(fieldpath.Of(caField), "holds no certificate in PEM", "Give the file ca.pem of the ledger service.")
+			return nil, nil, configError(fieldpath.New(caField), "holds no certificate in PEM", "Give the file ca.pem of the ledger service.")
 		}
 	}
 	switch {
 	case c.Certificate == "":
-		return nil, nil, bad(fieldpath.Of(certField), "is missing: a ledger service knows its clients by certificates", "Give the certificate that ledger client add has made.")
+		return nil, nil, configError(fieldpath.New(certField), "is missing: a ledger service knows its clients by certificates", "Give the certificate that ledger client add has made.")
 	case c.Key == "":
-		return nil, nil, bad(fieldpath.Of(keyField), "is missing: the certificate alone proves nothing", "Give the key that ledger client add has made.")
+		return nil, nil, configError(fieldpath.New(keyField), "is missing: the certificate alone proves nothing", "Give the key that ledger client add has made.")
 	}
 	pair, err := tls.X509KeyPair([]byte(c.Certificate), []byte(c.Key))
 	if err != nil {
-		return nil, nil, bad(fieldpath.Of(keyField), "is not the private key of the certificate in "+certField, "Give both as ledger client add has made them, in PEM.")
+		return nil, nil, configError(fieldpath.New(keyField), "is not the private key of the certificate in "+certField, "Give both as ledger client add has made them, in PEM.")
 	}
 	if now := time.Now(); pair.Leaf != nil && now.After(pair.Leaf.NotAfter) {
-		return nil, nil, bad(fieldpath.Of(certField), fmt.Sprintf("expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339)),
+		return nil, nil, configError(fieldpath.New(certField), fmt.Sprintf("expired on %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339)),
 			"Ask who runs the ledger service for another one: ledger client add.")
 	}
 	config.Certificates = []tls.Certificate{pair}
@@ -104,9 +104,9 @@ func parseAddresses(text string) ([]*url.URL, error) {
 		}
 		switch {
 		case wrong != "" && len(entries) == 1:
-			return nil, bad(fieldpath.Of(addressField), wrong, "Give it as https://HOST:PORT.")
+			return nil, configError(fieldpath.New(addressField), wrong, "Give it as https://HOST:PORT.")
 		case wrong != "":
-			return nil, bad(fieldpath.Of(addressField), fmt.Sprintf("has an entry %s that %s", entryName(n+1, entry), wrong),
+			return nil, configError(fieldpath.New(addressField), fmt.Sprintf("has an entry %s that %s", entryName(n+1, entry), wrong),
 				"Give each node of the cluster once, as https://HOST:PORT, and part them by commas.")
 		}
 		seen[hostAndPort(base)] = true
@@ -120,7 +120,7 @@ func entryName(number int, entry string) string {
 	if entry == "" || strings.Contains(entry, "@") {
 		return fmt.Sprint(number)
 	}
-	return fmt.Sprintf("%d, %s,", number, bounded.Cut(bounded.OneLine(entry), 100))
+	return fmt.Sprintf("%d, %s,", number, bounded.TruncateText(bounded.OneLine(entry), 100))
 }
 
 // hostAndPort is where an address leads to.
@@ -153,6 +153,6 @@ func parseAddress(text string) (base *url.URL, wrong string) {
 	return base, ""
 }
 
-func bad(field fieldpath.Path, message, hint string) error {
+func configError(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/lease"
 )
 
-// LookAtFiles lets the next call look whether the files have changed.
-func (c *Client) LookAtFiles() {
+// ExpireFilesRead lets the next call look whether the files have changed.
+func (c *Client) ExpireFilesRead() {
 	c.conns.mu.Lock()
 	defer c.conns.mu.Unlock()
-	c.conns.looked = time.Time{}
+	c.conns.filesReadAt = time.Time{}
 }
 
-// Table is where the leases of a region are kept.
-func Table(l ledger.Rows) lease.Table { return table{l.(*Ledger)} }
+// LeaseTableOf is where the leases of a region are kept.
+func LeaseTableOf(l ledger.RegionLedger) lease.Table { return leaseTable{l.(*Ledger)} }

@@ -13,27 +13,27 @@ import (
 // again while the client is in use, so that a certificate can be renewed.
 type Files struct{ CA, Certificate, Key string }
 
-// filesFor is how long files are not looked at again.
-const filesFor = 30 * time.Second
+// filesReadInterval is how long files are not looked at again.
+const filesReadInterval = 30 * time.Second
 
 // connections make the HTTP client of a Config, and another one when its files change.
 type connections struct {
-	mu     sync.Mutex
-	config Config
-	http   *http.Client
-	looked time.Time
+	mu          sync.Mutex
+	config      Config
+	http        *http.Client
+	filesReadAt time.Time
 }
 
-// client is the HTTP client to send by. Where files have changed and make sense, it is a
+// httpClient is the HTTP client to send by. Where files have changed and make sense, it is a
 // new one: a connection that is open goes on with the certificate with which it began.
-func (c *connections) client() *http.Client {
+func (c *connections) httpClient() *http.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.config.Files == (Files{}) || time.Since(c.looked) < filesFor {
+	if c.config.Files == (Files{}) || time.Since(c.filesReadAt) < filesReadInterval {
 		return c.http
 	}
-	c.looked = time.Now()
-	next, err := c.config.read()
+	c.filesReadAt = time.Now()
+	next, err := c.config.readFiles()
 	if err != nil || next == c.config {
 		return c.http // of two files that are being written, one may be older
 	}
@@ -42,7 +42,7 @@ func (c *connections) client() *http.Client {
 		return c.http
 	}
 	former := c.http
-	c.config, c.http = next, newHTTP(trust, next.Dialer)
+	c.config, c.http = next, newHTTPClient(trust, next.Dialer)
 	former.CloseIdleConnections()
 	return c.http
 }
@@ -54,8 +54,8 @@ func (c *connections) close() {
 	c.http.CloseIdleConnections()
 }
 
-// read is the Config with the texts that are in its files now.
-func (c Config) read() (Config, error) {
+// readFiles is the Config with the texts that are in its files now.
+func (c Config) readFiles() (Config, error) {
 	for _, f := range []struct {
 		path string
 		to   *string

@@ -23,23 +23,23 @@ type nodes struct {
 
 	mu        sync.Mutex
 	preferred int // the index of the node that is asked first
-	search    search
+	search    leaderSearch
 }
 
-// search looks for the node that leads, as others pass on each write to it. One call at a
+// leaderSearch looks for the node that leads, as others pass on each write to it. One call at a
 // time asks another node first; the others stay with the preferred one.
-type search struct {
-	offset  int // of the node that is asked next, from the preferred one; 0: nothing is searched
-	asking  bool
-	began   time.Time
-	resting time.Duration // until the next search may begin
+type leaderSearch struct {
+	offset int // of the node that is asked next, from the preferred one; 0: nothing is searched
+	asking bool
+	began  time.Time
+	pause  time.Duration // until the next search may begin
 }
 
 // How long a search rests after one that found no leader. Where the leader cannot be reached
 // from here, each search costs a call the wait for it.
 const (
-	restFirst = 10 * time.Second
-	restMost  = 5 * time.Minute
+	minSearchPause = 10 * time.Second
+	maxSearchPause = 5 * time.Minute
 )
 
 func newNodes(addresses []*url.URL) *nodes {
@@ -53,50 +53,50 @@ func newNodes(addresses []*url.URL) *nodes {
 // isCluster tells whether there is another node to ask.
 func (n *nodes) isCluster() bool { return len(n.all) > 1 }
 
-// leave sends the next calls to the node after this one, unless another call has done so.
-func (n *nodes) leave(index int) {
+// preferNextNode sends the next calls to the node after this one, unless another call has done so.
+func (n *nodes) preferNextNode(index int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.preferred == index {
-		n.preferred = n.after(index, 1)
+		n.preferred = n.indexAfter(index, 1)
 	}
 }
 
-func (n *nodes) after(index, offset int) int { return (index + offset) % len(n.all) }
+func (n *nodes) indexAfter(index, offset int) int { return (index + offset) % len(n.all) }
 
-// begin returns the node that a call asks first. searching tells that it may be the one that
+// chooseFirstNode returns the node that a call asks first. searching tells that it may be the one that
 // leads, and the call ends with found.
-func (n *nodes) begin() (first int, searching bool) {
+func (n *nodes) chooseFirstNode() (first int, searching bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.search.offset == 0 || n.search.asking {
 		return n.preferred, false
 	}
 	n.search.asking = true
-	return n.after(n.preferred, n.search.offset), true
+	return n.indexAfter(n.preferred, n.search.offset), true
 }
 
-// found ends the question to one node. If it leads, calls go to it from now on.
-func (n *nodes) found(index int, leads bool) {
+// finishSearchStep ends the question to one node. If it leads, calls go to it from now on.
+func (n *nodes) finishSearchStep(index int, leads bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := &n.search
 	s.asking = false
 	switch s.offset++; {
 	case leads:
-		n.preferred, *s = index, search{}
+		n.preferred, *s = index, leaderSearch{}
 	case s.offset >= len(n.all):
-		s.offset, s.resting = 0, min(2*s.resting, restMost)
+		s.offset, s.pause = 0, min(2*s.pause, maxSearchPause)
 	}
 }
 
-// follows notes that a node does not lead.
-func (n *nodes) follows(index int) {
+// startLeaderSearch notes that a node does not lead.
+func (n *nodes) startLeaderSearch(index int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := &n.search
-	if n.preferred == index && s.offset == 0 && time.Since(s.began) >= s.resting {
-		s.offset, s.began, s.resting = 1, time.Now(), max(s.resting, restFirst)
+	if n.preferred == index && s.offset == 0 && time.Since(s.began) >= s.pause {
+		s.offset, s.began, s.pause = 1, time.Now(), max(s.pause, minSearchPause)
 	}
 }
 
@@ -121,66 +121,66 @@ func (n *nodes) String() string {
 	return "the ledger nodes " + strings.Join(hosts, ", ")
 }
 
-// outgoing is a call on its way.
-type outgoing struct {
+// outgoingCall is a call on its way.
+type outgoingCall struct {
 	wire.Operation
 	id   string
 	body []byte
 	sent int // how many times, to whichever node
-	// follows tells that the node which answered last does not lead.
-	follows bool
+	// byFollower tells that the node which answered last does not lead.
+	byFollower bool
 }
 
 // sendRound sends a call to each node until one answers it. A single node's error is
 // returned as it is.
 //
 // Several nodes may so work on one call: see unansweredFor.
-func (c *Client) sendRound(ctx context.Context, call *outgoing) (wire.Answer, error) {
+func (c *Client) sendRound(ctx context.Context, call *outgoingCall) (wire.Answer, error) {
 	if !c.nodes.isCluster() {
 		answer, _, err := c.sendTo(ctx, c.nodes.all[0], call)
 		return answer, err
 	}
-	first, searching := c.nodes.begin()
+	first, searching := c.nodes.chooseFirstNode()
 	leads := false
 	if searching {
-		defer func() { c.nodes.found(first, leads) }()
+		defer func() { c.nodes.finishSearchStep(first, leads) }()
 	}
 	var failures roundError
 	for n := range c.nodes.all {
-		index := c.nodes.after(first, n)
+		index := c.nodes.indexAfter(first, n)
 		answer, answered, err := c.sendTo(ctx, c.nodes.all[index], call)
 		switch {
-		case answered && !mayAnotherNode(err):
-			leads = n == 0 && !call.follows
-			if call.follows {
-				c.nodes.follows(index)
+		case answered && !mayTryAnotherNode(err):
+			leads = n == 0 && !call.byFollower
+			if call.byFollower {
+				c.nodes.startLeaderSearch(index)
 			}
 			return answer, err
 		case errors.Is(ctx.Err(), context.Canceled):
-			return wire.Answer{}, &passing{err} // it says nothing of the node
+			return wire.Answer{}, &retryableError{err} // it says nothing of the node
 		}
-		c.nodes.leave(index)
+		c.nodes.preferNextNode(index)
 		failures = append(failures, nodeError{c.nodes.all[index], err})
 		switch {
-		case !mayAnotherNode(err):
+		case !mayTryAnotherNode(err):
 			return wire.Answer{}, err
 		case ctx.Err() != nil:
-			return wire.Answer{}, &passing{failures}
+			return wire.Answer{}, &retryableError{failures}
 		}
 	}
-	return wire.Answer{}, failures.outcome()
+	return wire.Answer{}, failures.roundOutcome()
 }
 
-// mayAnotherNode tells whether another node may do what this one did not. ErrUnavailable is
+// mayTryAnotherNode tells whether another node may do what this one did not. ErrUnavailable is
 // the answer of a node without a leader, or with a wrong clock.
-func mayAnotherNode(err error) bool {
-	_, mismatch := errors.AsType[*mismatchError](err)
-	return mismatch || isPassing(err) || errors.Is(err, engine.ErrUnavailable)
+func mayTryAnotherNode(err error) bool {
+	_, mismatch := errors.AsType[*protocolMismatchError](err)
+	return mismatch || isRetryable(err) || errors.Is(err, engine.ErrUnavailable)
 }
 
 // sendTo sends a call to a node, and tells whether the node answered it. The error may be
 // that of the answer.
-func (c *Client) sendTo(ctx context.Context, to node, call *outgoing) (answer wire.Answer, answered bool, err error) {
+func (c *Client) sendTo(ctx context.Context, to node, call *outgoingCall) (answer wire.Answer, answered bool, err error) {
 	call.sent++
 	answer, err = c.sendOnce(ctx, to, call)
 	if err != nil {
@@ -189,10 +189,10 @@ func (c *Client) sendTo(ctx context.Context, to node, call *outgoing) (answer wi
 	return answer, true, answer.Error.Err()
 }
 
-// mismatchError says that a node speaks another protocol.
-type mismatchError struct{ *engine.Refusal }
+// protocolMismatchError says that a node speaks another protocol.
+type protocolMismatchError struct{ *engine.Refusal }
 
-func (m *mismatchError) Unwrap() error { return m.Refusal }
+func (m *protocolMismatchError) Unwrap() error { return m.Refusal }
 
 // nodeError is why a node did not do a call.
 type nodeError struct {
@@ -203,15 +203,15 @@ type nodeError struct {
 // roundError is why no node did a call.
 type roundError []nodeError
 
-// outcome is what a round without an answer comes to. Another protocol is final, unless a
+// roundOutcome is what a round without an answer comes to. Another protocol is final, unless a
 // node of this one is there that cannot serve for now: during a rolling upgrade, a cluster
 // elects a leader several times.
-func (r roundError) outcome() error {
+func (r roundError) roundOutcome() error {
 	var mismatch error
 	serving := false
 	for _, f := range r {
-		_, lost := errors.AsType[*passing](f.err)
-		if _, differs := errors.AsType[*mismatchError](f.err); differs {
+		_, lost := errors.AsType[*retryableError](f.err)
+		if _, differs := errors.AsType[*protocolMismatchError](f.err); differs {
 			mismatch = f.err
 		} else if !lost {
 			serving = true
@@ -220,16 +220,16 @@ func (r roundError) outcome() error {
 	if mismatch != nil && !serving {
 		return mismatch
 	}
-	return &passing{r}
+	return &retryableError{r}
 }
 
 // Error names each node, with the reason and the way out that it gave.
 func (r roundError) Error() string {
 	var all []string
 	for _, f := range r {
-		text := line(f.err.Error())
+		text := safeLine(f.err.Error())
 		if refusal, ok := errors.AsType[*engine.Refusal](f.err); ok && refusal.Hint != "" {
-			text += " (" + line(refusal.Hint) + ")"
+			text += " (" + safeLine(refusal.Hint) + ")"
 		}
 		all = append(all, fmt.Sprintf("%s: %s", f.base.Host, text))
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// list is a client's configuration for several nodes. Those that are no world are
+// configForNodes is a client's configuration for several nodes. Those that are no world are
 // addresses of something else.
-func list(c remote.Config, addresses ...string) remote.Config {
+func configForNodes(c remote.Config, addresses ...string) remote.Config {
 	for n := range addresses {
 		addresses[n] = "https://" + addresses[n]
 	}
@@ -31,8 +31,8 @@ func list(c remote.Config, addresses ...string) remote.Config {
 	return c
 }
 
-// replying is a node that answers every call so, and says that it speaks a protocol.
-func replying(protocol string, status int, answer wire.Answer) func(http.Handler) http.Handler {
+// replyingHandler is a node that answers every call so, and says that it speaks a protocol.
+func replyingHandler(protocol string, status int, answer wire.Answer) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if protocol != "" {
@@ -44,24 +44,24 @@ func replying(protocol string, status int, answer wire.Answer) func(http.Handler
 	}
 }
 
-// hanging is a node that takes calls and answers none.
-func hanging(http.Handler) http.Handler {
+// hangingHandler is a node that takes calls and answers none.
+func hangingHandler(http.Handler) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
-// leaderless is what a node of a cluster says that has no leader.
-func leaderless() error {
+// noLeaderError is what a node of a cluster says that has no leader.
+func noLeaderError() error {
 	return &engine.Refusal{Message: "there is no leader", Hint: "Start more nodes.", Err: engine.ErrUnavailable}
 }
 
-// down stops a node until the test ends.
-func (w *world) down() {
+// stopUntilCleanup stops a node until the test ends.
+func (w *testNode) stopUntilCleanup() {
 	w.stop()
 	w.t.Cleanup(w.start)
 }
 
-// nobody is an address where connections are refused.
-func nobody(t *testing.T) string {
+// refusingAddress is an address where connections are refused.
+func refusingAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +71,8 @@ func nobody(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// silent is an address where connections are taken and nothing is said.
-func silent(t *testing.T) string {
+// silentAddress is an address where connections are taken and nothing is said.
+func silentAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,38 +82,38 @@ func silent(t *testing.T) string {
 	return listener.Addr().String() // the system accepts
 }
 
-// faults are the ways in which a node does not do a call that another one does.
-var faults = map[string]struct {
+// nodeFaults are the ways in which a node does not do a call that another one does.
+var nodeFaults = map[string]struct {
 	reason string
-	make   func(*testing.T, *world) string // spoils a node, and returns its address
+	make   func(*testing.T, *testNode) string // spoils a node, and returns its address
 }{
-	"Refused": {"Nothing listens there.", func(t *testing.T, _ *world) string { return nobody(t) }},
-	"Dead":    {"Connections break.", func(_ *testing.T, w *world) string { w.down(); return w.addr }},
-	"Silent":  {"Nothing is said on a connection.", func(t *testing.T, _ *world) string { return silent(t) }},
-	"Hung": {"Calls are taken and not answered.", func(_ *testing.T, w *world) string {
-		w.change(func() { w.wrap = hanging })
+	"Refused": {"Nothing listens there.", func(t *testing.T, _ *testNode) string { return refusingAddress(t) }},
+	"Dead":    {"Connections break.", func(_ *testing.T, w *testNode) string { w.stopUntilCleanup(); return w.addr }},
+	"Silent":  {"Nothing is said on a connection.", func(t *testing.T, _ *testNode) string { return silentAddress(t) }},
+	"Hung": {"Calls are taken and not answered.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() { w.wrap = hangingHandler })
 		return w.addr
 	}},
-	"Ending": {"It does nothing any more.", func(_ *testing.T, w *world) string {
-		w.change(func() {
-			w.wrap = replying(wire.Version(), http.StatusServiceUnavailable, wire.Answer{Error: wire.FromError(wire.ErrEnding)})
+	"Ending": {"It does nothing any more.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() {
+			w.wrap = replyingHandler(wire.ProtocolVersion(), http.StatusServiceUnavailable, wire.Answer{Error: wire.FromError(wire.ErrShuttingDown)})
 		})
 		return w.addr
 	}},
-	"Unavailable": {"It has no leader.", func(_ *testing.T, w *world) string {
-		w.change(func() { w.available = leaderless })
+	"Unavailable": {"It has no leader.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() { w.available = noLeaderError })
 		return w.addr
 	}},
-	"Proxy": {"A proxy answers in its place.", func(_ *testing.T, w *world) string {
-		w.change(func() { w.wrap = replying("", http.StatusBadGateway, wire.Answer{}) })
+	"Proxy": {"A proxy answers in its place.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() { w.wrap = replyingHandler("", http.StatusBadGateway, wire.Answer{}) })
 		return w.addr
 	}},
-	"Newer": {"It was upgraded first.", func(_ *testing.T, w *world) string {
-		w.change(func() { w.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+	"Newer": {"It was upgraded first.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() { w.wrap = replyingHandler("2 abcdef", http.StatusTeapot, wire.Answer{}) })
 		return w.addr
 	}},
-	"Older": {"It is upgraded last.", func(_ *testing.T, w *world) string {
-		w.change(func() { w.wrap = replying("0 abcdef", http.StatusTeapot, wire.Answer{}) })
+	"Older": {"It is upgraded last.", func(_ *testing.T, w *testNode) string {
+		w.restartWith(func() { w.wrap = replyingHandler("0 abcdef", http.StatusTeapot, wire.Answer{}) })
 		return w.addr
 	}},
 }
@@ -122,28 +122,28 @@ var faults = map[string]struct {
 // is done by the second one, which is asked first from then on.
 func TestNextNode(t *testing.T) {
 	t.Parallel()
-	for name, tc := range faults {
+	for name, tc := range nodeFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			good := newWorld(t)
-			bad := good.another()
-			config := list(good.config("ci", everything), tc.make(t, bad), good.addr, nobody(t))
-			reservation := wish(t, dial(t, list(config, good.addr)).Region("mark"), "ci/web-1", 4)
-			l := dial(t, config).Region("mark")
+			good := newTestNode(t)
+			bad := good.addNode()
+			config := configForNodes(good.addClient("ci", allRights), tc.make(t, bad), good.addr, refusingAddress(t))
+			reservation := newReservation(t, mustNewClient(t, configForNodes(config, good.addr)).Region("mark"), "ci/web-1", 4)
+			l := mustNewClient(t, config).Region("mark")
 			began := time.Now()
-			if _, fresh, err := l.Place(soon(t), reservation); err != nil || !fresh {
+			if _, fresh, err := l.Place(boundedContext(t), reservation); err != nil || !fresh {
 				t.Fatalf("%s\ngot fresh %t, %v", tc.reason, fresh, err)
 			}
 			if took := time.Since(began); took > 8*time.Second {
 				t.Errorf("%s\nit cost %s", tc.reason, took)
 			}
-			asked := bad.knocked()
+			asked := bad.countConnections()
 			for range 10 {
-				if _, err := l.Row(soon(t), "ci/web-1"); err != nil {
+				if _, err := l.Row(boundedContext(t), "ci/web-1"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if again := bad.knocked() - asked; again > 0 {
+			if again := bad.countConnections() - asked; again > 0 {
 				t.Errorf("%s\nit was asked again %d times", tc.reason, again)
 			}
 		})
@@ -155,27 +155,27 @@ func TestNextNode(t *testing.T) {
 // the next node has to answer each within seconds, also on a busy machine.
 func TestNextNodeAtOnce(t *testing.T) {
 	t.Parallel()
-	good := newWorld(t)
-	bad, third := good.another(), good.another()
-	bad.change(func() { bad.wrap = hanging })
-	l := dial(t, list(good.config("ci", everything), bad.addr, good.addr, third.addr)).Region("mark")
+	good := newTestNode(t)
+	bad, third := good.addNode(), good.addNode()
+	bad.restartWith(func() { bad.wrap = hangingHandler })
+	l := mustNewClient(t, configForNodes(good.addClient("ci", allRights), bad.addr, good.addr, third.addr)).Region("mark")
 	var all sync.WaitGroup
 	for range 5 { // if each left the bad node for itself, the third would be preferred
 		all.Go(func() {
-			if _, err := l.Rows(soon(t)); err != nil {
+			if _, err := l.Rows(boundedContext(t)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if _, err := l.Rows(soon(t)); err != nil {
+	if _, err := l.Rows(boundedContext(t)); err != nil {
 		t.Error(err)
 	}
 	if calls := len(good.requests()); calls != 6 {
 		t.Errorf("%d calls were done, want 6", calls)
 	}
-	if third.knocked() > 0 {
-		t.Errorf("the third node was asked %d times", third.knocked())
+	if third.countConnections() > 0 {
+		t.Errorf("the third node was asked %d times", third.countConnections())
 	}
 }
 
@@ -183,15 +183,15 @@ func TestNextNodeAtOnce(t *testing.T) {
 // ends no other call. The next one is answered.
 func TestShortOfTime(t *testing.T) {
 	t.Parallel()
-	good := newWorld(t)
-	l := dial(t, list(good.config("ci", everything), silent(t), good.addr)).Region("mark")
+	good := newTestNode(t)
+	l := mustNewClient(t, configForNodes(good.addClient("ci", allRights), silentAddress(t), good.addr)).Region("mark")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := l.Rows(ctx)
 	if away, ok := errors.AsType[*engine.LedgerError](err); !errors.Is(err, context.DeadlineExceeded) || !ok || !strings.HasSuffix(away.Ledger, ",https://"+good.addr) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := l.Rows(soon(t)); err != nil {
+	if _, err := l.Rows(boundedContext(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -200,23 +200,23 @@ func TestShortOfTime(t *testing.T) {
 // asked. The error names that node.
 func TestRefusedByNode(t *testing.T) {
 	t.Parallel()
-	good, foreign := newWorld(t), newWorld(t)
-	config := good.config("ci", everything)
-	client := dial(t, list(config, foreign.addr, good.addr))
-	_, err := client.Tag(soon(t))
-	refused(t, "The first node shows a certificate of another authority.", err, engine.ErrForbidden, "the ledger service "+foreign.addr+" is not trusted")
+	good, foreign := newTestNode(t), newTestNode(t)
+	config := good.addClient("ci", allRights)
+	client := mustNewClient(t, configForNodes(config, foreign.addr, good.addr))
+	_, err := client.Tag(boundedContext(t))
+	wantRefusal(t, "The first node shows a certificate of another authority.", err, engine.ErrForbidden, "the ledger service "+foreign.addr+" is not trusted")
 	if calls := len(good.requests()); calls > 0 {
 		t.Errorf("the second node was asked %d times", calls)
 	}
-	if _, err := client.Tag(soon(t)); err != nil {
+	if _, err := client.Tag(boundedContext(t)); err != nil {
 		t.Errorf("The next call asks the next node: %v", err)
 	}
 	if _, err := good.clients.Revoke(t.Context(), "ci", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	second := good.another()
-	_, err = dial(t, list(config, good.addr, second.addr)).Tag(soon(t))
-	refused(t, "One node speaks for all.", err, engine.ErrForbidden, "client ci was revoked on")
+	second := good.addNode()
+	_, err = mustNewClient(t, configForNodes(config, good.addr, second.addr)).Tag(boundedContext(t))
+	wantRefusal(t, "One node speaks for all.", err, engine.ErrForbidden, "client ci was revoked on")
 	if calls := len(second.requests()); calls > 0 {
 		t.Errorf("the second node was asked %d times", calls)
 	}
@@ -225,15 +225,15 @@ func TestRefusedByNode(t *testing.T) {
 // TestOtherProtocols: each node is asked once, and then its protocol is the error.
 func TestOtherProtocols(t *testing.T) {
 	t.Parallel()
-	a := newWorld(t)
-	b := a.another()
-	config := a.config("ci", everything)
-	for _, w := range []*world{a, b} {
-		w.change(func() { w.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+	a := newTestNode(t)
+	b := a.addNode()
+	config := a.addClient("ci", allRights)
+	for _, w := range []*testNode{a, b} {
+		w.restartWith(func() { w.wrap = replyingHandler("2 abcdef", http.StatusTeapot, wire.Answer{}) })
 	}
-	for name, addresses := range map[string][]string{"Both": {a.addr, b.addr}, "AndDead": {a.addr, nobody(t)}, "DeadFirst": {nobody(t), a.addr}} {
-		_, err := dial(t, list(config, addresses...)).Tag(soon(t))
-		refused(t, name, err, engine.ErrConflict, "is newer than this program")
+	for name, addresses := range map[string][]string{"Both": {a.addr, b.addr}, "AndDead": {a.addr, refusingAddress(t)}, "DeadFirst": {refusingAddress(t), a.addr}} {
+		_, err := mustNewClient(t, configForNodes(config, addresses...)).Tag(boundedContext(t))
+		wantRefusal(t, name, err, engine.ErrConflict, "is newer than this program")
 	}
 }
 
@@ -241,20 +241,20 @@ func TestOtherProtocols(t *testing.T) {
 // for a leader.
 func TestElection(t *testing.T) {
 	t.Parallel()
-	newer := newWorld(t)
-	electing := newer.another()
-	newer.change(func() { newer.wrap = replying("2 abcdef", http.StatusTeapot, wire.Answer{}) })
+	newer := newTestNode(t)
+	electing := newer.addNode()
+	newer.restartWith(func() { newer.wrap = replyingHandler("2 abcdef", http.StatusTeapot, wire.Answer{}) })
 	var left atomic.Int64
 	left.Store(3)
-	electing.change(func() {
+	electing.restartWith(func() {
 		electing.available = func() error {
 			if left.Add(-1) >= 0 {
-				return leaderless()
+				return noLeaderError()
 			}
 			return nil
 		}
 	})
-	if _, err := dial(t, list(newer.config("ci", everything), newer.addr, electing.addr)).Tag(soon(t)); err != nil {
+	if _, err := mustNewClient(t, configForNodes(newer.addClient("ci", allRights), newer.addr, electing.addr)).Tag(boundedContext(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -263,21 +263,21 @@ func TestElection(t *testing.T) {
 // to wait ends others, which name each node and its reason.
 func TestAllDown(t *testing.T) {
 	t.Parallel()
-	a := newWorld(t)
-	b := a.another()
-	dead := nobody(t)
-	l := dial(t, list(a.config("ci", everything), a.addr, b.addr, dead)).Region("mark")
+	a := newTestNode(t)
+	b := a.addNode()
+	dead := refusingAddress(t)
+	l := mustNewClient(t, configForNodes(a.addClient("ci", allRights), a.addr, b.addr, dead)).Region("mark")
 	var lacks atomic.Bool
 	lacks.Store(true)
-	a.change(func() {
+	a.restartWith(func() {
 		a.available = func() error {
 			if lacks.Load() {
-				return leaderless()
+				return noLeaderError()
 			}
 			return nil
 		}
 	})
-	b.down()
+	b.stopUntilCleanup()
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	_, err := l.Rows(short)
@@ -309,12 +309,12 @@ func TestAllDown(t *testing.T) {
 // and the others are served by another node meanwhile.
 func TestLeaderHangs(t *testing.T) {
 	t.Parallel()
-	first := newWorld(t)
-	leader := first.another()
-	first.change(func() { first.leads = func() bool { return false } })
-	leader.change(func() { leader.wrap = hanging })
-	l := dial(t, list(first.config("ci", everything), first.addr, leader.addr)).Region("mark")
-	if _, err := l.Rows(soon(t)); err != nil { // it learns that the first one does not lead
+	first := newTestNode(t)
+	leader := first.addNode()
+	first.restartWith(func() { first.leads = func() bool { return false } })
+	leader.restartWith(func() { leader.wrap = hangingHandler })
+	l := mustNewClient(t, configForNodes(first.addClient("ci", allRights), first.addr, leader.addr)).Region("mark")
+	if _, err := l.Rows(boundedContext(t)); err != nil { // it learns that the first one does not lead
 		t.Fatal(err)
 	}
 	var late, served atomic.Int64
@@ -323,7 +323,7 @@ func TestLeaderHangs(t *testing.T) {
 		all.Go(func() {
 			for range 10 {
 				began := time.Now()
-				if _, err := l.Rows(soon(t)); err != nil {
+				if _, err := l.Rows(boundedContext(t)); err != nil {
 					t.Error(err)
 				}
 				served.Add(1)
@@ -334,7 +334,7 @@ func TestLeaderHangs(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if late.Load() != 1 || leader.knocked() == 0 {
+	if late.Load() != 1 || leader.countConnections() == 0 {
 		t.Errorf("%d of %d calls waited for the node that leads, want 1", late.Load(), served.Load())
 	}
 }
@@ -343,19 +343,19 @@ func TestLeaderHangs(t *testing.T) {
 // Where none leads, the next one serves.
 func TestLeaderIsAsked(t *testing.T) {
 	t.Parallel()
-	first := newWorld(t)
-	worlds := []*world{first, first.another(), first.another()}
+	first := newTestNode(t)
+	worlds := []*testNode{first, first.addNode(), first.addNode()}
 	var leader atomic.Int64
 	leader.Store(2)
 	var addresses []string
 	for n, w := range worlds {
-		w.change(func() { w.leads = func() bool { return leader.Load() == int64(n) } })
+		w.restartWith(func() { w.leads = func() bool { return leader.Load() == int64(n) } })
 		addresses = append(addresses, w.addr)
 	}
-	l := dial(t, list(first.config("ci", everything), addresses...)).Region("mark")
+	l := mustNewClient(t, configForNodes(first.addClient("ci", allRights), addresses...)).Region("mark")
 	ask := func(times int) {
 		for range times {
-			if _, err := l.Rows(soon(t)); err != nil {
+			if _, err := l.Rows(boundedContext(t)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -364,7 +364,7 @@ func TestLeaderIsAsked(t *testing.T) {
 	if asked := len(worlds[2].requests()); asked != 8 {
 		t.Errorf("the node that leads was asked %d of 10 times, want all but the first two", asked)
 	}
-	worlds[2].down()
+	worlds[2].stopUntilCleanup()
 	leader.Store(-1)
 	ask(10)
 	if asked := len(worlds[0].requests()); asked != 1+9 {
@@ -376,11 +376,11 @@ func TestLeaderIsAsked(t *testing.T) {
 // on. The caller gives up while the call is sent again, and the error has the reason.
 func TestReasonIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	ctx, giveUp := context.WithCancel(t.Context())
-	w.change(func() {
+	w.restartWith(func() {
 		w.wrap = func(next http.Handler) http.Handler {
-			says := replying(wire.Version(), http.StatusOK, wire.Answer{Error: wire.FromError(leaderless())})(next)
+			says := replyingHandler(wire.ProtocolVersion(), http.StatusOK, wire.Answer{Error: wire.FromError(noLeaderError())})(next)
 			var asked atomic.Bool
 			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				if !asked.Swap(true) {
@@ -388,11 +388,11 @@ func TestReasonIsKept(t *testing.T) {
 					return
 				}
 				giveUp()
-				hanging(next).ServeHTTP(rw, r)
+				hangingHandler(next).ServeHTTP(rw, r)
 			})
 		}
 	})
-	_, err := dial(t, list(w.config("ci", everything), w.addr, nobody(t))).Region("mark").Rows(ctx)
+	_, err := mustNewClient(t, configForNodes(w.addClient("ci", allRights), w.addr, refusingAddress(t))).Region("mark").Rows(ctx)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(fmt.Sprint(err), "there is no leader (Start more nodes.)") {
 		t.Errorf("got %v", err)
 	}
@@ -401,10 +401,10 @@ func TestReasonIsKept(t *testing.T) {
 // TestUnavailableOnce: what one service answers stays the answer: it has no other node.
 func TestUnavailableOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.change(func() { w.available = leaderless })
-	_, err := w.client("ci", everything).Tag(soon(t))
-	refused(t, "It is told at once.", err, engine.ErrUnavailable, "there is no leader")
+	w := newTestNode(t)
+	w.restartWith(func() { w.available = noLeaderError })
+	_, err := w.connectClient("ci", allRights).Tag(boundedContext(t))
+	wantRefusal(t, "It is told at once.", err, engine.ErrUnavailable, "there is no leader")
 	if calls := len(w.requests()); calls != 1 {
 		t.Errorf("it was asked %d times", calls)
 	}
@@ -415,9 +415,9 @@ func TestUnavailableOnce(t *testing.T) {
 func TestThawedNode(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	frozen := newWorld(t)
+	frozen := newTestNode(t)
 	thaw, thawed := make(chan struct{}), make(chan struct{})
-	frozen.change(func() {
+	frozen.restartWith(func() {
 		frozen.wrap = func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				defer close(thawed)
@@ -427,16 +427,16 @@ func TestThawedNode(t *testing.T) {
 			})
 		}
 	})
-	good := frozen.another()
-	config := frozen.config("ci", everything)
-	l := dial(t, list(config, good.addr)).Region("mark")
+	good := frozen.addNode()
+	config := frozen.addClient("ci", allRights)
+	l := mustNewClient(t, configForNodes(config, good.addr)).Region("mark")
 	place := func() {
-		if _, fresh, err := l.Place(t.Context(), wish(t, l, key, 4)); err != nil || !fresh {
+		if _, fresh, err := l.Place(t.Context(), newReservation(t, l, key, 4)); err != nil || !fresh {
 			t.Fatalf("fresh %t, %v", fresh, err)
 		}
 	}
 	place()
-	if err := dial(t, list(config, frozen.addr, good.addr)).Region("mark").Leaving(soon(t), key); err != nil {
+	if err := mustNewClient(t, configForNodes(config, frozen.addr, good.addr)).Region("mark").MarkLeaving(boundedContext(t), key); err != nil {
 		t.Fatal(err)
 	}
 	row, err := l.Row(t.Context(), key)
@@ -459,47 +459,47 @@ func TestThawedNode(t *testing.T) {
 func TestResentToAnotherNode(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	row, place, bind := writesOf(key)
-	leave := func(t *testing.T, l ledger.Rows) {
+	row, place, bind := rowSteps(key)
+	leave := func(t *testing.T, l ledger.RegionLedger) {
 		bind(t, l)
-		if err := l.Leaving(t.Context(), key); err != nil {
+		if err := l.MarkLeaving(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	closing := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
-	closed := func(t *testing.T, l ledger.Rows) {
+	closing := engine.HostCloseRequest{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	closed := func(t *testing.T, l ledger.RegionLedger) {
 		if err := l.CloseHost(t.Context(), closing); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mine := lease.Lease{Key: key, Holder: "a-holder-of-the-test", Session: "a-session-of-the-test"}
 	cases := map[string]struct {
-		before func(*testing.T, ledger.Rows)
-		write  func(*testing.T, ledger.Rows) error
+		before func(*testing.T, ledger.RegionLedger)
+		write  func(*testing.T, ledger.RegionLedger) error
 		done   string // what the ledger has then, as in TestLostReplies
 	}{
-		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
-			made, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
+		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
+			made, fresh, err := l.Place(t.Context(), newReservation(t, l, key, 4))
 			if !fresh || made.HostKey != "h1" {
 				t.Errorf("the call that made the row is told %t, %+v", fresh, made)
 			}
 			return err
 		}},
-		"PlaceTheLast": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
-			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 1))
+		"PlaceTheLast": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
+			_, fresh, err := l.Place(t.Context(), newReservation(t, l, key, 1))
 			if !fresh {
 				t.Error("its own row takes the room of the call that made it")
 			}
 			return err
 		}},
-		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.Rows) error {
-			moved, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
+		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.RegionLedger) error {
+			moved, fresh, err := l.Move(t.Context(), 2, newReservation(t, l, key, 4))
 			if !fresh || moved.Attempt != 2 {
 				t.Errorf("the call that moved the row is told %t, %+v", fresh, moved)
 			}
 			return err
 		}},
-		"Renew": {place, func(t *testing.T, l ledger.Rows) error {
+		"Renew": {place, func(t *testing.T, l ledger.RegionLedger) error {
 			before := row(t, l)
 			err := l.Renew(t.Context(), before)
 			if after := row(t, l); !after.Since.After(before.Since) || after.Token != before.Token {
@@ -507,56 +507,56 @@ func TestResentToAnotherNode(t *testing.T) {
 			}
 			return err
 		}, "1 rows, pending 1, +0"},
-		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
+		"Bind": {place, func(t *testing.T, l ledger.RegionLedger) error {
 			r := row(t, l)
 			r.SystemID = "abc123"
 			return l.Bind(t.Context(), r)
 		}, "1 rows, bound 1 abc123, +1"},
-		"BindAnew": {nil, func(t *testing.T, l ledger.Rows) error {
+		"BindAnew": {nil, func(t *testing.T, l ledger.RegionLedger) error {
 			return l.Bind(t.Context(), engine.Row{Key: key, HostKey: "h1", SystemID: "abc123"})
 		}, "1 rows, bound 1 abc123, +1"},
-		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
-		"Drop":    {leave, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
-		"CloseHost": {nil, func(t *testing.T, l ledger.Rows) error {
+		"Leaving": {bind, func(t *testing.T, l ledger.RegionLedger) error { return l.MarkLeaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
+		"Drop":    {leave, func(t *testing.T, l ledger.RegionLedger) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
+		"CloseHost": {nil, func(t *testing.T, l ledger.RegionLedger) error {
 			return l.CloseHost(t.Context(), closing)
 		}, "0 rows, +0, closed"},
-		"Prolong":  {closed, func(t *testing.T, l ledger.Rows) error { return l.CloseHost(t.Context(), closing) }, "0 rows, +0, closed"},
-		"OpenHost": {closed, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
-		"TakeLease": {nil, func(t *testing.T, l ledger.Rows) error {
-			have, err := remote.Table(l).TakeLease(t.Context(), mine, "")
+		"Prolong":  {closed, func(t *testing.T, l ledger.RegionLedger) error { return l.CloseHost(t.Context(), closing) }, "0 rows, +0, closed"},
+		"OpenHost": {closed, func(t *testing.T, l ledger.RegionLedger) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
+		"TakeLease": {nil, func(t *testing.T, l ledger.RegionLedger) error {
+			have, err := remote.LeaseTableOf(l).TakeLease(t.Context(), mine, "")
 			if have.Holder != mine.Holder {
 				t.Errorf("the call that took the lease is told %+v", have)
 			}
 			return err
 		}, "0 rows, +0, 1 leases"},
-		"TakeDeadLease": {func(t *testing.T, l ledger.Rows) {
+		"TakeDeadLease": {func(t *testing.T, l ledger.RegionLedger) {
 			dead := mine
 			dead.Holder = "a-dead-holder-of-the-test"
-			if _, err := remote.Table(l).TakeLease(t.Context(), dead, ""); err != nil {
+			if _, err := remote.LeaseTableOf(l).TakeLease(t.Context(), dead, ""); err != nil {
 				t.Fatal(err)
 			}
-		}, func(t *testing.T, l ledger.Rows) error {
-			have, err := remote.Table(l).TakeLease(t.Context(), mine, "a-dead-holder-of-the-test")
+		}, func(t *testing.T, l ledger.RegionLedger) error {
+			have, err := remote.LeaseTableOf(l).TakeLease(t.Context(), mine, "a-dead-holder-of-the-test")
 			if have.Holder != mine.Holder {
 				t.Errorf("the call that took the lease is told %+v", have)
 			}
 			return err
 		}, "0 rows, +0, 1 leases"},
-		"DropLease": {func(t *testing.T, l ledger.Rows) {
-			if _, err := remote.Table(l).TakeLease(t.Context(), mine, ""); err != nil {
+		"DropLease": {func(t *testing.T, l ledger.RegionLedger) {
+			if _, err := remote.LeaseTableOf(l).TakeLease(t.Context(), mine, ""); err != nil {
 				t.Fatal(err)
 			}
-		}, func(t *testing.T, l ledger.Rows) error {
-			return remote.Table(l).DropLease(t.Context(), key, mine.Holder)
+		}, func(t *testing.T, l ledger.RegionLedger) error {
+			return remote.LeaseTableOf(l).DropLease(t.Context(), key, mine.Holder)
 		}, "0 rows, +0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first := newWorld(t)
+			first := newTestNode(t)
 			var lost atomic.Int64
 			var losing atomic.Bool
-			first.change(func() {
+			first.restartWith(func() {
 				first.wrap = func(next http.Handler) http.Handler {
 					return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 						if !isWrite(r) || !losing.Load() {
@@ -569,8 +569,8 @@ func TestResentToAnotherNode(t *testing.T) {
 					})
 				}
 			})
-			second := first.another()
-			l := dial(t, list(first.config("ci", everything), first.addr, second.addr)).Region("mark")
+			second := first.addNode()
+			l := mustNewClient(t, configForNodes(first.addClient("ci", allRights), first.addr, second.addr)).Region("mark")
 			if tc.before != nil {
 				tc.before(t, l)
 			}
@@ -579,7 +579,7 @@ func TestResentToAnotherNode(t *testing.T) {
 			if err := tc.write(t, l); err != nil {
 				t.Errorf("got %v", err)
 			}
-			if got := second.summary(begun); got != tc.done {
+			if got := second.summarizeLedger(begun); got != tc.done {
 				t.Errorf("the ledger has %q, want %q", got, tc.done)
 			}
 			writes := 0

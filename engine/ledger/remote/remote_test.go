@@ -24,15 +24,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// soon bounds a call that is to fail: what is refused must not be tried for long.
-func soon(t *testing.T) context.Context {
+// boundedContext bounds a call that is to fail: what is refused must not be tried for long.
+func boundedContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// refused wants an error of a sentinel, at once, that says so and names a way out.
-func refused(t *testing.T, reason string, err, sentinel error, says string) {
+// wantRefusal wants an error of a sentinel, at once, that says so and names a way out.
+func wantRefusal(t *testing.T, reason string, err, sentinel error, says string) {
 	t.Helper()
 	hint := ""
 	if refusal, ok := errors.AsType[*engine.Refusal](err); ok {
@@ -48,12 +48,12 @@ func refused(t *testing.T, reason string, err, sentinel error, says string) {
 
 // isWrite tells whether a request writes something.
 func isWrite(r *http.Request) bool {
-	return slices.ContainsFunc(wire.Operations, func(o wire.Operation) bool { return o.Writes && r.URL.Path == wire.Path+o.Name })
+	return slices.ContainsFunc(wire.Operations, func(o wire.Operation) bool { return o.Writes && r.URL.Path == wire.PathPrefix+o.Name })
 }
 
-// dropping is a service that loses the replies of some writes: they are done, and the
+// replyLosingHandler is a service that loses the replies of some writes: they are done, and the
 // stream breaks before they are answered.
-func dropping(lose *atomic.Int64) func(http.Handler) http.Handler {
+func replyLosingHandler(lose *atomic.Int64) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !isWrite(r) || lose.Add(-1) < 0 {
@@ -70,47 +70,49 @@ func dropping(lose *atomic.Int64) func(http.Handler) http.Handler {
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	const key = engine.Key("ci/web-1")
-	row, place, bind := writesOf(key)
-	closed := engine.Close{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
+	row, place, bind := rowSteps(key)
+	closed := engine.HostCloseRequest{HostKey: "h1", Holder: "me", Lease: time.Minute, Window: time.Minute}
 	cases := map[string]struct {
-		before func(*testing.T, ledger.Rows)
-		write  func(*testing.T, ledger.Rows) error
+		before func(*testing.T, ledger.RegionLedger)
+		write  func(*testing.T, ledger.RegionLedger) error
 		// done is what the ledger has afterwards, and by how much its sequence has grown:
 		// a write that is done twice would add to it twice.
 		done string
 	}{
-		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.Rows) error {
-			_, fresh, err := l.Place(t.Context(), wish(t, l, key, 4))
+		"Place": {done: "1 rows, pending 1, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
+			_, fresh, err := l.Place(t.Context(), newReservation(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that made the row is not told so")
 			}
 			return err
 		}},
-		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.Rows) error {
-			_, fresh, err := l.Move(t.Context(), 2, wish(t, l, key, 4))
+		"Move": {done: "1 rows, pending 2, +1", before: place, write: func(t *testing.T, l ledger.RegionLedger) error {
+			_, fresh, err := l.Move(t.Context(), 2, newReservation(t, l, key, 4))
 			if !fresh {
 				t.Error("the call that moved the row is not told so")
 			}
 			return err
 		}},
-		"Renew": {place, func(t *testing.T, l ledger.Rows) error { return l.Renew(t.Context(), row(t, l)) }, "1 rows, pending 1, +0"},
-		"Bind": {place, func(t *testing.T, l ledger.Rows) error {
+		"Renew": {place, func(t *testing.T, l ledger.RegionLedger) error { return l.Renew(t.Context(), row(t, l)) }, "1 rows, pending 1, +0"},
+		"Bind": {place, func(t *testing.T, l ledger.RegionLedger) error {
 			r := row(t, l)
 			r.SystemID = "abc123"
 			return l.Bind(t.Context(), r)
 		}, "1 rows, bound 1 abc123, +1"},
-		"Leaving": {bind, func(t *testing.T, l ledger.Rows) error { return l.Leaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
-		"Drop":    {bind, func(t *testing.T, l ledger.Rows) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
-		"CloseHost": {done: "0 rows, +0, closed", write: func(t *testing.T, l ledger.Rows) error {
+		"Leaving": {bind, func(t *testing.T, l ledger.RegionLedger) error { return l.MarkLeaving(t.Context(), key) }, "1 rows, leaving 1 abc123, +1"},
+		"Drop":    {bind, func(t *testing.T, l ledger.RegionLedger) error { return l.Drop(t.Context(), row(t, l)) }, "0 rows, +1"},
+		"CloseHost": {done: "0 rows, +0, closed", write: func(t *testing.T, l ledger.RegionLedger) error {
 			return l.CloseHost(t.Context(), closed)
 		}},
-		"OpenHost": {func(t *testing.T, l ledger.Rows) {
+		"OpenHost": {func(t *testing.T, l ledger.RegionLedger) {
 			if err := l.CloseHost(t.Context(), closed); err != nil {
 				t.Fatal(err)
 			}
-		}, func(t *testing.T, l ledger.Rows) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
-		"TakeRegion": {bind, func(t *testing.T, l ledger.Rows) error { return l.TakeRegion(t.Context(), "http://maas.example") }, "2 rows, bound 1 abc123, bound 1 old123, +1"},
-		"Hold": {done: "0 rows, +0", write: func(t *testing.T, l ledger.Rows) error {
+		}, func(t *testing.T, l ledger.RegionLedger) error { return l.OpenHost(t.Context(), "h1", "me") }, "0 rows, +1"},
+		"TakeRegion": {bind, func(t *testing.T, l ledger.RegionLedger) error {
+			return l.TakeOverRegion(t.Context(), "http://maas.example")
+		}, "2 rows, bound 1 abc123, bound 1 old123, +1"},
+		"Hold": {done: "0 rows, +0", write: func(t *testing.T, l ledger.RegionLedger) error {
 			release, err := l.Hold(t.Context(), key)
 			if err == nil {
 				release()
@@ -122,11 +124,11 @@ func TestLostReplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var lose atomic.Int64
-			w := newWorld(t)
+			w := newTestNode(t)
 			w.stop()
-			w.wrap = dropping(&lose)
+			w.wrap = replyLosingHandler(&lose)
 			w.start()
-			l := w.client("ci", access.Rights{Regions: []string{"mark", "http://maas.example"}, Prefix: "ci/"}).Region("mark")
+			l := w.connectClient("ci", access.Rights{Regions: []string{"mark", "http://maas.example"}, Prefix: "ci/"}).Region("mark")
 			if tc.before != nil {
 				tc.before(t, l)
 			}
@@ -140,7 +142,7 @@ func TestLostReplies(t *testing.T) {
 			if err := tc.write(t, l); err != nil {
 				t.Errorf("got %v", err)
 			}
-			if got := w.summary(begun); got != tc.done {
+			if got := w.summarizeLedger(begun); got != tc.done {
 				t.Errorf("the ledger has %q, want %q", got, tc.done)
 			}
 			resent := 0
@@ -157,18 +159,18 @@ func TestLostReplies(t *testing.T) {
 }
 
 // sequence is how far the ledger has come.
-func (w *world) sequence() int64 {
+func (w *testNode) sequence() int64 {
 	w.t.Helper()
-	tag, err := w.rows.Tag(w.t.Context())
+	tag, err := w.rows.CurrentTag(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return tag.Sequence
 }
 
-// summary says what the ledger of "mark" has: rows, what was added to its sequence, leases
+// summarizeLedger says what the ledger of "mark" has: rows, what was added to its sequence, leases
 // and whether h1 is closed.
-func (w *world) summary(begun int64) string {
+func (w *testNode) summarizeLedger(begun int64) string {
 	w.t.Helper()
 	of := w.rows.Region("mark")
 	rows, err := of.Rows(w.t.Context())
@@ -187,7 +189,7 @@ func (w *world) summary(begun int64) string {
 	if len(leases) > 0 {
 		text += fmt.Sprintf(", %d leases", len(leases))
 	}
-	if err := of.CloseHost(w.t.Context(), engine.Close{HostKey: "h1", Holder: "the test", Lease: time.Second}); err != nil {
+	if err := of.CloseHost(w.t.Context(), engine.HostCloseRequest{HostKey: "h1", Holder: "the test", Lease: time.Second}); err != nil {
 		text += ", closed"
 	}
 	return text
@@ -197,7 +199,7 @@ func (w *world) summary(begun int64) string {
 // row still tells who made it.
 func TestLostReplyAndMemory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	w.stop()
 	var lost atomic.Bool
 	restarted := make(chan struct{})
@@ -215,8 +217,8 @@ func TestLostReplyAndMemory(t *testing.T) {
 		})
 	}
 	w.start()
-	l := w.client("ci", everything).Region("mark")
-	_, fresh, err := l.Place(t.Context(), wish(t, l, "ci/web-1", 4))
+	l := w.connectClient("ci", allRights).Region("mark")
+	_, fresh, err := l.Place(t.Context(), newReservation(t, l, "ci/web-1", 4))
 	<-restarted
 	if err != nil || !fresh {
 		t.Errorf("fresh %t, %v", fresh, err)
@@ -226,11 +228,11 @@ func TestLostReplyAndMemory(t *testing.T) {
 // TestRefused: who may not is told so, and nothing is written.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	ci := w.client("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"})
+	w := newTestNode(t)
+	ci := w.connectClient("ci", access.Rights{Regions: []string{"mark"}, Prefix: "ci/"})
 	mine, others := ci.Region("mark"), ci.Region("other")
-	all := w.client("all", everything).Region("mark")
-	reservation := wish(t, mine, "other/web-1", 4)
+	all := w.connectClient("all", allRights).Region("mark")
+	reservation := newReservation(t, mine, "other/web-1", 4)
 	if _, _, err := all.Place(t.Context(), reservation); err != nil {
 		t.Fatal(err)
 	}
@@ -247,22 +249,22 @@ func TestRefused(t *testing.T) {
 		"Move":    {prefix, func(ctx context.Context) error { _, _, err := mine.Move(ctx, 2, reservation); return err }},
 		"Renew":   {prefix, func(ctx context.Context) error { return mine.Renew(ctx, row) }},
 		"Bind":    {prefix, func(ctx context.Context) error { r := row; r.SystemID = "abc"; return mine.Bind(ctx, r) }},
-		"Leaving": {prefix, func(ctx context.Context) error { return mine.Leaving(ctx, row.Key) }},
+		"Leaving": {prefix, func(ctx context.Context) error { return mine.MarkLeaving(ctx, row.Key) }},
 		"Drop":    {prefix, func(ctx context.Context) error { return mine.Drop(ctx, row) }},
 		"May":     {prefix, func(ctx context.Context) error { return mine.MayWrite(ctx, row.Key) }},
 		"Hold":    {prefix, func(ctx context.Context) error { _, err := mine.Hold(ctx, row.Key); return err }},
 		"Except": {prefix, func(ctx context.Context) error {
-			return mine.CloseHost(ctx, engine.Close{HostKey: "h1", Except: row.Key})
+			return mine.CloseHost(ctx, engine.HostCloseRequest{HostKey: "h1", Except: row.Key})
 		}},
-		"CutOff":    {`may not write the row of ""`, func(ctx context.Context) error { _, err := mine.CutOff(ctx, ""); return err }},
+		"CutOff":    {`may not write the row of ""`, func(ctx context.Context) error { _, err := mine.ListCutOff(ctx, ""); return err }},
 		"Rows":      {region, func(ctx context.Context) error { _, err := others.Rows(ctx); return err }},
-		"Pending":   {region, func(ctx context.Context) error { _, err := others.Pending(ctx); return err }},
+		"Pending":   {region, func(ctx context.Context) error { _, err := others.PendingRows(ctx); return err }},
 		"Row":       {region, func(ctx context.Context) error { _, err := others.Row(ctx, "ci/web-1"); return err }},
-		"CloseHost": {region, func(ctx context.Context) error { return others.CloseHost(ctx, engine.Close{HostKey: "h1"}) }},
+		"CloseHost": {region, func(ctx context.Context) error { return others.CloseHost(ctx, engine.HostCloseRequest{HostKey: "h1"}) }},
 		"OpenHost":  {region, func(ctx context.Context) error { return others.OpenHost(ctx, "h1", "") }},
 	} {
-		err := tc.call(soon(t))
-		refused(t, name, err, engine.ErrForbidden, tc.says)
+		err := tc.call(boundedContext(t))
+		wantRefusal(t, name, err, engine.ErrForbidden, tc.says)
 	}
 	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 || rows[0].Token != row.Token || rows[0].State != engine.RowPending {
 		t.Errorf("something was written: %+v, %v", rows, err)
@@ -270,7 +272,7 @@ func TestRefused(t *testing.T) {
 	if err := mine.MayWrite(t.Context(), "ci/web-1"); err != nil {
 		t.Errorf("its own row: %v", err)
 	}
-	if err := mine.TakeRegion(t.Context(), "other"); err != nil {
+	if err := mine.TakeOverRegion(t.Context(), "other"); err != nil {
 		t.Errorf("there is nothing of its own in a region that it may not use: %v", err)
 	}
 	if rows, err := all.Rows(t.Context()); err != nil || len(rows) != 1 {
@@ -285,9 +287,9 @@ func TestRefused(t *testing.T) {
 // another one's, whatever it calls itself.
 func TestHolders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a, b := w.client("a", everything).Region("mark"), w.client("b", everything).Region("mark")
-	closing := engine.Close{HostKey: "h1", Holder: "same", Lease: time.Minute, Window: time.Minute}
+	w := newTestNode(t)
+	a, b := w.connectClient("a", allRights).Region("mark"), w.connectClient("b", allRights).Region("mark")
+	closing := engine.HostCloseRequest{HostKey: "h1", Holder: "same", Lease: time.Minute, Window: time.Minute}
 	if err := a.CloseHost(t.Context(), closing); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +299,7 @@ func TestHolders(t *testing.T) {
 	if err := b.OpenHost(t.Context(), "h1", "same"); err != nil {
 		t.Errorf("what is not closed by it is no error: %v", err)
 	}
-	if _, _, err := b.Place(t.Context(), wish(t, b, "ci/web-1", 4)); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "removed or changed") {
+	if _, _, err := b.Place(t.Context(), newReservation(t, b, "ci/web-1", 4)); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "removed or changed") {
 		t.Errorf("the host is not closed any more: %v", err)
 	}
 	if err := a.CloseHost(t.Context(), closing); err != nil {
@@ -306,7 +308,7 @@ func TestHolders(t *testing.T) {
 	if err := a.OpenHost(t.Context(), "h1", "same"); err != nil {
 		t.Fatal(err)
 	}
-	if _, fresh, err := b.Place(t.Context(), wish(t, b, "ci/web-1", 4)); err != nil || !fresh {
+	if _, fresh, err := b.Place(t.Context(), newReservation(t, b, "ci/web-1", 4)); err != nil || !fresh {
 		t.Errorf("the host is open: %t, %v", fresh, err)
 	}
 }
@@ -314,11 +316,11 @@ func TestHolders(t *testing.T) {
 // TestCertificates: what is wrong with the certificates of either side is said.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	w, stranger := newWorld(t), newWorld(t)
-	good := w.config("ci", everything)
+	w, stranger := newTestNode(t), newTestNode(t)
+	good := w.addClient("ci", allRights)
 	wrongCA := good
 	wrongCA.CA = stranger.authority.Certificate
-	foreign := stranger.config("ci", everything)
+	foreign := stranger.addClient("ci", allRights)
 	foreign.Address, foreign.CA = good.Address, good.CA
 	wrongName := good
 	wrongName.Address = strings.Replace(good.Address, "127.0.0.1", "localhost", 1)
@@ -330,16 +332,16 @@ func TestCertificates(t *testing.T) {
 		"Foreign":   {foreign, "is not signed by an authority of this ledger service"},
 		"WrongName": {wrongName, "is not trusted"},
 	} {
-		_, err := dial(t, tc.config).Check(soon(t))
-		refused(t, name, err, engine.ErrForbidden, tc.says)
+		_, err := mustNewClient(t, tc.config).Check(boundedContext(t))
+		wantRefusal(t, name, err, engine.ErrForbidden, tc.says)
 	}
 }
 
 // TestRevoked revokes a client whose connection is open.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	client := w.client("ci", everything)
+	w := newTestNode(t)
+	client := w.connectClient("ci", allRights)
 	who, err := client.Check(t.Context())
 	if err != nil || who.Name != "ci" || who.Service != "test" {
 		t.Fatalf("got %+v, %v", who, err)
@@ -347,16 +349,16 @@ func TestRevoked(t *testing.T) {
 	if _, err := w.clients.Revoke(t.Context(), "ci", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.Tag(soon(t))
-	refused(t, "The next request is refused.", err, engine.ErrForbidden, "client ci was revoked on")
+	_, err = client.Tag(boundedContext(t))
+	wantRefusal(t, "The next request is refused.", err, engine.ErrForbidden, "client ci was revoked on")
 }
 
 // TestRenewedFiles renews the certificate of a client that is connected. Files of which
 // only one is written yet change nothing.
 func TestRenewedFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	one, two := w.config("one", everything), w.config("two", everything)
+	w := newTestNode(t)
+	one, two := w.addClient("one", allRights), w.addClient("two", allRights)
 	folder := t.TempDir()
 	one.Files = remote.Files{Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key")}
 	write := func(path, text string) {
@@ -366,7 +368,7 @@ func TestRenewedFiles(t *testing.T) {
 	}
 	write(one.Files.Certificate, one.Certificate)
 	write(one.Files.Key, one.Key)
-	client := dial(t, one)
+	client := mustNewClient(t, one)
 	for _, step := range []struct {
 		reason string
 		change func()
@@ -382,7 +384,7 @@ func TestRenewedFiles(t *testing.T) {
 		}, "two"},
 	} {
 		step.change()
-		client.LookAtFiles()
+		client.ExpireFilesRead()
 		if who, err := client.Check(t.Context()); err != nil || who.Name != step.want {
 			t.Errorf("%s\ngot %+v, %v, want %s", step.reason, who, err, step.want)
 		}
@@ -392,24 +394,24 @@ func TestRenewedFiles(t *testing.T) {
 // TestExpired lets a certificate expire while the connection is open.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	var later atomic.Int64
 	w.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	client := w.client("ci", everything)
+	client := w.connectClient("ci", allRights)
 	if _, err := client.Tag(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	later.Store(int64(2 * time.Hour))
-	_, err := client.Tag(soon(t))
-	refused(t, "The next request is refused.", err, engine.ErrForbidden, "client ci expired on")
+	_, err := client.Tag(boundedContext(t))
+	wantRefusal(t, "The next request is refused.", err, engine.ErrForbidden, "client ci expired on")
 }
 
 // TestNoLedger asks what is no ledger, and says what answered.
 func TestNoLedger(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	config := w.config("ci", everything)
-	pair, err := w.authority.Server([]string{"127.0.0.1"}, time.Now())
+	w := newTestNode(t)
+	config := w.addClient("ci", allRights)
+	pair, err := w.authority.IssueServer([]string{"127.0.0.1"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,18 +427,18 @@ func TestNoLedger(t *testing.T) {
 	defer other.Close()
 	for name, tc := range map[string]struct{ address, says string }{
 		"PlainHTTP": {strings.Replace(plain.URL, "http://", "https://", 1), "plain HTTP answers there"},
-		"NoTLS":     {"https://" + talker(t), "does not speak TLS"},
+		"NoTLS":     {"https://" + sshServerAddress(t), "does not speak TLS"},
 		"OtherTLS":  {other.URL, "what answers there is no ledger (HTTP 200 OK, server nginx"},
 	} {
 		c := config
 		c.Address = tc.address
-		_, err := dial(t, c).Check(soon(t))
-		refused(t, name, err, engine.ErrInvalid, tc.says)
+		_, err := mustNewClient(t, c).Check(boundedContext(t))
+		wantRefusal(t, name, err, engine.ErrInvalid, tc.says)
 	}
 }
 
-// talker is a server of something else.
-func talker(t *testing.T) string {
+// sshServerAddress is a server of something else.
+func sshServerAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -463,7 +465,7 @@ func TestVersions(t *testing.T) {
 	for theirs, says := range map[string]string{
 		"2 abcdef": "is newer than this program", "0 abcdef": "is older than this program", "1 abcdef": "is another build than this program",
 	} {
-		w := newWorld(t)
+		w := newTestNode(t)
 		w.stop()
 		w.wrap = func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -472,15 +474,15 @@ func TestVersions(t *testing.T) {
 			})
 		}
 		w.start()
-		_, err := w.client("ci", everything).Tag(soon(t))
-		refused(t, theirs, err, engine.ErrConflict, says)
+		_, err := w.connectClient("ci", allRights).Tag(boundedContext(t))
+		wantRefusal(t, theirs, err, engine.ErrConflict, says)
 	}
 }
 
 // TestNewerClient: the service tells a client of another protocol what differs.
 func TestNewerClient(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	w.stop()
 	w.wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -489,19 +491,19 @@ func TestNewerClient(t *testing.T) {
 		})
 	}
 	w.start()
-	_, err := w.client("ci", everything).Tag(soon(t))
-	refused(t, "An old service serves no new client.", err, engine.ErrConflict, "the client is newer than the ledger service")
+	_, err := w.connectClient("ci", allRights).Tag(boundedContext(t))
+	wantRefusal(t, "An old service serves no new client.", err, engine.ErrConflict, "the client is newer than the ledger service")
 }
 
 // TestDeadline: a call ends with its caller's time, on both sides.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	w.stop()
 	told := make(chan string, 100)
 	w.wrap = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == wire.Path+wire.Tag.Name {
+			if r.URL.Path == wire.PathPrefix+wire.OpTag.Name {
 				next.ServeHTTP(rw, r)
 				return
 			}
@@ -510,14 +512,14 @@ func TestDeadline(t *testing.T) {
 		})
 	}
 	w.start()
-	l := w.client("ci", everything).Region("mark")
-	if _, err := l.Tag(soon(t)); err != nil { // it is connected now
+	l := w.connectClient("ci", allRights).Region("mark")
+	if _, err := l.CurrentTag(boundedContext(t)); err != nil { // it is connected now
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	began := time.Now()
-	err := l.Leaving(ctx, "ci/web-1")
+	err := l.MarkLeaving(ctx, "ci/web-1")
 	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
 		t.Errorf("got %v after %s", err, took)
 	}
@@ -534,9 +536,9 @@ func TestDeadline(t *testing.T) {
 // TestUnreachable: without the service, nothing is placed.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	l := w.client("ci", everything).Region("mark")
-	reservation := wish(t, l, "ci/web-1", 4)
+	w := newTestNode(t)
+	l := w.connectClient("ci", allRights).Region("mark")
+	reservation := newReservation(t, l, "ci/web-1", 4)
 	w.stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -550,19 +552,19 @@ func TestUnreachable(t *testing.T) {
 // and the others fail at once. When the service is back, it is found soon.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	l := w.client("ci", everything).Region("mark")
+	w := newTestNode(t)
+	l := w.connectClient("ci", allRights).Region("mark")
 	w.stop()
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	if _, err := l.Tag(short); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.CurrentTag(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	began, before := time.Now(), w.knocked()
+	began, before := time.Now(), w.countConnections()
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			_, err := l.CutOff(t.Context(), "ci/")
+			_, err := l.ListCutOff(t.Context(), "ci/")
 			away, ok := errors.AsType[*engine.LedgerError](err)
 			if !ok || away.Ledger != "https://"+w.addr || !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "cannot be reached") {
 				t.Errorf("got %v", err)
@@ -570,12 +572,12 @@ func TestAway(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if took, knocks := time.Since(began), w.knocked()-before; took > 3*time.Second || knocks > 2 {
+	if took, knocks := time.Since(began), w.countConnections()-before; took > 3*time.Second || knocks > 2 {
 		t.Errorf("200 calls took %s and %d connections", took, knocks)
 	}
 	w.start()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		_, err := l.Tag(t.Context())
+		_, err := l.CurrentTag(t.Context())
 		if err == nil {
 			break
 		}
@@ -588,8 +590,8 @@ func TestAway(t *testing.T) {
 // TestAwayTogether lets calls wait for a service at the same time. They give up together.
 func TestAwayTogether(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	client := w.client("ci", everything)
+	w := newTestNode(t)
+	client := w.connectClient("ci", allRights)
 	w.stop()
 	waiting := make(chan time.Duration, 1)
 	began := time.Now()
@@ -603,7 +605,7 @@ func TestAwayTogether(t *testing.T) {
 	time.Sleep(4 * time.Second)
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	if _, err := client.Region("mark").Pending(short); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client.Region("mark").PendingRows(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if took := <-waiting; took > 15*time.Second {
@@ -615,9 +617,9 @@ func TestAwayTogether(t *testing.T) {
 // TestRestarted starts the service anew between two calls, and during one.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	l := w.client("ci", everything).Region("mark")
-	reservation := wish(t, l, "ci/web-1", 4)
+	w := newTestNode(t)
+	l := w.connectClient("ci", allRights).Region("mark")
+	reservation := newReservation(t, l, "ci/web-1", 4)
 	w.stop()
 	var again sync.WaitGroup
 	again.Go(func() {
@@ -629,7 +631,7 @@ func TestRestarted(t *testing.T) {
 	if !errors.Is(err, engine.ErrBusy) {
 		t.Errorf("the inventory is from before: %v", err)
 	}
-	if _, fresh, err := l.Place(t.Context(), wish(t, l, "ci/web-1", 4)); err != nil || !fresh {
+	if _, fresh, err := l.Place(t.Context(), newReservation(t, l, "ci/web-1", 4)); err != nil || !fresh {
 		t.Errorf("fresh %t, %v", fresh, err)
 	}
 }
@@ -637,15 +639,15 @@ func TestRestarted(t *testing.T) {
 // TestCrowd lets 32 clients place at once: there is room for ten.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestNode(t)
 	const writers, room = 32, 10
-	config := w.config("ci", everything)
-	first := dial(t, config).Region("mark")
-	reservation := wish(t, first, "", room)
+	config := w.addClient("ci", allRights)
+	first := mustNewClient(t, config).Region("mark")
+	reservation := newReservation(t, first, "", room)
 	var all sync.WaitGroup
 	var placed, busy atomic.Int64
 	for n := range writers {
-		l := dial(t, config).Region("mark")
+		l := mustNewClient(t, config).Region("mark")
 		all.Go(func() {
 			r := reservation
 			r.Key = engine.Key("ci/web-" + string(rune('A'+n)))
@@ -665,20 +667,20 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// knocked is how many connections were begun.
-func (w *world) knocked() int {
+// countConnections is how many connections were begun.
+func (w *testNode) countConnections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.knocks
+	return w.connections
 }
 
 // TestConfig: what cannot be meant is refused before anything is asked.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	good := w.config("ci", everything)
-	other := w.config("other", everything)
-	old, key, err := w.authority.Client("old", time.Now(), -time.Minute)
+	w := newTestNode(t)
+	good := w.addClient("ci", allRights)
+	other := w.addClient("other", allRights)
+	old, key, err := w.authority.IssueClient("old", time.Now(), -time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -710,7 +712,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %s would be a file", name, c.Address)
 		}
 		_, err := remote.New(c)
-		refused(t, name, err, engine.ErrInvalid, tc.says)
+		wantRefusal(t, name, err, engine.ErrInvalid, tc.says)
 	}
 }
 

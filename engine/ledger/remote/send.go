@@ -19,143 +19,143 @@ import (
 )
 
 // How long a call is sent again while no answer comes: longer than a service takes to
-// start anew. One sending is given up after sendingFor, as its connection may be dead.
+// start anew. One sending is given up after attemptTimeout, as its connection may be dead.
 const (
-	patience   = 30 * time.Second
-	sendingFor = 10 * time.Second
+	callRetryTimeout = 30 * time.Second
+	attemptTimeout   = 10 * time.Second
 )
 
-// unansweredFor is how long one node of several may take to answer. A node that hangs then
+// nodeAnswerTimeout is how long one node of several may take to answer. A node that hangs then
 // costs seconds of a call, and the next node is asked. This is safe although the first one
 // may still do what it was asked for:
 //   - A write that both do is done once. Rows and leases keep the id of their call, and the
 //     other writes change nothing the second time.
 //   - The first node gives up at the same time (HeaderTimeout). When it goes on after it hung,
 //     it begins no write whose client has gone.
-const unansweredFor = 3 * time.Second
+const nodeAnswerTimeout = 3 * time.Second
 
-var errUnanswered = fmt.Errorf("no answer came within %s", unansweredFor)
+var errNodeAnswerTimeout = fmt.Errorf("no answer came within %s", nodeAnswerTimeout)
 
 // Pauses between two sendings, with jitter.
 const (
-	pauseFirst = 50 * time.Millisecond
-	pauseMost  = 2 * time.Second
+	minRetryPause = 50 * time.Millisecond
+	maxRetryPause = 2 * time.Second
 )
 
-// ask sends a call until it is answered. All calls may be sent again: reads change
+// sendCall sends a call until it is answered. All calls may be sent again: reads change
 // nothing, and writes have an id.
-func (c *Client) ask(ctx context.Context, o wire.Operation, call wire.Call) (wire.Answer, error) {
+func (c *Client) sendCall(ctx context.Context, o wire.Operation, call wire.Call) (wire.Answer, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("cannot write the call %s of the ledger: %w", o.Name, err)
 	}
-	probe, err := c.away.begin()
+	probe, err := c.outage.admitCall()
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	if probe {
-		defer c.away.endProbe()
+		defer c.outage.endProbe()
 	}
 	if err := ctx.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	began, sending := time.Now(), &outgoing{Operation: o, id: rand.Text(), body: body}
+	began, sending := time.Now(), &outgoingCall{Operation: o, id: rand.Text(), body: body}
 	var last error
-	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		answer, err := c.sendRound(ctx, sending)
-		if !isPassing(err) {
-			c.away.answered()
-			return answer, c.ofLedger(err)
+		if !isRetryable(err) {
+			c.outage.noteAnswer()
+			return answer, c.asLedgerError(err)
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err // a round that the caller's deadline cut off says less than the one before
 		}
-		if err := c.giveUp(ctx, sending, began, probe, last); err != nil {
+		if err := c.giveUpIfDue(ctx, sending, began, probe, last); err != nil {
 			return wire.Answer{}, err
 		}
-		sleep(ctx, pause/2+jitter.Of(pause))
+		sleepWithContext(ctx, pause/2+jitter.RandomPause(pause))
 		if ctx.Err() != nil {
-			return wire.Answer{}, c.giveUp(ctx, sending, began, probe, last)
+			return wire.Answer{}, c.giveUpIfDue(ctx, sending, began, probe, last)
 		}
 	}
 }
 
-// giveUp says why a call is not sent again that got no answer; nil: it is. A heartbeat
+// giveUpIfDue says why a call is not sent again that got no answer; nil: it is. A heartbeat
 // waits for less than others, and so ends no other call. Neither does a call that has not
 // been sent to each node.
-func (c *Client) giveUp(ctx context.Context, call *outgoing, began time.Time, probe bool, last error) error {
-	switch other := c.away.gaveUpAfter(began); {
+func (c *Client) giveUpIfDue(ctx context.Context, call *outgoingCall, began time.Time, probe bool, last error) error {
+	switch other := c.outage.giveUpErrorSince(began); {
 	case ctx.Err() != nil:
-		askedAll := call.sent >= len(c.nodes.all) && call.Operation != wire.Beat
-		if askedAll && time.Since(began) >= enough && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			c.away.gaveUp(c.unreachable(last))
+		askedAll := call.sent >= len(c.nodes.all) && call.Operation != wire.OpBeatLeases
+		if askedAll && time.Since(began) >= minTriedTime && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			c.outage.noteGiveUp(c.unreachableError(last))
 		}
-		return c.ofLedger(c.unansweredError(ctx, last))
+		return c.asLedgerError(c.unansweredError(ctx, last))
 	case other != nil:
 		return other
-	case probe || time.Since(began) > patience:
-		err := c.unreachable(last)
-		c.away.gaveUp(err)
+	case probe || time.Since(began) > callRetryTimeout:
+		err := c.unreachableError(last)
+		c.outage.noteGiveUp(err)
 		return err
 	}
 	return nil
 }
 
-// passing is why a call has no answer yet.
-type passing struct{ err error }
+// retryableError is why a call has no answer yet.
+type retryableError struct{ err error }
 
-func (p *passing) Error() string { return p.err.Error() }
+func (p *retryableError) Error() string { return p.err.Error() }
 
-func (p *passing) Unwrap() error { return p.err }
+func (p *retryableError) Unwrap() error { return p.err }
 
-// isPassing tells whether sending the call again may help.
-func isPassing(err error) bool {
-	_, lost := errors.AsType[*passing](err)
-	return lost || errors.Is(err, wire.ErrEnding) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+// isRetryable tells whether sending the call again may help.
+func isRetryable(err error) bool {
+	_, lost := errors.AsType[*retryableError](err)
+	return lost || errors.Is(err, wire.ErrShuttingDown) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // sendOnce sends a call to a node, and reads the answer. The error is *passing where there
 // is none.
-func (c *Client) sendOnce(ctx context.Context, to node, call *outgoing) (wire.Answer, error) {
+func (c *Client) sendOnce(ctx context.Context, to node, call *outgoingCall) (wire.Answer, error) {
 	whole := timeLeft(ctx)
-	ctx, cancel := context.WithTimeout(ctx, min(sendingFor, whole))
+	ctx, cancel := context.WithTimeout(ctx, min(attemptTimeout, whole))
 	defer cancel()
 	if c.nodes.isCluster() {
-		whole = min(whole, unansweredFor)
+		whole = min(whole, nodeAnswerTimeout)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.base.String()+wire.Path+call.Name, bytes.NewReader(call.body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.base.String()+wire.PathPrefix+call.Name, bytes.NewReader(call.body))
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "maaslxd/"+c.version)
-	request.Header.Set(wire.HeaderProtocol, wire.Version())
+	request.Header.Set(wire.HeaderProtocol, wire.ProtocolVersion())
 	request.Header.Set(wire.HeaderTimeout, strconv.FormatInt(max(1, whole.Milliseconds()), 10))
 	request.Header.Set(wire.HeaderCall, call.id)
-	response, err := c.do(request)
+	response, err := c.doRequest(request)
 	if err != nil {
-		return wire.Answer{}, to.explain(err)
+		return wire.Answer{}, to.noAnswerError(err)
 	}
 	defer response.Body.Close()
-	if err := to.checkPeer(response); err != nil {
+	if err := to.checkProtocol(response); err != nil {
 		return wire.Answer{}, err
 	}
-	call.follows = response.Header.Get(wire.HeaderLeads) == "false"
+	call.byFollower = response.Header.Get(wire.HeaderLeads) == "false"
 	return to.readAnswer(response)
 }
 
-// do sends a request. One node of several has unansweredFor to begin its answer, which may
+// doRequest sends a request. One node of several has nodeAnswerTimeout to begin its answer, which may
 // then take longer to read.
-func (c *Client) do(request *http.Request) (*http.Response, error) {
+func (c *Client) doRequest(request *http.Request) (*http.Response, error) {
 	if !c.nodes.isCluster() {
-		return c.conns.client().Do(request)
+		return c.conns.httpClient().Do(request)
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
-	timer := time.AfterFunc(unansweredFor, func() { cancel(errUnanswered) })
+	timer := time.AfterFunc(nodeAnswerTimeout, func() { cancel(errNodeAnswerTimeout) })
 	defer timer.Stop()
-	response, err := c.conns.client().Do(request.WithContext(ctx))
-	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
-		return nil, errUnanswered
+	response, err := c.conns.httpClient().Do(request.WithContext(ctx))
+	if err != nil && errors.Is(context.Cause(ctx), errNodeAnswerTimeout) {
+		return nil, errNodeAnswerTimeout
 	}
 	return response, err
 }
@@ -167,11 +167,11 @@ func (n node) readAnswer(response *http.Response) (wire.Answer, error) {
 	case errors.Is(err, bounded.ErrTooLarge):
 		return wire.Answer{}, fmt.Errorf("cannot read the answer of the ledger service %s: %w", n.base.Host, err)
 	case err != nil:
-		return wire.Answer{}, &passing{err}
+		return wire.Answer{}, &retryableError{err}
 	}
 	var answer wire.Answer
 	if err := json.Unmarshal(text, &answer); err != nil || answer.Error == nil && response.StatusCode != http.StatusOK {
-		return wire.Answer{}, &passing{fmt.Errorf("its answer (%s) makes no sense", response.Status)}
+		return wire.Answer{}, &retryableError{fmt.Errorf("its answer (%s) makes no sense", response.Status)}
 	}
 	return answer, nil
 }
@@ -181,33 +181,33 @@ func timeLeft(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return time.Until(end)
 	}
-	return patience
+	return callRetryTimeout
 }
 
-// checkPeer sees that a ledger of the same protocol answers.
-func (n node) checkPeer(response *http.Response) error {
+// checkProtocol sees that a ledger of the same protocol answers.
+func (n node) checkProtocol(response *http.Response) error {
 	theirs := response.Header.Get(wire.HeaderProtocol)
 	var message string
-	switch wire.Compare(theirs) {
-	case wire.Same:
+	switch wire.CompareProtocol(theirs) {
+	case wire.SameProtocol:
 		return nil
-	case wire.Newer:
+	case wire.NewerProtocol:
 		message = "is newer than this program"
-	case wire.Older:
+	case wire.OlderProtocol:
 		message = "is older than this program"
-	case wire.Another:
+	case wire.OtherFields:
 		message = "is another build than this program"
 	default:
-		return n.noLedger(response)
+		return n.notLedgerError(response)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
-	return &mismatchError{&engine.Refusal{
-		Message: fmt.Sprintf("the ledger service %s %s: they speak the protocols %s and %s", n.base.Host, message, bounded.Cut(bounded.OneLine(theirs), 40), wire.Version()),
+	return &protocolMismatchError{&engine.Refusal{
+		Message: fmt.Sprintf("the ledger service %s %s: they speak the protocols %s and %s", n.base.Host, message, bounded.TruncateText(bounded.OneLine(theirs), 40), wire.ProtocolVersion()),
 		Hint:    "Take the same version for both.", Err: engine.ErrConflict,
 	}}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+func sleepWithContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

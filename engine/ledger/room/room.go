@@ -10,16 +10,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Taken is what a ledger has that an inventory does not show, for the choice of a host.
-type Taken struct {
+// Occupancy is what a ledger has that an inventory does not show, for the choice of a host.
+type Occupancy struct {
 	Region    string
 	Inventory engine.Tag // the oldest for which it is complete
 	Group     string
-	// Serves are the sequences of inventories of that generation that are new enough.
-	Serves struct{ From, To int64 }
-	Closed []string // hosts
-	Unseen []Load
-	Peers  []Peers
+	// ServingSequences are the sequences of inventories of that generation that are new enough.
+	ServingSequences struct{ From, To int64 }
+	ClosedHosts      []string // hosts
+	UnshownLoads     []Load
+	Peers            []PeerCount
 }
 
 // Load is what alike VMs take of a host.
@@ -33,43 +33,43 @@ type Load struct {
 	ShownFrom    int64            // the first sequence of an inventory that shows them
 }
 
-// Peers are the VMs of a group on a host.
-type Peers struct {
+// PeerCount are the VMs of a group on a host.
+type PeerCount struct {
 	Host, Zone string // the zone that the host was in
 	VMs        int64
 }
 
-// IsFor tells whether it is complete for a reservation.
-func (t *Taken) IsFor(region string, r engine.Reservation) bool {
+// IsCompleteFor tells whether it is complete for a reservation.
+func (t *Occupancy) IsCompleteFor(region string, r engine.Reservation) bool {
 	return t.Region == region && t.Group == r.Group && t.Inventory.Generation == r.Inventory.Generation && t.Inventory.Sequence <= r.Inventory.Sequence
 }
 
-// Add counts a VM that was placed since.
-func (t *Taken) Add(r engine.Reservation, host engine.Candidate) {
-	t.Unseen = append(t.Unseen, Load{
+// AddPlaced counts a VM that was placed since.
+func (t *Occupancy) AddPlaced(r engine.Reservation, host engine.Candidate) {
+	t.UnshownLoads = append(t.UnshownLoads, Load{
 		Host: host.HostKey, VMs: 1, Cores: r.Need.Cores, MemoryMiB: r.Need.MemoryMiB, HugePagesMiB: r.Need.HugePagesMiB,
-		Disks: OnHost(r.Need, host), ShownFrom: math.MaxInt64,
+		Disks: DisksOnHost(r.Need, host), ShownFrom: math.MaxInt64,
 	})
 	if r.Group != "" {
-		t.Peers = append(t.Peers, Peers{host.HostKey, host.Zone, 1})
+		t.Peers = append(t.Peers, PeerCount{host.HostKey, host.Zone, 1})
 	}
 }
 
-// Choose returns the host for a VM; false: there is none. In words: among the candidates
+// ChooseHost returns the host for a VM; false: there is none. In words: among the candidates
 // that are neither excluded nor closed and have room beside what the inventory cannot show,
 // it is the one with the fewest of the group in its zone, then on it, then the least by rank.
-func (t *Taken) Choose(r engine.Reservation, excluded []string) (best engine.Candidate, ok bool) {
-	if r.Inventory.Sequence < t.Serves.From || r.Inventory.Sequence > t.Serves.To {
+func (t *Occupancy) ChooseHost(r engine.Reservation, excluded []string) (best engine.Candidate, ok bool) {
+	if r.Inventory.Sequence < t.ServingSequences.From || r.Inventory.Sequence > t.ServingSequences.To {
 		return best, false
 	}
-	byZone, byHost, loads := t.peersByZone(r.Candidates), t.peersByHost(), t.loads(r.Inventory)
+	byZone, byHost, loads := t.countPeersByZone(r.Candidates), t.countPeersByHost(), t.sumUnshownLoads(r.Inventory)
 	order := func(a, b engine.Candidate) int {
 		rank := func(c engine.Candidate) int64 { return c.Rank + c.Step*loads[c.HostKey].VMs }
 		return cmp.Or(cmp.Compare(byZone[a.Zone], byZone[b.Zone]), cmp.Compare(byHost[a.HostKey], byHost[b.HostKey]),
 			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.HostKey, b.HostKey))
 	}
 	for _, c := range r.Candidates {
-		if slices.Contains(excluded, c.HostKey) || slices.Contains(t.Closed, c.HostKey) || !loads[c.HostKey].leavesRoom(r.Need, c) {
+		if slices.Contains(excluded, c.HostKey) || slices.Contains(t.ClosedHosts, c.HostKey) || !loads[c.HostKey].leavesRoomFor(r.Need, c) {
 			continue
 		}
 		if !ok || order(c, best) < 0 {
@@ -79,9 +79,9 @@ func (t *Taken) Choose(r engine.Reservation, excluded []string) (best engine.Can
 	return best, ok
 }
 
-// peersByZone counts the group's VMs. One counts in the zone that its host is in now, if the
+// countPeersByZone counts the group's VMs. One counts in the zone that its host is in now, if the
 // inventory shows that host, and else in the one that it was in.
-func (t *Taken) peersByZone(shown []engine.Candidate) map[string]int64 {
+func (t *Occupancy) countPeersByZone(shown []engine.Candidate) map[string]int64 {
 	zones, count := map[string]string{}, map[string]int64{}
 	for _, c := range shown {
 		zones[c.HostKey] = c.Zone
@@ -96,7 +96,7 @@ func (t *Taken) peersByZone(shown []engine.Candidate) map[string]int64 {
 	return count
 }
 
-func (t *Taken) peersByHost() map[string]int64 {
+func (t *Occupancy) countPeersByHost() map[string]int64 {
 	count := map[string]int64{}
 	for _, p := range t.Peers {
 		count[p.Host] += p.VMs
@@ -104,11 +104,11 @@ func (t *Taken) peersByHost() map[string]int64 {
 	return count
 }
 
-// loads sums up what an inventory does not show of each host. The disks are those of all of
+// sumUnshownLoads sums up what an inventory does not show of each host. The disks are those of all of
 // its VMs.
-func (t *Taken) loads(inventory engine.Tag) map[string]Load {
+func (t *Occupancy) sumUnshownLoads(inventory engine.Tag) map[string]Load {
 	all := map[string]Load{}
-	for _, u := range t.Unseen {
+	for _, u := range t.UnshownLoads {
 		if u.ShownFrom <= inventory.Sequence {
 			continue
 		}
@@ -130,10 +130,10 @@ func (t *Taken) loads(inventory engine.Tag) map[string]Load {
 	return all
 }
 
-// leavesRoom tells whether a host has room for a need beside the load.
-func (sum Load) leavesRoom(need engine.Need, c engine.Candidate) bool {
-	disks := OnHost(need, c)
-	if !Fits(need, disks, c.Free) {
+// leavesRoomFor tells whether a host has room for a need beside the load.
+func (sum Load) leavesRoomFor(need engine.Need, c engine.Candidate) bool {
+	disks := DisksOnHost(need, c)
+	if !FitsFreeRoom(need, disks, c.Free) {
 		return false
 	}
 	for pool, bytes := range disks {
@@ -145,8 +145,8 @@ func (sum Load) leavesRoom(need engine.Need, c engine.Candidate) bool {
 		sum.HugePagesMiB <= c.Free.HugePagesMiB-need.HugePagesMiB
 }
 
-// OnHost names the host's default pool where the need leaves it open.
-func OnHost(need engine.Need, c engine.Candidate) map[string]int64 {
+// DisksOnHost names the host's default pool where the need leaves it open.
+func DisksOnHost(need engine.Need, c engine.Candidate) map[string]int64 {
 	disks := make(map[string]int64, len(need.DiskBytes))
 	for pool, bytes := range need.DiskBytes {
 		if pool == "" {
@@ -157,9 +157,9 @@ func OnHost(need engine.Need, c engine.Candidate) map[string]int64 {
 	return disks
 }
 
-// Fits compares a need, whose disks are those on the host, with what the
+// FitsFreeRoom compares a need, whose disks are those on the host, with what the
 // inventory alone says.
-func Fits(need engine.Need, disks map[string]int64, free engine.Need) bool {
+func FitsFreeRoom(need engine.Need, disks map[string]int64, free engine.Need) bool {
 	for pool, bytes := range disks {
 		// Below zero are sums beyond all measure.
 		if left, ok := free.DiskBytes[pool]; !ok || left < bytes || bytes < 0 {

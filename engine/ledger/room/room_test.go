@@ -7,23 +7,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/room"
 )
 
-// host has so many cores, and a storage pool of 100 bytes.
-func host(key, zone string, rank, cores int64) engine.Candidate {
+// newHost has so many cores, and a storage pool of 100 bytes.
+func newHost(key, zone string, rank, cores int64) engine.Candidate {
 	return engine.Candidate{HostKey: key, Zone: zone, Rank: rank, Step: 10, DefaultPool: "default", Free: engine.Need{
 		Cores: cores, MemoryMiB: 1024, HugePagesMiB: 512, DiskBytes: map[string]int64{"default": 100},
 	}}
 }
 
-// taken is what a ledger has for inventories of sequences 5 to 9.
-func taken(edit func(*room.Taken)) *room.Taken {
-	t := &room.Taken{Region: "mark", Inventory: engine.Tag{Generation: "g", Sequence: 5}, Group: "web"}
-	t.Serves.From, t.Serves.To = 5, 9
+// newOccupancy is what a ledger has for inventories of sequences 5 to 9.
+func newOccupancy(edit func(*room.Occupancy)) *room.Occupancy {
+	t := &room.Occupancy{Region: "mark", Inventory: engine.Tag{Generation: "g", Sequence: 5}, Group: "web"}
+	t.ServingSequences.From, t.ServingSequences.To = 5, 9
 	edit(t)
 	return t
 }
 
-// wish is a VM of one core and ten bytes, by an inventory of sequence 7.
-func wish(hosts ...engine.Candidate) engine.Reservation {
+// newReservation is a VM of one core and ten bytes, by an inventory of sequence 7.
+func newReservation(hosts ...engine.Candidate) engine.Reservation {
 	return engine.Reservation{
 		Key: "ci/web-1", Group: "web", Need: engine.Need{Cores: 1, DiskBytes: map[string]int64{"": 10}},
 		Candidates: hosts, Inventory: engine.Tag{Generation: "g", Sequence: 7},
@@ -33,42 +33,44 @@ func wish(hosts ...engine.Candidate) engine.Reservation {
 // TestChoose: what keeps a VM from a host, and which one it gets.
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	small, large, far := host("h1", "az1", 1, 1), host("h2", "az1", 2, 4), host("h3", "az2", 3, 4)
-	unseen := func(loads ...room.Load) func(*room.Taken) { return func(t *room.Taken) { t.Unseen = loads } }
+	small, large, far := newHost("h1", "az1", 1, 1), newHost("h2", "az1", 2, 4), newHost("h3", "az2", 3, 4)
+	unseen := func(loads ...room.Load) func(*room.Occupancy) {
+		return func(t *room.Occupancy) { t.UnshownLoads = loads }
+	}
 	for name, tc := range map[string]struct {
 		reason string
-		edit   func(*room.Taken)
+		edit   func(*room.Occupancy)
 		want   string
 	}{
 		"Rank":      {"The least rank wins.", unseen(), "h1"},
-		"TooOld":    {"The inventory is from before a compose failed.", func(t *room.Taken) { t.Serves.From = 8 }, ""},
-		"TooNew":    {"The inventory is of a history that was lost.", func(t *room.Taken) { t.Serves.To = 6 }, ""},
-		"Closed":    {"A host is being removed.", func(t *room.Taken) { t.Closed = []string{"h1", "h2"} }, "h3"},
+		"TooOld":    {"The inventory is from before a compose failed.", func(t *room.Occupancy) { t.ServingSequences.From = 8 }, ""},
+		"TooNew":    {"The inventory is of a history that was lost.", func(t *room.Occupancy) { t.ServingSequences.To = 6 }, ""},
+		"Closed":    {"A host is being removed.", func(t *room.Occupancy) { t.ClosedHosts = []string{"h1", "h2"} }, "h3"},
 		"Full":      {"What is being made takes the last core.", unseen(room.Load{Host: "h1", VMs: 1, Cores: 1, ShownFrom: 8}), "h2"},
 		"Shown":     {"The inventory counts it already.", unseen(room.Load{Host: "h1", VMs: 1, Cores: 1, ShownFrom: 7}), "h1"},
 		"Memory":    {"Memory counts beside cores.", unseen(room.Load{Host: "h1", VMs: 1, MemoryMiB: 1025, ShownFrom: 8}), "h2"},
 		"HugePages": {"So do huge pages.", unseen(room.Load{Host: "h1", VMs: 1, HugePagesMiB: 513, ShownFrom: 8}), "h2"},
 		"Pool":      {"The pool that is the host's default counts by its name.", unseen(room.Load{Host: "h1", VMs: 2, Disks: map[string]int64{"default": 46}, ShownFrom: 8}), "h2"},
-		"OtherPool": {"Another pool does not count.", func(t *room.Taken) {
-			t.Closed = []string{"h2", "h3"}
-			t.Unseen = []room.Load{{Host: "h1", VMs: 2, Disks: map[string]int64{"fast": 46}, ShownFrom: 8}}
+		"OtherPool": {"Another pool does not count.", func(t *room.Occupancy) {
+			t.ClosedHosts = []string{"h2", "h3"}
+			t.UnshownLoads = []room.Load{{Host: "h1", VMs: 2, Disks: map[string]int64{"fast": 46}, ShownFrom: 8}}
 		}, "h1"},
 		"Absurd":     {"A sum beyond all measure leaves no room.", unseen(room.Load{Host: "h1", VMs: 1 << 20, Disks: map[string]int64{"default": 1 << 50}, ShownFrom: 8}), "h2"},
 		"Step":       {"What is being made moves a host back.", unseen(room.Load{Host: "h1", VMs: 1, ShownFrom: 8}), "h2"},
-		"Zone":       {"The group spreads over zones.", func(t *room.Taken) { t.Peers = []room.Peers{{Host: "h2", Zone: "az1", VMs: 1}} }, "h3"},
-		"Host":       {"Then over hosts.", func(t *room.Taken) { t.Peers = []room.Peers{{"h1", "az1", 1}, {"h3", "az2", 1}} }, "h2"},
-		"MovedPeer":  {"A peer counts in the zone that its host is in now.", func(t *room.Taken) { t.Peers = []room.Peers{{"h3", "az1", 1}} }, "h1"},
-		"HiddenPeer": {"A peer on a host that is not shown counts where it was.", func(t *room.Taken) { t.Peers = []room.Peers{{"h9", "az1", 1}} }, "h3"},
+		"Zone":       {"The group spreads over zones.", func(t *room.Occupancy) { t.Peers = []room.PeerCount{{Host: "h2", Zone: "az1", VMs: 1}} }, "h3"},
+		"Host":       {"Then over hosts.", func(t *room.Occupancy) { t.Peers = []room.PeerCount{{"h1", "az1", 1}, {"h3", "az2", 1}} }, "h2"},
+		"MovedPeer":  {"A peer counts in the zone that its host is in now.", func(t *room.Occupancy) { t.Peers = []room.PeerCount{{"h3", "az1", 1}} }, "h1"},
+		"HiddenPeer": {"A peer on a host that is not shown counts where it was.", func(t *room.Occupancy) { t.Peers = []room.PeerCount{{"h9", "az1", 1}} }, "h3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := taken(tc.edit).Choose(wish(far, large, small), nil)
+			got, ok := newOccupancy(tc.edit).ChooseHost(newReservation(far, large, small), nil)
 			if got.HostKey != tc.want || ok != (tc.want != "") {
 				t.Errorf("%s\ngot %q, %t, want %q", tc.reason, got.HostKey, ok, tc.want)
 			}
 		})
 	}
-	if got, _ := taken(unseen()).Choose(wish(small, large), []string{"h1"}); got.HostKey != "h2" {
+	if got, _ := newOccupancy(unseen()).ChooseHost(newReservation(small, large), []string{"h1"}); got.HostKey != "h2" {
 		t.Errorf("got %s in the place of a host that is excluded", got.HostKey)
 	}
 }
@@ -76,16 +78,16 @@ func TestChoose(t *testing.T) {
 // TestAdd: VMs that are placed one after the other count each other.
 func TestAdd(t *testing.T) {
 	t.Parallel()
-	all := taken(func(*room.Taken) {})
-	hosts := []engine.Candidate{host("h1", "az1", 1, 1), host("h2", "az1", 2, 2), host("h3", "az2", 3, 1)}
+	all := newOccupancy(func(*room.Occupancy) {})
+	hosts := []engine.Candidate{newHost("h1", "az1", 1, 1), newHost("h2", "az1", 2, 2), newHost("h3", "az2", 3, 1)}
 	var got []string
 	for range 5 {
-		chosen, ok := all.Choose(wish(hosts...), nil)
+		chosen, ok := all.ChooseHost(newReservation(hosts...), nil)
 		if !ok {
 			break
 		}
 		got = append(got, chosen.HostKey)
-		all.Add(wish(hosts...), chosen)
+		all.AddPlaced(newReservation(hosts...), chosen)
 	}
 	want := []string{"h1", "h3", "h2", "h2"} // zones first, then hosts, until all four cores are taken
 	if len(got) != len(want) {
@@ -102,7 +104,7 @@ func TestAdd(t *testing.T) {
 // for that one.
 func TestIsFor(t *testing.T) {
 	t.Parallel()
-	all := taken(func(*room.Taken) {})
+	all := newOccupancy(func(*room.Occupancy) {})
 	for name, tc := range map[string]struct {
 		edit func(region *string, r *engine.Reservation)
 		want bool
@@ -114,9 +116,9 @@ func TestIsFor(t *testing.T) {
 		"Group":      {func(_ *string, r *engine.Reservation) { r.Group = "" }, false},
 		"Region":     {func(region *string, _ *engine.Reservation) { *region = "other" }, false},
 	} {
-		region, r := "mark", wish()
+		region, r := "mark", newReservation()
 		tc.edit(&region, &r)
-		if got := all.IsFor(region, r); got != tc.want {
+		if got := all.IsCompleteFor(region, r); got != tc.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

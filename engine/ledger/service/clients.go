@@ -12,61 +12,61 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/access"
 )
 
-// Clients keep the clients of a service in its ledger, so that all nodes of a cluster know
+// LedgerClients keep the clients of a service in its ledger, so that all nodes of a cluster know
 // them. A node asks again after a second whether one was revoked.
-type Clients struct {
+type LedgerClients struct {
 	ledger *ledger.Ledger
 	mu     sync.Mutex
-	known  map[string]knownClient // by the fingerprint
+	cache  map[string]cachedClient // by the fingerprint
 }
 
-type knownClient struct {
+type cachedClient struct {
 	access.Client
 	read time.Time
 }
 
-// clientFor is how long a client is not asked about again: each request would cost a
+// clientCacheTTL is how long a client is not asked about again: each request would cost a
 // question to the leader otherwise.
-const clientFor = time.Second
+const clientCacheTTL = time.Second
 
-var _ access.Notes = (*Clients)(nil)
+var _ access.ClientStore = (*LedgerClients)(nil)
 
-// NewClients returns the clients in a ledger.
-func NewClients(l *ledger.Ledger) *Clients {
-	return &Clients{ledger: l, known: map[string]knownClient{}}
+// NewLedgerClients returns the clients in a ledger.
+func NewLedgerClients(l *ledger.Ledger) *LedgerClients {
+	return &LedgerClients{ledger: l, cache: map[string]cachedClient{}}
 }
 
 // Client implements access.Notes.
-func (c *Clients) Client(ctx context.Context, fingerprint string) (access.Client, error) {
+func (c *LedgerClients) Client(ctx context.Context, fingerprint string) (access.Client, error) {
 	c.mu.Lock()
-	known, ok := c.known[fingerprint]
+	known, ok := c.cache[fingerprint]
 	c.mu.Unlock()
-	if ok && time.Since(known.read) < clientFor {
+	if ok && time.Since(known.read) < clientCacheTTL {
 		return known.Client, nil
 	}
 	read := time.Now()
-	note, err := ledger.ClientNote(ctx, c.ledger, fingerprint)
+	note, err := ledger.ReadClientNote(ctx, c.ledger, fingerprint)
 	if err != nil {
 		return access.Client{}, err
 	}
-	client, err := parseNote(fingerprint, note)
+	client, err := decodeClientNote(fingerprint, note)
 	if err != nil {
 		return access.Client{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known[fingerprint] = knownClient{client, read}
+	c.cache[fingerprint] = cachedClient{client, read}
 	return client, nil
 }
 
 // Clients implements access.Notes.
-func (c *Clients) Clients(ctx context.Context) (all []access.Client, failed error) {
-	notes, err := ledger.ClientNotes(ctx, c.ledger)
+func (c *LedgerClients) Clients(ctx context.Context) (all []access.Client, failed error) {
+	notes, err := ledger.ListClientNotes(ctx, c.ledger)
 	if err != nil {
 		return nil, err
 	}
 	for fingerprint, note := range notes {
-		client, err := parseNote(fingerprint, note)
+		client, err := decodeClientNote(fingerprint, note)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -77,23 +77,23 @@ func (c *Clients) Clients(ctx context.Context) (all []access.Client, failed erro
 }
 
 // AddClient implements access.Notes.
-func (c *Clients) AddClient(ctx context.Context, client access.Client) error {
-	return ledger.AddClientNote(ctx, c.ledger, client.Fingerprint, writeNote(client))
+func (c *LedgerClients) AddClient(ctx context.Context, client access.Client) error {
+	return ledger.AddClientNote(ctx, c.ledger, client.Fingerprint, encodeClientNote(client))
 }
 
 // ReplaceClient implements access.Notes.
-func (c *Clients) ReplaceClient(ctx context.Context, client access.Client) error {
-	return ledger.ReplaceClientNote(ctx, c.ledger, client.Fingerprint, writeNote(client))
+func (c *LedgerClients) ReplaceClient(ctx context.Context, client access.Client) error {
+	return ledger.ReplaceClientNote(ctx, c.ledger, client.Fingerprint, encodeClientNote(client))
 }
 
-func parseNote(fingerprint, note string) (client access.Client, err error) {
+func decodeClientNote(fingerprint, note string) (client access.Client, err error) {
 	if err := json.Unmarshal([]byte(note), &client); err != nil {
 		return access.Client{}, fmt.Errorf("the note of the client %s makes no sense: %w", fingerprint, err)
 	}
 	return client, nil
 }
 
-func writeNote(client access.Client) string {
+func encodeClientNote(client access.Client) string {
 	text, err := json.Marshal(client)
 	if err != nil {
 		panic(err) // texts and times can always be written

@@ -15,29 +15,29 @@ import (
 // What one client may take of the service, so that others are served beside it. A run has
 // one connection; several runs and managers may have one address.
 const (
-	maxStreams   = 100  // requests at once on a connection
-	maxAtOnce    = 32   // requests of a client that are worked on at once; others wait
-	maxPerHost   = 256  // connections of one address
-	maxConns     = 4096 // connections of all
-	longestCheck = time.Hour
+	maxStreams           = 100  // requests at once on a connection
+	maxRequestsPerClient = 32   // requests of a client that are worked on at once; others wait
+	maxConnsPerAddress   = 256  // connections of one address
+	maxConns             = 4096 // connections of all
+	maxCloseWindow       = time.Hour
 )
 
-// turns let each client have so many requests worked on at once.
-type turns struct {
-	mu sync.Mutex
-	of map[string]chan struct{}
+// clientTurns let each client have so many requests worked on at once.
+type clientTurns struct {
+	mu       sync.Mutex
+	byClient map[string]chan struct{}
 }
 
-// take waits for a turn of a client, which ends with giveBack.
-func (t *turns) take(ctx context.Context, client string) (giveBack func(), err error) {
+// waitForTurn waits for a turn of a client, which ends with giveBack.
+func (t *clientTurns) waitForTurn(ctx context.Context, client string) (giveBack func(), err error) {
 	t.mu.Lock()
-	if t.of == nil {
-		t.of = map[string]chan struct{}{}
+	if t.byClient == nil {
+		t.byClient = map[string]chan struct{}{}
 	}
-	turn := t.of[client]
+	turn := t.byClient[client]
 	if turn == nil {
-		turn = make(chan struct{}, maxAtOnce)
-		t.of[client] = turn
+		turn = make(chan struct{}, maxRequestsPerClient)
+		t.byClient[client] = turn
 	}
 	t.mu.Unlock()
 	select {
@@ -51,42 +51,42 @@ func (t *turns) take(ctx context.Context, client string) (giveBack func(), err e
 // checkBounds refuses texts that no name is as long as, and closes of a host that would
 // last for too long.
 func checkBounds(call wire.Call) error {
-	if text := longText(reflect.ValueOf(call)); text != "" {
-		return invalid(fmt.Sprintf("a text in the call is %d bytes long, and at most %d are taken", len(text), maxName))
+	if text := findLongText(reflect.ValueOf(call)); text != "" {
+		return invalidCallError(fmt.Sprintf("a text in the call is %d bytes long, and at most %d are taken", len(text), maxNameBytes))
 	}
 	c := call.Close
-	if c != nil && (c.Lease <= 0 || c.Lease > engine.LongestClose || c.Window < 0 || c.Window > longestCheck) {
-		return invalid(fmt.Sprintf("a VM host cannot be closed for %s, with composes of %s: at most %s and %s are taken", c.Lease, c.Window, engine.LongestClose, longestCheck))
+	if c != nil && (c.Lease <= 0 || c.Lease > engine.MaxCloseLease || c.Window < 0 || c.Window > maxCloseWindow) {
+		return invalidCallError(fmt.Sprintf("a VM host cannot be closed for %s, with composes of %s: at most %s and %s are taken", c.Lease, c.Window, engine.MaxCloseLease, maxCloseWindow))
 	}
 	return nil
 }
 
-// longText finds a text that is too long; empty: there is none.
-func longText(v reflect.Value) string {
+// findLongText finds a text that is too long; empty: there is none.
+func findLongText(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.String:
-		if v.Len() > maxName {
+		if v.Len() > maxNameBytes {
 			return v.String()
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return longText(v.Elem())
+			return findLongText(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if text := longText(v.Index(i)); text != "" {
+			if text := findLongText(v.Index(i)); text != "" {
 				return text
 			}
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			if text := longText(key); text != "" {
+			if text := findLongText(key); text != "" {
 				return text
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if text := longText(v.Field(i)); text != "" {
+			if text := findLongText(v.Field(i)); text != "" {
 				return text
 			}
 		}
@@ -94,24 +94,24 @@ func longText(v reflect.Value) string {
 	return ""
 }
 
-// Limit bounds the connections of one address, and of all. One that is too many is closed
+// LimitConnections bounds the connections of one address, and of all. One that is too many is closed
 // at once: its client tries again.
-func Limit(l net.Listener) net.Listener {
-	return &limited{Listener: l, perHost: maxPerHost, most: maxConns, of: map[string]int{}}
+func LimitConnections(l net.Listener) net.Listener {
+	return &limitedListener{Listener: l, maxPerAddress: maxConnsPerAddress, maxTotal: maxConns, byAddress: map[string]int{}}
 }
 
-// limited is a listener that counts connections.
-type limited struct {
+// limitedListener is a listener that counts connections.
+type limitedListener struct {
 	net.Listener
-	perHost, most int
+	maxPerAddress, maxTotal int
 
-	mu  sync.Mutex
-	all int
-	of  map[string]int // by address
+	mu        sync.Mutex
+	total     int
+	byAddress map[string]int // by address
 }
 
 // Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
@@ -121,35 +121,35 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			host = conn.RemoteAddr().String()
 		}
-		if l.count(host, 1) {
-			return &counted{Conn: conn, end: sync.OnceFunc(func() { l.count(host, -1) })}, nil
+		if l.addConns(host, 1) {
+			return &countedConn{Conn: conn, uncount: sync.OnceFunc(func() { l.addConns(host, -1) })}, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-// count adds to the connections of an address, unless they become too many.
-func (l *limited) count(host string, n int) bool {
+// addConns adds to the connections of an address, unless they become too many.
+func (l *limitedListener) addConns(host string, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n > 0 && (l.all+n > l.most || l.of[host]+n > l.perHost) {
+	if n > 0 && (l.total+n > l.maxTotal || l.byAddress[host]+n > l.maxPerAddress) {
 		return false
 	}
-	l.all += n
-	if l.of[host] += n; l.of[host] == 0 {
-		delete(l.of, host)
+	l.total += n
+	if l.byAddress[host] += n; l.byAddress[host] == 0 {
+		delete(l.byAddress, host)
 	}
 	return true
 }
 
-// counted is a connection that counts until it is closed.
-type counted struct {
+// countedConn is a connection that counts until it is closed.
+type countedConn struct {
 	net.Conn
-	end func()
+	uncount func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
-	defer c.end()
+func (c *countedConn) Close() error {
+	defer c.uncount()
 	return c.Conn.Close()
 }

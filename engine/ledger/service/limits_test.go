@@ -18,14 +18,14 @@ import (
 // TestBounds: what no client of ours sends is refused before the ledger is asked.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", maxName+1)
+	long := strings.Repeat("x", maxNameBytes+1)
 	row := func(change func(*engine.Row)) wire.Call {
 		r := engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123"}
 		change(&r)
 		return wire.Call{Region: "mark", Row: &r}
 	}
 	closing := func(lease, window time.Duration) wire.Call {
-		return wire.Call{Region: "mark", Close: &engine.Close{HostKey: "h1", Holder: "me", Lease: lease, Window: window}}
+		return wire.Call{Region: "mark", Close: &engine.HostCloseRequest{HostKey: "h1", Holder: "me", Lease: lease, Window: window}}
 	}
 	for name, tc := range map[string]struct {
 		reason    string
@@ -33,16 +33,16 @@ func TestBounds(t *testing.T) {
 		call      wire.Call
 		says      string
 	}{
-		"Name":     {"It would be kept for as long as the VM is there.", wire.Bind, row(func(r *engine.Row) { r.Name = long }), "1025 bytes long"},
-		"Excluded": {"A text in a list counts, too.", wire.Bind, row(func(r *engine.Row) { r.Excluded = []string{"h1", long} }), "1025 bytes long"},
-		"Pool":     {"And the key of a map.", wire.Bind, row(func(r *engine.Row) { r.Need.DiskBytes = map[string]int64{long: 1} }), "1025 bytes long"},
-		"Holder":   {"And of a lease.", wire.DropLease, wire.Call{Region: "mark", Key: "ci/web-1", Holder: long}, "1025 bytes long"},
-		"Forever":  {"A host would stay closed.", wire.CloseHost, closing(engine.LongestClose+1, time.Minute), "cannot be closed for"},
-		"Never":    {"It closes nothing.", wire.CloseHost, closing(0, time.Minute), "cannot be closed for"},
-		"Window":   {"What is composed would not count.", wire.CloseHost, closing(time.Minute, -1), "cannot be closed for"},
+		"Name":     {"It would be kept for as long as the VM is there.", wire.OpBind, row(func(r *engine.Row) { r.Name = long }), "1025 bytes long"},
+		"Excluded": {"A text in a list counts, too.", wire.OpBind, row(func(r *engine.Row) { r.Excluded = []string{"h1", long} }), "1025 bytes long"},
+		"Pool":     {"And the key of a map.", wire.OpBind, row(func(r *engine.Row) { r.Need.DiskBytes = map[string]int64{long: 1} }), "1025 bytes long"},
+		"Holder":   {"And of a lease.", wire.OpDropLease, wire.Call{Region: "mark", Key: "ci/web-1", Holder: long}, "1025 bytes long"},
+		"Forever":  {"A host would stay closed.", wire.OpCloseHost, closing(engine.MaxCloseLease+1, time.Minute), "cannot be closed for"},
+		"Never":    {"It closes nothing.", wire.OpCloseHost, closing(0, time.Minute), "cannot be closed for"},
+		"Window":   {"What is composed would not count.", wire.OpCloseHost, closing(time.Minute, -1), "cannot be closed for"},
 	} {
-		d := newDesk(t)
-		status, answer := d.ask(t, tc.operation, tc.call, nil)
+		d := newTestService(t)
+		status, answer := d.sendCall(t, tc.operation, tc.call, nil)
 		if status != http.StatusBadRequest || answer.Error == nil || !strings.Contains(answer.Error.Message, tc.says) || len(answer.Error.Message) > 500 {
 			t.Errorf("%s: %s\ngot %d, %+v", name, tc.reason, status, answer.Error)
 		}
@@ -50,7 +50,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: something was written: %v, %v", name, rows, err)
 		}
 	}
-	if status, answer := newDesk(t).ask(t, wire.CloseHost, closing(engine.LongestClose, time.Hour), nil); status != http.StatusOK {
+	if status, answer := newTestService(t).sendCall(t, wire.OpCloseHost, closing(engine.MaxCloseLease, time.Hour), nil); status != http.StatusOK {
 		t.Errorf("the longest close that there is: %d, %+v", status, answer.Error)
 	}
 }
@@ -59,30 +59,30 @@ func TestBounds(t *testing.T) {
 // waits for it.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newTestService(t)
 	body, slow := io.Pipe()
 	t.Cleanup(func() { slow.Close() })
 	var stuck sync.WaitGroup
-	for range maxAtOnce {
+	for range maxRequestsPerClient {
 		stuck.Go(func() {
-			d.ask(t, wire.Tag, wire.Call{}, func(r *http.Request) { r.Body = body })
+			d.sendCall(t, wire.OpTag, wire.Call{}, func(r *http.Request) { r.Body = body })
 		})
 	}
 	taken := func() int {
 		d.turns.mu.Lock()
 		defer d.turns.mu.Unlock()
-		return len(d.turns.of["ci"])
+		return len(d.turns.byClient["ci"])
 	}
-	for deadline := time.Now().Add(time.Minute); taken() < maxAtOnce; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); taken() < maxRequestsPerClient; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d turns are taken", taken())
 		}
 	}
-	status, answer := d.ask(t, wire.Tag, wire.Call{}, func(r *http.Request) { r.Header.Set(wire.HeaderTimeout, "50") })
-	if status != http.StatusGatewayTimeout || answer.Error == nil || answer.Error.Final() {
+	status, answer := d.sendCall(t, wire.OpTag, wire.Call{}, func(r *http.Request) { r.Header.Set(wire.HeaderTimeout, "50") })
+	if status != http.StatusGatewayTimeout || answer.Error == nil || answer.Error.IsFinal() {
 		t.Errorf("one more waits until its time is over, and may be sent again: %d, %+v", status, answer.Error)
 	}
-	giveBack, err := d.turns.take(t.Context(), "other")
+	giveBack, err := d.turns.waitForTurn(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	stuck.Wait()
-	if status, answer := d.ask(t, wire.Tag, wire.Call{}, nil); status != http.StatusOK {
+	if status, answer := d.sendCall(t, wire.OpTag, wire.Call{}, nil); status != http.StatusOK {
 		t.Errorf("a turn is free again: %d, %+v", status, answer.Error)
 	}
 }
@@ -104,7 +104,7 @@ func TestLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &limited{Listener: inner, perHost: 2, most: 10, of: map[string]int{}}
+	l := &limitedListener{Listener: inner, maxPerAddress: 2, maxTotal: 10, byAddress: map[string]int{}}
 	t.Cleanup(func() { l.Close() })
 	conns := make(chan net.Conn, 10)
 	go func() {
@@ -140,11 +140,11 @@ func TestLimit(t *testing.T) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all != 2 {
-		t.Errorf("%d are counted", l.all)
+	if l.total != 2 {
+		t.Errorf("%d are counted", l.total)
 	}
-	all := &limited{perHost: 5, most: 2, of: map[string]int{}}
-	if !all.count("a", 1) || !all.count("b", 1) || all.count("c", 1) {
+	all := &limitedListener{maxPerAddress: 5, maxTotal: 2, byAddress: map[string]int{}}
+	if !all.addConns("a", 1) || !all.addConns("b", 1) || all.addConns("c", 1) {
 		t.Error("the sum of all is bounded, too")
 	}
 }

@@ -11,18 +11,18 @@ import (
 // operation is a call of the port, and what the client must have the right to.
 type operation struct {
 	wire.Operation
-	// complete tells whether the call has what it is about; nil: each has.
-	complete func(wire.Call) bool
-	everyone bool // it touches no region
-	// key is the key whose row is written; nil: it writes none of a key.
-	key   func(wire.Call) engine.Key
-	serve func(context.Context, *request, *ledger.Ledger, *wire.Answer) error
+	// isComplete tells whether the call has what it is about; nil: each has.
+	isComplete      func(wire.Call) bool
+	isForAllRegions bool // it touches no region
+	// writtenKey is the key whose row is written; nil: it writes none of a key.
+	writtenKey func(wire.Call) engine.Key
+	run        func(context.Context, *request, *ledger.Ledger, *wire.Answer) error
 }
 
-// operations are all of them, by name.
-func operations() map[string]operation {
+// operationsByName are all of them, by name.
+func operationsByName() map[string]operation {
 	all := map[string]operation{}
-	for _, of := range [][]operation{reads(), writesOfRows(), writesOfHosts(), ofLeases()} {
+	for _, of := range [][]operation{readOperations(), rowWriteOperations(), hostWriteOperations(), leaseOperations()} {
 		for _, o := range of {
 			all[o.Name] = o
 		}
@@ -30,77 +30,77 @@ func operations() map[string]operation {
 	return all
 }
 
-func reads() []operation {
+func readOperations() []operation {
 	return []operation{
-		{Operation: wire.Hello, everyone: true, serve: func(_ context.Context, r *request, _ *ledger.Ledger, a *wire.Answer) error {
+		{Operation: wire.OpHello, isForAllRegions: true, run: func(_ context.Context, r *request, _ *ledger.Ledger, a *wire.Answer) error {
 			a.Client = &wire.Client{Name: r.client.Name, Regions: r.client.Regions, Prefix: r.client.Prefix, Expires: r.client.Expires, Service: r.service.Version}
 			return nil
 		}},
-		{Operation: wire.Tag, everyone: true, serve: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) error {
-			tag, err := l.Tag(ctx)
+		{Operation: wire.OpTag, isForAllRegions: true, run: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) error {
+			tag, err := l.CurrentTag(ctx)
 			a.Tag = &tag
 			return err
 		}},
-		{Operation: wire.Serves, everyone: true, complete: func(c wire.Call) bool { return c.Inventory != nil }, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) (err error) {
-			a.Serves, err = l.Serves(ctx, *r.call.Inventory)
+		{Operation: wire.OpServes, isForAllRegions: true, isComplete: func(c wire.Call) bool { return c.Inventory != nil }, run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) (err error) {
+			a.Serves, err = l.AcceptsInventory(ctx, *r.call.Inventory)
 			return err
 		}},
-		{Operation: wire.Row, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
+		{Operation: wire.OpRow, run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
 			row, err := l.Row(ctx, r.call.Key)
 			a.Row = &row
 			return err
 		}},
-		{Operation: wire.Rows, serve: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) (err error) {
+		{Operation: wire.OpRows, run: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) (err error) {
 			a.Rows, err = l.Rows(ctx)
 			return err
 		}},
-		{Operation: wire.Pending, serve: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) (err error) {
-			a.Rows, err = l.Pending(ctx)
+		{Operation: wire.OpPending, run: func(ctx context.Context, _ *request, l *ledger.Ledger, a *wire.Answer) (err error) {
+			a.Rows, err = l.PendingRows(ctx)
 			return err
 		}},
-		{Operation: wire.MayWrite, key: func(c wire.Call) engine.Key { return c.Key }, serve: func(context.Context, *request, *ledger.Ledger, *wire.Answer) error {
+		{Operation: wire.OpMayWrite, writtenKey: func(c wire.Call) engine.Key { return c.Key }, run: func(context.Context, *request, *ledger.Ledger, *wire.Answer) error {
 			return nil // else it would have been refused
 		}},
 	}
 }
 
-func writesOfRows() []operation {
+func rowWriteOperations() []operation {
 	ofRow := func(c wire.Call) engine.Key { return c.Row.Key }
 	ofReservation := func(c wire.Call) engine.Key { return c.Reservation.Key }
 	hasRow := func(c wire.Call) bool { return c.Row != nil }
 	hasReservation := func(c wire.Call) bool { return c.Reservation != nil }
 	return []operation{
-		{Operation: wire.Place, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			return r.reserve(a, func(wanted engine.Reservation) (engine.Row, bool, error) { return l.PlaceOnce(ctx, r.id, wanted) })
+		{Operation: wire.OpPlace, isComplete: hasReservation, writtenKey: ofReservation, run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
+			return r.answerReservation(a, func(wanted engine.Reservation) (engine.Row, bool, error) { return l.PlaceWithToken(ctx, r.id, wanted) })
 		}},
-		{Operation: wire.Move, complete: hasReservation, key: ofReservation, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
-			return r.reserve(a, func(wanted engine.Reservation) (engine.Row, bool, error) {
-				return l.MoveOnce(ctx, r.id, r.call.Attempt, wanted)
+		{Operation: wire.OpMove, isComplete: hasReservation, writtenKey: ofReservation, run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
+			return r.answerReservation(a, func(wanted engine.Reservation) (engine.Row, bool, error) {
+				return l.MoveWithToken(ctx, r.id, r.call.Attempt, wanted)
 			})
 		}},
-		{Operation: wire.Renew, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
-			return ledger.RenewAs(ctx, l, r.call.Holder, *r.call.Row)
+		{Operation: wire.OpRenew, isComplete: hasRow, writtenKey: ofRow, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+			return ledger.RenewAsHolder(ctx, l, r.call.Holder, *r.call.Row)
 		}},
-		{Operation: wire.Bind, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpBind, isComplete: hasRow, writtenKey: ofRow, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return l.Bind(ctx, *r.call.Row)
 		}},
-		{Operation: wire.Drop, complete: hasRow, key: ofRow, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpDrop, isComplete: hasRow, writtenKey: ofRow, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return l.Drop(ctx, *r.call.Row)
 		}},
-		{Operation: wire.Leaving, key: func(c wire.Call) engine.Key { return c.Key }, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
-			return l.Leaving(ctx, r.call.Key)
+		{Operation: wire.OpLeaving, writtenKey: func(c wire.Call) engine.Key { return c.Key }, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+			return l.MarkLeaving(ctx, r.call.Key)
 		}},
-		{Operation: wire.TakeKeys, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpTakeKeys, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			if !r.client.MayUse(r.call.From) {
 				return nil // it has nothing there
 			}
-			return l.TakeKeys(ctx, r.call.From, r.client.KeyPrefix())
+			return l.TakeOverKeys(ctx, r.call.From, r.client.KeyPrefix())
 		}},
 	}
 }
 
-// reserve answers with the row that the call's reservation has got.
-func (r *request) reserve(a *wire.Answer, do func(engine.Reservation) (engine.Row, bool, error)) error {
+// answerReservation answers with the row that the call's reservation has got.
+func (r *request) answerReservation(a *wire.Answer, do func(engine.Reservation) (engine.Row, bool, error)) error {
 	wanted, err := r.call.Reservation.FromColumns()
 	if err != nil {
 		return err
@@ -110,16 +110,16 @@ func (r *request) reserve(a *wire.Answer, do func(engine.Reservation) (engine.Ro
 	return err
 }
 
-// writesOfHosts close and open VM hosts, which are the whole region's. A holder is one
+// hostWriteOperations close and open VM hosts, which are the whole region's. A holder is one
 // of its client: nobody goes on with another one's close.
-func writesOfHosts() []operation {
+func hostWriteOperations() []operation {
 	return []operation{
-		{Operation: wire.CloseHost, complete: func(c wire.Call) bool { return c.Close != nil }, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpCloseHost, isComplete: func(c wire.Call) bool { return c.Close != nil }, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			closing := *r.call.Close
 			closing.Holder = r.client.Name + "/" + closing.Holder
 			return l.CloseHost(ctx, closing)
 		}},
-		{Operation: wire.OpenHost, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpOpenHost, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			holder := r.call.Holder
 			if holder != "" {
 				holder = r.client.Name + "/" + holder
@@ -129,24 +129,24 @@ func writesOfHosts() []operation {
 	}
 }
 
-// ofLeases are about who makes the object of a key. A session is one of its client, too.
-func ofLeases() []operation {
+// leaseOperations are about who makes the object of a key. A session is one of its client, too.
+func leaseOperations() []operation {
 	return []operation{
-		{Operation: wire.TakeLease, complete: func(c wire.Call) bool { return c.Lease != nil }, key: func(c wire.Call) engine.Key { return c.Lease.Key },
-			serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
+		{Operation: wire.OpTakeLease, isComplete: func(c wire.Call) bool { return c.Lease != nil }, writtenKey: func(c wire.Call) engine.Key { return c.Lease.Key },
+			run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) error {
 				mine := *r.call.Lease
 				mine.Session = r.client.Name + "/" + mine.Session
 				have, err := l.LeaseTable().TakeLease(ctx, mine, r.call.Holder)
 				a.Lease = &have
 				return err
 			}},
-		{Operation: wire.DropLease, key: func(c wire.Call) engine.Key { return c.Key }, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpDropLease, writtenKey: func(c wire.Call) engine.Key { return c.Key }, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return l.LeaseTable().DropLease(ctx, r.call.Key, r.call.Holder)
 		}},
-		{Operation: wire.Beat, everyone: true, serve: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
+		{Operation: wire.OpBeatLeases, isForAllRegions: true, run: func(ctx context.Context, r *request, l *ledger.Ledger, _ *wire.Answer) error {
 			return l.LeaseTable().BeatLeases(ctx, r.client.Name+"/"+r.call.Session)
 		}},
-		{Operation: wire.Leases, key: func(c wire.Call) engine.Key { return engine.Key(c.Prefix) }, serve: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) (err error) {
+		{Operation: wire.OpLeases, writtenKey: func(c wire.Call) engine.Key { return engine.Key(c.Prefix) }, run: func(ctx context.Context, r *request, l *ledger.Ledger, a *wire.Answer) (err error) {
 			a.Leases, err = l.LeaseTable().Leases(ctx, r.call.Prefix)
 			return err
 		}},

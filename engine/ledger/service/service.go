@@ -38,17 +38,17 @@ type Config struct {
 	Version string           // of the program, for people
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger     // Info: a line for each write; Debug: for each read
-	// Available says why no call is served now; nil: each is. An error is one of another
+	// CheckAvailable says why no call is served now; nil: each is. An error is one of another
 	// node's to do better, ErrUnavailable.
-	Available func() error
-	// Leads tells whether this node leads its cluster; nil: it is in none.
-	Leads func() bool
-	// Done is told of each request that was answered; nil: nobody is.
-	Done func(Request)
+	CheckAvailable func() error
+	// IsLeader tells whether this node leads its cluster; nil: it is in none.
+	IsLeader func() bool
+	// OnAnswered is told of each request that was answered; nil: nobody is.
+	OnAnswered func(AnsweredRequest)
 }
 
-// Request is a request that was answered.
-type Request struct {
+// AnsweredRequest is a request that was answered.
+type AnsweredRequest struct {
 	Operation string // "unknown" if it is none
 	Client    string // empty: nobody that is known
 	Outcome   string // "ok", or why not
@@ -61,8 +61,8 @@ type Request struct {
 type Service struct {
 	Config
 	operations map[string]operation
-	replies    replies
-	turns      turns
+	replies    replyCache
+	turns      clientTurns
 }
 
 // New makes a service.
@@ -70,7 +70,7 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{Config: c, operations: operations(), replies: replies{byCall: map[string]*reply{}}}
+	return &Service{Config: c, operations: operationsByName(), replies: replyCache{byCall: map[string]*reply{}}}
 }
 
 // How long a call may take whose client does not say it, and at most.
@@ -82,13 +82,13 @@ const (
 // ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	w.Header().Set(wire.HeaderProtocol, wire.Version())
-	if s.Leads != nil {
-		w.Header().Set(wire.HeaderLeads, strconv.FormatBool(s.Leads()))
+	w.Header().Set(wire.HeaderProtocol, wire.ProtocolVersion())
+	if s.IsLeader != nil {
+		w.Header().Set(wire.HeaderLeads, strconv.FormatBool(s.IsLeader()))
 	}
 	c := &request{operation: operation{Operation: wire.Operation{Name: "unknown"}}, service: s}
-	answer := s.answer(c, r)
-	s.record(r.Context(), c, answer, time.Since(began))
+	answer := s.answerRequest(c, r)
+	s.reportRequest(r.Context(), c, answer, time.Since(began))
 	body, err := json.Marshal(answer)
 	if err != nil {
 		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
@@ -110,91 +110,91 @@ type request struct {
 	resent  bool
 }
 
-// answer does what a request asks for.
-func (s *Service) answer(c *request, r *http.Request) wire.Answer {
-	timeout := timeoutOf(r.Header.Get(wire.HeaderTimeout))
+// answerRequest does what a request asks for.
+func (s *Service) answerRequest(c *request, r *http.Request) wire.Answer {
+	timeout := parseTimeout(r.Header.Get(wire.HeaderTimeout))
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(r.Context(), deadline)
 	defer cancel()
 	if err := s.identify(ctx, c, r); err != nil {
-		return failed(err)
+		return errorAnswer(err)
 	}
-	if s.Available != nil {
-		if err := s.Available(); err != nil {
-			return failed(err)
+	if s.CheckAvailable != nil {
+		if err := s.CheckAvailable(); err != nil {
+			return errorAnswer(err)
 		}
 	}
-	giveBack, err := s.turns.take(ctx, c.client.Name)
+	giveBack, err := s.turns.waitForTurn(ctx, c.client.Name)
 	if err != nil {
-		return failed(err)
+		return errorAnswer(err)
 	}
 	defer giveBack()
-	if err := s.read(c, r); err != nil {
-		return failed(err)
+	if err := s.readCall(c, r); err != nil {
+		return errorAnswer(err)
 	}
 	if !c.Writes {
-		return c.do(ctx)
+		return c.execute(ctx)
 	}
 	if r.Context().Err() != nil || !time.Now().Before(deadline) {
 		// The node hung, or the call waited for its turn for too long, and the client has
 		// asked another node. A write of then must not touch what has come since.
-		return failed(wire.ErrEnding)
+		return errorAnswer(wire.ErrShuttingDown)
 	}
 	// A write goes on where the connection breaks: the client sends it again, and gets
 	// the answer then.
 	ctx, cancel = context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()
-	answer, resent := s.replies.once(ctx, c.client.Name+" "+c.id, c.Name+" "+string(c.body), func() wire.Answer { return c.do(ctx) })
+	answer, resent := s.replies.answerOnce(ctx, c.client.Name+" "+c.id, c.Name+" "+string(c.body), func() wire.Answer { return c.execute(ctx) })
 	c.resent = resent
 	return answer
 }
 
 // identify finds out who asks, and for which operation.
 func (s *Service) identify(ctx context.Context, c *request, r *http.Request) (err error) {
-	name, ok := strings.CutPrefix(r.URL.Path, wire.Path)
+	name, ok := strings.CutPrefix(r.URL.Path, wire.PathPrefix)
 	if found, known := s.operations[name]; ok && known {
 		c.operation = found
 	}
-	if c.client, err = s.Clients.Identify(ctx, certificates(r), s.Signers, s.Now()); err != nil {
+	if c.client, err = s.Clients.Identify(ctx, peerCertificates(r), s.Signers, s.Now()); err != nil {
 		return err
 	}
 	if err := checkProtocol(r.Header.Get(wire.HeaderProtocol), s.Version); err != nil {
 		return err
 	}
-	if c.serve == nil || r.Method != http.MethodPost {
-		return invalid(fmt.Sprintf("the ledger service has no operation %s %s", r.Method, bounded.Cut(bounded.OneLine(r.URL.Path), 100)))
+	if c.run == nil || r.Method != http.MethodPost {
+		return invalidCallError(fmt.Sprintf("the ledger service has no operation %s %s", r.Method, bounded.TruncateText(bounded.OneLine(r.URL.Path), 100)))
 	}
 	c.id = r.Header.Get(wire.HeaderCall)
-	if c.Writes && !isID(c.id) {
-		return invalid("a write has no id by which it can be sent again")
+	if c.Writes && !isCallID(c.id) {
+		return invalidCallError("a write has no id by which it can be sent again")
 	}
 	return nil
 }
 
-// read finds out what is asked for, and whether the client may.
-func (s *Service) read(c *request, r *http.Request) (err error) {
+// readCall finds out what is asked for, and whether the client may.
+func (s *Service) readCall(c *request, r *http.Request) (err error) {
 	if c.body, err = bounded.ReadAll(r.Body, wire.CallLimits); err != nil {
-		return invalid(fmt.Sprintf("the call cannot be read: %v", err))
+		return invalidCallError(fmt.Sprintf("the call cannot be read: %v", err))
 	}
 	if err := json.Unmarshal(c.body, &c.call); err != nil {
-		return invalid(fmt.Sprintf("the call cannot be understood: %v", err))
+		return invalidCallError(fmt.Sprintf("the call cannot be understood: %v", err))
 	}
-	if err := c.mayCall(); err != nil {
+	if err := c.checkCall(); err != nil {
 		return err
 	}
 	return checkBounds(c.call)
 }
 
-// certificates are those that the client showed.
-func certificates(r *http.Request) []*x509.Certificate {
+// peerCertificates are those that the client showed.
+func peerCertificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil {
 		return nil
 	}
 	return r.TLS.PeerCertificates
 }
 
-// timeoutOf is how long a client waits, by its header.
-func timeoutOf(header string) time.Duration {
+// parseTimeout is how long a client waits, by its header.
+func parseTimeout(header string) time.Duration {
 	ms, err := strconv.ParseInt(header, 10, 64)
 	if err != nil || ms <= 0 {
 		return defaultTimeout
@@ -202,8 +202,8 @@ func timeoutOf(header string) time.Duration {
 	return min(time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond, maxTimeout)
 }
 
-// isID tells whether a text may be a row's token.
-func isID(text string) bool {
+// isCallID tells whether a text may be a row's token.
+func isCallID(text string) bool {
 	if len(text) < 16 || len(text) > 64 {
 		return false
 	}
@@ -214,12 +214,12 @@ func isID(text string) bool {
 
 // checkProtocol refuses clients that know other fields than this service.
 func checkProtocol(theirs, version string) error {
-	difference := map[wire.Mismatch]string{
-		wire.Newer:   "the client is newer than the ledger service",
-		wire.Older:   "the client is older than the ledger service",
-		wire.Another: "client and ledger service are different builds of one version",
-		wire.None:    "the client speaks no protocol of a ledger",
-	}[wire.Compare(theirs)]
+	difference := map[wire.ProtocolDifference]string{
+		wire.NewerProtocol: "the client is newer than the ledger service",
+		wire.OlderProtocol: "the client is older than the ledger service",
+		wire.OtherFields:   "client and ledger service are different builds of one version",
+		wire.NoProtocol:    "the client speaks no protocol of a ledger",
+	}[wire.CompareProtocol(theirs)]
 	if difference == "" {
 		return nil
 	}
@@ -229,8 +229,8 @@ func checkProtocol(theirs, version string) error {
 	}
 }
 
-func failed(err error) wire.Answer { return wire.Answer{Error: wire.FromError(err)} }
+func errorAnswer(err error) wire.Answer { return wire.Answer{Error: wire.FromError(err)} }
 
-func invalid(message string) error {
+func invalidCallError(message string) error {
 	return &engine.Refusal{Message: message, Hint: "Take the same version of client and service.", Err: engine.ErrInvalid}
 }

@@ -25,21 +25,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/wire"
 )
 
-// desk is a service, and a client that may write "ci/" in "mark".
-type desk struct {
+// testService is a service, and a client that may write "ci/" in "mark".
+type testService struct {
 	*Service
 	client *x509.Certificate
 	log    bytes.Buffer
 }
 
-func newDesk(t *testing.T) *desk {
+func newTestService(t *testing.T) *testService {
 	t.Helper()
 	folder := t.TempDir()
 	authority, err := access.OpenAuthority(folder, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _, err := authority.Client("ci", time.Now(), time.Hour)
+	text, _, err := authority.IssueClient("ci", time.Now(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	block, _ := pem.Decode(text)
-	d := &desk{}
+	d := &testService{}
 	if d.client, err = x509.ParseCertificate(block.Bytes); err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +58,16 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// ask sends a request as the client would; change breaks it.
-func (d *desk) ask(t *testing.T, o wire.Operation, call any, change func(*http.Request)) (int, wire.Answer) {
+// sendCall sends a request as the client would; change breaks it.
+func (d *testService) sendCall(t *testing.T, o wire.Operation, call any, change func(*http.Request)) (int, wire.Answer) {
 	t.Helper()
 	body, err := json.Marshal(call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.Path+o.Name, bytes.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathPrefix+o.Name, bytes.NewReader(body))
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{d.client}}
-	r.Header.Set(wire.HeaderProtocol, wire.Version())
+	r.Header.Set(wire.HeaderProtocol, wire.ProtocolVersion())
 	r.Header.Set(wire.HeaderCall, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	if change != nil {
 		change(r)
@@ -75,7 +75,7 @@ func (d *desk) ask(t *testing.T, o wire.Operation, call any, change func(*http.R
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, r)
 	var answer wire.Answer
-	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Header().Get(wire.HeaderProtocol) != wire.Version() {
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Header().Get(wire.HeaderProtocol) != wire.ProtocolVersion() {
 		t.Fatalf("%v: %s", err, w.Body)
 	}
 	return w.Code, answer
@@ -107,8 +107,8 @@ func TestBadRequests(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
-			status, answer := d.ask(t, wire.Bind, tc.call, tc.change)
+			d := newTestService(t)
+			status, answer := d.sendCall(t, wire.OpBind, tc.call, tc.change)
 			if status != tc.status || answer.Error == nil || !strings.Contains(answer.Error.Message, tc.says) || answer.Error.Hint == "" {
 				t.Errorf("%s\nstatus %d: %+v, want %d: %q", tc.reason, status, answer.Error, tc.status, tc.says)
 			}
@@ -122,11 +122,11 @@ func TestBadRequests(t *testing.T) {
 // TestLog: each write is one line that says who did what, and a read is none.
 func TestLog(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newTestService(t)
 	call := wire.Call{Region: "mark", Row: &engine.Row{Key: "ci/web-1", HostKey: "h1", SystemID: "abc123", Token: "token-of-the-row"}}
-	d.ask(t, wire.Bind, call, nil)
-	d.ask(t, wire.Bind, call, nil)
-	d.ask(t, wire.Row, wire.Call{Region: "mark", Key: "ci/web-1"}, nil)
+	d.sendCall(t, wire.OpBind, call, nil)
+	d.sendCall(t, wire.OpBind, call, nil)
+	d.sendCall(t, wire.OpRow, wire.Call{Region: "mark", Key: "ci/web-1"}, nil)
 	var lines []map[string]any
 	for text := range strings.Lines(d.log.String()) {
 		var line map[string]any
@@ -155,7 +155,7 @@ func TestLog(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := replies{byCall: map[string]*reply{}}
+		r := replyCache{byCall: map[string]*reply{}}
 		var done, resent atomic.Int64
 		slow := func() wire.Answer {
 			done.Add(1)
@@ -165,7 +165,7 @@ func TestOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				answer, again := r.once(t.Context(), "ci 1", "place", slow)
+				answer, again := r.answerOnce(t.Context(), "ci 1", "place", slow)
 				if !answer.Fresh {
 					t.Errorf("got %+v", answer)
 				}
@@ -178,24 +178,24 @@ func TestOnce(t *testing.T) {
 		if done.Load() != 1 || resent.Load() != 7 {
 			t.Errorf("done %d times, and sent again %d times", done.Load(), resent.Load())
 		}
-		if answer, _ := r.once(t.Context(), "ci 1", "bind", slow); answer.Error == nil || done.Load() != 1 {
+		if answer, _ := r.answerOnce(t.Context(), "ci 1", "bind", slow); answer.Error == nil || done.Load() != 1 {
 			t.Errorf("an id was used for two writes: %+v", answer)
 		}
 		// Where the time was over, nothing is kept.
-		late := func() wire.Answer { return failed(context.DeadlineExceeded) }
-		r.once(t.Context(), "ci 2", "place", late)
-		if answer, again := r.once(t.Context(), "ci 2", "place", slow); !answer.Fresh || again {
+		late := func() wire.Answer { return errorAnswer(context.DeadlineExceeded) }
+		r.answerOnce(t.Context(), "ci 2", "place", late)
+		if answer, again := r.answerOnce(t.Context(), "ci 2", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
 		// Neither is it where a cluster had no leader.
-		leaderless := func() wire.Answer { return failed(engine.ErrUnavailable) }
-		r.once(t.Context(), "ci 3", "place", leaderless)
-		if answer, again := r.once(t.Context(), "ci 3", "place", slow); !answer.Fresh || again {
+		leaderless := func() wire.Answer { return errorAnswer(engine.ErrUnavailable) }
+		r.answerOnce(t.Context(), "ci 3", "place", leaderless)
+		if answer, again := r.answerOnce(t.Context(), "ci 3", "place", slow); !answer.Fresh || again {
 			t.Errorf("got %+v, %t", answer, again)
 		}
 		// What is kept is bounded.
 		for n := range maxReplies + 10 {
-			r.once(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })
+			r.answerOnce(t.Context(), string(rune(n+1000)), "place", func() wire.Answer { return wire.Answer{} })
 		}
 		if len(r.byCall) > maxReplies || len(r.oldest) > maxReplies {
 			t.Errorf("%d are kept", len(r.byCall))
@@ -209,7 +209,7 @@ func TestTimeout(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"": defaultTimeout, "x": defaultTimeout, "-1": defaultTimeout, "1500": 1500 * time.Millisecond, "9223372036854775807": maxTimeout,
 	} {
-		if got := timeoutOf(header); got != want {
+		if got := parseTimeout(header); got != want {
 			t.Errorf("%q: got %s, want %s", header, got, want)
 		}
 	}

@@ -28,15 +28,15 @@ type Kind string
 
 // The kinds. Others are told by their sentinels alone.
 const (
-	kindLXD     Kind = "lxd"     // *engine.Error
-	kindRefusal Kind = "refusal" // *engine.Refusal
-	kindHeld    Kind = "held"    // *engine.HeldError
-	kindBare    Kind = "bare"    // the sentinel itself
+	kindLXD      Kind = "lxd"     // *engine.Error
+	kindRefusal  Kind = "refusal" // *engine.Refusal
+	kindHeld     Kind = "held"    // *engine.HeldError
+	kindSentinel Kind = "bare"    // the sentinel itself
 )
 
-// ErrEnding says that the service ends, and did not do what was asked: the call may be
+// ErrShuttingDown says that the service ends, and did not do what was asked: the call may be
 // sent again, to the one that follows it.
-var ErrEnding = errors.New("the service is ending")
+var ErrShuttingDown = errors.New("the service is ending")
 
 // sentinels are what errors.Is finds on both sides, each with the status of the answer.
 var sentinels = []struct {
@@ -44,7 +44,7 @@ var sentinels = []struct {
 	err    error
 	status int
 }{
-	{"ending", ErrEnding, http.StatusServiceUnavailable},
+	{"ending", ErrShuttingDown, http.StatusServiceUnavailable},
 	{"deadline", context.DeadlineExceeded, http.StatusGatewayTimeout},
 	{"cancelled", context.Canceled, http.StatusServiceUnavailable},
 	{"not-found", engine.ErrNotFound, http.StatusNotFound},
@@ -68,7 +68,7 @@ func fromError(err error, deeper int) *Error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Code: codeOf(err), Message: err.Error()}
+	e := &Error{Code: sentinelCode(err), Message: err.Error()}
 	var (
 		failure *engine.Error
 		refusal *engine.Refusal
@@ -77,7 +77,7 @@ func fromError(err error, deeper int) *Error {
 	)
 	switch {
 	case isSentinel(err):
-		e.Kind = kindBare
+		e.Kind = kindSentinel
 	case errors.As(err, &held):
 		e.Kind, e.Key, e.By = kindHeld, held.Key, held.By
 	case errors.As(err, &failure):
@@ -93,8 +93,8 @@ func fromError(err error, deeper int) *Error {
 	return e
 }
 
-// codeOf is the code of the first sentinel that an error wraps.
-func codeOf(err error) string {
+// sentinelCode is the code of the first sentinel that an error wraps.
+func sentinelCode(err error) string {
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			return s.code
@@ -129,9 +129,9 @@ func (e *Error) Status() int {
 	return http.StatusInternalServerError
 }
 
-// Final tells whether the same call would be answered so each time. It would not be where
+// IsFinal tells whether the same call would be answered so each time. It would not be where
 // the service gave up, or cannot serve for now: a cluster without a leader gets one.
-func (e *Error) Final() bool {
+func (e *Error) IsFinal() bool {
 	switch e.Code {
 	case "ending", "deadline", "cancelled", "unavailable":
 		return false
@@ -145,10 +145,10 @@ func (e *Error) Err() error {
 	if e == nil {
 		return nil
 	}
-	message, hint := line(e.Message), line(e.Hint)
+	message, hint := safeLine(e.Message), safeLine(e.Hint)
 	switch e.Kind {
 	case kindHeld:
-		return &engine.HeldError{Key: e.Key, By: line(e.By)}
+		return &engine.HeldError{Key: e.Key, By: safeLine(e.By)}
 	case kindLXD:
 		return &engine.Error{Type: e.Type, Host: e.Host, Message: message, Hint: hint, Err: e.Cause.Err()}
 	case kindRefusal:
@@ -157,26 +157,26 @@ func (e *Error) Err() error {
 	for _, s := range sentinels {
 		switch {
 		case e.Code != s.code:
-		case e.Kind == kindBare:
+		case e.Kind == kindSentinel:
 			return s.err
 		default:
-			return &told{message, s.err}
+			return &remoteError{message, s.err}
 		}
 	}
-	return &told{message, nil}
+	return &remoteError{message, nil}
 }
 
-// told is the text of an error of the other side, with its sentinel.
-type told struct {
+// remoteError is the text of an error of the other side, with its sentinel.
+type remoteError struct {
 	message  string
 	sentinel error
 }
 
-func (t *told) Error() string { return t.message }
+func (t *remoteError) Error() string { return t.message }
 
-func (t *told) Unwrap() error { return t.sentinel }
+func (t *remoteError) Unwrap() error { return t.sentinel }
 
-// maxText is how long a text of the other side may be, in bytes.
-const maxText = 2000
+// maxTextBytes is how long a text of the other side may be, in bytes.
+const maxTextBytes = 2000
 
-func line(text string) string { return bounded.Cut(bounded.OneLine(text), maxText) }
+func safeLine(text string) string { return bounded.TruncateText(bounded.OneLine(text), maxTextBytes) }

@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// Protocol grows with each change of what the operations mean.
-const Protocol = 1
+// ProtocolNumber grows with each change of what the operations mean.
+const ProtocolNumber = 1
 
-// Version is the text of HeaderProtocol: the protocol's number, and a sum of the fields
+// ProtocolVersion is the text of HeaderProtocol: the protocol's number, and a sum of the fields
 // that Call and Answer have. So a build with another field is told from this one, also
 // where nobody thought of the number.
-var Version = sync.OnceValue(func() string {
+var ProtocolVersion = sync.OnceValue(func() string {
 	var text strings.Builder
 	writeShape(&text, reflect.TypeFor[Call](), nil)
 	writeShape(&text, reflect.TypeFor[Answer](), nil)
 	sum := sha256.Sum256([]byte(text.String()))
-	return fmt.Sprintf("%d %s", Protocol, hex.EncodeToString(sum[:6]))
+	return fmt.Sprintf("%d %s", ProtocolNumber, hex.EncodeToString(sum[:6]))
 })
 
 // writeShape writes the fields of a type, and of the types of its fields.
@@ -52,33 +52,33 @@ func writeShape(to *strings.Builder, t reflect.Type, within []reflect.Type) {
 	}
 }
 
-// Mismatch is how the other side's protocol differs from this one's.
-type Mismatch int
+// ProtocolDifference is how the other side's protocol differs from this one's.
+type ProtocolDifference int
 
 // The differences.
 const (
-	Same    Mismatch = iota
-	Newer            // the other side's number is higher
-	Older            // it is lower
-	Another          // the numbers are the same, and the fields differ
-	None             // the other side speaks no protocol of a ledger
+	SameProtocol  ProtocolDifference = iota
+	NewerProtocol                    // the other side's number is higher
+	OlderProtocol                    // it is lower
+	OtherFields                      // the numbers are the same, and the fields differ
+	NoProtocol                       // the other side speaks no protocol of a ledger
 )
 
-// Compare compares the HeaderProtocol of the other side with this one's.
-func Compare(other string) Mismatch {
-	if other == Version() {
-		return Same
+// CompareProtocol compares the HeaderProtocol of the other side with this one's.
+func CompareProtocol(other string) ProtocolDifference {
+	if other == ProtocolVersion() {
+		return SameProtocol
 	}
 	var number int
 	var sum string
 	if n, err := fmt.Sscanf(other, "%d %s", &number, &sum); n != 2 || err != nil {
-		return None
+		return NoProtocol
 	}
 	switch {
-	case number > Protocol:
-		return Newer
-	case number < Protocol:
-		return Older
+	case number > ProtocolNumber:
+		return NewerProtocol
+	case number < ProtocolNumber:
+		return OlderProtocol
 	}
-	return Another
+	return OtherFields
 }

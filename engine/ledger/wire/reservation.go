@@ -44,13 +44,13 @@ func ToColumns(r engine.Reservation) *Reservation {
 		}
 	}
 	r.Candidates = nil
-	c.Zones, c.DefaultPools, c.Ranks, c.Steps = shorten(c.Zones), shorten(c.DefaultPools), shorten(c.Ranks), shorten(c.Steps)
-	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = shorten(c.FreeCores), shorten(c.FreeMemoryMiB), shorten(c.FreeHugeMiB)
+	c.Zones, c.DefaultPools, c.Ranks, c.Steps = collapseColumn(c.Zones), collapseColumn(c.DefaultPools), collapseColumn(c.Ranks), collapseColumn(c.Steps)
+	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = collapseColumn(c.FreeCores), collapseColumn(c.FreeMemoryMiB), collapseColumn(c.FreeHugeMiB)
 	return &Reservation{r, c}
 }
 
-// shorten leaves one value of a column whose values are all the same.
-func shorten[T comparable](column []T) []T {
+// collapseColumn leaves one value of a column whose values are all the same.
+func collapseColumn[T comparable](column []T) []T {
 	for _, value := range column {
 		if value != column[0] {
 			return column
@@ -59,8 +59,8 @@ func shorten[T comparable](column []T) []T {
 	return column[:min(1, len(column))]
 }
 
-// lengthen undoes shorten for so many hosts.
-func lengthen[T any](column []T, hosts int) []T {
+// expandColumn undoes shorten for so many hosts.
+func expandColumn[T any](column []T, hosts int) []T {
 	if len(column) == 1 && hosts > 1 {
 		return slices.Repeat(column, hosts)
 	}
@@ -79,8 +79,8 @@ func emptyPoolColumn(hosts int) []int64 {
 // FromColumns reads it. Columns that differ in length are an ErrInvalid.
 func (r *Reservation) FromColumns() (engine.Reservation, error) {
 	whole, c, hosts := r.Reservation, r.Columns, len(r.Columns.HostKeys)
-	c.Zones, c.DefaultPools, c.Ranks, c.Steps = lengthen(c.Zones, hosts), lengthen(c.DefaultPools, hosts), lengthen(c.Ranks, hosts), lengthen(c.Steps, hosts)
-	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = lengthen(c.FreeCores, hosts), lengthen(c.FreeMemoryMiB, hosts), lengthen(c.FreeHugeMiB, hosts)
+	c.Zones, c.DefaultPools, c.Ranks, c.Steps = expandColumn(c.Zones, hosts), expandColumn(c.DefaultPools, hosts), expandColumn(c.Ranks, hosts), expandColumn(c.Steps, hosts)
+	c.FreeCores, c.FreeMemoryMiB, c.FreeHugeMiB = expandColumn(c.FreeCores, hosts), expandColumn(c.FreeMemoryMiB, hosts), expandColumn(c.FreeHugeMiB, hosts)
 	lengths := []int{len(c.Zones), len(c.DefaultPools), len(c.Ranks), len(c.Steps), len(c.FreeCores), len(c.FreeMemoryMiB), len(c.FreeHugeMiB)}
 	for _, column := range c.FreeDiskBytes {
 		lengths = append(lengths, len(column))

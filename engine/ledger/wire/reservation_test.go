@@ -25,7 +25,7 @@ func TestColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return same(got.Candidates, r.Candidates) && sameText(got, r)
+		return equalCandidates(got.Candidates, r.Candidates) && equalsWithoutCandidates(got, r)
 	}
 	if err := quick.Check(arrives, &quick.Config{MaxCount: 50}); err != nil {
 		t.Error(err)
@@ -35,17 +35,17 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// sameText compares all but the candidates.
-func sameText(got, want engine.Reservation) bool {
+// equalsWithoutCandidates compares all but the candidates.
+func equalsWithoutCandidates(got, want engine.Reservation) bool {
 	got.Candidates, want.Candidates = nil, nil
 	a, err := json.Marshal(got)
 	b, failed := json.Marshal(want)
 	return err == nil && failed == nil && string(a) == string(b)
 }
 
-// same compares candidates. JSON replaces what is no text, so their texts are compared as
+// equalCandidates compares candidates. JSON replaces what is no text, so their texts are compared as
 // JSON has them.
-func same(got, want []engine.Candidate) bool {
+func equalCandidates(got, want []engine.Candidate) bool {
 	texts := [2]string{}
 	for n, all := range [][]engine.Candidate{got, want} {
 		for _, c := range all {

@@ -23,14 +23,14 @@ func (s *Server) Forward() (string, error) {
 			if err != nil {
 				return
 			}
-			go s.join(conn)
+			go s.relay(conn)
 		}
 	}()
 	return listener.Addr().String(), nil
 }
 
-// join lets a connection and the API speak with each other.
-func (s *Server) join(conn net.Conn) {
+// relay lets a connection and the API speak with each other.
+func (s *Server) relay(conn net.Conn) {
 	defer conn.Close()
 	api, err := s.Dial(context.Background(), "tcp", "127.0.0.1:8443")
 	if err != nil {

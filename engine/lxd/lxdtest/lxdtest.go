@@ -38,28 +38,28 @@ type Server struct {
 	Socket string
 
 	pid     int // of the daemon
-	keep    *exec.Cmd
+	keeper  *exec.Cmd
 	ended   chan error
-	end     sync.Once
+	endOnce sync.Once
 	closers []io.Closer // of what leads to it
 }
 
 // ErrMissing says that no real LXD can be had here, and why.
 var ErrMissing = errors.New("no real LXD here")
 
-// bootTime is how long an LXD may take to start; it takes a second.
-const bootTime = time.Minute
+// startTimeout is how long an LXD may take to start; it takes a second.
+const startTimeout = time.Minute
 
-// Start runs an LXD until the end of the test, whose machine has bridges of
+// StartForTest runs an LXD until the end of the test, whose machine has bridges of
 // these names and no network besides. Where that cannot be, the test is skipped
 // and says why.
-func Start(t testing.TB, bridges ...string) *Server {
+func StartForTest(t testing.TB, bridges ...string) *Server {
 	t.Helper()
 	m := Machine{}
 	for _, name := range bridges {
 		m.Bridges = append(m.Bridges, Bridge{Name: name})
 	}
-	s, err := Launch(m)
+	s, err := StartServer(m)
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}
@@ -70,22 +70,22 @@ func Start(t testing.TB, bridges ...string) *Server {
 	return s
 }
 
-// Launch runs an LXD on a machine, until Close, or the end of the process.
-func Launch(m Machine) (*Server, error) {
-	s, err := boot()
+// StartServer runs an LXD on a machine, until Close, or the end of the process.
+func StartServer(m Machine) (*Server, error) {
+	s, err := bootServer()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.become(m); err != nil {
+	if err := s.setUpMachine(m); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// boot starts an LXD on a machine that is yet to be furnished.
-func boot() (*Server, error) {
-	if err := Possible(); err != nil {
+// bootServer starts an LXD on a machine that is yet to be furnished.
+func bootServer() (*Server, error) {
+	if err := CheckAvailable(); err != nil {
 		return nil, err
 	}
 	folder, err := os.MkdirTemp("", "lxd") // a socket's path must be short
@@ -93,19 +93,19 @@ func boot() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Folder: folder, Socket: filepath.Join(folder, "lxd", "unix.socket"), ended: make(chan error, 1)}
-	if err := errors.Join(s.pretendModules(), s.hardware(Machine{Cores: 1})); err != nil {
+	if err := errors.Join(s.pretendModules(), s.writeHardware(Machine{Cores: 1})); err != nil {
 		os.RemoveAll(folder) //nolint:errcheck // the first error counts
 		return nil, err
 	}
-	if err := s.run(); err != nil {
+	if err := s.runDaemon(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// Possible says what a real LXD lacks here: ErrMissing, or nil.
-func Possible() error {
+// CheckAvailable says what a real LXD lacks here: ErrMissing, or nil.
+func CheckAvailable() error {
 	for _, program := range []string{"lxd", "lxc", "dnsmasq", "ip", "nft", "unshare", "nsenter", "mount", "qemu-system-x86_64"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: %s is not installed (apt-get install lxd lxd-client dnsmasq-base iproute2 nftables util-linux qemu-system-x86 ovmf)", ErrMissing, program)
@@ -130,32 +130,32 @@ func (s *Server) pretendModules() error {
 	)
 }
 
-// run starts the daemon. It is ended with this process, however that ends.
-func (s *Server) run() error {
+// runDaemon starts the daemon. It is ended with this process, however that ends.
+func (s *Server) runDaemon() error {
 	var said bytes.Buffer
-	s.keep = exec.Command("sh", "-c", keepScript, "sh", s.Folder,
+	s.keeper = exec.Command("sh", "-c", keepScript, "sh", s.Folder,
 		"unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", startScript, "sh", s.Folder)
-	s.keep.Stdout, s.keep.Stderr = &said, &said
+	s.keeper.Stdout, s.keeper.Stderr = &said, &said
 	started := make(chan error)
-	go s.watch(started)
+	go s.runKeeper(started)
 	if err := <-started; err != nil {
-		s.keep = nil
+		s.keeper = nil
 		return err
 	}
-	if err := s.await(&said); err != nil {
+	if err := s.awaitReady(&said); err != nil {
 		return err
 	}
-	outer, err := child(s.keep.Process.Pid)
+	outer, err := childPID(s.keeper.Process.Pid)
 	if err != nil {
 		return err
 	}
-	s.pid, err = child(outer)
+	s.pid, err = childPID(outer)
 	return err
 }
 
-// await waits until the socket answers.
-func (s *Server) await(said *bytes.Buffer) error {
-	for end := time.Now().Add(bootTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+// awaitReady waits until the socket answers.
+func (s *Server) awaitReady(said *bytes.Buffer) error {
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-s.ended:
 			s.ended <- err
@@ -165,15 +165,15 @@ func (s *Server) await(said *bytes.Buffer) error {
 			return fmt.Errorf("LXD did not start: %w\n%s", err, said)
 		default:
 		}
-		if s.ready() {
+		if s.isReady() {
 			return nil
 		}
 	}
-	return fmt.Errorf("LXD was not ready within %s", bootTime)
+	return fmt.Errorf("LXD was not ready within %s", startTimeout)
 }
 
-// ready asks the daemon itself, which accepts connections before it is.
-func (s *Server) ready() bool {
+// isReady asks the daemon itself, which accepts connections before it is.
+func (s *Server) isReady() bool {
 	if _, err := os.Stat(s.Socket); err != nil {
 		return false
 	}
@@ -182,8 +182,8 @@ func (s *Server) ready() bool {
 	return c.Run() == nil
 }
 
-// child is the process that another one waits for.
-func child(parent int) (int, error) {
+// childPID is the process that another one waits for.
+func childPID(parent int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
 	if err != nil {
 		return 0, err
@@ -197,14 +197,14 @@ func child(parent int) (int, error) {
 
 // Close ends the daemon, with all that it has started, and removes its files.
 func (s *Server) Close() {
-	s.end.Do(func() {
+	s.endOnce.Do(func() {
 		for _, c := range s.closers {
 			_ = c.Close() // nobody is left to care
 		}
-		if s.keep == nil {
+		if s.keeper == nil {
 			return
 		}
-		_ = s.keep.Process.Signal(syscall.SIGTERM) // it has ended by itself
+		_ = s.keeper.Process.Signal(syscall.SIGTERM) // it has ended by itself
 		err := <-s.ended
 		s.ended <- err
 	})

@@ -40,10 +40,10 @@ const (
 	hugePageKiB      = 2048
 )
 
-// hardware writes the files that LXD reads the machine from: those of the
+// writeHardware writes the files that LXD reads the machine from: those of the
 // kernel, below /sys/devices/system, and /proc/meminfo. They are written in
 // place, as they may be mounted.
-func (s *Server) hardware(m Machine) error {
+func (s *Server) writeHardware(m Machine) error {
 	cores, memory := m.Cores, m.MemoryMiB
 	if cores == 0 {
 		cores = defaultCores
@@ -89,29 +89,29 @@ func writeAll(root string, files map[string]string) error {
 	return nil
 }
 
-// become gives a running LXD its machine: hardware, bridges and storage pools.
-func (s *Server) become(m Machine) error {
-	if err := s.hardware(m); err != nil {
+// setUpMachine gives a running LXD its machine: hardware, bridges and storage pools.
+func (s *Server) setUpMachine(m Machine) error {
+	if err := s.writeHardware(m); err != nil {
 		return err
 	}
 	var script strings.Builder
 	for _, b := range m.Bridges {
-		s.bridge(&script, b)
+		s.writeBridge(&script, b)
 	}
 	for _, p := range m.StoragePools {
 		size := p.SizeBytes
 		if size == 0 {
 			size = defaultPoolBytes
 		}
-		fmt.Fprintf(&script, "mkdir %[1]s\nmount -t tmpfs -o size=%[2]d tmpfs %[1]s\nmkdir %[1]s/pool\n", s.mount(p), size)
+		fmt.Fprintf(&script, "mkdir %[1]s\nmount -t tmpfs -o size=%[2]d tmpfs %[1]s\nmkdir %[1]s/pool\n", s.mountPoint(p), size)
 	}
-	if err := s.shell(script.String()); err != nil {
+	if err := s.runInMachine(script.String()); err != nil {
 		return err
 	}
 	return s.makePools(m.StoragePools)
 }
 
-func (s *Server) bridge(script *strings.Builder, b Bridge) {
+func (s *Server) writeBridge(script *strings.Builder, b Bridge) {
 	fmt.Fprintf(script, "ip link add %s", b.Name)
 	if b.MAC != "" {
 		fmt.Fprintf(script, " address %s", b.MAC)
@@ -123,8 +123,8 @@ func (s *Server) bridge(script *strings.Builder, b Bridge) {
 	fmt.Fprintf(script, "ip link set %s up\n", b.Name)
 }
 
-// mount is where the file system of a pool lies.
-func (s *Server) mount(p StoragePool) string { return filepath.Join(s.Folder, "pools", p.Name) }
+// mountPoint is where the file system of a pool lies.
+func (s *Server) mountPoint(p StoragePool) string { return filepath.Join(s.Folder, "pools", p.Name) }
 
 func (s *Server) makePools(pools []StoragePool) error {
 	if len(pools) == 0 {
@@ -133,7 +133,7 @@ func (s *Server) makePools(pools []StoragePool) error {
 	var preseed strings.Builder
 	preseed.WriteString("storage_pools:\n")
 	for _, p := range pools {
-		fmt.Fprintf(&preseed, "- {name: %q, driver: dir, config: {source: %q}}\n", p.Name, s.mount(p)+"/pool")
+		fmt.Fprintf(&preseed, "- {name: %q, driver: dir, config: {source: %q}}\n", p.Name, s.mountPoint(p)+"/pool")
 	}
 	_, err := s.Run(preseed.String(), "lxd", "init", "--preseed")
 	return err

@@ -9,12 +9,12 @@ import (
 // many there are. One that was used is ended, not cleaned: to start another
 // takes 0.8 s, a quarter of which is the processor's.
 type Pool struct {
-	warm   chan started
-	places chan struct{}
-	stock  sync.Once
+	startedAhead   chan startResult
+	slots          chan struct{}
+	startAheadOnce sync.Once
 }
 
-type started struct {
+type startResult struct {
 	server *Server
 	err    error
 }
@@ -22,30 +22,30 @@ type started struct {
 // NewPool is a pool of at most so many LXDs at once, with some of them started
 // ahead once the first was asked for. All of them end with the process.
 func NewPool(ahead, most int) *Pool {
-	return &Pool{warm: make(chan started, ahead), places: make(chan struct{}, most)}
+	return &Pool{startedAhead: make(chan startResult, ahead), slots: make(chan struct{}, most)}
 }
 
 // Lease gives an LXD on a machine; give back ends it. Where no real LXD can be
 // had the error is ErrMissing.
 func (p *Pool) Lease(m Machine) (s *Server, giveBack func(), err error) {
-	if err := Possible(); err != nil {
+	if err := CheckAvailable(); err != nil {
 		return nil, nil, err
 	}
 	select {
-	case p.places <- struct{}{}:
+	case p.slots <- struct{}{}:
 	default:
-		return nil, nil, fmt.Errorf("%d real LXDs run already, as many as may", cap(p.places))
+		return nil, nil, fmt.Errorf("%d real LXDs run already, as many as may", cap(p.slots))
 	}
-	p.stock.Do(func() { go p.startAhead() })
-	ready := <-p.warm
+	p.startAheadOnce.Do(func() { go p.startAhead() })
+	ready := <-p.startedAhead
 	if ready.err == nil {
-		ready.err = ready.server.become(m)
+		ready.err = ready.server.setUpMachine(m)
 	}
 	giveBack = sync.OnceFunc(func() {
 		if ready.server != nil {
 			ready.server.Close()
 		}
-		<-p.places
+		<-p.slots
 	})
 	if ready.err != nil {
 		giveBack()
@@ -57,7 +57,7 @@ func (p *Pool) Lease(m Machine) (s *Server, giveBack func(), err error) {
 // startAhead keeps LXDs ready for as long as the process runs.
 func (p *Pool) startAhead() {
 	for {
-		s, err := boot()
-		p.warm <- started{s, err}
+		s, err := bootServer()
+		p.startedAhead <- startResult{s, err}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Socket serves on a unix socket, until the end of the test, what the transport
+// ServeSocket serves on a unix socket, until the end of the test, what the transport
 // reaches at an address over https: a simulated LXD as if it were this machine's.
-func Socket(t testing.TB, address string, transport http.RoundTripper) string {
+func ServeSocket(t testing.TB, address string, transport http.RoundTripper) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "lxd") // a socket's path must be short
 	if err != nil {

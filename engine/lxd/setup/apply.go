@@ -29,9 +29,9 @@ type Options struct {
 	// ChangeListen lets an LXD that listens elsewhere listen where it is asked
 	// to, instead of refusing.
 	ChangeListen bool
-	// Patience is how long a change that LXD has taken may take to show; 0: 2
+	// ChangeTimeout is how long a change that LXD has taken may take to show; 0: 2
 	// minutes. LXD up to 6.5 answers when it is done, newer ones before.
-	Patience time.Duration
+	ChangeTimeout time.Duration
 }
 
 // Apply gives an LXD that runs already what the host is to have, over a
@@ -51,21 +51,21 @@ func Apply(ctx context.Context, conn client.InstanceServer, host cloudinit.Host,
 		return Report{}, err
 	}
 	a := applier{ctx: ctx, conn: conn, setup: setup, Options: o}
-	if a.Patience == 0 {
-		a.Patience = 2 * time.Minute
+	if a.ChangeTimeout == 0 {
+		a.ChangeTimeout = 2 * time.Minute
 	}
-	report, err := a.inspect()
+	report, err := a.inspectParts()
 	if err != nil {
 		return report, err
 	}
-	if err := report.refusals(); err != nil || o.DryRun {
+	if err := report.refusedError(); err != nil || o.DryRun {
 		return report, err
 	}
-	for n, p := range a.parts() {
+	for n, p := range a.allParts() {
 		if report.Steps[n].Verdict == Keep {
 			continue
 		}
-		if report.Steps[n], err = a.bring(p); err != nil {
+		if report.Steps[n], err = a.applyPart(p); err != nil {
 			return report, err
 		}
 	}
@@ -86,46 +86,46 @@ type part func() (finding, error)
 
 type finding struct {
 	Step
-	act func() error // for Make and Change
+	apply func() error // for Make and Change
 }
 
-// parts are all of them, each after those that it needs. LXD listens last: who
+// allParts are all of them, each after those that it needs. LXD listens last: who
 // reaches it from outside finds it whole.
-func (a *applier) parts() []part {
+func (a *applier) allParts() []part {
 	var all []part
 	for _, i := range a.setup.Interfaces {
-		all = append(all, a.machineInterface(i))
+		all = append(all, a.interfacePart(i))
 	}
 	for _, p := range a.setup.StoragePools {
-		all = append(all, a.pool(p))
+		all = append(all, a.poolPart(p))
 	}
 	for _, n := range a.setup.Networks {
-		all = append(all, a.network(n))
+		all = append(all, a.networkPart(n))
 	}
-	all = append(all, a.project(a.setup.Project), a.profile(a.setup.Profile))
+	all = append(all, a.projectPart(a.setup.Project), a.profilePart(a.setup.Profile))
 	for _, c := range a.setup.Certificates {
-		all = append(all, a.trust(c))
+		all = append(all, a.trustPart(c))
 	}
-	return append(all, a.listen())
+	return append(all, a.listenPart())
 }
 
-// inspect looks at everything.
-func (a *applier) inspect() (Report, error) {
+// inspectParts looks at everything.
+func (a *applier) inspectParts() (Report, error) {
 	server, _, err := a.conn.GetServer()
 	if err != nil {
-		return Report{}, a.failed("LXD", err)
+		return Report{}, a.callError("LXD", err)
 	}
 	report := Report{Version: server.Environment.ServerVersion}
-	if err := fit(server); err != nil {
+	if err := checkUsable(server); err != nil {
 		return report, err
 	}
 	if !runsVMs(server) {
 		report.Notes = append(report.Notes, "LXD cannot run virtual machines here: see whether /dev/kvm is there, and what LXD's log says of qemu")
 	}
-	for _, p := range a.parts() {
+	for _, p := range a.allParts() {
 		f, err := p()
 		if err != nil {
-			return report, a.failed(f.Object, err)
+			return report, a.callError(f.Object, err)
 		}
 		report.Steps = append(report.Steps, f.Step)
 	}
@@ -135,8 +135,8 @@ func (a *applier) inspect() (Report, error) {
 // runsVMs tells whether LXD has found everything that it needs for that.
 func runsVMs(server *api.Server) bool { return strings.Contains(server.Environment.Driver, "qemu") }
 
-// fit refuses an LXD that cannot be set up from here.
-func fit(server *api.Server) error {
+// checkUsable refuses an LXD that cannot be set up from here.
+func checkUsable(server *api.Server) error {
 	refuse := func(message, hint string) error {
 		return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrConflict}
 	}
@@ -157,47 +157,47 @@ func fit(server *api.Server) error {
 // How often another's change of the same thing may come between a look and its
 // act, and the pause between two looks.
 const (
-	races     = 8
-	lookAgain = 100 * time.Millisecond
+	maxRaces     = 8
+	recheckPause = 100 * time.Millisecond
 )
 
-// bring makes one part as it is wanted. What came of an act is judged by
+// applyPart makes one part as it is wanted. What came of an act is judged by
 // looking: LXD can save a change and answer with an error, answer before it is
 // done, or have been told the same by another process.
-func (a *applier) bring(p part) (Step, error) {
+func (a *applier) applyPart(p part) (Step, error) {
 	for race := 1; ; race++ {
 		f, err := p()
 		switch {
 		case err != nil:
-			return f.Step, a.failed(f.Object, err)
+			return f.Step, a.callError(f.Object, err)
 		case f.Verdict == Keep:
 			return f.Step, nil
 		case f.Verdict == Refuse:
-			return f.Step, f.refusal()
+			return f.Step, f.refusalError()
 		}
-		failure := f.act()
-		after, err := a.settled(p, failure == nil)
+		failure := f.apply()
+		after, err := a.awaitPart(p, failure == nil)
 		switch {
 		case err != nil:
-			return f.Step, a.failed(f.Object, err)
-		case after.Verdict == Keep && failure != nil && raced(failure):
+			return f.Step, a.callError(f.Object, err)
+		case after.Verdict == Keep && failure != nil && isConcurrentChange(failure):
 			return after.Step, nil // another process made it
 		case after.Verdict == Keep:
 			f.Done = true
 			return f.Step, nil
 		case failure == nil:
-			return f.Step, hostUnavailable(engine.ErrUnavailable, fmt.Sprintf("%s: LXD has taken the change, but does not show it after %s", f.Object, a.Patience),
+			return f.Step, hostUnavailableError(engine.ErrUnavailable, fmt.Sprintf("%s: LXD has taken the change, but does not show it after %s", f.Object, a.ChangeTimeout),
 				"See LXD's log and `lxc operation list`, then run this again.")
-		case !raced(failure) || race == races:
-			return f.Step, a.failed(f.Object, failure)
+		case !isConcurrentChange(failure) || race == maxRaces:
+			return f.Step, a.callError(f.Object, failure)
 		}
 	}
 }
 
-// settled looks until the part is as wanted; once, if nothing was done that
+// awaitPart looks until the part is as wanted; once, if nothing was done that
 // could still show.
-func (a *applier) settled(p part, wait bool) (finding, error) {
-	end := time.Now().Add(a.Patience)
+func (a *applier) awaitPart(p part, wait bool) (finding, error) {
+	end := time.Now().Add(a.ChangeTimeout)
 	for {
 		f, err := p()
 		if err != nil || f.Verdict == Keep || !wait || !time.Now().Before(end) {
@@ -206,19 +206,19 @@ func (a *applier) settled(p part, wait bool) (finding, error) {
 		select {
 		case <-a.ctx.Done():
 			return f, a.ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(recheckPause):
 		}
 	}
 }
 
-// raced tells whether another process came first.
-func raced(err error) bool {
+// isConcurrentChange tells whether another process came first.
+func isConcurrentChange(err error) bool {
 	return api.StatusErrorCheck(err, http.StatusConflict, http.StatusPreconditionFailed)
 }
 
-// failed says at what a call failed. Who may do everything with this LXD may
+// callError says at what a call failed. Who may do everything with this LXD may
 // read its words.
-func (a *applier) failed(object string, err error) error {
+func (a *applier) callError(object string, err error) error {
 	if object == "" {
 		object = "LXD"
 	}
@@ -229,11 +229,11 @@ func (a *applier) failed(object string, err error) error {
 	if api.StatusErrorCheck(err, http.StatusForbidden) {
 		hint = "Run it as root, over LXD's own socket."
 	}
-	return &engine.Error{Type: engine.HostUnavailable, Message: object + ": LXD refused: " + oneLine(err), Hint: hint, Err: causeOf(err)}
+	return &engine.Error{Type: engine.HostUnavailable, Message: object + ": LXD refused: " + errorLine(err), Hint: hint, Err: causeOf(err)}
 }
 
-// hostUnavailable is the error of an LXD that cannot be set up now.
-func hostUnavailable(cause error, message, hint string) error {
+// hostUnavailableError is the error of an LXD that cannot be set up now.
+func hostUnavailableError(cause error, message, hint string) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: message, Hint: hint, Err: cause}
 }
 
@@ -251,15 +251,15 @@ func causeOf(err error) error {
 	return engine.ErrInvalid
 }
 
-// maxLine bounds what is passed on of LXD's words, in bytes.
-const maxLine = 400
+// maxErrorBytes bounds what is passed on of LXD's words, in bytes.
+const maxErrorBytes = 400
 
-// oneLine is the text of an error on one line.
-func oneLine(err error) string { return shorten(err.Error()) }
+// errorLine is the text of an error on one line.
+func errorLine(err error) string { return shorten(err.Error()) }
 
-func shorten(text string) string { return bounded.Cut(bounded.OneLine(text), maxLine) }
+func shorten(text string) string { return bounded.TruncateText(bounded.OneLine(text), maxErrorBytes) }
 
-// absent tells that LXD has no such thing. The project may be missing, too.
-func absent(err error) bool {
+// isNotFound tells that LXD has no such thing. The project may be missing, too.
+func isNotFound(err error) bool {
 	return errors.Is(err, engine.ErrNotFound) || api.StatusErrorCheck(err, http.StatusNotFound)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
-// fresh is an LXD that nobody has set up for us.
-type fresh struct {
+// freshLXD is an LXD that nobody has set up for us.
+type freshLXD struct {
 	dial    func(t *testing.T, ctx context.Context) client.InstanceServer
 	bridges []string // of its machine
 	address string   // that it can listen at; empty: it has none yet
@@ -27,20 +27,20 @@ type fresh struct {
 
 // freshLXDs are what Apply is tried on: a real one, where one is installed, and
 // the simulator's of several versions.
-func freshLXDs() map[string]func(t *testing.T) fresh {
-	all := map[string]func(t *testing.T) fresh{"Real": realLXD}
+func freshLXDs() map[string]func(t *testing.T) freshLXD {
+	all := map[string]func(t *testing.T) freshLXD{"Real": newRealLXD}
 	for _, version := range []string{"5.21.3", "6.6", "6.8"} { // from 6.6 on more and more is asynchronous
-		all[version] = func(t *testing.T) fresh { return simulatedLXD(t, version) }
+		all[version] = func(t *testing.T) freshLXD { return newSimulatedLXD(t, version) }
 	}
 	return all
 }
 
-func realLXD(t *testing.T) fresh {
+func newRealLXD(t *testing.T) freshLXD {
 	t.Helper()
-	s := lxdtest.Start(t, "br0", "br1")
-	return fresh{bridges: []string{"br0", "br1"}, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
+	s := lxdtest.StartForTest(t, "br0", "br1")
+	return freshLXD{bridges: []string{"br0", "br1"}, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
 		t.Helper()
-		conn, err := Local(ctx, s.Socket, "")
+		conn, err := ConnectLocal(ctx, s.Socket, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +48,8 @@ func realLXD(t *testing.T) fresh {
 	}}
 }
 
-// simulatedLXD is reached as an administrator from far away.
-func simulatedLXD(t *testing.T, version string) fresh {
+// newSimulatedLXD is reached as an administrator from far away.
+func newSimulatedLXD(t *testing.T, version string) freshLXD {
 	t.Helper()
 	admin := makeKey(t)
 	world, err := sim.New(sim.Model{
@@ -65,7 +65,7 @@ func simulatedLXD(t *testing.T, version string) fresh {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fresh{address: address, sim: world, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
+	f := freshLXD{address: address, sim: world, dial: func(t *testing.T, ctx context.Context) client.InstanceServer {
 		t.Helper()
 		conn, err := client.ConnectLXDWithContext(ctx, "https://"+node.Address, &client.ConnectionArgs{
 			TLSClientCert: admin.Certificate, TLSClientKey: admin.Key, TLSServerCert: node.Certificate,
@@ -89,13 +89,13 @@ func simulatedLXD(t *testing.T, version string) fresh {
 }
 
 // connect connects for as long as the test runs.
-func (f fresh) connect(t *testing.T) client.InstanceServer {
+func (f freshLXD) connect(t *testing.T) client.InstanceServer {
 	t.Helper()
 	return f.dial(t, t.Context())
 }
 
-// onEach runs a test on each kind of LXD.
-func onEach(t *testing.T, do func(t *testing.T, f fresh)) {
+// runOnEachLXD runs a test on each kind of LXD.
+func runOnEachLXD(t *testing.T, do func(t *testing.T, f freshLXD)) {
 	t.Helper()
 	for name, start := range freshLXDs() {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +105,8 @@ func onEach(t *testing.T, do func(t *testing.T, f fresh)) {
 	}
 }
 
-// wanted is a host that every machine can become.
-func (f fresh) wanted(t *testing.T, change ...func(*cloudinit.Host)) cloudinit.Host {
+// newHost is a host that every machine can become.
+func (f freshLXD) newHost(t *testing.T, change ...func(*cloudinit.Host)) cloudinit.Host {
 	t.Helper()
 	h := cloudinit.Host{
 		ListenAddress:       f.address,
@@ -120,8 +120,8 @@ func (f fresh) wanted(t *testing.T, change ...func(*cloudinit.Host)) cloudinit.H
 	return h
 }
 
-// verdicts are those of the steps, "done" for what was done.
-func verdicts(r Report) map[string]string {
+// verdictsByObject are those of the steps, "done" for what was done.
+func verdictsByObject(r Report) map[string]string {
 	all := map[string]string{}
 	for _, s := range r.Steps {
 		all[s.Object] = string(s.Verdict)
@@ -133,7 +133,7 @@ func verdicts(r Report) map[string]string {
 }
 
 // objects are the names of the host's parts in the order of Apply.
-func (f fresh) objects(t *testing.T, h cloudinit.Host) []string {
+func (f freshLXD) objects(t *testing.T, h cloudinit.Host) []string {
 	t.Helper()
 	all := []string{"interface " + f.bridges[0], "storage pool vms", "project maas", "profile default of project maas"}
 	for _, c := range h.TrustedCertificates {
@@ -146,23 +146,23 @@ func (f fresh) objects(t *testing.T, h cloudinit.Host) []string {
 // whom it trusts now.
 func TestApply(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
-		conn, h := f.connect(t), f.wanted(t)
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
+		conn, h := f.connect(t), f.newHost(t)
 		bridge, listening := "keep", "make"
 		if f.sim != nil {
 			listening = "keep"
 		}
 		objects := f.objects(t, h)
 		want := map[string]string{objects[0]: bridge, objects[1]: "make", objects[2]: "make", objects[3]: "make", objects[4]: "make", objects[5]: listening}
-		before := snapshot(t, conn)
+		before := readState(t, conn)
 		dry, err := Apply(t.Context(), conn, h, Options{DryRun: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, verdicts(dry)); diff != "" {
+		if diff := cmp.Diff(want, verdictsByObject(dry)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if diff := cmp.Diff(before, snapshot(t, conn), unordered); diff != "" {
+		if diff := cmp.Diff(before, readState(t, conn), ignoreOrder); diff != "" {
 			t.Errorf("a dry run changed something: -before +after:\n%s", diff)
 		}
 		done, err := Apply(t.Context(), conn, h, Options{})
@@ -174,26 +174,26 @@ func TestApply(t *testing.T) {
 				want[object] = "done"
 			}
 		}
-		if diff := cmp.Diff(want, verdicts(done)); diff != "" || done.Open() != 0 {
+		if diff := cmp.Diff(want, verdictsByObject(done)); diff != "" || done.OpenCount() != 0 {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		f.check(t, conn, h)
-		after := snapshot(t, conn)
+		f.checkApplied(t, conn, h)
+		after := readState(t, conn)
 		again, err := Apply(t.Context(), conn, h, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again.Changed() != 0 || again.Open() != 0 {
-			t.Errorf("the second run did something: %v", verdicts(again))
+		if again.ChangedCount() != 0 || again.OpenCount() != 0 {
+			t.Errorf("the second run did something: %v", verdictsByObject(again))
 		}
-		if diff := cmp.Diff(after, snapshot(t, conn), unordered); diff != "" {
+		if diff := cmp.Diff(after, readState(t, conn), ignoreOrder); diff != "" {
 			t.Errorf("the second run changed something: -before +after:\n%s", diff)
 		}
 	})
 }
 
-// check looks at what LXD has.
-func (f fresh) check(t *testing.T, conn client.InstanceServer, h cloudinit.Host) {
+// checkApplied looks at what LXD has.
+func (f freshLXD) checkApplied(t *testing.T, conn client.InstanceServer, h cloudinit.Host) {
 	t.Helper()
 	in := conn.UseProject("maas")
 	profile, _, err := in.GetProfile("default")
@@ -218,11 +218,11 @@ func (f fresh) check(t *testing.T, conn client.InstanceServer, h cloudinit.Host)
 	}
 }
 
-// unordered compares lists as LXD gives them: now so, now so.
-var unordered = cmpopts.SortSlices(func(a, b string) bool { return a < b })
+// ignoreOrder compares lists as LXD gives them: now so, now so.
+var ignoreOrder = cmpopts.SortSlices(func(a, b string) bool { return a < b })
 
-// snapshot is all that Apply may change.
-func snapshot(t *testing.T, conn client.InstanceServer) map[string]any {
+// readState is all that Apply may change.
+func readState(t *testing.T, conn client.InstanceServer) map[string]any {
 	t.Helper()
 	all := map[string]any{}
 	keep := func(name string, value any, err error) {

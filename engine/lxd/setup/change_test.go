@@ -23,8 +23,8 @@ import (
 // find it whole.
 func TestApplyAtOnce(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
-		h := f.wanted(t)
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
+		h := f.newHost(t)
 		const crowd = 6
 		var all sync.WaitGroup
 		reports, errs := make([]Report, crowd), make([]error, crowd)
@@ -34,11 +34,11 @@ func TestApplyAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		for n, err := range errs {
-			if err != nil || reports[n].Open() != 0 {
-				t.Errorf("got %v: %v", verdicts(reports[n]), err)
+			if err != nil || reports[n].OpenCount() != 0 {
+				t.Errorf("got %v: %v", verdictsByObject(reports[n]), err)
 			}
 		}
-		f.check(t, f.connect(t), h)
+		f.checkApplied(t, f.connect(t), h)
 	})
 }
 
@@ -46,8 +46,8 @@ func TestApplyAtOnce(t *testing.T) {
 // certificate, a limit, a network, a profile of another name.
 func TestApplyGrows(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
-		conn, h := f.connect(t), f.wanted(t)
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
+		conn, h := f.connect(t), f.newHost(t)
 		if _, err := Apply(t.Context(), conn, h, Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +70,8 @@ func TestApplyGrows(t *testing.T) {
 		if diff := cmp.Diff(want, changed); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if again, err := Apply(t.Context(), conn, h, Options{}); err != nil || again.Changed() != 0 {
-			t.Errorf("the second run: %v, %v", verdicts(again), err)
+		if again, err := Apply(t.Context(), conn, h, Options{}); err != nil || again.ChangedCount() != 0 {
+			t.Errorf("the second run: %v, %v", verdictsByObject(again), err)
 		}
 		h.Networks["mxap0"] = cloudinit.Network{Kind: cloudinit.Managed, IPv4Address: "10.99.8.1/24", NAT: true}
 		if _, err := Apply(t.Context(), conn, h, Options{}); err == nil || !strings.Contains(err.Error(), `ipv4.address "10.99.7.1/24" instead of "10.99.8.1/24"`) {
@@ -87,14 +87,14 @@ func TestApplyGrows(t *testing.T) {
 // TestApplyTrust: a certificate that LXD knows already keeps what it may do.
 func TestApplyTrust(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
-		conn, h := f.connect(t), f.wanted(t)
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
+		conn, h := f.connect(t), f.newHost(t)
 		a := applier{}
 		a.setup.Project.Name = "default"
 		unlimited := makeKey(t)
 		h.TrustedCertificates = append(h.TrustedCertificates, unlimited.Certificate)
 		for _, certificate := range h.TrustedCertificates {
-			post := a.trusting(cloudinit.PublicCertificate{Fingerprint: fingerprintOf(t, certificate), PEM: certificate})
+			post := a.certificateRequest(cloudinit.PublicCertificate{Fingerprint: fingerprintOf(t, certificate), PEM: certificate})
 			if certificate == unlimited.Certificate {
 				post.Restricted, post.Projects = false, nil
 			}
@@ -107,7 +107,7 @@ func TestApplyTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		limited := fingerprintOf(t, h.TrustedCertificates[0])
-		got := verdicts(report)
+		got := verdictsByObject(report)
 		if got["certificate "+limited[:12]] != "done" || got["certificate "+unlimited.Fingerprint[:12]] != "keep" {
 			t.Errorf("got %v", got)
 		}
@@ -124,26 +124,26 @@ func TestApplyTrust(t *testing.T) {
 // TestApplyListen: where LXD listens is changed only if that is asked for.
 func TestApplyListen(t *testing.T) {
 	t.Parallel()
-	f := realLXD(t) // the simulator's cannot move
-	conn, h := f.connect(t), f.wanted(t)
+	f := newRealLXD(t) // the simulator's cannot move
+	conn, h := f.connect(t), f.newHost(t)
 	if _, err := Apply(t.Context(), conn, h, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	h.ListenPort = 9443
 	report, err := Apply(t.Context(), conn, h, Options{})
-	if err == nil || report.Changed() != 0 || !strings.Contains(err.Error(), "LXD listens at [::]:8443 instead of [::]:9443") {
+	if err == nil || report.ChangedCount() != 0 || !strings.Contains(err.Error(), "LXD listens at [::]:8443 instead of [::]:9443") {
 		t.Fatalf("got %v", err)
 	}
 	report, err = Apply(t.Context(), conn, h, Options{ChangeListen: true})
-	if err != nil || report.Changed() != 1 {
-		t.Errorf("got %v, %v", verdicts(report), err)
+	if err != nil || report.ChangedCount() != 1 {
+		t.Errorf("got %v, %v", verdictsByObject(report), err)
 	}
 	h.Networks["mxap0"] = cloudinit.Network{Kind: cloudinit.Managed, IPv4Address: "10.99.7.1/24"}
 	h.Profile.Network = f.bridges[0]
 	h.ListenAddress, h.ListenPort = "10.99.7.1", 53 // where the network's own DNS is by then
 	report, err = Apply(t.Context(), conn, h, Options{ChangeListen: true})
-	if err == nil || report.Open() != 1 || report.Changed() != 1 || !strings.Contains(err.Error(), "listening: LXD refused:") {
-		t.Errorf("got %v, %v", verdicts(report), err)
+	if err == nil || report.OpenCount() != 1 || report.ChangedCount() != 1 || !strings.Contains(err.Error(), "listening: LXD refused:") {
+		t.Errorf("got %v, %v", verdictsByObject(report), err)
 	}
 	server, _, err := conn.GetServer()
 	if err != nil || server.Config[listenKey] != "[::]:9443" {
@@ -162,7 +162,7 @@ func TestApplyBroken(t *testing.T) {
 	}{
 		"SavedAlthoughError": {
 			reason: "LXD saves a profile and answers 500 where instances do not follow.",
-			fault:  sim.Fault{Method: "PUT", Path: "lxd/node/1.0/profiles/*", When: sim.After, Kind: sim.FaultStatus, Status: 500, Times: 1},
+			fault:  sim.Fault{Method: "PUT", Path: "lxd/node/1.0/profiles/*", When: sim.FaultAfterEffect, Kind: sim.FaultStatus, Status: 500, Times: 1},
 		},
 		"Raced": {
 			reason: "Another change came between the look and the act.",
@@ -175,7 +175,7 @@ func TestApplyBroken(t *testing.T) {
 		},
 		"ReplyLost": {
 			reason: "The pool was made, and nobody heard of it.",
-			fault:  sim.Fault{Method: "POST", Path: "lxd/node/1.0/storage-pools", When: sim.After, Kind: sim.FaultLostReply, Times: 1},
+			fault:  sim.Fault{Method: "POST", Path: "lxd/node/1.0/storage-pools", When: sim.FaultAfterEffect, Kind: sim.FaultLostReply, Times: 1},
 		},
 		"Refused": {
 			reason: "The object is named, and LXD's own words.",
@@ -191,8 +191,8 @@ func TestApplyBroken(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := simulatedLXD(t, "5.21.3")
-			h := f.wanted(t)
+			f := newSimulatedLXD(t, "5.21.3")
+			h := f.newHost(t)
 			id := f.sim.AddFault(tc.fault)
 			_, err := Apply(t.Context(), f.connect(t), h, Options{})
 			said := ""
@@ -206,7 +206,7 @@ func TestApplyBroken(t *testing.T) {
 			if _, err := Apply(t.Context(), f.connect(t), h, Options{}); err != nil {
 				t.Errorf("the next run: %v", err)
 			}
-			f.check(t, f.connect(t), h)
+			f.checkApplied(t, f.connect(t), h)
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestApplyBroken(t *testing.T) {
 // TestApplyGivenUp: a caller that ends does not wait for an LXD that hangs.
 func TestApplyGivenUp(t *testing.T) {
 	t.Parallel()
-	f := simulatedLXD(t, "5.21.3")
+	f := newSimulatedLXD(t, "5.21.3")
 	f.sim.AddFault(sim.Fault{Method: "POST", Path: "lxd/node/1.0/projects", Kind: sim.FaultHang})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -224,7 +224,7 @@ func TestApplyGivenUp(t *testing.T) {
 		}
 		cancel()
 	}()
-	_, err := Apply(ctx, f.dial(t, ctx), f.wanted(t), Options{})
+	_, err := Apply(ctx, f.dial(t, ctx), f.newHost(t), Options{})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "project maas: given up") {
 		t.Errorf("got %v", err)
 	}
@@ -234,10 +234,10 @@ func TestApplyGivenUp(t *testing.T) {
 func TestApplyImpatient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, acts := applier{ctx: t.Context(), Options: Options{Patience: time.Minute}}, 0
+		a, acts := applier{ctx: t.Context(), Options: Options{ChangeTimeout: time.Minute}}, 0
 		begun := time.Now()
-		step, err := a.bring(func() (finding, error) {
-			return made("storage pool vms", "zfs", func() error { acts++; return nil }), nil
+		step, err := a.applyPart(func() (finding, error) {
+			return makeFinding("storage pool vms", "zfs", func() error { acts++; return nil }), nil
 		})
 		if !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "storage pool vms: LXD has taken the change, but does not show it after 1m0s") {
 			t.Errorf("got %v", err)
@@ -276,7 +276,7 @@ func TestFit(t *testing.T) {
 			server := &api.Server{}
 			server.Auth, server.APIExtensions = "trusted", lxd.NeededExtensions()
 			tc.change(server)
-			err := fit(server)
+			err := checkUsable(server)
 			if (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.says, err)
 			}
@@ -298,7 +298,7 @@ func TestDiskInUse(t *testing.T) {
 		"/dev/sdd": "", "/dev/disk/by-id/ata-four": "", "/dev/sdx": "", "tank": "", "": "",
 	}
 	for source, want := range cases {
-		if got := diskInUse(disks, source); got != want {
+		if got := describeDiskUse(disks, source); got != want {
 			t.Errorf("%s: got %q, want %q", source, got, want)
 		}
 	}
@@ -310,7 +310,7 @@ func TestListening(t *testing.T) {
 		"[::]:8443": "[::]:8443", ":8443": "[::]:8443", "[::]": "[::]:8443", "*:8443": "[::]:8443", "10.0.0.5": "10.0.0.5:8443",
 		"10.0.0.5:9443": "10.0.0.5:9443", "0.0.0.0:8443": "0.0.0.0:8443", "[fd00::5]:8443": "[fd00::5]:8443", "fd00::5": "[fd00::5]:8443",
 	} {
-		if got := listening(have); got != want {
+		if got := normalAddress(have); got != want {
 			t.Errorf("%s: got %s, want %s", have, got, want)
 		}
 	}
@@ -320,7 +320,7 @@ func TestListening(t *testing.T) {
 // stays so.
 func TestApplyNeverResizes(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
 		conn := f.connect(t)
 		server, _, err := conn.GetServer()
 		if err != nil {
@@ -329,15 +329,15 @@ func TestApplyNeverResizes(t *testing.T) {
 		if !slices.ContainsFunc(server.Environment.StorageSupportedDrivers, func(d api.ServerStorageDriverInfo) bool { return d.Name == "btrfs" }) {
 			t.Skip("this LXD has no btrfs (apt-get install btrfs-progs)")
 		}
-		h := f.wanted(t, onPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5}))
+		h := f.newHost(t, withPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: 5}))
 		if _, err := Apply(t.Context(), conn, h, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and stays so instead of 20GB"} {
-			onPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: size})(&h)
+			withPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: size})(&h)
 			report, err := Apply(t.Context(), conn, h, Options{})
-			if err != nil || report.Changed() != 0 {
-				t.Fatalf("got %v, %v", verdicts(report), err)
+			if err != nil || report.ChangedCount() != 0 {
+				t.Fatalf("got %v, %v", verdictsByObject(report), err)
 			}
 			if got := report.Steps[1].Detail; got != want {
 				t.Errorf("asked for %d GB: got %q, want %q", size, got, want)

@@ -24,15 +24,15 @@ type Inspection struct {
 	Version     string
 	Fingerprint string // of the server's certificate
 	RunsVMs     bool   // false, too, where a client may not see it
-	// OutrunsMAAS tells that MAAS cannot compose VMs on this version.
-	OutrunsMAAS bool
-	Cores       int64
-	MemoryMiB   int64
-	Pools       []InspectedPool
-	Networks    []InspectedNetwork
-	Project     string
-	HasProject  bool
-	Instances   []string // in the project
+	// TooNewForMAAS tells that MAAS cannot compose VMs on this version.
+	TooNewForMAAS bool
+	Cores         int64
+	MemoryMiB     int64
+	Pools         []InspectedPool
+	Networks      []InspectedNetwork
+	Project       string
+	HasProject    bool
+	Instances     []string // in the project
 	// Trusted are the clients' certificates, PEM, that may use the project; of a
 	// restricted client its own.
 	Trusted []string
@@ -57,18 +57,18 @@ func Inspect(ctx context.Context, conn client.InstanceServer, project string) (I
 	a := applier{ctx: ctx, conn: conn}
 	server, _, err := conn.GetServer()
 	if err != nil {
-		return Inspection{}, a.failed("LXD", err)
+		return Inspection{}, a.callError("LXD", err)
 	}
 	seen := Inspection{
 		Version: server.Environment.ServerVersion, Fingerprint: server.Environment.CertificateFingerprint,
-		RunsVMs: runsVMs(server), OutrunsMAAS: outruns(server.Environment.ServerVersion), Project: project,
+		RunsVMs: runsVMs(server), TooNewForMAAS: isTooNewForMAAS(server.Environment.ServerVersion), Project: project,
 	}
 	for _, read := range []struct {
 		what string
 		do   func(client.InstanceServer, *Inspection) error
 	}{{"resources", readResources}, {"project " + project, readProject}, {"storage pools", readPools}, {"networks", readNetworks}, {"certificates", readTrusted}} {
 		if err := read.do(conn, &seen); err != nil {
-			return seen, a.failed(read.what, err)
+			return seen, a.callError(read.what, err)
 		}
 	}
 	return seen, nil
@@ -96,11 +96,11 @@ func InspectEndpoint(ctx context.Context, prober *lxd.Prober, e engine.Endpoint,
 	return seen, err
 }
 
-// outruns tells whether MAAS cannot compose on a version: its first two numbers
+// isTooNewForMAAS tells whether MAAS cannot compose on a version: its first two numbers
 // are a track of the snap.
-func outruns(version string) bool {
+func isTooNewForMAAS(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
-	return version != "" && cloudinit.OutrunsMAAS(strings.Join(parts[:min(2, len(parts))], "."))
+	return version != "" && cloudinit.IsTooNewForMAAS(strings.Join(parts[:min(2, len(parts))], "."))
 }
 
 func readResources(conn client.InstanceServer, seen *Inspection) error {
@@ -114,7 +114,7 @@ func readResources(conn client.InstanceServer, seen *Inspection) error {
 
 func readProject(conn client.InstanceServer, seen *Inspection) error {
 	_, _, err := conn.GetProject(seen.Project)
-	if absent(err) {
+	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // TestInspect sees what Apply has made, and nothing of it before.
 func TestInspect(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
-		conn, h := f.connect(t), f.wanted(t)
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
+		conn, h := f.connect(t), f.newHost(t)
 		before, err := Inspect(t.Context(), conn, "maas")
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestOutruns(t *testing.T) {
 	for version, want := range map[string]bool{
 		"": false, "5.0.2": false, "5.21.3": false, "5.21": false, "6.6": false, "6.6.1": false, "6.7": true, "6.7.1": true, "7": true, "7.0.1": true,
 	} {
-		if got := outruns(version); got != want {
+		if got := isTooNewForMAAS(version); got != want {
 			t.Errorf("%s: got %t", version, got)
 		}
 	}

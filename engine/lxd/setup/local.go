@@ -21,10 +21,10 @@ const (
 	PackageSocket = "/var/lib/lxd/unix.socket"
 )
 
-// Socket finds the socket of this machine's LXD: the one that the environment
+// FindSocket finds the socket of this machine's LXD: the one that the environment
 // names as LXD itself does (LXD_SOCKET, LXD_DIR), else the snap's or the
 // package's, whichever is there. Of none it is the snap's.
-func Socket(getenv func(string) string) string {
+func FindSocket(getenv func(string) string) string {
 	if socket := getenv("LXD_SOCKET"); socket != "" {
 		return socket
 	}
@@ -32,39 +32,39 @@ func Socket(getenv func(string) string) string {
 		return filepath.Join(folder, "unix.socket")
 	}
 	known := []string{SnapSocket, PackageSocket}
-	if n := slices.IndexFunc(known, exists); n >= 0 {
+	if n := slices.IndexFunc(known, hasFile); n >= 0 {
 		return known[n]
 	}
 	return SnapSocket
 }
 
-func exists(path string) bool {
+func hasFile(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// Local connects to an LXD by its socket, with the rights of who may open it:
+// ConnectLocal connects to an LXD by its socket, with the rights of who may open it:
 // all. The connection ends with ctx. An LXD that is not there, does not run, or
 // does not let this user in is an *engine.Error that says which.
-func Local(ctx context.Context, socket, userAgent string) (client.InstanceServer, error) {
+func ConnectLocal(ctx context.Context, socket, userAgent string) (client.InstanceServer, error) {
 	conn, err := client.ConnectLXDUnixWithContext(ctx, socket, &client.ConnectionArgs{UserAgent: userAgent})
 	if err != nil {
-		return nil, notLocal(socket, err)
+		return nil, connectError(socket, err)
 	}
 	return conn, nil
 }
 
-func notLocal(socket string, err error) error {
+func connectError(socket string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("given up before the LXD at %s answered: %w", socket, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return hostUnavailable(engine.ErrUnavailable, "there is no LXD at "+socket,
+		return hostUnavailableError(engine.ErrUnavailable, "there is no LXD at "+socket,
 			"Install it (snap install lxd --channel=5.21/stable); or, if it is there, name its socket: LXD_SOCKET, or --lxd-socket.")
 	case errors.Is(err, fs.ErrPermission):
-		return hostUnavailable(engine.ErrForbidden, "this user may not open "+socket, "Run it as root, or as a member of the group lxd.")
+		return hostUnavailableError(engine.ErrForbidden, "this user may not open "+socket, "Run it as root, or as a member of the group lxd.")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return hostUnavailable(engine.ErrUnavailable, "LXD does not run: nobody listens at "+socket, "Start it (snap start lxd), and see its log if it does not stay.")
+		return hostUnavailableError(engine.ErrUnavailable, "LXD does not run: nobody listens at "+socket, "Start it (snap start lxd), and see its log if it does not stay.")
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Message: "what answers at " + socket + " is not an LXD that can be used",

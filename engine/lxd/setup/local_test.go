@@ -25,12 +25,12 @@ func TestSocket(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Socket(func(key string) string { return tc.env[key] }); got != tc.want {
+			if got := FindSocket(func(key string) string { return tc.env[key] }); got != tc.want {
 				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}
-	if got := Socket(func(string) string { return "" }); got != SnapSocket && got != PackageSocket {
+	if got := FindSocket(func(string) string { return "" }); got != SnapSocket && got != PackageSocket {
 		t.Errorf("got %s", got)
 	}
 }
@@ -64,7 +64,7 @@ func TestLocalRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Local(t.Context(), tc.socket, "")
+			_, err := ConnectLocal(t.Context(), tc.socket, "")
 			failure := (*engine.Error)(nil)
 			if !errors.As(err, &failure) || !strings.Contains(failure.Message, tc.says) || !strings.Contains(failure.Hint, tc.hint) || tc.sentinel != nil && !errors.Is(err, tc.sentinel) {
 				t.Errorf("%s\ngot %v", tc.reason, err)

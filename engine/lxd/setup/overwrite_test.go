@@ -39,10 +39,10 @@ func TestApplyOverwrites(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := simulatedLXD(t, tc.version)
+			f := newSimulatedLXD(t, tc.version)
 			conn := f.connect(t)
-			before := snapshot(t, conn)
-			_, err := Apply(t.Context(), conn, f.wanted(t, onPool("vms", tc.pool)), Options{DryRun: tc.says == ""})
+			before := readState(t, conn)
+			_, err := Apply(t.Context(), conn, f.newHost(t, withPool("vms", tc.pool)), Options{DryRun: tc.says == ""})
 			refusal := (*engine.Refusal)(nil)
 			switch {
 			case tc.says == "" && err != nil:
@@ -50,7 +50,7 @@ func TestApplyOverwrites(t *testing.T) {
 			case tc.says != "" && (!errors.As(err, &refusal) || !strings.Contains(refusal.Message, tc.says) || !strings.Contains(refusal.Hint, tc.hint)):
 				t.Errorf("%s\nwant a refusal with %q, got %v", tc.reason, tc.says, err)
 			}
-			if diff := cmp.Diff(before, snapshot(t, conn), unordered); diff != "" {
+			if diff := cmp.Diff(before, readState(t, conn), ignoreOrder); diff != "" {
 				t.Errorf("-before +after:\n%s", diff)
 			}
 		})

@@ -12,84 +12,84 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// kept, made, changed and refused are the four findings.
-func kept(object, detail string) finding {
+// keepFinding, made, changed and refused are the four findings.
+func keepFinding(object, detail string) finding {
 	return finding{Step: Step{Object: object, Verdict: Keep, Detail: detail}}
 }
 
-func made(object, detail string, act func() error) finding {
-	return finding{Step: Step{Object: object, Verdict: Make, Detail: detail}, act: act}
+func makeFinding(object, detail string, act func() error) finding {
+	return finding{Step: Step{Object: object, Verdict: Make, Detail: detail}, apply: act}
 }
 
-func changed(object, detail string, act func() error) finding {
-	return finding{Step: Step{Object: object, Verdict: Change, Detail: detail}, act: act}
+func changeFinding(object, detail string, act func() error) finding {
+	return finding{Step: Step{Object: object, Verdict: Change, Detail: detail}, apply: act}
 }
 
-func refused(object, detail, hint string) finding {
+func refuseFinding(object, detail, hint string) finding {
 	return finding{Step: Step{Object: object, Verdict: Refuse, Detail: detail, Hint: hint}}
 }
 
-// unknown is the finding of a look that failed.
-func unknown(object string) finding { return finding{Step: Step{Object: object}} }
+// failedFinding is the finding of a look that failed.
+func failedFinding(object string) finding { return finding{Step: Step{Object: object}} }
 
-// machineInterface looks for an interface of the machine. It is not made: who
+// interfacePart looks for an interface of the machine. It is not made: who
 // cuts a machine's network cuts the machine off.
-func (a *applier) machineInterface(want cloudinit.Interface) part {
+func (a *applier) interfacePart(want cloudinit.Interface) part {
 	object := "interface " + want.Name
 	return func() (finding, error) {
 		have, _, err := a.conn.GetNetwork(want.Name)
 		switch {
-		case absent(err):
-			return refused(object, "the machine has none of that name",
+		case isNotFound(err):
+			return refuseFinding(object, "the machine has none of that name",
 				"Make it first (for a bridge: in MAAS before the machine is deployed, or with netplan), or name another one."), nil
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		case want.Kind == cloudinit.Bridge && have.Type != "bridge":
-			return refused(object, fmt.Sprintf("it is of the type %s, not a bridge", have.Type),
+			return refuseFinding(object, fmt.Sprintf("it is of the type %s, not a bridge", have.Type),
 				"Put a bridge on it and name that, or put VMs beside it by macvlan."), nil
 		case have.Managed:
-			return kept(object, "a bridge of LXD's own: VMs on it get no address from MAAS, and cannot boot from it"), nil
+			return keepFinding(object, "a bridge of LXD's own: VMs on it get no address from MAAS, and cannot boot from it"), nil
 		}
-		return kept(object, "a "+have.Type+" of the machine"), nil
+		return keepFinding(object, "a "+have.Type+" of the machine"), nil
 	}
 }
 
-// network looks for a bridge that LXD is to make.
-func (a *applier) network(want api.NetworksPost) part {
+// networkPart looks for a bridge that LXD is to make.
+func (a *applier) networkPart(want api.NetworksPost) part {
 	object := "network " + want.Name
 	return func() (finding, error) {
 		have, _, err := a.conn.GetNetwork(want.Name)
 		switch {
-		case absent(err):
-			return made(object, settings(want.Config), func() error { return a.conn.CreateNetwork(want) }), nil
+		case isNotFound(err):
+			return makeFinding(object, formatConfig(want.Config), func() error { return a.conn.CreateNetwork(want) }), nil
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		case !have.Managed:
-			return refused(object, "the machine has an interface of that name, which is not LXD's", "Take another name for the network."), nil
+			return refuseFinding(object, "the machine has an interface of that name, which is not LXD's", "Take another name for the network."), nil
 		case have.Type != want.Type:
-			return refused(object, fmt.Sprintf("it is of the type %s, not %s", have.Type, want.Type), "Take another name for the network."), nil
+			return refuseFinding(object, fmt.Sprintf("it is of the type %s, not %s", have.Type, want.Type), "Take another name for the network."), nil
 		}
 		if differs := differences(want.Config, have.Config); len(differs) > 0 {
-			return refused(object, "it is there with "+strings.Join(differs, ", "),
+			return refuseFinding(object, "it is there with "+strings.Join(differs, ", "),
 				"Take another name; or, if nothing needs it as it is, change it by hand: lxc network edit "+want.Name+"."), nil
 		}
-		return kept(object, settings(want.Config)), nil
+		return keepFinding(object, formatConfig(want.Config)), nil
 	}
 }
 
-// project looks for the project. Its features cannot change while anything is
+// projectPart looks for the project. Its features cannot change while anything is
 // in it, and decide where everything goes.
-func (a *applier) project(want api.ProjectsPost) part {
+func (a *applier) projectPart(want api.ProjectsPost) part {
 	object := "project " + want.Name
 	return func() (finding, error) {
 		have, etag, err := a.conn.GetProject(want.Name)
 		switch {
-		case absent(err):
-			return made(object, settings(want.Config), func() error { return a.conn.CreateProject(want) }), nil
+		case isNotFound(err):
+			return makeFinding(object, formatConfig(want.Config), func() error { return a.conn.CreateProject(want) }), nil
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		case want.Name == api.ProjectDefaultName:
-			return kept(object, "LXD's own"), nil
+			return keepFinding(object, "LXD's own"), nil
 		}
 		features, limits := map[string]string{}, map[string]string{}
 		for key, value := range want.Config {
@@ -100,49 +100,49 @@ func (a *applier) project(want api.ProjectsPost) part {
 			}
 		}
 		if differs := differences(features, have.Config); len(differs) > 0 {
-			return refused(object, "it is there with "+strings.Join(differs, ", "), "Name another project, or ask for its features as they are."), nil
+			return refuseFinding(object, "it is there with "+strings.Join(differs, ", "), "Name another project, or ask for its features as they are."), nil
 		}
 		if differs := differences(limits, have.Config); len(differs) > 0 {
-			return changed(object, settings(limits), func() error {
+			return changeFinding(object, formatConfig(limits), func() error {
 				put := have.Writable()
 				put.Config = maps.Clone(put.Config)
 				maps.Copy(put.Config, limits)
 				return a.conn.UpdateProject(want.Name, put, etag)
 			}), nil
 		}
-		return kept(object, usedBy(have.UsedBy)), nil
+		return keepFinding(object, describeUse(have.UsedBy)), nil
 	}
 }
 
-// profile looks for the profile. One without devices that no instance uses is
+// profilePart looks for the profile. One without devices that no instance uses is
 // what a new project has, and is filled; any other one is somebody's.
-func (a *applier) profile(want api.ProfilesPost) part {
+func (a *applier) profilePart(want api.ProfilesPost) part {
 	object := fmt.Sprintf("profile %s of project %s", want.Name, a.setup.ProfileProject)
 	return func() (finding, error) {
 		in := a.conn.UseProject(a.setup.ProfileProject)
 		have, etag, err := in.GetProfile(want.Name)
 		switch {
-		case absent(err):
-			return made(object, devices(want.Devices), func() error { return in.CreateProfile(want) }), nil
+		case isNotFound(err):
+			return makeFinding(object, formatDevices(want.Devices), func() error { return in.CreateProfile(want) }), nil
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		}
 		differs := slices.Concat(deviceDifferences(want.Devices, have.Devices), differences(want.Config, have.Config))
 		switch {
 		case len(differs) == 0:
-			return kept(object, devices(want.Devices)), nil
+			return keepFinding(object, formatDevices(want.Devices)), nil
 		case len(have.Devices) > 0:
-			return refused(object, "it is there with "+strings.Join(differs, ", ")+", "+usedBy(have.UsedBy),
+			return refuseFinding(object, "it is there with "+strings.Join(differs, ", ")+", "+describeUse(have.UsedBy),
 				"Name another profile, or bring this one into line by hand: lxc profile edit "+want.Name+" --project "+a.setup.ProfileProject+"."), nil
 		case len(have.UsedBy) > 0:
-			return refused(object, "it has no devices, and what is put in would reach running instances: "+usedBy(have.UsedBy), "Name another profile."), nil
+			return refuseFinding(object, "it has no devices, and what is put in would reach running instances: "+describeUse(have.UsedBy), "Name another profile."), nil
 		}
-		return changed(object, devices(want.Devices), func() error { return fill(in, want, have, etag) }), nil
+		return changeFinding(object, formatDevices(want.Devices), func() error { return fillProfile(in, want, have, etag) }), nil
 	}
 }
 
-// fill puts devices into a profile that has none.
-func fill(in client.InstanceServer, want api.ProfilesPost, have *api.Profile, etag string) error {
+// fillProfile puts devices into a profile that has none.
+func fillProfile(in client.InstanceServer, want api.ProfilesPost, have *api.Profile, etag string) error {
 	put := have.Writable()
 	put.Config, put.Devices = map[string]string{}, want.Devices
 	maps.Copy(put.Config, have.Config)
@@ -178,8 +178,8 @@ func deviceDifferences(want, have map[string]map[string]string) []string {
 	return all
 }
 
-// settings are a configuration for people.
-func settings(config map[string]string) string {
+// formatConfig are a configuration for people.
+func formatConfig(config map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		all = append(all, key+"="+config[key])
@@ -187,8 +187,8 @@ func settings(config map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// devices are a root disk and a NIC for people.
-func devices(all map[string]map[string]string) string {
+// formatDevices are a root disk and a NIC for people.
+func formatDevices(all map[string]map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		d := all[name]
@@ -201,8 +201,8 @@ func devices(all map[string]map[string]string) string {
 	return strings.Join(words, ", ")
 }
 
-// usedBy says how many instances use something.
-func usedBy(paths []string) string {
+// describeUse says how many instances use something.
+func describeUse(paths []string) string {
 	count := 0
 	for _, path := range paths {
 		if strings.HasPrefix(path, "/1.0/instances/") {

@@ -12,38 +12,38 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// pool looks for a storage pool. One that is there is never resized nor made
+// poolPart looks for a storage pool. One that is there is never resized nor made
 // anew: it need only be of the same driver and, where one is named, on the same
 // source.
-func (a *applier) pool(want api.StoragePoolsPost) part {
+func (a *applier) poolPart(want api.StoragePoolsPost) part {
 	object := "storage pool " + want.Name
 	return func() (finding, error) {
 		have, _, err := a.conn.GetStoragePool(want.Name)
 		switch {
-		case absent(err):
-			return a.newPool(object, want)
+		case isNotFound(err):
+			return a.newPoolFinding(object, want)
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		case have.Driver != want.Driver:
-			return refused(object, fmt.Sprintf("it is there with the driver %s instead of %s", have.Driver, want.Driver),
+			return refuseFinding(object, fmt.Sprintf("it is there with the driver %s instead of %s", have.Driver, want.Driver),
 				"Ask for that driver, or for a pool of another name."), nil
 		case have.Status == api.StoragePoolStatusPending:
-			return made(object, want.Driver, func() error { return nil }), nil // someone makes it at this moment
+			return makeFinding(object, want.Driver, func() error { return nil }), nil // someone makes it at this moment
 		case have.Status != "" && have.Status != api.StoragePoolStatusCreated:
-			return refused(object, "it is there, and is "+have.Status, "See LXD's log for why it cannot be used."), nil
+			return refuseFinding(object, "it is there, and is "+have.Status, "See LXD's log for why it cannot be used."), nil
 		}
-		if source, other := otherSource(want, have); other {
-			return refused(object, fmt.Sprintf("it is there on %s instead of %s", source, wantedSource(want)), "Ask for a pool of another name."), nil
+		if source, other := differentSource(want, have); other {
+			return refuseFinding(object, fmt.Sprintf("it is there on %s instead of %s", source, wantedSource(want)), "Ask for a pool of another name."), nil
 		}
-		return kept(object, asItIs(want, have)), nil
+		return keepFinding(object, describeKeptPool(want, have)), nil
 	}
 }
 
 func wantedSource(want api.StoragePoolsPost) string { return want.Config["source"] }
 
-// otherSource says on what a pool is made, if that is not what was named. LXD
+// differentSource says on what a pool is made, if that is not what was named. LXD
 // replaces what it was told by what it made there, and notes the first.
-func otherSource(want api.StoragePoolsPost, have *api.StoragePool) (string, bool) {
+func differentSource(want api.StoragePoolsPost, have *api.StoragePool) (string, bool) {
 	named := wantedSource(want)
 	told := []string{have.Config["volatile.initial_source"], have.Config["source"], have.Config["ceph.osd.pool_name"], have.Config["zfs.pool_name"], have.Config["lvm.vg_name"]}
 	if named == "" || slices.Contains(told, named) {
@@ -52,8 +52,8 @@ func otherSource(want api.StoragePoolsPost, have *api.StoragePool) (string, bool
 	return cmp.Or(told[0], told[1], "something else"), true
 }
 
-// asItIs describes a pool that is kept.
-func asItIs(want api.StoragePoolsPost, have *api.StoragePool) string {
+// describeKeptPool describes a pool that is kept.
+func describeKeptPool(want api.StoragePoolsPost, have *api.StoragePool) string {
 	text := have.Driver
 	if size := have.Config["size"]; size != "" {
 		text += " of " + size
@@ -64,12 +64,12 @@ func asItIs(want api.StoragePoolsPost, have *api.StoragePool) string {
 	return text
 }
 
-// newPool is a pool that is not there yet: to be made, unless this LXD or this
+// newPoolFinding is a pool that is not there yet: to be made, unless this LXD or this
 // disk will not do.
-func (a *applier) newPool(object string, want api.StoragePoolsPost) (finding, error) {
+func (a *applier) newPoolFinding(object string, want api.StoragePoolsPost) (finding, error) {
 	server, _, err := a.conn.GetServer()
 	if err != nil {
-		return unknown(object), err
+		return failedFinding(object), err
 	}
 	var drivers []string
 	for _, d := range server.Environment.StorageSupportedDrivers {
@@ -77,34 +77,34 @@ func (a *applier) newPool(object string, want api.StoragePoolsPost) (finding, er
 	}
 	slices.Sort(drivers)
 	if len(drivers) > 0 && !slices.Contains(drivers, want.Driver) {
-		return refused(object, fmt.Sprintf("LXD cannot use the driver %s on this machine, but %s", want.Driver, strings.Join(drivers, ", ")),
+		return refuseFinding(object, fmt.Sprintf("LXD cannot use the driver %s on this machine, but %s", want.Driver, strings.Join(drivers, ", ")),
 			"Ask for one of those; or install what the driver needs, see LXD's log, and restart LXD while no instance runs."), nil
 	}
-	if why, hint := overwrites(server, want); why != "" {
-		return refused(object, why, hint), nil
+	if why, hint := overwriteRisk(server, want); why != "" {
+		return refuseFinding(object, why, hint), nil
 	}
 	resources, err := a.conn.GetServerResources()
 	if err != nil {
-		return unknown(object), err
+		return failedFinding(object), err
 	}
-	if use := diskInUse(resources.Storage.Disks, wantedSource(want)); use != "" {
-		return refused(object, wantedSource(want)+" is in use: "+use, "Name an empty disk."), nil
+	if use := describeDiskUse(resources.Storage.Disks, wantedSource(want)); use != "" {
+		return refuseFinding(object, wantedSource(want)+" is in use: "+use, "Name an empty disk."), nil
 	}
-	return made(object, strings.TrimSpace(want.Driver+" "+settings(want.Config)), func() error { return a.conn.CreateStoragePool(want) }), nil
+	return makeFinding(object, strings.TrimSpace(want.Driver+" "+formatConfig(want.Config)), func() error { return a.conn.CreateStoragePool(want) }), nil
 }
 
-// wiping is the API extension of LXDs that wipe a disk where they are told to. With
+// wipeExtension is the API extension of LXDs that wipe a disk where they are told to. With
 // it came that zpool is not made to take a disk whatever it carries.
-const wiping = "storage_pool_source_wipe"
+const wipeExtension = "storage_pool_source_wipe"
 
-// overwrites says why an LXD without that extension is not given a disk, and the
+// overwriteRisk says why an LXD without that extension is not given a disk, and the
 // way out; nothing of an LXD or of a pool that is safe. What is on a disk and not
 // mounted, such as a member of a RAID or an exported pool, LXD's resources do not
 // show.
-func overwrites(server *api.Server, want api.StoragePoolsPost) (why, hint string) {
+func overwriteRisk(server *api.Server, want api.StoragePoolsPost) (why, hint string) {
 	source, version := wantedSource(want), server.Environment.ServerVersion
 	switch {
-	case !strings.HasPrefix(source, "/dev/") || slices.Contains(server.APIExtensions, wiping):
+	case !strings.HasPrefix(source, "/dev/") || slices.Contains(server.APIExtensions, wipeExtension):
 		return "", ""
 	case want.Config["source.wipe"] != "":
 		return fmt.Sprintf("LXD %s cannot wipe %s", version, source),
@@ -117,9 +117,9 @@ func overwrites(server *api.Server, want api.StoragePoolsPost) (why, hint string
 	return "", ""
 }
 
-// diskInUse says what is on a disk, as far as LXD sees it: file systems that
+// describeDiskUse says what is on a disk, as far as LXD sees it: file systems that
 // are mounted, and partitions. What it does not list is for LXD to judge.
-func diskInUse(disks []api.ResourcesStorageDisk, source string) string {
+func describeDiskUse(disks []api.ResourcesStorageDisk, source string) string {
 	mounted := func(p api.ResourcesStorageDiskPartition) bool { return p.Mounted }
 	for _, disk := range disks {
 		part := func(p api.ResourcesStorageDiskPartition) bool { return source == "/dev/"+p.ID && p.Mounted }

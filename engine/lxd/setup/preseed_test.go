@@ -20,10 +20,10 @@ import (
 // wants, and only what a preseed cannot say is left to do.
 func TestApplyAfterPreseed(t *testing.T) {
 	t.Parallel()
-	s := lxdtest.Start(t, "br0")
-	h := fresh{bridges: []string{"br0"}}.wanted(t)
+	s := lxdtest.StartForTest(t, "br0")
+	h := freshLXD{bridges: []string{"br0"}}.newHost(t)
 	s.Preseed(t, preseedOf(t, h))
-	conn, err := Local(t.Context(), s.Socket, "")
+	conn, err := ConnectLocal(t.Context(), s.Socket, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestApplyAfterPreseed(t *testing.T) {
 		"interface br0": "keep", "storage pool vms": "keep", "project maas": "keep", "listening": "keep",
 		"profile default of project maas": "done", "certificate " + fingerprintOf(t, h.TrustedCertificates[0])[:12]: "done",
 	}
-	if diff := cmp.Diff(want, verdicts(report)); diff != "" {
+	if diff := cmp.Diff(want, verdictsByObject(report)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -18,25 +18,25 @@ import (
 // anything else.
 func TestApplyRefuses(t *testing.T) {
 	t.Parallel()
-	onEach(t, func(t *testing.T, f fresh) {
+	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
 		conn := f.connect(t)
-		for name, tc := range refusals(t, f, conn) {
+		for name, tc := range refusalCases(t, f, conn) {
 			t.Run(name, func(t *testing.T) { // one after the other: they share the LXD
 				if tc.prepare != nil {
 					if err := tc.prepare(); err != nil {
 						t.Fatal(err)
 					}
 				}
-				before := snapshot(t, conn)
-				report, err := Apply(t.Context(), conn, f.wanted(t, tc.want), Options{})
+				before := readState(t, conn)
+				report, err := Apply(t.Context(), conn, f.newHost(t, tc.want), Options{})
 				refusal := (*engine.Refusal)(nil)
 				if !errors.As(err, &refusal) || !strings.Contains(refusal.Message, tc.says) || refusal.Hint == "" {
 					t.Errorf("%s\nwant a refusal with %q and a way out, got %v\n%+v", tc.reason, tc.says, err, report.Steps)
 				}
-				if report.Changed() != 0 {
-					t.Errorf("something was done: %v", verdicts(report))
+				if report.ChangedCount() != 0 {
+					t.Errorf("something was done: %v", verdictsByObject(report))
 				}
-				if diff := cmp.Diff(before, snapshot(t, conn), unordered); diff != "" {
+				if diff := cmp.Diff(before, readState(t, conn), ignoreOrder); diff != "" {
 					t.Errorf("-before +after:\n%s", diff)
 				}
 			})
@@ -60,38 +60,38 @@ func driversOf(t *testing.T, conn client.InstanceServer) []string {
 	return names
 }
 
-type refusal struct {
+type refusalCase struct {
 	reason  string
 	prepare func() error
 	want    func(h *cloudinit.Host)
 	says    string
 }
 
-// inProject names another project, so that the cases do not meet.
-func inProject(name string) func(*cloudinit.Host) {
+// withProjectName names another project, so that the cases do not meet.
+func withProjectName(name string) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Project.Name = name }
 }
 
-// onPool asks for a pool.
-func onPool(name string, pool cloudinit.StoragePool) func(*cloudinit.Host) {
+// withPool asks for a pool.
+func withPool(name string, pool cloudinit.StoragePool) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.StoragePools = map[string]cloudinit.StoragePool{name: pool} }
 }
 
-// onNetwork asks for a network.
-func onNetwork(name string, network cloudinit.Network) func(*cloudinit.Host) {
+// withNetwork asks for a network.
+func withNetwork(name string, network cloudinit.Network) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Networks = map[string]cloudinit.Network{name: network} }
 }
 
-func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refusal {
+func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[string]refusalCase {
 	t.Helper()
 	metrics := makeKey(t)
-	cases := map[string]refusal{
+	cases := map[string]refusalCase{
 		"PoolDriver": {
 			reason: "LXD has no way to change the driver of a pool.",
 			prepare: func() error {
 				return conn.CreateStoragePool(api.StoragePoolsPost{Name: "taken", Driver: "dir"})
 			},
-			want: onPool("taken", cloudinit.StoragePool{Driver: cloudinit.Btrfs}),
+			want: withPool("taken", cloudinit.StoragePool{Driver: cloudinit.Btrfs}),
 			says: "storage pool taken: it is there with the driver dir instead of btrfs",
 		},
 		"PoolSource": {
@@ -99,22 +99,22 @@ func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refu
 			prepare: func() error {
 				return conn.CreateStoragePool(api.StoragePoolsPost{Name: "elsewhere", Driver: "dir"})
 			},
-			want: onPool("elsewhere", cloudinit.StoragePool{Driver: cloudinit.Dir, Source: "/srv/lxd"}),
+			want: withPool("elsewhere", cloudinit.StoragePool{Driver: cloudinit.Dir, Source: "/srv/lxd"}),
 			says: "instead of /srv/lxd",
 		},
 		"NoBridge": {
 			reason: "LXD takes a profile whose bridge does not exist, and fails on later.",
-			want:   onNetwork("nobr0", cloudinit.Network{}),
+			want:   withNetwork("nobr0", cloudinit.Network{}),
 			says:   "interface nobr0: the machine has none of that name",
 		},
 		"NoParent": {
 			reason: "The same is true of a NIC.",
-			want:   onNetwork("lan", cloudinit.Network{Kind: cloudinit.Macvlan, Parent: "noeth0"}),
+			want:   withNetwork("lan", cloudinit.Network{Kind: cloudinit.Macvlan, Parent: "noeth0"}),
 			says:   "interface noeth0: the machine has none of that name",
 		},
 		"NetworkIsInterface": {
 			reason: "LXD cannot make a network of the name of an interface.",
-			want:   onNetwork(f.bridges[1], cloudinit.Network{Kind: cloudinit.Managed, IPv4Address: "10.99.1.1/24"}),
+			want:   withNetwork(f.bridges[1], cloudinit.Network{Kind: cloudinit.Managed, IPv4Address: "10.99.1.1/24"}),
 			says:   "which is not LXD's",
 		},
 		"ProjectFeatures": {
@@ -122,32 +122,32 @@ func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refu
 			prepare: func() error {
 				return conn.CreateProject(api.ProjectsPost{Name: "sharing", ProjectPut: api.ProjectPut{Config: map[string]string{"features.profiles": "false"}}})
 			},
-			want: inProject("sharing"),
+			want: withProjectName("sharing"),
 			says: "project sharing: it is there with features.profiles",
 		},
 		"ProfileOfOthers": {
 			reason:  "A profile with other devices was written by somebody.",
-			prepare: func() error { return f.withProfile(conn, "written", f.bridges[1], "") },
-			want:    inProject("written"),
+			prepare: func() error { return f.makeProjectWithProfile(conn, "written", f.bridges[1], "") },
+			want:    withProjectName("written"),
 			says:    "no instance uses it",
 		},
 		"ProfileInUse": {
 			reason:  "Instances get what changes in their profile at once.",
-			prepare: func() error { return f.withProfile(conn, "running", f.bridges[1], "vm1") },
-			want:    inProject("running"),
+			prepare: func() error { return f.makeProjectWithProfile(conn, "running", f.bridges[1], "vm1") },
+			want:    withProjectName("running"),
 			says:    "one instance uses it",
 		},
 		"EmptyProfileInUse": {
 			reason:  "So they do of a profile that has nothing yet.",
-			prepare: func() error { return f.withProfile(conn, "bare", "", "vm1") },
-			want:    inProject("bare"),
+			prepare: func() error { return f.makeProjectWithProfile(conn, "bare", "", "vm1") },
+			want:    withProjectName("bare"),
 			says:    "would reach running instances: one instance uses it",
 		},
 		"CertificateOfMetrics": {
 			reason: "A certificate of another type cannot be changed into a client's.",
 			prepare: func() error {
 				a := applier{}
-				post := a.trusting(cloudinit.PublicCertificate{Fingerprint: metrics.Fingerprint, PEM: metrics.Certificate})
+				post := a.certificateRequest(cloudinit.PublicCertificate{Fingerprint: metrics.Fingerprint, PEM: metrics.Certificate})
 				post.Type, post.Restricted, post.Projects = "metrics", false, nil
 				return conn.CreateCertificate(post)
 			},
@@ -156,18 +156,18 @@ func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refu
 		},
 	}
 	if f.sim == nil {
-		cases["DriverMissing"] = refusal{
+		cases["DriverMissing"] = refusalCase{
 			reason: "What this LXD cannot use is said before anything is made.",
-			want:   onPool("zfs", cloudinit.StoragePool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph", Pool: "lxd"}}),
+			want:   withPool("zfs", cloudinit.StoragePool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph", Pool: "lxd"}}),
 			says:   "LXD cannot use the driver ceph on this machine, but " + strings.Join(driversOf(t, conn), ", "),
 		}
-		cases["Loopback"] = refusal{
+		cases["Loopback"] = refusalCase{
 			reason: "Not every interface can carry VMs.",
-			want:   onNetwork("lo", cloudinit.Network{}),
+			want:   withNetwork("lo", cloudinit.Network{}),
 			says:   "interface lo: it is of the type loopback, not a bridge",
 		}
 	} else {
-		cases["ListensElsewhere"] = refusal{
+		cases["ListensElsewhere"] = refusalCase{
 			reason: "Others know LXD where it listens.",
 			want:   func(h *cloudinit.Host) { h.ListenPort = 9443 },
 			says:   "instead of " + f.address + ":9443",
@@ -177,9 +177,9 @@ func refusals(t *testing.T, f fresh, conn client.InstanceServer) map[string]refu
 	return cases
 }
 
-// withProfile makes a project whose profile has a NIC on the bridge, if one is
+// makeProjectWithProfile makes a project whose profile has a NIC on the bridge, if one is
 // named, and which an instance uses, if one is named.
-func (f fresh) withProfile(conn client.InstanceServer, project, bridge, instance string) error {
+func (f freshLXD) makeProjectWithProfile(conn client.InstanceServer, project, bridge, instance string) error {
 	if err := conn.CreateProject(api.ProjectsPost{Name: project, ProjectPut: api.ProjectPut{Config: map[string]string{}}}); err != nil {
 		return err
 	}

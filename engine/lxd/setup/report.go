@@ -33,13 +33,13 @@ type Report struct {
 	Notes   []string // what is no obstacle, and should be known
 }
 
-// Open counts what is still to be made or changed.
-func (r Report) Open() int {
+// OpenCount counts what is still to be made or changed.
+func (r Report) OpenCount() int {
 	return r.count(func(s Step) bool { return (s.Verdict == Make || s.Verdict == Change) && !s.Done })
 }
 
-// Changed counts what was made or changed.
-func (r Report) Changed() int { return r.count(func(s Step) bool { return s.Done }) }
+// ChangedCount counts what was made or changed.
+func (r Report) ChangedCount() int { return r.count(func(s Step) bool { return s.Done }) }
 
 func (r Report) count(is func(Step) bool) (n int) {
 	for _, s := range r.Steps {
@@ -50,17 +50,17 @@ func (r Report) count(is func(Step) bool) (n int) {
 	return n
 }
 
-// refusals are the steps that are refused, joined as *engine.Refusal, or nil.
-func (r Report) refusals() error {
+// refusedError are the steps that are refused, joined as *engine.Refusal, or nil.
+func (r Report) refusedError() error {
 	var all []error
 	for _, s := range r.Steps {
 		if s.Verdict == Refuse {
-			all = append(all, s.refusal())
+			all = append(all, s.refusalError())
 		}
 	}
 	return errors.Join(all...)
 }
 
-func (s Step) refusal() error {
+func (s Step) refusalError() error {
 	return &engine.Refusal{Message: s.Object + ": " + s.Detail, Hint: s.Hint, Err: engine.ErrConflict}
 }

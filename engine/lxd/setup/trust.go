@@ -15,25 +15,25 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// trust looks whether a certificate may use the project, and nothing else.
-func (a *applier) trust(want cloudinit.PublicCertificate) part {
+// trustPart looks whether a certificate may use the project, and nothing else.
+func (a *applier) trustPart(want cloudinit.PublicCertificate) part {
 	project := a.setup.Project.Name
 	object := fmt.Sprintf("certificate %.12s", want.Fingerprint)
 	return func() (finding, error) {
 		have, etag, err := a.conn.GetCertificate(want.Fingerprint)
 		switch {
-		case absent(err):
-			return made(object, "trusted for the project "+project, func() error { return a.conn.CreateCertificate(a.trusting(want)) }), nil
+		case isNotFound(err):
+			return makeFinding(object, "trusted for the project "+project, func() error { return a.conn.CreateCertificate(a.certificateRequest(want)) }), nil
 		case err != nil:
-			return unknown(object), err
+			return failedFinding(object), err
 		case have.Type != api.CertificateTypeClient:
-			return refused(object, "LXD trusts it already as one of the type "+have.Type, "Give the certificate of a client."), nil
+			return refuseFinding(object, "LXD trusts it already as one of the type "+have.Type, "Give the certificate of a client."), nil
 		case !have.Restricted:
-			return kept(object, "trusted without restriction, and stays so"), nil
+			return keepFinding(object, "trusted without restriction, and stays so"), nil
 		case slices.Contains(have.Projects, project):
-			return kept(object, "trusted for the project "+project), nil
+			return keepFinding(object, "trusted for the project "+project), nil
 		}
-		return changed(object, "trusted for the project "+project+", too", func() error {
+		return changeFinding(object, "trusted for the project "+project+", too", func() error {
 			put := have.Writable()
 			put.Projects = append(slices.Clone(put.Projects), project)
 			return a.conn.UpdateCertificate(want.Fingerprint, put, etag)
@@ -41,13 +41,13 @@ func (a *applier) trust(want cloudinit.PublicCertificate) part {
 	}
 }
 
-// namePrefix begins the names of the certificates that LXD is made to trust.
-const namePrefix = "maaslxd-"
+// certificateNamePrefix begins the names of the certificates that LXD is made to trust.
+const certificateNamePrefix = "maaslxd-"
 
-func (a *applier) trusting(c cloudinit.PublicCertificate) api.CertificatesPost {
+func (a *applier) certificateRequest(c cloudinit.PublicCertificate) api.CertificatesPost {
 	block, _ := pem.Decode([]byte(c.PEM)) // which Setup wrote
 	return api.CertificatesPost{
-		Name: fmt.Sprintf("%s%.12s", namePrefix, c.Fingerprint), Type: api.CertificateTypeClient,
+		Name: fmt.Sprintf("%s%.12s", certificateNamePrefix, c.Fingerprint), Type: api.CertificateTypeClient,
 		Restricted: true, Projects: []string{a.setup.Project.Name},
 		Certificate: base64.StdEncoding.EncodeToString(block.Bytes), // DER: PEM is refused
 	}
@@ -56,36 +56,36 @@ func (a *applier) trusting(c cloudinit.PublicCertificate) api.CertificatesPost {
 // listenKey is LXD's setting of where its API listens on the network.
 const listenKey = "core.https_address"
 
-// listen looks where LXD listens. One that listens elsewhere is in use there.
-func (a *applier) listen() part {
+// listenPart looks where LXD listens. One that listens elsewhere is in use there.
+func (a *applier) listenPart() part {
 	const object = "listening"
 	return func() (finding, error) {
 		server, etag, err := a.conn.GetServer()
 		if err != nil {
-			return unknown(object), err
+			return failedFinding(object), err
 		}
 		have, _ := server.Config[listenKey].(string)
 		switch {
-		case have != "" && listening(have) == listening(a.setup.Listen):
-			return kept(object, "at "+have), nil
+		case have != "" && normalAddress(have) == normalAddress(a.setup.Listen):
+			return keepFinding(object, "at "+have), nil
 		case have != "" && !a.ChangeListen:
-			return refused(object, fmt.Sprintf("LXD listens at %s instead of %s", have, a.setup.Listen),
+			return refuseFinding(object, fmt.Sprintf("LXD listens at %s instead of %s", have, a.setup.Listen),
 				"Ask for that address and port, or let it be changed (--change-listen-address): clients that know the former one lose it."), nil
 		}
-		act := func() error { return a.listenAt(server, etag) }
+		act := func() error { return a.moveListenAddress(server, etag) }
 		if have != "" {
-			return changed(object, fmt.Sprintf("at %s instead of %s", a.setup.Listen, have), act), nil
+			return changeFinding(object, fmt.Sprintf("at %s instead of %s", a.setup.Listen, have), act), nil
 		}
-		return made(object, "at "+a.setup.Listen, act), nil
+		return makeFinding(object, "at "+a.setup.Listen, act), nil
 	}
 }
 
-// listenAt moves LXD's API. An LXD that cannot listen there says so, listens on
+// moveListenAddress moves LXD's API. An LXD that cannot listen there says so, listens on
 // where it did, and notes the new address all the same: that is taken back, or
 // the next look would believe it.
-func (a *applier) listenAt(server *api.Server, etag string) error {
-	failure := a.conn.UpdateServer(withListen(server, a.setup.Listen), etag)
-	if _, answered := api.StatusErrorMatch(failure); !answered || raced(failure) {
+func (a *applier) moveListenAddress(server *api.Server, etag string) error {
+	failure := a.conn.UpdateServer(configWithListen(server, a.setup.Listen), etag)
+	if _, answered := api.StatusErrorMatch(failure); !answered || isConcurrentChange(failure) {
 		return failure
 	}
 	now, etag, err := a.conn.GetServer()
@@ -93,14 +93,14 @@ func (a *applier) listenAt(server *api.Server, etag string) error {
 		return failure
 	}
 	former, _ := server.Config[listenKey].(string)
-	if err := a.conn.UpdateServer(withListen(now, former), etag); err != nil {
+	if err := a.conn.UpdateServer(configWithListen(now, former), etag); err != nil {
 		return fmt.Errorf("%w; and it keeps the address: %v", failure, err)
 	}
 	return failure
 }
 
-// withListen is the server's configuration with another address, or with none.
-func withListen(server *api.Server, address string) api.ServerPut {
+// configWithListen is the server's configuration with another address, or with none.
+func configWithListen(server *api.Server, address string) api.ServerPut {
 	put := server.Writable()
 	put.Config = maps.Clone(put.Config)
 	if put.Config == nil {
@@ -113,9 +113,9 @@ func withListen(server *api.Server, address string) api.ServerPut {
 	return put
 }
 
-// listening is an address as LXD takes it, written in one way: it may lack the
+// normalAddress is an address as LXD takes it, written in one way: it may lack the
 // host, and the port.
-func listening(address string) string {
+func normalAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = strings.Trim(address, "[]"), strconv.Itoa(cloudinit.DefaultPort)

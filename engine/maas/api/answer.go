@@ -13,8 +13,8 @@ type answer struct {
 	body   []byte // nil for a 401, which may repeat the token's secret
 }
 
-// kind is the media type, without parameters, empty if there is none.
-func (a *answer) kind() string {
+// mediaType is the media type, without parameters, empty if there is none.
+func (a *answer) mediaType() string {
 	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	if err != nil {
 		return ""
@@ -27,7 +27,7 @@ func (a *answer) kind() string {
 func (a *answer) decode(r *Request, into any) error {
 	if err := json.Unmarshal(a.body, into); err != nil {
 		e := UnreadableError(r, "it is not the JSON that was expected")
-		e.Status, e.Unclear = a.status, !r.idempotent()
+		e.Status, e.Unclear = a.status, !r.isIdempotent()
 		return e
 	}
 	return nil

@@ -35,7 +35,7 @@ type Client struct {
 	slow      time.Duration
 	transport http.RoundTripper
 	handle    handler
-	place     *place
+	endpoint  *apiEndpoint
 	redact    redactor
 	slowCalls *semaphore.Weighted
 	wrote     atomic.Bool // a request that may change something was sent
@@ -52,13 +52,13 @@ func New(c Config) (*Client, error) {
 	if c.Transport == nil {
 		c.Transport = newTransport(c.MaxConns, pool)
 	}
-	at := new(place)
+	at := new(apiEndpoint)
 	return &Client{
 		timeout:   c.Timeout,
 		slow:      max(c.Timeout, slowTimeout),
 		transport: c.Transport,
 		handle:    newChain(c, base, key, at),
-		place:     at,
+		endpoint:  at,
 		redact:    redactor{key: key},
 		slowCalls: semaphore.NewWeighted(int64(max(1, c.MaxConns*3/4))),
 	}, nil
@@ -78,7 +78,7 @@ func (c Config) withDefaults() Config {
 		c.Rand = rand.Float64
 	}
 	if c.Backoff == nil {
-		c.Backoff = Exponential(500*time.Millisecond, 5*time.Second, c.Rand)
+		c.Backoff = ExponentialBackoff(500*time.Millisecond, 5*time.Second, c.Rand)
 	}
 	return c
 }
@@ -132,18 +132,20 @@ func (c *Client) Call(ctx context.Context, r *Request, into any) error {
 
 // ForeignAnswerError is the error for an answer to r that no MAAS gives. It is
 // terminal as long as no MAAS has answered this client.
-func (c *Client) ForeignAnswerError(r *Request, status int) error { return c.place.foreign(r, status) }
+func (c *Client) ForeignAnswerError(r *Request, status int) error {
+	return c.endpoint.foreignAnswerError(r, status)
+}
 
-// Reading tells that this client has changed nothing so far: a refresh or a
+// HasOnlyRead tells that this client has changed nothing so far: a refresh or a
 // plan is likely under way.
-func (c *Client) Reading() bool { return !c.wrote.Load() }
+func (c *Client) HasOnlyRead() bool { return !c.wrote.Load() }
 
 // List calls one of MAAS's collections. MAAS has them all, so that a 404
 // speaks of the address and not of the thing that the caller asks for.
 func (c *Client) List(ctx context.Context, r *Request, into any) error {
 	err := c.Call(ctx, r, into)
 	if e, ok := AsError(err); ok && e.Status == http.StatusNotFound {
-		return c.place.foreign(r, e.Status)
+		return c.endpoint.foreignAnswerError(r, e.Status)
 	}
 	return err
 }

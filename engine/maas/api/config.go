@@ -40,9 +40,9 @@ type Config struct {
 	Transport http.RoundTripper
 	// Log gets a Debug line for each request; nil discards them.
 	Log *slog.Logger
-	// Called is told of each try of a request once it has ended; nil: nobody is.
+	// OnCall is told of each try of a request once it has ended; nil: nobody is.
 	// It must not block, and is called from many goroutines.
-	Called func(Call)
+	OnCall func(Call)
 	// Now is the clock of signatures and of waits; nil means time.Now.
 	Now func() time.Time
 	// Rand spreads repeated tries; it returns numbers in [0, 1). Nil means

@@ -18,9 +18,9 @@ var errNoList = errors.New("it is no list")
 // cannot be read of one spoils that one, not all.
 type Elements[T any] struct {
 	List []T
-	// Odd says what could not be read, by the element's place in list. The rest of
+	// Unreadable says what could not be read, by the element's place in list. The rest of
 	// an odd element is as MAAS sent it.
-	Odd map[int]error
+	Unreadable map[int]error
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -36,7 +36,7 @@ func (e *Elements[T]) UnmarshalJSON(text []byte) error {
 		var element T
 		err := d.Decode(&element)
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			e.spoil(fmt.Errorf("%s is %s", wrong.Field, wrong.Value))
+			e.noteUnreadable(fmt.Errorf("%s is %s", wrong.Field, wrong.Value))
 		} else if err != nil {
 			return err
 		}
@@ -45,19 +45,19 @@ func (e *Elements[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// spoil notes what is wrong with the next element.
-func (e *Elements[T]) spoil(why error) {
-	if e.Odd == nil {
-		e.Odd = map[int]error{}
+// noteUnreadable notes what is wrong with the next element.
+func (e *Elements[T]) noteUnreadable(why error) {
+	if e.Unreadable == nil {
+		e.Unreadable = map[int]error{}
 	}
-	e.Odd[len(e.List)] = why
+	e.Unreadable[len(e.List)] = why
 }
 
-// Sound goes through the elements that could be read as a whole.
-func (e *Elements[T]) Sound() iter.Seq2[int, T] {
+// Readable goes through the elements that could be read as a whole.
+func (e *Elements[T]) Readable() iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		for n, element := range e.List {
-			if e.Odd[n] == nil && !yield(n, element) {
+			if e.Unreadable[n] == nil && !yield(n, element) {
 				return
 			}
 		}

@@ -40,9 +40,9 @@ type Error struct {
 	Err           error  // the cause, may be nil
 	MediaType     string // of the answer, "text/plain"; empty if there was none
 
-	unsent   bool // it provably never left
-	passing  bool // another try may do better
-	hopeless bool // only another configuration helps
+	neverSent   bool // it provably never left
+	isTransient bool // another try may do better
+	isTerminal  bool // only another configuration helps
 }
 
 // Error says what happened, and in which call.
@@ -66,7 +66,7 @@ func (e *Error) Is(target error) bool {
 func (e *Error) Fields() map[string][]string { return e.FieldMessages }
 
 // Refuse makes of the error a refusal that no repetition mends.
-func (e *Error) Refuse(kind error) { e.Kind, e.passing = kind, false }
+func (e *Error) Refuse(kind error) { e.Kind, e.isTransient = kind, false }
 
 // AsError finds the *Error in a chain.
 func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }
@@ -81,7 +81,7 @@ func IsStatus(err error, status int) bool {
 func NewError(r *Request, status int, message string) *Error {
 	return &Error{
 		Status: status, Method: r.method, Route: r.route, Message: message,
-		Kind: kindOf(status), passing: isPassing(status),
+		Kind: kindOf(status), isTransient: isTransientStatus(status),
 	}
 }
 
@@ -104,16 +104,16 @@ func kindOf(status int) error {
 	return engine.ErrUnavailable
 }
 
-// isPassing lists what a proxy answers while MAAS restarts, and MAAS while a
+// isTransientStatus lists what a proxy answers while MAAS restarts, and MAAS while a
 // rack controller is away.
-func isPassing(status int) bool {
+func isTransientStatus(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
 		status == http.StatusGatewayTimeout
 }
 
-// sentence joins the messages of the fields, in the order of their names;
+// joinFieldMessages joins the messages of the fields, in the order of their names;
 // what belongs to no field is said without one.
-func sentence(fields map[string][]string) string {
+func joinFieldMessages(fields map[string][]string) string {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text := strings.Join(fields[name], " ")

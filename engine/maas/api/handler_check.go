@@ -11,37 +11,37 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checking turns every answer that is no success into an *Error. It goes by
+// newCheckHandler turns every answer that is no success into an *Error. It goes by
 // status and media type and never by text.
-func checking(next handler, redact redactor, at *place, now func() time.Time) handler {
+func newCheckHandler(next handler, redact redactor, at *apiEndpoint, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		a, err := next(ctx, r)
 		if err != nil {
-			return nil, settle(r, err, redact)
+			return nil, redactedError(r, err, redact)
 		}
 		if a.isForeign() {
-			return nil, at.foreign(r, a.status)
+			return nil, at.foreignAnswerError(r, a.status)
 		}
 		if a.status < http.StatusMultipleChoices {
-			at.reached.Store(true)
+			at.hasAnswered.Store(true)
 			return a, nil
 		}
-		return nil, refusal(r, a, redact, now())
+		return nil, refusalError(r, a, redact, now())
 	}
 }
 
-// settle makes the error of a failed exchange fit to be passed on.
-func settle(r *Request, err error, redact redactor) error {
+// redactedError makes the error of a failed exchange fit to be passed on.
+func redactedError(r *Request, err error, redact redactor) error {
 	e, ok := AsError(err)
 	if !ok {
 		return err
 	}
-	e.Message = redact.line(r, e.Message)
-	if r.Mute && !e.unsent && e.Err == nil {
+	e.Message = redact.redactLine(r, e.Message)
+	if r.SecretAnswer && !e.neverSent && e.Err == nil {
 		e.Message = "the connection broke before the answer was there" // net/http may quote the answer
 	}
-	if e.hopeless {
-		return engine.Terminal(e)
+	if e.isTerminal {
+		return engine.MarkTerminal(e)
 	}
 	return e
 }
@@ -57,23 +57,23 @@ func (a *answer) isForeign() bool {
 		a.status == http.StatusRequestTimeout, a.status == http.StatusTooManyRequests:
 		return false
 	}
-	return a.kind() == "text/html" || a.status == http.StatusBadRequest && a.kind() == ""
+	return a.mediaType() == "text/html" || a.status == http.StatusBadRequest && a.mediaType() == ""
 }
 
-// place is where the client calls.
-type place struct {
-	reached atomic.Bool // a MAAS has answered there
+// apiEndpoint is where the client calls.
+type apiEndpoint struct {
+	hasAnswered atomic.Bool // a MAAS has answered there
 }
 
 // ForeignAnswerError is the error for an answer that is not MAAS's. It says nothing about
 // the thing that was asked for, whatever the status. As long as no MAAS has
 // answered, the address is wrong, and no repetition mends that; later it is a
 // page of a proxy, which passes.
-func (p *place) foreign(r *Request, status int) error {
-	if p.reached.Load() {
+func (p *apiEndpoint) foreignAnswerError(r *Request, status int) error {
+	if p.hasAnswered.Load() {
 		return ForeignAnswerError(r, status)
 	}
-	return engine.Terminal(ForeignAnswerError(r, status))
+	return engine.MarkTerminal(ForeignAnswerError(r, status))
 }
 
 // ForeignAnswerError is the error for an answer that no MAAS gives.
@@ -83,17 +83,17 @@ func ForeignAnswerError(r *Request, status int) *Error {
 		e.Message = "there is no MAAS API at this address"
 	}
 	e.Hint = "Check api_url: scheme (an HTTPS port asked over http, or a redirect to https, answers like this), host, port and path, as in http://maas.example.com:5240/MAAS."
-	e.Kind, e.passing = engine.ErrUnavailable, false
+	e.Kind, e.isTransient = engine.ErrUnavailable, false
 	return e
 }
 
-// refusal is the error for an answer of MAAS, or of the proxy before it, that
+// refusalError is the error for an answer of MAAS, or of the proxy before it, that
 // is no success.
-func refusal(r *Request, a *answer, redact redactor, now time.Time) *Error {
+func refusalError(r *Request, a *answer, redact redactor, now time.Time) *Error {
 	e := NewError(r, a.status, fmt.Sprintf("MAAS answered %d %s", a.status, http.StatusText(a.status)))
-	e.Unclear = !r.idempotent() && (a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout)
-	e.MediaType, e.FieldMessages = a.kind(), fieldMessages(r, a, redact)
-	if said := saidBy(r, a, redact, e.FieldMessages); said != "" {
+	e.Unclear = !r.isIdempotent() && (a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout)
+	e.MediaType, e.FieldMessages = a.mediaType(), fieldMessages(r, a, redact)
+	if said := messageOf(r, a, redact, e.FieldMessages); said != "" {
 		e.Message = said
 	}
 	switch a.status {
@@ -134,7 +134,7 @@ func clockHint(header http.Header, now time.Time) string {
 // or single ones.
 func fieldMessages(r *Request, a *answer, redact redactor) map[string][]string {
 	var raw map[string]any
-	if r.Mute || a.kind() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
+	if r.SecretAnswer || a.mediaType() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
 		return nil
 	}
 	fields := map[string][]string{}
@@ -145,25 +145,25 @@ func fieldMessages(r *Request, a *answer, redact redactor) map[string][]string {
 		}
 		for _, message := range list {
 			if text, ok := message.(string); ok {
-				key := redact.line(r, name)
-				fields[key] = append(fields[key], redact.line(r, text))
+				key := redact.redactLine(r, name)
+				fields[key] = append(fields[key], redact.redactLine(r, text))
 			}
 		}
 	}
 	return fields
 }
 
-// saidBy is what MAAS said in words. Pages are not MAAS's.
-func saidBy(r *Request, a *answer, redact redactor, fields map[string][]string) string {
+// messageOf is what MAAS said in words. Pages are not MAAS's.
+func messageOf(r *Request, a *answer, redact redactor, fields map[string][]string) string {
 	if len(fields) > 0 {
-		return Shorten(sentence(fields))
+		return Shorten(joinFieldMessages(fields))
 	}
-	if r.Mute {
+	if r.SecretAnswer {
 		return ""
 	}
-	switch a.kind() {
+	switch a.mediaType() {
 	case "text/plain", "application/json":
-		return redact.line(r, string(a.body))
+		return redact.redactLine(r, string(a.body))
 	}
 	return ""
 }

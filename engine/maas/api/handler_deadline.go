@@ -7,9 +7,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// deadlines bounds each try. Its own deadline is MAAS's silence; the caller's
+// newDeadlineHandler bounds each try. Its own deadline is MAAS's silence; the caller's
 // is the caller's, and stays recognisable as such.
-func deadlines(next handler) handler {
+func newDeadlineHandler(next handler) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
@@ -18,7 +18,7 @@ func deadlines(next handler) handler {
 		if !ok || e.Status != 0 || limited.Err() == nil || ctx.Err() != nil {
 			return a, err
 		}
-		e.Kind, e.Err, e.passing = engine.ErrUnavailable, nil, true
+		e.Kind, e.Err, e.isTransient = engine.ErrUnavailable, nil, true
 		e.Message = fmt.Sprintf("MAAS did not answer within %s", r.timeout)
 		e.Hint = "Look at the load of the MAAS region and rack controllers and of the LXD host, or raise the request timeout."
 		return nil, e

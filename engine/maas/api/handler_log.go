@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// logging writes a Debug line for each try: the route without ids, never a
+// newLogHandler writes a Debug line for each try: the route without ids, never a
 // query, a form or a body.
-func logging(next handler, log *slog.Logger, now func() time.Time) handler {
+func newLogHandler(next handler, log *slog.Logger, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		began := now()
 		a, err := next(ctx, r)

@@ -11,9 +11,9 @@ const maxTries = 4
 // Backoff says how long to pause after the given try, the first being 1.
 type Backoff func(try int) time.Duration
 
-// Exponential doubles the pause from base up to limit, and takes a random
+// ExponentialBackoff doubles the pause from base up to limit, and takes a random
 // part between half and all of it. random returns numbers in [0, 1).
-func Exponential(base, limit time.Duration, random func() float64) Backoff {
+func ExponentialBackoff(base, limit time.Duration, random func() float64) Backoff {
 	return func(try int) time.Duration {
 		pause := limit
 		if shift := try - 1; shift < 20 {
@@ -23,11 +23,11 @@ func Exponential(base, limit time.Duration, random func() float64) Backoff {
 	}
 }
 
-// retrying repeats what failed in passing: GET, PUT and DELETE if no answer
+// newRetryHandler repeats what failed in passing: GET, PUT and DELETE if no answer
 // came or a proxy or MAAS was not ready (502, 503, 504); POST only if it
 // provably never left, because a 503 also stands for things that no
 // repetition mends and a lost reply for things that were done.
-func retrying(next handler, pause Backoff, now func() time.Time) handler {
+func newRetryHandler(next handler, pause Backoff, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		began := now()
 		for try := 1; ; try++ {
@@ -39,8 +39,8 @@ func retrying(next handler, pause Backoff, now func() time.Time) handler {
 			if now().Add(wait).Sub(began) > retryBudget {
 				return nil, err
 			}
-			if !sleep(ctx, wait) {
-				return nil, givenUp(ctx, err)
+			if !sleepOrDone(ctx, wait) {
+				return nil, givenUpError(ctx, err)
 			}
 		}
 	}
@@ -48,15 +48,15 @@ func retrying(next handler, pause Backoff, now func() time.Time) handler {
 
 func mayRetry(r *Request, err error) bool {
 	e, ok := AsError(err)
-	if !ok || !e.passing || r.Once {
+	if !ok || !e.isTransient || r.NoRetry {
 		return false
 	}
-	return r.idempotent() || e.unsent
+	return r.isIdempotent() || e.neverSent
 }
 
-// givenUp says that the caller's ctx ended before the next try; what the last
+// givenUpError says that the caller's ctx ended before the next try; what the last
 // one met stays as the message.
-func givenUp(ctx context.Context, err error) error {
+func givenUpError(ctx context.Context, err error) error {
 	e, ok := AsError(err)
 	if !ok {
 		return err
@@ -66,8 +66,8 @@ func givenUp(ctx context.Context, err error) error {
 	return e
 }
 
-// sleep reports whether it slept to the end.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepOrDone reports whether it slept to the end.
+func sleepOrDone(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -17,36 +17,36 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// limits bound what is read of an answer. A machine of MAAS's takes 15 to 30 KB,
+// answerLimits bound what is read of an answer. A machine of MAAS's takes 15 to 30 KB,
 // with an object in 90 bytes and a value in 22: a thousand of them fit twice.
-var limits = bounded.Limits{Bytes: 64 << 20, Objects: 800_000, Values: 3_000_000}
+var answerLimits = bounded.Limits{Bytes: 64 << 20, Objects: 800_000, Values: 3_000_000}
 
-// sending does the HTTP exchange. An error is always an *Error with Status 0.
-func sending(transport http.RoundTripper, base *url.URL, userAgent string) handler {
+// newSendHandler does the HTTP exchange. An error is always an *Error with Status 0.
+func newSendHandler(transport http.RoundTripper, base *url.URL, userAgent string) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		var t trace
-		req, err := r.http(t.watch(ctx), base, userAgent)
+		req, err := r.httpRequest(t.attach(ctx), base, userAgent)
 		if err != nil {
-			return nil, notSent(ctx, r, base, err)
+			return nil, notSentError(ctx, r, base, err)
 		}
 		if ctx.Err() != nil {
-			return nil, notSent(ctx, r, base, ctx.Err())
+			return nil, notSentError(ctx, r, base, ctx.Err())
 		}
 		res, err := transport.RoundTrip(req)
 		if err != nil {
-			return nil, t.explain(ctx, r, base, err)
+			return nil, t.exchangeError(ctx, r, base, err)
 		}
 		defer res.Body.Close()
 		body, err := readBody(res)
 		if err != nil {
-			return nil, lost(ctx, r, base, err)
+			return nil, lostAnswerError(ctx, r, base, err)
 		}
 		return &answer{res.StatusCode, res.Header, body}, nil
 	}
 }
 
-// http builds the request of one try.
-func (r *Request) http(ctx context.Context, base *url.URL, userAgent string) (*http.Request, error) {
+// httpRequest builds the request of one try.
+func (r *Request) httpRequest(ctx context.Context, base *url.URL, userAgent string) (*http.Request, error) {
 	u, err := base.Parse(r.path)
 	if err != nil {
 		return nil, err
@@ -85,23 +85,23 @@ func readBody(res *http.Response) ([]byte, error) {
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	}
-	return bounded.ReadAll(res.Body, limits)
+	return bounded.ReadAll(res.Body, answerLimits)
 }
 
 // trace learns from net/http whether a connection was had. Another transport
 // tells nothing, and then a request counts as sent.
-type trace struct{ asked, got atomic.Bool }
+type trace struct{ wantedConn, gotConn atomic.Bool }
 
-func (t *trace) watch(ctx context.Context) context.Context {
+func (t *trace) attach(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.asked.Store(true); t.got.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { t.got.Store(true) },
+		GetConn: func(string) { t.wantedConn.Store(true); t.gotConn.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { t.gotConn.Store(true) },
 	})
 }
 
-func (t *trace) explain(ctx context.Context, r *Request, base *url.URL, err error) *Error {
-	if t.asked.Load() && !t.got.Load() || isDialError(err) {
-		return notSent(ctx, r, base, err)
+func (t *trace) exchangeError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
+	if t.wantedConn.Load() && !t.gotConn.Load() || isDialError(err) {
+		return notSentError(ctx, r, base, err)
 	}
-	return lost(ctx, r, base, err)
+	return lostAnswerError(ctx, r, base, err)
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// signing adds an OAuth1 PLAINTEXT header. MAAS takes a nonce only once, so
+// newSignHandler adds an OAuth1 PLAINTEXT header. MAAS takes a nonce only once, so
 // each try gets its own.
-func signing(next handler, key apiKey, now func() time.Time) handler {
+func newSignHandler(next handler, key apiKey, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		signed := *r
 		signed.header = map[string]string{"Authorization": key.authorization(rand.Text(), now())}

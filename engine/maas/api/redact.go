@@ -9,12 +9,12 @@ import (
 const (
 	// MaxLine bounds MAAS's words in an error, in bytes.
 	MaxLine = 300
-	// run is the length from which on text that is the same as in a secret
+	// minPassageBytes is the length from which on text that is the same as in a secret
 	// counts as taken from it.
-	run = 12
-	// shortest is the length below which a part of a key cannot be told from
+	minPassageBytes = 12
+	// minKeyPartBytes is the length below which a part of a key cannot be told from
 	// ordinary words. MAAS's parts have 18 and 32 characters.
-	shortest = 4
+	minKeyPartBytes = 4
 
 	redacted = "[redacted]"
 )
@@ -22,17 +22,17 @@ const (
 // redactor takes out of texts what must not be passed on.
 type redactor struct{ key apiKey }
 
-// line makes one short line of what MAAS said, without parts of the API key
+// redactLine makes one short line of what MAAS said, without parts of the API key
 // and without passages of the request's secrets. They are searched for in the line
 // as people would see it, and before it is cut: what is not printed would hide
 // them, and a cut would leave parts of them.
-func (d redactor) line(r *Request, text string) string {
+func (d redactor) redactLine(r *Request, text string) string {
 	text = bounded.OneLine(text)
 	for _, secret := range r.Secrets {
 		text = withoutPassages(withoutPassages(text, secret), bounded.OneLine(secret))
 	}
 	for _, part := range []string{d.key.secret, d.key.token, d.key.consumer} {
-		if len(part) >= shortest {
+		if len(part) >= minKeyPartBytes {
 			text = strings.ReplaceAll(text, part, redacted)
 		}
 	}
@@ -40,16 +40,16 @@ func (d redactor) line(r *Request, text string) string {
 }
 
 // Shorten makes one line of at most about 300 bytes.
-func Shorten(text string) string { return bounded.Cut(bounded.OneLine(text), MaxLine) }
+func Shorten(text string) string { return bounded.TruncateText(bounded.OneLine(text), MaxLine) }
 
 // withoutPassages replaces each passage of text that also stands in secret.
 func withoutPassages(text, secret string) string {
-	width := min(run, len(secret))
+	width := min(minPassageBytes, len(secret))
 	if width == 0 || len(text) < width {
 		return text
 	}
 	hidden := make([]bool, len(text))
-	for _, at := range common(text, secret, width) {
+	for _, at := range commonPassages(text, secret, width) {
 		for i := range width {
 			hidden[at+i] = true
 		}
@@ -66,9 +66,9 @@ func withoutPassages(text, secret string) string {
 	return b.String()
 }
 
-// common returns where text has passages of that width that secret has too.
+// commonPassages returns where text has passages of that width that secret has too.
 // The secret may be a megabyte, so it is read once.
-func common(text, secret string, width int) []int {
+func commonPassages(text, secret string, width int) []int {
 	places := map[string][]int{}
 	for i := 0; i+width <= len(text); i++ {
 		passage := text[i : i+width]

@@ -15,9 +15,9 @@ const (
 	maxOutput = 64 << 10
 )
 
-// credentials are what looks like a secret, wherever it comes from: a machine can write
+// credentialPatterns are what looks like a secret, wherever it comes from: a machine can write
 // anything into its logs. The texts in $1 and $2 stay.
-var credentials = []*regexp.Regexp{
+var credentialPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`),
 	regexp.MustCompile(`(?s)\A[^-]*-----END [A-Z0-9 ]+-----`),                                   // one whose beginning was cut off
 	regexp.MustCompile(`\b[A-Za-z0-9]{18}:[A-Za-z0-9]{18}:[A-Za-z0-9]{32}\b`),                   // a key of MAAS's API
@@ -39,12 +39,12 @@ const (
 	secretValue = `(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,;}\]]+)`
 )
 
-// terminal is what a terminal acts on.
-var terminal = regexp.MustCompile(`\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
+// terminalEscapes is what a terminal acts on.
+var terminalEscapes = regexp.MustCompile(`\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
 
 // WithoutCredentials takes out of a text what looks like a secret.
 func WithoutCredentials(text string) string {
-	for _, c := range credentials {
+	for _, c := range credentialPatterns {
 		text = c.ReplaceAllString(text, "${1}"+redacted+"${2}")
 	}
 	return text
@@ -53,14 +53,14 @@ func WithoutCredentials(text string) string {
 // Redact makes one short line of what a machine or a user wrote, without this client's key,
 // without passages of the secrets, and without what looks like one.
 func (c *Client) Redact(text string, secrets ...string) string {
-	text = bounded.OneLine(terminal.ReplaceAllString(text, ""))
-	return c.redact.line(&Request{Secrets: secrets}, WithoutCredentials(text))
+	text = bounded.OneLine(terminalEscapes.ReplaceAllString(text, ""))
+	return c.redact.redactLine(&Request{Secrets: secrets}, WithoutCredentials(text))
 }
 
-// RedactEnd is Redact for the last lines of a text. Lines without a word are left out.
-func (c *Client) RedactEnd(text string, most int, secrets ...string) []string {
+// RedactLastLines is Redact for the last lines of a text. Lines without a word are left out.
+func (c *Client) RedactLastLines(text string, most int, secrets ...string) []string {
 	text = text[max(0, len(text)-maxOutput):]
-	text = terminal.ReplaceAllString(text, "")
+	text = terminalEscapes.ReplaceAllString(text, "")
 	var lines []string
 	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
 		if line = bounded.OneLine(line); line != "" {
@@ -70,8 +70,8 @@ func (c *Client) RedactEnd(text string, most int, secrets ...string) []string {
 	lines = strings.Split(WithoutCredentials(strings.Join(lines, "\n")), "\n")
 	var end []string
 	for _, line := range lines[max(0, len(lines)-most):] {
-		if line = c.redact.line(&Request{Secrets: secrets}, line); line != "" {
-			end = append(end, bounded.Cut(line, maxOutputLine))
+		if line = c.redact.redactLine(&Request{Secrets: secrets}, line); line != "" {
+			end = append(end, bounded.TruncateText(line, maxOutputLine))
 		}
 	}
 	return end

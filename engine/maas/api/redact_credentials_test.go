@@ -60,7 +60,7 @@ func TestRedactEnd(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, new(Client).RedactEnd(tc.text, 3)); diff != "" {
+			if diff := cmp.Diff(tc.want, new(Client).RedactLastLines(tc.text, 3)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

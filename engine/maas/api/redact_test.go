@@ -21,7 +21,7 @@ func TestRedactionKeepsTheRest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &Request{Secrets: []string{"#cloud-config\nruncmd: [rm -rf /]\n", ""}}
-			if got := d.line(r, tc.text); got != tc.want {
+			if got := d.redactLine(r, tc.text); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -35,7 +35,7 @@ func TestRedactionComesBeforeTheCut(t *testing.T) {
 	r := &Request{Secrets: []string{"correct-horse-battery-staple"}}
 	for kept := 1; kept < len(r.Secrets[0]); kept++ {
 		text := strings.Repeat("x", MaxLine-kept) + r.Secrets[0]
-		if got := (redactor{}).line(r, text); strings.Contains(got, r.Secrets[0][:1]) && !strings.Contains(got, "[") {
+		if got := (redactor{}).redactLine(r, text); strings.Contains(got, r.Secrets[0][:1]) && !strings.Contains(got, "[") {
 			t.Fatalf("%d letters of the secret are said: %q", kept, got[MaxLine-kept:])
 		}
 	}

@@ -13,14 +13,14 @@ import (
 
 // Request is one call of the API. It can be sent several times.
 type Request struct {
-	Query   url.Values
-	Form    url.Values                  // of POST and PUT
-	Slow    bool                        // MAAS waits for a rack controller in it
-	Once    bool                        // never repeated, whatever happened
-	Begin   func(context.Context) error // called right before the first try; may be nil
-	Secrets []string                    // parts of the form that may not show up in a text
-	Mute    bool                        // the answer holds secrets: no word of it is passed on
-	Err     error                       // why the request cannot be made
+	Query        url.Values
+	Form         url.Values                  // of POST and PUT
+	Slow         bool                        // MAAS waits for a rack controller in it
+	NoRetry      bool                        // never repeated, whatever happened
+	Begin        func(context.Context) error // called right before the first try; may be nil
+	Secrets      []string                    // parts of the form that may not show up in a text
+	SecretAnswer bool                        // the answer holds secrets: no word of it is passed on
+	Err          error                       // why the request cannot be made
 
 	method  string
 	route   string // as people read it: "machines/{id}/?op=deploy"
@@ -44,14 +44,14 @@ func NewRequest(method, route string, args ...string) *Request {
 	return r
 }
 
-// Get is a request that reads.
-func Get(route string, args ...string) *Request {
+// NewGet is a request that reads.
+func NewGet(route string, args ...string) *Request {
 	return NewRequest(http.MethodGet, route, args...)
 }
 
-// Post is a request that changes something, by an operation of the route. An empty op
+// NewPost is a request that changes something, by an operation of the route. An empty op
 // stands for a route without operations.
-func Post(op, route string, args ...string) *Request {
+func NewPost(op, route string, args ...string) *Request {
 	r := NewRequest(http.MethodPost, route, args...)
 	if op != "" {
 		r.Op(op)
@@ -90,13 +90,13 @@ func (r *Request) Refuse(field, message, hint string) *Request {
 	if r.Err == nil {
 		fields := map[string][]string{field: {message}}
 		r.Err = &Error{
-			Method: r.method, Route: r.route, Message: sentence(fields), Hint: hint,
-			FieldMessages: fields, Kind: engine.ErrInvalid, unsent: true,
+			Method: r.method, Route: r.route, Message: joinFieldMessages(fields), Hint: hint,
+			FieldMessages: fields, Kind: engine.ErrInvalid, neverSent: true,
 		}
 	}
 	return r
 }
 
-// idempotent tells whether the request may be repeated although an earlier
+// isIdempotent tells whether the request may be repeated although an earlier
 // try may have taken effect.
-func (r *Request) idempotent() bool { return r.method != http.MethodPost }
+func (r *Request) isIdempotent() bool { return r.method != http.MethodPost }

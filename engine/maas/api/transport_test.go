@@ -32,7 +32,7 @@ func TestSameFailureSameMessage(t *testing.T) {
 		var messages []string
 		for port := range 2 {
 			broken := &net.OpError{Op: op, Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 9), Port: 40000 + port}, Addr: remote, Err: syscall.ECONNRESET}
-			message, _, _ := whyUnreachable(base, &url.Error{Op: "Get", URL: base.String(), Err: broken})
+			message, _, _ := explainUnreachable(base, &url.Error{Op: "Get", URL: base.String(), Err: broken})
 			messages = append(messages, message)
 		}
 		if messages[0] != messages[1] || !strings.Contains(messages[0], "reset by peer") {

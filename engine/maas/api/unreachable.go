@@ -14,38 +14,38 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// notSent is the error of a try that never left this machine.
-func notSent(ctx context.Context, r *Request, base *url.URL, err error) *Error {
-	e := noAnswer(ctx, r, base, err)
-	e.unsent = true
+// notSentError is the error of a try that never left this machine.
+func notSentError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
+	e := noAnswerError(ctx, r, base, err)
+	e.neverSent = true
 	return e
 }
 
-// lost is the error of a try whose answer did not arrive, or not whole.
-func lost(ctx context.Context, r *Request, base *url.URL, err error) *Error {
-	e := noAnswer(ctx, r, base, err)
-	e.Unclear = !r.idempotent()
+// lostAnswerError is the error of a try whose answer did not arrive, or not whole.
+func lostAnswerError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
+	e := noAnswerError(ctx, r, base, err)
+	e.Unclear = !r.isIdempotent()
 	return e
 }
 
-func noAnswer(ctx context.Context, r *Request, base *url.URL, err error) *Error {
+func noAnswerError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
 	e := &Error{Method: r.method, Route: r.route}
 	if ctx.Err() != nil {
 		e.Message, e.Err = "given up before MAAS answered", ctx.Err()
 		return e
 	}
 	e.Kind = engine.ErrUnavailable
-	if e.Message, e.Hint = whyUntrusted(base, err); e.Message != "" {
-		e.hopeless = true
+	if e.Message, e.Hint = explainUntrusted(base, err); e.Message != "" {
+		e.isTerminal = true
 		return e
 	}
-	e.Message, e.Hint, e.passing = whyUnreachable(base, err)
+	e.Message, e.Hint, e.isTransient = explainUnreachable(base, err)
 	return e
 }
 
-// whyUnreachable explains a failed exchange. passing tells whether another
+// explainUnreachable explains a failed exchange. passing tells whether another
 // try may do better.
-func whyUnreachable(base *url.URL, err error) (message, hint string, passing bool) {
+func explainUnreachable(base *url.URL, err error) (message, hint string, passing bool) {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Sprintf("cannot find the address of %s", base.Hostname()),
 			"Check the host name in api_url and this machine's DNS.", !dns.IsNotFound
@@ -57,19 +57,19 @@ func whyUnreachable(base *url.URL, err error) (message, hint string, passing boo
 		return fmt.Sprintf("nothing listens at %s: connection refused", base.Host),
 			"Check host and port in api_url (MAAS listens on 5240, or 5443 for HTTPS) and whether MAAS runs.", true
 	case isDialError(err):
-		return fmt.Sprintf("cannot connect to %s: %v", base.Host, withoutSource(err)),
+		return fmt.Sprintf("cannot connect to %s: %v", base.Host, withoutSourcePort(err)),
 			"Check api_url, the network, firewalls and the proxy variables between here and MAAS.", true
 	}
 	hint = "MAAS or a proxy before it may be restarting."
 	if base.Scheme == "http" {
 		hint += " If the port speaks HTTPS, api_url must begin with https://."
 	}
-	return fmt.Sprintf("the connection to %s broke before the answer was there: %v", base.Host, withoutSource(err)), hint, true
+	return fmt.Sprintf("the connection to %s broke before the answer was there: %v", base.Host, withoutSourcePort(err)), hint, true
 }
 
-// withoutSource leaves out of an error of the network from which port it was: that
+// withoutSourcePort leaves out of an error of the network from which port it was: that
 // is another one each time, and who compares messages would see another failure.
-func withoutSource(err error) error {
+func withoutSourcePort(err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok {
 		return err
@@ -79,8 +79,8 @@ func withoutSource(err error) error {
 	return &same
 }
 
-// whyUntrusted explains what TLS refuses.
-func whyUntrusted(base *url.URL, err error) (message, hint string) {
+// explainUntrusted explains what TLS refuses.
+func explainUntrusted(base *url.URL, err error) (message, hint string) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fmt.Sprintf("%s does not speak HTTPS", base.Host),
 			"Let api_url begin with http://, or give the port of HTTPS (5443 by MAAS's default)."

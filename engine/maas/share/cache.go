@@ -18,11 +18,11 @@ type Cached[T any] struct {
 	now   func() time.Time
 	fetch func(context.Context) (T, error)
 
-	mu     sync.Mutex
-	value  T
-	read   time.Time  // when the reading of value began; zero: there is none
-	flight *shared[T] // the call under way, nil if there is none
-	began  time.Time  // when flight began
+	mu          sync.Mutex
+	value       T
+	readAt      time.Time      // when the reading of value began; zero: there is none
+	flight      *sharedCall[T] // the call under way, nil if there is none
+	flightBegan time.Time      // when flight began
 }
 
 // NewCached prepares a value that serves for ttl after its reading began. limit bounds
@@ -34,21 +34,21 @@ func NewCached[T any](
 }
 
 // Get returns the value, and reads it first where it is too old.
-func (c *Cached[T]) Get(ctx context.Context) (T, error) { return c.Younger(ctx, c.ttl) }
+func (c *Cached[T]) Get(ctx context.Context) (T, error) { return c.GetYounger(ctx, c.ttl) }
 
 // Reread is for who misses something in the list.
-func (c *Cached[T]) Reread(ctx context.Context) (T, error) { return c.Younger(ctx, rereadAfter) }
+func (c *Cached[T]) Reread(ctx context.Context) (T, error) { return c.GetYounger(ctx, rereadAfter) }
 
-// Younger returns a value whose reading began less than age ago, or that
+// GetYounger returns a value whose reading began less than age ago, or that
 // somebody is reading at this moment.
-func (c *Cached[T]) Younger(ctx context.Context, age time.Duration) (T, error) {
+func (c *Cached[T]) GetYounger(ctx context.Context, age time.Duration) (T, error) {
 	c.mu.Lock()
-	if !c.read.IsZero() && c.now().Sub(c.read) < age {
+	if !c.readAt.IsZero() && c.now().Sub(c.readAt) < age {
 		defer c.mu.Unlock()
 		return c.value, nil
 	}
 	if c.flight == nil || !c.flight.join() {
-		c.flight, c.began = newShared[T](ctx, c.limit), c.now()
+		c.flight, c.flightBegan = newSharedCall[T](ctx, c.limit), c.now()
 		c.flight.join()
 		go c.load(c.flight)
 	}
@@ -57,14 +57,14 @@ func (c *Cached[T]) Younger(ctx context.Context, age time.Duration) (T, error) {
 	return flight.wait(ctx)
 }
 
-func (c *Cached[T]) load(flight *shared[T]) {
+func (c *Cached[T]) load(flight *sharedCall[T]) {
 	began := c.now()
 	value, err := c.fetch(flight.ctx)
 	c.mu.Lock()
 	if c.flight == flight {
 		c.flight = nil
 		if err == nil {
-			c.value, c.read = value, began
+			c.value, c.readAt = value, began
 		}
 	}
 	c.mu.Unlock()
@@ -76,15 +76,15 @@ func (c *Cached[T]) load(flight *shared[T]) {
 func (c *Cached[T]) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.flight, c.read = nil, time.Time{}
+	c.flight, c.readAt = nil, time.Time{}
 }
 
-// Discard forgets a value of which a test holds.
-func (c *Cached[T]) Discard(test func(T) bool) {
+// DiscardIf forgets a value of which a test holds.
+func (c *Cached[T]) DiscardIf(test func(T) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if test(c.value) {
-		c.read = time.Time{}
+		c.readAt = time.Time{}
 	}
 }
 
@@ -94,10 +94,10 @@ func (c *Cached[T]) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	if now.Sub(c.read) >= rereadAfter {
-		c.read = time.Time{}
+	if now.Sub(c.readAt) >= rereadAfter {
+		c.readAt = time.Time{}
 	}
-	if now.Sub(c.began) >= rereadAfter {
+	if now.Sub(c.flightBegan) >= rereadAfter {
 		c.flight = nil
 	}
 }

@@ -11,25 +11,29 @@ import (
 )
 
 const (
-	// window is how long a read waits for another to join it, at least: what is
+	// minQuietTime is how long a read waits for another to join it, at least: what is
 	// taken for a gap where gaps are shorter.
-	window = 15 * time.Millisecond
-	// longest is how long it waits for another, at most. One gap counts as an
+	minQuietTime = 15 * time.Millisecond
+	// maxQuietTime is how long it waits for another, at most. One gap counts as an
 	// eighth of that, at most.
-	longest = 2 * time.Second
-	// patience is how long the first reader waits for all others.
-	patience = 10 * time.Second
-	// missing is for how many gaps, at least, a read waits while fewer have
+	maxQuietTime = 2 * time.Second
+	// maxGatherTime is how long the first reader waits for all others.
+	maxGatherTime = 10 * time.Second
+	// gapsForMissing is for how many gaps, at least, a read waits while fewer have
 	// joined it than did lately. Readers that come at random leave such a gap
 	// once in 20,000.
-	missing = 10
-	// assumedMost and assumedGap are what is thought of readers before the first
+	gapsForMissing = 10
+	// assumedReaders and assumedGap are what is thought of readers before the first
 	// call: somewhere between 10 and 64, on a computer that has other work.
-	assumedMost, assumedGap = 40, 20 * time.Millisecond
+	assumedReaders, assumedGap = 40, 20 * time.Millisecond
 	// A call begins soon, after complete, once it has as many readers as each of the last
-	// calls had. steady says how many: a walk has no more at once. One call in probeMore
+	// calls had. steady says how many: a walk has no more at once. One call in probeEveryCalls
 	// waits for more all the same, as a walk may have grown.
-	steady, probeMore, complete = 2, 8, 2 * time.Millisecond
+	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 12, 2 * time.Millisecond
+	// A steady call leaves one reader in lateShare to the next call, where lateReaders says
+	// so. The late readers work while MAAS answers; without them everybody would wait. For
+	// example, 10 readers of 1,000 VMs make 123 calls instead of 100, and 125 are allowed.
+	lateShare = 5
 	// maxNames and maxIDs bound the keys of one request: 50 hostnames of 63
 	// letters make a URL of 4 KB, half of what nginx takes. 200 ids of 6
 	// letters make 2 KB.
@@ -48,56 +52,57 @@ const (
 // Once the client has written, its readers are steps of changes that each have
 // a time of their own, and only the latter is waited for.
 type coalescer struct {
-	limit   time.Duration
-	least   time.Duration // what a read waits for another, where any came lately
-	maxKeys int
-	fetch   Fetch
-	reading func() bool // nothing was written yet
+	limit       time.Duration
+	minGather   time.Duration // what a read waits for another, where any came lately
+	maxKeys     int
+	fetch       Fetch
+	hasOnlyRead func() bool // nothing was written yet
 
-	mu   sync.Mutex
-	open *batch        // not begun; nil if there is none
-	last time.Time     // when somebody last came
-	gap  time.Duration // between those who join one call, on average of late
-	most int           // readers of one call, of late
-	same int           // calls in a row that had as many
-	left time.Time     // when as many were last answered; zero: they never were
+	mu           sync.Mutex
+	openBatch    *batch        // not begun; nil if there is none
+	lastArrival  time.Time     // when somebody last came
+	meanGap      time.Duration // between those who join one call, on average of late
+	usualReaders int           // readers of one call, of late
+	steadyRun    int           // calls in a row that had as many
+	lastAnswered time.Time     // when as many were last answered; zero: they never were
+	meanAnswer   time.Duration // how long MAAS takes to answer, on average of late
 }
 
 type batch struct {
-	*shared[map[string][]engine.Machine]
-	keys    map[string]bool
-	whole   bool          // has as many readers as calls had of late
-	hurried bool          // says nothing of how readers come
-	joined  chan struct{} // tells of a new key
-	full    chan struct{} // closed when nobody else is waited for
+	*sharedCall[map[string][]engine.Machine]
+	keys         map[string]bool
+	isComplete   bool          // has as many readers as calls had of late
+	startedEarly bool          // says nothing of how readers come
+	joined       chan struct{} // tells of a new key
+	closed       chan struct{} // closed when nobody else is waited for
 }
 
 func newCoalescer(config Config, maxKeys int, fetch Fetch) *coalescer {
 	return &coalescer{
-		limit: patience + config.Limit, least: config.Gather, maxKeys: maxKeys, fetch: fetch, reading: config.Unchanged,
-		gap: assumedGap, most: assumedMost,
+		limit: maxGatherTime + config.Limit, minGather: config.Gather, maxKeys: maxKeys, fetch: fetch, hasOnlyRead: config.HasOnlyRead,
+		meanGap: assumedGap, usualReaders: assumedReaders,
 	}
 }
 
 // read returns the machines of one key.
 func (c *coalescer) read(ctx context.Context, key string) ([]engine.Machine, error) {
-	found, err := c.join(ctx, key).wait(ctx)
+	found, err := c.joinBatch(ctx, key).wait(ctx)
 	return found[key], err
 }
 
-// join adds the key to the read that is about to begin.
-func (c *coalescer) join(ctx context.Context, key string) *batch {
+// joinBatch adds the key to the read that is about to begin.
+func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == nil || !c.open.join() {
-		c.open = c.begin(ctx)
+	if c.openBatch == nil || !c.openBatch.join() {
+		c.openBatch = c.newBatch(ctx)
 	}
-	b := c.open
-	c.came(b, time.Now())
+	b := c.openBatch
+	c.noteArrival(b, time.Now())
 	b.keys[key] = true
 	if len(b.keys) == c.maxKeys {
-		close(b.full)
-		c.open = nil
+		close(b.closed)
+		c.openBatch = nil
 	}
 	select {
 	case b.joined <- struct{}{}:
@@ -106,29 +111,29 @@ func (c *coalescer) join(ctx context.Context, key string) *batch {
 	return b
 }
 
-// start begins the read that gathers readers: who calls it waits for nobody.
-func (c *coalescer) start() {
+// startBatch begins the read that gathers readers: who calls it waits for nobody.
+func (c *coalescer) startBatch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open != nil {
-		c.open.hurried = true
-		close(c.open.full)
-		c.open = nil
+	if c.openBatch != nil {
+		c.openBatch.startedEarly = true
+		close(c.openBatch.closed)
+		c.openBatch = nil
 	}
 }
 
-// came takes the gap since the last reader into the average of the last eight,
+// noteArrival takes the gap since the last reader into the average of the last eight,
 // about. Who begins a call tells nothing: what he was waiting for may have been
 // the last one.
-func (c *coalescer) came(b *batch, now time.Time) {
+func (c *coalescer) noteArrival(b *batch, now time.Time) {
 	if len(b.keys) > 0 {
-		gap := min(now.Sub(c.last), longest/8)
-		c.gap += (gap - c.gap) / 8
+		gap := min(now.Sub(c.lastArrival), maxQuietTime/8)
+		c.meanGap += (gap - c.meanGap) / 8
 	}
-	c.last = now
+	c.lastArrival = now
 }
 
-// quiet is for how long nobody must have joined before a read begins that has
+// quietTime is for how long nobody must have joined before a read begins that has
 // so many keys. More readers do more work between two reads, so that more gaps
 // are a smaller part of it. Those who are missing are waited for at least as
 // long as they have been away, and more than are known of for a part of that.
@@ -136,71 +141,94 @@ func (c *coalescer) came(b *batch, now time.Time) {
 // 100 ms between two reads, calls were few and little time was lost. Among
 // changes, one gap in three is longer than the average, and one in seven than twice
 // that: a read waits for two.
-func (c *coalescer) quiet(b *batch) time.Duration {
+func (c *coalescer) quietTime(b *batch) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.most == 1 {
-		return window
+	if c.usualReaders == 1 {
+		return minQuietTime
 	}
-	if c.reading() && len(b.keys) == c.most && c.same >= steady && c.same%probeMore != 0 {
-		return max(complete, c.least)
+	if c.hasEnoughReaders(b) {
+		return max(fullBatchDelay, c.minGather)
 	}
 	gaps, part := 1+float64(len(b.keys))/16, time.Duration(16)
 	switch {
-	case !c.reading():
+	case !c.hasOnlyRead():
 		gaps += 1
-	case len(b.keys) < c.most:
-		gaps, part = missing, 1
+	case len(b.keys) < c.usualReaders:
+		gaps, part = gapsForMissing, 1
 	}
-	wait := time.Duration(gaps * float64(max(window, c.gap)))
-	if c.reading() && !c.left.IsZero() {
-		wait = max(wait, c.last.Sub(c.left)/part)
+	wait := time.Duration(gaps * float64(max(minQuietTime, c.meanGap)))
+	if c.hasOnlyRead() && !c.lastAnswered.IsZero() {
+		wait = max(wait, c.lastArrival.Sub(c.lastAnswered)/part)
 	}
-	return min(max(wait, c.least), longest)
+	return min(max(wait, c.minGather), maxQuietTime)
 }
 
-// begin opens a batch that its maker has joined.
-func (c *coalescer) begin(ctx context.Context) *batch {
+// hasEnoughReaders tells whether a batch of a steady walk begins without waiting for more.
+// A batch with more readers than usual waits: the walk may have grown.
+func (c *coalescer) hasEnoughReaders(b *batch) bool {
+	isSteady := c.steadyRun >= steadyCalls && c.steadyRun%probeEveryCalls != 0
+	readers := len(b.keys)
+	return c.hasOnlyRead() && isSteady && readers >= c.usualReaders-c.lateReaders() && readers <= c.usualReaders
+}
+
+// lateReaders is how many of the usual readers a steady batch leaves to the next one. It is
+// none where an answer takes more than half of the time in which a batch gathers: a further
+// call costs more than the late readers save. It is none below an eighth: they save little.
+func (c *coalescer) lateReaders() int {
+	gathering := time.Duration(c.usualReaders) * c.meanGap
+	if c.meanAnswer < gathering/8 || c.meanAnswer > gathering/2 {
+		return 0
+	}
+	return c.usualReaders / lateShare
+}
+
+// newBatch opens a batch that its maker has joined.
+func (c *coalescer) newBatch(ctx context.Context) *batch {
 	b := &batch{
-		shared: newShared[map[string][]engine.Machine](ctx, c.limit),
-		keys:   map[string]bool{},
-		joined: make(chan struct{}, 1),
-		full:   make(chan struct{}),
+		sharedCall: newSharedCall[map[string][]engine.Machine](ctx, c.limit),
+		keys:       map[string]bool{},
+		joined:     make(chan struct{}, 1),
+		closed:     make(chan struct{}),
 	}
 	b.join()
-	go c.run(b)
+	go c.runBatch(b)
 	return b
 }
 
-func (c *coalescer) run(b *batch) {
-	c.gather(b)
-	found, err := c.fetch(b.ctx, c.close(b))
-	c.answered(b)
+func (c *coalescer) runBatch(b *batch) {
+	c.gatherReaders(b)
+	keys := c.closeBatch(b)
+	sent := time.Now()
+	found, err := c.fetch(b.ctx, keys)
+	c.noteAnswered(b, time.Since(sent))
 	b.finish(found, err)
 }
 
-// answered notes that the readers of a call go on with their work.
-func (c *coalescer) answered(b *batch) {
+// noteAnswered notes that the readers of a call go on with their work, and how long MAAS
+// has taken.
+func (c *coalescer) noteAnswered(b *batch, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b.whole {
-		c.left = time.Now()
+	c.meanAnswer += (took - c.meanAnswer) / 8
+	if b.isComplete {
+		c.lastAnswered = time.Now()
 	}
 }
 
-// gather waits until nobody joins any more.
-func (c *coalescer) gather(b *batch) {
-	end := time.NewTimer(patience)
+// gatherReaders waits until nobody joins any more.
+func (c *coalescer) gatherReaders(b *batch) {
+	end := time.NewTimer(maxGatherTime)
 	defer end.Stop()
 	for {
-		quiet := time.NewTimer(c.quiet(b))
+		quiet := time.NewTimer(c.quietTime(b))
 		select {
 		case <-b.joined:
 			quiet.Stop()
 			continue
 		case <-quiet.C:
 		case <-end.C:
-		case <-b.full:
+		case <-b.closed:
 		case <-b.ctx.Done():
 		}
 		quiet.Stop()
@@ -208,20 +236,28 @@ func (c *coalescer) gather(b *batch) {
 	}
 }
 
-// close lets nobody join any more, notes how many there were and returns the
+// closeBatch lets nobody join any more, notes how many there were and returns the
 // keys.
-func (c *coalescer) close(b *batch) []string {
+func (c *coalescer) closeBatch(b *batch) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == b {
-		c.open = nil
+	if c.openBatch == b {
+		c.openBatch = nil
 	}
-	if !b.hurried {
-		b.whole = len(b.keys) >= c.most
-		if c.same++; len(b.keys) != c.most {
-			c.same = 0
+	switch {
+	case b.startedEarly:
+	case c.hasEnoughReaders(b): // tells nothing of those who are late
+		b.isComplete = true
+		c.steadyRun++
+	default:
+		b.isComplete = len(b.keys) >= c.usualReaders
+		if c.steadyRun++; len(b.keys) != c.usualReaders {
+			c.steadyRun = 0
 		}
-		c.most = max(len(b.keys), c.most/2)
+		c.usualReaders = max(len(b.keys), c.usualReaders/2)
+		if c.meanAnswer == 0 { // no call was answered yet: usualReaders was assumed
+			c.usualReaders = len(b.keys)
+		}
 	}
 	return slices.Sorted(maps.Keys(b.keys))
 }

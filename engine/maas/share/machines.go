@@ -23,9 +23,9 @@ type Config struct {
 	// ByHost reads the VMs on VM hosts, by the names of those.
 	ByID, ByName, ByHost Fetch
 	MaxHosts             int // in one call
-	// Unchanged tells that nothing was written yet: a refresh or a plan is likely
+	// HasOnlyRead tells that nothing was written yet: a refresh or a plan is likely
 	// under way.
-	Unchanged func() bool
+	HasOnlyRead func() bool
 	// Limit of a call that is made for several callers.
 	Limit time.Duration
 	// Interval is the time between two looks at a machine that somebody waits for.
@@ -42,7 +42,7 @@ type Machines struct {
 	byID   *coalescer
 	byName *coalescer
 	byHost *coalescer
-	looks  looks
+	polled pollResults
 	poller poller
 }
 
@@ -52,16 +52,16 @@ func NewMachines(c Config) *Machines {
 		byID:   newCoalescer(c, maxIDs, c.ByID),
 		byName: newCoalescer(c, maxNames, c.ByName),
 		byHost: newCoalescer(c, c.MaxHosts, c.ByHost),
-		looks:  looks{now: c.Now},
+		polled: pollResults{now: c.Now},
 	}
-	m.poller = poller{byID: m.byID, looks: &m.looks, log: c.Log, pace: newPace(c.Now, c.Interval)}
+	m.poller = poller{byID: m.byID, polled: &m.polled, log: c.Log, phases: newPhasePredictor(c.Now, c.Interval)}
 	return m
 }
 
 // ByID reads the machine of a system id: none, if there is none. What the poller has
 // just seen serves those whom it woke.
 func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine, error) {
-	if found, ok := m.looks.take(systemID); ok {
+	if found, ok := m.polled.freshMachines(systemID); ok {
 		return found, nil
 	}
 	return m.byID.read(ctx, systemID)
@@ -77,25 +77,25 @@ func (m *Machines) ByHost(ctx context.Context, name string) ([]engine.Machine, e
 	return m.byHost.read(ctx, name)
 }
 
-// Changed returns a channel that is closed once the machine no longer looks as
+// Watch returns a channel that is closed once the machine no longer looks as
 // seen, as engine.Machines wants it.
-func (m *Machines) Changed(ctx context.Context, seen engine.Machine) <-chan struct{} {
+func (m *Machines) Watch(ctx context.Context, seen engine.Machine) <-chan struct{} {
 	w := &watch{seen: seen, changed: make(chan struct{})}
-	m.poller.pace.expect(seen.SystemID, seen.Status.Phase())
-	m.poller.add(ctx, w)
+	m.poller.phases.notePhaseExpected(seen.SystemID, seen.Status.Phase())
+	m.poller.addWatch(ctx, w)
 	return w.changed
 }
 
-// Saw notes in what phase a machine was read.
-func (m *Machines) Saw(seen engine.Machine) {
-	m.poller.pace.saw(seen.SystemID, seen.Status.Phase())
+// NotePhase notes in what phase a machine was read.
+func (m *Machines) NotePhase(seen engine.Machine) {
+	m.poller.phases.notePhase(seen.SystemID, seen.Status.Phase())
 }
 
-// Wrote notes that a machine was just written to: what was seen of it before is not
+// NoteWrite notes that a machine was just written to: what was seen of it before is not
 // served any more.
-func (m *Machines) Wrote(systemID string) { m.looks.spoil(systemID) }
+func (m *Machines) NoteWrite(systemID string) { m.polled.invalidate(systemID) }
 
-// Began notes that this client has just sent a machine into a phase.
-func (m *Machines) Began(systemID string, phase engine.Phase) {
-	m.poller.pace.begin(systemID, phase)
+// NotePhaseStart notes that this client has just sent a machine into a phase.
+func (m *Machines) NotePhaseStart(systemID string, phase engine.Phase) {
+	m.poller.phases.noteStart(systemID, phase)
 }

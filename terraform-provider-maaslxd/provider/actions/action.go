@@ -36,21 +36,21 @@ func (a *configuredAction) invoke(ctx context.Context, doing string, limits time
 	if diags.HasError() {
 		return
 	}
-	b, err := a.client.Use()
+	b, err := a.client.Backend()
 	if err == nil {
 		err = act(limited, b)
 	}
 	switch {
 	case err == nil:
 	case limited.Err() != nil:
-		diags.AddError("Cannot "+doing, diagnostics.StoppedWaiting(limited.Err(), "timeouts.invoke")+" What MAAS has begun goes on; what would have come after it does not. Look at the machine in MAAS."+diagnostics.Paragraph(diagnostics.Text(err)))
+		diags.AddError("Cannot "+doing, diagnostics.ExplainWaitEnd(limited.Err(), "timeouts.invoke")+" What MAAS has begun goes on; what would have come after it does not. Look at the machine in MAAS."+diagnostics.Paragraph(diagnostics.ErrorText(err)))
 	default:
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 	}
 }
 
-// onMachine lets an action act on the machine of a name.
-func onMachine(name string, act func(context.Context, *client.Backend, engine.Machine) error) func(context.Context, *client.Backend) error {
+// withMachine lets an action act on the machine of a name.
+func withMachine(name string, act func(context.Context, *client.Backend, engine.Machine) error) func(context.Context, *client.Backend) error {
 	return func(ctx context.Context, b *client.Backend) error {
 		m, err := b.MachineNamed(ctx, name)
 		if err != nil {
@@ -76,8 +76,8 @@ func timeoutsAttribute(ctx context.Context, usual string) schema.Attribute {
 	})
 }
 
-// progress tells the user how far an action on a machine is. That it begins has been told.
-func progress(m engine.Machine, resp *action.InvokeResponse) func(engine.Progress) {
+// newProgressReporter tells the user how far an action on a machine is. That it begins has been told.
+func newProgressReporter(m engine.Machine, resp *action.InvokeResponse) func(engine.Progress) {
 	begun := false
 	return func(p engine.Progress) {
 		if begun {

@@ -57,8 +57,8 @@ func (a *commissionAction) Invoke(ctx context.Context, req action.InvokeRequest,
 		return
 	}
 	a.invoke(ctx, "commission machine "+m.Machine.ValueString(), m.Timeouts, commissionTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("commissioning %s (%s)", found.Hostname, found.SystemID)})
-			return operate.Commission(ctx, b.Machines, b.Reports, found.SystemID, progress(found, resp))
+			return operate.CommissionMachine(ctx, b.Machines, b.Reports, found.SystemID, newProgressReporter(found, resp))
 		}))
 }

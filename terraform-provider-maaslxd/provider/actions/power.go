@@ -67,8 +67,8 @@ func (a *powerAction) Invoke(ctx context.Context, req action.InvokeRequest, resp
 	}
 	power := m.Power.ValueString()
 	a.invoke(ctx, fmt.Sprintf("turn machine %s %s", m.Machine.ValueString(), power), m.Timeouts, powerTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("power %s: %s (%s)", power, found.Hostname, found.SystemID)})
-			return operate.TurnPower(ctx, b.Machines, found, power, progress(found, resp))
+			return operate.TurnPower(ctx, b.Machines, found, power, newProgressReporter(found, resp))
 		}))
 }

@@ -86,7 +86,7 @@ func (a *redeployAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 		Image: m.Image.ValueString(), Kernel: m.Kernel.ValueString(), UserData: []byte(m.UserData.ValueString()),
 	}}
 	a.invoke(ctx, "redeploy VM "+m.Machine.ValueString(), m.Timeouts, redeployTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			if err := a.checkOurVM(found); err != nil {
 				return err
 			}
@@ -96,22 +96,22 @@ func (a *redeployAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 			}
 			defer release()
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("redeploying %s (%s)", found.Hostname, found.SystemID)})
-			return operate.RedeployVM(ctx, b.VMs, found, d, progress(found, resp))
+			return operate.RedeployVM(ctx, b.VMs, found, d, newProgressReporter(found, resp))
 		}))
 }
 
 // checkOurVM refuses what carries no mark of this owner, and bare metal. A release takes the
 // notes off bare metal by which it is given back as it was taken.
 func (a *redeployAction) checkOurVM(m engine.Machine) error {
-	if !engine.SameOwner(m, a.client.VMKey(m.Hostname)) {
+	if !engine.IsSameOwner(m, a.client.VMKey(m.Hostname)) {
 		return &engine.SpecError{
-			Field: fieldpath.Of("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it is not redeployed", m.Hostname),
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it is not redeployed", m.Hostname),
 			Hint: "Import it first, and apply once. If it belongs to another configuration, redeploy it there.", Err: engine.ErrConflict,
 		}
 	}
 	if key, _ := engine.KeyIn(m.Description); key == "" {
 		return &engine.SpecError{
-			Field: fieldpath.Of("machine"), Message: m.Hostname + " is bare metal, and only VMs are redeployed",
+			Field: fieldpath.New("machine"), Message: m.Hostname + " is bare metal, and only VMs are redeployed",
 			Hint: "Replace its resource: terraform apply -replace=ADDRESS.", Err: engine.ErrConflict,
 		}
 	}

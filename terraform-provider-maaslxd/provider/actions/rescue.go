@@ -66,8 +66,8 @@ func (a *rescueAction) Invoke(ctx context.Context, req action.InvokeRequest, res
 	}
 	end := m.Rescue.ValueString()
 	a.invoke(ctx, fmt.Sprintf("%s rescue mode of machine %s", end, m.Machine.ValueString()), m.Timeouts, rescueTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("%s rescue mode: %s (%s)", end, found.Hostname, found.SystemID)})
-			return operate.Rescue(ctx, b.Machines, found.SystemID, end, progress(found, resp))
+			return operate.RescueMachine(ctx, b.Machines, found.SystemID, end, newProgressReporter(found, resp))
 		}))
 }

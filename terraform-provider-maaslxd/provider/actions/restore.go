@@ -67,14 +67,14 @@ func (a *restoreAction) Invoke(ctx context.Context, req action.InvokeRequest, re
 	}
 	name := m.Name.ValueString()
 	a.invoke(ctx, "restore snapshot "+name+" of VM "+m.Machine.ValueString(), m.Timeouts, restoreTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			s, err := a.client.Snapshotter(ctx, b)
 			if err != nil {
 				return err
 			}
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("restoring snapshot %s of %s (%s)", name, found.Hostname, found.SystemID)})
-			return s.Restore(ctx, found, name, m.AllowStopping.ValueBool(), func(disks []string) {
+			return s.RestoreSnapshot(ctx, found, name, m.AllowStopping.ValueBool(), func(disks []string) {
 				warnOfDataDisks(&resp.Diagnostics, found, disks, "Not all disks are restored", "They keep what they have now.")
-			}, progress(found, resp))
+			}, newProgressReporter(found, resp))
 		}))
 }

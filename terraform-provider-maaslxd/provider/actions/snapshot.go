@@ -91,16 +91,16 @@ func (a *snapshotAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	want := operate.SnapshotWish{Name: m.Name.ValueString(), Replace: m.Replace.ValueBool()}
+	want := operate.SnapshotSpec{Name: m.Name.ValueString(), Replace: m.Replace.ValueBool()}
 	want.ExpiresIn, _ = time.ParseDuration(m.ExpiresIn.ValueString()) // or zero
 	a.invoke(ctx, "take snapshot "+want.Name+" of VM "+m.Machine.ValueString(), m.Timeouts, snapshotTimeout, &resp.Diagnostics,
-		onMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
+		withMachine(m.Machine.ValueString(), func(ctx context.Context, b *client.Backend, found engine.Machine) error {
 			s, err := a.client.Snapshotter(ctx, b)
 			if err != nil {
 				return err
 			}
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("taking snapshot %s of %s (%s)", want.Name, found.Hostname, found.SystemID)})
-			return s.Take(ctx, found, want, func(disks []string) {
+			return s.TakeSnapshot(ctx, found, want, func(disks []string) {
 				warnOfDataDisks(&resp.Diagnostics, found, disks, "The snapshot does not hold all disks", "They are not part of the snapshot. LXD takes snapshots of volumes apart: lxc storage volume snapshot.")
 			})
 		}))

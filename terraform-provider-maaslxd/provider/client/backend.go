@@ -27,39 +27,39 @@ type Backend struct {
 	Key *FleetKey
 	// Fleet looks at all VM hosts and VMs. Looks at the same moment are one.
 	Fleet func(context.Context) (fleet.Fleet, error)
-	// Chosen tells who makes the VMs.
-	Chosen func(context.Context) (site.Choice, error)
+	// ChosenComposer tells who makes the VMs.
+	ChosenComposer func(context.Context) (site.Choice, error)
 
-	ledger  *lateLedger
-	cutOff  cutOffLooks
-	patient *patientProbe // nil unless probe is auto
-	marks   engine.RegionMarks
-	apiURL  string
+	ledger        *lazyLedger
+	cutOffLookups cutOffLookups
+	autoProbe     *autoProbe // nil unless probe is auto
+	marks         engine.RegionMarks
+	apiURL        string
 
-	snapshotter operate.Snapshotter // of no owner yet
-	onlyMAAS    bool                // MAAS alone reaches the LXDs: probe = "maas"
+	snapshotter      operate.Snapshotter // of no owner yet
+	probesByMAASOnly bool                // MAAS alone reaches the LXDs: probe = "maas"
 }
 
-// connect wires the engine to a MAAS, without a call.
-func connect(s Settings, files *Ledgers) (*Backend, error) {
-	log := newLog()
-	rows := &lateLedger{files: files, path: s.Ledger, access: s.LedgerAccess, region: site.Region(s.APIURL)}
+// newBackend wires the engine to a MAAS, without a call.
+func newBackend(s Settings, files *Ledgers) (*Backend, error) {
+	log := newLogger()
+	rows := &lazyLedger{files: files, path: s.Ledger, access: s.LedgerAccess, region: site.RegionName(s.APIURL)}
 	key := &FleetKey{settings: s.Key, ledger: rows, apiURL: s.APIURL}
 	probe := newProbe(s)
-	at, err := site.Open(site.Config{
+	at, err := site.New(site.Config{
 		URL: s.APIURL, APIKey: s.APIKey, CACert: s.CACert, UserAgent: s.UserAgent,
 		Timeout: s.RequestTimeout, Interval: s.PollInterval, Ledger: rows, Log: log, Probe: probe,
-		Composer: s.Composer, Credentials: key.credentials, InsecureKey: s.Key.Insecure,
+		Composer: s.Composer, Credentials: key.credentials, InsecureKey: s.Key.AllowInsecure,
 	})
 	if err != nil {
 		return nil, err
 	}
-	patient, _ := probe.(*patientProbe)
+	patient, _ := probe.(*autoProbe)
 	rows.marks = at.RegionMarks
 	return &Backend{
 		VMs: at.VMs, Hosts: at.Hosts, Metal: at.Kinds.Machines, Machines: at.Machines, Catalog: at.Catalog, Names: at.Names, Reports: at.Reports, Inventory: at.Inventory,
-		Key: key, Fleet: newFleetLooks(at.Inventory.Fleet).read, Chosen: at.Chosen,
-		ledger: rows, patient: patient, marks: at.RegionMarks, apiURL: s.APIURL, onlyMAAS: s.Probe == ProbeMAAS,
+		Key: key, Fleet: newSharedFleetReads(at.Inventory.Fleet).read, ChosenComposer: at.ChosenComposer,
+		ledger: rows, autoProbe: patient, marks: at.RegionMarks, apiURL: s.APIURL, probesByMAASOnly: s.Probe == ProbeMAAS,
 		snapshotter: operate.Snapshotter{Machines: at.Machines, Metal: at.Metal, Rows: rows, LXD: at.Snapshots, LXDOf: at.Inventory.LXDOf, Hosts: at.Inventory.Hosts, Now: time.Now},
 	}, nil
 }
@@ -67,15 +67,15 @@ func connect(s Settings, files *Ledgers) (*Backend, error) {
 // OpenLedger opens the ledger of this MAAS, and makes it if there is none.
 func (b *Backend) OpenLedger(ctx context.Context) error {
 	_, err := b.ledger.open(ctx)
-	return b.ledger.about(err)
+	return b.ledger.withLedgerHint(err)
 }
 
-// LedgerIsNoFile tells whether there is no place beside the ledger for the key pair of
+// HasNoLedgerFile tells whether there is no place beside the ledger for the key pair of
 // the fleet: it ends with this process, or a service keeps it.
-func (b *Backend) LedgerIsNoFile() bool { return !b.ledger.hasFile() }
+func (b *Backend) HasNoLedgerFile() bool { return !b.ledger.hasFile() }
 
-// TookMAASWord tells whether an LXD was never reached from here, so that MAAS's word
+// IsLXDUnprobed tells whether an LXD was never reached from here, so that MAAS's word
 // was taken for it.
-func (b *Backend) TookMAASWord(address string) bool {
-	return b.patient != nil && b.patient.tookMAASWord(address)
+func (b *Backend) IsLXDUnprobed(address string) bool {
+	return b.autoProbe != nil && b.autoProbe.isUnprobed(address)
 }

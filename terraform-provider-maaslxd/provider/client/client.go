@@ -26,12 +26,12 @@ type Client struct {
 	// Run is what the plans of this run tell each other.
 	Run Run
 
-	owner      owner
-	unfinished string   // one of the unfinished constants
-	unknown    bool     // the provider block is not known yet
-	missing    []string // what the provider block lacks
-	backend    *Backend // nil if unknown or missing
-	claimed    sync.Map // keys that this run creates a VM for
+	owner             owner
+	onUnfinished      string   // one of the unfinished constants
+	isConfigUnknown   bool     // the provider block is not known yet
+	missingAttributes []string // what the provider block lacks
+	backend           *Backend // nil if unknown or missing
+	claimedKeys       sync.Map // keys that this run creates a VM for
 }
 
 // ErrUnknownConfig: the provider block depends on what is not made yet.
@@ -50,51 +50,51 @@ var ErrMissingConfig error = &engine.Refusal{
 // several that are joined; unknown and missing ones are an error only once
 // MAAS is needed.
 func New(s Settings, files *Ledgers) (*Client, error) {
-	c := &Client{owner: owner{set: s.Owner}, unfinished: s.OnUnfinished, unknown: s.Unknown, missing: s.missing()}
-	if c.unknown || len(c.missing) > 0 {
+	c := &Client{owner: owner{configuredName: s.Owner}, onUnfinished: s.OnUnfinished, isConfigUnknown: s.IsUnknown, missingAttributes: s.missingAttributes()}
+	if c.isConfigUnknown || len(c.missingAttributes) > 0 {
 		return c, nil
 	}
-	b, err := connect(s, files)
+	b, err := newBackend(s, files)
 	c.backend = b
 	if b != nil {
-		c.owner.rows = b.ledger
+		c.owner.ledger = b.ledger
 	}
 	return c, err
 }
 
-// NewWith makes a client of a backend that is there already, as tests have it.
-func NewWith(b *Backend) *Client { return &Client{backend: b} }
+// NewWithBackend makes a client of a backend that is there already, as tests have it.
+func NewWithBackend(b *Backend) *Client { return &Client{backend: b} }
 
-// Use returns the backend, or why there is none.
-func (c *Client) Use() (*Backend, error) {
+// Backend returns the backend, or why there is none.
+func (c *Client) Backend() (*Backend, error) {
 	switch {
-	case c == nil || c.unknown:
+	case c == nil || c.isConfigUnknown:
 		return nil, ErrUnknownConfig
-	case len(c.missing) > 0:
-		return nil, fmt.Errorf("%w: it lacks %s", ErrMissingConfig, strings.Join(c.missing, " and "))
+	case len(c.missingAttributes) > 0:
+		return nil, fmt.Errorf("%w: it lacks %s", ErrMissingConfig, strings.Join(c.missingAttributes, " and "))
 	default:
 		return c.backend, nil
 	}
 }
 
-// UseToRead returns the backend for the refresh of an object, such as "VM web-1"; nil
+// BackendForRead returns the backend for the refresh of an object, such as "VM web-1"; nil
 // where there is none, which the diagnostics then tell.
-func (c *Client) UseToRead(object, doing string, diags *diag.Diagnostics) *Backend {
-	b, err := c.Use()
+func (c *Client) BackendForRead(object, doing string, diags *diag.Diagnostics) *Backend {
+	b, err := c.Backend()
 	switch {
 	case errors.Is(err, ErrUnknownConfig):
 		diags.AddWarning(object+" was not looked at",
 			"The provider's configuration depends on something that is not made yet, so the plan is based on the last known state.")
 		return nil
 	case err != nil:
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return nil
 	}
 	return b
 }
 
-// KeepOwner sees that the owner outlives this run.
-func (c *Client) KeepOwner() error { return c.owner.keep() }
+// PersistOwner sees that the owner outlives this run.
+func (c *Client) PersistOwner() error { return c.owner.persist() }
 
 // CheckOwner tells at once what is wrong with the owner, or that there is none.
 func (c *Client) CheckOwner() error {
@@ -109,12 +109,12 @@ func (c *Client) CheckLedger(ctx context.Context) error {
 	if c.backend == nil {
 		return nil
 	}
-	return c.backend.ledger.check(ctx)
+	return c.backend.ledger.checkExisting(ctx)
 }
 
-// MarkMAAS is that of the backend, for a client that has one.
-func (c *Client) MarkMAAS(ctx context.Context, diags *diag.Diagnostics) string {
-	return c.backend.MarkMAAS(ctx, diags)
+// EnsureMAASMark is that of the backend, for a client that has one.
+func (c *Client) EnsureMAASMark(ctx context.Context, diags *diag.Diagnostics) string {
+	return c.backend.EnsureMAASMark(ctx, diags)
 }
 
 // VMKey is the name of a VM that exists before the VM does.
@@ -140,8 +140,8 @@ func MachineKeyName(name string) string { return "machines/" + name }
 
 // CanCheckPlan tells whether the provider can look at MAAS for a plan.
 func (c *Client) CanCheckPlan() bool {
-	_, err := c.Use()
-	return err == nil && c.Run.ChecksPlans()
+	_, err := c.Backend()
+	return err == nil && c.Run.WantsPlanCheck()
 }
 
 // NotePlanned notes that an object is planned, as a change or as something new; again
@@ -152,27 +152,27 @@ func (c *Client) NotePlanned(kind string, name types.String, change bool, diags 
 		return false
 	}
 	object := kind + name.ValueString()
-	if !change && values.IsSet(name) && c.Run.createsAgain(object) {
-		diagnostics.Report(diags, "create "+object, twin(object))
+	if !change && values.IsSet(name) && c.Run.noteCreate(object) {
+		diagnostics.ReportError(diags, "create "+object, duplicateResourceError(object))
 	}
-	return c.Run.twice(object, change)
+	return c.Run.notePlannedAction(object, change)
 }
 
-// Claim takes a key for one resource in this run. The engine goes on with a VM
+// ClaimKey takes a key for one resource in this run. The engine goes on with a VM
 // that an earlier run began, by its key; two resources of one configuration
 // with the same name would so end up with the same VM.
-func (c *Client) Claim(key engine.Key, name string) error {
-	if _, taken := c.claimed.LoadOrStore(key, true); taken {
-		return twin(name)
+func (c *Client) ClaimKey(key engine.Key, name string) error {
+	if _, taken := c.claimedKeys.LoadOrStore(key, true); taken {
+		return duplicateResourceError(name)
 	}
 	return nil
 }
 
-// twin says that two resources of one configuration create an object, by its
+// duplicateResourceError says that two resources of one configuration create an object, by its
 // kind and name: "VM web".
-func twin(object string) error {
+func duplicateResourceError(object string) error {
 	return &engine.SpecError{
-		Field: fieldpath.Of("name"), Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
+		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
 		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 	}
 }

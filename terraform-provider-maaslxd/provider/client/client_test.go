@@ -10,14 +10,14 @@ import (
 
 func TestOwnerWithoutConfiguration(t *testing.T) {
 	t.Parallel()
-	c, err := New(Settings{Unknown: true}, nil)
+	c, err := New(Settings{IsUnknown: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if key := c.VMKey("web"); !strings.HasSuffix(string(key), "/web") {
 		t.Errorf("the key is %q", key)
 	}
-	if _, err := c.Use(); !errors.Is(err, ErrUnknownConfig) {
+	if _, err := c.Backend(); !errors.Is(err, ErrUnknownConfig) {
 		t.Errorf("want no client to use, got %v", err)
 	}
 }
@@ -35,7 +35,7 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 		useless bool
 	}{
 		"Good":       {reason: "Making a client calls nothing, so an address where nobody listens does.", set: good},
-		"Unknown":    {reason: "A plan may be made before MAAS is.", set: Settings{Unknown: true}, useErr: ErrUnknownConfig.Error()},
+		"Unknown":    {reason: "A plan may be made before MAAS is.", set: Settings{IsUnknown: true}, useErr: ErrUnknownConfig.Error()},
 		"Missing":    {reason: "The error names what to set.", set: Settings{}, useErr: "lacks api_url (MAAS_API_URL) and api_key (MAAS_API_KEY)"},
 		"NoKey":      {reason: "Only the key is missing.", set: Settings{APIURL: good.APIURL}, useErr: "lacks api_key (MAAS_API_KEY)"},
 		"Malformed":  {reason: "A key that cannot be one is told at once.", set: Settings{APIURL: good.APIURL, APIKey: "a:b"}, newErr: "api_key"},
@@ -45,25 +45,25 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := New(tc.set, new(Ledgers))
-			if !mentions(err, tc.newErr) {
+			if !matchesErrorText(err, tc.newErr) {
 				t.Fatalf("%s\nNew: got error %v, want %q in it", tc.reason, err, tc.newErr)
 			}
 			if err != nil {
 				return
 			}
-			_, err = c.Use()
-			if !mentions(err, tc.useErr) {
+			_, err = c.Backend()
+			if !matchesErrorText(err, tc.useErr) {
 				t.Errorf("%s\nUse: got error %v, want %q in it", tc.reason, err, tc.useErr)
 			}
-			if err != nil && !strings.Contains(diagnostics.Explain(err), "provider block") {
-				t.Errorf("%s\nUse: %q says nothing that helps", tc.reason, diagnostics.Explain(err))
+			if err != nil && !strings.Contains(diagnostics.ExplainError(err), "provider block") {
+				t.Errorf("%s\nUse: %q says nothing that helps", tc.reason, diagnostics.ExplainError(err))
 			}
 		})
 	}
 }
 
-// mentions tells whether err has the text, or is nil where no text is wanted.
-func mentions(err error, text string) bool {
+// matchesErrorText tells whether err has the text, or is nil where no text is wanted.
+func matchesErrorText(err error, text string) bool {
 	if text == "" || err == nil {
 		return text == "" && err == nil
 	}

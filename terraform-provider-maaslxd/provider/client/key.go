@@ -18,37 +18,37 @@ import (
 // KeySettings are the key pair of the fleet as it is configured, in PEM. Both
 // empty: the one beside the ledger.
 type KeySettings struct {
-	Certificate, Private string
-	Insecure             bool // the private key may be sent over plain http
+	Certificate, PrivateKey string
+	AllowInsecure           bool // the private key may be sent over plain http
 }
 
 // FleetKey is the client key pair of the fleet: the configured one, or that
 // beside the ledger.
 type FleetKey struct {
 	settings KeySettings
-	ledger   *lateLedger
+	ledger   *lazyLedger
 	apiURL   string
 
 	mu sync.Mutex // of the making
 }
 
-// given tells whether a pair is configured.
-func (k *FleetKey) given() bool { return k.settings.Certificate != "" }
+// isConfigured tells whether a pair is configured.
+func (k *FleetKey) isConfigured() bool { return k.settings.Certificate != "" }
 
 // Load returns the pair if there is one; ErrNotFound if one would have to be
 // made.
 func (k *FleetKey) Load() (fleetkey.Key, error) {
-	if k.given() {
-		return fleetkey.Parse(k.settings.Certificate, k.settings.Private, time.Now())
+	if k.isConfigured() {
+		return fleetkey.Parse(k.settings.Certificate, k.settings.PrivateKey, time.Now())
 	}
-	file, err := k.File(fleetkey.KeyFile)
+	file, err := k.PathBesideLedger(fleetkey.KeyFile)
 	if err != nil {
 		return fleetkey.Key{}, err
 	}
 	if file == "" {
 		return fleetkey.Key{}, fmt.Errorf("no client key pair is configured, and there is no ledger file beside which one could be: %w", engine.ErrNotFound)
 	}
-	return fleetkey.Load(file, time.Now())
+	return fleetkey.LoadFile(file, time.Now())
 }
 
 // LoadOrCreate returns the pair, and makes it if there is none and nothing is
@@ -60,7 +60,7 @@ func (k *FleetKey) LoadOrCreate(against func() error) (fleetkey.Key, error) {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return key, err
 	}
-	file, err := k.File(fleetkey.KeyFile)
+	file, err := k.PathBesideLedger(fleetkey.KeyFile)
 	if err == nil {
 		err = AutomationError()
 	}
@@ -89,38 +89,38 @@ func AutomationError() error {
 	return nil
 }
 
-// Next are the certificates that are to follow: that of the pair beside the
+// NextCertificates are the certificates that are to follow: that of the pair beside the
 // ledger that is named so.
-func (k *FleetKey) Next() ([]string, error) {
-	file, err := k.File(fleetkey.NextFile)
-	if err != nil || file == "" || k.given() {
+func (k *FleetKey) NextCertificates() ([]string, error) {
+	file, err := k.PathBesideLedger(fleetkey.NextKeyFile)
+	if err != nil || file == "" || k.isConfigured() {
 		return nil, err
 	}
 	if _, err := os.Stat(file); os.IsNotExist(err) {
 		return nil, nil
 	}
-	key, err := fleetkey.Load(file, time.Now())
+	key, err := fleetkey.LoadFile(file, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	return []string{key.Certificate}, nil
 }
 
-// File is the path of a file beside the ledger, empty if that is no file.
-func (k *FleetKey) File(name string) (string, error) {
+// PathBesideLedger is the path of a file beside the ledger, empty if that is no file.
+func (k *FleetKey) PathBesideLedger(name string) (string, error) {
 	if !k.ledger.hasFile() {
 		return "", nil
 	}
-	ledger, err := k.ledger.file()
+	ledger, err := k.ledger.filePath()
 	if err != nil {
 		return "", err
 	}
 	return filepath.Join(filepath.Dir(ledger), name), nil
 }
 
-// MayTravel refuses to send the private key where anybody can read it.
-func (k *FleetKey) MayTravel() error {
-	return site.MayTravel(k.apiURL, k.settings.Insecure)
+// CheckTransport refuses to send the private key where anybody can read it.
+func (k *FleetKey) CheckTransport() error {
+	return site.CheckKeyTransport(k.apiURL, k.settings.AllowInsecure)
 }
 
 // credentials is the pair for whoever asks an LXD.

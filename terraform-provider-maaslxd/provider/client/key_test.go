@@ -21,8 +21,8 @@ func TestKeyDoesNotTravelInClear(t *testing.T) {
 		"http://[::1]:5240/MAAS":             false,
 	} {
 		for _, insecure := range []bool{false, true} {
-			k := FleetKey{apiURL: url, settings: KeySettings{Insecure: insecure}}
-			if err := k.MayTravel(); (err != nil) != (refused && !insecure) {
+			k := FleetKey{apiURL: url, settings: KeySettings{AllowInsecure: insecure}}
+			if err := k.CheckTransport(); (err != nil) != (refused && !insecure) {
 				t.Errorf("%s, allowed %v: %v", url, insecure, err)
 			}
 		}
@@ -34,7 +34,7 @@ func TestFleetKeyBesideTheLedger(t *testing.T) {
 		t.Setenv(name, "") // the tests may run where one of them is set
 	}
 	folder := t.TempDir()
-	k := FleetKey{ledger: &lateLedger{path: filepath.Join(folder, "ledger.db")}}
+	k := FleetKey{ledger: &lazyLedger{path: filepath.Join(folder, "ledger.db")}}
 	if _, err := k.Load(); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("want none before one is made, got %v", err)
 	}
@@ -45,17 +45,17 @@ func TestFleetKeyBesideTheLedger(t *testing.T) {
 	if again, err := k.Load(); err != nil || again.Fingerprint != made.Fingerprint {
 		t.Errorf("want the same pair again, got %v, %v", again.Fingerprint, err)
 	}
-	if next, err := k.Next(); err != nil || len(next) != 0 {
+	if next, err := k.NextCertificates(); err != nil || len(next) != 0 {
 		t.Errorf("want none that follows, got %d, %v", len(next), err)
 	}
-	after, err := fleetkey.LoadOrCreate(filepath.Join(folder, fleetkey.NextFile), time.Now())
+	after, err := fleetkey.LoadOrCreate(filepath.Join(folder, fleetkey.NextKeyFile), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next, err := k.Next(); err != nil || len(next) != 1 || next[0] != after.Certificate {
+	if next, err := k.NextCertificates(); err != nil || len(next) != 1 || next[0] != after.Certificate {
 		t.Errorf("want the one that follows, got %v, %v", next, err)
 	}
-	given := FleetKey{ledger: &lateLedger{path: MemoryLedger}, settings: KeySettings{Certificate: made.Certificate, Private: made.Key}}
+	given := FleetKey{ledger: &lazyLedger{path: MemoryLedger}, settings: KeySettings{Certificate: made.Certificate, PrivateKey: made.Key}}
 	if key, err := given.LoadOrCreate(func() error { return nil }); err != nil || key.Fingerprint != made.Fingerprint {
 		t.Errorf("want the given pair without a ledger, got %v", err)
 	}

@@ -29,31 +29,31 @@ func startService(t *testing.T) (address string, to LedgerAccess, stop func()) {
 }
 
 // startCounted is startService; done is told of each request.
-func startCounted(t *testing.T, done func(service.Request)) (address string, to LedgerAccess, stop func()) {
+func startCounted(t *testing.T, done func(service.AnsweredRequest)) (address string, to LedgerAccess, stop func()) {
 	t.Helper()
 	folder, now := t.TempDir(), time.Now()
 	authority, err := access.OpenAuthority(folder, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, key, err := authority.Client("ci", now, time.Hour)
+	certificate, key, err := authority.IssueClient("ci", now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients := access.NewRegister(folder)
-	if _, err := clients.Add(t.Context(), "ci", access.Rights{Regions: []string{access.Any}, Prefix: "ci/"}, certificate, now); err != nil {
+	if _, err := clients.Add(t.Context(), "ci", access.Rights{Regions: []string{access.Wildcard}, Prefix: "ci/"}, certificate, now); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := ledger.Open(t.Context(), filepath.Join(folder, "ledger.db"))
+	rows, err := ledger.OpenFile(t.Context(), filepath.Join(folder, "ledger.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rows.Close() })
-	pair, err := authority.Server([]string{"127.0.0.1"}, now)
+	pair, err := authority.IssueServer([]string{"127.0.0.1"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(service.New(service.Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test", Done: done}))
+	server := httptest.NewUnstartedServer(service.New(service.Config{Ledger: rows, Clients: clients, Signers: authority.Pool(), Version: "test", OnAnswered: done}))
 	server.EnableHTTP2 = true
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
@@ -65,14 +65,14 @@ func startCounted(t *testing.T, done func(service.Request)) (address string, to 
 func TestLedgerService(t *testing.T) {
 	t.Parallel()
 	address, to, _ := startService(t)
-	one := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}
-	two := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}
+	one := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a"}
+	two := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a"}
 	t.Cleanup(func() { one.files.Close(); two.files.Close() })
 	ctx := t.Context()
-	if err := one.check(ctx); err != nil {
+	if err := one.checkExisting(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tag, err := one.Tag(ctx)
+	tag, err := one.CurrentTag(ctx)
 	if err != nil || tag.Generation == "" {
 		t.Fatalf("the service's tag is %v, %v", tag, err)
 	}
@@ -94,14 +94,14 @@ func TestLedgerService(t *testing.T) {
 		t.Error("two runs make one VM")
 	}
 	release()
-	if err := two.Leaving(ctx, "other/web-1"); !errors.Is(err, engine.ErrForbidden) || strings.Contains(err.Error(), "MAASLXD_LEDGER") {
+	if err := two.MarkLeaving(ctx, "other/web-1"); !errors.Is(err, engine.ErrForbidden) || strings.Contains(err.Error(), "MAASLXD_LEDGER") {
 		t.Errorf("another owner's row: %v", err)
 	}
 	k := FleetKey{ledger: one}
-	if file, err := k.File("x"); file != "" || err != nil {
+	if file, err := k.PathBesideLedger("x"); file != "" || err != nil {
 		t.Errorf("there is no place beside a service, got %q, %v", file, err)
 	}
-	if err := (&owner{rows: one}).check(); err == nil {
+	if err := (&owner{ledger: one}).check(); err == nil {
 		t.Error("a service keeps no owner")
 	}
 }
@@ -111,13 +111,13 @@ func TestLedgerServiceAway(t *testing.T) {
 	t.Parallel()
 	address, to, stop := startService(t)
 	stop()
-	l := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}
+	l := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a"}
 	began := time.Now()
-	if err := l.check(t.Context()); err != nil || time.Since(began) > 2*serviceTimeout {
+	if err := l.checkExisting(t.Context()); err != nil || time.Since(began) > 2*ledgerServiceTimeout {
 		t.Errorf("got %v after %s", err, time.Since(began))
 	}
-	wrong := &lateLedger{files: new(Ledgers), path: "https://127.0.0.1:1/x", access: to}
-	if err := wrong.check(t.Context()); !errors.Is(err, engine.ErrInvalid) {
+	wrong := &lazyLedger{files: new(Ledgers), path: "https://127.0.0.1:1/x", access: to}
+	if err := wrong.checkExisting(t.Context()); !errors.Is(err, engine.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -127,18 +127,18 @@ func TestLedgerServiceAway(t *testing.T) {
 func TestNamedAsksOnce(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	count := func(r service.Request) {
-		if r.Operation == wire.Leases.Name {
+	count := func(r service.AnsweredRequest) {
+		if r.Operation == wire.OpLeases.Name {
 			asked.Add(1)
 		}
 	}
 	address, to, stop := startCounted(t, count)
-	b := &Backend{ledger: &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}}
+	b := &Backend{ledger: &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a"}}
 	refresh := func() time.Duration {
 		began := time.Now()
 		var all sync.WaitGroup
 		for n := range 200 {
-			all.Go(func() { b.NoteNamed(t.Context(), "m1", engine.Key(fmt.Sprintf("ci/web-%d", n))) })
+			all.Go(func() { b.NoteNamedInState(t.Context(), "m1", engine.Key(fmt.Sprintf("ci/web-%d", n))) })
 		}
 		all.Wait()
 		return time.Since(began)
@@ -148,8 +148,8 @@ func TestNamedAsksOnce(t *testing.T) {
 		t.Errorf("the service was asked %d times, want once", n)
 	}
 	stop()
-	b.cutOff = cutOffLooks{}
-	if took := refresh(); took > 2*serviceTimeout {
+	b.cutOffLookups = cutOffLookups{}
+	if took := refresh(); took > 2*ledgerServiceTimeout {
 		t.Errorf("without the service a refresh of 200 VMs took %s", took)
 	}
 }
@@ -159,7 +159,7 @@ func TestNamedAsksOnce(t *testing.T) {
 func TestNamedAfterKill(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ledger.db")
-	l := &lateLedger{files: new(Ledgers), path: file, region: "m1"}
+	l := &lazyLedger{files: new(Ledgers), path: file, region: "m1"}
 	b := &Backend{ledger: l}
 	rows, err := l.open(t.Context())
 	if err != nil {
@@ -188,8 +188,8 @@ func TestNamedAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.NoteNamed(t.Context(), "m1", "ci/web-1")
-	left, err := rows.CutOff(t.Context(), "ci/")
+	b.NoteNamedInState(t.Context(), "m1", "ci/web-1")
+	left, err := rows.ListCutOff(t.Context(), "ci/")
 	if err != nil || len(left) != 1 || left[0] != "ci/web-2" {
 		t.Errorf("cut off are %v, %v; want ci/web-2", left, err)
 	}
@@ -200,15 +200,15 @@ func TestNamedAfterKill(t *testing.T) {
 func TestLedgerServiceErrors(t *testing.T) {
 	t.Parallel()
 	address, to, stop := startService(t)
-	l := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a"}
-	forbidden := l.Leaving(t.Context(), "other/web-1")
+	l := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a"}
+	forbidden := l.MarkLeaving(t.Context(), "other/web-1")
 	stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	_, late := l.Tag(ctx)
-	_, away := l.Tag(t.Context())
+	_, late := l.CurrentTag(ctx)
+	_, away := l.CurrentTag(t.Context())
 	for says, err := range map[string]error{"Set owner to what stands before the slash.": forbidden, "apply again": late, "cannot be reached": away} {
-		text := diagnostics.Explain(fmt.Errorf("cannot reserve room for web-1: %w", err))
+		text := diagnostics.ExplainError(fmt.Errorf("cannot reserve room for web-1: %w", err))
 		for _, part := range []string{says, address, "ledger (MAASLXD_LEDGER)"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%q is not in:\n%s", part, text)
@@ -225,8 +225,8 @@ func TestLedgerServiceErrors(t *testing.T) {
 func TestLedgerServiceTakesRegionOnce(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
-	address, to, _ := startCounted(t, func(r service.Request) {
-		if r.Operation == wire.TakeKeys.Name {
+	address, to, _ := startCounted(t, func(r service.AnsweredRequest) {
+		if r.Operation == wire.OpTakeKeys.Name {
 			taken.Add(1)
 		}
 	})
@@ -234,7 +234,7 @@ func TestLedgerServiceTakesRegionOnce(t *testing.T) {
 	var met sync.WaitGroup // all of them know the mark, and nobody has taken the region
 	met.Add(readers)
 	marks := &regionMarks{mark: "m1", look: func(context.Context) error { met.Done(); met.Wait(); return nil }}
-	l := &lateLedger{files: new(Ledgers), path: address, access: to, region: "a", marks: marks}
+	l := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a", marks: marks}
 	t.Cleanup(func() { l.files.Close() })
 	var all sync.WaitGroup
 	for range readers {

@@ -22,30 +22,30 @@ type LedgerAccess struct {
 // services by what reaches them. Several provider blocks of one process share them.
 type Ledgers struct {
 	mu       sync.Mutex
-	opened   map[string]ledger.Regions
+	files    map[string]ledger.Regions
 	services map[remote.Config]*remote.Client
 }
 
-// open opens a file, and makes it if there is none.
-func (l *Ledgers) open(ctx context.Context, path string) (ledger.Regions, error) {
+// openFile opens a file, and makes it if there is none.
+func (l *Ledgers) openFile(ctx context.Context, path string) (ledger.Regions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if have := l.opened[path]; have != nil {
+	if have := l.files[path]; have != nil {
 		return have, nil
 	}
-	file, err := ledger.Open(ctx, path)
+	file, err := ledger.OpenFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if l.opened == nil {
-		l.opened = map[string]ledger.Regions{}
+	if l.files == nil {
+		l.files = map[string]ledger.Regions{}
 	}
-	l.opened[path] = ledger.Local{Ledger: file}
-	return l.opened[path], nil
+	l.files[path] = ledger.LocalRegions{Ledger: file}
+	return l.files[path], nil
 }
 
-// connect makes a client of a service, and asks nothing.
-func (l *Ledgers) connect(c remote.Config) (*remote.Client, error) {
+// connectService makes a client of a service, and asks nothing.
+func (l *Ledgers) connectService(c remote.Config) (*remote.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if have := l.services[c]; have != nil {
@@ -67,9 +67,9 @@ func (l *Ledgers) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
-	for path, opened := range l.opened {
+	for path, opened := range l.files {
 		errs = append(errs, opened.Close())
-		delete(l.opened, path)
+		delete(l.files, path)
 	}
 	for config, service := range l.services {
 		errs = append(errs, service.Close())
@@ -79,23 +79,23 @@ func (l *Ledgers) Close() error {
 }
 
 // isService tells whether the ledger is kept on another machine.
-func (l *lateLedger) isService() bool { return remote.IsAddress(l.path) }
+func (l *lazyLedger) isService() bool { return remote.IsAddress(l.path) }
 
 // hasFile tells whether the ledger is a file, beside which others can be kept.
-func (l *lateLedger) hasFile() bool { return l.path != MemoryLedger && !l.isService() }
+func (l *lazyLedger) hasFile() bool { return l.path != MemoryLedger && !l.isService() }
 
-// config is how the service is reached.
-func (l *lateLedger) config() remote.Config {
+// serviceConfig is how the service is reached.
+func (l *lazyLedger) serviceConfig() remote.Config {
 	return remote.Config{Address: l.path, CA: l.access.CA, Certificate: l.access.Certificate, Key: l.access.Key, Files: l.access.Files}
 }
 
-// serviceTimeout bounds the question who this is for a service.
-const serviceTimeout = 5 * time.Second
+// ledgerServiceTimeout bounds the question who this is for a service.
+const ledgerServiceTimeout = 5 * time.Second
 
 // checkService tells at once what no repetition mends. A service that is away is an error
 // once something is reserved.
 func checkService(ctx context.Context, service *remote.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ledgerServiceTimeout)
 	defer cancel()
 	if _, err := service.Check(ctx); engine.IsTerminal(err) {
 		return err
@@ -103,12 +103,12 @@ func checkService(ctx context.Context, service *remote.Client) error {
 	return nil
 }
 
-// about adds to what is wrong with a file which attribute chooses another.
-func (l *lateLedger) about(err error) error {
+// withLedgerHint adds to what is wrong with a file which attribute chooses another.
+func (l *lazyLedger) withLedgerHint(err error) error {
 	refusal, ok := errors.AsType[*engine.Refusal](err)
 	if !ok || l.isService() {
 		return err
 	}
-	file, _ := l.file() // empty: there is no place for one, which is what is wrong
+	file, _ := l.filePath() // empty: there is no place for one, which is what is wrong
 	return &engine.LedgerError{Ledger: file, Err: &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}}
 }

@@ -18,36 +18,36 @@ import (
 // up by the next apply, which finds it by its key. A destroy looks for nothing: so its
 // plan tells what is left.
 
-// NoteNamed notes that the state of the MAAS with this mark names an object: whoever
+// NoteNamedInState notes that the state of the MAAS with this mark names an object: whoever
 // made it, its apply got so far.
-func (b *Backend) NoteNamed(ctx context.Context, mark string, key engine.Key) {
+func (b *Backend) NoteNamedInState(ctx context.Context, mark string, key engine.Key) {
 	if key == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ledgerServiceTimeout)
 	defer cancel()
-	rows, err := b.ledger.ledgerOfMark(ctx, mark)
+	rows, err := b.ledger.openExistingOfMark(ctx, mark)
 	if rows == nil || err != nil {
 		return
 	}
 	owner, _, _ := strings.Cut(string(key), "/")
-	if slices.Contains(b.cutOff.keys(ctx, mark, rows, owner+"/"), key) {
-		_ = rows.Named(ctx, key) // else a destroy tells of it in vain
+	if slices.Contains(b.cutOffLookups.keys(ctx, mark, rows, owner+"/"), key) {
+		_ = rows.ClearCutOff(ctx, key) // else a destroy tells of it in vain
 	}
 }
 
-// cutOffFor is how long the answer which keys were cut off serves: a refresh of many
+// cutOffKeysTTL is how long the answer which keys were cut off serves: a refresh of many
 // objects asks once. What this run makes meanwhile is not cut off.
-const cutOffFor = 30 * time.Second
+const cutOffKeysTTL = 30 * time.Second
 
-// cutOffLooks are the questions which keys were cut off, by MAAS and owner.
-type cutOffLooks struct {
-	mu    sync.Mutex
-	looks map[string]*cutOffLook
+// cutOffLookups are the questions which keys were cut off, by MAAS and owner.
+type cutOffLookups struct {
+	mu      sync.Mutex
+	lookups map[string]*cutOffLookup
 }
 
-// cutOffLook is one question. Those who ask meanwhile wait for its answer.
-type cutOffLook struct {
+// cutOffLookup is one question. Those who ask meanwhile wait for its answer.
+type cutOffLookup struct {
 	once  sync.Once
 	asked time.Time
 	keys  []engine.Key
@@ -55,49 +55,49 @@ type cutOffLook struct {
 
 // keys lists the keys of an owner that were cut off. Where the ledger does not say, there
 // are none.
-func (c *cutOffLooks) keys(ctx context.Context, mark string, rows ledger.Rows, of string) []engine.Key {
+func (c *cutOffLookups) keys(ctx context.Context, mark string, rows ledger.RegionLedger, of string) []engine.Key {
 	c.mu.Lock()
 	name := mark + " " + of
-	look := c.looks[name]
-	if look == nil || time.Since(look.asked) > cutOffFor {
-		if c.looks == nil {
-			c.looks = map[string]*cutOffLook{}
+	look := c.lookups[name]
+	if look == nil || time.Since(look.asked) > cutOffKeysTTL {
+		if c.lookups == nil {
+			c.lookups = map[string]*cutOffLookup{}
 		}
-		look = &cutOffLook{asked: time.Now()}
-		c.looks[name] = look
+		look = &cutOffLookup{asked: time.Now()}
+		c.lookups[name] = look
 	}
 	c.mu.Unlock()
-	look.once.Do(func() { look.keys, _ = rows.CutOff(ctx, of) })
+	look.once.Do(func() { look.keys, _ = rows.ListCutOff(ctx, of) })
 	return look.keys
 }
 
-// NoteRead notes that the run reads the state. Terraform does so in the plan of an apply,
+// NoteStateRead notes that the run reads the state. Terraform does so in the plan of an apply,
 // and not in that of a destroy, which a plan of its own has preceded.
-func (r *Run) NoteRead() {
+func (r *Run) NoteStateRead() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.read = true
+	r.hasReadState = true
 }
 
 // onlyDestroys tells, as far as it is seen, whether the plan is that of a destroy.
 func (r *Run) onlyDestroys() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.read && len(r.creates) == 0
+	return !r.hasReadState && len(r.plannedCreates) == 0
 }
 
 // WarnLeftBehind tells, once in the plan of a destroy, what it leaves.
 func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
-	if !c.CanCheckPlan() || !c.Run.onlyDestroys() || !c.Run.Once("left behind") {
+	if !c.CanCheckPlan() || !c.Run.onlyDestroys() || !c.Run.ClaimWarning("left behind") {
 		return
 	}
-	b, err := c.Use()
+	b, err := c.Backend()
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, PlanCheckTimeout)
 	defer cancel()
-	left := c.leftBehind(ctx, b)
+	left := c.listLeftBehind(ctx, b)
 	if len(left) == 0 {
 		return
 	}
@@ -106,15 +106,15 @@ func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
 			"Apply first, with them in the configuration: that takes them up. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
 }
 
-// leftBehind names what applies of this owner made that were cut off, as far as it is
+// listLeftBehind names what applies of this owner made that were cut off, as far as it is
 // there.
-func (c *Client) leftBehind(ctx context.Context, b *Backend) []string {
-	rows, err := b.ledger.existing(ctx)
+func (c *Client) listLeftBehind(ctx context.Context, b *Backend) []string {
+	rows, err := b.ledger.openExisting(ctx)
 	if rows == nil || err != nil {
 		return nil
 	}
 	of := c.owner.name() + "/"
-	keys, err := rows.CutOff(ctx, of)
+	keys, err := rows.ListCutOff(ctx, of)
 	if err != nil {
 		return nil
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// newLog returns a logger that writes to Terraform's log of the call whose
+// newLogger returns a logger that writes to Terraform's log of the call whose
 // context it is given. Terraform decides what is shown (TF_LOG_PROVIDER).
-func newLog() *slog.Logger { return slog.New(logHandler{}) }
+func newLogger() *slog.Logger { return slog.New(logHandler{}) }
 
 // logHandler hands records of the engine to tflog.
 type logHandler struct {

@@ -13,7 +13,7 @@ func TestLogGoesToTerraform(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	ctx := tflogtest.RootLogger(t.Context(), &out)
-	log := newLog().With("system_id", "4y3h7n")
+	log := newLogger().With("system_id", "4y3h7n")
 	log.DebugContext(ctx, "looked")
 	log.InfoContext(ctx, "composed VM", "host", "lxd-a")
 	log.WithGroup("call").With("route", "machines/").WarnContext(ctx, "slow", "tries", 2)

@@ -15,20 +15,20 @@ import (
 
 // NamedMachine is the machine of a state, and what names it there.
 type NamedMachine struct {
-	Object   string // such as "VM host kvm1"
-	By       types.String
-	ID       types.String
-	Hostname types.String
+	Object         string // such as "VM host kvm1"
+	ConfiguredName types.String
+	ID             types.String
+	Hostname       types.String
 }
 
-// IsCalled tells whether a text names the machine: its system id, its hostname, its FQDN,
+// IsNamedBy tells whether a text names the machine: its system id, its hostname, its FQDN,
 // or what named it before. What cannot be found out is an error, since the answer may cost
 // what is on its disks.
-func (m NamedMachine) IsCalled(ctx context.Context, want types.String, look func(context.Context, string) (engine.Machine, error), diags *diag.Diagnostics) bool {
+func (m NamedMachine) IsNamedBy(ctx context.Context, want types.String, look func(context.Context, string) (engine.Machine, error), diags *diag.Diagnostics) bool {
 	switch {
 	case want.IsUnknown():
 		return false
-	case want.Equal(m.By), want.Equal(m.ID), want.Equal(m.Hostname):
+	case want.Equal(m.ConfiguredName), want.Equal(m.ID), want.Equal(m.Hostname):
 		return true
 	}
 	if hostname, _, qualified := strings.Cut(want.ValueString(), "."); !qualified || hostname != m.Hostname.ValueString() {
@@ -39,7 +39,7 @@ func (m NamedMachine) IsCalled(ctx context.Context, want types.String, look func
 	case errors.Is(err, ErrUnknownConfig), errors.Is(err, ErrMissingConfig):
 		return true
 	case err != nil:
-		diagnostics.Report(diags, "tell whether "+m.Object+" is on "+want.ValueString(), err)
+		diagnostics.ReportError(diags, "tell whether "+m.Object+" is on "+want.ValueString(), err)
 		return true
 	}
 	return found.FQDN == want.ValueString()
@@ -47,7 +47,7 @@ func (m NamedMachine) IsCalled(ctx context.Context, want types.String, look func
 
 // Machine reads a machine for a plan.
 func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, error) {
-	b, err := c.Use()
+	b, err := c.Backend()
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -69,11 +69,11 @@ func (b *Backend) MachineNamed(ctx context.Context, id string) (engine.Machine, 
 	if err != nil {
 		return engine.Machine{}, err
 	}
-	return only(id, named)
+	return uniqueMachine(id, named)
 }
 
-// only returns the one machine that an import id can mean.
-func only(id string, named []engine.Machine) (engine.Machine, error) {
+// uniqueMachine returns the one machine that an import id can mean.
+func uniqueMachine(id string, named []engine.Machine) (engine.Machine, error) {
 	var found []engine.Machine
 	var ids []string
 	for _, m := range named {

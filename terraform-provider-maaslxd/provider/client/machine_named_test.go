@@ -26,8 +26,8 @@ func TestOnlyOneMachineIsImported(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := only(tc.id, tc.named)
-			if got.SystemID != tc.want || !mentions(err, tc.err) {
+			got, err := uniqueMachine(tc.id, tc.named)
+			if got.SystemID != tc.want || !matchesErrorText(err, tc.err) {
 				t.Errorf("%s\ngot %q and %v, want %q and %q", tc.reason, got.SystemID, err, tc.want, tc.err)
 			}
 		})

@@ -17,24 +17,24 @@ import (
 // and kept beside the ledger. One that was made up is kept when something is first
 // made, so that a plan leaves nothing behind.
 type owner struct {
-	set  string // by the provider block
-	rows *lateLedger
+	configuredName string // by the provider block
+	ledger         *lazyLedger
 
-	mu     sync.Mutex
-	madeUp string
-	kept   string
+	mu            sync.Mutex
+	generatedName string
+	persistedName string
 }
 
 // errNoOwner: nothing would tell the next run whose objects these are.
 var errNoOwner = &engine.SpecError{
-	Field: fieldpath.Of("owner"), Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
+	Field: fieldpath.New("owner"), Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
 	Hint: "Choose a name for this configuration that no other one has: runs on any machine then go on with what it left unfinished.",
 	Err:  engine.ErrInvalid,
 }
 
 // check tells at once what is wrong with an owner, or that there is none.
 func (o *owner) check() error {
-	if o.set == "" && !o.rows.hasFile() {
+	if o.configuredName == "" && !o.ledger.hasFile() {
 		return errNoOwner
 	}
 	_, err := o.read()
@@ -45,18 +45,18 @@ func (o *owner) check() error {
 func (o *owner) read() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.set != "" || o.kept != "" || o.rows == nil { // without rows, the provider is not configured
-		return o.set + o.kept, nil
+	if o.configuredName != "" || o.persistedName != "" || o.ledger == nil { // without rows, the provider is not configured
+		return o.configuredName + o.persistedName, nil
 	}
-	file, err := o.rows.file()
+	file, err := o.ledger.filePath()
 	if err != nil {
 		return "", nil //nolint:nilerr // where no ledger can be, a create says so
 	}
-	name, err := ledger.Owner(file)
+	name, err := ledger.ReadOwner(file)
 	if errors.Is(err, engine.ErrNotFound) {
 		return "", nil
 	}
-	o.kept = name
+	o.persistedName = name
 	return name, err
 }
 
@@ -67,30 +67,30 @@ func (o *owner) name() string {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.madeUp == "" {
-		o.madeUp = ledger.NewOwner()
+	if o.generatedName == "" {
+		o.generatedName = ledger.NewOwner()
 	}
-	return o.madeUp
+	return o.generatedName
 }
 
-// keep sees that the owner outlives this run.
-func (o *owner) keep() error {
+// persist sees that the owner outlives this run.
+func (o *owner) persist() error {
 	if name, err := o.read(); name != "" || err != nil {
 		return err
 	}
-	file, err := o.rows.file()
+	file, err := o.ledger.filePath()
 	if err != nil {
 		return err
 	}
 	name := o.name()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.rows.hasFile() {
-		if name, err = ledger.KeepOwner(file, name); err != nil {
+	if o.ledger.hasFile() {
+		if name, err = ledger.EnsureOwner(file, name); err != nil {
 			return err
 		}
 	}
-	o.kept = name
+	o.persistedName = name
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (c *Client) HoldLease(ctx context.Context, b *Backend, key engine.Key, what
 	release, err = b.ledger.Hold(ctx, key)
 	if held, ok := errors.AsType[*engine.HeldError](err); ok {
 		return nil, &engine.SpecError{
-			Field: fieldpath.Of("name"), Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
+			Field: fieldpath.New("name"), Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
 			Hint: "Wait for that run. If it is of this configuration, apply again then. If it is of another one, choose another name, " +
 				"or give one of the two provider blocks another owner.", Err: engine.ErrConflict,
 		}
@@ -108,9 +108,9 @@ func (c *Client) HoldLease(ctx context.Context, b *Backend, key engine.Key, what
 	return release, err
 }
 
-// RenamedKey is the key of an object by a new name, of the owner that it had; empty:
+// KeyAfterRename is the key of an object by a new name, of the owner that it had; empty:
 // it keeps its key, as it has the name already, or its key no name.
-func RenamedKey(key engine.Key, name string) engine.Key {
+func KeyAfterRename(key engine.Key, name string) engine.Key {
 	of, had, ok := strings.Cut(string(key), "/")
 	if !ok || had == name || path.Dir(had) != path.Dir(name) {
 		return ""

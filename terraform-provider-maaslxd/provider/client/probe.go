@@ -25,9 +25,9 @@ const (
 	ProbeMAAS   = "maas"
 )
 
-// directPatience is how long LXD is asked in vain before MAAS's word is taken.
+// directProbeTimeout is how long LXD is asked in vain before MAAS's word is taken.
 // A first boot installs LXD within it, as a rule.
-const directPatience = 5 * time.Minute
+const directProbeTimeout = 5 * time.Minute
 
 // newProbe returns what the engine asks LXDs with; nil: nothing.
 func newProbe(s Settings) engine.Probe {
@@ -37,25 +37,25 @@ func newProbe(s Settings) engine.Probe {
 	case ProbeDirect:
 		return lxd.NewProber(lxd.Config{UserAgent: s.UserAgent})
 	}
-	return newPatientProbe(lxd.NewProber(lxd.Config{UserAgent: s.UserAgent, Timeout: lookTimeout}))
+	return newAutoProbe(lxd.NewProber(lxd.Config{UserAgent: s.UserAgent, Timeout: probeTimeout}))
 }
 
-// swallowedTries is how many connections in a row must get no answer at all for an
+// minDroppedConnections is how many connections in a row must get no answer at all for an
 // LXD to count as one that only MAAS reaches. A machine that boots its LXD refuses
 // them; a firewall on the way drops them, and will go on to.
 const (
-	swallowedTries = 3
-	dialTimeout    = 3 * time.Second
-	lookTimeout    = 5 * time.Second
+	minDroppedConnections = 3
+	dialTimeout           = 3 * time.Second
+	probeTimeout          = 5 * time.Second
 )
 
-func newPatientProbe(direct engine.Probe) *patientProbe {
-	return &patientProbe{probe: direct, patience: directPatience, silent: map[string]time.Time{}, swallowed: map[string]int{}, unseen: map[string]bool{}, drops: drops}
+func newAutoProbe(direct engine.Probe) *autoProbe {
+	return &autoProbe{probe: direct, giveUpAfter: directProbeTimeout, silentSince: map[string]time.Time{}, droppedInARow: map[string]int{}, unprobed: map[string]bool{}, isDropped: isConnectionDropped}
 }
 
-// drops tells whether a connection to an LXD gets no answer, not even a refusal, or
+// isConnectionDropped tells whether a connection to an LXD gets no answer, not even a refusal, or
 // is swallowed by something on the way: no LXD lets a handshake wait.
-func drops(ctx context.Context, address string) bool {
+func isConnectionDropped(ctx context.Context, address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
 		return false
@@ -77,57 +77,57 @@ func drops(ctx context.Context, address string) bool {
 	return noWay || ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// patientProbe asks LXDs, and gives up those that it never reached, so that a
+// autoProbe asks LXDs, and gives up those that it never reached, so that a
 // host which only MAAS can reach is not waited for in vain.
-type patientProbe struct {
-	probe    engine.Probe
-	patience time.Duration
+type autoProbe struct {
+	probe       engine.Probe
+	giveUpAfter time.Duration
 
-	mu     sync.Mutex
-	silent map[string]time.Time // since when an address is asked in vain; zero: it was reached once
+	mu          sync.Mutex
+	silentSince map[string]time.Time // since when an address is asked in vain; zero: it was reached once
 
-	drops     func(ctx context.Context, address string) bool
-	swallowed map[string]int  // connections in a row that got no answer
-	unseen    map[string]bool // addresses of which MAAS's word was taken
+	isDropped     func(ctx context.Context, address string) bool
+	droppedInARow map[string]int  // connections in a row that got no answer
+	unprobed      map[string]bool // addresses of which MAAS's word was taken
 }
 
-// tookMAASWord tells whether an LXD was never reached, so that MAAS's word was
+// isUnprobed tells whether an LXD was never reached, so that MAAS's word was
 // taken for it.
-func (p *patientProbe) tookMAASWord(address string) bool {
+func (p *autoProbe) isUnprobed(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.unseen[address]
+	return p.unprobed[address]
 }
 
-// swallows counts connections that get no answer, and tells whether they are
+// noteDroppedConnection counts connections that get no answer, and tells whether they are
 // enough.
-func (p *patientProbe) swallows(ctx context.Context, address string, err error) bool {
-	if !errors.Is(err, engine.ErrUnavailable) || !p.drops(ctx, address) {
+func (p *autoProbe) noteDroppedConnection(ctx context.Context, address string, err error) bool {
+	if !errors.Is(err, engine.ErrUnavailable) || !p.isDropped(ctx, address) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.swallowed[address] = 0
+		p.droppedInARow[address] = 0
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.swallowed[address]++
-	since, asked := p.silent[address]
-	return p.swallowed[address] >= swallowedTries && (!asked || !since.IsZero())
+	p.droppedInARow[address]++
+	since, asked := p.silentSince[address]
+	return p.droppedInARow[address] >= minDroppedConnections && (!asked || !since.IsZero())
 }
 
 // Server implements engine.Probe. An LXD that was asked in vain for too long
 // shows itself as empty if nobody can have made VMs there, or if that does not
 // matter; otherwise that is refused. One whose certificate is known is asked
 // until it shows that.
-func (p *patientProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
+func (p *autoProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	server, err := p.probe.Server(ctx, e, c, pinned)
-	if ctx.Err() != nil || pinned != "" || !p.gaveUp(e.Address, err) && !p.swallows(ctx, e.Address, err) {
+	if ctx.Err() != nil || pinned != "" || !p.noteAnswer(e.Address, err) && !p.noteDroppedConnection(ctx, e.Address, err) {
 		return server, err
 	}
-	if mayBeUnseen(ctx) {
+	if allowsUnprobedLXD(ctx) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.unseen[e.Address] = true
+		p.unprobed[e.Address] = true
 		return engine.LXDServer{}, nil
 	}
 	return engine.LXDServer{}, &engine.Refusal{
@@ -136,32 +136,32 @@ func (p *patientProbe) Server(ctx context.Context, e engine.Endpoint, c engine.C
 	}
 }
 
-// gaveUp notes how an address answered, and tells whether it has been silent
+// noteAnswer notes how an address answered, and tells whether it has been silent
 // for too long.
-func (p *patientProbe) gaveUp(address string, err error) bool {
+func (p *autoProbe) noteAnswer(address string, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since, asked := p.silent[address]
+	since, asked := p.silentSince[address]
 	switch {
 	case !errors.Is(err, engine.ErrUnavailable):
-		p.silent[address] = time.Time{}
+		p.silentSince[address] = time.Time{}
 	case !asked:
-		p.silent[address] = time.Now()
+		p.silentSince[address] = time.Now()
 	case !since.IsZero():
-		return time.Since(since) > p.patience
+		return time.Since(since) > p.giveUpAfter
 	}
 	return false
 }
 
-type unseenKey struct{}
+type allowUnprobedLXDKey struct{}
 
-// AllowUnseenLXD marks a run of steps for a host whose LXD need not be seen: it is
+// AllowUnprobedLXD marks a run of steps for a host whose LXD need not be seen: it is
 // made here, so nobody else has VMs on it, or existing ones are to be adopted.
-func AllowUnseenLXD(ctx context.Context) context.Context {
-	return context.WithValue(ctx, unseenKey{}, true)
+func AllowUnprobedLXD(ctx context.Context) context.Context {
+	return context.WithValue(ctx, allowUnprobedLXDKey{}, true)
 }
 
-func mayBeUnseen(ctx context.Context) bool {
-	unseen, _ := ctx.Value(unseenKey{}).(bool)
+func allowsUnprobedLXD(ctx context.Context) bool {
+	unseen, _ := ctx.Value(allowUnprobedLXDKey{}).(bool)
 	return unseen
 }

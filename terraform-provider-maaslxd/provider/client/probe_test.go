@@ -11,11 +11,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// mute is a probe whose LXD answers with an error, or not.
-type mute struct{ err error }
+// silentProbe is a probe whose LXD answers with an error, or not.
+type silentProbe struct{ err error }
 
 // Server implements engine.Probe.
-func (m *mute) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
+func (m *silentProbe) Server(context.Context, engine.Endpoint, engine.Credentials, string) (engine.LXDServer, error) {
 	return engine.LXDServer{Version: "5.21.3"}, m.err
 }
 
@@ -48,11 +48,11 @@ func TestPatientProbe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx := t.Context()
 				if tc.unseen {
-					ctx = AllowUnseenLXD(ctx)
+					ctx = AllowUnprobedLXD(ctx)
 				}
-				lxd := &mute{}
-				p := newPatientProbe(lxd)
-				p.drops = func(context.Context, string) bool { return tc.dropped }
+				lxd := &silentProbe{}
+				p := newAutoProbe(lxd)
+				p.isDropped = func(context.Context, string) bool { return tc.dropped }
 				e := engine.Endpoint{Address: "https://10.0.0.5:8443", Project: "maas"}
 				pinned := ""
 				if tc.known {
@@ -65,7 +65,7 @@ func TestPatientProbe(t *testing.T) {
 					}
 				}
 				lxd.err = fmt.Errorf("nothing listens: %w", engine.ErrUnavailable)
-				for n := range swallowedTries - 1 {
+				for n := range minDroppedConnections - 1 {
 					if err := ask(); !errors.Is(err, engine.ErrUnavailable) {
 						t.Fatalf("want silence %d waited for, got %v", n+1, err)
 					}

@@ -17,24 +17,24 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// acceptMAAS is the environment variable that names the mark of a MAAS to which a
+// acceptMAASVariable is the environment variable that names the mark of a MAAS to which a
 // state is to be moved.
-const acceptMAAS = "MAASLXD_ACCEPT_MAAS"
+const acceptMAASVariable = "MAASLXD_ACCEPT_MAAS"
 
-// markTimeout bounds the two calls for the mark, also where the caller has given up:
+// regionMarkTimeout bounds the two calls for the mark, also where the caller has given up:
 // what was made is in the state then, and should say where it is.
-const markTimeout = 30 * time.Second
+const regionMarkTimeout = 30 * time.Second
 
-// noMark stands in acceptMAAS for a MAAS that has no mark.
-const noMark = "none"
+// noMarkValue stands in acceptMAASVariable for a MAAS that has no mark.
+const noMarkValue = "none"
 
-// Mark returns the mark of this MAAS, empty if it has none yet.
-func (b *Backend) Mark(ctx context.Context) (string, error) { return b.marks.RegionMark(ctx) }
+// RegionMark returns the mark of this MAAS, empty if it has none yet.
+func (b *Backend) RegionMark(ctx context.Context) (string, error) { return b.marks.RegionMark(ctx) }
 
-// RequireMAAS returns the mark of this MAAS, and refuses where a state knows another
+// RequireSameMAAS returns the mark of this MAAS, and refuses where a state knows another
 // one: what the state has is in that MAAS, and would seem to be gone in this one. A
 // state from before there were marks knows none.
-func (b *Backend) RequireMAAS(ctx context.Context, known string) (string, error) {
+func (b *Backend) RequireSameMAAS(ctx context.Context, known string) (string, error) {
 	if known == "" {
 		return "", nil
 	}
@@ -44,40 +44,40 @@ func (b *Backend) RequireMAAS(ctx context.Context, known string) (string, error)
 	}
 	shown := mark
 	if mark == "" {
-		shown = noMark
+		shown = noMarkValue
 	}
-	if os.Getenv(acceptMAAS) == shown {
+	if os.Getenv(acceptMAASVariable) == shown {
 		return mark, nil
 	}
 	return "", &engine.Refusal{
 		Message: fmt.Sprintf("this is another MAAS than the state knows: the MAAS at %s has the mark %s, and the state knows the mark %s", b.apiURL, shown, known),
 		Hint: fmt.Sprintf("Point api_url (MAAS_API_URL) at the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, "+
-			"set %s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAAS, shown),
+			"set %s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAASVariable, shown),
 		Err: engine.ErrConflict,
 	}
 }
 
-// KnownMAAS is what a state is to know of its MAAS after a look: what it knew, the
+// MAASForState is what a state is to know of its MAAS after a look: what it knew, the
 // mark that it was told to accept, or for an import that of this MAAS. What was found
 // there with our own mark on it proves the MAAS without a call, unless a new mark is to
 // be accepted.
-func (b *Backend) KnownMAAS(ctx context.Context, known string, imported, ours bool) (string, error) {
+func (b *Backend) MAASForState(ctx context.Context, known string, imported, ours bool) (string, error) {
 	switch {
 	case imported:
 		return b.marks.RegionMark(ctx)
-	case ours && os.Getenv(acceptMAAS) == "":
+	case ours && os.Getenv(acceptMAASVariable) == "":
 		return known, nil
 	default:
-		return b.RequireMAAS(ctx, known)
+		return b.RequireSameMAAS(ctx, known)
 	}
 }
 
-// Imported is what an import names, and the mark of this MAAS, empty if it has none yet. An
+// ResolveImport is what an import names, and the mark of this MAAS, empty if it has none yet. An
 // identity of another MAAS is refused: the same system id is another machine here.
-func (c *Client) Imported(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) (id, mark string) {
+func (c *Client) ResolveImport(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) (id, mark string) {
 	named := values.ImportedIdentity(ctx, req, diags)
 	id = strings.TrimSpace(named.SystemID)
-	b, err := c.Use()
+	b, err := c.Backend()
 	if err == nil && !diags.HasError() {
 		ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 		defer cancel()
@@ -85,20 +85,20 @@ func (c *Client) Imported(ctx context.Context, req resource.ImportStateRequest, 
 	}
 	if err == nil && named.MAAS != "" && named.MAAS != mark {
 		err = &engine.Refusal{
-			Message: fmt.Sprintf("the identity is of another MAAS: its maas is %s, and the MAAS at %s has the mark %s", named.MAAS, b.apiURL, cmp.Or(mark, noMark)),
+			Message: fmt.Sprintf("the identity is of another MAAS: its maas is %s, and the MAAS at %s has the mark %s", named.MAAS, b.apiURL, cmp.Or(mark, noMarkValue)),
 			Hint:    "Point api_url (MAAS_API_URL) at that MAAS, or leave maas out of the identity.",
 			Err:     engine.ErrConflict,
 		}
 	}
 	if err != nil {
-		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("import %q", id), err)
 	}
 	return id, mark
 }
 
-// ListedMark is the mark of this MAAS, for the identities of a list.
-func (c *Client) ListedMark(ctx context.Context, diags *diag.Diagnostics) string {
-	b, err := c.Use()
+// MarkForList is the mark of this MAAS, for the identities of a list.
+func (c *Client) MarkForList(ctx context.Context, diags *diag.Diagnostics) string {
+	b, err := c.Backend()
 	if err != nil || diags.HasError() {
 		return "" // which was reported
 	}
@@ -106,37 +106,37 @@ func (c *Client) ListedMark(ctx context.Context, diags *diag.Diagnostics) string
 	defer cancel()
 	mark, err := b.marks.RegionMark(ctx)
 	if err != nil {
-		diagnostics.Report(diags, "tell which MAAS this is", err)
+		diagnostics.ReportError(diags, "tell which MAAS this is", err)
 	}
 	return mark
 }
 
-// CheckMAAS makes it an error of the plan that what is to be changed or destroyed is in
+// CheckPlannedMAAS makes it an error of the plan that what is to be changed or destroyed is in
 // another MAAS than the state knows.
-func (c *Client) CheckMAAS(ctx context.Context, known string, doing string, diags *diag.Diagnostics) {
+func (c *Client) CheckPlannedMAAS(ctx context.Context, known string, doing string, diags *diag.Diagnostics) {
 	if known == "" || !c.CanCheckPlan() {
 		return
 	}
-	b, err := c.Use()
+	b, err := c.Backend()
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, PlanCheckTimeout)
 	defer cancel()
-	_, err = b.RequireMAAS(ctx, known)
+	_, err = b.RequireSameMAAS(ctx, known)
 	switch {
 	case err == nil:
 	case errors.Is(err, engine.ErrConflict):
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 	default:
-		c.Run.WarnUnseen(err, diags)
+		c.Run.WarnPlanUnchecked(err, diags)
 	}
 }
 
-// MarkMAAS returns the mark of this MAAS for what was made or changed in it, and
+// EnsureMAASMark returns the mark of this MAAS for what was made or changed in it, and
 // makes it if there is none. A user who may make no tags goes on without one.
-func (b *Backend) MarkMAAS(ctx context.Context, diags *diag.Diagnostics) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+func (b *Backend) EnsureMAASMark(ctx context.Context, diags *diag.Diagnostics) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), regionMarkTimeout)
 	defer cancel()
 	mark, err := b.marks.MakeRegionMark(ctx)
 	if err != nil && !errors.Is(err, engine.ErrForbidden) {

@@ -8,18 +8,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// markOf is a MAAS with a mark, or none.
-type markOf string
+// fixedRegionMark is a MAAS with a mark, or none.
+type fixedRegionMark string
 
-func (m markOf) RegionMark(context.Context) (string, error)     { return string(m), nil }
-func (m markOf) MakeRegionMark(context.Context) (string, error) { return string(m), nil }
+func (m fixedRegionMark) RegionMark(context.Context) (string, error)     { return string(m), nil }
+func (m fixedRegionMark) MakeRegionMark(context.Context) (string, error) { return string(m), nil }
 
 // TestRequireMAAS: what a state has in one MAAS would seem to be gone in another one.
 func TestRequireMAAS(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		known  string // by the state
-		here   markOf
+		here   fixedRegionMark
 		accept string // by the environment
 		want   string
 		is     error
@@ -29,14 +29,14 @@ func TestRequireMAAS(t *testing.T) {
 		"Another":        {reason: "Another MAAS answers at the address.", known: "a", here: "b", is: engine.ErrConflict},
 		"Empty":          {reason: "A MAAS that was installed anew has no mark, and none of the VMs.", known: "a", is: engine.ErrConflict},
 		"Accepted":       {reason: "The user says that it is the same one.", known: "a", here: "b", accept: "b", want: "b"},
-		"AcceptedNone":   {reason: "It was restored without its tag.", known: "a", accept: noMark},
+		"AcceptedNone":   {reason: "It was restored without its tag.", known: "a", accept: noMarkValue},
 		"AcceptedOthers": {reason: "What was accepted is yet another one.", known: "a", here: "b", accept: "c", is: engine.ErrConflict},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(acceptMAAS, tc.accept)
+			t.Setenv(acceptMAASVariable, tc.accept)
 			b := &Backend{marks: tc.here, apiURL: "http://maas.example.com:5240/MAAS"}
-			got, err := b.RequireMAAS(t.Context(), tc.known)
+			got, err := b.RequireSameMAAS(t.Context(), tc.known)
 			if got != tc.want || !errors.Is(err, tc.is) {
 				t.Errorf("%s\ngot %q and the error %v, want %q and %v", tc.reason, got, err, tc.want, tc.is)
 			}

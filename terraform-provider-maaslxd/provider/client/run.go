@@ -11,120 +11,120 @@ import (
 // Run is what the plans of one run tell each other. Terraform plans each
 // resource alone, and some in an order of its own.
 type Run struct {
-	mu       sync.Mutex
-	said     map[string]bool // warnings that were given
-	changes  map[string]bool // what was planned as a change
-	blind    bool            // MAAS did not answer a check: it is asked no more
-	applying bool            // something was changed: plans of before hold no more
-	wanted   map[string]vmNeed
-	read     bool // something of the state was read
-	hosts    bool // VM hosts are made, which nothing shows yet
-	creates  map[string]bool
-	held     map[string]string // system ids of the VMs that the state names, by name
+	mu                sync.Mutex
+	givenWarnings     map[string]bool // warnings that were given
+	plannedChanges    map[string]bool // what was planned as a change
+	isMAASUnreachable bool            // MAAS did not answer a check: it is asked no more
+	applying          bool            // something was changed: plans of before hold no more
+	vmNeeds           map[string]vmNeed
+	hasReadState      bool // something of the state was read
+	makesHosts        bool // VM hosts are made, which nothing shows yet
+	plannedCreates    map[string]bool
+	vmIDsInState      map[string]string // system ids of the VMs that the state names, by name
 
-	trusting    string // a VM host of the state, and the certificate that it trusts
-	fingerprint string
+	trustingHost       string // a VM host of the state, and the certificate that it trusts
+	trustedFingerprint string
 
-	leaving map[string]bool     // machines whose VM host is destroyed, and whether it is replaced
-	staying map[string][]string // VMs that stay, by the machine of their host
-	renamed map[string]string   // new names of VM hosts, by machine
+	destroyedHosts map[string]bool     // machines whose VM host is destroyed, and whether it is replaced
+	stayingVMs     map[string][]string // VMs that stay, by the machine of their host
+	newHostNames   map[string]string   // new names of VM hosts, by machine
 }
 
 // NoteNewHost notes that the run makes a VM host.
 func (r *Run) NoteNewHost() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hosts = true
+	r.makesHosts = true
 }
 
 // MakesHosts tells whether the run makes VM hosts.
 func (r *Run) MakesHosts() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.hosts
+	return r.makesHosts
 }
 
-// Begin notes that the run changes something from now on. Terraform then plans
+// BeginApply notes that the run changes something from now on. Terraform then plans
 // each resource once more, just before its turn, and what it creates is checked
 // by the engine itself.
-func (r *Run) Begin() {
+func (r *Run) BeginApply() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applying = true
 }
 
-// ChecksPlans tells whether a plan is worth a look at MAAS.
-func (r *Run) ChecksPlans() bool {
+// WantsPlanCheck tells whether a plan is worth a look at MAAS.
+func (r *Run) WantsPlanCheck() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.applying && !r.blind
+	return !r.applying && !r.isMAASUnreachable
 }
 
-// twice tells whether an object is planned as something new after it was planned
+// notePlannedAction tells whether an object is planned as something new after it was planned
 // as a change: Terraform replaces it.
-func (r *Run) twice(object string, change bool) bool {
+func (r *Run) notePlannedAction(object string, change bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.changes == nil {
-		r.changes = map[string]bool{}
+	if r.plannedChanges == nil {
+		r.plannedChanges = map[string]bool{}
 	}
 	if change {
-		r.changes[object] = true
+		r.plannedChanges[object] = true
 	}
-	return !change && r.changes[object]
+	return !change && r.plannedChanges[object]
 }
 
-// createsAgain tells whether an object is planned as something new for the second
+// noteCreate tells whether an object is planned as something new for the second
 // time. Terraform plans each resource once as something new, also one that it
 // replaces, so the second time is another resource.
-func (r *Run) createsAgain(object string) bool {
+func (r *Run) noteCreate(object string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.creates == nil {
-		r.creates = map[string]bool{}
+	if r.plannedCreates == nil {
+		r.plannedCreates = map[string]bool{}
 	}
-	again := r.creates[object] && !r.applying
-	r.creates[object] = true
+	again := r.plannedCreates[object] && !r.applying
+	r.plannedCreates[object] = true
 	return again
 }
 
-// NoteHeld notes that the state names a VM. Terraform plans a tainted one as
+// NoteVMInState notes that the state names a VM. Terraform plans a tainted one as
 // something new, without a word of the one that it takes the place of.
-func (r *Run) NoteHeld(name, systemID string) {
+func (r *Run) NoteVMInState(name, systemID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held == nil {
-		r.held = map[string]string{}
+	if r.vmIDsInState == nil {
+		r.vmIDsInState = map[string]string{}
 	}
-	r.held[name] = systemID
+	r.vmIDsInState[name] = systemID
 }
 
-// HeldSystemID is the system id of the VM of a name in the state; empty: none was read.
-func (r *Run) HeldSystemID(name string) string {
+// VMIDInState is the system id of the VM of a name in the state; empty: none was read.
+func (r *Run) VMIDInState(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.held[name]
+	return r.vmIDsInState[name]
 }
 
-// Once tells whether a text is new to this run. Terraform plans what it replaces
+// ClaimWarning tells whether a text is new to this run. Terraform plans what it replaces
 // twice: as a change, and as something new.
-func (r *Run) Once(text string) bool {
+func (r *Run) ClaimWarning(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.said == nil {
-		r.said = map[string]bool{}
+	if r.givenWarnings == nil {
+		r.givenWarnings = map[string]bool{}
 	}
-	known := r.said[text]
-	r.said[text] = true
+	known := r.givenWarnings[text]
+	r.givenWarnings[text] = true
 	return !known
 }
 
-// NoteTrusted notes which certificate a VM host of the state trusts.
-func (r *Run) NoteTrusted(host, fingerprint string) {
+// NoteTrustedCertificate notes which certificate a VM host of the state trusts.
+func (r *Run) NoteTrustedCertificate(host, fingerprint string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if fingerprint != "" {
-		r.trusting, r.fingerprint = host, fingerprint
+		r.trustingHost, r.trustedFingerprint = host, fingerprint
 	}
 }
 
@@ -133,17 +133,17 @@ func (r *Run) NoteTrusted(host, fingerprint string) {
 func (r *Run) TrustedCertificate() (host, fingerprint string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.trusting, r.fingerprint
+	return r.trustingHost, r.trustedFingerprint
 }
 
-// WarnUnseen warns, once in a run, that MAAS did not answer.
-func (r *Run) WarnUnseen(err error, diags *diag.Diagnostics) {
+// WarnPlanUnchecked warns, once in a run, that MAAS did not answer.
+func (r *Run) WarnPlanUnchecked(err error, diags *diag.Diagnostics) {
 	r.mu.Lock()
-	known := r.blind
-	r.blind = true
+	known := r.isMAASUnreachable
+	r.isMAASUnreachable = true
 	r.mu.Unlock()
 	if !known {
-		diags.AddWarning("The plan is not checked against MAAS", diagnostics.Explain(err)+diagnostics.Paragraph(
+		diags.AddWarning("The plan is not checked against MAAS", diagnostics.ExplainError(err)+diagnostics.Paragraph(
 			"So nothing tells whether hosts, images, subnets and the like are there that the plan names. The apply looks itself, "+
 				"but what it replaces is destroyed by then"))
 	}

@@ -5,42 +5,42 @@ import "slices"
 // What a run makes of VM hosts is told to the VMs on them, and what it makes of
 // VMs to their hosts: either may be planned first.
 
-// NoteLeaving notes that the plan destroys a VM host, or replaces it.
-func (r *Run) NoteLeaving(machine string, replaced bool) {
+// NoteHostDestroy notes that the plan destroys a VM host, or replaces it.
+func (r *Run) NoteHostDestroy(machine string, replaced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaving == nil {
-		r.leaving = map[string]bool{}
+	if r.destroyedHosts == nil {
+		r.destroyedHosts = map[string]bool{}
 	}
-	r.leaving[machine] = replaced
+	r.destroyedHosts[machine] = replaced
 }
 
-// hostLeaves tells whether the plan destroys or replaces the VM host on a machine.
-func (r *Run) hostLeaves(machine string) (leaves, replaced bool) {
+// destroysHost tells whether the plan destroys or replaces the VM host on a machine.
+func (r *Run) destroysHost(machine string) (leaves, replaced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	replaced, leaves = r.leaving[machine]
+	replaced, leaves = r.destroyedHosts[machine]
 	return leaves && machine != "", replaced
 }
 
-// NoteStaying notes that the plan leaves a VM where it is.
-func (r *Run) NoteStaying(machine, vm string) {
+// NoteVMStays notes that the plan leaves a VM where it is.
+func (r *Run) NoteVMStays(machine, vm string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.staying == nil {
-		r.staying = map[string][]string{}
+	if r.stayingVMs == nil {
+		r.stayingVMs = map[string][]string{}
 	}
-	if machine != "" && !slices.Contains(r.staying[machine], vm) {
-		r.staying[machine] = append(r.staying[machine], vm)
+	if machine != "" && !slices.Contains(r.stayingVMs[machine], vm) {
+		r.stayingVMs[machine] = append(r.stayingVMs[machine], vm)
 	}
 }
 
-// NoteGoing takes that back: the VM is replaced after all.
-func (r *Run) NoteGoing(machine, vm string) {
+// NoteVMReplaced takes that back: the VM is replaced after all.
+func (r *Run) NoteVMReplaced(machine, vm string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := slices.Index(r.staying[machine], vm); n >= 0 {
-		r.staying[machine] = slices.Delete(r.staying[machine], n, n+1)
+	if n := slices.Index(r.stayingVMs[machine], vm); n >= 0 {
+		r.stayingVMs[machine] = slices.Delete(r.stayingVMs[machine], n, n+1)
 	}
 }
 
@@ -49,40 +49,40 @@ func (r *Run) NoteGoing(machine, vm string) {
 func (r *Run) VMsStayingOn(machine string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.staying[machine])
+	return slices.Clone(r.stayingVMs[machine])
 }
 
-// NoteRenamed notes what the VM host on a machine is called from now on.
-func (r *Run) NoteRenamed(machine, name string) {
+// NoteHostRename notes what the VM host on a machine is called from now on.
+func (r *Run) NoteHostRename(machine, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.renamed == nil {
-		r.renamed = map[string]string{}
+	if r.newHostNames == nil {
+		r.newHostNames = map[string]string{}
 	}
-	r.renamed[machine] = name
+	r.newHostNames[machine] = name
 }
 
-// RenamedTo is the name that the plan gives to the VM host on a machine; empty: it is
+// NewHostName is the name that the plan gives to the VM host on a machine; empty: it is
 // not renamed.
-func (c *Client) RenamedTo(machine string) string {
+func (c *Client) NewHostName(machine string) string {
 	if c == nil || machine == "" {
 		return ""
 	}
-	return c.Run.renamedTo(machine)
+	return c.Run.newHostName(machine)
 }
 
-// HostLeaves tells whether the plan destroys or replaces the VM host on a machine.
-func (c *Client) HostLeaves(machine string) (leaves, replaced bool) {
+// DestroysHost tells whether the plan destroys or replaces the VM host on a machine.
+func (c *Client) DestroysHost(machine string) (leaves, replaced bool) {
 	if c == nil {
 		return false, false
 	}
-	return c.Run.hostLeaves(machine)
+	return c.Run.destroysHost(machine)
 }
 
-// renamedTo is the name that the plan gives to the VM host on a machine; empty:
+// newHostName is the name that the plan gives to the VM host on a machine; empty:
 // it is not renamed.
-func (r *Run) renamedTo(machine string) string {
+func (r *Run) newHostName(machine string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.renamed[machine]
+	return r.newHostNames[machine]
 }

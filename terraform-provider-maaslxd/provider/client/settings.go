@@ -21,11 +21,11 @@ type Settings struct {
 	Composer       site.Choice // empty: the default
 	Key            KeySettings
 	UserAgent      string
-	Unknown        bool // a value depends on something that is not made yet
+	IsUnknown      bool // a value depends on something that is not made yet
 }
 
-// missing names what is needed to call MAAS and is not there.
-func (s Settings) missing() []string {
+// missingAttributes names what is needed to call MAAS and is not there.
+func (s Settings) missingAttributes() []string {
 	var names []string
 	if s.APIURL == "" {
 		names = append(names, "api_url (MAAS_API_URL)")

@@ -11,8 +11,8 @@ import (
 // Snapshotter takes and restores snapshots of the VMs of this provider's owner. It is a
 // *engine.Refusal where no LXD is asked from here.
 func (c *Client) Snapshotter(ctx context.Context, b *Backend) (operate.Snapshotter, error) {
-	if b.onlyMAAS {
-		chosen, err := b.Chosen(ctx)
+	if b.probesByMAASOnly {
+		chosen, err := b.ChosenComposer(ctx)
 		switch {
 		case err != nil:
 			return operate.Snapshotter{}, err

@@ -7,10 +7,10 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// SameSubnet tells whether two texts name one subnet, by its name or its CIDR, of those
+// IsSameSubnet tells whether two texts name one subnet, by its name or its CIDR, of those
 // that list finds. Where MAAS cannot be asked, only equal texts do.
-func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet) bool {
-	if want.Same(had) {
+func IsSameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet) bool {
+	if want.MeansSame(had) {
 		return true
 	}
 	if want.IsUnknown() || had.IsNull() {
@@ -20,13 +20,13 @@ func SameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet
 	if err != nil {
 		return false
 	}
-	wanted, found := subnetOf(all, want.Canonical())
-	before, known := subnetOf(all, had.Canonical())
+	wanted, found := findSubnet(all, want.Canonical())
+	before, known := findSubnet(all, had.Canonical())
 	return found && known && wanted.ID == before.ID
 }
 
-// subnetOf finds the one subnet of a CIDR or a name. Names need not be unique.
-func subnetOf(all []engine.Subnet, text string) (engine.Subnet, bool) {
+// findSubnet finds the one subnet of a CIDR or a name. Names need not be unique.
+func findSubnet(all []engine.Subnet, text string) (engine.Subnet, bool) {
 	var named []engine.Subnet
 	for _, s := range all {
 		if s.CIDR == text {
@@ -44,7 +44,7 @@ func subnetOf(all []engine.Subnet, text string) (engine.Subnet, bool) {
 
 // Subnets lists the subnets of MAAS for a plan.
 func (c *Client) Subnets(ctx context.Context) ([]engine.Subnet, error) {
-	b, err := c.Use()
+	b, err := c.Backend()
 	if err != nil {
 		return nil, err
 	}

@@ -21,22 +21,22 @@ func TestSameSubnet(t *testing.T) {
 		err       error
 		same      bool
 	}{
-		"Equal":     {"Nobody has to be asked.", texttype.SubnetType.Of("x"), texttype.SubnetType.Of("x"), errors.New("away"), true},
-		"NameCIDR":  {"A name and its CIDR.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("lan"), nil, true},
-		"Other":     {"Two subnets.", texttype.SubnetType.Of("10.1.0.0/24"), texttype.SubnetType.Of("lan"), nil, false},
-		"Ambiguous": {"A name of two subnets is neither.", texttype.SubnetType.Of("twice"), texttype.SubnetType.Of("10.1.0.0/24"), nil, false},
-		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("10.3.0.0/24"), nil, false},
-		"Gone":      {"Two that MAAS does not know are not the same.", texttype.SubnetType.Of("a"), texttype.SubnetType.Of("b"), nil, false},
-		"Imported":  {"An unknown past is no past.", texttype.SubnetType.Of("lan"), texttype.Subnet{}, nil, false},
-		"Unknown":   {"Nor is an unknown future.", texttype.SubnetType.Unknown(), texttype.SubnetType.Of("lan"), nil, false},
-		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.Of("FD00:0::/64"), texttype.SubnetType.Of("fd00::/64"), errors.New("away"), true},
-		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.Of("10.0.0.0/24"), texttype.SubnetType.Of("lan"), errors.New("away"), false},
+		"Equal":     {"Nobody has to be asked.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
+		"NameCIDR":  {"A name and its CIDR.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true},
+		"Other":     {"Two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false},
+		"Ambiguous": {"A name of two subnets is neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false},
+		"CIDRFirst": {"A CIDR is a CIDR, whatever a subnet is called.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("10.3.0.0/24"), nil, false},
+		"Gone":      {"Two that MAAS does not know are not the same.", texttype.SubnetType.FromText("a"), texttype.SubnetType.FromText("b"), nil, false},
+		"Imported":  {"An unknown past is no past.", texttype.SubnetType.FromText("lan"), texttype.Subnet{}, nil, false},
+		"Unknown":   {"Nor is an unknown future.", texttype.SubnetType.NewUnknown(), texttype.SubnetType.FromText("lan"), nil, false},
+		"Spelling":  {"IPv6 has many spellings.", texttype.SubnetType.FromText("FD00:0::/64"), texttype.SubnetType.FromText("fd00::/64"), errors.New("away"), true},
+		"NoMAAS":    {"Where MAAS cannot be asked, texts are compared.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), errors.New("away"), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := func(context.Context) ([]engine.Subnet, error) { return known, tc.err }
-			if got := SameSubnet(t.Context(), list, tc.want, tc.had); got != tc.same {
+			if got := IsSameSubnet(t.Context(), list, tc.want, tc.had); got != tc.same {
 				t.Errorf("%s\ngot %v, want %v", tc.reason, got, tc.same)
 			}
 		})

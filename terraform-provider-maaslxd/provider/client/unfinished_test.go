@@ -19,14 +19,14 @@ func TestReportUnfinished(t *testing.T) {
 	off := errors.New("web-1 was turned off for a change, and cannot be turned on again")
 	cases := map[string]struct {
 		reason string
-		u      Unfinished
+		u      UnfinishedCreate
 		err    error
 		want   []string
 	}{
-		"Stopped": {"MAAS's last event says most.", Unfinished{}, stopped, []string{"VM web-1 is not finished: Deploying", "MAAS's last event: seen before", "The VM is kept in the state as abc"}},
-		"LeftOff": {"A VM that stays off is somebody's to turn on.", Unfinished{}, errors.Join(stopped, off), []string{"MAAS's last event: seen before", off.Error()}},
-		"Other":   {"Without a stage the error is all there is.", Unfinished{}, off, []string{off.Error()}},
-		"Besides": {"A hint comes last.", Unfinished{Besides: "\n\nLook at the log."}, stopped, []string{"Look at the log."}},
+		"Stopped": {"MAAS's last event says most.", UnfinishedCreate{}, stopped, []string{"VM web-1 is not finished: Deploying", "MAAS's last event: seen before", "The VM is kept in the state as abc"}},
+		"LeftOff": {"A VM that stays off is somebody's to turn on.", UnfinishedCreate{}, errors.Join(stopped, off), []string{"MAAS's last event: seen before", off.Error()}},
+		"Other":   {"Without a stage the error is all there is.", UnfinishedCreate{}, off, []string{off.Error()}},
+		"Besides": {"A hint comes last.", UnfinishedCreate{ExtraParagraph: "\n\nLook at the log."}, stopped, []string{"Look at the log."}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,9 +34,9 @@ func TestReportUnfinished(t *testing.T) {
 			wait, cancel := context.WithCancel(t.Context())
 			cancel()
 			u := tc.u
-			u.Object, u.Kept, u.Phase, u.SystemID = "VM web-1", "The VM", "Deploying", "abc"
+			u.Object, u.KeptObject, u.Phase, u.SystemID = "VM web-1", "The VM", "Deploying", "abc"
 			var diags diag.Diagnostics
-			NewWith(&Backend{Reports: &eventLog{}}).ReportUnfinished(wait, &diags, u, tc.err)
+			NewWithBackend(&Backend{Reports: &eventLog{}}).ReportUnfinished(wait, &diags, u, tc.err)
 			if len(diags) != 1 {
 				t.Fatalf("%s\ngot %v", tc.reason, diags)
 			}

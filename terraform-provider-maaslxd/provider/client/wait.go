@@ -12,39 +12,39 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// Wait is engine.Wait that tells Terraform's log how far an object is, such as "VM web-1".
-func Wait[Object any](ctx context.Context, object string, step func(context.Context) (engine.Result[Object], error)) (Object, error) {
-	return engine.Wait(ctx, step, func(p engine.Progress) {
+// WaitAndLog is engine.Wait that tells Terraform's log how far an object is, such as "VM web-1".
+func WaitAndLog[Object any](ctx context.Context, object string, step func(context.Context) (engine.Result[Object], error)) (Object, error) {
+	return engine.WaitUntilDone(ctx, step, func(p engine.Progress) {
 		tflog.Info(ctx, "waiting", map[string]any{
-			"object": object, "phase": p.Phase, "message": p.Message, "for": p.Lasted().String(), "left": p.Left.Round(time.Second).String(),
+			"object": object, "phase": p.Phase, "message": p.Message, "for": p.PhaseDuration().String(), "left": p.Left.Round(time.Second).String(),
 		})
 	})
 }
 
-// lastWord bounds the question for MAAS's last event, once the time for all else is up.
-const lastWord = 10 * time.Second
+// lastEventTimeout bounds the question for MAAS's last event, once the time for all else is up.
+const lastEventTimeout = 10 * time.Second
 
-// stage says in which phase a wait was stopped by the end of its time, since when, and
+// describeStoppedPhase says in which phase a wait was stopped by the end of its time, since when, and
 // which event of the machine is MAAS's last. It is empty for other ends.
-func (c *Client) stage(ctx context.Context, u Unfinished, err error) string {
+func (c *Client) describeStoppedPhase(ctx context.Context, u UnfinishedCreate, err error) string {
 	stopped, ok := errors.AsType[*engine.StoppedError](err)
 	if !ok || stopped.Phase == "" {
 		return ""
 	}
-	text := fmt.Sprintf("It is %s since %s, for %s", u.Phase, stopped.Since.UTC().Format("15:04:05 UTC"), stopped.Lasted())
+	text := fmt.Sprintf("It is %s since %s, for %s", u.Phase, stopped.Since.UTC().Format("15:04:05 UTC"), stopped.PhaseDuration())
 	if event := c.lastEvent(ctx, u, stopped); event != "" {
 		text += ". MAAS's last event: " + event
 	}
 	if stopped.Last != nil {
-		text += ". The last error was: " + diagnostics.Text(stopped.Last)
+		text += ". The last error was: " + diagnostics.ErrorText(stopped.Last)
 	}
 	return diagnostics.Paragraph(text)
 }
 
 // lastEvent asks MAAS for its last event of a machine, unless MAAS did not answer before
 // or somebody interrupts the run. What the last look saw serves then.
-func (c *Client) lastEvent(ctx context.Context, u Unfinished, stopped *engine.StoppedError) string {
-	b, err := c.Use()
+func (c *Client) lastEvent(ctx context.Context, u UnfinishedCreate, stopped *engine.StoppedError) string {
+	b, err := c.Backend()
 	if err != nil || b.Reports == nil {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (c *Client) lastEvent(ctx context.Context, u Unfinished, stopped *engine.St
 	if u.SystemID == "" || stopped.Last != nil || !errors.Is(stopped.Cause, context.DeadlineExceeded) {
 		return seen
 	}
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastEventTimeout)
 	defer cancel()
 	events, err := b.Reports.LastEvents(asking, u.SystemID, u.Secrets)
 	if err != nil || len(events) == 0 {

@@ -73,7 +73,7 @@ func TestStageOfAnUnfinishedObject(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stopped := &engine.StoppedError{Progress: engine.Progress{Phase: tc.phase, Message: "seen before: s3cret", Since: time.Now()}, Cause: tc.cause, Last: tc.last}
 				time.Sleep(12 * time.Minute)
-				got := NewWith(&Backend{Reports: &tc.log}).stage(t.Context(), Unfinished{Phase: "Commissioning", SystemID: "abc", Secrets: []string{"s3cret"}}, stopped)
+				got := NewWithBackend(&Backend{Reports: &tc.log}).describeStoppedPhase(t.Context(), UnfinishedCreate{Phase: "Commissioning", SystemID: "abc", Secrets: []string{"s3cret"}}, stopped)
 				if !strings.Contains(got, tc.want) || tc.want == "" && got != "" || tc.log.asked != tc.asked {
 					t.Errorf("%s\ngot %q after %d questions, want %q", tc.reason, got, tc.log.asked, tc.want)
 				}
@@ -88,7 +88,7 @@ func TestWaitTellsTheLog(t *testing.T) {
 	ctx, cancel := context.WithTimeout(tflogtest.RootLogger(t.Context(), &out), time.Hour)
 	defer cancel()
 	steps := 0
-	_, err := Wait(ctx, "VM web-1", func(context.Context) (engine.Result[string], error) {
+	_, err := WaitAndLog(ctx, "VM web-1", func(context.Context) (engine.Result[string], error) {
 		steps++
 		return engine.Result[string]{Reason: "Deploying", Message: "Powering on", Done: steps == 2}, nil
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// attributes are the outermost fields of specs that a resource or a data source has an
+// resourceAttributes are the outermost fields of specs that a resource or a data source has an
 // attribute for. Others, such as the provider's own settings, are told without a place.
-var attributes = []string{
+var resourceAttributes = []string{
 	"name", "hostname", "vm_host", "placement",
 	"cores", "pinned_cores", "memory_mib", "hugepages", "profile", "config", "devices",
 	"disks", "interfaces",
@@ -20,39 +20,39 @@ var attributes = []string{
 	"cpu_overcommit", "memory_overcommit", "default_storage_pool", "server_fingerprint",
 }
 
-// attributesOfActions are those of actions that a resource has elsewhere.
-var attributesOfActions = []string{"image", "kernel", "user_data"}
+// actionAttributes are those of actions that a resource has elsewhere.
+var actionAttributes = []string{"image", "kernel", "user_data"}
 
-// elsewhere are the fields of specs that have another place in the configuration.
-var elsewhere = []struct {
+// relocatedFields are the fields of specs that have another place in the configuration.
+var relocatedFields = []struct {
 	field fieldpath.Path
 	at    path.Path
 }{
-	{fieldpath.Of("deploy", "user_data"), path.Root("deploy").AtName("user_data_wo")},
-	{fieldpath.Of("project"), path.Root("lxd").AtName("project")},
-	{fieldpath.Of("lxd", "project", "name"), path.Root("lxd").AtName("project")},
-	{fieldpath.Of("lxd", "project", "features"), path.Root("lxd").AtName("project_features")},
-	{fieldpath.Of("lxd", "project", "limits"), path.Root("lxd").AtName("project_limits")},
+	{fieldpath.New("deploy", "user_data"), path.Root("deploy").AtName("user_data_wo")},
+	{fieldpath.New("project"), path.Root("lxd").AtName("project")},
+	{fieldpath.New("lxd", "project", "name"), path.Root("lxd").AtName("project")},
+	{fieldpath.New("lxd", "project", "features"), path.Root("lxd").AtName("project_features")},
+	{fieldpath.New("lxd", "project", "limits"), path.Root("lxd").AtName("project_limits")},
 }
 
 // attributePath is where a field of a spec stands in the configuration: disks.root.pool is
 // disks["root"].pool. Empty for what has no attribute.
 func attributePath(field fieldpath.Path) path.Path {
-	for _, moved := range elsewhere {
+	for _, moved := range relocatedFields {
 		if below, found := field.CutPrefix(moved.field); found {
-			return atSteps(moved.at, below.Steps())
+			return appendSteps(moved.at, below.Steps())
 		}
 	}
-	if !slices.Contains(attributes, field.Root()) && !slices.Contains(attributesOfActions, field.Root()) {
+	if !slices.Contains(resourceAttributes, field.RootName()) && !slices.Contains(actionAttributes, field.RootName()) {
 		return path.Empty()
 	}
-	if set := fieldpath.Of("lxd", "trusted_certificates"); field.Parent().Equal(set) {
+	if set := fieldpath.New("lxd", "trusted_certificates"); field.Parent().Equal(set) {
 		field = set // an element of a set has no number
 	}
-	return atSteps(path.Empty(), field.Steps())
+	return appendSteps(path.Empty(), field.Steps())
 }
 
-func atSteps(at path.Path, steps []fieldpath.Step) path.Path {
+func appendSteps(at path.Path, steps []fieldpath.Step) path.Path {
 	for _, step := range steps {
 		switch step := step.(type) {
 		case fieldpath.Name:

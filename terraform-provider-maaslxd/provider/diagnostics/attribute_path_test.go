@@ -9,8 +9,8 @@ import (
 
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/datasources"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/fleet"
 )
 
 // schemaOf is the schema of a resource of the provider.
@@ -36,16 +36,16 @@ func TestAttributePathsExist(t *testing.T) {
 	ctx := t.Context()
 	vm, host := schemaOf(t, "maaslxd_vm"), schemaOf(t, "maaslxd_vm_host")
 	for _, field := range []fieldpath.Path{
-		fieldpath.Of("deploy", "user_data"), fieldpath.Of("deploy", "image"), fieldpath.Of("disks").Key("root").Child("pool"),
-		fieldpath.Of("interfaces").Key("eth0").Child("ip"), fieldpath.Of("interfaces").Key("eth0").Child("addresses").Index(1).Child("ip"),
-		fieldpath.Of("config").Key("limits.cpu.nodes"), fieldpath.Of("devices").Key("gpu0").Child("properties").Key("pci"),
+		fieldpath.New("deploy", "user_data"), fieldpath.New("deploy", "image"), fieldpath.New("disks").Key("root").Child("pool"),
+		fieldpath.New("interfaces").Key("eth0").Child("ip"), fieldpath.New("interfaces").Key("eth0").Child("addresses").Index(1).Child("ip"),
+		fieldpath.New("config").Key("limits.cpu.nodes"), fieldpath.New("devices").Key("gpu0").Child("properties").Key("pci"),
 	} {
 		if _, diags := vm.TypeAtPath(ctx, diagnostics.AttributePath(field)); diags.HasError() {
 			t.Errorf("the spec's %s is said to be at %s, where nothing is", field, diagnostics.AttributePath(field))
 		}
 	}
 	var machines datasource.SchemaResponse
-	fleet.NewMachinesSource().Schema(ctx, datasource.SchemaRequest{}, &machines)
+	datasources.NewMachinesSource().Schema(ctx, datasource.SchemaRequest{}, &machines)
 	for _, attribute := range diagnostics.Attributes {
 		_, ofVM := vm.Attributes[attribute]
 		_, ofHost := host.Attributes[attribute]
@@ -58,7 +58,7 @@ func TestAttributePathsExist(t *testing.T) {
 func TestHostFieldsAreAttributes(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, "maaslxd_vm_host")
-	of := fieldpath.Of
+	of := fieldpath.New
 	for _, tc := range []struct {
 		field fieldpath.Path
 		want  string

@@ -14,18 +14,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Report turns an error of the engine into diagnostics: what could not be
+// ReportError turns an error of the engine into diagnostics: what could not be
 // done, why, at which attribute, and what the user can do about it. doing
 // completes "Cannot …".
-func Report(diags *diag.Diagnostics, doing string, err error) {
-	ReportAt(diags, path.Empty(), doing, err)
+func ReportError(diags *diag.Diagnostics, doing string, err error) {
+	ReportErrorAt(diags, path.Empty(), doing, err)
 }
 
-// ReportAt is Report with the attribute at which to say what an LXD, or the room
+// ReportErrorAt is Report with the attribute at which to say what an LXD, or the room
 // that there is, forbids: such errors name no field.
-func ReportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
+func ReportErrorAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 	for _, one := range ErrorsAt(at, err) {
-		AddErrorAt(diags, one.At, "Cannot "+doing, Explain(one.Err))
+		AddErrorAt(diags, one.At, "Cannot "+doing, ExplainError(one.Err))
 	}
 }
 
@@ -33,22 +33,22 @@ func ReportAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 // end. What was only cut off by the time goes on with the next apply.
 func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {
 	if wait.Err() == nil {
-		Report(diags, doing, err)
+		ReportError(diags, doing, err)
 		return
 	}
 	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
-		StoppedWaiting(wait.Err(), "timeouts.update"), Paragraph(Text(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorText(err))))
 }
 
 // ReportDelete says why a delete of an object, such as "VM web-1", ended before its end.
 // What was only cut off by the time is said by notYet, such as "is not gone yet".
 func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, notYet string, err error) {
 	if wait.Err() == nil {
-		Report(diags, doing, err)
+		ReportError(diags, doing, err)
 		return
 	}
 	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
-		StoppedWaiting(wait.Err(), "timeouts.delete"), Paragraph(Text(err))))
+		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(ErrorText(err))))
 }
 
 // ErrorAt is an error with the attribute that it is about; empty: none.
@@ -105,15 +105,15 @@ func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 // bridge.name: then it is the outermost one, and the detail names the other.
 func OwnAttribute(at path.Path) path.Path {
 	steps := at.Steps()
-	if last := steps[len(steps)-1].String(); slices.Contains(attributes, last) {
+	if last := steps[len(steps)-1].String(); slices.Contains(resourceAttributes, last) {
 		return path.Root(steps[0].String())
 	}
 	return at
 }
 
-// StoppedWaiting says why a wait ended before its end; timeout is the
+// ExplainWaitEnd says why a wait ended before its end; timeout is the
 // attribute that would have allowed more time.
-func StoppedWaiting(ended error, timeout string) string {
+func ExplainWaitEnd(ended error, timeout string) string {
 	if errors.Is(ended, context.DeadlineExceeded) {
 		return "The time allowed is up; " + timeout + " gives more."
 	}

@@ -33,47 +33,47 @@ func TestReport(t *testing.T) {
 	}{
 		"SpecField": {
 			reason: "A field of the spec is an attribute.",
-			err:    &engine.SpecError{Field: fieldpath.Of("zone"), Message: `MAAS knows no zone "az9"`, Hint: "Known: az1.", Err: engine.ErrNotFound},
+			err:    &engine.SpecError{Field: fieldpath.New("zone"), Message: `MAAS knows no zone "az9"`, Hint: "Known: az1.", Err: engine.ErrNotFound},
 			at:     path.Root("zone"), says: []string{`zone: MAAS knows no zone "az9".`, "\n\nKnown: az1."}, not: "not found",
 		},
 		"SpecDisk": {
 			reason: "The CLI would show the pool of the VM.",
-			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: fieldpath.Of("disks").Key("root").Child("pool"), Message: "unknown"}),
+			err:    fmt.Errorf("cannot create: %w", &engine.SpecError{Field: fieldpath.New("disks").Key("root").Child("pool"), Message: "unknown"}),
 			at:     path.Root("disks"), says: []string{"disks.root.pool: "},
 		},
 		"SpecInterface": {
 			reason: "So are interfaces; a cause that says something is passed on.",
-			err:    &engine.SpecError{Field: fieldpath.Of("interfaces").Key("eth0").Child("ip"), Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
+			err:    &engine.SpecError{Field: fieldpath.New("interfaces").Key("eth0").Child("ip"), Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
 			at:     path.Root("interfaces").AtMapKey("eth0").AtName("ip"), says: []string{"not free: 10.0.0.1 belongs to db-1."},
 		},
 		"SpecUserData": {
 			reason: "User-data has another name here.",
-			err:    &engine.SpecError{Field: fieldpath.Of("deploy", "user_data"), Message: "too large"},
+			err:    &engine.SpecError{Field: fieldpath.New("deploy", "user_data"), Message: "too large"},
 			at:     path.Root("deploy").AtName("user_data_wo"),
 		},
 		"SpecPlacement": {
 			reason: "The CLI would show the tags of the VM.",
-			err:    &engine.SpecError{Field: fieldpath.Of("placement", "tags"), Message: "unknown"},
+			err:    &engine.SpecError{Field: fieldpath.New("placement", "tags"), Message: "unknown"},
 			at:     path.Root("placement"), says: []string{"placement.tags: "},
 		},
 		"SpecPlacementWhole": {
 			reason: "And so is the whole.",
-			err:    &engine.SpecError{Field: fieldpath.Of("placement"), Message: "and vm_host exclude each other"},
+			err:    &engine.SpecError{Field: fieldpath.New("placement"), Message: "and vm_host exclude each other"},
 			at:     path.Root("placement"),
 		},
 		"SpecStrange": {
 			reason: "A field that is no attribute is still told.",
-			err:    &engine.SpecError{Field: fieldpath.Of("weather"), Message: "foul"},
+			err:    &engine.SpecError{Field: fieldpath.New("weather"), Message: "foul"},
 			at:     path.Empty(), says: []string{"weather: foul."},
 		},
 		"NameTaken": {
 			reason: "The hint of the engine goes before that of the sentinel.",
-			err:    &engine.SpecError{Field: fieldpath.Of("name"), Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
+			err:    &engine.SpecError{Field: fieldpath.New("name"), Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
 			at:     path.Root("name"), says: []string{"Import it by its system id x."},
 		},
 		"LXDError": {
 			reason: "An error of LXD keeps its type, its host and its hint.",
-			err: engine.Terminal(&engine.Error{
+			err: engine.MarkTerminal(&engine.Error{
 				Type: engine.InsufficientResources, Host: "lxd-a", Message: "9 cores wanted, 8 left", Hint: "Choose another VM host.",
 			}),
 			at: path.Empty(), says: []string{"LXD InsufficientResources: 9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
@@ -147,9 +147,9 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			Report(&diags, "create VM web-1", tc.err)
+			ReportError(&diags, "create VM web-1", tc.err)
 			if len(diags) != 1 || diags[0].Summary() != "Cannot create VM web-1" {
-				t.Fatalf("%s\ngot %v, want one error of the create", tc.reason, providertest.Describe(diags))
+				t.Fatalf("%s\ngot %v, want one error of the create", tc.reason, providertest.DescribeDiagnostics(diags))
 			}
 			at := path.Empty()
 			if d, ok := diags[0].(diag.DiagnosticWithPath); ok {
@@ -174,15 +174,15 @@ func TestReport(t *testing.T) {
 func TestReportOfSeveralFields(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	Report(&diags, "update VM web-1", fmt.Errorf("cannot change web-1: %w", errors.Join(
-		&engine.SpecError{Field: fieldpath.Of("zone"), Message: "MAAS says: no", Err: engine.ErrInvalid},
-		&engine.SpecError{Field: fieldpath.Of("deploy", "image"), Message: "MAAS says: never", Hint: "Take another.", Err: engine.ErrInvalid},
+	ReportError(&diags, "update VM web-1", fmt.Errorf("cannot change web-1: %w", errors.Join(
+		&engine.SpecError{Field: fieldpath.New("zone"), Message: "MAAS says: no", Err: engine.ErrInvalid},
+		&engine.SpecError{Field: fieldpath.New("deploy", "image"), Message: "MAAS says: never", Hint: "Take another.", Err: engine.ErrInvalid},
 	)))
 	want := []string{
 		"Error zone: Cannot update VM web-1: zone: MAAS says: no.",
 		"Error deploy.image: Cannot update VM web-1: deploy.image: MAAS says: never.\n\nTake another.",
 	}
-	if diff := cmp.Diff(want, providertest.Describe(diags)); diff != "" {
+	if diff := cmp.Diff(want, providertest.DescribeDiagnostics(diags)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Explain says what went wrong, what MAAS shows of it, and what the user can do about it.
-func Explain(err error) string {
-	shown := engine.EvidenceIn(err)
-	said := strings.Replace(Text(err), shown.String(), "", 1)
-	return Sentence(said) + evidence(shown) + Paragraph(hint(err))
+// ExplainError says what went wrong, what MAAS shows of it, and what the user can do about it.
+func ExplainError(err error) string {
+	shown := engine.EvidenceOfError(err)
+	said := strings.Replace(ErrorText(err), shown.String(), "", 1)
+	return Sentence(said) + evidenceText(shown) + Paragraph(hintFor(err))
 }
 
-// evidence is what MAAS shows of a failure, a line for each script.
-func evidence(shown engine.Evidence) string {
+// evidenceText is what MAAS shows of a failure, a line for each script.
+func evidenceText(shown engine.Evidence) string {
 	if len(shown) == 0 {
 		return ""
 	}
 	return "\n\nMAAS shows\n- " + strings.Join(shown, "\n- ")
 }
 
-// Text is the text of an error without the bare sentinel that may end it: that
+// ErrorText is the text of an error without the bare sentinel that may end it: that
 // sorts errors for programs, and tells people nothing.
-func Text(err error) string {
+func ErrorText(err error) string {
 	text := err.Error()
 	for _, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
@@ -64,9 +64,9 @@ var remedies = []remedy{
 	{engine.ErrNotFound, "It may have been deleted meanwhile. Plan again to see what is there."},
 }
 
-// hint says what the user can do, "" if nothing is known to help. The closer
+// hintFor says what the user can do, "" if nothing is known to help. The closer
 // to the failure a hint was given, the better it fits.
-func hint(err error) string {
+func hintFor(err error) string {
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
 		return e.Hint
 	}

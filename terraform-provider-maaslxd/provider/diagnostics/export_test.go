@@ -3,5 +3,5 @@ package diagnostics
 // What tests hold against the schemas of the resources.
 var (
 	AttributePath = attributePath
-	Attributes    = attributes
+	Attributes    = resourceAttributes
 )

@@ -84,12 +84,12 @@ func (e *lxdClient) Open(ctx context.Context, req ephemeral.OpenRequest, resp *e
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	b, err := e.client.Use()
+	b, err := e.client.Backend()
 	if err == nil {
 		err = m.fill(ctx, b, diags)
 	}
 	if err != nil {
-		diagnostics.Report(diags, "tell how the LXD of VM host "+m.VMHost.ValueString()+" is reached", err)
+		diagnostics.ReportError(diags, "tell how the LXD of VM host "+m.VMHost.ValueString()+" is reached", err)
 		return
 	}
 	diags.Append(resp.Result.Set(ctx, &m)...)
@@ -97,13 +97,13 @@ func (e *lxdClient) Open(ctx context.Context, req ephemeral.OpenRequest, resp *e
 
 // fill completes the model with what is known of the VM host that it names.
 func (m *lxdClientModel) fill(ctx context.Context, b *client.Backend, diags *diag.Diagnostics) error {
-	host, err := hostNamed(ctx, b, m.VMHost.ValueString())
+	host, err := findVMHost(ctx, b, m.VMHost.ValueString())
 	if err != nil {
 		return err
 	}
 	key, err := b.Key.Load()
 	if err != nil {
-		return keyError(host, err)
+		return keyPairError(host, err)
 	}
 	at, err := b.Inventory.Endpoint(ctx, host)
 	if err != nil {
@@ -117,30 +117,30 @@ func (m *lxdClientModel) fill(ctx context.Context, b *client.Backend, diags *dia
 	}
 	warnOtherKey(host, machine, key, diags)
 	m.Address, m.Project = types.StringValue(at.URL()), types.StringValue(at.Project)
-	m.ServerFingerprint = values.OptionalString(machine.OwnerData[engine.ServerData])
+	m.ServerFingerprint = values.OptionalString(machine.OwnerData[engine.ServerFingerprintData])
 	m.ClientCertificate, m.ClientKey = types.StringValue(key.Certificate), types.StringValue(key.Credentials.Key)
 	return nil
 }
 
-// hostNamed finds a VM host by its name, its id, or the system id of its machine.
-func hostNamed(ctx context.Context, b *client.Backend, name string) (engine.VMHost, error) {
+// findVMHost finds a VM host by its name, its id, or the system id of its machine.
+func findVMHost(ctx context.Context, b *client.Backend, name string) (engine.VMHost, error) {
 	all, err := b.Inventory.Hosts(ctx)
 	if err != nil {
 		return engine.VMHost{}, err
 	}
 	var names []string
 	for _, h := range all {
-		if h.AnswersTo(name) {
+		if h.MatchesName(name) {
 			return h, nil
 		}
 		names = append(names, h.Name)
 	}
-	return engine.VMHost{}, engine.UnknownNameError(fieldpath.Of("vm_host"), "VM host", name, names)
+	return engine.VMHost{}, engine.UnknownNameError(fieldpath.New("vm_host"), "VM host", name, names)
 }
 
-// keyError says where a pair that is not at hand may be. None is made for a client: no
+// keyPairError says where a pair that is not at hand may be. None is made for a client: no
 // LXD would trust it.
-func keyError(host engine.VMHost, err error) error {
+func keyPairError(host engine.VMHost, err error) error {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}

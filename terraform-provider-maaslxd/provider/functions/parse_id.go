@@ -58,7 +58,7 @@ func (f *parseIDFunction) Run(ctx context.Context, req function.RunRequest, resp
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
-	parsed, err := parse(strings.TrimSpace(text))
+	parsed, err := parseMachineID(strings.TrimSpace(text))
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, err.Error())
 		return
@@ -66,13 +66,13 @@ func (f *parseIDFunction) Run(ctx context.Context, req function.RunRequest, resp
 	resp.Error = resp.Result.Set(ctx, parsed)
 }
 
-// hostname is a name that MAAS takes: letters, digits and hyphens, with dots between them.
-var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
+// hostnamePattern is a name that MAAS takes: letters, digits and hyphens, with dots between them.
+var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 
-// maxName is the length of the longest FQDN.
-const maxName = 253
+// maxFQDNLength is the length of the longest FQDN.
+const maxFQDNLength = 253
 
-func parse(text string) (parsedID, error) {
+func parseMachineID(text string) (parsedID, error) {
 	if strings.Contains(text, "://") {
 		id, err := providerid.Parse(text)
 		if err != nil {
@@ -80,7 +80,7 @@ func parse(text string) (parsedID, error) {
 		}
 		return parsedID{Kind: kindOf(id.Form), Zone: textOrNil(id.FailureDomain), SystemID: &id.SystemID}, nil
 	}
-	if len(text) > maxName || !hostname.MatchString(text) {
+	if len(text) > maxFQDNLength || !hostnamePattern.MatchString(text) {
 		return parsedID{}, fmt.Errorf("%.80q names no machine of MAAS. Give a system id (4y3h7n), a hostname (web-1), an FQDN (web-1.example.com) or a providerID (maas-lxd://az1/4y3h7n)", text)
 	}
 	name, domain, qualified := strings.Cut(text, ".")
@@ -92,7 +92,7 @@ func parse(text string) (parsedID, error) {
 
 // kindOf is the kind of machines that a form is written for; nil: for both.
 func kindOf(form providerid.Form) *string {
-	for kind, written := range forms {
+	for kind, written := range formsByKind {
 		if form == written {
 			return &kind
 		}

@@ -25,7 +25,7 @@ const (
 	kindMachine = "machine"
 )
 
-var forms = map[string]providerid.Form{kindVM: providerid.LXD, kindMachine: providerid.BareMetal}
+var formsByKind = map[string]providerid.Form{kindVM: providerid.LXD, kindMachine: providerid.BareMetal}
 
 // Metadata names the function.
 func (f *providerIDFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -56,7 +56,7 @@ func (f *providerIDFunction) Run(ctx context.Context, req function.RunRequest, r
 	if resp.Error = req.Arguments.Get(ctx, &kind, &zone, &systemID); resp.Error != nil {
 		return
 	}
-	id, err := providerid.New(forms[kind], zone, systemID)
+	id, err := providerid.New(formsByKind[kind], zone, systemID)
 	switch {
 	case err == nil:
 		resp.Error = resp.Result.Set(ctx, id.String())

@@ -61,28 +61,28 @@ func (f *cloudConfigFunction) Run(ctx context.Context, req function.RunRequest, 
 }
 
 func cloudConfig(ctx context.Context, given types.Dynamic) (string, error) {
-	v, err := values.Conform(ctx, "lxd", given, lxdType)
+	v, err := values.ConformValue(ctx, "lxd", given, lxdType)
 	if err != nil {
 		return "", err
 	}
 	var diags diag.Diagnostics
-	m := hostState{LXD: v.(types.Object)}
+	m := hostModel{LXD: v.(types.Object)}
 	h := m.firstBoot(ctx, &diags)
-	trusted := m.trusted(ctx, &diags)
+	trusted := m.trustedCertificates(ctx, &diags)
 	if diags.HasError() {
 		return "", errors.New(diags.Errors()[0].Detail())
 	}
 	if len(trusted) == 0 {
 		return "", errors.New("lxd.trusted_certificates is empty, and nobody could use the host. Give the public certificate of the fleet's key pair, in PEM")
 	}
-	if h.TrustedCertificates, err = fleetkey.Trusted(time.Now(), trusted[0], trusted[1:]...); err != nil {
-		return "", inTrusted(err)
+	if h.TrustedCertificates, err = fleetkey.TrustedCertificates(time.Now(), trusted[0], trusted[1:]...); err != nil {
+		return "", trustedCertificatesError(err)
 	}
 	text, err := h.Render()
 	if fields := cloudinit.FieldErrors(err); len(fields) > 0 {
 		says := make([]string, len(fields))
 		for n, e := range fields {
-			says[n] = fieldpath.Of("lxd").Join(e.Field).String() + ": " + e.Message + "; " + e.Hint
+			says[n] = fieldpath.New("lxd").Join(e.Field).String() + ": " + e.Message + "; " + e.Hint
 		}
 		return "", errors.New(strings.Join(says, "; "))
 	}

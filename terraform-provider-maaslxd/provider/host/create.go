@@ -21,7 +21,7 @@ import (
 // warning, and the next apply goes on. One that will not get there goes to the
 // state with an error, and so tainted, or is given back.
 func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	plan, config := readHostCreate(ctx, req, diags)
 	checkNewHost(ctx, config, diags) // what was unknown is known by now
@@ -33,63 +33,63 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	doing := "create VM host " + plan.Name.ValueString()
 	b, spec, err := r.newSpec(ctx, plan, config, diags)
 	if err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 	}
 	if diags.HasError() {
 		return
 	}
 	h, err := r.create(wait, b, spec)
-	switch outcomeOfHost(wait, h, err) {
+	switch createOutcome(wait, h, err) {
 	case diagnostics.NothingCreated:
-		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		diagnostics.ReportErrorAt(diags, config.sourceAttribute(), doing, err)
 		return
-	case diagnostics.Resumable:
+	case diagnostics.CreateResumable:
 		r.reportUnfinished(wait, diags, spec, h, err)
-	case diagnostics.Unusable:
-		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
-		if givesBack(plan, spec, h) {
-			r.giveBack(ctx, b, h, plan, diags)
+	case diagnostics.CreateFailed:
+		diagnostics.ReportErrorAt(diags, config.sourceAttribute(), doing, err)
+		if mustReleaseFailedCreate(plan, spec, h) {
+			r.releaseFailedCreate(ctx, b, h, plan, diags)
 			return
 		}
 	case diagnostics.CreateSucceeded:
 		warnIncomplete(b, h, diags)
 	}
 	plan.fillCreated(ctx, spec, h, diags)
-	n := config.firstNotes(ctx, b, r.client.HostKey(spec.Name), h, diags)
+	n := config.privateStateOfCreate(ctx, b, r.client.HostKey(spec.Name), h, diags)
 	n.Pending = err != nil
 	saveNewHost(ctx, resp, plan, n)
 }
 
 // saveNewHost writes the state of a host that was made, its identity and its notes.
-func saveNewHost(ctx context.Context, resp *resource.CreateResponse, plan hostState, n hostNotes) {
+func saveNewHost(ctx context.Context, resp *resource.CreateResponse, plan hostModel, n privateState) {
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: plan.ID.ValueString(), MAAS: n.MAAS}, &resp.Diagnostics)
-	saveHost(ctx, &resp.State, resp.Identity, plan, &resp.Diagnostics)
-	writeHostNotes(ctx, resp.Private, n, &resp.Diagnostics)
+	saveState(ctx, &resp.State, resp.Identity, plan, &resp.Diagnostics)
+	writePrivateState(ctx, resp.Private, n, &resp.Diagnostics)
 }
 
-func readHostCreate(ctx context.Context, req resource.CreateRequest, diags *diag.Diagnostics) (plan, config hostState) {
+func readHostCreate(ctx context.Context, req resource.CreateRequest, diags *diag.Diagnostics) (plan, config hostModel) {
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	return plan, config
 }
 
 // fillCreated completes the plan of a host that a create has seen.
-func (m *hostState) fillCreated(ctx context.Context, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
-	m.trusting(ctx, hostState{}, spec, h, diags)
+func (m *hostModel) fillCreated(ctx context.Context, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
+	m.fillTrustedFingerprints(ctx, hostModel{}, spec, h, diags)
 	m.fill(ctx, h, diags)
 }
 
-// firstNotes are the notes of a host that was made of a configuration.
-func (m hostState) firstNotes(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) hostNotes {
-	n := hostNotes{Key: key, MAAS: b.MarkMAAS(ctx, diags), Machine: h.Machine.SystemID, Adopted: m.Adopt.ValueBool()}
-	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
-		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+// privateStateOfCreate are the notes of a host that was made of a configuration.
+func (m hostModel) privateStateOfCreate(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) privateState {
+	n := privateState{Key: key, MAAS: b.EnsureMAASMark(ctx, diags), Machine: h.Machine.SystemID, Adopted: m.Adopt.ValueBool()}
+	if d := values.DecodeObject[values.Deployment](ctx, m.Deploy, diags); d != nil {
+		n.UserData = values.NewInstalledUserData(d.UserDataWO, d.UserDataWOVersion)
 	}
 	return n
 }
 
-// wayIn is the attribute that says what the host is made of.
-func (m hostState) wayIn() path.Path {
+// sourceAttribute is the attribute that says what the host is made of.
+func (m hostModel) sourceAttribute() path.Path {
 	switch {
 	case values.IsSet(m.Machine):
 		return path.Root("machine")
@@ -101,8 +101,8 @@ func (m hostState) wayIn() path.Path {
 
 // newSpec is what a new host is to be, with the key of the fleet, which is made
 // if there is none.
-func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
-	b, err := r.client.Use()
+func (r *hostResource) newSpec(ctx context.Context, plan, config hostModel, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
@@ -110,21 +110,21 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diag
 	if _, err := b.Catalog.Capabilities(ctx); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	if err := b.Key.MayTravel(); err != nil {
+	if err := b.Key.CheckTransport(); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	if err := r.client.KeepOwner(); err != nil {
+	if err := r.client.PersistOwner(); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
 	key, err := b.Key.LoadOrCreate(func() error { return otherFleetError(ctx, b, &r.client.Run) })
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	next, err := b.Key.Next()
+	next, err := b.Key.NextCertificates()
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	warnNext(&r.client.Run, b.Key, next, diags)
+	warnNextKeyPair(&r.client.Run, b.Key, next, diags)
 	spec, ds := plan.spec(ctx, config, key.Credentials, next)
 	diags.Append(ds...)
 	spec.AwaitName = true
@@ -133,7 +133,7 @@ func (r *hostResource) newSpec(ctx context.Context, plan, config hostState, diag
 
 func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engine.HostSpec) (engine.Host, error) {
 	key := r.client.HostKey(spec.Name)
-	if err := r.client.Claim(key, "VM host "+spec.Name); err != nil {
+	if err := r.client.ClaimKey(key, "VM host "+spec.Name); err != nil {
 		return engine.Host{}, err
 	}
 	release, err := r.client.HoldLease(ctx, b, key, "VM host", spec.Name)
@@ -141,61 +141,61 @@ func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engin
 		return engine.Host{}, err
 	}
 	defer release()
-	return client.Wait(stepping(ctx, spec), "VM host "+spec.Name, b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+	return client.WaitAndLog(stepContext(ctx, spec), "VM host "+spec.Name, b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// stepping is the ctx for the steps towards a host.
-func stepping(ctx context.Context, spec engine.HostSpec) context.Context {
+// stepContext is the ctx for the steps towards a host.
+func stepContext(ctx context.Context, spec engine.HostSpec) context.Context {
 	if spec.AdoptExistingVMs || spec.Address == "" && !spec.Machine.Adopt {
-		return client.AllowUnseenLXD(ctx)
+		return client.AllowUnprobedLXD(ctx)
 	}
 	return ctx
 }
 
-// outcomeOfHost judges how waiting for a host within ctx ended.
-func outcomeOfHost(ctx context.Context, h engine.Host, err error) diagnostics.Outcome {
-	return diagnostics.OutcomeOf(ctx, h.Machine.SystemID, err, func(err error) bool { return hostHopeless(h, err) })
+// createOutcome judges how waiting for a host within ctx ended.
+func createOutcome(ctx context.Context, h engine.Host, err error) diagnostics.Outcome {
+	return diagnostics.OutcomeOf(ctx, h.Machine.SystemID, err, func(err error) bool { return hasCreateFailed(h, err) })
 }
 
-// hostHopeless tells whether the error says that this very host will not get
+// hasCreateFailed tells whether the error says that this very host will not get
 // there. A key of MAAS that was revoked, or a proxy's page, say nothing of it.
 // Once its machine is Deployed nothing does: to make it anew would wipe what
 // another setting, key or project mends in place.
-func hostHopeless(h engine.Host, err error) bool {
+func hasCreateFailed(h engine.Host, err error) bool {
 	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy}
-	return h.Machine.Status.Phase() != engine.PhaseDeployed && refusedHere(err) &&
+	return h.Machine.Status.Phase() != engine.PhaseDeployed && isRefusedByEngine(err) &&
 		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
 }
 
-// refusedHere tells whether the engine refused what was asked of it.
-func refusedHere(err error) bool {
+// isRefusedByEngine tells whether the engine refused what was asked of it.
+func isRefusedByEngine(err error) bool {
 	_, refused := errors.AsType[*engine.Refusal](err)
 	_, misspelled := errors.AsType[*engine.SpecError](err)
 	return refused || misspelled || errors.Is(err, engine.ErrOtherServer)
 }
 
-// givesBack tells whether a machine that will not get there is given back at
+// mustReleaseFailedCreate tells whether a machine that will not get there is given back at
 // once: if that is asked for, and if nothing was installed on it by us. One
 // that is Deployed may hold what nobody wants to lose.
-func givesBack(plan hostState, spec engine.HostSpec, h engine.Host) bool {
+func mustReleaseFailedCreate(plan hostModel, spec engine.HostSpec, h engine.Host) bool {
 	phase := h.Machine.Status.Phase()
 	return phase != engine.PhaseDeployed &&
 		(plan.OnCreateFailure.ValueString() == failureRelease || spec.Address != "" || spec.Machine.Adopt || phase == engine.PhaseAllocated)
 }
 
-// giveBack undoes a create that failed.
-func (r *hostResource) giveBack(ctx context.Context, b *client.Backend, h engine.Host, plan hostState, diags *diag.Diagnostics) {
+// releaseFailedCreate undoes a create that failed.
+func (r *hostResource) releaseFailedCreate(ctx context.Context, b *client.Backend, h engine.Host, plan hostModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
-	ref := engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.release(ctx, diags)}
+	ref := engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.releaseSpec(ctx, diags)}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, hostDeleteTimeout, diags)
 	defer cancel()
-	if err := removeHost(wait, b, ref); err != nil && !diagnostics.IsGone(err) {
-		diagnostics.Report(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+	if err := removeHost(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {
+		diagnostics.ReportError(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
 	}
 }
 
 func removeHost(ctx context.Context, b *client.Backend, ref engine.Ref) error {
-	_, err := client.Wait(ctx, "VM host "+ref.Name, func(ctx context.Context) (engine.Result[engine.Host], error) {
+	_, err := client.WaitAndLog(ctx, "VM host "+ref.Name, func(ctx context.Context) (engine.Result[engine.Host], error) {
 		return b.Hosts.Delete(ctx, ref)
 	})
 	return err
@@ -204,7 +204,7 @@ func removeHost(ctx context.Context, b *client.Backend, ref engine.Ref) error {
 // warnIncomplete tells of a host that is finished what it lacks all the same.
 func warnIncomplete(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 	warnUnusable(h, diags)
-	warnUnreached(b, h, diags)
+	warnLXDUnprobed(b, h, diags)
 }
 
 // warnUnusable tells of a host that is there, and on which no VM can be made.
@@ -213,13 +213,13 @@ func warnUnusable(h engine.Host, diags *diag.Diagnostics) {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("No VM can be made on VM host %s", h.VMHost.Name),
-		diagnostics.Explain(h.VMHost.Err)+diagnostics.Paragraph("The host itself is finished, and the VMs that are on it can be seen"))
+		diagnostics.ExplainError(h.VMHost.Err)+diagnostics.Paragraph("The host itself is finished, and the VMs that are on it can be seen"))
 }
 
-// warnUnreached tells that MAAS's word was taken for a host whose LXD is not reached
+// warnLXDUnprobed tells that MAAS's word was taken for a host whose LXD is not reached
 // from here.
-func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
-	if !b.TookMAASWord(h.Address) {
+func warnLXDUnprobed(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
+	if !b.IsLXDUnprobed(h.Address) {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("The LXD of VM host %s was not reached from here", h.VMHost.Name), fmt.Sprintf(
@@ -230,11 +230,11 @@ func warnUnreached(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 // reportUnfinished says that a create stopped waiting, for what, and what comes next.
 func (r *hostResource) reportUnfinished(wait context.Context, diags *diag.Diagnostics, spec engine.HostSpec, h engine.Host, err error) {
 	besides := ""
-	if h.Machine.Status.Phase() == engine.PhaseDeployed && !refusedHere(err) {
+	if h.Machine.Status.Phase() == engine.PhaseDeployed && !isRefusedByEngine(err) {
 		besides = diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
-	r.client.ReportUnfinished(wait, diags, client.Unfinished{
-		Object: "The host on machine " + h.Machine.Hostname, Kept: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,
-		Secrets: spec.Machine.Deploy.Secrets(), TellsError: true, Besides: besides,
+	r.client.ReportUnfinished(wait, diags, client.UnfinishedCreate{
+		Object: "The host on machine " + h.Machine.Hostname, KeptObject: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,
+		Secrets: spec.Machine.Deploy.Secrets(), ShowsError: true, ExtraParagraph: besides,
 	}, err)
 }

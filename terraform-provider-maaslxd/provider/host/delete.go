@@ -16,44 +16,44 @@ import (
 // Delete makes MAAS forget the VM host and gives its machine back, unless that
 // was deployed by someone else. One that is gone already is no error.
 func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var state hostState
-	r.client.Run.Begin()
+	var state hostModel
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readHostNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, hostDeleteTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
 		return
 	}
 	ref := r.ref(state, n)
-	ref.Release = state.release(ctx, diags)
+	ref.Release = state.releaseSpec(ctx, diags)
 	err := r.remove(wait, ref, state, n)
-	if err != nil && !diagnostics.IsGone(err) {
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete VM host %s (%s)", state.Name.ValueString(), state.ID.ValueString()), "VM host "+state.Name.ValueString(), "is not gone yet", err)
 	}
 }
 
-func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostState, n hostNotes) error {
-	b, err := r.client.Use()
+func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostModel, n privateState) error {
+	b, err := r.client.Backend()
 	if err != nil {
 		return err
 	}
-	if _, err := b.RequireMAAS(ctx, n.MAAS); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
 	if n.Foreign { // without a mark, nothing would be taken for ours
-		_, spec, err := r.changedSpec(ctx, state, hostState{}, state, n, new(diag.Diagnostics))
+		_, spec, err := r.changedSpec(ctx, state, hostModel{}, state, n, new(diag.Diagnostics))
 		if err != nil {
 			return err
 		}
 		spec.RemovedTags = nil
-		if _, err := client.Wait(ctx, "VM host "+ref.Name, b.Hosts.Steps(ref, spec)); err != nil {
+		if _, err := client.WaitAndLog(ctx, "VM host "+ref.Name, b.Hosts.Steps(ref, spec)); err != nil {
 			return err
 		}
 	}
 	// Asked for what MAAS does not know of, where the key opens its LXD.
-	if key, err := b.Key.Load(); err == nil && state.trustsKey(key) == nil {
+	if key, err := b.Key.Load(); err == nil && state.checkTrustsKey(key) == nil {
 		ref.Release.Credentials = key.Credentials
 	}
 	return removeHost(ctx, b, ref)

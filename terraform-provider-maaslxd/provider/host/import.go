@@ -20,26 +20,26 @@ const hostImportUsage = "Import a VM host by the system id (\"4y3h7n\"), the hos
 // ImportState finds the VM host; the Read that follows fills in the state.
 func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id, mark := r.client.Imported(ctx, req, diags)
+	id, mark := r.client.ResolveImport(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
 	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	found, err := r.find(find, strings.TrimSpace(id))
+	found, err := r.findVMHost(find, strings.TrimSpace(id))
 	if err != nil {
-		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("import %q", id), err)
 		return
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(found.MachineID))...)
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("vm_host_id"), values.OptionalID(found.ID))...)
 	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: found.MachineID, MAAS: mark}, diags)
-	writeHostNotes(ctx, resp.Private, hostNotes{Imported: true}, diags)
+	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// find looks for a VM host by its name, or by its machine.
-func (r *hostResource) find(ctx context.Context, id string) (engine.VMHost, error) {
-	b, err := r.client.Use()
+// findVMHost looks for a VM host by its name, or by its machine.
+func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.VMHost{}, err
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// unknownPair stands for the credentials of a host whose certificate nobody
+// unknownKeyPair stands for the credentials of a host whose certificate nobody
 // has told: they are not handed to anybody.
-var unknownPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
+var unknownKeyPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
 
-// pairFor is the key pair by which a host of the state is managed. That which
+// keyPairFor is the key pair by which a host of the state is managed. That which
 // is at hand must be one that the host trusts, or of which the plan says so by
 // listing its certificate.
-func pairFor(b *client.Backend, state hostState, listed []string) (engine.Credentials, error) {
+func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Credentials, error) {
 	noted := state.Fingerprint.ValueString()
 	if noted == "" && !state.VMHostID.IsNull() {
-		return unknownPair, nil
+		return unknownKeyPair, nil
 	}
 	key, err := b.Key.Load()
 	switch {
@@ -39,31 +39,31 @@ func pairFor(b *client.Backend, state hostState, listed []string) (engine.Creden
 	case err != nil:
 		return engine.Credentials{}, err
 	}
-	if err := state.trustsKey(key, listed...); err != nil {
+	if err := state.checkTrustsKey(key, listed...); err != nil {
 		return engine.Credentials{}, err
 	}
-	return key.Credentials, b.Key.MayTravel()
+	return key.Credentials, b.Key.CheckTransport()
 }
 
-// trustsKey refuses another key than those that the host trusts: as its state
+// checkTrustsKey refuses another key than those that the host trusts: as its state
 // says, or a list of certificates that its operator has seen to.
-func (m hostState) trustsKey(key fleetkey.Key, listed ...string) error {
-	if slices.Contains(fingerprints(listed...), key.Fingerprint) {
+func (m hostModel) checkTrustsKey(key fleetkey.Key, listed ...string) error {
+	if slices.Contains(fingerprintsOf(listed...), key.Fingerprint) {
 		return nil
 	}
 	noted := append(values.SortedStrings(m.TrustedFingerprints), m.Fingerprint.ValueString())
 	slices.Sort(noted)
-	return fleetkey.SameKey(key.Fingerprint, slices.Compact(noted)...)
+	return fleetkey.CheckSameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
-// expiryNotice is how long before its end a pair is warned of: its change takes
+// keyExpiryNotice is how long before its end a pair is warned of: its change takes
 // a word to each host.
-const expiryNotice = 60 * 24 * time.Hour
+const keyExpiryNotice = 60 * 24 * time.Hour
 
 // warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
 // that Terraform shows it once. One that is yet to be made has no end.
 func warnExpiry(key fleetkey.Key, diags *diag.Diagnostics) {
-	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > expiryNotice {
+	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > keyExpiryNotice {
 		return
 	}
 	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
@@ -71,55 +71,55 @@ func warnExpiry(key fleetkey.Key, diags *diag.Diagnostics) {
 			"see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
 }
 
-// undeployed tells whether no deployment was begun yet that a certificate could
+// hasNoTrustedFingerprint tells whether no deployment was begun yet that a certificate could
 // have gone with.
-func (m hostState) undeployed() bool { return len(m.TrustedFingerprints.Elements()) == 0 }
+func (m hostModel) hasNoTrustedFingerprint() bool { return len(m.TrustedFingerprints.Elements()) == 0 }
 
-// trusting notes what the host trusts from now on: what it did before, what its
+// fillTrustedFingerprints notes what the host trusts from now on: what it did before, what its
 // deployment brought it, and what its operator says.
-func (m *hostState) trusting(ctx context.Context, before hostState, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
+func (m *hostModel) fillTrustedFingerprints(ctx context.Context, before hostModel, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
 	if !m.TrustedFingerprints.IsUnknown() {
 		return
 	}
-	all := append(values.SortedStrings(before.TrustedFingerprints), deployedWith(spec, h)...)
-	if !notDeployed(h) {
-		all = append(all, fingerprints(m.trusted(ctx, diags)...)...)
+	all := append(values.SortedStrings(before.TrustedFingerprints), fingerprintsDeployedWith(spec, h)...)
+	if !isNotDeployedYet(h) {
+		all = append(all, fingerprintsOf(m.trustedCertificates(ctx, diags)...)...)
 	}
 	slices.Sort(all)
 	m.TrustedFingerprints = fingerprintSet(slices.Compact(all))
 }
 
-// trustingNow notes what a deployment that this run began brought a host that
+// fillDeployedFingerprints notes what a deployment that this run began brought a host that
 // is not finished yet.
-func (m *hostState) trustingNow(n hostNotes, spec engine.HostSpec, h engine.Host) {
-	if n.Pending && !n.Foreign && m.undeployed() {
-		m.TrustedFingerprints = fingerprintSet(deployedWith(spec, h))
+func (m *hostModel) fillDeployedFingerprints(n privateState, spec engine.HostSpec, h engine.Host) {
+	if n.Pending && !n.Foreign && m.hasNoTrustedFingerprint() {
+		m.TrustedFingerprints = fingerprintSet(fingerprintsDeployedWith(spec, h))
 	}
 }
 
-// deployedWith are the fingerprints of the certificates that the host was made
+// fingerprintsDeployedWith are the fingerprints of the certificates that the host was made
 // to trust, sorted; none before its deployment. Where the machine notes another
 // one than that at hand, it was deployed by another run, which is believed.
-func deployedWith(spec engine.HostSpec, h engine.Host) []string {
+func fingerprintsDeployedWith(spec engine.HostSpec, h engine.Host) []string {
 	switch atHand := spec.Credentials.Fingerprint(); {
-	case notDeployed(h):
+	case isNotDeployedYet(h):
 		return nil
 	case h.Fingerprint != "" && h.Fingerprint != atHand:
 		return []string{h.Fingerprint}
 	}
-	all := fingerprints(append([]string{spec.Credentials.Certificate}, spec.LXD.TrustedCertificates...)...)
+	all := fingerprintsOf(append([]string{spec.Credentials.Certificate}, spec.LXD.TrustedCertificates...)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// notDeployed tells whether the machine is still to be deployed.
-func notDeployed(h engine.Host) bool {
+// isNotDeployedYet tells whether the machine is still to be deployed.
+func isNotDeployedYet(h engine.Host) bool {
 	phase := h.Machine.Status.Phase()
 	return phase == engine.PhaseReady || phase == engine.PhaseAllocated
 }
 
-// fingerprints are those of the certificates; what is none has none.
-func fingerprints(certificates ...string) []string {
+// fingerprintsOf are those of the certificates; what is none has none.
+func fingerprintsOf(certificates ...string) []string {
 	var all []string
 	for _, certificate := range certificates {
 		if fingerprint, err := fleetkey.Fingerprint(certificate); err == nil {
@@ -165,14 +165,14 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 	return nil
 }
 
-// warnNext tells, once in a run, that new hosts are made to trust a pair that lies
+// warnNextKeyPair tells, once in a run, that new hosts are made to trust a pair that lies
 // beside the ledger: who put it there opens them.
-func warnNext(r *client.Run, key *client.FleetKey, next []string, diags *diag.Diagnostics) {
-	if len(next) == 0 || !r.Once("next pair") {
+func warnNextKeyPair(r *client.Run, key *client.FleetKey, next []string, diags *diag.Diagnostics) {
+	if len(next) == 0 || !r.ClaimWarning("next pair") {
 		return
 	}
-	file, _ := key.File(fleetkey.NextFile)
+	file, _ := key.PathBesideLedger(fleetkey.NextKeyFile)
 	diags.AddWarning("New VM hosts trust the next key pair, too", fmt.Sprintf(
 		"They are made to trust %v, which %s holds, beside the pair of the fleet. If you did not put it there to change the pair, delete it, and make the hosts anew.",
-		fingerprints(next...), file))
+		fingerprintsOf(next...), file))
 }

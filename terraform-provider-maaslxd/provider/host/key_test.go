@@ -32,12 +32,12 @@ func newKey(t *testing.T) fleetkey.Key {
 func TestTrustsKey(t *testing.T) {
 	t.Parallel()
 	key, other := newKey(t), newKey(t)
-	state := func(fingerprint string, trusted ...string) hostState {
-		return hostState{Fingerprint: types.StringValue(fingerprint), TrustedFingerprints: fingerprintSet(trusted)}
+	state := func(fingerprint string, trusted ...string) hostModel {
+		return hostModel{Fingerprint: types.StringValue(fingerprint), TrustedFingerprints: fingerprintSet(trusted)}
 	}
 	cases := map[string]struct {
 		reason  string
-		state   hostState
+		state   hostModel
 		listed  []string
 		refused bool
 	}{
@@ -50,7 +50,7 @@ func TestTrustsKey(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := tc.state.trustsKey(key, tc.listed...); (err != nil) != tc.refused {
+			if err := tc.state.checkTrustsKey(key, tc.listed...); (err != nil) != tc.refused {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
 		})
@@ -80,14 +80,14 @@ func TestKeyExpiry(t *testing.T) {
 // state does not count.
 func TestHostRemembersItsServer(t *testing.T) {
 	t.Parallel()
-	c, err := client.New(client.Settings{Owner: "default", Unknown: true}, nil)
+	c, err := client.New(client.Settings{Owner: "default", IsUnknown: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &hostResource{client: c}
-	state := hostState{Name: types.StringValue("kvm1"), ID: types.StringValue("4y3h7n"), ServerFingerprint: types.StringValue("aa")}
+	state := hostModel{Name: types.StringValue("kvm1"), ID: types.StringValue("4y3h7n"), ServerFingerprint: types.StringValue("aa")}
 	for pending, want := range map[bool]string{false: "aa", true: ""} {
-		if got := r.ref(state, hostNotes{Pending: pending}).ServerFingerprint; got != want {
+		if got := r.ref(state, privateState{Pending: pending}).ServerFingerprint; got != want {
 			t.Errorf("pending %t: it remembers %q, want %q", pending, got, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestTrustedIsWhatWasDeployed(t *testing.T) {
 	spec := engine.HostSpec{Credentials: key.Credentials}
 	spec.LXD.TrustedCertificates = []string{key.Certificate, next.Certificate}
 	noted := func(status engine.Status, fingerprint string) engine.Host {
-		h := on(status)
+		h := hostInStatus(status)
 		h.Fingerprint = fingerprint
 		return h
 	}
@@ -120,11 +120,11 @@ func TestTrustedIsWhatWasDeployed(t *testing.T) {
 			t.Parallel()
 			want := slices.Sorted(slices.Values(tc.want))
 			var diags diag.Diagnostics
-			made := hostState{TrustedFingerprints: types.SetUnknown(types.StringType), LXD: types.ObjectNull(lxdType.AttrTypes)}
-			made.trusting(t.Context(), hostState{}, spec, tc.host, &diags)
-			resumed := hostState{TrustedFingerprints: fingerprintSet(nil)}
-			resumed.trustingNow(hostNotes{Pending: true}, spec, tc.host)
-			for how, m := range map[string]hostState{"create": made, "update": resumed} {
+			made := hostModel{TrustedFingerprints: types.SetUnknown(types.StringType), LXD: types.ObjectNull(lxdType.AttrTypes)}
+			made.fillTrustedFingerprints(t.Context(), hostModel{}, spec, tc.host, &diags)
+			resumed := hostModel{TrustedFingerprints: fingerprintSet(nil)}
+			resumed.fillDeployedFingerprints(privateState{Pending: true}, spec, tc.host)
+			for how, m := range map[string]hostModel{"create": made, "update": resumed} {
 				if diff := cmp.Diff(want, values.SortedStrings(m.TrustedFingerprints), cmpopts.EquateEmpty()); diff != "" || diags.HasError() {
 					t.Errorf("%s\n%s (-want +got):\n%s%v", tc.reason, how, diff, diags)
 				}

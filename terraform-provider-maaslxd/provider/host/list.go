@@ -49,17 +49,17 @@ func (l *hostList) ListResourceConfigSchema(_ context.Context, _ list.ListResour
 func (l *hostList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m hostListModel
 	diags := req.Config.Get(ctx, &m)
-	b, found := l.matching(ctx, m, &diags)
-	mark := l.client.ListedMark(ctx, &diags)
-	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.result(ctx, b, mark, req, h) })
+	b, found := l.listMatching(ctx, m, &diags)
+	mark := l.client.MarkForList(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.listResult(ctx, b, mark, req, h) })
 }
 
-// matching are the VM hosts that the filter lets through.
-func (l *hostList) matching(ctx context.Context, m hostListModel, diags *diag.Diagnostics) (*client.Backend, []engine.VMHost) {
+// listMatching are the VM hosts that the filter lets through.
+func (l *hostList) listMatching(ctx context.Context, m hostListModel, diags *diag.Diagnostics) (*client.Backend, []engine.VMHost) {
 	if diags.HasError() {
 		return nil, nil
 	}
-	b, err := l.client.Use()
+	b, err := l.client.Backend()
 	var all []engine.VMHost
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
@@ -67,18 +67,18 @@ func (l *hostList) matching(ctx context.Context, m hostListModel, diags *diag.Di
 		all, err = b.Inventory.Hosts(limited)
 	}
 	if err != nil {
-		diagnostics.Report(diags, "list the VM hosts", err)
+		diagnostics.ReportError(diags, "list the VM hosts", err)
 	}
-	return b, slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID == "" || !m.matches(h) })
+	return b, slices.DeleteFunc(slices.Clone(all), func(h engine.VMHost) bool { return h.MachineID == "" || !m.matchesHost(h) })
 }
 
-func (m hostListModel) matches(h engine.VMHost) bool {
+func (m hostListModel) matchesHost(h engine.VMHost) bool {
 	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, h.Zone, h.Pool, h.Tags)
 }
 
-// result is one VM host: its identity, and all that an import would read of it where that
+// listResult is one VM host: its identity, and all that an import would read of it where that
 // is wanted.
-func (l *hostList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, host engine.VMHost) list.ListResult {
+func (l *hostList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, host engine.VMHost) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics
 	result.DisplayName = host.Name
@@ -88,22 +88,22 @@ func (l *hostList) result(ctx context.Context, b *client.Backend, mark string, r
 	}
 	diags.Append(result.Resource.SetAttribute(ctx, path.Root("id"), types.StringValue(host.MachineID))...)
 	diags.Append(result.Resource.SetAttribute(ctx, path.Root("vm_host_id"), values.OptionalID(host.ID))...)
-	var state hostState
+	var state hostModel
 	diags.Append(result.Resource.Get(ctx, &state)...)
 	if diags.HasError() {
 		return result
 	}
 	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	n := hostNotes{Imported: true}
-	seen, err := l.look(limited, b, state, &n)
+	n := privateState{Imported: true}
+	seen, err := l.observe(limited, b, state, &n)
 	if err != nil {
-		diagnostics.Report(diags, "read VM host "+host.Name, err)
+		diagnostics.ReportError(diags, "read VM host "+host.Name, err)
 		return result
 	}
-	n = n.seen(seen)
+	n = n.withObserved(seen)
 	state.refresh(ctx, seen, diags)
-	state.imported(ctx, seen, endpointOf(limited, b, seen, diags), n, diags)
+	state.fillImported(ctx, seen, readEndpoint(limited, b, seen, diags), n, diags)
 	diags.Append(result.Resource.Set(ctx, &state)...)
 	return result
 }

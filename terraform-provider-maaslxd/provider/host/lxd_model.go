@@ -78,8 +78,8 @@ var (
 	}}
 )
 
-// noLXD is an lxd object of which nothing is said but the project.
-func noLXD(project string) lxdModel {
+// lxdModelOfProject is an lxd object of which nothing is said but the project.
+func lxdModelOfProject(project string) lxdModel {
 	return lxdModel{
 		Project: types.StringValue(project), ProjectFeatures: types.MapNull(types.BoolType), ProjectLimits: types.MapNull(types.StringType),
 		StoragePools: types.MapNull(lxdPoolType), Networks: types.MapNull(lxdNetworkType),
@@ -87,9 +87,9 @@ func noLXD(project string) lxdModel {
 	}
 }
 
-// project is the LXD project in which MAAS makes VMs.
-func (m hostState) project(ctx context.Context, diags *diag.Diagnostics) string {
-	if l := values.Decode[lxdModel](ctx, m.LXD, diags); l != nil && l.Project.ValueString() != "" {
+// projectName is the LXD project in which MAAS makes VMs.
+func (m hostModel) projectName(ctx context.Context, diags *diag.Diagnostics) string {
+	if l := values.DecodeObject[lxdModel](ctx, m.LXD, diags); l != nil && l.Project.ValueString() != "" {
 		return l.Project.ValueString()
 	}
 	return cloudinit.DefaultProject
@@ -98,24 +98,24 @@ func (m hostState) project(ctx context.Context, diags *diag.Diagnostics) string 
 // firstBoot is how the machine sets LXD up, without the certificates to trust.
 // A bridge of another name than LXD's default is the network where none is
 // described.
-func (m hostState) firstBoot(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
+func (m hostModel) firstBoot(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
 	var h cloudinit.Host
-	if l := values.Decode[lxdModel](ctx, m.LXD, diags); l != nil {
-		h = l.host(ctx, diags)
+	if l := values.DecodeObject[lxdModel](ctx, m.LXD, diags); l != nil {
+		h = l.cloudInitHost(ctx, diags)
 	}
-	h.Project.Name = m.project(ctx, diags)
-	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil && len(h.Networks) == 0 && values.IsSet(b.Name) {
+	h.Project.Name = m.projectName(ctx, diags)
+	if b := values.DecodeObject[bridgeModel](ctx, m.Bridge, diags); b != nil && len(h.Networks) == 0 && values.IsSet(b.Name) {
 		h.Networks = map[string]cloudinit.Network{b.Name.ValueString(): {}}
 	}
 	if n := network.Spec(ctx, m.Network, diags); n != nil && len(h.Networks) == 0 {
 		for name := range n.Bridges {
-			h.Networks = put(h.Networks, name, cloudinit.Network{})
+			h.Networks = setMapEntry(h.Networks, name, cloudinit.Network{})
 		}
 	}
 	return h
 }
 
-func (l lxdModel) host(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
+func (l lxdModel) cloudInitHost(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
 	h := cloudinit.Host{
 		Channel: l.Channel.ValueString(), ListenAddress: l.ListenAddress.Canonical(), ListenPort: int(l.ListenPort.ValueInt64()),
 		Project: cloudinit.Project{
@@ -123,15 +123,15 @@ func (l lxdModel) host(ctx context.Context, diags *diag.Diagnostics) cloudinit.H
 		},
 	}
 	for name, p := range values.DecodeMap[lxdPoolModel](ctx, l.StoragePools, diags) {
-		h.StoragePools = put(h.StoragePools, name, p.pool(ctx, diags))
+		h.StoragePools = setMapEntry(h.StoragePools, name, p.storagePool(ctx, diags))
 	}
 	for name, n := range values.DecodeMap[lxdNetworkModel](ctx, l.Networks, diags) {
-		h.Networks = put(h.Networks, name, cloudinit.Network{
+		h.Networks = setMapEntry(h.Networks, name, cloudinit.Network{
 			Kind: cloudinit.NetworkKind(n.Kind.ValueString()), Parent: n.Parent.ValueString(),
 			IPv4Address: n.IPv4Address.Canonical(), IPv6Address: n.IPv6Address.Canonical(), NAT: n.NAT.ValueBool(),
 		})
 	}
-	if p := values.Decode[lxdProfileModel](ctx, l.Profile, diags); p != nil {
+	if p := values.DecodeObject[lxdProfileModel](ctx, l.Profile, diags); p != nil {
 		h.Profile = cloudinit.Profile{
 			Name: p.Name.ValueString(), Pool: p.Pool.ValueString(), Network: p.Network.ValueString(),
 			Config: values.DecodeMap[string](ctx, p.Config, diags),
@@ -140,7 +140,7 @@ func (l lxdModel) host(ctx context.Context, diags *diag.Diagnostics) cloudinit.H
 	return h
 }
 
-func put[T any](m map[string]T, name string, v T) map[string]T {
+func setMapEntry[T any](m map[string]T, name string, v T) map[string]T {
 	if m == nil {
 		m = map[string]T{}
 	}
@@ -148,19 +148,19 @@ func put[T any](m map[string]T, name string, v T) map[string]T {
 	return m
 }
 
-func (p lxdPoolModel) pool(ctx context.Context, diags *diag.Diagnostics) cloudinit.StoragePool {
+func (p lxdPoolModel) storagePool(ctx context.Context, diags *diag.Diagnostics) cloudinit.StoragePool {
 	out := cloudinit.StoragePool{
 		Driver: cloudinit.Driver(p.Driver.ValueString()), SizeGB: p.SizeGB.ValueInt64(), Source: p.Source.ValueString(), Wipe: p.Wipe.ValueBool(),
 	}
-	if c := values.Decode[lxdCephModel](ctx, p.Ceph, diags); c != nil {
+	if c := values.DecodeObject[lxdCephModel](ctx, p.Ceph, diags); c != nil {
 		out.Ceph = &cloudinit.CephPool{Cluster: c.Cluster.ValueString(), Pool: c.Pool.ValueString(), User: c.User.ValueString()}
 	}
 	return out
 }
 
-// trusted lists the certificates that are to follow, in PEM.
-func (m hostState) trusted(ctx context.Context, diags *diag.Diagnostics) []string {
-	l := values.Decode[lxdModel](ctx, m.LXD, diags)
+// trustedCertificates lists the certificates that are to follow, in PEM.
+func (m hostModel) trustedCertificates(ctx context.Context, diags *diag.Diagnostics) []string {
+	l := values.DecodeObject[lxdModel](ctx, m.LXD, diags)
 	if l == nil || !values.IsSet(l.TrustedCertificates) {
 		return nil
 	}

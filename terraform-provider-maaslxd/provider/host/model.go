@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// hostState is a maaslxd_vm_host as Terraform holds it: configuration, plan or
+// hostModel is a maaslxd_vm_host as Terraform holds it: configuration, plan or
 // state.
-type hostState struct {
+type hostModel struct {
 	ID                  types.String     `tfsdk:"id"`
 	SystemID            types.String     `tfsdk:"system_id"`
 	Name                types.String     `tfsdk:"name"`
@@ -60,25 +60,25 @@ var (
 	amountType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"total": types.Int64Type, "used": types.Int64Type, "free": types.Int64Type,
 	}}
-	hostPoolSeenType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	storagePoolType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"driver": types.StringType, "total_gb": types.Int64Type, "free_gb": types.Int64Type, "default": types.BoolType,
 	}}
 )
 
 // tags lists the declared tags, sorted.
-func (m hostState) tags() []string { return values.SortedStrings(m.Tags) }
+func (m hostModel) tags() []string { return values.SortedStrings(m.Tags) }
 
-// deploys tells whether a machine is installed for this VM host; otherwise it
+// deploysMachine tells whether a machine is installed for this VM host; otherwise it
 // is taken as it is.
-func (m hostState) deploys() bool { return !m.Adopt.ValueBool() && !m.registers() }
+func (m hostModel) deploysMachine() bool { return !m.Adopt.ValueBool() && !m.registersRunningLXD() }
 
-// endpoint is the address of the LXD of a state: that which was given, else that
+// lxdEndpoint is the address of the LXD of a state: that which was given, else that
 // which was seen.
-func (m hostState) endpoint() string {
+func (m hostModel) lxdEndpoint() string {
 	return cmp.Or(m.Address.ValueString(), m.LXDAddress.ValueString())
 }
 
-// registers tells whether this VM host is an LXD that runs already.
-func (m hostState) registers() bool {
+// registersRunningLXD tells whether this VM host is an LXD that runs already.
+func (m hostModel) registersRunningLXD() bool {
 	return !m.Address.IsNull() && m.Machine.IsNull() && m.Selector.IsNull()
 }

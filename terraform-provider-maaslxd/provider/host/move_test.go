@@ -29,7 +29,7 @@ func TestMoveFromCanonical(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err := providertest.Serve(t, NewResource).Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
+			resp, err := providertest.ServeResource(t, NewResource).Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
 				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, SourceSchemaVersion: tc.version, TargetTypeName: "maaslxd_vm_host",
 				SourceState: &tfprotov6.RawState{JSON: []byte(tc.state)},
 			})
@@ -54,8 +54,8 @@ func TestMoveFromCanonical(t *testing.T) {
 // attribute would seem to change, and the host would be replaced.
 func TestPlanMovedUnseen(t *testing.T) {
 	t.Parallel()
-	p := providertest.Serve(t, NewResource).Plan(providertest.Object{"name": "kvm1", "machine": "node1"}, providertest.Object{"vm_host_id": 7},
-		map[string]any{hostNotesKey: hostNotes{Moved: true}})
+	p := providertest.ServeResource(t, NewResource).Plan(providertest.Object{"name": "kvm1", "machine": "node1"}, providertest.Object{"vm_host_id": 7},
+		map[string]any{privateStateKey: privateState{Moved: true}})
 	if len(p.Diagnostics) != 1 || !strings.Contains(p.Diagnostics[0].Detail, "Plan without -refresh=false") {
 		t.Errorf("want one error, got %v", p.Diagnostics)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// canonicalHost is the resource that "moved" blocks may come from.
-const canonicalHost = "maas_vm_host"
+// canonicalHostType is the resource that "moved" blocks may come from.
+const canonicalHostType = "maas_vm_host"
 
-// virsh is the type of those VM hosts of MAAS that have no LXD.
-const virsh = "virsh"
+// virshType is the type of those VM hosts of MAAS that have no LXD.
+const virshType = "virsh"
 
 // MoveState takes over the VM hosts of Canonical's provider for MAAS. Its state
 // names them by their id in MAAS; the Read that follows finds the rest.
@@ -29,7 +29,7 @@ func (r *hostResource) MoveState(context.Context) []resource.StateMover {
 }
 
 func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-	if req.SourceTypeName != canonicalHost || !values.IsMoveFrom(req, values.ProvidersOfMAAS) {
+	if req.SourceTypeName != canonicalHostType || !values.IsMoveFrom(req, values.ProvidersOfMAAS) {
 		return
 	}
 	// Only what all its versions have is read of it.
@@ -38,36 +38,36 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 	switch {
 	case err == nil && parseErr != nil:
 		err = errors.New("its state does not name a VM host by a number")
-	case err == nil && state["type"] == virsh:
+	case err == nil && state["type"] == virshType:
 		err = fmt.Errorf("VM host %d is of the type virsh, and a maaslxd_vm_host has an LXD", id)
 	}
 	if err != nil {
-		resp.Diagnostics.AddError("Cannot take over a "+canonicalHost, diagnostics.Sentence(err.Error())+" Take the moved block out. "+
+		resp.Diagnostics.AddError("Cannot take over a "+canonicalHostType, diagnostics.Sentence(err.Error())+" Take the moved block out. "+
 			"If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+hostImportUsage)
 		return
 	}
 	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("vm_host_id"), types.Int64Value(id))...)
-	writeHostNotes(ctx, resp.TargetPrivate, hostNotes{Moved: true}, &resp.Diagnostics)
+	writePrivateState(ctx, resp.TargetPrivate, privateState{Moved: true}, &resp.Diagnostics)
 }
 
-// checkMoved wants MAAS to have the VM host of a moved state. One that is not there is an
+// checkMovedHost wants MAAS to have the VM host of a moved state. One that is not there is an
 // error and is not planned anew: more likely the provider asks another MAAS.
-func checkMoved(ctx context.Context, b *client.Backend, state hostState) error {
-	record, err := unmarkedRecord(ctx, b, state)
+func checkMovedHost(ctx context.Context, b *client.Backend, state hostModel) error {
+	record, err := findUnmarkedVMHost(ctx, b, state)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return movedRefusal("MAAS knows no LXD VM host with the id %d", state.VMHostID.ValueInt64())
+		return movedHostError("MAAS knows no LXD VM host with the id %d", state.VMHostID.ValueInt64())
 	case err == nil && record.MachineID == "":
-		return movedRefusal("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", record.Name)
+		return movedHostError("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", record.Name)
 	}
 	return err
 }
 
-// movedRefusal says why a VM host cannot be taken over, and the way out.
-func movedRefusal(format string, args ...any) error {
+// movedHostError says why a VM host cannot be taken over, and the way out.
+func movedHostError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
-		Hint: "Nothing was changed. Take the moved block out, and the " + canonicalHost + " is what it was. If MAAS has the VM host by another id, " +
+		Hint: "Nothing was changed. Take the moved block out, and the " + canonicalHostType + " is what it was. If MAAS has the VM host by another id, " +
 			"remove the resource from the state with a removed block, and import it. " + hostImportUsage,
 		Err: engine.ErrConflict,
 	}

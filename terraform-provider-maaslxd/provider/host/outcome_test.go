@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// on is a host whose machine is in the status.
-func on(status engine.Status) engine.Host {
+// hostInStatus is a host whose machine is in the status.
+func hostInStatus(status engine.Status) engine.Host {
 	return engine.Host{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
 
@@ -21,7 +21,7 @@ func TestOutcomeOfHost(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "project holds instances", Err: engine.ErrConflict}
 	otherKey := &engine.Refusal{Message: "deployed to trust another certificate", Err: engine.ErrForbidden}
-	misspelled := &engine.SpecError{Field: fieldpath.Of("default_storage_pool"), Message: "no such pool"}
+	misspelled := &engine.SpecError{Field: fieldpath.New("default_storage_pool"), Message: "no such pool"}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {
@@ -31,18 +31,18 @@ func TestOutcomeOfHost(t *testing.T) {
 		err    error
 		want   diagnostics.Outcome
 	}{
-		"Done":              {reason: "No error.", host: on(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
+		"Done":              {reason: "No error.", host: hostInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
 		"NoMachine":         {reason: "Nothing was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
-		"Vanished":          {reason: "It was deleted meanwhile.", host: on(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
-		"TimeIsUp":          {reason: "It is on its way.", ctx: ended, host: on(engine.StatusDeploying), err: refusal, want: diagnostics.Resumable},
-		"Misspelled":        {reason: "Another setting mends it.", host: on(engine.StatusDeployed), err: misspelled, want: diagnostics.Resumable},
-		"Instances":         {reason: "They would be wiped.", host: on(engine.StatusDeployed), err: refusal, want: diagnostics.Resumable},
-		"OtherKey":          {reason: "The right pair mends it.", host: on(engine.StatusDeployed), err: otherKey, want: diagnostics.Resumable},
-		"DoesNotFit":        {reason: "Nothing is installed on it.", host: on(engine.StatusAllocated), err: misspelled, want: diagnostics.Unusable},
-		"DeploymentFailed":  {reason: "MAAS gave it up.", host: on(engine.StatusFailedDeployment), err: refusal, want: diagnostics.Unusable},
-		"MAASDoesNotAnswer": {reason: "That says nothing of the host.", host: on(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.Resumable},
-		"MAASRevokedItsKey": {reason: "Nor does that.", host: on(engine.StatusDeploying), err: engine.ErrForbidden, want: diagnostics.Resumable},
-		"DeployedAndTimeUp": {reason: "LXD is not there yet.", ctx: ended, host: on(engine.StatusDeployed), err: engine.ErrUnavailable, want: diagnostics.Resumable},
+		"Vanished":          {reason: "It was deleted meanwhile.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":          {reason: "It is on its way.", ctx: ended, host: hostInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
+		"Misspelled":        {reason: "Another setting mends it.", host: hostInStatus(engine.StatusDeployed), err: misspelled, want: diagnostics.CreateResumable},
+		"Instances":         {reason: "They would be wiped.", host: hostInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
+		"OtherKey":          {reason: "The right pair mends it.", host: hostInStatus(engine.StatusDeployed), err: otherKey, want: diagnostics.CreateResumable},
+		"DoesNotFit":        {reason: "Nothing is installed on it.", host: hostInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
+		"DeploymentFailed":  {reason: "MAAS gave it up.", host: hostInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
+		"MAASDoesNotAnswer": {reason: "That says nothing of the host.", host: hostInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
+		"MAASRevokedItsKey": {reason: "Nor does that.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrForbidden, want: diagnostics.CreateResumable},
+		"DeployedAndTimeUp": {reason: "LXD is not there yet.", ctx: ended, host: hostInStatus(engine.StatusDeployed), err: engine.ErrUnavailable, want: diagnostics.CreateResumable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestOutcomeOfHost(t *testing.T) {
 			if tc.ctx == nil {
 				tc.ctx = t.Context()
 			}
-			if got := outcomeOfHost(tc.ctx, tc.host, tc.err); got != tc.want {
+			if got := createOutcome(tc.ctx, tc.host, tc.err); got != tc.want {
 				t.Errorf("%s\ngot outcome %d, want %d", tc.reason, got, tc.want)
 			}
 		})
@@ -74,8 +74,8 @@ func TestDeployedMachineIsNotGivenBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := hostState{OnCreateFailure: types.StringValue(tc.policy)}
-			if got := givesBack(plan, tc.spec, on(tc.status)); got != tc.want {
+			plan := hostModel{OnCreateFailure: types.StringValue(tc.policy)}
+			if got := mustReleaseFailedCreate(plan, tc.spec, hostInStatus(tc.status)); got != tc.want {
 				t.Errorf("%s\ngiven back: %v, want %v", tc.reason, got, tc.want)
 			}
 		})

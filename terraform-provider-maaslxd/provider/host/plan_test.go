@@ -10,16 +10,16 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
 // object is a VM host, or an object in it, as Terraform's JSON has it.
 type object = providertest.Object
 
-// hostPlanOf asks for a plan without a MAAS. A nil state is a create.
-func hostPlanOf(t *testing.T, config, state object, n hostNotes) *providertest.Plan {
+// planOf asks for a plan without a MAAS. A nil state is a create.
+func planOf(t *testing.T, config, state object, n privateState) *providertest.Plan {
 	t.Helper()
-	return providertest.Serve(t, NewResource).Plan(config, state, map[string]any{hostNotesKey: n})
+	return providertest.ServeResource(t, NewResource).Plan(config, state, map[string]any{privateStateKey: n})
 }
 
 // A host of a machine, as it is configured, and its state after an apply.
@@ -34,7 +34,7 @@ var (
 		"storage_pools":           object{"default": object{"driver": "zfs", "total_gb": 50, "free_gb": 50, "default": true}},
 		"certificate_fingerprint": "aa", "server_fingerprint": "bb", "trusted_fingerprints": []string{"aa"},
 	}
-	hostMade = hostNotes{Key: "default/vm-hosts/kvm1"}
+	hostMade = privateState{Key: "default/vm-hosts/kvm1"}
 )
 
 func TestPlanOfHostChanges(t *testing.T) {
@@ -44,47 +44,47 @@ func TestPlanOfHostChanges(t *testing.T) {
 		"memory_overcommit", "pool", "server_fingerprint", "status", "storage_pools", "vm_host_id",
 	}
 	both := slices.Sorted(slices.Values(append([]string{"lxd_address"}, inventory...)))
-	lxd := func(o object) object { return hostConfig.With(object{"lxd": o}) }
+	lxd := func(o object) object { return hostConfig.WithChanges(object{"lxd": o}) }
 	cases := map[string]struct {
 		reason   string
 		config   object
 		state    object
-		notes    hostNotes
+		notes    privateState
 		replaces []string
 		unknown  []string
 		warnings int
 	}{
 		"Nothing":      {reason: "What is as it is configured is left alone.", config: hostConfig},
-		"InPlace":      {reason: "MAAS changes these.", config: hostConfig.With(object{"name": "kvm2", "zone": "az2", "pool": "web", "tags": []string{"a"}})},
-		"MachineFQDN":  {reason: "It is the same machine.", config: hostConfig.With(object{"machine": "node1.example.com"})},
-		"MachineID":    {reason: "It is the same machine.", config: hostConfig.With(object{"machine": "4y3h7n"})},
-		"OtherMachine": {reason: "It is another one.", config: hostConfig.With(object{"machine": "node2"}), replaces: []string{"machine"}},
-		"OtherServer":  {reason: "The new certificate is accepted.", config: hostConfig.With(object{"server_fingerprint": "cc"})},
+		"InPlace":      {reason: "MAAS changes these.", config: hostConfig.WithChanges(object{"name": "kvm2", "zone": "az2", "pool": "web", "tags": []string{"a"}})},
+		"MachineFQDN":  {reason: "It is the same machine.", config: hostConfig.WithChanges(object{"machine": "node1.example.com"})},
+		"MachineID":    {reason: "It is the same machine.", config: hostConfig.WithChanges(object{"machine": "4y3h7n"})},
+		"OtherMachine": {reason: "It is another one.", config: hostConfig.WithChanges(object{"machine": "node2"}), replaces: []string{"machine"}},
+		"OtherServer":  {reason: "The new certificate is accepted.", config: hostConfig.WithChanges(object{"server_fingerprint": "cc"})},
 		"BySelector": {
 			reason: "A selector takes what was chosen.",
-			config: hostConfig.With(object{"machine": nil, "selector": object{"tags": []string{"a"}}}),
+			config: hostConfig.WithChanges(object{"machine": nil, "selector": object{"tags": []string{"a"}}}),
 		},
 		"OtherSelector": {
 			reason: "It is looked at when a host is made.", warnings: 1,
-			config: hostConfig.With(object{"machine": nil, "selector": object{"min_cores": 2}}),
-			state:  madeHost.With(object{"machine": nil, "selector": object{"min_cores": 4}}),
+			config: hostConfig.WithChanges(object{"machine": nil, "selector": object{"min_cores": 2}}),
+			state:  madeHost.WithChanges(object{"machine": nil, "selector": object{"min_cores": 4}}),
 		},
-		"AddressSpelling": {reason: "Another way to write it.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.5"})},
-		"OtherAddress":    {reason: "Another LXD.", config: hostConfig.With(object{"machine": nil, "address": "10.0.0.6"}), replaces: []string{"address"}},
+		"AddressSpelling": {reason: "Another way to write it.", config: hostConfig.WithChanges(object{"machine": nil, "address": "10.0.0.5"})},
+		"OtherAddress":    {reason: "Another LXD.", config: hostConfig.WithChanges(object{"machine": nil, "address": "10.0.0.6"}), replaces: []string{"address"}},
 		"ImageOfOneShortName": {
-			reason: "The short name was that of another image.", config: hostConfig.With(object{"deploy": object{"image": "custom/noble"}}),
-			state: madeHost.With(object{"deploy": object{"image": "noble"}}), notes: hostNotes{Key: hostMade.Key, Image: "ubuntu/noble"}, replaces: []string{"deploy"}, warnings: 1,
+			reason: "The short name was that of another image.", config: hostConfig.WithChanges(object{"deploy": object{"image": "custom/noble"}}),
+			state: madeHost.WithChanges(object{"deploy": object{"image": "noble"}}), notes: privateState{Key: hostMade.Key, Image: "ubuntu/noble"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
-			reason: "An apply has to note that the tags are the configuration's own.", config: hostConfig.With(object{"tags": []string{"a"}}),
-			state: madeHost.With(object{"tags": []string{"a"}}), notes: hostNotes{Key: hostMade.Key, Unclaimed: kept.Unclaimed{"tags"}}, unknown: []string{"status"},
+			reason: "An apply has to note that the tags are the configuration's own.", config: hostConfig.WithChanges(object{"tags": []string{"a"}}),
+			state: madeHost.WithChanges(object{"tags": []string{"a"}}), notes: privateState{Key: hostMade.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}}, unknown: []string{"status"},
 		},
 		"ImageInFull": {
-			reason: "It is the installed one.", config: hostConfig.With(object{"deploy": object{"image": "ubuntu/noble"}}),
-			state: madeHost.With(object{"deploy": object{"image": "noble"}}), notes: hostNotes{Key: hostMade.Key, Image: "ubuntu/noble"},
+			reason: "It is the installed one.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/noble"}}),
+			state: madeHost.WithChanges(object{"deploy": object{"image": "noble"}}), notes: privateState{Key: hostMade.Key, Image: "ubuntu/noble"},
 		},
 		"Overcommit": {
-			reason: "What is free follows.", config: hostConfig.With(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
+			reason: "What is free follows.", config: hostConfig.WithChanges(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
 		},
 		"DefaultsWritten": {
 			reason: "To write a default changes nothing.",
@@ -95,56 +95,56 @@ func TestPlanOfHostChanges(t *testing.T) {
 			reason: "First boots happen once.", config: lxd(object{"storage_pools": object{"default": object{"size_gb": 60}}}), replaces: []string{"lxd"},
 		},
 		"Project": {reason: "MAAS would delete the VMs of the former one.", config: lxd(object{"project": "other"}), replaces: []string{"lxd"}},
-		"Bridge":  {reason: "It is made before the deployment.", config: hostConfig.With(object{"bridge": object{"nic": "eth1"}}), replaces: []string{"bridge"}},
+		"Bridge":  {reason: "It is made before the deployment.", config: hostConfig.WithChanges(object{"bridge": object{"nic": "eth1"}}), replaces: []string{"bridge"}},
 		"BridgeWritten": {
-			reason: "The default bridge.", config: hostConfig.With(object{"bridge": object{"name": "br0"}}),
+			reason: "The default bridge.", config: hostConfig.WithChanges(object{"bridge": object{"name": "br0"}}),
 		},
 		"UserData": {
-			reason: "It runs at first boot.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 2}}),
-			state: madeHost.With(object{"deploy": object{"user_data_wo_version": 1}}), replaces: []string{"deploy"}, warnings: 1,
+			reason: "It runs at first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 2}}),
+			state: madeHost.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersion": {
-			reason: "User-data that comes late takes a new first boot.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "User-data that comes late takes a new first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersionOfOldData": {
-			reason: "It ran without a number.", config: hostConfig.With(object{"deploy": object{"user_data_wo_version": 1}}),
-			notes: hostNotes{Key: hostMade.Key, UserData: values.UserDataNotes{Ran: true}},
+			reason: "It ran without a number.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
+			notes: privateState{Key: hostMade.Key, UserData: values.InstalledUserData{Ran: true}},
 		},
 		"VersionTakenAway": {
-			reason: "What ran stays run.", config: hostConfig.With(object{"deploy": object{}}), state: madeHost.With(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "What ran stays run.", config: hostConfig.WithChanges(object{"deploy": object{}}), state: madeHost.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
 		},
 		"Image": {
-			reason: "It is installed anew.", config: hostConfig.With(object{"deploy": object{"image": "ubuntu/jammy"}}),
-			state: madeHost.With(object{"deploy": object{"image": "ubuntu/noble"}}), replaces: []string{"deploy"}, warnings: 1,
+			reason: "It is installed anew.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/jammy"}}),
+			state: madeHost.WithChanges(object{"deploy": object{"image": "ubuntu/noble"}}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Imported": {
 			reason: "How it was set up is believed.", config: lxd(object{"channel": "6/stable"}), warnings: 1,
-			notes: hostNotes{Key: hostMade.Key, Imported: true},
+			notes: privateState{Key: hostMade.Key, Imported: true},
 		},
 		"Unmarked": {
-			reason: "The next apply marks it.", config: hostConfig, notes: hostNotes{Foreign: true, Imported: true},
+			reason: "The next apply marks it.", config: hostConfig, notes: privateState{Foreign: true, Imported: true},
 			unknown: both,
 		},
 		"Pending": {
-			reason: "An apply stopped waiting.", config: hostConfig, state: madeHost.With(object{"status": statusWaiting, "vm_host_id": nil}),
-			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: both,
+			reason: "An apply stopped waiting.", config: hostConfig, state: madeHost.WithChanges(object{"status": statusWaitingForLXD, "vm_host_id": nil}),
+			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: both,
 		},
 		"CutOffBeforeDeployment": {
 			reason: "Its deployment tells what it trusts.", config: hostConfig,
-			state: madeHost.With(object{"status": "Allocated", "vm_host_id": nil, "trusted_fingerprints": []string{}}),
-			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
+			state: madeHost.WithChanges(object{"status": "Allocated", "vm_host_id": nil, "trusted_fingerprints": []string{}}),
+			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
 		},
 		"Forgotten": {
-			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.With(object{"vm_host_id": nil}),
-			notes: hostNotes{Key: hostMade.Key, Forgotten: true}, unknown: both,
+			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
+			notes: privateState{Key: hostMade.Key, Forgotten: true}, unknown: both,
 		},
 		"WithoutVMHosts": {
-			reason: "MAAS has no VM hosts, and none is missing.", config: hostConfig, state: madeHost.With(object{"vm_host_id": nil}),
+			reason: "MAAS has no VM hosts, and none is missing.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
 		},
 		"GivenUp": {
-			reason: "There is nothing to go on with.", config: hostConfig, state: madeHost.With(object{"status": "Failed deployment", "vm_host_id": nil}),
-			notes: hostNotes{Key: hostMade.Key, Pending: true}, unknown: both, replaces: []string{"status"}, warnings: 1,
+			reason: "There is nothing to go on with.", config: hostConfig, state: madeHost.WithChanges(object{"status": "Failed deployment", "vm_host_id": nil}),
+			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: both, replaces: []string{"status"}, warnings: 1,
 		},
 	}
 	for name, tc := range cases {
@@ -156,11 +156,11 @@ func TestPlanOfHostChanges(t *testing.T) {
 			if reflect.ValueOf(tc.notes).IsZero() {
 				tc.notes = hostMade
 			}
-			p := hostPlanOf(t, tc.config, tc.state, tc.notes)
-			if diff := cmp.Diff(tc.replaces, p.Replaces(), cmpopts.EquateEmpty()); diff != "" {
+			p := planOf(t, tc.config, tc.state, tc.notes)
+			if diff := cmp.Diff(tc.replaces, p.ReplacingAttributes(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nreplaces (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.unknown, p.Unknown(), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.unknown, p.UnknownAttributes(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}
 			if got := len(p.Diagnostics); got != tc.warnings {

@@ -11,16 +11,16 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
 // Read makes the state say what MAAS says. A host whose machine is gone, or was
 // released, leaves the state, so that the plan makes it again.
 func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state hostState
+	var state hostModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readHostNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a host that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
@@ -29,42 +29,42 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 	object := "VM host " + state.Name.ValueString()
 	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
-	b := r.client.UseToRead(object, doing, diags)
+	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
 	}
-	r.client.Run.NoteRead()
-	r.client.Run.NoteTrusted(state.Name.ValueString(), state.Fingerprint.ValueString())
-	h, err := r.look(look, b, state, &n)
+	r.client.Run.NoteStateRead()
+	r.client.Run.NoteTrustedCertificate(state.Name.ValueString(), state.Fingerprint.ValueString())
+	h, err := r.observe(look, b, state, &n)
 	if err != nil {
-		reportNotSeen(ctx, resp, doing, err)
+		reportReadError(ctx, resp, doing, err)
 		return
 	}
 	first := n.Key == "" && !n.Foreign
-	if n = n.seen(h); n.gone(h) {
+	if n = n.withObserved(h); n.isGone(h) {
 		warnReleased(object, h, diags)
 		resp.State.RemoveResource(ctx)
 		return
 	}
 	state.refresh(ctx, h, diags)
 	if first {
-		state.imported(ctx, h, endpointOf(look, b, h, diags), n, diags)
-		n.Imported, n.Moved, n.Unclaimed = true, false, kept.Unclaimed{"tags"}
+		state.fillImported(ctx, h, readEndpoint(look, b, h, diags), n, diags)
+		n.Imported, n.Moved, n.Unclaimed = true, false, planmodifiers.Unclaimed{"tags"}
 	}
 	n.Adopted = state.Adopt.ValueBool()
 	warnHostFailed(h, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)
-	writeHostNotes(ctx, resp.Private, n, diags)
+	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// reportNotSeen takes a host that is gone out of the state, and says why another one
+// reportReadError takes a host that is gone out of the state, and says why another one
 // was not seen.
-func reportNotSeen(ctx context.Context, resp *resource.ReadResponse, doing string, err error) {
-	if diagnostics.IsGone(err) {
+func reportReadError(ctx context.Context, resp *resource.ReadResponse, doing string, err error) {
+	if diagnostics.IsObjectGone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	diagnostics.Report(&resp.Diagnostics, doing, err)
+	diagnostics.ReportError(&resp.Diagnostics, doing, err)
 }
 
 // warnReleased tells that somebody has released the machine of a host.
@@ -74,31 +74,31 @@ func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 
-// look observes the host of a state, and notes in which MAAS it is.
-func (r *hostResource) look(ctx context.Context, b *client.Backend, state hostState, n *hostNotes) (engine.Host, error) {
+// observe observes the host of a state, and notes in which MAAS it is.
+func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hostModel, n *privateState) (engine.Host, error) {
 	if n.Moved {
-		if err := checkMoved(ctx, b, state); err != nil {
+		if err := checkMovedHost(ctx, b, state); err != nil {
 			return engine.Host{}, err
 		}
 	}
 	ref := r.ref(state, *n)
-	b.NoteNamed(ctx, n.MAAS, ref.Key)
-	h, err := observe(ctx, b, state, ref)
-	if err != nil && !diagnostics.IsGone(err) {
+	b.NoteNamedInState(ctx, n.MAAS, ref.Key)
+	h, err := observeHost(ctx, b, state, ref)
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		return h, err
 	}
 	var otherMAAS error
 	ours := err == nil && h.Key != "" && h.Key == n.Key
-	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, n.Key == "" && !n.Foreign, ours); otherMAAS != nil {
+	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, n.Key == "" && !n.Foreign, ours); otherMAAS != nil {
 		err = otherMAAS
 	}
 	return h, err
 }
 
-// observe observes the host of a state. One that carries no mark is found by its
+// observeHost observes the host of a state. One that carries no mark is found by its
 // machine, or by its id in MAAS.
-func observe(ctx context.Context, b *client.Backend, state hostState, ref engine.Ref) (engine.Host, error) {
-	record, err := unmarkedRecord(ctx, b, state)
+func observeHost(ctx context.Context, b *client.Backend, state hostModel, ref engine.Ref) (engine.Host, error) {
+	record, err := findUnmarkedVMHost(ctx, b, state)
 	if ref.SystemID == "" {
 		if err != nil {
 			return engine.Host{}, err
@@ -112,9 +112,9 @@ func observe(ctx context.Context, b *client.Backend, state hostState, ref engine
 	return h, lookErr
 }
 
-// unmarkedRecord finds the VM host of a state without the engine's marks: by
+// findUnmarkedVMHost finds the VM host of a state without the engine's marks: by
 // its id, or as the only one on its machine.
-func unmarkedRecord(ctx context.Context, b *client.Backend, state hostState) (engine.VMHost, error) {
+func findUnmarkedVMHost(ctx context.Context, b *client.Backend, state hostModel) (engine.VMHost, error) {
 	all, err := b.Inventory.Hosts(ctx)
 	if err != nil {
 		return engine.VMHost{}, err
@@ -134,14 +134,14 @@ func unmarkedRecord(ctx context.Context, b *client.Backend, state hostState) (en
 	return on[0], nil
 }
 
-// endpointOf says how MAAS reaches the LXD of a host that is imported.
-func endpointOf(ctx context.Context, b *client.Backend, h engine.Host, diags *diag.Diagnostics) engine.Endpoint {
+// readEndpoint says how MAAS reaches the LXD of a host that is imported.
+func readEndpoint(ctx context.Context, b *client.Backend, h engine.Host, diags *diag.Diagnostics) engine.Endpoint {
 	if h.VMHost.HostKey == "" {
 		return engine.Endpoint{}
 	}
 	e, err := b.Inventory.Endpoint(ctx, h.VMHost)
 	if err != nil {
-		diagnostics.Report(diags, "read how MAAS reaches VM host "+h.VMHost.Name, err)
+		diagnostics.ReportError(diags, "read how MAAS reaches VM host "+h.VMHost.Name, err)
 	}
 	return e
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// statusWaiting is the status of a host whose machine is deployed, and whose
+// statusWaitingForLXD is the status of a host whose machine is deployed, and whose
 // LXD or inventory is not there.
-const statusWaiting = "Waiting for LXD"
+const statusWaitingForLXD = "Waiting for LXD"
 
 // hostStatus says how far a host has come.
 func hostStatus(h engine.Host) string {
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !values.HasInventory(h.VMHost) {
-		return statusWaiting
+		return statusWaitingForLXD
 	}
 	return h.Machine.StatusName
 }
 
 // fill completes a plan with what was seen of the host. What the plan says
 // stays: a later refresh shows any difference.
-func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
+func (m *hostModel) fill(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
 	v := h.VMHost
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
 	values.FillString(&m.Hostname, h.Machine.Hostname)
@@ -41,22 +41,22 @@ func (m *hostState) fill(ctx context.Context, h engine.Host, diags *diag.Diagnos
 	values.FillString(&m.ServerFingerprint, h.ServerFingerprint)
 	values.FillString(&m.Status, hostStatus(h))
 	values.FillList(&m.IPAddresses, h.Machine.IPAddresses)
-	setRatio(&m.CPUOvercommit, v.CPUOvercommit)
-	setRatio(&m.MemoryOvercommit, v.MemoryOvercommit)
+	fillRatio(&m.CPUOvercommit, v.CPUOvercommit)
+	fillRatio(&m.MemoryOvercommit, v.MemoryOvercommit)
 	if m.VMHostID.IsUnknown() {
 		m.VMHostID = values.OptionalID(v.ID)
 	}
 	if m.TrustedFingerprints.IsUnknown() {
 		m.TrustedFingerprints = fingerprintSet(nil)
 	}
-	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
+	if d := values.DecodeObject[values.Deployment](ctx, m.Deploy, diags); d != nil {
 		d.Fill(h.Machine.Image, h.Machine.Kernel)
-		m.Deploy = values.Encode(ctx, values.DeploymentType, d, diags)
+		m.Deploy = values.EncodeObject(ctx, values.DeploymentType, d, diags)
 	}
 	m.fillInventory(ctx, v, diags)
 }
 
-func (m *hostState) fillInventory(ctx context.Context, v engine.VMHost, diags *diag.Diagnostics) {
+func (m *hostModel) fillInventory(ctx context.Context, v engine.VMHost, diags *diag.Diagnostics) {
 	if m.Cores.IsUnknown() {
 		m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
 	}
@@ -70,11 +70,11 @@ func (m *hostState) fillInventory(ctx context.Context, v engine.VMHost, diags *d
 
 // refresh makes the state say what was seen of the host, so that the next plan
 // shows every difference from the configuration.
-func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
+func (m *hostModel) refresh(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
 	v := h.VMHost
-	if d := values.Decode[values.Deployment](ctx, m.Deploy, diags); d != nil {
-		d.FillUnsaid(h.Machine.Image, h.Machine.Kernel)
-		m.Deploy = values.Encode(ctx, values.DeploymentType, d, diags)
+	if d := values.DecodeObject[values.Deployment](ctx, m.Deploy, diags); d != nil {
+		d.FillNulls(h.Machine.Image, h.Machine.Kernel)
+		m.Deploy = values.EncodeObject(ctx, values.DeploymentType, d, diags)
 	}
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
 	m.Hostname = types.StringValue(h.Machine.Hostname)
@@ -86,7 +86,7 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
 	m.StoragePools = poolsOf(ctx, v, diags)
 	if h.Address != "" { // of one address, the type keeps the spelling
-		m.LXDAddress = texttype.AddressType.Of(h.Address)
+		m.LXDAddress = texttype.AddressType.FromText(h.Address)
 		if values.IsSet(m.Address) {
 			m.Address = m.LXDAddress
 		}
@@ -106,14 +106,14 @@ func (m *hostState) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	if values.HasInventory(v) {
 		m.DefaultStoragePool = values.OptionalString(v.DefaultPool())
 	}
-	if kept := keptTags(m.tags(), v.Tags); !m.Tags.IsNull() {
+	if kept := refreshTags(m.tags(), v.Tags); !m.Tags.IsNull() {
 		m.Tags = kept
 	}
 }
 
-// keptTags are those of the declared tags that are still there, as a set that
+// refreshTags are those of the declared tags that are still there, as a set that
 // is not null.
-func keptTags(declared, there []string) types.Set {
+func refreshTags(declared, there []string) types.Set {
 	kept := values.TagSet(slices.DeleteFunc(slices.Clone(declared), func(t string) bool { return !slices.Contains(there, t) }))
 	if kept.IsNull() {
 		return types.SetValueMust(types.StringType, nil)
@@ -121,9 +121,9 @@ func keptTags(declared, there []string) types.Set {
 	return kept
 }
 
-// imported fills in what the configuration of an imported host is likely to
+// fillImported fills in what the configuration of an imported host is likely to
 // say, as far as it can be known.
-func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoint, n hostNotes, diags *diag.Diagnostics) {
+func (m *hostModel) fillImported(ctx context.Context, h engine.Host, e engine.Endpoint, n privateState, diags *diag.Diagnostics) {
 	if m.Name.IsNull() {
 		m.Name = types.StringValue(h.Machine.Hostname)
 	}
@@ -131,7 +131,7 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 	// address. What it shows as installed there nobody deployed.
 	byAddress := !n.Foreign && h.Machine.PowerType == "" && e.Address != ""
 	if byAddress {
-		m.Address = texttype.AddressType.Of(e.Address)
+		m.Address = texttype.AddressType.FromText(e.Address)
 	} else {
 		m.Machine = types.StringValue(h.Machine.Hostname)
 	}
@@ -143,20 +143,20 @@ func (m *hostState) imported(ctx context.Context, h engine.Host, e engine.Endpoi
 		m.TrustedFingerprints = fingerprintSet([]string{h.Fingerprint})
 	}
 	if e.Address != "" {
-		m.LXDAddress = texttype.AddressType.Of(e.Address)
+		m.LXDAddress = texttype.AddressType.FromText(e.Address)
 	}
 	if e.Project != "" && e.Project != cloudinit.DefaultProject {
-		m.LXD = values.Encode(ctx, lxdType, noLXD(e.Project), diags)
+		m.LXD = values.EncodeObject(ctx, lxdType, lxdModelOfProject(e.Project), diags)
 	}
 	if !n.Foreign && !byAddress && h.Machine.Image != "" {
-		m.Deploy = values.InstalledDeployment(ctx, h.Machine.Image, h.Machine.Kernel, diags)
+		m.Deploy = values.EncodeInstalledDeployment(ctx, h.Machine.Image, h.Machine.Kernel, diags)
 	}
 	if !n.Moved { // whose configuration may leave the tags to others
 		m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
 	}
 }
 
-func setRatio(v *types.Float64, seen float64) {
+func fillRatio(v *types.Float64, seen float64) {
 	switch {
 	case !v.IsUnknown():
 	case seen == 0:
@@ -171,18 +171,18 @@ func amountOf(ctx context.Context, v engine.VMHost, a engine.Amount, ratio float
 	if !values.HasInventory(v) {
 		return types.ObjectNull(amountType.AttrTypes)
 	}
-	return values.Encode(ctx, amountType, values.Amount{Total: a.Total, Used: a.Used, Free: a.Left(ratio)}, diags)
+	return values.EncodeObject(ctx, amountType, values.Amount{Total: a.Total, Used: a.Used, Free: a.FreeAtRatio(ratio)}, diags)
 }
 
 func poolsOf(ctx context.Context, v engine.VMHost, diags *diag.Diagnostics) types.Map {
 	if !values.HasInventory(v) {
-		return types.MapNull(hostPoolSeenType)
+		return types.MapNull(storagePoolType)
 	}
 	pools := map[string]values.StoragePool{}
 	for _, p := range v.StoragePools {
 		pools[p.Name] = values.NewStoragePool(p)
 	}
-	return values.EncodeMap(ctx, hostPoolSeenType, pools, diags)
+	return values.EncodeMap(ctx, storagePoolType, pools, diags)
 }
 
 // fingerprintSet is a known set.

@@ -64,7 +64,7 @@ func (r *hostResource) Configure(_ context.Context, req resource.ConfigureReques
 
 // ref names the VM host of a state. The key is the one that it was made by,
 // however it is called now.
-func (r *hostResource) ref(state hostState, n hostNotes) engine.Ref {
+func (r *hostResource) ref(state hostModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
 		key = r.client.HostKey(state.Name.ValueString())
@@ -76,8 +76,8 @@ func (r *hostResource) ref(state hostState, n hostNotes) engine.Ref {
 	return ref
 }
 
-// saveHost writes the state of a VM host that exists.
-func saveHost(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m hostState, diags *diag.Diagnostics) {
+// saveState writes the state of a VM host that exists.
+func saveState(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m hostModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
 	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/host/network"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
@@ -34,8 +34,8 @@ const (
 // maxOvercommit is MAAS's own bound of the ratios (models/bmc.py).
 const maxOvercommit = 10
 
-// replacesHost ends the description of what cannot change in place.
-const replacesHost = " **Changing it replaces the host**: its machine is released and deployed anew."
+// replacesHostNote ends the description of what cannot change in place.
+const replacesHostNote = " **Changing it replaces the host**: its machine is released and deployed anew."
 
 // Schema is that of a VM host.
 func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -45,9 +45,9 @@ func (r *hostResource) Schema(ctx context.Context, _ resource.SchemaRequest, res
 func hostSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"deploy":  hostDeployAttribute(),
-		"bridge":  kept.Attribute(bridgeAttribute()),
-		"network": kept.Attribute(network.Attribute(replacesHost + keepsNetwork)),
-		"lxd":     kept.Attribute(lxdAttribute()),
+		"bridge":  planmodifiers.KeepWhenRemoved(bridgeAttribute()),
+		"network": planmodifiers.KeepWhenRemoved(network.Attribute(replacesHostNote + networkRemovalNote)),
+		"lxd":     planmodifiers.KeepWhenRemoved(lxdAttribute()),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
 			CreateDescription: "How long to wait for a new host, as a duration such as `90m`. Default `60m`. When the time is up the machine is kept, and the next apply goes on.",
@@ -56,7 +56,7 @@ func hostSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the machine is given back. Default `30m`; erasing disks in full takes longer.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{wayInAttributes(), hostSettingAttributes(), hostEndAttributes(), hostSeenAttributes()} {
+	for _, group := range []map[string]schema.Attribute{sourceAttributes(), hostSettingAttributes(), hostDestroyAttributes(), hostComputedAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	return schema.Schema{
@@ -72,19 +72,19 @@ func hostSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-// wayInAttributes say what the host is made of.
-func wayInAttributes() map[string]schema.Attribute {
+// sourceAttributes say what the host is made of.
+func sourceAttributes() map[string]schema.Attribute {
 	const exactly = " Exactly one of `machine`, `selector` and `address` must be set."
 	return map[string]schema.Attribute{
 		"machine": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Machine to deploy: its hostname, FQDN or system id. It must be `Ready`, or with `adopt` `Deployed`; have a disk and a network interface; and be of an " +
 				"architecture for which MAAS has the image. Names of the " +
-				"same machine are the same value." + exactly + replacesHost,
+				"same machine are the same value." + exactly + replacesHostNote,
 			Validators: []validator.String{values.NotEmpty()},
 		},
 		"adopt": schema.BoolAttribute{
-			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.KeepOrFalse()},
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.KeepOrFalse()},
 			MarkdownDescription: "Take the `machine` as it is: `Deployed`, with an LXD that listens and trusts the fleet's certificate for the " +
 				"project. It is then only registered, and left as it is by a destroy. Looked at when the host is made, and at no other time. Default `false`. If you remove it, an adopted host stays one.",
 		},
@@ -101,7 +101,7 @@ func wayInAttributes() map[string]schema.Attribute {
 				"contact on.** If not, the first one that is seen is kept, and another one later is an error that names both, until it is set to the new one. A machine " +
 				"that is deployed anew has another certificate: leave it unset there. Null where this machine has not asked the LXD itself (see `probe` of the provider); " +
 				"it can only be set where it does.",
-			Validators:    []validator.String{serverFingerprint()},
+			Validators:    []validator.String{serverFingerprintValidator()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"adopt_existing_vms": schema.BoolAttribute{
@@ -120,7 +120,7 @@ func hostSettingAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Over-commit ratio of " + what + ", above 0 and up to 10: how many times what the machine has VMs may have together. " +
 				"Changes in place. Where it is not set, or no longer, it stays as it is; 1 at first. To go back to that, write it out.",
 			Validators: []validator.Float64{
-				float64validator.AtMost(maxOvercommit), positive{},
+				float64validator.AtMost(maxOvercommit), positiveValidator{},
 			},
 			PlanModifiers: []planmodifier.Float64{float64planmodifier.UseStateForUnknown()},
 		}
@@ -133,21 +133,21 @@ func hostSettingAttributes() map[string]schema.Attribute {
 				"whether they name it by its `id` or by its name. The former name is free for another host.",
 			Validators: []validator.String{values.ObjectName()},
 		},
-		"zone": hostPlace("Availability zone of the VM host, by name. Default: MAAS's default zone."),
-		"pool": hostPlace("Resource pool of the VM host, by name. Default: MAAS's default pool."),
+		"zone": settingAttribute("Availability zone of the VM host, by name. Default: MAAS's default zone."),
+		"pool": settingAttribute("Resource pool of the VM host, by name. Default: MAAS's default pool."),
 		"tags": schema.SetAttribute{
-			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{kept.ImportedTags(hostNotesKey)},
+			Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
 			MarkdownDescription: "Tags of the VM host. VMs get the tags that their host has when they are made. Changes in place. Only these are looked after. " +
 				"If you remove the attribute, they are taken off; what an import has read stays.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 		"cpu_overcommit":       ratio("cores"),
 		"memory_overcommit":    ratio("memory"),
-		"default_storage_pool": hostPlace("Storage pool of LXD where disks go that name none, by name. Default: LXD's first."),
+		"default_storage_pool": settingAttribute("Storage pool of LXD where disks go that name none, by name. Default: LXD's first."),
 	}
 }
 
-func hostPlace(description string) schema.StringAttribute {
+func settingAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: description + " Changes in place. Where it is not set, or no longer, it stays as it is: to go back to the default, write it out.",
@@ -156,8 +156,8 @@ func hostPlace(description string) schema.StringAttribute {
 	}
 }
 
-// hostEndAttributes say what becomes of the machine in the end.
-func hostEndAttributes() map[string]schema.Attribute {
+// hostDestroyAttributes say what becomes of the machine in the end.
+func hostDestroyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"release": values.ReleaseAttribute(),
 		"force_destroy": schema.BoolAttribute{

@@ -58,7 +58,7 @@ func lxdAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
 			MarkdownDescription: "Limits of the project by LXD's names without `limits.`, such as `cpu` or `memory`. Default: none.",
 		},
-		"listen_address": spelledAttribute(texttype.IPType, texttype.IPType.KeepSpelling(), "IP address at which LXD's API listens, without a port. Default: all of the machine's."),
+		"listen_address": customTextAttribute(texttype.IPType, texttype.IPType.KeepSpelling(), "IP address at which LXD's API listens, without a port. Default: all of the machine's."),
 		"listen_port": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: fmt.Sprintf("Port of LXD's API. Default %d.", cloudinit.DefaultPort),
 			Validators: []validator.Int64{int64validator.Between(1, maxPort)},
@@ -72,7 +72,7 @@ func lxdAttributes() map[string]schema.Attribute {
 				"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
 				"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
 				"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
-			Validators: []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(publicCertificate())},
+			Validators: []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(publicCertificateValidator())},
 		},
 	}
 }
@@ -129,15 +129,15 @@ func lxdNetworksAttribute() schema.Attribute {
 				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
 			},
 			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
-			"ipv4_address": spelledAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
-			"ipv6_address": spelledAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge in the same way. Default `none`."),
+			"ipv4_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
+			"ipv6_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge in the same way. Default `none`."),
 			"nat":          schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
 		}},
 	}
 }
 
-// spelledAttribute is an optional text that can be written in several ways.
-func spelledAttribute(of basetypes.StringTypable, spelling planmodifier.String, description string) schema.Attribute {
+// customTextAttribute is an optional text that can be written in several ways.
+func customTextAttribute(of basetypes.StringTypable, spelling planmodifier.String, description string) schema.Attribute {
 	return schema.StringAttribute{Optional: true, CustomType: of, MarkdownDescription: description, PlanModifiers: []planmodifier.String{spelling}}
 }
 

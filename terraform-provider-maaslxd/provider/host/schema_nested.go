@@ -35,17 +35,17 @@ func hostDeployAttribute() schema.Attribute {
 	})
 }
 
-// keepsBridge and keepsNetwork say what a line means that is removed.
+// bridgeRemovalNote and networkRemovalNote say what a line means that is removed.
 const (
-	keepsBridge  = " If you remove it, or a line in it, the host keeps what it has."
-	keepsNetwork = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each of the interfaces is described as a whole: a line removed in one changes it."
+	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps what it has."
+	networkRemovalNote = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each of the interfaces is described as a whole: a line removed in one changes it."
 )
 
 func bridgeAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Bridge that MAAS makes on the machine before it is deployed, and that VMs join to boot from MAAS. Default: `br0` on the interface that the " +
-			"machine boots from, unless `lxd.networks` has no bridge." + replacesHost + keepsBridge,
+			"machine boots from, unless `lxd.networks` has no bridge." + replacesHostNote + bridgeRemovalNote,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Optional:            true,
@@ -67,8 +67,8 @@ func bridgeAttribute() schema.Attribute {
 	}
 }
 
-// hostSeenAttributes say what became of the host.
-func hostSeenAttributes() map[string]schema.Attribute {
+// hostComputedAttributes say what became of the host.
+func hostComputedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{
 			Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
@@ -87,9 +87,9 @@ func hostSeenAttributes() map[string]schema.Attribute {
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"lxd_version":   text("Version of LXD. Null until MAAS has reached it."),
-		"cores":         amountSeenAttribute("Cores"),
-		"memory_mib":    amountSeenAttribute("Memory in MiB"),
-		"storage_pools": storagePoolsSeenAttribute(),
+		"cores":         amountAttribute("Cores"),
+		"memory_mib":    amountAttribute("Memory in MiB"),
+		"storage_pools": storagePoolsAttribute(),
 		"ip_addresses": schema.ListAttribute{
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "Addresses of the machine that MAAS knows.",
 			PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
@@ -106,8 +106,8 @@ func hostSeenAttributes() map[string]schema.Attribute {
 	}
 }
 
-// amountSeenAttribute is what a host has of something, and what is left of it.
-func amountSeenAttribute(what string) schema.Attribute {
+// amountAttribute is what a host has of something, and what is left of it.
+func amountAttribute(what string) schema.Attribute {
 	number := func(description string) schema.Attribute {
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 	}
@@ -121,8 +121,8 @@ func amountSeenAttribute(what string) schema.Attribute {
 	}
 }
 
-// storagePoolsSeenAttribute are the storage pools that a host has.
-func storagePoolsSeenAttribute() schema.Attribute {
+// storagePoolsAttribute are the storage pools that a host has.
+func storagePoolsAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Computed: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		MarkdownDescription: "Storage pools by name, as of the last refresh. MAAS counts disks decimally: 1 GB is 1000000000 bytes.",

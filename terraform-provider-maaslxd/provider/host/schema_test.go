@@ -15,10 +15,10 @@ func TestSchemaImplementation(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	if diags := hostSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 	if diags := hostIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 }
 
@@ -28,7 +28,7 @@ func TestModelTypes(t *testing.T) {
 	attributes := hostSchema(t.Context()).Attributes
 	for name, want := range map[string]interface{ String() string }{
 		"lxd": lxdType, "network": network.Type, "deploy": values.DeploymentType, "cores": amountType, "memory_mib": amountType,
-		"storage_pools": types.MapType{ElemType: hostPoolSeenType},
+		"storage_pools": types.MapType{ElemType: storagePoolType},
 	} {
 		if diff := cmp.Diff(attributes[name].GetType().String(), want.String()); diff != "" {
 			t.Errorf("%s (-schema +model):\n%s", name, diff)

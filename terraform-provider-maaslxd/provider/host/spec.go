@@ -20,10 +20,10 @@ import (
 // spec turns a plan into what the engine is to bring about. The configuration
 // adds what a plan does not hold, and tells what the user chose from what was
 // only taken over from the state.
-func (m hostState) spec(ctx context.Context, config hostState, pair engine.Credentials, next []string) (engine.HostSpec, diag.Diagnostics) {
+func (m hostModel) spec(ctx context.Context, config hostModel, pair engine.Credentials, next []string) (engine.HostSpec, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	spec := engine.HostSpec{
-		Name: m.Name.ValueString(), Project: m.project(ctx, &diags), Credentials: pair,
+		Name: m.Name.ValueString(), Project: m.projectName(ctx, &diags), Credentials: pair,
 		ServerFingerprint: config.ServerFingerprint.ValueString(),
 		Zone:              config.Zone.ValueString(), Pool: config.Pool.ValueString(), Tags: m.tags(),
 		CPUOvercommit: config.CPUOvercommit.ValueFloat64(), MemoryOvercommit: config.MemoryOvercommit.ValueFloat64(),
@@ -31,7 +31,7 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 		AdoptExistingVMs:   m.AdoptExistingVMs.ValueBool(),
 	}
 	switch {
-	case config.registers():
+	case config.registersRunningLXD():
 		spec.Address = config.Address.ValueString()
 		return spec, diags
 	case m.Adopt.ValueBool():
@@ -40,40 +40,40 @@ func (m hostState) spec(ctx context.Context, config hostState, pair engine.Crede
 		return spec, diags
 	}
 	spec.Machine = m.machineSpec(ctx, config, &diags)
-	spec.Bridge, spec.Network = m.bridge(ctx, &diags), network.Spec(ctx, m.Network, &diags)
+	spec.Bridge, spec.Network = m.bridgeSpec(ctx, &diags), network.Spec(ctx, m.Network, &diags)
 	spec.LXD = m.firstBoot(ctx, &diags)
-	trusted, err := fleetkey.Trusted(time.Now(), pair.Certificate, slices.Concat(m.trusted(ctx, &diags), next)...)
+	trusted, err := fleetkey.TrustedCertificates(time.Now(), pair.Certificate, slices.Concat(m.trustedCertificates(ctx, &diags), next)...)
 	if err != nil {
-		diagnostics.Report(&diags, "make the first boot of "+spec.Name, inTrusted(err))
+		diagnostics.ReportError(&diags, "make the first boot of "+spec.Name, trustedCertificatesError(err))
 	}
 	spec.LXD.TrustedCertificates = trusted
 	return spec, diags
 }
 
-func (m hostState) machineSpec(ctx context.Context, config hostState, diags *diag.Diagnostics) engine.MachineSpec {
-	spec := engine.MachineSpec{Machine: m.Machine.ValueString(), Select: values.Selector(ctx, m.Selector, diags), Deploy: &engine.Deployment{}}
-	if d := values.Decode[values.Deployment](ctx, config.Deploy, diags); d != nil {
+func (m hostModel) machineSpec(ctx context.Context, config hostModel, diags *diag.Diagnostics) engine.MachineSpec {
+	spec := engine.MachineSpec{Machine: m.Machine.ValueString(), Select: values.SelectorSpec(ctx, m.Selector, diags), Deploy: &engine.Deployment{}}
+	if d := values.DecodeObject[values.Deployment](ctx, config.Deploy, diags); d != nil {
 		spec.Deploy = d.Spec()
 	}
 	return spec
 }
 
-// planned is what a plan installs, with the user-data of the configuration. It is for a machine
+// plannedDeployment is what a plan installs, with the user-data of the configuration. It is for a machine
 // that is there: a line that was removed is in the plan alone.
-func (m hostState) planned(ctx context.Context, config hostState, diags *diag.Diagnostics) *engine.Deployment {
-	d := values.DeploymentOf(ctx, m.Deploy, diags)
-	d.UserDataWO = values.DeploymentOf(ctx, config.Deploy, diags).UserDataWO
+func (m hostModel) plannedDeployment(ctx context.Context, config hostModel, diags *diag.Diagnostics) *engine.Deployment {
+	d := values.DecodeDeployment(ctx, m.Deploy, diags)
+	d.UserDataWO = values.DecodeDeployment(ctx, config.Deploy, diags).UserDataWO
 	return d.Spec()
 }
 
-// bridge is the bridge that MAAS is to make: the one described, or that of the
+// bridgeSpec is the bridge that MAAS is to make: the one described, or that of the
 // networks that is meant to be one; nil if there is none, or the network has others.
-func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {
+func (m hostModel) bridgeSpec(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {
 	if !m.Network.IsNull() {
 		return nil
 	}
-	spec := engine.BridgeSpec{Name: bridgeOf(m.firstBoot(ctx, diags).Networks)}
-	if b := values.Decode[bridgeModel](ctx, m.Bridge, diags); b != nil {
+	spec := engine.BridgeSpec{Name: maasBridgeName(m.firstBoot(ctx, diags).Networks)}
+	if b := values.DecodeObject[bridgeModel](ctx, m.Bridge, diags); b != nil {
 		spec.NIC, spec.Subnet = b.NIC.ValueString(), b.Subnet.Canonical()
 		switch {
 		case values.IsSet(b.Name):
@@ -88,9 +88,9 @@ func (m hostState) bridge(ctx context.Context, diags *diag.Diagnostics) *engine.
 	return &spec
 }
 
-// bridgeOf names the network that is a bridge of MAAS's: the default one, or
+// maasBridgeName names the network that is a bridge of MAAS's: the default one, or
 // the only one.
-func bridgeOf(networks map[string]cloudinit.Network) string {
+func maasBridgeName(networks map[string]cloudinit.Network) string {
 	if len(networks) == 0 {
 		return cloudinit.DefaultBridge
 	}
@@ -109,17 +109,17 @@ func bridgeOf(networks map[string]cloudinit.Network) string {
 	return ""
 }
 
-// release says how the machine is given back.
-func (m hostState) release(ctx context.Context, diags *diag.Diagnostics) engine.Release {
-	return engine.Release{Force: m.ForceDestroy.ValueBool(), Erase: values.Erase(ctx, m.Release, diags)}
+// releaseSpec says how the machine is given back.
+func (m hostModel) releaseSpec(ctx context.Context, diags *diag.Diagnostics) engine.Release {
+	return engine.Release{Force: m.ForceDestroy.ValueBool(), Erase: values.EraseMode(ctx, m.Release, diags)}
 }
 
-// inTrusted turns what is wrong with a certificate into what is wrong with the
+// trustedCertificatesError turns what is wrong with a certificate into what is wrong with the
 // list of further ones.
-func inTrusted(err error) error {
+func trustedCertificatesError(err error) error {
 	var bad *engine.SpecError
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &engine.SpecError{Field: fieldpath.Of("lxd", "trusted_certificates"), Message: "a certificate " + bad.Message, Hint: bad.Hint, Err: bad.Err}
+	return &engine.SpecError{Field: fieldpath.New("lxd", "trusted_certificates"), Message: "a certificate " + bad.Message, Hint: bad.Hint, Err: bad.Err}
 }

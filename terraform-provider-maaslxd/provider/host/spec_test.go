@@ -22,14 +22,14 @@ func TestResumedDeployment(t *testing.T) {
 	members := map[string]attr.Value{
 		"type": types.StringValue("lvm"), "root_disk": types.StringNull(), "root_size_gb": types.Int64Null(), "volume_size_gb": types.Int64Null(), "cache_mode": types.StringNull(),
 	}
-	planned := hostState{Deploy: values.Encode(t.Context(), values.DeploymentType, values.Deployment{
-		Image: texttype.ImageType.Of("custom/noble"), Kernel: types.StringValue("ga-24.04"), StorageLayout: types.ObjectValueMust(values.StorageLayoutType.AttrTypes, members),
+	planned := hostModel{Deploy: values.EncodeObject(t.Context(), values.DeploymentType, values.Deployment{
+		Image: texttype.ImageType.FromText("custom/noble"), Kernel: types.StringValue("ga-24.04"), StorageLayout: types.ObjectValueMust(values.StorageLayoutType.AttrTypes, members),
 	}, &diags)}
-	config := hostState{Deploy: values.Encode(t.Context(), values.DeploymentType, values.Deployment{
+	config := hostModel{Deploy: values.EncodeObject(t.Context(), values.DeploymentType, values.Deployment{
 		UserDataWO: types.StringValue("#cloud-config\n"), StorageLayout: types.ObjectNull(values.StorageLayoutType.AttrTypes),
 	}, &diags)}
 	want := &engine.Deployment{Image: "custom/noble", Kernel: "ga-24.04", UserData: []byte("#cloud-config\n"), Storage: &engine.StorageLayout{Type: "lvm"}}
-	if diff := cmp.Diff(want, planned.planned(t.Context(), config, &diags)); diff != "" || diags.HasError() {
-		t.Errorf("%v\ndeployed (-want +got):\n%s", providertest.Describe(diags), diff)
+	if diff := cmp.Diff(want, planned.plannedDeployment(t.Context(), config, &diags)); diff != "" || diags.HasError() {
+		t.Errorf("%v\ndeployed (-want +got):\n%s", providertest.DescribeDiagnostics(diags), diff)
 	}
 }

@@ -25,33 +25,33 @@ import (
 // has forgotten, and goes on with what was left unfinished. An error here
 // taints nothing: the next apply goes on.
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	u := readHostUpdate(ctx, req, diags)
-	wait, cancel := values.WithTimeout(ctx, u.plan.Timeouts.Update, hostPatience(u.plan), diags)
+	wait, cancel := values.WithTimeout(ctx, u.plan.Timeouts.Update, updateTimeoutOf(u.plan), diags)
 	defer cancel()
 	if diags.HasError() {
 		return
 	}
 	doing := fmt.Sprintf("update VM host %s (%s)", u.plan.Name.ValueString(), u.state.ID.ValueString())
-	b, spec, err := r.changedSpec(ctx, u.plan, u.config, u.state, u.notes, diags)
+	b, spec, err := r.changedSpec(ctx, u.plan, u.config, u.state, u.private, diags)
 	switch {
-	case err != nil && !u.notes.Pending && onlyNoted(req): // no key is needed for that, and it may be the way out
-		saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)
+	case err != nil && !u.private.Pending && isStateOnlyChange(req): // no key is needed for that, and it may be the way out
+		saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
 		return
 	case err != nil:
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return
 	}
 	ref, release, err := r.holdForUpdate(wait, b, u, spec)
 	if err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return
 	}
 	defer release()
-	h, err := client.Wait(stepping(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
+	h, err := client.WaitAndLog(stepContext(wait, spec), "VM host "+spec.Name, b.Hosts.Steps(ref, spec))
 	if h.Machine.SystemID != "" {
-		u.notes.MAAS = cmp.Or(b.MarkMAAS(ctx, diags), u.notes.MAAS)
+		u.private.MAAS = cmp.Or(b.EnsureMAASMark(ctx, diags), u.private.MAAS)
 	}
 	if err == nil {
 		u.saveFinished(ctx, spec, ref, h, resp)
@@ -59,14 +59,14 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	diagnostics.ReportUpdate(wait, diags, doing, "VM host "+spec.Name, err)
 	if h.Machine.SystemID != "" {
-		u.saveHalfway(ctx, spec, h, resp)
+		u.saveUnfinished(ctx, spec, h, resp)
 	}
 }
 
 // hostUpdate is what an update is asked for, and what is noted of the host.
 type hostUpdate struct {
-	plan, config, state hostState
-	notes               hostNotes
+	plan, config, state hostModel
+	private             privateState
 }
 
 func readHostUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) hostUpdate {
@@ -74,7 +74,7 @@ func readHostUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag
 	diags.Append(req.Plan.Get(ctx, &u.plan)...)
 	diags.Append(req.Config.Get(ctx, &u.config)...)
 	diags.Append(req.State.Get(ctx, &u.state)...)
-	u.notes = readHostNotes(ctx, req.Private, diags)
+	u.private = readPrivateState(ctx, req.Private, diags)
 	return u
 }
 
@@ -82,12 +82,12 @@ func readHostUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag
 // host that is not finished: a create of another configuration must not take it for
 // left.
 func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u hostUpdate, spec engine.HostSpec) (ref engine.Ref, release func(), err error) {
-	if _, err := b.RequireMAAS(ctx, u.notes.MAAS); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, u.private.MAAS); err != nil {
 		return engine.Ref{}, nil, err
 	}
-	ref = r.ref(u.state, u.notes)
-	ref.Finished = !u.notes.Pending && !u.notes.Foreign
-	ref.NewKey = client.RenamedKey(ref.Key, client.HostKeyName(spec.Name))
+	ref = r.ref(u.state, u.private)
+	ref.Finished = !u.private.Pending && !u.private.Foreign
+	ref.NewKey = client.KeyAfterRename(ref.Key, client.HostKeyName(spec.Name))
 	if ref.Finished {
 		return ref, func() {}, nil
 	}
@@ -98,28 +98,28 @@ func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u h
 // saveFinished saves the plan of a host that is as it is planned.
 func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref engine.Ref, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
-	u.notes.Unclaimed = u.notes.Unclaimed.Without(map[string]attr.Value{"tags": u.config.Tags})
-	u.plan.trusting(ctx, u.state, spec, h, diags)
+	u.private.Unclaimed = u.private.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": u.config.Tags})
+	u.plan.fillTrustedFingerprints(ctx, u.state, spec, h, diags)
 	u.plan.fill(ctx, h, diags)
-	saveHost(ctx, &resp.State, resp.Identity, u.plan, diags)
-	n := u.notes.finished(cmp.Or(h.Key, ref.Key), h, values.Decode[values.Deployment](ctx, u.config.Deploy, diags))
+	saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
+	n := u.private.afterUpdate(cmp.Or(h.Key, ref.Key), h, values.DecodeObject[values.Deployment](ctx, u.config.Deploy, diags))
 	n.Adopted = u.plan.Adopt.ValueBool()
-	writeHostNotes(ctx, resp.Private, n, diags)
+	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// saveHalfway makes the state say how far an update came that failed.
-func (u hostUpdate) saveHalfway(ctx context.Context, spec engine.HostSpec, h engine.Host, resp *resource.UpdateResponse) {
+// saveUnfinished makes the state say how far an update came that failed.
+func (u hostUpdate) saveUnfinished(ctx context.Context, spec engine.HostSpec, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
 	u.state.Tags = unionTags(u.state, u.plan)
-	u.state.trustingNow(u.notes, spec, h)
+	u.state.fillDeployedFingerprints(u.private, spec, h)
 	u.state.refresh(ctx, h, diags)
-	saveHost(ctx, &resp.State, resp.Identity, u.state, diags)
-	writeHostNotes(ctx, resp.Private, u.notes.seen(h), diags)
+	saveState(ctx, &resp.State, resp.Identity, u.state, diags)
+	writePrivateState(ctx, resp.Private, u.private.withObserved(h), diags)
 }
 
-// onlyNoted tells that nothing is to be changed but what the state alone notes:
+// isStateOnlyChange tells that nothing is to be changed but what the state alone notes:
 // how a later destroy goes about, and for how long things are waited for.
-func onlyNoted(req resource.UpdateRequest) bool {
+func isStateOnlyChange(req resource.UpdateRequest) bool {
 	changes, err := req.Plan.Raw.Diff(req.State.Raw)
 	return err == nil && !slices.ContainsFunc(changes, func(change tftypes.ValueDiff) bool {
 		steps := change.Path.Steps()
@@ -127,47 +127,47 @@ func onlyNoted(req resource.UpdateRequest) bool {
 	})
 }
 
-// onlyOfMAAS tells whether an update changes nothing but what MAAS keeps of a VM
+// isMAASOnlyChange tells whether an update changes nothing but what MAAS keeps of a VM
 // host: no LXD is asked for that, and no key is needed.
-func onlyOfMAAS(plan, state hostState) bool {
+func isMAASOnlyChange(plan, state hostModel) bool {
 	return plan.LXD.Equal(state.LXD) && plan.DefaultStoragePool.Equal(state.DefaultStoragePool) && plan.ServerFingerprint.Equal(state.ServerFingerprint)
 }
 
-// byMAAS tells whether MAAS has the VM hosts.
-func byMAAS(ctx context.Context, b *client.Backend) bool {
-	chosen, err := b.Chosen(ctx)
+// isComposedByMAAS tells whether MAAS has the VM hosts.
+func isComposedByMAAS(ctx context.Context, b *client.Backend) bool {
+	chosen, err := b.ChosenComposer(ctx)
 	return err == nil && chosen == site.MAAS
 }
 
 // changedSpec is what an existing host is to be. One that carries no mark yet
 // is adopted on the way.
-func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostState, n hostNotes, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
-	b, err := r.client.Use()
+func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostModel, n privateState, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	pair, err := pairFor(b, state, plan.trusted(ctx, new(diag.Diagnostics)))
-	if _, missing := b.Key.Load(); errors.Is(missing, engine.ErrNotFound) && !n.Pending && !n.Foreign && !n.Forgotten && onlyOfMAAS(plan, state) && byMAAS(ctx, b) {
-		pair, err = unknownPair, nil // nobody asks the LXD
+	pair, err := keyPairFor(b, state, plan.trustedCertificates(ctx, new(diag.Diagnostics)))
+	if _, missing := b.Key.Load(); errors.Is(missing, engine.ErrNotFound) && !n.Pending && !n.Foreign && !n.Forgotten && isMAASOnlyChange(plan, state) && isComposedByMAAS(ctx, b) {
+		pair, err = unknownKeyPair, nil // nobody asks the LXD
 	}
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
 	lxdPair := pair
-	if pair == unknownPair {
-		lxdPair.Certificate = standIn() // nothing is installed with it
+	if pair == unknownKeyPair {
+		lxdPair.Certificate = placeholderCertificate() // nothing is installed with it
 	}
 	var next []string
-	if n.Pending && !n.Foreign && state.undeployed() {
-		if next, err = b.Key.Next(); err != nil {
+	if n.Pending && !n.Foreign && state.hasNoTrustedFingerprint() {
+		if next, err = b.Key.NextCertificates(); err != nil {
 			return nil, engine.HostSpec{}, err
 		}
-		warnNext(&r.client.Run, b.Key, next, diags)
+		warnNextKeyPair(&r.client.Run, b.Key, next, diags)
 	}
 	spec, ds := plan.spec(ctx, config, lxdPair, next)
 	spec.Credentials = pair
 	if spec.Machine.Deploy != nil {
-		spec.Machine.Deploy = plan.planned(ctx, config, &ds)
+		spec.Machine.Deploy = plan.plannedDeployment(ctx, config, &ds)
 	}
 	spec.RemovedTags = values.Difference(state.tags(), spec.Tags)
 	if n.Foreign {
@@ -182,15 +182,15 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 
 // unionTags keeps the tags of both the state and the plan known, so that those
 // which are on the host are looked after.
-func unionTags(state, plan hostState) types.Set {
+func unionTags(state, plan hostModel) types.Set {
 	if state.Tags.IsNull() && plan.Tags.IsNull() {
 		return state.Tags
 	}
 	return values.TagSet(append(state.tags(), values.Difference(plan.tags(), state.tags())...))
 }
 
-// hostPatience allows a host that is still on its way the time of a create.
-func hostPatience(plan hostState) time.Duration {
+// updateTimeoutOf allows a host that is still on its way the time of a create.
+func updateTimeoutOf(plan hostModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return hostCreateTimeout
 	}

@@ -10,12 +10,12 @@ import (
 
 // UpgradeState reads what earlier versions of the provider have written.
 func (r *hostResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return map[int64]resource.StateUpgrader{0: {StateUpgrader: splitAddress}}
+	return map[int64]resource.StateUpgrader{0: {StateUpgrader: upgradeStateV0}}
 }
 
-// splitAddress: up to version 0, address was both the address that a host is
+// upgradeStateV0: up to version 0, address was both the address that a host is
 // given by, and the one where the LXD of any host listens.
-func splitAddress(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+func upgradeStateV0(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
 	const failed = "Cannot read the state of the VM host"
 	var state map[string]any
 	if err := json.Unmarshal(req.RawState.JSON, &state); err != nil {

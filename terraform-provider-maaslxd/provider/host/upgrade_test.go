@@ -22,7 +22,7 @@ func TestUpgradeOfState(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			served := providertest.Serve(t, NewResource)
+			served := providertest.ServeResource(t, NewResource)
 			resp, err := served.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
 				TypeName: served.Name, Version: 0, RawState: &tfprotov6.RawState{JSON: []byte(tc.state)},
 			})

@@ -33,7 +33,7 @@ import (
 // ValidateConfig checks what concerns several attributes at once, and what LXD
 // would fail on at the first boot.
 func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var config hostState
+	var config hostModel
 	diags := &resp.Diagnostics
 	diags.Append(req.Config.Get(ctx, &config)...)
 	if diags.HasError() {
@@ -42,35 +42,35 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	if !values.IsWellFormed(ctx, req.Config) { // the types say so
 		return
 	}
-	checkWayIn(config, diags)
-	checkUnused(ctx, config, diags)
-	checkOneNetwork(config, diags)
-	if d := values.Decode[values.Deployment](ctx, config.Deploy, diags); d != nil {
+	checkSource(config, diags)
+	checkUnusedFirstBoot(ctx, config, diags)
+	checkBridgeOrNetwork(config, diags)
+	if d := values.DecodeObject[values.Deployment](ctx, config.Deploy, diags); d != nil {
 		values.CheckUserData("host", d.UserDataWO, d.UserDataWOVersion, diags)
 		checkVendorData(d.UserDataWO, diags)
-		if values.KnownThroughout(ctx, d.StorageLayout) {
+		if values.IsFullyKnown(ctx, d.StorageLayout) {
 			if err := d.Spec().ValidateStorage(); err != nil {
-				diagnostics.Report(diags, "deploy host "+config.Name.ValueString(), err)
+				diagnostics.ReportError(diags, "deploy host "+config.Name.ValueString(), err)
 			}
 		}
 	}
 	checkChannel(ctx, config, diags)
-	if !diags.HasError() && fullyKnown(req.Config, "lxd", "bridge", "network", "deploy", "machine", "selector", "address", "adopt") && wellFormed(ctx, config, diags) {
+	if !diags.HasError() && areFullyKnown(req.Config, "lxd", "bridge", "network", "deploy", "machine", "selector", "address", "adopt") && isWellFormed(ctx, config, diags) {
 		checkFirstBoot(ctx, config, diags)
 	}
 }
 
 // checkNewHost checks what a host is to be made of, and set up with.
-func checkNewHost(ctx context.Context, config hostState, diags *diag.Diagnostics) {
-	checkWayIn(config, diags)
-	checkUnused(ctx, config, diags)
-	checkOneNetwork(config, diags)
+func checkNewHost(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
+	checkSource(config, diags)
+	checkUnusedFirstBoot(ctx, config, diags)
+	checkBridgeOrNetwork(config, diags)
 	checkDefaultPool(ctx, config, diags)
 }
 
-// checkWayIn wants one thing that the host is made of. What is not known yet
+// checkSource wants one thing that the host is made of. What is not known yet
 // may still turn out to be absent.
-func checkWayIn(config hostState, diags *diag.Diagnostics) {
+func checkSource(config hostModel, diags *diag.Diagnostics) {
 	var given, perhaps []string
 	for _, way := range []struct {
 		name          string
@@ -99,10 +99,10 @@ func checkWayIn(config hostState, diags *diag.Diagnostics) {
 	}
 }
 
-// checkUnused refuses settings of a first boot where there is none.
-func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+// checkUnusedFirstBoot refuses settings of a first boot where there is none.
+func checkUnusedFirstBoot(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	adopted := config.Adopt.ValueBool()
-	if config.Adopt.IsUnknown() || !adopted && !config.registers() {
+	if config.Adopt.IsUnknown() || !adopted && !config.registersRunningLXD() {
 		return
 	}
 	refuse := func(at path.Path) {
@@ -118,7 +118,7 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 	if !config.Network.IsNull() {
 		refuse(path.Root("network"))
 	}
-	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+	l := values.DecodeObject[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
 		return
 	}
@@ -133,8 +133,8 @@ func checkUnused(ctx context.Context, config hostState, diags *diag.Diagnostics)
 	}
 }
 
-// checkOneNetwork refuses two descriptions of the machine's network.
-func checkOneNetwork(config hostState, diags *diag.Diagnostics) {
+// checkBridgeOrNetwork refuses two descriptions of the machine's network.
+func checkBridgeOrNetwork(config hostModel, diags *diag.Diagnostics) {
 	if values.IsSet(config.Bridge) && values.IsSet(config.Network) {
 		diags.AddAttributeError(path.Root("bridge"), "Two descriptions of the network",
 			"Both bridge and network are set, and network describes the bridges, too. Leave bridge out, and describe its bridge in network.bridges.")
@@ -151,13 +151,13 @@ func checkVendorData(data types.String, diags *diag.Diagnostics) {
 
 // checkDefaultPool refuses a default that the first boot of a new host does not
 // make. One that was made on a host later is the operator's affair.
-func checkDefaultPool(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+func checkDefaultPool(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	name := config.DefaultStoragePool.ValueString()
-	if name == "" || config.Adopt.IsUnknown() || !config.deploys() || config.LXD.IsUnknown() {
+	if name == "" || config.Adopt.IsUnknown() || !config.deploysMachine() || config.LXD.IsUnknown() {
 		return
 	}
 	pools := []string{cloudinit.DefaultPool}
-	if l := values.Decode[lxdModel](ctx, config.LXD, diags); l != nil && !l.StoragePools.IsNull() {
+	if l := values.DecodeObject[lxdModel](ctx, config.LXD, diags); l != nil && !l.StoragePools.IsNull() {
 		if l.StoragePools.IsUnknown() {
 			return
 		}
@@ -174,32 +174,32 @@ func checkDefaultPool(ctx context.Context, config hostState, diags *diag.Diagnos
 
 // checkChannel warns of an LXD on which MAAS cannot compose: from 6.7 on LXD
 // refuses security.secureboot, which MAAS up to 3.8 always sends.
-func checkChannel(ctx context.Context, config hostState, diags *diag.Diagnostics) {
-	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+func checkChannel(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
+	l := values.DecodeObject[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
 		return
 	}
-	if cloudinit.OutrunsMAAS(l.Channel.ValueString()) {
+	if cloudinit.IsTooNewForMAAS(l.Channel.ValueString()) {
 		diags.AddAttributeWarning(path.Root("lxd").AtName("channel"), "An LXD that MAAS may not be able to use", fmt.Sprintf(
 			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can. With composer = \"lxd\" VMs are made in LXD itself, of any version.",
 			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
 }
 
-// wellFormed tells whether the validators of single attributes, which run later,
+// isWellFormed tells whether the validators of single attributes, which run later,
 // will pass: what they refuse is said once.
-func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) bool {
+func isWellFormed(ctx context.Context, config hostModel, diags *diag.Diagnostics) bool {
 	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
 		return false
 	}
-	if !network.WellFormed(ctx, config.Network, diags) {
+	if !network.IsWellFormed(ctx, config.Network, diags) {
 		return false
 	}
-	l := values.Decode[lxdModel](ctx, config.LXD, diags)
+	l := values.DecodeObject[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
 		return true
 	}
-	if _, err := fleetkey.Trusted(time.Now(), "", config.trusted(ctx, diags)...); err != nil {
+	if _, err := fleetkey.TrustedCertificates(time.Now(), "", config.trustedCertificates(ctx, diags)...); err != nil {
 		return false
 	}
 	oneOf := func(v types.String, names []string) bool {
@@ -221,28 +221,28 @@ func wellFormed(ctx context.Context, config hostState, diags *diag.Diagnostics) 
 
 // checkFirstBoot lets the engine judge the whole, and renders the first boot as
 // it will be, but for the key.
-func checkFirstBoot(ctx context.Context, config hostState, diags *diag.Diagnostics) {
+func checkFirstBoot(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	const doing = "make such a host"
-	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: standIn(), Key: "of the fleet"}, nil)
+	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: placeholderCertificate(), Key: "of the fleet"}, nil)
 	diags.Append(ds...)
 	if diags.HasError() {
 		return
 	}
 	spec.ServerFingerprint = "" // its validator has the word
 	if err := spec.Validate(); err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return
 	}
-	if !config.deploys() {
+	if !config.deploysMachine() {
 		return
 	}
 	if _, err := spec.UserData(); err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 	}
 }
 
-// fullyKnown tells whether nothing in the attributes is still to be found out.
-func fullyKnown(config tfsdk.Config, attributes ...string) bool {
+// areFullyKnown tells whether nothing in the attributes is still to be found out.
+func areFullyKnown(config tfsdk.Config, attributes ...string) bool {
 	var values map[string]tftypes.Value
 	if err := config.Raw.As(&values); err != nil {
 		return false
@@ -255,8 +255,8 @@ func fullyKnown(config tfsdk.Config, attributes ...string) bool {
 	return true
 }
 
-// standIn is a certificate of nobody's, for first boots that are only looked at.
-var standIn = sync.OnceValue(func() string {
+// placeholderCertificate is a certificate of nobody's, for first boots that are only looked at.
+var placeholderCertificate = sync.OnceValue(func() string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return ""
@@ -269,9 +269,9 @@ var standIn = sync.OnceValue(func() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 })
 
-// sameFirstBoot tells whether two descriptions come to the same.
-func sameFirstBoot(a, b cloudinit.Host) bool {
-	a.TrustedCertificates, b.TrustedCertificates = []string{standIn()}, []string{standIn()}
+// isSameFirstBoot tells whether two descriptions come to the same.
+func isSameFirstBoot(a, b cloudinit.Host) bool {
+	a.TrustedCertificates, b.TrustedCertificates = []string{placeholderCertificate()}, []string{placeholderCertificate()}
 	x, errX := a.Render()
 	y, errY := b.Render()
 	return errX == nil && errY == nil && string(x) == string(y)

@@ -26,7 +26,7 @@ func TestDefaultPoolOfANewHost(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := hostPlanOf(t, hostConfig.With(tc.config), nil, hostNotes{})
+			p := planOf(t, hostConfig.WithChanges(tc.config), nil, privateState{})
 			checkDiagnostics(t, tc.reason, p.Diagnostics, "default_storage_pool", tc.says)
 		})
 	}
@@ -53,15 +53,15 @@ func TestBadLXDIsSaidOnce(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checkDiagnostics(t, tc.reason, validatedHost(t, object{"lxd": tc.lxd}), tc.at, tc.says)
+			checkDiagnostics(t, tc.reason, validateHost(t, object{"lxd": tc.lxd}), tc.at, tc.says)
 		})
 	}
 }
 
-// validatedHost is what is said of the configuration of a host.
-func validatedHost(t *testing.T, o object) []*tfprotov6.Diagnostic {
+// validateHost is what is said of the configuration of a host.
+func validateHost(t *testing.T, o object) []*tfprotov6.Diagnostic {
 	t.Helper()
-	return providertest.Serve(t, NewResource).Validate(hostConfig.With(o))
+	return providertest.ServeResource(t, NewResource).Validate(hostConfig.WithChanges(o))
 }
 
 func TestUserDataReplacesVendorData(t *testing.T) {
@@ -75,7 +75,7 @@ func TestUserDataReplacesVendorData(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := validatedHost(t, object{"deploy": object{"user_data_wo": tc.data, "user_data_wo_version": 1}})
+			got := validateHost(t, object{"deploy": object{"user_data_wo": tc.data, "user_data_wo_version": 1}})
 			checkDiagnostics(t, tc.reason, got, "deploy.user_data_wo", tc.says)
 		})
 	}
@@ -87,7 +87,7 @@ func checkDiagnostics(t *testing.T, reason string, got []*tfprotov6.Diagnostic, 
 	if says == "" && len(got) == 0 {
 		return
 	}
-	if says == "" || len(got) != 1 || providertest.Path(got[0]) != at || !strings.Contains(got[0].Detail, says) {
+	if says == "" || len(got) != 1 || providertest.AttributePath(got[0]) != at || !strings.Contains(got[0].Detail, says) {
 		t.Errorf("%s\nwant %q at %s, got %+v", reason, says, at, got)
 	}
 }

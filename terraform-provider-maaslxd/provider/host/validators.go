@@ -15,27 +15,27 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// positive passes numbers above zero.
-type positive struct{}
+// positiveValidator passes numbers above zero.
+type positiveValidator struct{}
 
 // Description says what passes.
-func (positive) Description(context.Context) string { return "above 0" }
+func (positiveValidator) Description(context.Context) string { return "above 0" }
 
 // MarkdownDescription says what passes.
-func (p positive) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
+func (p positiveValidator) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
 
 // ValidateFloat64 refuses zero and less.
-func (positive) ValidateFloat64(_ context.Context, req validator.Float64Request, resp *validator.Float64Response) {
+func (positiveValidator) ValidateFloat64(_ context.Context, req validator.Float64Request, resp *validator.Float64Response) {
 	if v := req.ConfigValue; !v.IsNull() && !v.IsUnknown() && !(v.ValueFloat64() > 0) {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(),
 			fmt.Sprintf("%g is no over-commit ratio: it must be above 0; 1 is none.", v.ValueFloat64()))
 	}
 }
 
-// publicCertificate passes one certificate in PEM, and nothing secret.
-func publicCertificate() validator.String {
+// publicCertificateValidator passes one certificate in PEM, and nothing secret.
+func publicCertificateValidator() validator.String {
 	return values.StringRule("one certificate in PEM", func(s string) string {
-		_, err := fleetkey.Trusted(time.Now(), s)
+		_, err := fleetkey.TrustedCertificates(time.Now(), s)
 		var bad *engine.SpecError
 		if errors.As(err, &bad) {
 			return "The certificate " + diagnostics.Sentence(bad.Message) + " " + bad.Hint
@@ -47,8 +47,8 @@ func publicCertificate() validator.String {
 	})
 }
 
-// serverFingerprint passes what LXD writes, so that it can be compared.
-func serverFingerprint() validator.String {
+// serverFingerprintValidator passes what LXD writes, so that it can be compared.
+func serverFingerprintValidator() validator.String {
 	return values.StringRule("a SHA-256 as 64 hex digits in small letters", func(s string) string {
 		plain := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
 		switch {

@@ -21,11 +21,11 @@ import (
 // tainted, unless nothing was installed on it: then it is given back.
 func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config machineModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	checkChoice(config, diags) // what was unknown is known by now
+	checkSource(config, diags) // what was unknown is known by now
 	spec := plan.spec(ctx, config, diags)
 	spec.AwaitName = true
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
@@ -36,43 +36,43 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 	name := plan.Name.ValueString()
 	doing := "create machine " + name
 	b, m, err := r.create(wait, name, spec)
-	switch outcomeOf(wait, m, err) {
+	switch createOutcome(wait, m, err) {
 	case diagnostics.NothingCreated:
-		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+		diagnostics.ReportErrorAt(diags, config.sourceAttribute(), doing, err)
 		return
-	case diagnostics.Resumable:
-		r.client.ReportUnfinished(wait, diags, client.Unfinished{
-			Object: "Machine " + m.Hostname, Kept: "The machine", Phase: m.StatusName, SystemID: m.SystemID, Secrets: spec.Deploy.Secrets(),
+	case diagnostics.CreateResumable:
+		r.client.ReportUnfinished(wait, diags, client.UnfinishedCreate{
+			Object: "Machine " + m.Hostname, KeptObject: "The machine", Phase: m.StatusName, SystemID: m.SystemID, Secrets: spec.Deploy.Secrets(),
 		}, err)
-	case diagnostics.Unusable:
-		diagnostics.ReportAt(diags, config.wayIn(), doing, err)
+	case diagnostics.CreateFailed:
+		diagnostics.ReportErrorAt(diags, config.sourceAttribute(), doing, err)
 		if m.Status.Phase() == engine.PhaseAllocated {
-			r.giveBack(ctx, b, m, plan, diags)
+			r.releaseFailedCreate(ctx, b, m, plan, diags)
 			return
 		}
 	case diagnostics.CreateSucceeded:
 	}
 	plan.fill(ctx, m, diags)
-	n := r.firstNotes(ctx, config, m, err != nil, diags)
+	n := r.privateStateOfCreate(ctx, config, m, err != nil, diags)
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: n.MAAS}, diags)
-	save(ctx, &resp.State, resp.Identity, plan, diags)
-	writeNotes(ctx, resp.Private, n, diags)
+	saveState(ctx, &resp.State, resp.Identity, plan, diags)
+	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// firstNotes are the notes of a machine that was made of a configuration.
-func (r *machineResource) firstNotes(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) notes {
-	n := notes{
-		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.MarkMAAS(ctx, diags), Pending: pending,
+// privateStateOfCreate are the notes of a machine that was made of a configuration.
+func (r *machineResource) privateStateOfCreate(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) privateState {
+	n := privateState{
+		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: pending,
 		Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync, Protected: config.Protection.ValueBool(), ProtectionApplied: !pending && config.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
-		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+		n.UserData = values.NewInstalledUserData(d.UserDataWO, d.UserDataWOVersion)
 	}
 	return n
 }
 
 func (r *machineResource) create(ctx context.Context, name string, spec engine.MachineSpec) (*client.Backend, engine.BareMetal, error) {
-	b, err := r.client.Use()
+	b, err := r.client.Backend()
 	if err != nil {
 		return nil, engine.BareMetal{}, err
 	}
@@ -80,11 +80,11 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 	if _, err := b.Catalog.Capabilities(ctx); err != nil {
 		return b, engine.BareMetal{}, err
 	}
-	if err := r.client.KeepOwner(); err != nil {
+	if err := r.client.PersistOwner(); err != nil {
 		return b, engine.BareMetal{}, err
 	}
 	key := r.client.MachineKey(name)
-	if err := r.client.Claim(key, "machine "+name); err != nil {
+	if err := r.client.ClaimKey(key, "machine "+name); err != nil {
 		return b, engine.BareMetal{}, err
 	}
 	release, err := r.client.HoldLease(ctx, b, key, "machine", name)
@@ -92,19 +92,19 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 		return b, engine.BareMetal{}, err
 	}
 	defer release()
-	m, err := client.Wait(ctx, "machine "+name, b.Metal.Steps(engine.Ref{Key: key, Name: name}, spec))
+	m, err := client.WaitAndLog(ctx, "machine "+name, b.Metal.Steps(engine.Ref{Key: key, Name: name}, spec))
 	return b, m, err
 }
 
-// outcomeOf judges how waiting for a machine within ctx ended.
-func outcomeOf(ctx context.Context, m engine.BareMetal, err error) diagnostics.Outcome {
-	return diagnostics.OutcomeOf(ctx, m.SystemID, err, func(err error) bool { return hopeless(m, err) })
+// createOutcome judges how waiting for a machine within ctx ended.
+func createOutcome(ctx context.Context, m engine.BareMetal, err error) diagnostics.Outcome {
+	return diagnostics.OutcomeOf(ctx, m.SystemID, err, func(err error) bool { return hasCreateFailed(m, err) })
 }
 
-// hopeless tells whether the error says that this very machine will not get there. A key of
+// hasCreateFailed tells whether the error says that this very machine will not get there. A key of
 // MAAS that was revoked, or a proxy's page, say nothing of it. Once it is Deployed nothing
 // does.
-func hopeless(m engine.BareMetal, err error) bool {
+func hasCreateFailed(m engine.BareMetal, err error) bool {
 	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy, engine.ErrForbidden}
 	_, refused := errors.AsType[*engine.Refusal](err)
 	_, misspelled := errors.AsType[*engine.SpecError](err)
@@ -112,13 +112,13 @@ func hopeless(m engine.BareMetal, err error) bool {
 		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
 }
 
-// giveBack undoes a create that failed.
-func (r *machineResource) giveBack(ctx context.Context, b *client.Backend, m engine.BareMetal, plan machineModel, diags *diag.Diagnostics) {
+// releaseFailedCreate undoes a create that failed.
+func (r *machineResource) releaseFailedCreate(ctx context.Context, b *client.Backend, m engine.BareMetal, plan machineModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	ref := engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: m.SystemID}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
-	if err := release(wait, b, ref); err != nil && !diagnostics.IsGone(err) {
-		diagnostics.Report(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+	if err := releaseMachine(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {
+		diagnostics.ReportError(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
 	}
 }

@@ -16,14 +16,14 @@ import (
 // no error.
 func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state machineModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
 	ref := r.ref(state, n)
-	ref.Release = engine.Release{Erase: values.Erase(ctx, state.Release, diags)}
+	ref.Release = engine.Release{Erase: values.EraseMode(ctx, state.Release, diags)}
 	if diags.HasError() {
 		return
 	}
@@ -32,30 +32,30 @@ func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, ref, n)
-	if err != nil && !diagnostics.IsGone(err) {
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), "Machine "+name, "is not given back yet", err)
 	}
 }
 
 // remove releases a machine of the MAAS that the notes know.
-func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n notes) error {
-	b, err := r.client.Use()
+func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n privateState) error {
+	b, err := r.client.Backend()
 	if err != nil {
 		return err
 	}
-	if _, err := b.RequireMAAS(ctx, n.MAAS); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
 	if n.Foreign { // without a mark, it would not be taken for ours
-		if _, err := client.Wait(ctx, "machine "+ref.Name, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, Inherit: true})); err != nil {
+		if _, err := client.WaitAndLog(ctx, "machine "+ref.Name, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, TakeOwnership: true})); err != nil {
 			return err
 		}
 	}
-	return release(ctx, b, ref)
+	return releaseMachine(ctx, b, ref)
 }
 
-func release(ctx context.Context, b *client.Backend, ref engine.Ref) error {
-	_, err := client.Wait(ctx, "machine "+ref.Name, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
+func releaseMachine(ctx context.Context, b *client.Backend, ref engine.Ref) error {
+	_, err := client.WaitAndLog(ctx, "machine "+ref.Name, func(ctx context.Context) (engine.Result[engine.BareMetal], error) {
 		return b.Metal.Delete(ctx, ref)
 	})
 	return err

@@ -21,29 +21,29 @@ const importUsage = "Import a machine by its system id (\"4y3h7n\"), its hostnam
 // ImportState finds the machine; the Read that follows fills in the state.
 func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id, mark := r.client.Imported(ctx, req, diags)
+	id, mark := r.client.ResolveImport(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
 	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	m, err := r.find(find, strings.TrimSpace(id))
+	m, err := r.findMachine(find, strings.TrimSpace(id))
 	if err != nil {
-		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("import %q", id), err)
 		return
 	}
-	if why := notImportable(m); why != "" {
+	if why := importRefusal(m); why != "" {
 		diags.AddError(fmt.Sprintf("Cannot import %q", id), fmt.Sprintf("Machine %s (%s) %s", m.Hostname, m.SystemID, why))
 		return
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
 	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: mark}, diags)
-	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
+	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// find looks for a machine by system id first, then by name.
-func (r *machineResource) find(ctx context.Context, id string) (engine.Machine, error) {
-	b, err := r.client.Use()
+// findMachine looks for a machine by system id first, then by name.
+func (r *machineResource) findMachine(ctx context.Context, id string) (engine.Machine, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.Machine{}, err
 	}
@@ -53,11 +53,11 @@ func (r *machineResource) find(ctx context.Context, id string) (engine.Machine, 
 	return b.MachineNamed(ctx, id)
 }
 
-// notImportable says why a machine is no maaslxd_machine, "" if it may be one.
-func notImportable(m engine.Machine) string {
+// importRefusal says why a machine is no maaslxd_machine, "" if it may be one.
+func importRefusal(m engine.Machine) string {
 	marked := strings.Contains(string(m.MarkedBy()), "/"+client.MachineKeyName(""))
 	switch {
-	case m.ShowsVMHost():
+	case m.HasVMHostInMAAS():
 		return "is a VM. Import it as a maaslxd_vm."
 	case slices.Contains(m.Tags, engine.HostTag):
 		return "is an LXD host. Import it as a maaslxd_vm_host."

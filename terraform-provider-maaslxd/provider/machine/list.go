@@ -54,25 +54,25 @@ func (l *machineList) ListResourceConfigSchema(_ context.Context, _ list.ListRes
 func (l *machineList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m machineListModel
 	diags := req.Config.Get(ctx, &m)
-	b, found := l.matching(ctx, m, &diags)
-	mark := l.client.ListedMark(ctx, &diags)
-	stream.Results = values.ListResults(req, found, diags, func(machine engine.Machine) list.ListResult { return l.result(ctx, b, mark, req, machine) })
+	b, found := l.listMatching(ctx, m, &diags)
+	mark := l.client.MarkForList(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(machine engine.Machine) list.ListResult { return l.listResult(ctx, b, mark, req, machine) })
 }
 
-// matching are the machines that the filter lets through, sorted by hostname.
-func (l *machineList) matching(ctx context.Context, m machineListModel, diags *diag.Diagnostics) (*client.Backend, []engine.Machine) {
+// listMatching are the machines that the filter lets through, sorted by hostname.
+func (l *machineList) listMatching(ctx context.Context, m machineListModel, diags *diag.Diagnostics) (*client.Backend, []engine.Machine) {
 	if diags.HasError() {
 		return nil, nil
 	}
-	b, err := l.client.Use()
+	b, err := l.client.Backend()
 	var found []engine.Machine
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 		defer cancel()
-		found, err = deployedMetal(limited, b)
+		found, err = listDeployedMetal(limited, b)
 	}
 	if err != nil {
-		diagnostics.Report(diags, "list the machines", err)
+		diagnostics.ReportError(diags, "list the machines", err)
 		return nil, nil
 	}
 	for _, unread := range found {
@@ -80,12 +80,12 @@ func (l *machineList) matching(ctx context.Context, m machineListModel, diags *d
 			diags.AddWarning("Machine "+unread.SystemID+" is left out", unread.Err.Error())
 		}
 	}
-	return b, slices.DeleteFunc(found, func(machine engine.Machine) bool { return machine.Err != nil || !m.matches(machine) })
+	return b, slices.DeleteFunc(found, func(machine engine.Machine) bool { return machine.Err != nil || !m.matchesMachine(machine) })
 }
 
-// deployedMetal lists the machines that are deployed, and neither VMs nor VM hosts. A VM host
+// listDeployedMetal lists the machines that are deployed, and neither VMs nor VM hosts. A VM host
 // that others registered has no tag of ours, so that MAAS's VM hosts are asked, too.
-func deployedMetal(ctx context.Context, b *client.Backend) ([]engine.Machine, error) {
+func listDeployedMetal(ctx context.Context, b *client.Backend) ([]engine.Machine, error) {
 	hosts, err := b.Inventory.Hosts(ctx)
 	if err != nil {
 		return nil, err
@@ -104,14 +104,14 @@ func deployedMetal(ctx context.Context, b *client.Backend) ([]engine.Machine, er
 	return found, err
 }
 
-func (m machineListModel) matches(machine engine.Machine) bool {
+func (m machineListModel) matchesMachine(machine engine.Machine) bool {
 	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, machine.Zone, machine.Pool, machine.Tags) &&
 		(m.Managed.IsNull() || m.Managed.ValueBool() == (machine.MarkedBy() != ""))
 }
 
-// result is one machine: its identity, and all that an import would read of it where that is
+// listResult is one machine: its identity, and all that an import would read of it where that is
 // wanted.
-func (l *machineList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, machine engine.Machine) list.ListResult {
+func (l *machineList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, machine engine.Machine) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics
 	result.DisplayName = machine.Hostname
@@ -127,13 +127,13 @@ func (l *machineList) result(ctx context.Context, b *client.Backend, mark string
 	}
 	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	n := notes{Imported: true}
-	seen, err := l.look(limited, b, state, &n)
+	n := privateState{Imported: true}
+	seen, err := l.observe(limited, b, state, &n)
 	if err != nil {
-		diagnostics.Report(diags, "read machine "+machine.Hostname, err)
+		diagnostics.ReportError(diags, "read machine "+machine.Hostname, err)
 		return result
 	}
-	state.refreshRead(ctx, seen, n.seen(seen), true, diags)
+	state.refreshRead(ctx, seen, n.withObserved(seen), true, diags)
 	diags.Append(result.Resource.Set(ctx, &state)...)
 	return result
 }

@@ -83,7 +83,7 @@ func (m machineModel) interfaces(ctx context.Context, diags *diag.Diagnostics) m
 
 // deploy decodes what to install; nil if that is not said or not known.
 func (m machineModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
-	return values.Decode[deployModel](ctx, m.Deploy, diags)
+	return values.DecodeObject[deployModel](ctx, m.Deploy, diags)
 }
 
 // deployOrNothing is deploy, all nulls where nothing is said.
@@ -94,12 +94,12 @@ func (m machineModel) deployOrNothing(ctx context.Context, diags *diag.Diagnosti
 	return deployModel{}
 }
 
-// labels are those of interfaces, sorted.
-func labels(interfaces map[string]interfaceModel) []string {
+// sortedLabels are those of interfaces, sorted.
+func sortedLabels(interfaces map[string]interfaceModel) []string {
 	return slices.Sorted(maps.Keys(interfaces))
 }
 
-// named is what names the machine of a state.
-func (m machineModel) named() client.NamedMachine {
-	return client.NamedMachine{Object: "machine " + m.Name.ValueString(), By: m.Machine, ID: m.ID, Hostname: m.Hostname}
+// namedMachine is what names the machine of a state.
+func (m machineModel) namedMachine() client.NamedMachine {
+	return client.NamedMachine{Object: "machine " + m.Name.ValueString(), ConfiguredName: m.Machine, ID: m.ID, Hostname: m.Hostname}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// on is a machine in the status.
-func on(status engine.Status) engine.BareMetal {
+// machineInStatus is a machine in the status.
+func machineInStatus(status engine.Status) engine.BareMetal {
 	return engine.BareMetal{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	refusal := &engine.Refusal{Message: "ended in the state Failed deployment", Err: engine.ErrConflict}
-	misspelled := &engine.SpecError{Field: fieldpath.Of("deploy", "image"), Message: "no such image"}
+	misspelled := &engine.SpecError{Field: fieldpath.New("deploy", "image"), Message: "no such image"}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {
@@ -28,15 +28,15 @@ func TestOutcome(t *testing.T) {
 		err     error
 		want    diagnostics.Outcome
 	}{
-		"Done":             {reason: "No error.", machine: on(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
+		"Done":             {reason: "No error.", machine: machineInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
 		"NoMachine":        {reason: "Nothing was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
-		"Vanished":         {reason: "It was deleted meanwhile.", machine: on(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
-		"TimeIsUp":         {reason: "It is on its way.", ctx: ended, machine: on(engine.StatusDeploying), err: refusal, want: diagnostics.Resumable},
-		"DoesNotFit":       {reason: "Nothing is installed on it.", machine: on(engine.StatusAllocated), err: misspelled, want: diagnostics.Unusable},
-		"DeploymentFailed": {reason: "MAAS gave it up.", machine: on(engine.StatusFailedDeployment), err: refusal, want: diagnostics.Unusable},
-		"Deployed":         {reason: "What runs is not lost for a word.", machine: on(engine.StatusDeployed), err: refusal, want: diagnostics.Resumable},
-		"NoAnswer":         {reason: "That says nothing of the machine.", machine: on(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.Resumable},
-		"KeyRevoked":       {reason: "Nor does that.", machine: on(engine.StatusDeploying), err: fmt.Errorf("%w: %w", refusal, engine.ErrForbidden), want: diagnostics.Resumable},
+		"Vanished":         {reason: "It was deleted meanwhile.", machine: machineInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":         {reason: "It is on its way.", ctx: ended, machine: machineInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
+		"DoesNotFit":       {reason: "Nothing is installed on it.", machine: machineInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
+		"DeploymentFailed": {reason: "MAAS gave it up.", machine: machineInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
+		"Deployed":         {reason: "What runs is not lost for a word.", machine: machineInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
+		"NoAnswer":         {reason: "That says nothing of the machine.", machine: machineInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
+		"KeyRevoked":       {reason: "Nor does that.", machine: machineInStatus(engine.StatusDeploying), err: fmt.Errorf("%w: %w", refusal, engine.ErrForbidden), want: diagnostics.CreateResumable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestOutcome(t *testing.T) {
 			if tc.ctx == nil {
 				tc.ctx = t.Context()
 			}
-			if got := outcomeOf(tc.ctx, tc.machine, tc.err); got != tc.want {
+			if got := createOutcome(tc.ctx, tc.machine, tc.err); got != tc.want {
 				t.Errorf("%s\ngot outcome %d, want %d", tc.reason, got, tc.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestOutcome(t *testing.T) {
 func TestNotesSeen(t *testing.T) {
 	t.Parallel()
 	marked := func(status engine.Status, data map[string]string) engine.BareMetal {
-		m := on(status)
+		m := machineInStatus(status)
 		m.OwnerData = data
 		m.Finished = data[engine.StateData] == engine.StateFinished
 		return m
@@ -63,30 +63,30 @@ func TestNotesSeen(t *testing.T) {
 	mine := map[string]string{engine.KeyData: key, engine.StateData: engine.StateFinished}
 	cases := map[string]struct {
 		reason string
-		notes  notes
+		notes  privateState
 		seen   engine.BareMetal
-		want   notes
+		want   privateState
 		gone   bool
 	}{
-		"Finished":   {reason: "It is as it was.", notes: notes{Key: key}, seen: marked(engine.StatusDeployed, mine), want: notes{Key: key}},
-		"Unfinished": {reason: "Its own mark says so.", notes: notes{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: notes{Key: key, Pending: true}},
-		"Released":   {reason: "MAAS has cleared the marks.", notes: notes{Key: key}, seen: on(engine.StatusReady), want: notes{Key: key}, gone: true},
-		"Taken":      {reason: "Another one has it.", notes: notes{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: notes{Key: key}, gone: true},
+		"Finished":   {reason: "It is as it was.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"Unfinished": {reason: "Its own mark says so.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
+		"Released":   {reason: "MAAS has cleared the marks.", notes: privateState{Key: key}, seen: machineInStatus(engine.StatusReady), want: privateState{Key: key}, gone: true},
+		"Taken":      {reason: "Another one has it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
 		"RunDied": {
-			reason: "It died after it had renamed the machine.", notes: notes{Key: "default/machines/before"},
-			seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: key, engine.FormerData: "default/machines/before", engine.StateData: engine.StateFinished}),
-			want: notes{Key: key},
+			reason: "It died after it had renamed the machine.", notes: privateState{Key: "default/machines/before"},
+			seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: key, engine.FormerKeyData: "default/machines/before", engine.StateData: engine.StateFinished}),
+			want: privateState{Key: key},
 		},
-		"Imported":        {reason: "Its mark tells its key.", seen: marked(engine.StatusDeployed, mine), want: notes{Key: key}},
-		"ImportedForeign": {reason: "Nobody has marked it.", seen: on(engine.StatusDeployed), want: notes{Foreign: true}},
-		"ForeignReleased": {reason: "There is nothing on it.", notes: notes{Foreign: true}, seen: on(engine.StatusReady), want: notes{Foreign: true}, gone: true},
+		"Imported":        {reason: "Its mark tells its key.", seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"ImportedForeign": {reason: "Nobody has marked it.", seen: machineInStatus(engine.StatusDeployed), want: privateState{Foreign: true}},
+		"ForeignReleased": {reason: "There is nothing on it.", notes: privateState{Foreign: true}, seen: machineInStatus(engine.StatusReady), want: privateState{Foreign: true}, gone: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := tc.notes.seen(tc.seen)
-			if got.Key != tc.want.Key || got.Pending != tc.want.Pending || got.Foreign != tc.want.Foreign || got.gone(tc.seen) != tc.gone {
-				t.Errorf("%s\nwant %+v (gone: %v), got %+v (gone: %v)", tc.reason, tc.want, tc.gone, got, got.gone(tc.seen))
+			got := tc.notes.withObserved(tc.seen)
+			if got.Key != tc.want.Key || got.Pending != tc.want.Pending || got.Foreign != tc.want.Foreign || got.isGone(tc.seen) != tc.gone {
+				t.Errorf("%s\nwant %+v (gone: %v), got %+v (gone: %v)", tc.reason, tc.want, tc.gone, got, got.isGone(tc.seen))
 			}
 		})
 	}

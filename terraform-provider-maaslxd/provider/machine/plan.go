@@ -21,34 +21,34 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.planDestroy(ctx, req, resp)
 		return
 	}
-	p := machinePlan{diags: &resp.Diagnostics, machine: r.client.Machine, subnets: r.client.Subnets}
+	p := machinePlan{diags: &resp.Diagnostics, readMachine: r.client.Machine, listSubnets: r.client.Subnets}
 	p.diags.Append(req.Config.Get(ctx, &p.config)...)
 	p.diags.Append(req.Plan.Get(ctx, &p.plan)...)
 	if !req.State.Raw.IsNull() {
 		p.state = new(machineModel)
 		p.diags.Append(req.State.Get(ctx, p.state)...)
-		p.notes = readNotes(ctx, req.Private, p.diags)
+		p.private = readPrivateState(ctx, req.Private, p.diags)
 	}
 	if p.diags.HasError() {
 		return
 	}
 	if p.state != nil {
-		p.decide(ctx)
+		p.modify(ctx)
 		p.diags.Append(resp.Plan.Set(ctx, &p.plan)...)
 		resp.RequiresReplace = append(resp.RequiresReplace, p.replace...)
 	}
 	if p.diags.HasError() {
 		return
 	}
-	if p.again = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags); p.again {
-		n := readNotes(ctx, req.Private, p.diags)
+	if p.isReplacement = r.client.NotePlanned("machine ", p.plan.Name, p.state != nil, p.diags); p.isReplacement {
+		n := readPrivateState(ctx, req.Private, p.diags)
 		values.RefuseDestroy("machine "+p.plan.Name.ValueString(), n.Protected || n.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
 	}
 	if p.state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
-		r.client.CheckMAAS(ctx, p.notes.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
+		r.client.CheckPlannedMAAS(ctx, p.private.MAAS, "change machine "+p.state.Name.ValueString(), p.diags)
 	}
 	if !p.diags.HasError() {
-		r.check(ctx, p)
+		r.checkAgainstMAAS(ctx, p)
 	}
 }
 
@@ -60,41 +60,41 @@ func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPl
 	var protected types.Bool
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &name)...)
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, values.ProtectionPath(), &protected)...)
-	n := readNotes(ctx, req.Private, &resp.Diagnostics)
+	n := readPrivateState(ctx, req.Private, &resp.Diagnostics)
 	values.RefuseDestroy("machine "+name.ValueString(), protected.ValueBool() || n.ProtectionApplied, &resp.Diagnostics)
-	r.client.CheckMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
+	r.client.CheckPlannedMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
 }
 
 // machinePlan is a plan being made.
 type machinePlan struct {
-	config  machineModel
-	state   *machineModel // nil for a machine that is to be taken
-	plan    machineModel
-	notes   notes
-	replace path.Paths
-	again   bool // what is to be made takes the place of what stands: the second plan of a replacement
-	machine func(ctx context.Context, systemID string) (engine.Machine, error)
-	subnets func(context.Context) ([]engine.Subnet, error)
-	diags   *diag.Diagnostics
+	config        machineModel
+	state         *machineModel // nil for a machine that is to be taken
+	plan          machineModel
+	private       privateState
+	replace       path.Paths
+	isReplacement bool // what is to be made takes the place of what stands: the second plan of a replacement
+	readMachine   func(ctx context.Context, systemID string) (engine.Machine, error)
+	listSubnets   func(context.Context) ([]engine.Subnet, error)
+	diags         *diag.Diagnostics
 }
 
-// planInstalled keeps what is installed where the configuration names nothing.
-func (p *machinePlan) planInstalled(ctx context.Context) {
+// keepInstalled keeps what is installed where the configuration names nothing.
+func (p *machinePlan) keepInstalled(ctx context.Context) {
 	if want := p.plan.deploy(ctx, p.diags); want != nil {
-		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.config.deployOrNothing(ctx, p.diags).Deployment, p.notes.installed())
-		p.plan.Deploy = values.Encode(ctx, deployType, want, p.diags)
+		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.config.deployOrNothing(ctx, p.diags).Deployment, p.private.installation())
+		p.plan.Deploy = values.EncodeObject(ctx, deployType, want, p.diags)
 	}
 }
 
-func (p *machinePlan) decide(ctx context.Context) {
-	p.planInstalled(ctx)
+func (p *machinePlan) modify(ctx context.Context) {
+	p.keepInstalled(ctx)
 	p.planReplacement(ctx)
-	if p.notes.Pending || p.notes.Foreign {
-		p.planWork()
-		p.planAnew()
+	if p.private.Pending || p.private.Foreign {
+		p.markComputedUnknown()
+		p.replaceIfFailed()
 	}
-	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.notes.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
-	if p.notes.Unclaimed.ClaimedBy(p.config.Tags, p.config.Protection) || values.ForgetsProtection(p.plan.Protection, p.state.Protection, p.notes.ProtectionApplied) {
+	values.RefuseReplacement("machine "+p.state.Name.ValueString(), p.replace, p.state.Protection.ValueBool() || p.private.ProtectionApplied && p.plan.Protection.ValueBool(), p.diags)
+	if p.private.Unclaimed.IsClaimedBy(p.config.Tags, p.config.Protection) || values.DropsProtection(p.plan.Protection, p.state.Protection, p.private.ProtectionApplied) {
 		p.plan.Status = types.StringUnknown()
 	}
 	if !p.plan.Hostname.Equal(p.state.Hostname) || !p.plan.Domain.Equal(p.state.Domain) {
@@ -105,17 +105,17 @@ func (p *machinePlan) decide(ctx context.Context) {
 	}
 }
 
-// planWork marks as unknown what changes while a machine is deployed.
-func (p *machinePlan) planWork() {
+// markComputedUnknown marks as unknown what changes while a machine is deployed.
+func (p *machinePlan) markComputedUnknown() {
 	p.plan.Status, p.plan.StatusMessage = types.StringUnknown(), types.StringUnknown()
 	p.plan.IPAddresses = types.ListUnknown(types.StringType)
 }
 
-// planAnew replaces a machine that MAAS gave up before it was finished: to go on with it
+// replaceIfFailed replaces a machine that MAAS gave up before it was finished: to go on with it
 // would only fail again.
-func (p *machinePlan) planAnew() {
+func (p *machinePlan) replaceIfFailed() {
 	status := p.state.Status.ValueString()
-	if !p.notes.Pending || !diagnostics.MAASGaveUp(status) {
+	if !p.private.Pending || !diagnostics.HasMAASGivenUp(status) {
 		return
 	}
 	p.replace.Append(path.Root("status"))

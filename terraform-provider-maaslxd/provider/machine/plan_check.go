@@ -11,12 +11,12 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// check looks in MAAS whether a plan can be carried out, before it gives a machine back:
+// checkAgainstMAAS looks in MAAS whether a plan can be carried out, before it gives a machine back:
 // whether the machine, image, kernel, subnets, zone and pool are there, and whether the
 // machine can become what is wanted. Of what changes in place it looks at the names.
-func (r *machineResource) check(ctx context.Context, p machinePlan) {
-	b, err := r.client.Use()
-	if err != nil || !r.client.Run.ChecksPlans() {
+func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
+	b, err := r.client.Backend()
+	if err != nil || !r.client.Run.WantsPlanCheck() {
 		return
 	}
 	var ref engine.Ref
@@ -27,17 +27,17 @@ func (r *machineResource) check(ctx context.Context, p machinePlan) {
 		name := p.plan.Name.ValueString()
 		ref, doing = engine.Ref{Key: r.client.MachineKey(name), Name: name}, "create"
 	case len(p.replace) > 0:
-		ref, doing = r.ref(*p.state, p.notes), "replace"
+		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:
-		if spec = p.changedNames(); spec.Hostname == "" && spec.Upkeep.Zone == "" && spec.Upkeep.Pool == "" && spec.Upkeep.Domain == "" {
+		if spec = p.changedNames(); spec.Hostname == "" && spec.InPlaceSettings.Zone == "" && spec.InPlaceSettings.Pool == "" && spec.InPlaceSettings.Domain == "" {
 			return
 		}
-		ref, doing = r.ref(*p.state, p.notes), "update"
+		ref, doing = r.ref(*p.state, p.private), "update"
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
-	v := client.Verdict{What: "machine " + p.plan.Name.ValueString(), Doing: doing, Run: &r.client.Run, Diags: p.diags}
-	v.Report(b.Metal.Check(ctx, ref, spec), func() bool { return p.again || stands(ctx, b, ref) })
+	v := client.ObstacleReport{Object: "machine " + p.plan.Name.ValueString(), Action: doing, Run: &r.client.Run, Diags: p.diags}
+	v.AddDiagnostics(b.Metal.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedMachine(ctx, b, ref) })
 }
 
 // changedNames are the hostname, zone, resource pool and domain that an update in place
@@ -49,7 +49,7 @@ func (p machinePlan) changedNames() engine.MachineSpec {
 		}
 		return plan.ValueString()
 	}
-	return engine.MachineSpec{Hostname: changed(p.plan.Hostname, p.state.Hostname), Upkeep: engine.Upkeep{
+	return engine.MachineSpec{Hostname: changed(p.plan.Hostname, p.state.Hostname), InPlaceSettings: engine.InPlaceSettings{
 		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
 	}}
 }
@@ -58,15 +58,15 @@ func (p machinePlan) changedNames() engine.MachineSpec {
 // which machine is meant, none is looked for.
 func (p machinePlan) knownSpec(ctx context.Context) engine.MachineSpec {
 	spec := p.plan.spec(ctx, p.config, new(diag.Diagnostics))
-	if p.config.Machine.IsUnknown() || !values.KnownThroughout(ctx, p.config.Selector) {
-		return engine.MachineSpec{Upkeep: spec.Upkeep}
+	if p.config.Machine.IsUnknown() || !values.IsFullyKnown(ctx, p.config.Selector) {
+		return engine.MachineSpec{InPlaceSettings: spec.InPlaceSettings}
 	}
 	return spec
 }
 
-// stands tells whether the machine that a plan would make is there, finished: then Terraform
+// hasFinishedMachine tells whether the machine that a plan would make is there, finished: then Terraform
 // replaces one that it holds for tainted.
-func stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
+func hasFinishedMachine(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	m, err := b.Metal.Observe(ctx, ref)
 	return err == nil && m.Ours && m.Finished
 }

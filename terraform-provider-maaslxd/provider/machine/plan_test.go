@@ -10,7 +10,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
 // object is a machine, or an object in it, as Terraform's JSON has it.
@@ -18,15 +18,15 @@ type object = providertest.Object
 
 // A machine as it is configured, and its state after an apply.
 var (
-	configured = object{"name": "db-1", "machine": "node1"}
-	deployed   = object{
+	configuredMachine = object{"name": "db-1", "machine": "node1"}
+	deployedMachine   = object{
 		"id": "4y3h7n", "name": "db-1", "machine": "node1", "hostname": "node1", "domain": "maas", "description": "", "fqdn": "node1.maas", "zone": "az1", "pool": "default",
 		"architecture": "amd64/generic", "cores": 8, "memory_mib": 8192, "ip_addresses": []string{"10.0.0.5"}, "status": "Deployed",
 	}
-	finished = notes{Key: "default/machines/db-1", Image: "ubuntu/noble", Kernel: "ga-24.04"}
+	finishedPrivateState = privateState{Key: "default/machines/db-1", Image: "ubuntu/noble", Kernel: "ga-24.04"}
 )
 
-func address(ip string) object { return object{"eth0": object{"ip": ip}} }
+func interfaceWithIP(ip string) object { return object{"eth0": object{"ip": ip}} }
 
 func TestPlanOfChanges(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestPlanOfChanges(t *testing.T) {
 		reason   string
 		config   object
 		state    object
-		notes    notes
+		notes    privateState
 		replaces []string
 		unknown  []string
 		warnings int
@@ -59,10 +59,10 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"ImportedTagsClaimed": {
 			reason: "An apply has to note that the tags are the configuration's own.", config: object{"tags": []string{"a"}}, state: object{"tags": []string{"a"}},
-			notes: notes{Key: finished.Key, Unclaimed: kept.Unclaimed{"tags"}}, unknown: []string{"status"},
+			notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}}, unknown: []string{"status"},
 		},
 		"ImportedTagsLeftOut": {
-			reason: "They stay.", state: object{"tags": []string{"a"}}, notes: notes{Key: finished.Key, Unclaimed: kept.Unclaimed{"tags"}},
+			reason: "They stay.", state: object{"tags": []string{"a"}}, notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}},
 		},
 		"ImageInFull": {reason: "It is the installed one.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
 		"Kernel":      {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
@@ -72,14 +72,14 @@ func TestPlanOfChanges(t *testing.T) {
 		"HostnameNow": {reason: "It has that hostname.", config: object{"hostname": "node1"}},
 		"Memory":      {reason: "It is installed anew.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
 		"NotInMemory": {reason: "So it is.", config: deploy(object{"ephemeral": false})},
-		"MemoryGone":  {reason: "What is installed stays.", state: deploy(object{"ephemeral": true}), notes: notes{Key: finished.Key, Ephemeral: true}},
-		"MemoryNamed": {reason: "It runs from memory already.", config: deploy(object{"ephemeral": true}), notes: notes{Key: finished.Key, Ephemeral: true}},
+		"MemoryGone":  {reason: "What is installed stays.", state: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
+		"MemoryNamed": {reason: "It runs from memory already.", config: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
 		"ToDisk": {
 			reason: "It ran from memory, whatever line was removed.", config: deploy(object{"ephemeral": false}),
-			notes: notes{Key: finished.Key, Ephemeral: true}, replaces: []string{"deploy"}, warnings: 1,
+			notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Sync":       {reason: "MAAS's agent comes with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
-		"SyncDone":   {reason: "It is there.", config: deploy(object{"enable_hw_sync": true}), notes: notes{Key: finished.Key, HardwareSync: true}},
+		"SyncDone":   {reason: "It is there.", config: deploy(object{"enable_hw_sync": true}), notes: privateState{Key: finishedPrivateState.Key, HardwareSync: true}},
 		"DeployGone": {reason: "What is installed stays.", state: deploy(object{"image": "ubuntu/noble"})},
 		"UserData": {
 			reason: "It runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
@@ -87,26 +87,26 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"FirstVersionOfOldData": {
 			reason: "It ran without a number.", config: deploy(object{"user_data_wo_version": 1}),
-			notes: notes{Key: finished.Key, UserData: values.UserDataNotes{Ran: true}},
+			notes: privateState{Key: finishedPrivateState.Key, UserData: values.InstalledUserData{Ran: true}},
 		},
 		"Address": {
-			reason: "It is given before the deployment.", config: object{"interfaces": address("10.0.0.9")}, replaces: []string{"interfaces"}, warnings: 1,
+			reason: "It is given before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"OtherAddress": {
-			reason: "It is given before the deployment.", config: object{"interfaces": address("10.0.0.9")}, state: object{"interfaces": address("10.0.0.8")},
+			reason: "It is given before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, state: object{"interfaces": interfaceWithIP("10.0.0.8")},
 			replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"AddressByAnotherLabel": {
 			reason: "Labels are the configuration's own.", config: object{"interfaces": object{"lan": object{"ip": "10.0.0.9"}}},
 			state: object{"interfaces": object{"eth0": object{"ip": "10.0.0.9", "nic": "eth0", "subnet": "lan"}}},
 		},
-		"AddressGone": {reason: "It is kept.", state: object{"interfaces": address("10.0.0.9")}},
-		"Unmarked":    {reason: "The next apply marks it.", notes: notes{Foreign: true, Imported: true}, unknown: work},
+		"AddressGone": {reason: "It is kept.", state: object{"interfaces": interfaceWithIP("10.0.0.9")}},
+		"Unmarked":    {reason: "The next apply marks it.", notes: privateState{Foreign: true, Imported: true}, unknown: work},
 		"Pending": {
-			reason: "An apply stopped waiting.", state: object{"status": "Deploying"}, notes: notes{Key: finished.Key, Pending: true}, unknown: work,
+			reason: "An apply stopped waiting.", state: object{"status": "Deploying"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true}, unknown: work,
 		},
 		"GivenUp": {
-			reason: "There is nothing to go on with.", state: object{"status": "Failed deployment"}, notes: notes{Key: finished.Key, Pending: true},
+			reason: "There is nothing to go on with.", state: object{"status": "Failed deployment"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true},
 			unknown: work, replaces: []string{"status"}, warnings: 1,
 		},
 		"FailedLater": {reason: "What ran once is left alone.", state: object{"status": "Failed deployment"}},
@@ -114,14 +114,14 @@ func TestPlanOfChanges(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if cmp.Equal(tc.notes, notes{}) {
-				tc.notes = finished
+			if cmp.Equal(tc.notes, privateState{}) {
+				tc.notes = finishedPrivateState
 			}
-			p := providertest.Serve(t, NewResource).Plan(configured.With(tc.config), deployed.With(tc.state), map[string]any{notesKey: tc.notes})
-			if diff := cmp.Diff(tc.replaces, p.Replaces(), cmpopts.EquateEmpty()); diff != "" {
+			p := providertest.ServeResource(t, NewResource).Plan(configuredMachine.WithChanges(tc.config), deployedMachine.WithChanges(tc.state), map[string]any{privateStateKey: tc.notes})
+			if diff := cmp.Diff(tc.replaces, p.ReplacingAttributes(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nreplaces (-want +got):\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.unknown, p.Unknown(), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.unknown, p.UnknownAttributes(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}
 			if got := len(p.Diagnostics); got != tc.warnings {
@@ -134,7 +134,7 @@ func TestPlanOfChanges(t *testing.T) {
 // TestProtectedPlans refuses the plans that would release a protected machine.
 func TestProtectedPlans(t *testing.T) {
 	t.Parallel()
-	protected := deployed.With(object{"deletion_protection": true})
+	protected := deployedMachine.WithChanges(object{"deletion_protection": true})
 	cases := map[string]struct {
 		reason string
 		config object // nil: a destroy
@@ -142,20 +142,20 @@ func TestProtectedPlans(t *testing.T) {
 		says   string
 	}{
 		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
-		"Replaced":           {"A replacement releases it, too.", configured.With(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
-		"LineRemoved":        {"So it is where the line goes.", configured.With(object{"machine": "node2"}), protected, "apply that first"},
-		"Kept":               {"A change in place is none.", configured.With(object{"zone": "az2", "deletion_protection": true}), protected, ""},
-		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployed.With(object{"deletion_protection": false}), "is not destroyed"},
-		"AppliedReplaced":    {"The configuration still protects it.", configured.With(object{"machine": "node2", "deletion_protection": true}), deployed.With(object{"deletion_protection": false}), "because of machine"},
-		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", configured.With(object{"machine": "node2", "deletion_protection": false}), deployed.With(object{"deletion_protection": false}), ""},
-		"NeverSaid":          {"Without protection nothing is refused.", nil, deployed, ""},
+		"Replaced":           {"A replacement releases it, too.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
+		"LineRemoved":        {"So it is where the line goes.", configuredMachine.WithChanges(object{"machine": "node2"}), protected, "apply that first"},
+		"Kept":               {"A change in place is none.", configuredMachine.WithChanges(object{"zone": "az2", "deletion_protection": true}), protected, ""},
+		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedMachine.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
+		"AppliedReplaced":    {"The configuration still protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), deployedMachine.WithChanges(object{"deletion_protection": false}), "because of machine"},
+		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": false}), deployedMachine.WithChanges(object{"deletion_protection": false}), ""},
+		"NeverSaid":          {"Without protection nothing is refused.", nil, deployedMachine, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := finished
+			n := finishedPrivateState
 			n.ProtectionApplied = strings.HasPrefix(name, "Applied")
-			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: n})
+			got := providertest.ServeResource(t, NewResource).Plan(tc.config, tc.state, map[string]any{privateStateKey: n})
 			var refusals []*tfprotov6.Diagnostic
 			for _, d := range got.Diagnostics {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -166,8 +166,8 @@ func TestProtectedPlans(t *testing.T) {
 			case tc.says == "" && len(refusals) == 0:
 			case len(refusals) != 1 || tc.says == "":
 				t.Errorf("%s\ngot %d errors: %+v", tc.reason, len(refusals), refusals)
-			case providertest.Path(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
-				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.Path(refusals[0]), tc.says)
+			case providertest.AttributePath(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
+				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.AttributePath(refusals[0]), tc.says)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	var state machineModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a machine that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
@@ -28,54 +28,54 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	object := "machine " + state.Name.ValueString()
 	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
-	b := r.client.UseToRead(object, doing, diags)
+	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
 	}
-	r.client.Run.NoteRead()
-	m, err := r.look(look, b, state, &n)
+	r.client.Run.NoteStateRead()
+	m, err := r.observe(look, b, state, &n)
 	switch {
-	case diagnostics.IsGone(err):
+	case diagnostics.IsObjectGone(err):
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return
 	}
 	imported := n.isUnread()
-	if n = n.seen(m); n.gone(m) {
+	if n = n.withObserved(m); n.isGone(m) {
 		warnReleased(object, m, diags)
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	n = n.imported(imported)
+	n = n.withImported(imported)
 	state.refreshRead(ctx, m, n, imported, diags)
 	n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
 	diags.Append(resp.State.Set(ctx, &state)...)
-	writeNotes(ctx, resp.Private, n, diags)
+	writePrivateState(ctx, resp.Private, n, diags)
 }
 
 // refreshRead brings the state up to date with what was seen of the machine, and warns of
 // what no plan mends.
-func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n notes, imported bool, diags *diag.Diagnostics) {
+func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n privateState, imported bool, diags *diag.Diagnostics) {
 	m.refresh(ctx, seen, diags)
 	if imported {
-		m.imported(ctx, seen, n.Key, diags)
+		m.fillImported(ctx, seen, n.Key, diags)
 	}
 	warnFailed(seen, diags)
 }
 
-// look observes the machine of a state, and notes in which MAAS it is.
-func (r *machineResource) look(ctx context.Context, b *client.Backend, state machineModel, n *notes) (engine.BareMetal, error) {
+// observe observes the machine of a state, and notes in which MAAS it is.
+func (r *machineResource) observe(ctx context.Context, b *client.Backend, state machineModel, n *privateState) (engine.BareMetal, error) {
 	ref := r.ref(state, *n)
-	b.NoteNamed(ctx, n.MAAS, ref.Key)
+	b.NoteNamedInState(ctx, n.MAAS, ref.Key)
 	m, err := b.Metal.Observe(ctx, ref)
-	if err != nil && !diagnostics.IsGone(err) {
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		return m, err
 	}
 	var otherMAAS error
 	ours := err == nil && markOf(m) != "" && markOf(m) == n.Key
-	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, n.isUnread(), ours); otherMAAS != nil {
+	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, n.isUnread(), ours); otherMAAS != nil {
 		err = otherMAAS
 	}
 	return m, err

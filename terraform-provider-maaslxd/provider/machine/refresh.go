@@ -21,7 +21,7 @@ import (
 func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
 	if d := m.deploy(ctx, diags); d != nil {
 		d.Fill(seen.Image, seen.Kernel)
-		m.Deploy = values.Encode(ctx, deployType, d, diags)
+		m.Deploy = values.EncodeObject(ctx, deployType, d, diags)
 	}
 	m.ID = types.StringValue(seen.SystemID)
 	values.FillString(&m.Hostname, seen.Hostname)
@@ -50,14 +50,14 @@ func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *d
 // refresh makes the state say what was seen of the machine.
 func (m *machineModel) refresh(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
 	if d := m.deploy(ctx, diags); d != nil {
-		d.FillUnsaid(seen.Image, seen.Kernel)
-		m.Deploy = values.Encode(ctx, deployType, d, diags)
+		d.FillNulls(seen.Image, seen.Kernel)
+		m.Deploy = values.EncodeObject(ctx, deployType, d, diags)
 	}
 	m.ID = types.StringValue(seen.SystemID)
 	m.Hostname, m.Domain = types.StringValue(seen.Hostname), types.StringValue(seen.Domain)
-	m.Tags = values.KeptTags(m.Tags, seen.Tags)
-	m.Description = values.SeenDescription(m.Description, seen.Description)
-	m.Annotations = values.SeenAnnotations(m.Annotations, seen.OwnerData)
+	m.Tags = values.RefreshTags(m.Tags, seen.Tags)
+	m.Description = values.RefreshDescription(m.Description, seen.Description)
+	m.Annotations = values.RefreshAnnotations(m.Annotations, seen.OwnerData)
 	if !m.Protection.IsNull() {
 		m.Protection = types.BoolValue(seen.Locked)
 	}
@@ -70,24 +70,24 @@ func (m *machineModel) refresh(ctx context.Context, seen engine.BareMetal, diags
 	m.IPAddresses = values.StringList(seen.IPAddresses)
 }
 
-// refreshHalfway makes the state say how far an update came that failed. What either the
+// refreshUnfinished makes the state say how far an update came that failed. What either the
 // state or the plan declares stays known, so that what is on the machine is looked after.
-func (m *machineModel) refreshHalfway(ctx context.Context, plan machineModel, seen engine.BareMetal, diags *diag.Diagnostics) {
-	m.Tags = values.TagsWith(plan.Tags, m.Tags)
-	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
+func (m *machineModel) refreshUnfinished(ctx context.Context, plan machineModel, seen engine.BareMetal, diags *diag.Diagnostics) {
+	m.Tags = values.UnionTags(plan.Tags, m.Tags)
+	m.Annotations = values.UnionAnnotations(plan.Annotations, m.Annotations)
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}
 	m.refresh(ctx, seen, diags)
 }
 
-// imported fills in what the configuration of an imported machine is likely to say. The name
+// fillImported fills in what the configuration of an imported machine is likely to say. The name
 // is that of the key, where the machine was made by a maaslxd_machine. So are the tags that
 // were put on it, and what it was called before.
-func (m *machineModel) imported(ctx context.Context, seen engine.BareMetal, key engine.Key, diags *diag.Diagnostics) {
-	before := settle.BeforeOf(seen.Machine)
+func (m *machineModel) fillImported(ctx context.Context, seen engine.BareMetal, key engine.Key, diags *diag.Diagnostics) {
+	before := settle.FormerSettingsOf(seen.Machine)
 	m.Name, m.Machine = types.StringValue(seen.Hostname), types.StringValue(cmp.Or(before.FormerHostname(), seen.Hostname))
-	m.Tags = values.TagSet(before.Tags)
+	m.Tags = values.TagSet(before.AddedTags)
 	if seen.Locked {
 		m.Protection = types.BoolValue(true)
 	}
@@ -95,7 +95,7 @@ func (m *machineModel) imported(ctx context.Context, seen engine.BareMetal, key 
 		m.Name = types.StringValue(name)
 	}
 	m.Deploy = installedDeployment(ctx, seen, diags)
-	m.Interfaces = seenAddresses(ctx, seen.Machine, diags)
+	m.Interfaces = importedAddresses(ctx, seen.Machine, diags)
 }
 
 // installedDeployment is the attribute deploy of a machine that somebody deployed; null
@@ -104,25 +104,25 @@ func installedDeployment(ctx context.Context, seen engine.BareMetal, diags *diag
 	if seen.Image == "" {
 		return types.ObjectNull(deployType.AttrTypes)
 	}
-	d := deployModel{Deployment: values.Installed(seen.Image, seen.Kernel)}
+	d := deployModel{Deployment: values.DeploymentFromMAAS(seen.Image, seen.Kernel)}
 	if seen.Ephemeral {
 		d.Ephemeral = types.BoolValue(true)
 	}
 	if seen.HardwareSync {
 		d.HardwareSync = types.BoolValue(true)
 	}
-	return values.Encode(ctx, deployType, d, diags)
+	return values.EncodeObject(ctx, deployType, d, diags)
 }
 
-// seenAddresses are the interfaces of a machine that have a fixed address in MAAS; null if
+// importedAddresses are the interfaces of a machine that have a fixed address in MAAS; null if
 // none has.
-func seenAddresses(ctx context.Context, m engine.Machine, diags *diag.Diagnostics) types.Map {
+func importedAddresses(ctx context.Context, m engine.Machine, diags *diag.Diagnostics) types.Map {
 	interfaces := map[string]interfaceModel{}
 	add := func(name string, links []engine.InterfaceLink) {
 		for _, l := range links {
 			if l.Mode == "static" && l.IP != "" && l.Subnet != "" {
 				interfaces[labelFor(name, len(interfaces))] = interfaceModel{
-					NIC: types.StringValue(name), Subnet: texttype.SubnetType.Of(l.Subnet), IP: texttype.IPType.Of(l.IP),
+					NIC: types.StringValue(name), Subnet: texttype.SubnetType.FromText(l.Subnet), IP: texttype.IPType.FromText(l.IP),
 				}
 			}
 		}

@@ -62,7 +62,7 @@ func (r *machineResource) Configure(_ context.Context, req resource.ConfigureReq
 
 // ref names the machine of a state. The key is the one that it was made by, however it is
 // called now.
-func (r *machineResource) ref(state machineModel, n notes) engine.Ref {
+func (r *machineResource) ref(state machineModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
 		key = r.client.MachineKey(state.Name.ValueString())
@@ -70,8 +70,8 @@ func (r *machineResource) ref(state machineModel, n notes) engine.Ref {
 	return engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 }
 
-// save writes the state of a machine that is there.
-func save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m machineModel, diags *diag.Diagnostics) {
+// saveState writes the state of a machine that is there.
+func saveState(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m machineModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
 	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// replacesMachine ends the description of what cannot change in place.
-const replacesMachine = " **Changing it replaces the machine**: it is released, and one is deployed anew."
+// replacesMachineNote ends the description of what cannot change in place.
+const replacesMachineNote = " **Changing it replaces the machine**: it is released, and one is deployed anew."
 
 // Schema is that of a machine.
 func (r *machineResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -35,7 +35,7 @@ func machineSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the machine is given back. Default `30m`; erasing disks in full takes longer.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{choiceAttributes(), seenAttributes(), placeAttributes(), upkeepAttributes()} {
+	for _, group := range []map[string]schema.Attribute{sourceAttributes(), computedAttributes(), placeAttributes(), upkeepAttributes()} {
 		maps.Copy(attributes, group)
 	}
 	return schema.Schema{
@@ -53,8 +53,8 @@ func machineSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-// choiceAttributes say which machine is taken.
-func choiceAttributes() map[string]schema.Attribute {
+// sourceAttributes say which machine is taken.
+func sourceAttributes() map[string]schema.Attribute {
 	const exactly = " Exactly one of `machine` and `selector` must be set."
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{
@@ -67,7 +67,7 @@ func choiceAttributes() map[string]schema.Attribute {
 		"machine": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Machine to deploy: its hostname, FQDN or system id in MAAS. It must be `Ready`, and of an architecture for which MAAS has the image. " +
-				"Names of the same machine are the same value." + exactly + replacesMachine,
+				"Names of the same machine are the same value." + exactly + replacesMachineNote,
 			Validators: []validator.String{values.NotEmpty()},
 		},
 		"selector": values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
@@ -87,12 +87,12 @@ func deployAttribute() schema.Attribute {
 		Version: "Number of the version of `user_data_wo`. A change of it replaces the machine. So does the first number where the machine was installed without user-data: " +
 			"cloud-init runs it at the first boot only. If you remove it, the machine keeps what it was installed with.",
 	})
-	attribute.Attributes["ephemeral"] = kept.Attribute(schema.BoolAttribute{
+	attribute.Attributes["ephemeral"] = planmodifiers.KeepWhenRemoved(schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Run from memory and leave the disks alone. Default `false`. What runs is lost when the machine is turned off. If you remove it, the machine keeps what it has. " +
 			"Before MAAS 3.5 the image must be one of Ubuntu.",
 	})
-	attribute.Attributes["enable_hw_sync"] = kept.Attribute(schema.BoolAttribute{
+	attribute.Attributes["enable_hw_sync"] = planmodifiers.KeepWhenRemoved(schema.BoolAttribute{
 		Optional: true,
 		MarkdownDescription: "Put MAAS's agent on the machine, which tells MAAS of changes of its disks and interfaces while it is deployed. Default `false`. If you remove it, the machine keeps what it has. " +
 			"It runs on Linux, and needs MAAS 3.2 or later.",

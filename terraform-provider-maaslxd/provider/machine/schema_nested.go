@@ -54,8 +54,8 @@ func interfacesAttribute() schema.Attribute {
 	}
 }
 
-// seenAttributes say what became of the machine.
-func seenAttributes() map[string]schema.Attribute {
+// computedAttributes say what became of the machine.
+func computedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{
 			Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},

@@ -13,10 +13,10 @@ func TestSchemaImplementation(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	if diags := machineSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 	if diags := machineIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 }
 

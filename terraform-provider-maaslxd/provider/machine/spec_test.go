@@ -21,19 +21,19 @@ func TestResumedDeployment(t *testing.T) {
 	layout := types.ObjectNull(values.StorageLayoutType.AttrTypes)
 	with := func(d deployModel) machineModel {
 		d.StorageLayout = layout
-		return machineModel{Deploy: values.Encode(t.Context(), deployType, d, &diags)}
+		return machineModel{Deploy: values.EncodeObject(t.Context(), deployType, d, &diags)}
 	}
 	planned := with(deployModel{
-		Deployment: values.Deployment{Image: texttype.ImageType.Of("custom/noble"), Kernel: types.StringValue("ga-24.04")}, Ephemeral: types.BoolValue(true), HardwareSync: types.BoolValue(true),
+		Deployment: values.Deployment{Image: texttype.ImageType.FromText("custom/noble"), Kernel: types.StringValue("ga-24.04")}, Ephemeral: types.BoolValue(true), HardwareSync: types.BoolValue(true),
 	})
 	config := with(deployModel{Deployment: values.Deployment{UserDataWO: types.StringValue("#cloud-config\n")}})
-	got := planned.changedSpec(t.Context(), config, planned, notes{Pending: true}, &diags).Deploy
+	got := planned.changedSpec(t.Context(), config, planned, privateState{Pending: true}, &diags).Deploy
 	want := &engine.Deployment{Image: "custom/noble", Kernel: "ga-24.04", UserData: []byte("#cloud-config\n"), Ephemeral: true, HardwareSync: true}
 	if diff := cmp.Diff(want, got); diff != "" || diags.HasError() {
-		t.Errorf("%v\ndeployed (-want +got):\n%s", providertest.Describe(diags), diff)
+		t.Errorf("%v\ndeployed (-want +got):\n%s", providertest.DescribeDiagnostics(diags), diff)
 	}
 	nothing := machineModel{Deploy: types.ObjectNull(deployType.AttrTypes)}
-	if diff := cmp.Diff(&engine.Deployment{UserData: []byte{}}, nothing.changedSpec(t.Context(), nothing, planned, notes{Pending: true}, &diags).Deploy); diff != "" {
+	if diff := cmp.Diff(&engine.Deployment{UserData: []byte{}}, nothing.changedSpec(t.Context(), nothing, planned, privateState{Pending: true}, &diags).Deploy); diff != "" {
 		t.Errorf("without deploy (-want +got):\n%s", diff)
 	}
 }

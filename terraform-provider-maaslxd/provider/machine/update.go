@@ -20,67 +20,67 @@ import (
 // with what was left unfinished. An error here taints nothing: the next apply goes on.
 func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state machineModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changedSpec(ctx, config, state, n, diags)
-	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
 	defer cancel()
 	if diags.HasError() {
 		return
 	}
 	ref := r.ref(state, n)
-	ref.NewKey = client.RenamedKey(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
+	ref.NewKey = client.KeyAfterRename(ref.Key, client.MachineKeyName(plan.Name.ValueString()))
 	ref.Finished = !n.Pending && !n.Foreign
 	m, err := r.update(wait, ref, spec, n.MAAS)
 	if m.SystemID != "" {
-		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
+		n.MAAS = cmp.Or(r.client.EnsureMAASMark(ctx, diags), n.MAAS)
 	}
 	if err == nil {
-		n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
+		n.Unclaimed = n.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
 		plan.fill(ctx, m, diags)
-		save(ctx, &resp.State, resp.Identity, plan, diags)
-		n = n.finished(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
+		saveState(ctx, &resp.State, resp.Identity, plan, diags)
+		n = n.afterUpdate(cmp.Or(markOf(m), ref.Key), m, config.deploy(ctx, diags))
 		n.Protected, n.ProtectionApplied = plan.Protection.ValueBool(), config.Protection.ValueBool()
-		writeNotes(ctx, resp.Private, n, diags)
+		writePrivateState(ctx, resp.Private, n, diags)
 		return
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update machine %s (%s)", plan.Name.ValueString(), state.ID.ValueString()), "Machine "+plan.Name.ValueString(), err)
 	if m.SystemID != "" {
-		state.refreshHalfway(ctx, plan, m, diags)
-		save(ctx, &resp.State, resp.Identity, state, diags)
-		n = n.seen(m)
-		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
-		writeNotes(ctx, resp.Private, n, diags)
+		state.refreshUnfinished(ctx, plan, m, diags)
+		saveState(ctx, &resp.State, resp.Identity, state, diags)
+		n = n.withObserved(m)
+		n.Protected, n.ProtectionApplied = state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
+		writePrivateState(ctx, resp.Private, n, diags)
 	}
 }
 
 // changedSpec is what an existing machine is to be. One that carries no mark yet is taken
 // over as it is installed, and is this configuration's to release from then on.
-func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n notes, diags *diag.Diagnostics) engine.MachineSpec {
+func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n privateState, diags *diag.Diagnostics) engine.MachineSpec {
 	spec := m.spec(ctx, config, diags)
-	spec.Deploy, spec.AwaitName = m.planned(ctx, config, diags), true
-	spec.Upkeep.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.Upkeep.Tags)
-	spec.Upkeep.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
-	if spec.Upkeep.Locked == nil && n.ProtectionApplied {
-		spec.Upkeep.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
+	spec.Deploy, spec.AwaitName = m.plannedDeployment(ctx, config, diags), true
+	spec.InPlaceSettings.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.InPlaceSettings.Tags)
+	spec.InPlaceSettings.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
+	if spec.InPlaceSettings.Locked == nil && n.ProtectionApplied {
+		spec.InPlaceSettings.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
 	}
 	if n.Foreign {
-		spec.Machine, spec.Select, spec.Interfaces, spec.Adopt, spec.Inherit = state.ID.ValueString(), engine.Selector{}, nil, true, true
+		spec.Machine, spec.Select, spec.Interfaces, spec.Adopt, spec.TakeOwnership = state.ID.ValueString(), engine.Selector{}, nil, true, true
 	}
 	return spec
 }
 
 // update brings the machine to the spec, in the MAAS of the known mark.
 func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engine.MachineSpec, known string) (engine.BareMetal, error) {
-	b, err := r.client.Use()
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.BareMetal{}, err
 	}
-	if _, err := b.RequireMAAS(ctx, known); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, known); err != nil {
 		return engine.BareMetal{}, err
 	}
 	if !ref.Finished { // a create of another configuration must not take it for left
@@ -90,11 +90,11 @@ func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engin
 		}
 		defer release()
 	}
-	return client.Wait(ctx, "machine "+ref.Name, b.Metal.Steps(ref, spec))
+	return client.WaitAndLog(ctx, "machine "+ref.Name, b.Metal.Steps(ref, spec))
 }
 
-// patience allows a machine that is still on its way the time of a create.
-func patience(plan machineModel) time.Duration {
+// updateTimeoutOf allows a machine that is still on its way the time of a create.
+func updateTimeoutOf(plan machineModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return createTimeout
 	}

@@ -23,24 +23,24 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	if !values.IsWellFormed(ctx, req.Config) { // the types say so
 		return
 	}
-	checkChoice(config, diags)
+	checkSource(config, diags)
 	interfaces := config.interfaces(ctx, diags)
-	values.CheckAddresses(labels(interfaces), func(label string) (subnet texttype.Subnet, ip texttype.IP) {
+	values.CheckAddresses(sortedLabels(interfaces), func(label string) (subnet texttype.Subnet, ip texttype.IP) {
 		return interfaces[label].Subnet, interfaces[label].IP
 	}, diags)
 	if d := config.deploy(ctx, diags); d != nil {
 		values.CheckUserData("machine", d.UserDataWO, d.UserDataWOVersion, diags)
-		if values.KnownThroughout(ctx, d.StorageLayout) && !d.Ephemeral.IsUnknown() {
+		if values.IsFullyKnown(ctx, d.StorageLayout) && !d.Ephemeral.IsUnknown() {
 			if err := d.spec().ValidateStorage(); err != nil {
-				diagnostics.Report(diags, "deploy machine "+config.Name.ValueString(), err)
+				diagnostics.ReportError(diags, "deploy machine "+config.Name.ValueString(), err)
 			}
 		}
 	}
 }
 
-// checkChoice wants exactly one of machine and selector. What is not known yet may still
+// checkSource wants exactly one of machine and selector. What is not known yet may still
 // turn out to be absent.
-func checkChoice(config machineModel, diags *diag.Diagnostics) {
+func checkSource(config machineModel, diags *diag.Diagnostics) {
 	machine, selector := config.Machine, config.Selector
 	switch {
 	case values.IsSet(machine) && values.IsSet(selector):
@@ -52,8 +52,8 @@ func checkChoice(config machineModel, diags *diag.Diagnostics) {
 	}
 }
 
-// wayIn is the attribute that says which machine is taken.
-func (m machineModel) wayIn() path.Path {
+// sourceAttribute is the attribute that says which machine is taken.
+func (m machineModel) sourceAttribute() path.Path {
 	if values.IsSet(m.Machine) {
 		return path.Root("machine")
 	}

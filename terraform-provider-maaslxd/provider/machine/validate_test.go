@@ -68,11 +68,11 @@ func TestBadConfiguration(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := providertest.Serve(t, NewResource).Validate(configured.With(tc.config))
+			got := providertest.ServeResource(t, NewResource).Validate(configuredMachine.WithChanges(tc.config))
 			if tc.says == "" && len(got) == 0 {
 				return
 			}
-			if tc.says == "" || len(got) != 1 || !strings.HasPrefix(providertest.Path(got[0]), tc.at) || !strings.Contains(got[0].Detail, tc.says) {
+			if tc.says == "" || len(got) != 1 || !strings.HasPrefix(providertest.AttributePath(got[0]), tc.at) || !strings.Contains(got[0].Detail, tc.says) {
 				t.Errorf("%s\nwant %q at %s, got %+v", tc.reason, tc.says, tc.at, got)
 			}
 		})

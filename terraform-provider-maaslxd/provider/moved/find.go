@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// title names the VM in a message.
-func (m VM) title() string {
+// describe names the VM in a message.
+func (m VM) describe() string {
 	if m.SystemID != "" {
 		return "machine " + m.SystemID
 	}
@@ -24,9 +24,9 @@ func (m VM) title() string {
 // Find looks for the VM and returns its system id. A VM that is not there is an error
 // and is not planned anew: more likely the provider asks another MAAS.
 func (m VM) Find(ctx context.Context, b *client.Backend, diags *diag.Diagnostics) (string, error) {
-	found, err := m.machine(ctx, b)
+	found, err := m.findMachine(ctx, b)
 	if err == nil {
-		err = m.check(ctx, b, found)
+		err = m.checkIsVM(ctx, b, found)
 	}
 	if err == nil && m.SystemID == "" && m.MAC == "" {
 		diags.AddWarning(fmt.Sprintf("VM %s was taken over by its name alone", m.Name), fmt.Sprintf(
@@ -35,12 +35,12 @@ func (m VM) Find(ctx context.Context, b *client.Backend, diags *diag.Diagnostics
 	return found.SystemID, err
 }
 
-// machine is MAAS's record of the VM.
-func (m VM) machine(ctx context.Context, b *client.Backend) (engine.Machine, error) {
+// findMachine is MAAS's record of the VM.
+func (m VM) findMachine(ctx context.Context, b *client.Backend) (engine.Machine, error) {
 	if m.SystemID != "" {
 		found, err := b.Machines.Machine(ctx, m.SystemID)
 		if errors.Is(err, engine.ErrNotFound) {
-			err = m.refusal("MAAS knows no machine %s", m.SystemID)
+			err = m.refusalError("MAAS knows no machine %s", m.SystemID)
 		}
 		return found, err
 	}
@@ -54,7 +54,7 @@ func (m VM) machine(ctx context.Context, b *client.Backend) (engine.Machine, err
 		with = " with the MAC address " + m.MAC
 	}
 	if len(named) != 1 {
-		return engine.Machine{}, m.refusal("MAAS knows %d machines %s%s, and one is wanted", len(named), m.Name, with)
+		return engine.Machine{}, m.refusalError("MAAS knows %d machines %s%s, and one is wanted", len(named), m.Name, with)
 	}
 	return named[0], nil
 }
@@ -64,12 +64,12 @@ func (m VM) hasMAC(found engine.Machine) bool {
 	return slices.ContainsFunc(found.Interfaces, func(i engine.MachineInterface) bool { return strings.EqualFold(i.MAC, m.MAC) })
 }
 
-// check wants the machine to be a VM, and in the LXD project that the state names.
-func (m VM) check(ctx context.Context, b *client.Backend, found engine.Machine) error {
+// checkIsVM wants the machine to be a VM, and in the LXD project that the state names.
+func (m VM) checkIsVM(ctx context.Context, b *client.Backend, found engine.Machine) error {
 	if found.HostID == 0 {
 		_, err := b.Inventory.HostOf(ctx, found)
 		if errors.Is(err, engine.ErrConflict) {
-			err = m.refusal("Machine %s (%s) is not a VM on a VM host of MAAS", found.Hostname, found.SystemID)
+			err = m.refusalError("Machine %s (%s) is not a VM on a VM host of MAAS", found.Hostname, found.SystemID)
 		}
 		if err != nil {
 			return err
@@ -80,13 +80,13 @@ func (m VM) check(ctx context.Context, b *client.Backend, found engine.Machine) 
 	}
 	project, err := b.Inventory.ProjectOf(ctx, found)
 	if err == nil && project != m.Project {
-		err = m.refusal("Machine %s (%s) is in the LXD project %q, and the instance in %q", found.Hostname, found.SystemID, project, m.Project)
+		err = m.refusalError("Machine %s (%s) is in the LXD project %q, and the instance in %q", found.Hostname, found.SystemID, project, m.Project)
 	}
 	return err
 }
 
-// refusal says why the VM cannot be taken over, and the way out.
-func (m VM) refusal(format string, args ...any) error {
+// refusalError says why the VM cannot be taken over, and the way out.
+func (m VM) refusalError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
 		Hint: "Nothing was changed. Take the moved block out, and the " + m.Kind + " is what it was. If MAAS has the VM by another name, " +

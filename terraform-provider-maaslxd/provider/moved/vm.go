@@ -40,16 +40,16 @@ type VM struct {
 	MAC string `json:"mac,omitempty"`
 }
 
-// VMOf reads the state of another provider's VM. Nil is another resource, or one that
+// ReadVM reads the state of another provider's VM. Nil is another resource, or one that
 // cannot be taken over, which the diagnostics then tell.
-func VMOf(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
+func ReadVM(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
 	var m VM
 	var err error
 	switch kind := req.SourceTypeName; {
 	case (kind == canonicalVM || kind == canonicalInstance) && values.IsMoveFrom(req, values.ProvidersOfMAAS):
-		m, err = ofMAAS(req)
+		m, err = readMAASState(req)
 	case kind == lxdInstance && values.IsMoveFrom(req, values.ProvidersOfLXD):
-		m, err = ofLXD(req)
+		m, err = readLXDState(req)
 	default:
 		return nil
 	}
@@ -62,8 +62,8 @@ func VMOf(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
 	return &m
 }
 
-// ofMAAS is a machine of MAAS, which its system id names.
-func ofMAAS(req resource.MoveStateRequest) (VM, error) {
+// readMAASState is a machine of MAAS, which its system id names.
+func readMAASState(req resource.MoveStateRequest) (VM, error) {
 	state, err := values.MovedStrings(req, "id")
 	if err == nil && state["id"] == "" {
 		err = errors.New("its state names no machine")
@@ -71,9 +71,9 @@ func ofMAAS(req resource.MoveStateRequest) (VM, error) {
 	return VM{SystemID: state["id"]}, err
 }
 
-// ofLXD is an instance that MAAS may know by the same name. States of old versions may
+// readLXDState is an instance that MAAS may know by the same name. States of old versions may
 // lack its type; LXD then makes containers.
-func ofLXD(req resource.MoveStateRequest) (VM, error) {
+func readLXDState(req resource.MoveStateRequest) (VM, error) {
 	state, err := values.MovedStrings(req, "name", "type", "project", "mac_address")
 	switch {
 	case err != nil:
@@ -85,17 +85,17 @@ func ofLXD(req resource.MoveStateRequest) (VM, error) {
 	return VM{Name: state["name"], Project: state["project"], MAC: state["mac_address"]}, err
 }
 
-// ID is what stands for the system id in the state until the VM is found.
-func (m VM) ID() string {
+// PlaceholderID is what stands for the system id in the state until the VM is found.
+func (m VM) PlaceholderID() string {
 	if m.SystemID != "" {
 		return m.SystemID
 	}
 	return m.Name
 }
 
-// UnseenError is for a plan by a state that says nothing else yet: it would seem that
+// AddUnreadError is for a plan by a state that says nothing else yet: it would seem that
 // everything of the VM is to change.
-func (m VM) UnseenError(diags *diag.Diagnostics) {
+func (m VM) AddUnreadError(diags *diag.Diagnostics) {
 	diags.AddError("The moved VM was not looked at", fmt.Sprintf(
-		"The state of %s was a %s, and says nothing else before the first refresh. Plan without -refresh=false.", m.title(), m.Kind))
+		"The state of %s was a %s, and says nothing else before the first refresh. Plan without -refresh=false.", m.describe(), m.Kind))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Describe writes diagnostics down as tests compare them.
-func Describe(diags diag.Diagnostics) []string {
+// DescribeDiagnostics writes diagnostics down as tests compare them.
+func DescribeDiagnostics(diags diag.Diagnostics) []string {
 	var lines []string
 	for _, d := range diags {
 		at := ""
@@ -22,8 +22,8 @@ func Describe(diags diag.Diagnostics) []string {
 	return lines
 }
 
-// Path is the path of a diagnostic with dots between its steps.
-func Path(d *tfprotov6.Diagnostic) string {
+// AttributePath is the path of a diagnostic with dots between its steps.
+func AttributePath(d *tfprotov6.Diagnostic) string {
 	if d.Attribute == nil {
 		return ""
 	}

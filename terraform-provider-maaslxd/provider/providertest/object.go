@@ -13,16 +13,16 @@ import (
 // Object is a resource, or an object in it, as Terraform's JSON has it.
 type Object map[string]any
 
-// With returns a copy with some attributes changed; nil takes one away.
-func (o Object) With(changes Object) Object {
+// WithChanges returns a copy with some attributes changed; nil takes one away.
+func (o Object) WithChanges(changes Object) Object {
 	out := maps.Clone(o)
 	maps.Copy(out, changes)
 	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
 	return out
 }
 
-// Dynamic is the object as the protocol carries it.
-func (o Object) Dynamic(t *testing.T) *tfprotov6.DynamicValue {
+// DynamicValue is the object as the protocol carries it.
+func (o Object) DynamicValue(t *testing.T) *tfprotov6.DynamicValue {
 	t.Helper()
 	raw, err := json.Marshal(o)
 	if err != nil {

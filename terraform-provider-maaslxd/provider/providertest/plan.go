@@ -11,25 +11,25 @@ import (
 type Plan struct {
 	Diagnostics []*tfprotov6.Diagnostic
 
-	of    *Resource
-	resp  *tfprotov6.PlanResourceChangeResponse
-	value tftypes.Value
+	resource *Resource
+	resp     *tfprotov6.PlanResourceChangeResponse
+	value    tftypes.Value
 }
 
 // Attributes are the planned values.
 func (p *Plan) Attributes() map[string]tftypes.Value {
-	p.of.t.Helper()
+	p.resource.t.Helper()
 	var attributes map[string]tftypes.Value
 	if err := p.value.As(&attributes); err != nil {
-		p.of.t.Fatal(err)
+		p.resource.t.Fatal(err)
 	}
 	return attributes
 }
 
-// Applied is the state that an apply of the plan would write. What the plan leaves open is what
+// AppliedState is the state that an apply of the plan would write. What the plan leaves open is what
 // seen says of its attribute, else some value.
-func (p *Plan) Applied(seen Object) Object {
-	p.of.t.Helper()
+func (p *Plan) AppliedState(seen Object) Object {
+	p.resource.t.Helper()
 	known, err := tftypes.Transform(p.value, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if v.IsKnown() {
 			return v, nil
@@ -37,10 +37,10 @@ func (p *Plan) Applied(seen Object) Object {
 		return someValue(v.Type()), nil
 	})
 	if err != nil {
-		p.of.t.Fatal(err)
+		p.resource.t.Fatal(err)
 	}
-	state, _ := p.of.plain(known).(Object)
-	return state.With(seen)
+	state, _ := p.resource.jsonValue(known).(Object)
+	return state.WithChanges(seen)
 }
 
 // someValue is any known value of a type.
@@ -60,9 +60,9 @@ func someValue(of tftypes.Type) tftypes.Value {
 	return tftypes.NewValue(of, nil)
 }
 
-// Unknown lists the attributes that are not known, or not wholly.
-func (p *Plan) Unknown() []string {
-	p.of.t.Helper()
+// UnknownAttributes lists the attributes that are not known, or not wholly.
+func (p *Plan) UnknownAttributes() []string {
+	p.resource.t.Helper()
 	var names []string
 	for name, v := range p.Attributes() {
 		if !v.IsFullyKnown() {
@@ -73,8 +73,8 @@ func (p *Plan) Unknown() []string {
 	return names
 }
 
-// Replaces lists the attributes that replace the resource.
-func (p *Plan) Replaces() []string {
+// ReplacingAttributes lists the attributes that replace the resource.
+func (p *Plan) ReplacingAttributes() []string {
 	var names []string
 	for _, at := range p.resp.RequiresReplace {
 		names = append(names, string(at.Steps()[0].(tftypes.AttributeName)))
@@ -83,16 +83,16 @@ func (p *Plan) Replaces() []string {
 	return names
 }
 
-// Changed lists the attributes that are planned to differ from the state.
-func (p *Plan) Changed(state Object) []string {
-	p.of.t.Helper()
-	before, err := state.Dynamic(p.of.t).Unmarshal(p.of.Type)
+// ChangedAttributes lists the attributes that are planned to differ from the state.
+func (p *Plan) ChangedAttributes(state Object) []string {
+	p.resource.t.Helper()
+	before, err := state.DynamicValue(p.resource.t).Unmarshal(p.resource.Type)
 	if err != nil {
-		p.of.t.Fatal(err)
+		p.resource.t.Fatal(err)
 	}
 	var had map[string]tftypes.Value
 	if err := before.As(&had); err != nil {
-		p.of.t.Fatal(err)
+		p.resource.t.Fatal(err)
 	}
 	var names []string
 	for name, v := range p.Attributes() {

@@ -24,8 +24,8 @@ type Resource struct {
 	t *testing.T
 }
 
-// Serve serves one resource.
-func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
+// ServeResource serves one resource.
+func ServeResource(t *testing.T, constructor func() resource.Resource) *Resource {
 	t.Helper()
 	var named resource.MetadataResponse
 	constructor().Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: providerName}, &named)
@@ -33,19 +33,19 @@ func Serve(t *testing.T, constructor func() resource.Resource) *Resource {
 	constructor().Schema(t.Context(), resource.SchemaRequest{}, &described)
 	return &Resource{
 		Name: named.TypeName, Type: described.Schema.Type().TerraformType(t.Context()),
-		Server: providerserver.NewProtocol6(unconfigured{constructor})(), Schema: described.Schema, t: t,
+		Server: providerserver.NewProtocol6(unconfiguredProvider{constructor})(), Schema: described.Schema, t: t,
 	}
 }
 
-// In is the same resource for another test, with the same server.
-func (r *Resource) In(t *testing.T) *Resource {
+// ForTest is the same resource for another test, with the same server.
+func (r *Resource) ForTest(t *testing.T) *Resource {
 	in := *r
 	in.t = t
 	return &in
 }
 
-// absent is what stands for a resource that is not there.
-func (r *Resource) absent() *tfprotov6.DynamicValue {
+// nullValue is what stands for a resource that is not there.
+func (r *Resource) nullValue() *tfprotov6.DynamicValue {
 	r.t.Helper()
 	none, err := tfprotov6.NewDynamicValue(r.Type, tftypes.NewValue(r.Type, nil))
 	if err != nil {
@@ -58,16 +58,16 @@ func (r *Resource) absent() *tfprotov6.DynamicValue {
 // its keys.
 func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
 	r.t.Helper()
-	prior := r.absent()
+	prior := r.nullValue()
 	if state != nil {
-		prior = state.Dynamic(r.t)
+		prior = state.DynamicValue(r.t)
 	}
-	configured, wished := r.absent(), r.absent()
+	configured, wished := r.nullValue(), r.nullValue()
 	if config != nil {
-		configured, wished = config.Dynamic(r.t), proposed(r.Schema.Attributes, config, state).Dynamic(r.t)
+		configured, wished = config.DynamicValue(r.t), proposedState(r.Schema.Attributes, config, state).DynamicValue(r.t)
 	}
 	resp, err := r.Server.PlanResourceChange(r.t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: r.Name, PriorState: prior, PriorPrivate: r.private(notes), Config: configured, ProposedNewState: wished,
+		TypeName: r.Name, PriorState: prior, PriorPrivate: r.encodePrivateState(notes), Config: configured, ProposedNewState: wished,
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -76,11 +76,11 @@ func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &Plan{Diagnostics: resp.Diagnostics, of: r, resp: resp, value: value}
+	return &Plan{Diagnostics: resp.Diagnostics, resource: r, resp: resp, value: value}
 }
 
-// private is a private state as the protocol carries it.
-func (r *Resource) private(notes map[string]any) []byte {
+// encodePrivateState is a private state as the protocol carries it.
+func (r *Resource) encodePrivateState(notes map[string]any) []byte {
 	r.t.Helper()
 	raw := map[string][]byte{}
 	for key, n := range notes {
@@ -101,7 +101,7 @@ func (r *Resource) private(notes map[string]any) []byte {
 func (r *Resource) Validate(config Object) []*tfprotov6.Diagnostic {
 	r.t.Helper()
 	resp, err := r.Server.ValidateResourceConfig(r.t.Context(), &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: r.Name, Config: config.Dynamic(r.t),
+		TypeName: r.Name, Config: config.DynamicValue(r.t),
 		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
 	})
 	if err != nil {
@@ -112,27 +112,28 @@ func (r *Resource) Validate(config Object) []*tfprotov6.Diagnostic {
 
 const providerName = "maaslxd"
 
-// unconfigured is a provider with one resource, and without a configuration.
-type unconfigured struct {
+// unconfiguredProvider is a provider with one resource, and without a configuration.
+type unconfiguredProvider struct {
 	constructor func() resource.Resource
 }
 
 // Metadata names the provider.
-func (unconfigured) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+func (unconfiguredProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = providerName
 }
 
 // Schema is empty.
-func (unconfigured) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
+func (unconfiguredProvider) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {
+}
 
 // Configure hands over nothing.
-func (unconfigured) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {
+func (unconfiguredProvider) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {
 }
 
 // Resources are the one.
-func (p unconfigured) Resources(context.Context) []func() resource.Resource {
+func (p unconfiguredProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{p.constructor}
 }
 
 // DataSources are none.
-func (unconfigured) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (unconfiguredProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }

@@ -7,11 +7,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Upgrade has the provider read a state that a version of the schema has written.
-func (r *Resource) Upgrade(version int64, state Object) (Object, []*tfprotov6.Diagnostic) {
+// UpgradeState has the provider read a state that a version of the schema has written.
+func (r *Resource) UpgradeState(version int64, state Object) (Object, []*tfprotov6.Diagnostic) {
 	r.t.Helper()
 	resp, err := r.Server.UpgradeResourceState(r.t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-		TypeName: r.Name, Version: version, RawState: &tfprotov6.RawState{JSON: state.Dynamic(r.t).JSON},
+		TypeName: r.Name, Version: version, RawState: &tfprotov6.RawState{JSON: state.DynamicValue(r.t).JSON},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -23,12 +23,12 @@ func (r *Resource) Upgrade(version int64, state Object) (Object, []*tfprotov6.Di
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	upgraded, _ := r.plain(value).(Object)
+	upgraded, _ := r.jsonValue(value).(Object)
 	return upgraded, resp.Diagnostics
 }
 
-// plain is a value as JSON has it.
-func (r *Resource) plain(v tftypes.Value) any {
+// jsonValue is a value as JSON has it.
+func (r *Resource) jsonValue(v tftypes.Value) any {
 	r.t.Helper()
 	if v.IsNull() {
 		return nil
@@ -38,23 +38,23 @@ func (r *Resource) plain(v tftypes.Value) any {
 		parts, out := map[string]tftypes.Value{}, Object{}
 		r.decode(v, &parts)
 		for name, part := range parts {
-			out[name] = r.plain(part)
+			out[name] = r.jsonValue(part)
 		}
 		return out
 	case v.Type().Is(tftypes.List{}), v.Type().Is(tftypes.Set{}):
 		parts, out := []tftypes.Value{}, []any{}
 		r.decode(v, &parts)
 		for _, part := range parts {
-			out = append(out, r.plain(part))
+			out = append(out, r.jsonValue(part))
 		}
 		return out
 	default:
-		return r.scalar(v)
+		return r.jsonScalar(v)
 	}
 }
 
-// scalar is a value that holds no others.
-func (r *Resource) scalar(v tftypes.Value) any {
+// jsonScalar is a value that holds no others.
+func (r *Resource) jsonScalar(v tftypes.Value) any {
 	r.t.Helper()
 	switch {
 	case v.Type().Is(tftypes.Bool):

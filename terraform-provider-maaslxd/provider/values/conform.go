@@ -15,11 +15,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Conform gives a value that somebody wrote down a type, as Terraform does with what is
+// ConformValue gives a value that somebody wrote down a type, as Terraform does with what is
 // given to an attribute: attributes that are left out are null, a tuple may be a list, an
 // object a map. The error says where, by at, what does not fit. Functions need it: Terraform
 // lets their objects leave nothing out.
-func Conform(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
+func ConformValue(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
 	if d, ok := v.(types.Dynamic); ok {
 		v = d.UnderlyingValue()
 	}
@@ -37,10 +37,10 @@ func Conform(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Va
 	case types.ListType:
 		elements, ok := elementsOf(v)
 		if !ok {
-			return nil, unfit(at, "a list")
+			return nil, conformError(at, "a list")
 		}
 		for n, e := range elements {
-			fit, err := Conform(ctx, fmt.Sprintf("%s[%d]", at, n), e, t.ElemType)
+			fit, err := ConformValue(ctx, fmt.Sprintf("%s[%d]", at, n), e, t.ElemType)
 			if err != nil {
 				return nil, err
 			}
@@ -54,10 +54,10 @@ func Conform(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Va
 func conformMap(ctx context.Context, at string, v attr.Value, t types.MapType) (attr.Value, error) {
 	members, ok := membersOf(v)
 	if !ok {
-		return nil, unfit(at, "a map")
+		return nil, conformError(at, "a map")
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		fit, err := Conform(ctx, fmt.Sprintf("%s[%q]", at, key), members[key], t.ElemType)
+		fit, err := ConformValue(ctx, fmt.Sprintf("%s[%q]", at, key), members[key], t.ElemType)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func conformMap(ctx context.Context, at string, v attr.Value, t types.MapType) (
 func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectType) (attr.Value, error) {
 	members, ok := membersOf(v)
 	if !ok {
-		return nil, unfit(at, "an object")
+		return nil, conformError(at, "an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if t.AttrTypes[name] == nil {
@@ -79,7 +79,7 @@ func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectT
 	}
 	fitting := make(map[string]attr.Value, len(t.AttrTypes))
 	for name, of := range t.AttrTypes {
-		fit, err := Conform(ctx, at+"."+name, members[name], of)
+		fit, err := ConformValue(ctx, at+"."+name, members[name], of)
 		if err != nil {
 			return nil, err
 		}
@@ -90,32 +90,32 @@ func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectT
 
 // conformPrimitive converts as Terraform does: "4" and 4 are the same to it.
 func conformPrimitive(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
-	text, ok := textOf(v)
+	text, ok := primitiveText(v)
 	if !ok {
-		return nil, unfit(at, "a single value")
+		return nil, conformError(at, "a single value")
 	}
 	switch t := t.(type) {
 	case basetypes.StringTypable: // also those of texttype; what they refuse, LXD's rules refuse
 		fit, diags := t.ValueFromString(ctx, types.StringValue(text))
 		if diags.HasError() {
-			return nil, unfit(at, "a text")
+			return nil, conformError(at, "a text")
 		}
 		return fit, nil
 	case basetypes.BoolType:
 		if text == "true" || text == "false" {
 			return types.BoolValue(text == "true"), nil
 		}
-		return nil, unfit(at, "true or false")
+		return nil, conformError(at, "true or false")
 	case basetypes.Int64Type:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return types.Int64Value(n), nil
 		}
-		return nil, unfit(at, "a whole number")
+		return nil, conformError(at, "a whole number")
 	}
 	return nil, fmt.Errorf("%s is of a type that cannot be given: %s", at, t)
 }
 
-func unfit(at, want string) error { return fmt.Errorf("%s must be %s", at, want) }
+func conformError(at, want string) error { return fmt.Errorf("%s must be %s", at, want) }
 
 // membersOf are the parts of an object or a map.
 func membersOf(v attr.Value) (map[string]attr.Value, bool) {
@@ -141,8 +141,8 @@ func elementsOf(v attr.Value) ([]attr.Value, bool) {
 	return nil, false
 }
 
-// textOf writes a single value as Terraform would.
-func textOf(v attr.Value) (string, bool) {
+// primitiveText writes a single value as Terraform would.
+func primitiveText(v attr.Value) (string, bool) {
 	switch v := v.(type) {
 	case types.String:
 		return v.ValueString(), true

@@ -59,7 +59,7 @@ func TestConform(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := values.Conform(t.Context(), "x", tc.given, typ)
+			got, err := values.ConformValue(t.Context(), "x", tc.given, typ)
 			switch {
 			case tc.says != "":
 				if err == nil || err.Error() != tc.says {

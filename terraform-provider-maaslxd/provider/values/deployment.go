@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/maaslxd/maaslxd/engine"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
@@ -40,10 +40,10 @@ func (d Deployment) Spec() *engine.Deployment {
 	}
 }
 
-// Installed is the deployment of a machine on which MAAS tells an image and a kernel. Of the
+// DeploymentFromMAAS is the deployment of a machine on which MAAS tells an image and a kernel. Of the
 // storage layout it tells nothing.
-func Installed(image, kernel string) Deployment {
-	return Deployment{Image: texttype.ImageType.Of(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
+func DeploymentFromMAAS(image, kernel string) Deployment {
+	return Deployment{Image: texttype.ImageType.FromText(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
 }
 
 // Fill gives values to what a plan left open, as MAAS tells them.
@@ -52,10 +52,10 @@ func (d *Deployment) Fill(image, kernel string) {
 	FillString(&d.Kernel, kernel)
 }
 
-// FillUnsaid gives values to what neither a configuration nor a look has told before.
-func (d *Deployment) FillUnsaid(image, kernel string) {
+// FillNulls gives values to what neither a configuration nor a look has told before.
+func (d *Deployment) FillNulls(image, kernel string) {
 	if d.Image.IsNull() {
-		d.Image = texttype.ImageType.Of(image)
+		d.Image = texttype.ImageType.FromText(image)
 	}
 	if d.Kernel.IsNull() {
 		d.Kernel = OptionalString(kernel)
@@ -65,17 +65,17 @@ func (d *Deployment) FillUnsaid(image, kernel string) {
 // KeepInstalled keeps image and kernel in the plan of a machine that is there, where the
 // configuration names none. An image that is not the installed one is planned as the
 // configuration names it.
-func (d *Deployment) KeepInstalled(had, wished Deployment, n InstallNotes) {
+func (d *Deployment) KeepInstalled(had, wished Deployment, n Installation) {
 	d.Fill(cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel))
-	if OtherImage(wished.Image, had.Image, n.Image) {
+	if IsOtherImage(wished.Image, had.Image, n.Image) {
 		d.Image = wished.Image
 	}
 }
 
-// OtherImage tells whether a configuration wants another image than the one that a state names.
+// IsOtherImage tells whether a configuration wants another image than the one that a state names.
 // MAAS's name of it decides, where that is known, because a short name is that of several images.
 // For example, the state has "noble", and MAAS says "ubuntu/noble": "custom/noble" is another one.
-func OtherImage(want, had texttype.Image, installed string) bool {
+func IsOtherImage(want, had texttype.Image, installed string) bool {
 	switch {
 	case want.IsNull() || want.Equal(had):
 		return false
@@ -83,16 +83,16 @@ func OtherImage(want, had texttype.Image, installed string) bool {
 		return true
 	}
 	is := cmp.Or(installed, had.ValueString())
-	return is != "" && !texttype.ImageType.Same(want.ValueString(), is)
+	return is != "" && !texttype.ImageType.MeansSame(want.ValueString(), is)
 }
 
-// InstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
+// EncodeInstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
 // and a kernel; null where it tells no image.
-func InstalledDeployment(ctx context.Context, image, kernel string, diags *diag.Diagnostics) types.Object {
+func EncodeInstalledDeployment(ctx context.Context, image, kernel string, diags *diag.Diagnostics) types.Object {
 	if image == "" {
 		return types.ObjectNull(DeploymentType.AttrTypes)
 	}
-	return Encode(ctx, DeploymentType, Installed(image, kernel), diags)
+	return EncodeObject(ctx, DeploymentType, DeploymentFromMAAS(image, kernel), diags)
 }
 
 // DeploymentTexts are the descriptions of the attribute deploy that differ from one
@@ -119,14 +119,14 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 				Optional: true, WriteOnly: true, MarkdownDescription: text.UserData, Validators: []validator.String{UserDataSize()},
 			},
 			"user_data_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: text.Version},
-			"storage_layout":       kept.Attribute(storageLayoutAttribute()),
+			"storage_layout":       planmodifiers.KeepWhenRemoved(storageLayoutAttribute()),
 		},
 	}
 }
 
-// InstallNotes tell what a machine was installed with.
-type InstallNotes struct {
-	UserData UserDataNotes
+// Installation tell what a machine was installed with.
+type Installation struct {
+	UserData InstalledUserData
 	// Image and Kernel by MAAS's word, such as "ubuntu/noble" and "ga-24.04"; empty: not
 	// known.
 	Image, Kernel string
@@ -136,25 +136,25 @@ type InstallNotes struct {
 
 // ReinstallReason says why what is installed has to be installed anew, "" if it has
 // not. The state had what was to be installed, and the configuration wants it.
-func (n InstallNotes) ReinstallReason(had, want Deployment) string {
+func (n Installation) ReinstallReason(had, want Deployment) string {
 	// What the configuration named neither then nor now is still installed.
 	kernel := cmp.Or(had.Kernel.ValueString(), n.Kernel)
 	switch {
-	case OtherImage(want.Image, had.Image, n.Image):
+	case IsOtherImage(want.Image, had.Image, n.Image):
 		return "deploy.image changes"
 	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
-	case n.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, n.Imported):
+	case n.UserData.NeedsReinstall(want.UserDataWOVersion, had.UserDataWOVersion, n.Imported):
 		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
-	case !(n.Imported && had.StorageLayout.IsNull()) && asksForMore(want.StorageLayout, had.StorageLayout):
+	case !(n.Imported && had.StorageLayout.IsNull()) && wantsMoreThan(want.StorageLayout, had.StorageLayout):
 		return "deploy.storage_layout changes, and disks are laid out before a machine is deployed"
 	}
 	return ""
 }
 
-// DeploymentOf is what is to be installed; nothing said is all nulls.
-func DeploymentOf(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
-	if d := Decode[Deployment](ctx, o, diags); d != nil {
+// DecodeDeployment is what is to be installed; nothing said is all nulls.
+func DecodeDeployment(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
+	if d := DecodeObject[Deployment](ctx, o, diags); d != nil {
 		return *d
 	}
 	return Deployment{}

@@ -56,13 +56,13 @@ func MachineIdentity(machine string) identityschema.Schema {
 
 // IdentityUpgraders read the identities of earlier versions.
 func IdentityUpgraders() map[int64]resource.IdentityUpgrader {
-	return map[int64]resource.IdentityUpgrader{0: {IdentityUpgrader: nameNoMAAS}}
+	return map[int64]resource.IdentityUpgrader{0: {IdentityUpgrader: upgradeIdentityV0}}
 }
 
-// nameNoMAAS goes on with an identity that names no MAAS. A CLI that knows identities asks
+// upgradeIdentityV0 goes on with an identity that names no MAAS. A CLI that knows identities asks
 // for this also where one that knew none has written the state: then there is nothing to
 // read, and an identity of nulls is as good as none.
-func nameNoMAAS(ctx context.Context, req resource.UpgradeIdentityRequest, resp *resource.UpgradeIdentityResponse) {
+func upgradeIdentityV0(ctx context.Context, req resource.UpgradeIdentityRequest, resp *resource.UpgradeIdentityResponse) {
 	var was struct {
 		SystemID *string `json:"system_id"`
 	}

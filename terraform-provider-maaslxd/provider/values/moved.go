@@ -17,10 +17,16 @@ var (
 	ProvidersOfLXD  = []string{"terraform-lxd/lxd"}
 )
 
-// IsMoveFrom tells whether a state is of one of the providers, from whatever registry.
+// ownProvider is this provider. OpenTofu names it as the source of all instances of a
+// resource but the first ones: moving the first instance of a for_each makes the whole
+// resource ours (seen with OpenTofu 1.12.6).
+const ownProvider = "maaslxd/maaslxd"
+
+// IsMoveFrom tells whether a state is of one of the providers, from whatever registry. The
+// caller has looked at the type of the source, which no resource of ours has.
 func IsMoveFrom(req resource.MoveStateRequest, providers []string) bool {
 	_, provider, found := strings.Cut(req.SourceProviderAddress, "/")
-	return found && slices.Contains(providers, provider)
+	return found && (provider == ownProvider || slices.Contains(providers, provider))
 }
 
 // MovedStrings reads attributes of a state that is moved here. What it lacks is "". All

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
-// Decode reads a nested object; nil if it is absent or not known.
-func Decode[T any](ctx context.Context, o types.Object, diags *diag.Diagnostics) *T {
+// DecodeObject reads a nested object; nil if it is absent or not known.
+func DecodeObject[T any](ctx context.Context, o types.Object, diags *diag.Diagnostics) *T {
 	if o.IsNull() || o.IsUnknown() {
 		return nil
 	}
@@ -20,8 +20,8 @@ func Decode[T any](ctx context.Context, o types.Object, diags *diag.Diagnostics)
 	return &v
 }
 
-// Encode writes a nested object.
-func Encode(ctx context.Context, t types.ObjectType, v any, diags *diag.Diagnostics) types.Object {
+// EncodeObject writes a nested object.
+func EncodeObject(ctx context.Context, t types.ObjectType, v any, diags *diag.Diagnostics) types.Object {
 	o, ds := types.ObjectValueFrom(ctx, t.AttrTypes, v)
 	diags.Append(ds...)
 	return o

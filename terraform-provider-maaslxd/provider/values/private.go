@@ -17,9 +17,9 @@ type PrivateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// ReadNotes reads what the provider remembers of an object, such as "VM host", besides its
+// ReadPrivateState reads what the provider remembers of an object, such as "VM host", besides its
 // state. There are none before the first apply.
-func ReadNotes[T any](ctx context.Context, private PrivateReader, key, object string, diags *diag.Diagnostics) T {
+func ReadPrivateState[T any](ctx context.Context, private PrivateReader, key, object string, diags *diag.Diagnostics) T {
 	var n T
 	raw, ds := private.GetKey(ctx, key)
 	diags.Append(ds...)
@@ -33,8 +33,8 @@ func ReadNotes[T any](ctx context.Context, private PrivateReader, key, object st
 	return n
 }
 
-// WriteNotes writes what the provider remembers of an object.
-func WriteNotes[T any](ctx context.Context, private PrivateWriter, key, object string, n T, diags *diag.Diagnostics) {
+// WritePrivateState writes what the provider remembers of an object.
+func WritePrivateState[T any](ctx context.Context, private PrivateWriter, key, object string, n T, diags *diag.Diagnostics) {
 	raw, err := json.Marshal(n)
 	if err != nil {
 		diags.AddError("Cannot write the private state of the "+object, err.Error())

@@ -12,28 +12,28 @@ import (
 // ProtectionPath is where deletion_protection stands.
 func ProtectionPath() path.Path { return path.Root("deletion_protection") }
 
-// unprotect says how something can be destroyed that is protected.
-const unprotect = "Set deletion_protection = false and apply that first; MAAS then unlocks it."
+// unprotectHint says how something can be destroyed that is protected.
+const unprotectHint = "Set deletion_protection = false and apply that first; MAAS then unlocks it."
 
 // RefuseDestroy refuses to destroy an object, such as "VM web-1", that is protected.
 func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {
 	if protected {
-		diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion",
-			"Its deletion_protection is true, so it is not destroyed. "+unprotect)
+		diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion",
+			"Its deletion_protection is true, so it is not destroyed. "+unprotectHint)
 	}
 }
 
-// ForgetsProtection tells that the configuration protects no longer what the last apply protected,
+// DropsProtection tells that the configuration protects no longer what the last apply protected,
 // and that nothing else shows it: somebody has taken the lock off already. An apply has to note it.
-func ForgetsProtection(plan, state types.Bool, applied bool) bool {
+func DropsProtection(plan, state types.Bool, applied bool) bool {
 	return applied && !plan.IsUnknown() && !plan.ValueBool() && plan.Equal(state)
 }
 
-// ProtectionAfterFailure tells whether an object counts as protected by this configuration after
+// IsProtectedAfterFailure tells whether an object counts as protected by this configuration after
 // an update that failed. The lock of one that did so before is its own for as long as it is there,
 // also where the attribute is false or gone by now. Where it never did, only a lock that is wanted
 // and there is its own.
-func ProtectionAfterFailure(plan, state types.Bool, applied bool) bool {
+func IsProtectedAfterFailure(plan, state types.Bool, applied bool) bool {
 	wanted, locked := plan.ValueBool(), state.ValueBool()
 	return applied && (wanted || locked) || wanted && locked
 }
@@ -48,18 +48,18 @@ func RefuseReplacement(object string, replace path.Paths, protected bool, diags 
 		changed = append(changed, at.String())
 	}
 	noun, _, _ := strings.Cut(object, " ")
-	diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion", fmt.Sprintf(
+	diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion", fmt.Sprintf(
 		"This plan would replace it, because of %s, and its deletion_protection is true. "+
-			"Take that change back to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotect))
+			"Take that change back to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotectHint))
 }
 
 // RefuseRedeployment refuses a plan that would redeploy an object that is protected.
 func RefuseRedeployment(object string, protected bool, diags *diag.Diagnostics) {
 	if protected {
-		diags.AddAttributeError(ProtectionPath(), capital(object)+" is protected from deletion",
+		diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion",
 			"This plan would redeploy it, because redeploy_triggers changes, and its deletion_protection is true. "+
-				"Take that change back to keep what is installed. To redeploy it: "+unprotect)
+				"Take that change back to keep what is installed. To redeploy it: "+unprotectHint)
 	}
 }
 
-func capital(object string) string { return strings.ToUpper(object[:1]) + object[1:] }
+func capitalize(object string) string { return strings.ToUpper(object[:1]) + object[1:] }

@@ -29,7 +29,7 @@ func TestProtectionAfterFailure(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := ProtectionAfterFailure(tc.plan, tc.state, tc.applied); got != tc.want {
+			if got := IsProtectedAfterFailure(tc.plan, tc.state, tc.applied); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

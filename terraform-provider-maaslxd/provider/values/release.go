@@ -21,9 +21,9 @@ type releaseModel struct {
 // eraseNone is how a configuration says that disks are not erased.
 const eraseNone = "none"
 
-// Erase reads the attribute release.
-func Erase(ctx context.Context, o types.Object, diags *diag.Diagnostics) engine.Erase {
-	if r := Decode[releaseModel](ctx, o, diags); r != nil && r.Erase.ValueString() != eraseNone {
+// EraseMode reads the attribute release.
+func EraseMode(ctx context.Context, o types.Object, diags *diag.Diagnostics) engine.Erase {
+	if r := DecodeObject[releaseModel](ctx, o, diags); r != nil && r.Erase.ValueString() != eraseNone {
 		return engine.Erase(r.Erase.ValueString())
 	}
 	return engine.EraseNone

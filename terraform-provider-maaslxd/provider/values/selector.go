@@ -26,9 +26,9 @@ type selectorModel struct {
 	MinDiskGB    types.Int64  `tfsdk:"min_disk_gb"`
 }
 
-// Selector reads the attribute selector; absent, or not known, it is the zero value.
-func Selector(ctx context.Context, o types.Object, diags *diag.Diagnostics) engine.Selector {
-	s := Decode[selectorModel](ctx, o, diags)
+// SelectorSpec reads the attribute selector; absent, or not known, it is the zero value.
+func SelectorSpec(ctx context.Context, o types.Object, diags *diag.Diagnostics) engine.Selector {
+	s := DecodeObject[selectorModel](ctx, o, diags)
 	if s == nil {
 		return engine.Selector{}
 	}

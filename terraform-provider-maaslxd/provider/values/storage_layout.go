@@ -16,13 +16,13 @@ var StorageLayoutType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"volume_size_gb": types.Int64Type, "cache_mode": types.StringType,
 }}
 
-// leastRootGB is MAAS's least size of a root file system, 3 GiB, in whole decimal GB.
-const leastRootGB = 4
+// minRootGB is MAAS's least size of a root file system, 3 GiB, in whole decimal GB.
+const minRootGB = 4
 
 func storageLayoutAttribute() schema.SingleNestedAttribute {
 	size := func(description string) schema.Int64Attribute {
 		return schema.Int64Attribute{
-			Optional: true, Validators: []validator.Int64{int64validator.AtLeast(leastRootGB)},
+			Optional: true, Validators: []validator.Int64{int64validator.AtLeast(minRootGB)},
 			MarkdownDescription: description + " In decimal GB (1 GB = 1000000000 bytes), at least 4.",
 		}
 	}
@@ -72,9 +72,9 @@ func storageLayout(o types.Object) *engine.StorageLayout {
 	}
 }
 
-// asksForMore tells whether an object says something that the other one did not say. What it
+// wantsMoreThan tells whether an object says something that the other one did not say. What it
 // leaves out stays.
-func asksForMore(want, had types.Object) bool {
+func wantsMoreThan(want, had types.Object) bool {
 	if want.IsNull() {
 		return false
 	}

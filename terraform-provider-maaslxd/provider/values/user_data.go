@@ -8,24 +8,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// UserDataNotes tell what user-data a machine was installed with: cloud-init runs
+// InstalledUserData tell what user-data a machine was installed with: cloud-init runs
 // it at the first boot, and what is given later never runs.
-type UserDataNotes struct {
+type InstalledUserData struct {
 	// Ran: there was some.
 	Ran bool `json:"ran,omitempty"`
 	// Version that was given with it, nil for none.
 	Version *int64 `json:"version,omitempty"`
 }
 
-// InstalledWith notes the user-data of a deployment.
-func InstalledWith(data types.String, version types.Int64) UserDataNotes {
-	return UserDataNotes{Ran: IsSet(data) && data.ValueString() != "" || IsSet(version), Version: version.ValueInt64Pointer()}
+// NewInstalledUserData notes the user-data of a deployment.
+func NewInstalledUserData(data types.String, version types.Int64) InstalledUserData {
+	return InstalledUserData{Ran: IsSet(data) && data.ValueString() != "" || IsSet(version), Version: version.ValueInt64Pointer()}
 }
 
-// WantsNew tells whether a version stands for user-data that a machine did not
+// NeedsReinstall tells whether a version stands for user-data that a machine did not
 // start with. Without a version nothing new is asked for. The first version of
 // user-data that ran without one is believed to be its own.
-func (n UserDataNotes) WantsNew(want, had types.Int64, believed bool) bool {
+func (n InstalledUserData) NeedsReinstall(want, had types.Int64, believed bool) bool {
 	switch {
 	case want.IsUnknown():
 		return true

@@ -19,8 +19,8 @@ func StringRule(about string, wrong func(string) string) validator.String {
 }
 
 type stringValidator struct {
-	about string
-	wrong func(string) string
+	about     string
+	problemOf func(string) string
 }
 
 func (r stringValidator) Description(context.Context) string { return r.about }
@@ -31,16 +31,16 @@ func (r stringValidator) ValidateString(_ context.Context, req validator.StringR
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if wrong := r.wrong(req.ConfigValue.ValueString()); wrong != "" {
+	if wrong := r.problemOf(req.ConfigValue.ValueString()); wrong != "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(), wrong)
 	}
 }
 
-var tagName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+var tagPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
 
 // Tag passes what MAAS takes as a tag.
 func Tag() validator.String {
-	return stringvalidator.RegexMatches(tagName, "must be 1 to 256 letters, digits, hyphens and underscores, as MAAS takes them in tags")
+	return stringvalidator.RegexMatches(tagPattern, "must be 1 to 256 letters, digits, hyphens and underscores, as MAAS takes them in tags")
 }
 
 // NotEmpty refuses "", where leaving the attribute out is meant.
@@ -65,20 +65,20 @@ func UserDataSize() validator.String {
 	})
 }
 
-var objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var objectNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // ObjectName passes names that are part of the mark on a machine, and of paths in messages.
 func ObjectName() validator.String {
-	return stringvalidator.RegexMatches(objectName, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
+	return stringvalidator.RegexMatches(objectNamePattern, "must be 1 to 63 letters, digits, dots, hyphens and underscores, beginning with a letter or digit")
 }
 
-var label = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var labelPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // IsLabel tells whether a text may be the key of a disk or an interface.
-func IsLabel(s string) bool { return label.MatchString(s) }
+func IsLabel(s string) bool { return labelPattern.MatchString(s) }
 
 // Label passes the keys of disks and interfaces. They stay in the configuration and in
 // messages, where they should be easy to name.
 func Label() validator.String {
-	return stringvalidator.RegexMatches(label, "must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")
+	return stringvalidator.RegexMatches(labelPattern, "must be 1 to 32 lower-case letters, digits and hyphens, and begin with a letter or digit")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// KnownThroughout tells whether nothing in the value is still to be found out.
-func KnownThroughout(ctx context.Context, v attr.Value) bool {
+// IsFullyKnown tells whether nothing in the value is still to be found out.
+func IsFullyKnown(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
 }

@@ -22,23 +22,23 @@ import (
 // interfaceDiff is how the interfaces of a plan differ from those of the VM.
 type interfaceDiff struct {
 	replaces bool   // the VM
-	why      string // in words, where it replaces; empty: the plan itself shows it
-	wayOut   string // a sentence; empty: there is none
+	reason   string // in words, where it replaces; empty: the plan itself shows it
+	hint     string // a sentence; empty: there is none
 	// added are the labels of those that are added in place, or were added so and change. removed
 	// are those that were added so, and go.
 	added, removed []string
 }
 
-// inPlace tells whether interfaces come or go without a new VM.
-func (d interfaceDiff) inPlace() bool { return !d.replaces && len(d.added)+len(d.removed) > 0 }
+// isInPlace tells whether interfaces come or go without a new VM.
+func (d interfaceDiff) isInPlace() bool { return !d.replaces && len(d.added)+len(d.removed) > 0 }
 
 // interfacePlan is the part of a plan that is about interfaces.
 type interfacePlan struct{ *vmPlan }
 
-// diff compares the interfaces of a plan with those of the state. Those that the VM was
+// compareInterfaces compares the interfaces of a plan with those of the state. Those that the VM was
 // made with have an order, and may get other labels. Those that were added since are known by
 // their labels.
-func (p interfacePlan) diff(ctx context.Context) (d interfaceDiff) {
+func (p interfacePlan) compareInterfaces(ctx context.Context) (d interfaceDiff) {
 	switch {
 	case p.config.Interfaces.IsNull():
 		return d
@@ -48,11 +48,11 @@ func (p interfacePlan) diff(ctx context.Context) (d interfaceDiff) {
 	have, want := p.state.interfaces(ctx, p.diags), p.plan.interfaces(ctx, p.diags)
 	wished := p.config.interfaces(ctx, p.diags)
 	same := func(label, had string) bool {
-		return p.sameNetwork(ctx, want[label], have[had]) && p.sameAddresses(ctx, want[label], have[had]) && sameCard(wished[label], have[had])
+		return p.isSameSubnet(ctx, want[label], have[had]) && p.hasSameAddresses(ctx, want[label], have[had]) && hasSameNICSettings(wished[label], have[had])
 	}
 	isAdded := func(label string) bool {
 		_, has := have[label]
-		return has && slices.Contains(p.notes.AddedInterfaces, label)
+		return has && slices.Contains(p.private.AddedInterfaces, label)
 	}
 	for _, label := range interfaceOrder(have) {
 		_, stays := want[label]
@@ -70,24 +70,24 @@ func (p interfacePlan) diff(ctx context.Context) (d interfaceDiff) {
 		}
 		return d
 	}
-	return d.withNew(made, rest, same)
+	return d.withAddedInterfaces(made, rest, same)
 }
 
-// withNew adds the interfaces that the VM does not have, where all that it was made with stay.
-func (d interfaceDiff) withNew(made, rest []string, same func(label, had string) bool) interfaceDiff {
+// withAddedInterfaces adds the interfaces that the VM does not have, where all that it was made with stay.
+func (d interfaceDiff) withAddedInterfaces(made, rest []string, same func(label, had string) bool) interfaceDiff {
 	for _, label := range made {
 		switch {
 		case !slices.Contains(rest, label):
-			return interfaceDiff{replaces: true, why: fmt.Sprintf("interfaces.%s was made with the VM, and goes", label)}
+			return interfaceDiff{replaces: true, reason: fmt.Sprintf("interfaces.%s was made with the VM, and goes", label)}
 		case !same(label, label):
-			return interfaceDiff{replaces: true, why: fmt.Sprintf("interfaces.%s was made with the VM, and changes", label)}
+			return interfaceDiff{replaces: true, reason: fmt.Sprintf("interfaces.%s was made with the VM, and changes", label)}
 		}
 	}
 	for n, label := range rest {
 		switch {
 		case slices.Contains(made, label):
 		case n == 0:
-			return interfaceDiff{replaces: true, why: fmt.Sprintf("The VM boots from its first interface, and interfaces.%s comes before the others", label)}
+			return interfaceDiff{replaces: true, reason: fmt.Sprintf("The VM boots from its first interface, and interfaces.%s comes before the others", label)}
 		default:
 			d.added = append(d.added, label)
 		}
@@ -95,11 +95,11 @@ func (d interfaceDiff) withNew(made, rest []string, same func(label, had string)
 	return d
 }
 
-// divide takes the interfaces out of a spec that were added in place, of which MAAS knows nothing,
+// splitAddedInterfaces takes the interfaces out of a spec that were added in place, of which MAAS knows nothing,
 // and names those that come and go so. It is an error if they do not compare as they did in the
 // plan: nothing would be added, and the state would say that it was.
-func (p interfacePlan) divide(ctx context.Context, spec *engine.VMSpec) {
-	d := p.diff(ctx)
+func (p interfacePlan) splitAddedInterfaces(ctx context.Context, spec *engine.VMSpec) {
+	d := p.compareInterfaces(ctx)
 	if d.replaces {
 		if !p.state.Interfaces.IsNull() {
 			p.diags.AddAttributeError(path.Root("interfaces"), "The interfaces do not compare as they did in the plan",
@@ -112,21 +112,21 @@ func (p interfacePlan) divide(ctx context.Context, spec *engine.VMSpec) {
 		switch {
 		case slices.Contains(d.added, i.Name):
 			spec.AddedInterfaces = append(spec.AddedInterfaces, i)
-		case !slices.Contains(p.notes.AddedInterfaces, i.Name):
+		case !slices.Contains(p.private.AddedInterfaces, i.Name):
 			made = append(made, i)
 		}
 	}
 	spec.Interfaces, spec.RemovedInterfaces = made, d.removed
 }
 
-// decide tells whether the change of the interfaces takes a new VM.
-func (p interfacePlan) decide(ctx context.Context) (replaces bool) {
-	p.interfaceDiff = p.diff(ctx)
-	if !p.interfaceDiff.inPlace() {
+// planInterfaces tells whether the change of the interfaces takes a new VM.
+func (p interfacePlan) planInterfaces(ctx context.Context) (replaces bool) {
+	p.interfaceDiff = p.compareInterfaces(ctx)
+	if !p.interfaceDiff.isInPlace() {
 		return p.interfaceDiff.replaces
 	}
 	if why, wayOut := p.whyNotInPlace(ctx); why != "" {
-		p.interfaceDiff.replaces, p.interfaceDiff.why, p.interfaceDiff.wayOut = true, why, wayOut
+		p.interfaceDiff.replaces, p.interfaceDiff.reason, p.interfaceDiff.hint = true, why, wayOut
 		return true
 	}
 	interfaces := p.plan.interfaces(ctx, p.diags)
@@ -142,22 +142,22 @@ func (p interfacePlan) decide(ctx context.Context) (replaces bool) {
 // whyNotInPlace says why interfaces do not come or go in place, with a way out; empty: they do.
 func (p interfacePlan) whyNotInPlace(ctx context.Context) (why, wayOut string) {
 	d := p.interfaceDiff
-	inLXD, err := p.resizes(ctx)
+	inLXD, err := p.makesVMsInLXD(ctx)
 	switch {
 	case errors.Is(err, client.ErrUnknownConfig):
 		return "The provider's configuration is not known yet, and decides whether interfaces come and go in place", ""
 	case err != nil:
-		diagnostics.Report(p.diags, "tell whether the interfaces of VM "+p.state.Name.ValueString()+" change in place", err)
+		diagnostics.ReportError(p.diags, "tell whether the interfaces of VM "+p.state.Name.ValueString()+" change in place", err)
 		return "", ""
 	case !inLXD:
 		return fmt.Sprintf("MAAS can neither add an interface to a VM that it composed, nor take one away: interfaces.%s", slices.Concat(d.added, d.removed)[0]), ""
-	case p.notes.Pending && !p.notes.Ran:
+	case p.private.Pending && !p.private.Ran:
 		return "The VM is not finished, and interfaces come and go in place only on a finished VM", "Apply first without this change."
 	}
 	interfaces := p.config.interfaces(ctx, p.diags)
 	for _, label := range d.added {
 		switch i := interfaces[label]; {
-		case i.Mode.IsUnknown() || i.IP.IsUnknown() || !values.KnownThroughout(ctx, i.Addresses):
+		case i.Mode.IsUnknown() || i.IP.IsUnknown() || !values.IsFullyKnown(ctx, i.Addresses):
 			return fmt.Sprintf("It is not known yet whether MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", label), engine.AddedModeHint
 		case interfaceSpecs(ctx, map[string]interfaceModel{label: i})[0].NeedsAddressOfMAAS():
 			return fmt.Sprintf("MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", label), engine.AddedModeHint
@@ -166,20 +166,20 @@ func (p interfacePlan) whyNotInPlace(ctx context.Context) (why, wayOut string) {
 	return "", ""
 }
 
-// warn says in words why interfaces do not come or go in place.
-func (p interfacePlan) warn(attribute string) {
+// warnReplacement says in words why interfaces do not come or go in place.
+func (p interfacePlan) warnReplacement(attribute string) {
 	d := p.interfaceDiff
-	if attribute != "interfaces" || d.why == "" {
+	if attribute != "interfaces" || d.reason == "" {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", strings.TrimSpace(fmt.Sprintf(
-		"%s. So %s is made anew, and what is on its disks is lost. %s", d.why, p.state.Name.ValueString(), d.wayOut)))
+		"%s. So %s is made anew, and what is on its disks is lost. %s", d.reason, p.state.Name.ValueString(), d.hint)))
 }
 
-// forgetLost takes out of the state the added interfaces that the VM's LXD does not have any more,
+// dropLostInterfaces takes out of the state the added interfaces that the VM's LXD does not have any more,
 // or has with another MAC: somebody detached them, or a run ended before it could save the state.
-// The next plan adds them again, in place, or takeAdded says what LXD has.
-func (m *vmModel) forgetLost(ctx context.Context, added []string, vm engine.VM, diags *diag.Diagnostics) {
+// The next plan adds them again, in place, or mergeAddedNICs says what LXD has.
+func (m *vmModel) dropLostInterfaces(ctx context.Context, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
 	if vm.AddedNICs == nil || interfaces == nil {
 		return
@@ -192,23 +192,23 @@ func (m *vmModel) forgetLost(ctx context.Context, added []string, vm engine.VM, 
 	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// takeAdded completes interfaces with those that the VM's LXD tells were added to it: a run ended
+// mergeAddedNICs completes interfaces with those that the VM's LXD tells were added to it: a run ended
 // before it could save the state, or the VM was imported.
-func takeAdded(interfaces map[string]interfaceModel, m engine.Machine) {
+func mergeAddedNICs(interfaces map[string]interfaceModel, m engine.Machine) {
 	for label, nic := range m.AddedNICs {
 		if _, known := interfaces[label]; known {
 			continue
 		}
 		i := interfaceModel{
-			Subnet: texttype.SubnetType.Of(nic.Subnet), Mode: types.StringValue(nic.Mode), Bridge: values.OptionalString(nic.Bridge), MACAddress: types.StringValue(nic.MAC),
-			Addresses: types.ListNull(addressType), IPAddresses: values.StringList(values.LinkedIPs(interfaceWith(m, nic.MAC))),
+			Subnet: texttype.SubnetType.FromText(nic.Subnet), Mode: types.StringValue(nic.Mode), Bridge: values.OptionalString(nic.Bridge), MACAddress: types.StringValue(nic.MAC),
+			Addresses: types.ListNull(addressType), IPAddresses: values.StringList(values.LinkedIPs(interfaceOfMAC(m, nic.MAC))),
 		}
 		interfaces[label] = i
 	}
 }
 
-// interfaceWith is MAAS's interface of that MAC, or as much of one as LXD tells.
-func interfaceWith(m engine.Machine, mac string) engine.MachineInterface {
+// interfaceOfMAC is MAAS's interface of that MAC, or as much of one as LXD tells.
+func interfaceOfMAC(m engine.Machine, mac string) engine.MachineInterface {
 	n := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.MAC == mac })
 	if n < 0 || mac == "" {
 		return engine.MachineInterface{MAC: mac}
@@ -216,17 +216,17 @@ func interfaceWith(m engine.Machine, mac string) engine.MachineInterface {
 	return m.Interfaces[n]
 }
 
-// madeWith are the interfaces that the VM was made with, as MAAS knows them. MAAS knows an added one,
+// interfacesMadeWith are the interfaces that the VM was made with, as MAAS knows them. MAAS knows an added one,
 // too, once somebody has commissioned the machine.
-func madeWith(m engine.Machine) []engine.MachineInterface {
+func interfacesMadeWith(m engine.Machine) []engine.MachineInterface {
 	return slices.DeleteFunc(slices.Clone(m.Interfaces), func(i engine.MachineInterface) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(m.AddedNICs)), func(nic engine.AddedNIC) bool { return nic.MAC == i.MAC })
 	})
 }
 
-// addedLabels are the labels of the interfaces of a state that were added to the VM; those that were
+// addedInterfaceLabels are the labels of the interfaces of a state that were added to the VM; those that were
 // known before where nobody tells.
-func (m vmModel) addedLabels(ctx context.Context, known []string, vm engine.VM, diags *diag.Diagnostics) []string {
+func (m vmModel) addedInterfaceLabels(ctx context.Context, known []string, vm engine.VM, diags *diag.Diagnostics) []string {
 	if vm.AddedNICs == nil {
 		return known
 	}

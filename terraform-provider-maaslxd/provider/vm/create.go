@@ -22,11 +22,11 @@ import (
 // if it is of no use.
 func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config vmModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	checkHost(config, diags) // what was unknown is known by now
+	checkHostOrPlacement(config, diags) // what was unknown is known by now
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
@@ -37,28 +37,28 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	spec.AwaitName = true
 	vm, err := r.create(wait, spec)
 	doing := fmt.Sprintf("create VM %s", spec.Name)
-	switch outcomeOf(wait, vm, err) {
+	switch createOutcome(wait, vm, err) {
 	case diagnostics.NothingCreated:
-		diagnostics.ReportAt(diags, config.hostPath(err), doing, config.hinted(err))
+		diagnostics.ReportErrorAt(diags, config.hostPath(err), doing, config.withOrderHint(err))
 		return
-	case diagnostics.Resumable:
-		r.client.ReportUnfinished(wait, diags, unfinished(vm, spec), err)
-	case diagnostics.Unusable:
-		diagnostics.Report(diags, doing, err)
+	case diagnostics.CreateResumable:
+		r.client.ReportUnfinished(wait, diags, unfinishedCreate(vm, spec), err)
+	case diagnostics.CreateFailed:
+		diagnostics.ReportError(diags, doing, err)
 	case diagnostics.CreateSucceeded:
 	}
 	warnLeftover(spec.Name, vm.Leftover, diags)
 	plan.fill(ctx, vm, diags)
-	n := notes{
-		Key: r.client.VMKey(spec.Name), MAAS: r.client.MarkMAAS(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
-		HostMachine: r.hostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: err == nil && plan.Protection.ValueBool(),
+	n := privateState{
+		Key: r.client.VMKey(spec.Name), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: err != nil, Ran: vm.Status == engine.StatusDeployed,
+		HostMachine: r.readHostMachine(ctx, vm), PinnedCores: spec.PinnedCores, Protected: plan.Protection.ValueBool(), ProtectionApplied: err == nil && plan.Protection.ValueBool(),
 	}
 	if d := config.deploy(ctx, diags); d != nil {
-		n.UserData = values.InstalledWith(d.UserDataWO, d.UserDataWOVersion)
+		n.UserData = values.NewInstalledUserData(d.UserDataWO, d.UserDataWOVersion)
 	}
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: vm.SystemID, MAAS: n.MAAS}, diags)
-	save(ctx, &resp.State, resp.Identity, plan, diags)
-	writeNotes(ctx, resp.Private, n.withImage(vm), diags)
+	saveState(ctx, &resp.State, resp.Identity, plan, diags)
+	writePrivateState(ctx, resp.Private, n.withImage(vm), diags)
 }
 
 // warnLeftover tells of an instance that a VM has left besides itself.
@@ -87,7 +87,7 @@ func (m vmModel) hostPath(err error) tfpath.Path {
 	return tfpath.Root("vm_host")
 }
 
-func (m vmModel) hinted(err error) error {
+func (m vmModel) withOrderHint(err error) error {
 	if m.Placement.IsNull() {
 		return err
 	}
@@ -95,7 +95,7 @@ func (m vmModel) hinted(err error) error {
 }
 
 func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM, error) {
-	b, err := r.client.Use()
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.VM{}, err
 	}
@@ -109,11 +109,11 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if err := b.OpenLedger(ctx); err != nil {
 		return engine.VM{}, err
 	}
-	if err := r.client.KeepOwner(); err != nil {
+	if err := r.client.PersistOwner(); err != nil {
 		return engine.VM{}, err
 	}
 	key := r.client.VMKey(spec.Name)
-	if err := r.client.Claim(key, "VM "+spec.Name); err != nil {
+	if err := r.client.ClaimKey(key, "VM "+spec.Name); err != nil {
 		return engine.VM{}, err
 	}
 	release, err := r.client.HoldLease(ctx, b, key, "VM", spec.Name)
@@ -121,33 +121,33 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 		return engine.VM{}, err
 	}
 	defer release()
-	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
+	return client.WaitAndLog(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// unfinished describes a VM that is kept in the state before it is finished.
-func unfinished(vm engine.VM, spec engine.VMSpec) client.Unfinished {
-	return client.Unfinished{Object: "VM " + vm.Hostname, Kept: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets()}
+// unfinishedCreate describes a VM that is kept in the state before it is finished.
+func unfinishedCreate(vm engine.VM, spec engine.VMSpec) client.UnfinishedCreate {
+	return client.UnfinishedCreate{Object: "VM " + vm.Hostname, KeptObject: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets()}
 }
 
-// outcomeOf judges how waiting for a VM within ctx ended.
-func outcomeOf(ctx context.Context, vm engine.VM, err error) diagnostics.Outcome {
-	return diagnostics.OutcomeOf(ctx, vm.SystemID, err, func(err error) bool { return hopeless(vm, err) })
+// createOutcome judges how waiting for a VM within ctx ended.
+func createOutcome(ctx context.Context, vm engine.VM, err error) diagnostics.Outcome {
+	return diagnostics.OutcomeOf(ctx, vm.SystemID, err, func(err error) bool { return hasCreateFailed(vm, err) })
 }
 
-// hopeless tells whether the error says that this very VM will not get there:
+// hasCreateFailed tells whether the error says that this very VM will not get there:
 // MAAS gave it up, or the configuration asks of it what cannot be had while
 // nothing is installed on it yet. A key that was revoked, a proxy's page or a
 // lock say nothing of the VM.
-func hopeless(vm engine.VM, err error) bool {
+func hasCreateFailed(vm engine.VM, err error) bool {
 	if _, ok := errors.AsType[*engine.SpecError](err); ok {
 		return vm.Status.Phase() != engine.PhaseDeployed
 	}
 	e, ok := errors.AsType[*engine.Error](err)
 	return ok && (e.Type == engine.VMCreationFailed || e.Type == engine.VMDeploymentFailed) &&
-		engine.IsTerminal(err) && !slices.ContainsFunc(notTheVM, func(s error) bool { return errors.Is(err, s) })
+		engine.IsTerminal(err) && !slices.ContainsFunc(errorsOutsideVM, func(s error) bool { return errors.Is(err, s) })
 }
 
-// notTheVM are the causes that lie elsewhere.
-var notTheVM = []error{
+// errorsOutsideVM are the causes that lie elsewhere.
+var errorsOutsideVM = []error{
 	engine.ErrForbidden, engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrConflict, engine.ErrBusy,
 }

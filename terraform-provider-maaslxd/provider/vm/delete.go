@@ -16,10 +16,10 @@ import (
 // is no error.
 func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state vmModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	wait, cancel := values.WithTimeout(ctx, state.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -29,21 +29,21 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return // a tainted one: no plan was asked
 	}
 	err := r.remove(wait, r.ref(state, n), n.MAAS)
-	if err != nil && !diagnostics.IsGone(err) {
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete VM %s (%s)", state.Name.ValueString(), state.ID.ValueString()), "VM "+state.Name.ValueString(), "is not gone yet", err)
 	}
 }
 
 // remove deletes a VM of the MAAS of this mark.
 func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) error {
-	b, err := r.client.Use()
+	b, err := r.client.Backend()
 	if err != nil {
 		return err
 	}
-	if _, err := b.RequireMAAS(ctx, mark); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, mark); err != nil {
 		return err
 	}
-	_, err = client.Wait(ctx, "VM "+ref.Name, func(ctx context.Context) (engine.Result[engine.VM], error) {
+	_, err = client.WaitAndLog(ctx, "VM "+ref.Name, func(ctx context.Context) (engine.Result[engine.VM], error) {
 		return b.VMs.Delete(ctx, ref)
 	})
 	return err

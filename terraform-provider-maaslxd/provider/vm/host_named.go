@@ -15,9 +15,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// sameHost tells whether vm_host still names the host that the VM is on, by
+// isSameHost tells whether vm_host still names the host that the VM is on, by
 // name, by id, or by the system id of its machine.
-func (p *vmPlan) sameHost(ctx context.Context) bool {
+func (p *vmPlan) isSameHost(ctx context.Context) bool {
 	host := p.plan.VMHost
 	switch {
 	case host.Equal(p.state.VMHost):
@@ -26,21 +26,21 @@ func (p *vmPlan) sameHost(ctx context.Context) bool {
 		return false
 	}
 	named := host.ValueString()
-	if p.renamedTo != nil && p.renamedTo(p.notes.HostMachine) == named {
+	if p.newHostName != nil && p.newHostName(p.private.HostMachine) == named {
 		p.plan.VMHostName = types.StringUnknown()
 		return true
 	}
 	return named == p.state.VMHostName.ValueString() ||
-		named == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10) || p.onMachine(ctx, named)
+		named == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10) || p.isOnMachine(ctx, named)
 }
 
-// planWithHost replaces a VM whose host the run replaces, and refuses one whose
+// followHostPlan replaces a VM whose host the run replaces, and refuses one whose
 // host the run destroys: what is on a host is lost with it.
-func (p *vmPlan) planWithHost() {
-	if p.hostLeaves == nil || len(p.replace) > 0 {
+func (p *vmPlan) followHostPlan() {
+	if p.destroysHost == nil || len(p.replace) > 0 {
 		return
 	}
-	leaves, replaced := p.hostLeaves(p.notes.HostMachine)
+	leaves, replaced := p.destroysHost(p.private.HostMachine)
 	name, host := p.state.Name.ValueString(), p.state.VMHostName.ValueString()
 	switch {
 	case replaced:
@@ -56,17 +56,17 @@ func (p *vmPlan) planWithHost() {
 	}
 }
 
-// onMachine tells whether the host that the VM is on runs on this machine. While
+// isOnMachine tells whether the host that the VM is on runs on this machine. While
 // the provider is not configured, it does not; what cannot be found out is an
 // error, since the answer may cost the VM.
-func (p *vmPlan) onMachine(ctx context.Context, systemID string) bool {
-	hosts, err := p.listed(ctx)
+func (p *vmPlan) isOnMachine(ctx context.Context, systemID string) bool {
+	hosts, err := p.listHosts(ctx)
 	if err != nil && !errors.Is(err, client.ErrUnknownConfig) && !errors.Is(err, client.ErrMissingConfig) {
-		diagnostics.Report(p.diags, "tell whether VM "+p.state.Name.ValueString()+" is on "+systemID, err)
+		diagnostics.ReportError(p.diags, "tell whether VM "+p.state.Name.ValueString()+" is on "+systemID, err)
 	}
 	id := p.state.VMHostID.ValueInt64() // 0 for none
 	return slices.ContainsFunc(hosts, func(h engine.VMHost) bool {
-		if h.MachineID != "" && h.MachineID == p.notes.HostMachine && h.AnswersTo(systemID) {
+		if h.MachineID != "" && h.MachineID == p.private.HostMachine && h.MatchesName(systemID) {
 			return true // renamed in this very run
 		}
 		if id != 0 && h.ID != 0 {
@@ -76,9 +76,9 @@ func (p *vmPlan) onMachine(ctx context.Context, systemID string) bool {
 	})
 }
 
-// listed lists the VM hosts.
-func (r *vmResource) listed(ctx context.Context) ([]engine.VMHost, error) {
-	b, err := r.client.Use()
+// listHosts lists the VM hosts.
+func (r *vmResource) listHosts(ctx context.Context) ([]engine.VMHost, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func (r *vmResource) listed(ctx context.Context) ([]engine.VMHost, error) {
 	return b.Inventory.Hosts(ctx)
 }
 
-// hostMachine is the system id of the machine whose host a VM is on; empty where
+// readHostMachine is the system id of the machine whose host a VM is on; empty where
 // nobody tells.
-func (r *vmResource) hostMachine(ctx context.Context, vm engine.VM) string {
-	b, err := r.client.Use()
+func (r *vmResource) readHostMachine(ctx context.Context, vm engine.VM) string {
+	b, err := r.client.Backend()
 	if err != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.CheckTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.PlanCheckTimeout)
 	defer cancel()
 	host, err := b.Inventory.HostOf(ctx, vm.Machine)
 	if err != nil {

@@ -42,11 +42,11 @@ func TestSameHost(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
 			p := vmPlan{
-				state:  &vmModel{Name: types.StringValue("web"), VMHost: types.StringValue("old"), VMHostName: types.StringValue("kvm"), VMHostID: tc.id},
-				plan:   vmModel{VMHost: tc.want},
-				listed: func(context.Context) ([]engine.VMHost, error) { return tc.listed, tc.err },
-				notes:  notes{HostMachine: "abc123"},
-				renamedTo: func(machine string) string {
+				state:     &vmModel{Name: types.StringValue("web"), VMHost: types.StringValue("old"), VMHostName: types.StringValue("kvm"), VMHostID: tc.id},
+				plan:      vmModel{VMHost: tc.want},
+				listHosts: func(context.Context) ([]engine.VMHost, error) { return tc.listed, tc.err },
+				private:   privateState{HostMachine: "abc123"},
+				newHostName: func(machine string) string {
 					if machine == "abc123" {
 						return "kvm-new"
 					}
@@ -54,7 +54,7 @@ func TestSameHost(t *testing.T) {
 				},
 				diags: &diags,
 			}
-			if got := p.sameHost(t.Context()); got != tc.same || diags.HasError() != tc.failed {
+			if got := p.isSameHost(t.Context()); got != tc.same || diags.HasError() != tc.failed {
 				t.Errorf("%s\ngot %v with %v, want %v", tc.reason, got, diags, tc.same)
 			}
 		})

@@ -22,15 +22,15 @@ const importUsage = moved.ImportUsage
 // ImportState finds the VM; the Read that follows fills in the state.
 func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
-	id, mark := r.client.Imported(ctx, req, diags)
+	id, mark := r.client.ResolveImport(ctx, req, diags)
 	if diags.HasError() {
 		return
 	}
 	find, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	m, isVM, err := r.find(find, strings.TrimSpace(id))
+	m, isVM, err := r.findVM(find, strings.TrimSpace(id))
 	if err != nil {
-		diagnostics.Report(diags, fmt.Sprintf("import %q", id), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("import %q", id), err)
 		return
 	}
 	if !isVM {
@@ -40,13 +40,13 @@ func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRe
 	}
 	diags.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(m.SystemID))...)
 	values.ReplaceIdentity(ctx, resp.Identity, values.Identity{SystemID: m.SystemID, MAAS: mark}, diags)
-	writeNotes(ctx, resp.Private, notes{Imported: true}, diags)
+	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// find looks for a machine by system id first, then by name, and tells whether
+// findVM looks for a machine by system id first, then by name, and tells whether
 // it is a VM.
-func (r *vmResource) find(ctx context.Context, id string) (m engine.Machine, isVM bool, err error) {
-	b, err := r.client.Use()
+func (r *vmResource) findVM(ctx context.Context, id string) (m engine.Machine, isVM bool, err error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return m, false, err
 	}
@@ -67,15 +67,15 @@ func (r *vmResource) find(ctx context.Context, id string) (m engine.Machine, isV
 // LXD. The CLI moves states before it configures a provider, so nothing is looked
 // up here; the Read that follows finds the VM, and the rest.
 func (r *vmResource) MoveState(context.Context) []resource.StateMover {
-	return []resource.StateMover{{StateMover: takeOver}}
+	return []resource.StateMover{{StateMover: moveVMState}}
 }
 
-// takeOver makes a state that says as much as that of an import.
-func takeOver(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-	m := moved.VMOf(req, &resp.Diagnostics)
+// moveVMState makes a state that says as much as that of an import.
+func moveVMState(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+	m := moved.ReadVM(req, &resp.Diagnostics)
 	if m == nil {
 		return
 	}
-	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), types.StringValue(m.ID()))...)
-	writeNotes(ctx, resp.TargetPrivate, notes{Imported: true, Moved: m}, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), types.StringValue(m.PlaceholderID()))...)
+	writePrivateState(ctx, resp.TargetPrivate, privateState{Imported: true, Moved: m}, &resp.Diagnostics)
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// seenInterfaces are the interfaces of a VM whose configuration names none, as
+// observedInterfaces are the interfaces of a VM whose configuration names none, as
 // MAAS shows them: by MAAS's names, with the subnet of each, and the address
 // where it is a fixed one. Null where that could not be configured so, because
 // an interface is in no subnet.
-func seenInterfaces(ctx context.Context, machine engine.Machine, diags *diag.Diagnostics) types.Map {
-	interfaces, found := map[string]interfaceModel{}, madeWith(machine)
+func observedInterfaces(ctx context.Context, machine engine.Machine, diags *diag.Diagnostics) types.Map {
+	interfaces, found := map[string]interfaceModel{}, interfacesMadeWith(machine)
 	for n, label := range interfaceLabels(found) {
 		i := slices.IndexFunc(found[n].Links, func(l engine.InterfaceLink) bool { return l.Subnet != "" && l.Mode != engine.LinkUp })
 		if i < 0 {
@@ -33,16 +33,16 @@ func seenInterfaces(ctx context.Context, machine engine.Machine, diags *diag.Dia
 		}
 		link := found[n].Links[i]
 		m := interfaceModel{
-			Subnet: texttype.SubnetType.Of(link.Subnet), MACAddress: types.StringValue(found[n].MAC), IPAddresses: values.StringList(values.LinkedIPs(found[n])),
+			Subnet: texttype.SubnetType.FromText(link.Subnet), MACAddress: types.StringValue(found[n].MAC), IPAddresses: values.StringList(values.LinkedIPs(found[n])),
 		}
-		m.Mode, m.IP = seenLink(link)
-		m.Addresses = seenAddresses(ctx, slices.Delete(slices.Clone(found[n].Links), i, i+1), diags)
+		m.Mode, m.IP = observedLink(link)
+		m.Addresses = observedAddresses(ctx, slices.Delete(slices.Clone(found[n].Links), i, i+1), diags)
 		interfaces[label] = m
 	}
 	if len(interfaces) == 0 {
 		return types.MapNull(interfaceType)
 	}
-	takeAdded(interfaces, machine)
+	mergeAddedNICs(interfaces, machine)
 	return values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
@@ -66,26 +66,26 @@ func interfaceLabels(found []engine.MachineInterface) []string {
 	return labels
 }
 
-// seenLink is the mode of a link where it is not the default one, and its fixed address.
-func seenLink(l engine.InterfaceLink) (mode types.String, ip texttype.IP) {
+// observedLink is the mode of a link where it is not the default one, and its fixed address.
+func observedLink(l engine.InterfaceLink) (mode types.String, ip texttype.IP) {
 	switch l.Mode {
 	case engine.LinkStatic:
-		return types.StringNull(), texttype.IPType.Of(l.IP)
+		return types.StringNull(), texttype.IPType.FromText(l.IP)
 	case engine.LinkDHCP, engine.LinkUp:
 		return types.StringValue(l.Mode), texttype.IP{}
 	}
 	return types.StringNull(), texttype.IP{}
 }
 
-// seenAddresses are the addresses of an interface besides its first one, null for none.
-func seenAddresses(ctx context.Context, links []engine.InterfaceLink, diags *diag.Diagnostics) types.List {
+// observedAddresses are the addresses of an interface besides its first one, null for none.
+func observedAddresses(ctx context.Context, links []engine.InterfaceLink, diags *diag.Diagnostics) types.List {
 	var seen []addressModel
 	for _, l := range links {
 		if l.Subnet == "" || l.Mode == engine.LinkUp {
 			continue
 		}
-		a := addressModel{Subnet: texttype.SubnetType.Of(l.Subnet)}
-		a.Mode, a.IP = seenLink(l)
+		a := addressModel{Subnet: texttype.SubnetType.FromText(l.Subnet)}
+		a.Mode, a.IP = observedLink(l)
 		seen = append(seen, a)
 	}
 	if len(seen) == 0 {
@@ -125,10 +125,10 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 	for _, label := range interfaceOrder(interfaces) {
 		i := interfaces[label]
 		n := i.network()
-		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: addressOf(i.IP), Mode: i.Mode.ValueString(), Bridge: i.Bridge.ValueString(), MAC: i.MACAddress.ValueString()}
+		spec := engine.Interface{Name: label, Subnet: n.Subnet, VID: n.VID, Fabric: n.Fabric, Space: n.Space, IP: parseIP(i.IP), Mode: i.Mode.ValueString(), Bridge: i.Bridge.ValueString(), MAC: i.MACAddress.ValueString()}
 		for _, a := range i.addresses(ctx) {
 			if values.IsSet(a.Subnet) {
-				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.Canonical(), IP: addressOf(a.IP), Mode: a.Mode.ValueString()})
+				spec.Addresses = append(spec.Addresses, engine.InterfaceAddress{Subnet: a.Subnet.Canonical(), IP: parseIP(a.IP), Mode: a.Mode.ValueString()})
 			}
 		}
 		out = append(out, spec)
@@ -136,8 +136,8 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 	return out
 }
 
-// addressOf is the zero Addr for null: the type has checked the rest.
-func addressOf(ip texttype.IP) netip.Addr {
+// parseIP is the zero Addr for null: the type has checked the rest.
+func parseIP(ip texttype.IP) netip.Addr {
 	addr, _ := netip.ParseAddr(ip.ValueString())
 	return addr
 }
@@ -147,7 +147,7 @@ func addressOf(ip texttype.IP) netip.Addr {
 func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostics) {
 	interfaces := config.interfaces(ctx, diags)
 	checkAddresses(interfaces, diags)
-	if diags.HasError() || !values.KnownThroughout(ctx, config.Interfaces) {
+	if diags.HasError() || !values.IsFullyKnown(ctx, config.Interfaces) {
 		return
 	}
 	for _, i := range interfaces {
@@ -157,7 +157,7 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 	}
 	err := engine.ValidateInterfaces(interfaceSpecs(ctx, interfaces), !config.Deploy.IsNull() && !config.Deploy.IsUnknown())
 	if err != nil {
-		diagnostics.Report(diags, "make interfaces of VM "+config.Name.ValueString(), err)
+		diagnostics.ReportError(diags, "make interfaces of VM "+config.Name.ValueString(), err)
 	}
 }
 
@@ -177,30 +177,30 @@ func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
 		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) })
 }
 
-// sameNetwork tells whether an interface stays in its subnet. Where MAAS cannot be asked,
+// isSameSubnet tells whether an interface stays in its subnet. Where MAAS cannot be asked,
 // only equal texts do.
-func (p *vmPlan) sameNetwork(ctx context.Context, want, had interfaceModel) bool {
+func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel) bool {
 	wanted, before := want.network(), had.network()
 	switch {
-	case want.Subnet.Same(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
+	case want.Subnet.MeansSame(had.Subnet) && want.VLAN.Equal(had.VLAN) && want.Fabric.Equal(had.Fabric) && want.Space.Equal(had.Space):
 		return true
 	case wanted.IsEmpty() || before.IsEmpty():
 		return false
 	}
-	all, err := p.subnets(ctx)
+	all, err := p.listSubnets(ctx)
 	if err != nil {
 		return false
 	}
-	to, found := wanted.Choose(all)
-	from, known := before.Choose(all)
+	to, found := wanted.ChooseSubnet(all)
+	from, known := before.ChooseSubnet(all)
 	return found && known && to.ID == from.ID
 }
 
-// sameAddresses compares the addresses of an interface. A line that was removed, of the
+// hasSameAddresses compares the addresses of an interface. A line that was removed, of the
 // mode or of the further addresses, changes nothing.
-func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bool {
+func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel) bool {
 	switch {
-	case !want.IP.Same(had.IP), !sameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
+	case !want.IP.MeansSame(had.IP), !isSameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
 		return false
 	case want.Addresses.IsNull():
 		return true
@@ -211,20 +211,20 @@ func (p *vmPlan) sameAddresses(ctx context.Context, want, had interfaceModel) bo
 	}
 	for n, w := range wanted {
 		b := before[n]
-		if !client.SameSubnet(ctx, p.subnets, w.Subnet, b.Subnet) || !w.IP.Same(b.IP) || !sameMode(w.Mode, b.Mode, b.IP) {
+		if !client.IsSameSubnet(ctx, p.listSubnets, w.Subnet, b.Subnet) || !w.IP.MeansSame(b.IP) || !isSameMode(w.Mode, b.Mode, b.IP) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameCard compares bridge and MAC. A line that was removed changes nothing.
-func sameCard(want, had interfaceModel) bool {
+// hasSameNICSettings compares bridge and MAC. A line that was removed changes nothing.
+func hasSameNICSettings(want, had interfaceModel) bool {
 	return (want.Bridge.IsNull() || want.Bridge.Equal(had.Bridge)) && (want.MACAddress.IsNull() || want.MACAddress.Equal(had.MACAddress))
 }
 
-// sameMode tells whether a mode is that of an address which had another one, or none.
-func sameMode(want, had types.String, ip texttype.IP) bool {
+// isSameMode tells whether a mode is that of an address which had another one, or none.
+func isSameMode(want, had types.String, ip texttype.IP) bool {
 	switch {
 	case want.IsNull() || want.Equal(had):
 		return true

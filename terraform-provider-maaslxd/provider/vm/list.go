@@ -55,52 +55,52 @@ func (l *vmList) ListResourceConfigSchema(_ context.Context, _ list.ListResource
 func (l *vmList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m vmListModel
 	diags := req.Config.Get(ctx, &m)
-	b, found := l.matching(ctx, m, &diags)
-	mark := l.client.ListedMark(ctx, &diags)
-	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.result(ctx, b, mark, req, vm) })
+	b, found := l.listMatching(ctx, m, &diags)
+	mark := l.client.MarkForList(ctx, &diags)
+	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.listResult(ctx, b, mark, req, vm) })
 }
 
-// matching are the VMs that the filter lets through, sorted by name.
-func (l *vmList) matching(ctx context.Context, m vmListModel, diags *diag.Diagnostics) (*client.Backend, []fleet.VM) {
+// listMatching are the VMs that the filter lets through, sorted by name.
+func (l *vmList) listMatching(ctx context.Context, m vmListModel, diags *diag.Diagnostics) (*client.Backend, []fleet.VM) {
 	if diags.HasError() {
 		return nil, nil
 	}
 	const doing = "list the VMs"
-	b, err := l.client.Use()
+	b, err := l.client.Backend()
 	if err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return nil, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
 	all, err := b.Fleet(limited)
 	if err != nil {
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return nil, nil
 	}
-	if all.Unseen != nil {
-		diags.AddWarning("VMs may be missing", diagnostics.Explain(all.Unseen))
+	if all.VMsError != nil {
+		diags.AddWarning("VMs may be missing", diagnostics.ExplainError(all.VMsError))
 	}
 	hosts := map[string]bool{}
 	for _, h := range all.Hosts {
-		if m.VMHost.IsNull() || h.AnswersTo(m.VMHost.ValueString()) {
+		if m.VMHost.IsNull() || h.MatchesName(m.VMHost.ValueString()) {
 			hosts[h.HostKey] = true
 		}
 	}
 	if len(hosts) == 0 && !m.VMHost.IsNull() {
 		diags.AddAttributeError(path.Root("vm_host"), "No such VM host", fmt.Sprintf("MAAS knows no VM host %s.", m.VMHost))
 	}
-	return b, slices.DeleteFunc(slices.Clone(all.VMs), func(vm fleet.VM) bool { return !m.matches(vm) || !m.VMHost.IsNull() && !hosts[vm.HostKey] })
+	return b, slices.DeleteFunc(slices.Clone(all.VMs), func(vm fleet.VM) bool { return !m.matchesVM(vm) || !m.VMHost.IsNull() && !hosts[vm.HostKey] })
 }
 
-func (m vmListModel) matches(vm fleet.VM) bool {
+func (m vmListModel) matchesVM(vm fleet.VM) bool {
 	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, vm.Zone, vm.Pool, vm.Tags) &&
 		(m.Managed.IsNull() || m.Managed.ValueBool() == (vm.Key != ""))
 }
 
-// result is one VM: its identity, and all that an import would read of it where that is
+// listResult is one VM: its identity, and all that an import would read of it where that is
 // wanted.
-func (l *vmList) result(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, vm fleet.VM) list.ListResult {
+func (l *vmList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, vm fleet.VM) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics
 	result.DisplayName = vm.Hostname
@@ -116,10 +116,10 @@ func (l *vmList) result(ctx context.Context, b *client.Backend, mark string, req
 	}
 	limited, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	n := notes{Imported: true, Key: vm.Key}
+	n := privateState{Imported: true, Key: vm.Key}
 	seen, err := b.VMs.Observe(limited, engine.Ref{Key: cmp.Or(vm.Key, l.client.VMKey(vm.Hostname)), Name: vm.Hostname, SystemID: vm.SystemID, Guessed: vm.Key == ""})
 	if err != nil {
-		diagnostics.Report(diags, "read VM "+vm.Hostname, err)
+		diagnostics.ReportError(diags, "read VM "+vm.Hostname, err)
 		return result
 	}
 	l.refreshRead(limited, b, &state, &n, seen, diags)

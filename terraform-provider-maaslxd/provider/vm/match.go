@@ -21,7 +21,7 @@ func matchDisks(disks map[string]diskModel, found []engine.MachineDisk) map[stri
 	}
 	names := diskOrder(disks)
 	for _, name := range names {
-		i := slices.IndexFunc(rest, func(d engine.MachineDisk) bool { return fits(disks[name], d) })
+		i := slices.IndexFunc(rest, func(d engine.MachineDisk) bool { return matchesDisk(disks[name], d) })
 		if i >= 0 {
 			take(name, i)
 		}
@@ -34,8 +34,8 @@ func matchDisks(disks map[string]diskModel, found []engine.MachineDisk) map[stri
 	return matched
 }
 
-// fits tells whether a disk is as it is declared.
-func fits(d diskModel, found engine.MachineDisk) bool {
+// matchesDisk tells whether a disk is as it is declared.
+func matchesDisk(d diskModel, found engine.MachineDisk) bool {
 	pool := d.Pool.ValueString()
 	return d.SizeGB.ValueInt64() == found.SizeGB && (pool == "" || found.Pool == "" || pool == found.Pool)
 }
@@ -44,13 +44,13 @@ func fits(d diskModel, found engine.MachineDisk) bool {
 // address once one is known, before that by order. An interface that was added to the VM is known
 // by its label.
 func matchInterfaces(interfaces map[string]interfaceModel, m engine.Machine) map[string]engine.MachineInterface {
-	rest := madeWith(m)
+	rest := interfacesMadeWith(m)
 	matched := map[string]engine.MachineInterface{}
 	var fresh []string
 	for _, label := range interfaceOrder(interfaces) {
 		mac := interfaces[label].MACAddress.ValueString()
 		if nic, added := m.AddedNICs[label]; added && (mac == "" || mac == nic.MAC) {
-			matched[label] = interfaceWith(m, nic.MAC)
+			matched[label] = interfaceOfMAC(m, nic.MAC)
 			continue
 		}
 		if mac == "" {
@@ -75,7 +75,7 @@ const rootDiskName = "root"
 
 // diskOrder lists disk names as the VM sees them: root, then by name.
 func diskOrder[T any](disks map[string]T) []string {
-	names := slices.SortedFunc(maps.Keys(disks), natural)
+	names := slices.SortedFunc(maps.Keys(disks), compareNatural)
 	if i := slices.Index(names, rootDiskName); i >= 0 {
 		names = slices.Insert(slices.Delete(names, i, i+1), 0, rootDiskName)
 	}
@@ -84,16 +84,16 @@ func diskOrder[T any](disks map[string]T) []string {
 
 // interfaceOrder lists interface labels as the VM sees them.
 func interfaceOrder[T any](interfaces map[string]T) []string {
-	return slices.SortedFunc(maps.Keys(interfaces), natural)
+	return slices.SortedFunc(maps.Keys(interfaces), compareNatural)
 }
 
-// natural compares names as people count: eth2 comes before eth10.
-func natural(a, b string) int {
+// compareNatural compares names as people count: eth2 comes before eth10.
+func compareNatural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
 		var runX, runY string
-		runX, x = cutRun(x)
-		runY, y = cutRun(y)
+		runX, x = cutDigitRun(x)
+		runY, y = cutDigitRun(y)
 		if c := compareRuns(runX, runY); c != 0 {
 			return c
 		}
@@ -101,8 +101,8 @@ func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b)) // "1" and "01" are two names
 }
 
-// cutRun cuts off the digits, or the other characters, that a text begins with.
-func cutRun(s string) (run, rest string) {
+// cutDigitRun cuts off the digits, or the other characters, that a text begins with.
+func cutDigitRun(s string) (run, rest string) {
 	i := strings.IndexFunc(s, func(r rune) bool { return isDigit(r) != isDigit(rune(s[0])) })
 	if i < 0 {
 		return s, ""

@@ -15,36 +15,36 @@ import (
 
 // vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
 type vmModel struct {
-	ID          types.String   `tfsdk:"id"`
-	Name        types.String   `tfsdk:"name"`
-	VMHost      types.String   `tfsdk:"vm_host"`
-	Placement   types.Object   `tfsdk:"placement"`
-	VMHostID    types.Int64    `tfsdk:"vm_host_id"`
-	VMHostName  types.String   `tfsdk:"vm_host_name"`
-	Cores       types.Int64    `tfsdk:"cores"`
-	PinnedCores types.List     `tfsdk:"pinned_cores"`
-	MemoryMiB   types.Int64    `tfsdk:"memory_mib"`
-	HugePages   types.Bool     `tfsdk:"hugepages"`
-	Profile     types.String   `tfsdk:"profile"`
-	Config      types.Map      `tfsdk:"config"`
-	Devices     types.Map      `tfsdk:"devices"`
-	Disks       types.Map      `tfsdk:"disks"`
-	Interfaces  types.Map      `tfsdk:"interfaces"`
-	Zone        types.String   `tfsdk:"zone"`
-	Pool        types.String   `tfsdk:"pool"`
-	Domain      types.String   `tfsdk:"domain"`
-	Tags        types.Set      `tfsdk:"tags"`
-	Description types.String   `tfsdk:"description"`
-	Deploy      types.Object   `tfsdk:"deploy"`
-	Triggers    types.Map      `tfsdk:"redeploy_triggers"`
-	Annotations types.Map      `tfsdk:"annotations"`
-	Power       types.String   `tfsdk:"power_state"`
-	MayStop     types.Bool     `tfsdk:"allow_stopping_for_update"`
-	Protection  types.Bool     `tfsdk:"deletion_protection"`
-	FQDN        types.String   `tfsdk:"fqdn"`
-	Status      types.String   `tfsdk:"status"`
-	IPAddresses types.List     `tfsdk:"ip_addresses"`
-	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+	ID            types.String   `tfsdk:"id"`
+	Name          types.String   `tfsdk:"name"`
+	VMHost        types.String   `tfsdk:"vm_host"`
+	Placement     types.Object   `tfsdk:"placement"`
+	VMHostID      types.Int64    `tfsdk:"vm_host_id"`
+	VMHostName    types.String   `tfsdk:"vm_host_name"`
+	Cores         types.Int64    `tfsdk:"cores"`
+	PinnedCores   types.List     `tfsdk:"pinned_cores"`
+	MemoryMiB     types.Int64    `tfsdk:"memory_mib"`
+	HugePages     types.Bool     `tfsdk:"hugepages"`
+	Profile       types.String   `tfsdk:"profile"`
+	Config        types.Map      `tfsdk:"config"`
+	Devices       types.Map      `tfsdk:"devices"`
+	Disks         types.Map      `tfsdk:"disks"`
+	Interfaces    types.Map      `tfsdk:"interfaces"`
+	Zone          types.String   `tfsdk:"zone"`
+	Pool          types.String   `tfsdk:"pool"`
+	Domain        types.String   `tfsdk:"domain"`
+	Tags          types.Set      `tfsdk:"tags"`
+	Description   types.String   `tfsdk:"description"`
+	Deploy        types.Object   `tfsdk:"deploy"`
+	Triggers      types.Map      `tfsdk:"redeploy_triggers"`
+	Annotations   types.Map      `tfsdk:"annotations"`
+	PowerState    types.String   `tfsdk:"power_state"`
+	AllowStopping types.Bool     `tfsdk:"allow_stopping_for_update"`
+	Protection    types.Bool     `tfsdk:"deletion_protection"`
+	FQDN          types.String   `tfsdk:"fqdn"`
+	Status        types.String   `tfsdk:"status"`
+	IPAddresses   types.List     `tfsdk:"ip_addresses"`
+	Timeouts      timeouts.Value `tfsdk:"timeouts"`
 }
 
 type diskModel struct {
@@ -109,7 +109,7 @@ func (m vmModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[st
 
 // deploy decodes what to install; nil if nothing or not known.
 func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
-	return values.Decode[deployModel](ctx, m.Deploy, diags)
+	return values.DecodeObject[deployModel](ctx, m.Deploy, diags)
 }
 
 // tags lists the declared tags, sorted.
@@ -123,9 +123,9 @@ func (m vmModel) settings() instance.Settings {
 // setSettings takes options and devices over.
 func (m *vmModel) setSettings(s instance.Settings) { m.Config, m.Devices = s.Config, s.Devices }
 
-func toObject(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
+func encodeDeploy(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {
 	if d == nil {
 		return types.ObjectNull(deployType.AttrTypes)
 	}
-	return values.Encode(ctx, deployType, d, diags)
+	return values.EncodeObject(ctx, deployType, d, diags)
 }

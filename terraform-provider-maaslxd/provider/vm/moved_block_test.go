@@ -30,6 +30,8 @@ func TestMoveState(t *testing.T) {
 			want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"FormerName": {reason: "The provider's name up to 2.2.0, from another registry.", source: "registry.opentofu.org/maas/maas", kind: "maas_instance",
 			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
+		"OwnProvider": {reason: "OpenTofu names this provider for all instances of a for_each but the first.", source: "registry.opentofu.org/maaslxd/maaslxd", kind: "maas_instance",
+			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"LXD": {reason: "Its name and its MAC address tell it.", source: lxd, kind: "lxd_instance",
 			state: `{"name":"web","type":"virtual-machine","project":"maas","remote":"h1","mac_address":"00:16:3e:00:00:01","running":true}`,
 			want:  &moved.VM{Kind: "lxd_instance", Name: "web", Project: "maas", MAC: "00:16:3e:00:00:01"}, id: "web"},
@@ -49,7 +51,7 @@ func TestMoveState(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := providertest.Serve(t, NewResource)
+			r := providertest.ServeResource(t, NewResource)
 			resp, err := r.Server.MoveResourceState(t.Context(), &tfprotov6.MoveResourceStateRequest{
 				SourceProviderAddress: tc.source, SourceTypeName: tc.kind, SourceSchemaVersion: tc.version, TargetTypeName: "maaslxd_vm",
 				SourceState: &tfprotov6.RawState{JSON: []byte(tc.state)},
@@ -67,7 +69,7 @@ func TestMoveState(t *testing.T) {
 			if tc.want == nil {
 				return
 			}
-			if diff := cmp.Diff(notes{Imported: true, Moved: tc.want}, privateNotes(t, resp.TargetPrivate)); diff != "" {
+			if diff := cmp.Diff(privateState{Imported: true, Moved: tc.want}, decodePrivateState(t, resp.TargetPrivate)); diff != "" {
 				t.Errorf("%s\nnotes (-want +got):\n%s", tc.reason, diff)
 			}
 			if got := movedID(t, r, resp.TargetState); got != tc.id {
@@ -77,15 +79,15 @@ func TestMoveState(t *testing.T) {
 	}
 }
 
-// privateNotes are the notes in a private state as the protocol carries it.
-func privateNotes(t *testing.T, private []byte) notes {
+// decodePrivateState are the notes in a private state as the protocol carries it.
+func decodePrivateState(t *testing.T, private []byte) privateState {
 	t.Helper()
 	var keys map[string][]byte
 	if err := json.Unmarshal(private, &keys); err != nil {
 		t.Fatal(err)
 	}
-	var n notes
-	if err := json.Unmarshal(keys[notesKey], &n); err != nil {
+	var n privateState
+	if err := json.Unmarshal(keys[privateStateKey], &n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -114,8 +116,8 @@ func TestPlanMovedUnseen(t *testing.T) {
 	t.Parallel()
 	state := providertest.Object{"id": "4y3h7n"}
 	config := providertest.Object{"name": "web", "vm_host": "lxd1"}
-	p := providertest.Serve(t, NewResource).Plan(config, state, map[string]any{
-		notesKey: notes{Imported: true, Moved: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}},
+	p := providertest.ServeResource(t, NewResource).Plan(config, state, map[string]any{
+		privateStateKey: privateState{Imported: true, Moved: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}},
 	})
 	if len(p.Diagnostics) != 1 || !strings.Contains(p.Diagnostics[0].Detail, "Plan without -refresh=false") {
 		t.Errorf("want one error, got %v", p.Diagnostics)

@@ -25,42 +25,42 @@ func TestOutcome(t *testing.T) {
 	}{
 		"Done":            {"No error, no doubt.", t.Context(), made, nil, diagnostics.CreateSucceeded},
 		"NoVM":            {"What has no id cannot be kept.", t.Context(), engine.VM{}, errors.New("x"), diagnostics.NothingCreated},
-		"Vanished":        {"A VM that was taken away is not kept.", t.Context(), made, engine.Terminal(engine.ErrNotFound), diagnostics.NothingCreated},
-		"TimeUp":          {"A VM that is on its way is kept.", ended, made, ended.Err(), diagnostics.Resumable},
-		"TimeUpWhileDown": {"The last error does not matter then.", ended, made, fmt.Errorf("%w; last: %w", ended.Err(), engine.ErrForbidden), diagnostics.Resumable},
-		"Unreachable":     {"A MAAS that is away comes back.", t.Context(), made, engine.ErrUnavailable, diagnostics.Resumable},
-		"HostAway":        {"So does a host.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, diagnostics.Resumable},
-		"Failed":          {"What MAAS gave up is of no use.", t.Context(), made, engine.Terminal(&engine.Error{Type: engine.VMDeploymentFailed}), diagnostics.Unusable},
+		"Vanished":        {"A VM that was taken away is not kept.", t.Context(), made, engine.MarkTerminal(engine.ErrNotFound), diagnostics.NothingCreated},
+		"TimeUp":          {"A VM that is on its way is kept.", ended, made, ended.Err(), diagnostics.CreateResumable},
+		"TimeUpWhileDown": {"The last error does not matter then.", ended, made, fmt.Errorf("%w; last: %w", ended.Err(), engine.ErrForbidden), diagnostics.CreateResumable},
+		"Unreachable":     {"A MAAS that is away comes back.", t.Context(), made, engine.ErrUnavailable, diagnostics.CreateResumable},
+		"HostAway":        {"So does a host.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, diagnostics.CreateResumable},
+		"Failed":          {"What MAAS gave up is of no use.", t.Context(), made, engine.MarkTerminal(&engine.Error{Type: engine.VMDeploymentFailed}), diagnostics.CreateFailed},
 		"KeyRevoked": {
 			"A key that was revoked says nothing of the VM.", t.Context(), made,
-			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrForbidden}, diagnostics.Resumable,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrForbidden}, diagnostics.CreateResumable,
 		},
 		"Elsewhere": {
 			"Nor does the page of a proxy.", t.Context(), made,
-			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.Terminal(engine.ErrUnavailable)}, diagnostics.Resumable,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.MarkTerminal(engine.ErrUnavailable)}, diagnostics.CreateResumable,
 		},
 		"Locked": {
 			"A lock can be taken away.", t.Context(), made,
-			&engine.Refusal{Message: "it is locked", Err: engine.ErrConflict}, diagnostics.Resumable,
+			&engine.Refusal{Message: "it is locked", Err: engine.ErrConflict}, diagnostics.CreateResumable,
 		},
 		"RefusedWhileRunning": {
 			"A VM that runs is not made anew for a slip of the pen.", t.Context(),
 			engine.VM{Machine: engine.Machine{SystemID: "4y3h7n", Status: engine.StatusDeployed}},
-			&engine.SpecError{Field: fieldpath.Of("zone"), Err: engine.ErrNotFound}, diagnostics.Resumable,
+			&engine.SpecError{Field: fieldpath.New("zone"), Err: engine.ErrNotFound}, diagnostics.CreateResumable,
 		},
 		"NotNow": {
 			"What MAAS cannot do now it may do later.", t.Context(), made,
-			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrBusy}, diagnostics.Resumable,
+			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrBusy}, diagnostics.CreateResumable,
 		},
 		"Refused": {
 			"Nor is what MAAS refuses to finish.", t.Context(), made,
-			&engine.SpecError{Field: fieldpath.Of("deploy", "image"), Err: engine.ErrNotFound}, diagnostics.Unusable,
+			&engine.SpecError{Field: fieldpath.New("deploy", "image"), Err: engine.ErrNotFound}, diagnostics.CreateFailed,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := outcomeOf(tc.ctx, tc.vm, tc.err); got != tc.want {
+			if got := createOutcome(tc.ctx, tc.vm, tc.err); got != tc.want {
 				t.Errorf("%s\ngot %d, want %d", tc.reason, got, tc.want)
 			}
 		})

@@ -67,7 +67,7 @@ func placementAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Name of a group of VMs that shall stand apart: they spread over the availability zones first, then over the " +
 				"VM hosts. VMs of other configurations with the same ledger and MAAS count, if their group has the same name. " +
 				"1 to 128 letters, digits, `.`, `_`, `-` and `/`. Default: no group.",
-			Validators: []validator.String{groupName()},
+			Validators: []validator.String{groupNameValidator()},
 		},
 		"strategy": schema.StringAttribute{
 			Optional: true,
@@ -83,7 +83,7 @@ func placementAttributes() map[string]schema.Attribute {
 // placement decodes which VM hosts will do; nil if that is not said or not
 // known.
 func (m vmModel) placement(ctx context.Context, diags *diag.Diagnostics) *placementModel {
-	return values.Decode[placementModel](ctx, m.Placement, diags)
+	return values.DecodeObject[placementModel](ctx, m.Placement, diags)
 }
 
 func (p placementModel) spec() engine.Placement {
@@ -93,9 +93,9 @@ func (p placementModel) spec() engine.Placement {
 	}
 }
 
-// checkHost wants exactly one of vm_host and placement. What is not known yet
+// checkHostOrPlacement wants exactly one of vm_host and placement. What is not known yet
 // may still turn out to be absent.
-func checkHost(config vmModel, diags *diag.Diagnostics) {
+func checkHostOrPlacement(config vmModel, diags *diag.Diagnostics) {
 	host, place := config.VMHost, config.Placement
 	switch {
 	case !host.IsNull() && !host.IsUnknown() && !place.IsNull() && !place.IsUnknown():
@@ -107,8 +107,8 @@ func checkHost(config vmModel, diags *diag.Diagnostics) {
 	}
 }
 
-// warnStays tells that another placement does not move the VM.
-func (p *vmPlan) warnStays() {
+// warnPlacementIgnored tells that another placement does not move the VM.
+func (p *vmPlan) warnPlacementIgnored() {
 	had, want := p.state.Placement, p.plan.Placement
 	if had.IsNull() || want.IsNull() || want.Equal(had) || len(p.replace) > 0 {
 		return

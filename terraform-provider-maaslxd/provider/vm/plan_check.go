@@ -12,44 +12,44 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// check looks in MAAS whether a plan can be carried out, before it destroys
+// checkAgainstMAAS looks in MAAS whether a plan can be carried out, before it destroys
 // anything: what is replaced and what is made in whole, of what changes in place
 // the names alone. What the plan does not know yet is not looked at.
-func (r *vmResource) check(ctx context.Context, p vmPlan) {
-	b, err := r.client.Use()
-	if err != nil || !r.client.Run.ChecksPlans() {
+func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
+	b, err := r.client.Backend()
+	if err != nil || !r.client.Run.WantsPlanCheck() {
 		return
 	}
-	ref, spec, doing := r.wanted(ctx, p)
+	ref, spec, doing := r.specToCheck(ctx, p)
 	if doing == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
 		spec.Placement.Strategy = "" // one of them may do
 	}
-	v := client.Verdict{What: "VM " + p.plan.Name.ValueString(), Doing: doing, Placed: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
-	v.Report(b.VMs.Check(ctx, ref, spec), func() bool { return p.again || stands(ctx, b, ref) })
+	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
+	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedVM(ctx, b, ref) })
 	if doing != "update" {
-		r.client.Run.NoteNeed(ctx, b, spec, v)
+		r.client.Run.NoteVMNeed(ctx, b, spec, v)
 	}
 }
 
-// wanted is what a plan asks of the engine, and by which verb; none where it
+// specToCheck is what a plan asks of the engine, and by which verb; none where it
 // asks for nothing that can be looked up.
-func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec engine.VMSpec, doing string) {
+func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref, spec engine.VMSpec, doing string) {
 	switch {
 	case p.state == nil:
 		name := p.plan.Name.ValueString()
-		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.HeldSystemID(name)}, "create"
+		ref, doing = engine.Ref{Key: r.client.VMKey(name), Name: name, SystemID: r.client.Run.VMIDInState(name)}, "create"
 	case len(p.replace) > 0:
-		ref, doing = r.ref(*p.state, p.notes), "replace"
+		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:
 		spec := p.changedNames(ctx)
-		if !p.plan.sameSize(ctx, *p.state, p.diags) && p.notes.HostMachine != "" { // in place: does it fit?
-			spec.Host, spec.Cores, spec.MemoryMiB = p.notes.HostMachine, int(p.plan.Cores.ValueInt64()), p.plan.MemoryMiB.ValueInt64()
-			if values.KnownThroughout(ctx, p.config.Disks) {
+		if !p.plan.hasSameSize(ctx, *p.state, p.diags) && p.private.HostMachine != "" { // in place: does it fit?
+			spec.Host, spec.Cores, spec.MemoryMiB = p.private.HostMachine, int(p.plan.Cores.ValueInt64()), p.plan.MemoryMiB.ValueInt64()
+			if values.IsFullyKnown(ctx, p.config.Disks) {
 				spec.Disks = diskSpecs(p.plan.disks(ctx, p.diags))
 			}
 		}
@@ -57,14 +57,14 @@ func (r *vmResource) wanted(ctx context.Context, p vmPlan) (ref engine.Ref, spec
 		if spec.Zone == "" && spec.Pool == "" && spec.Domain == "" && spec.Deploy == nil && spec.Host == "" && len(spec.AddedInterfaces) == 0 {
 			return ref, spec, ""
 		}
-		return r.ref(*p.state, p.notes), spec, "update"
+		return r.ref(*p.state, p.private), spec, "update"
 	}
 	return ref, p.knownSpec(ctx), doing
 }
 
 // knownAdded are the interfaces that are added in place, where all of them are known.
 func (p interfacePlan) knownAdded(ctx context.Context) []engine.Interface {
-	if !p.interfaceDiff.inPlace() || !values.KnownThroughout(ctx, p.config.Interfaces) {
+	if !p.interfaceDiff.isInPlace() || !values.IsFullyKnown(ctx, p.config.Interfaces) {
 		return nil
 	}
 	return slices.DeleteFunc(interfaceSpecs(ctx, p.config.interfaces(ctx, p.diags)), func(i engine.Interface) bool {
@@ -83,7 +83,7 @@ func (p vmPlan) knownSpec(ctx context.Context) engine.VMSpec {
 		m.VMHost = types.StringNull()
 	}
 	spec, _ := m.spec(ctx, p.config)
-	if !values.IsSet(m.PinnedCores) || !values.KnownThroughout(ctx, m.PinnedCores) {
+	if !values.IsSet(m.PinnedCores) || !values.IsFullyKnown(ctx, m.PinnedCores) {
 		spec.PinnedCores = nil
 	}
 	if p.config.Placement.IsUnknown() || p.config.VMHost.IsUnknown() {
@@ -104,15 +104,15 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	spec := engine.VMSpec{
 		Zone: changed(p.plan.Zone, p.state.Zone), Pool: changed(p.plan.Pool, p.state.Pool), Domain: changed(p.plan.Domain, p.state.Domain),
 	}
-	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && (p.redeploys || p.state.Deploy.IsNull()) {
+	if d := p.plan.deploy(ctx, new(diag.Diagnostics)); d != nil && (p.changesTriggers || p.state.Deploy.IsNull()) {
 		spec.Deploy = d.spec(p.config.deploy(ctx, p.diags))
 	}
 	return spec
 }
 
-// stands tells whether the VM that a plan would make is there, finished: then
+// hasFinishedVM tells whether the VM that a plan would make is there, finished: then
 // Terraform replaces one that it holds for tainted.
-func stands(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
+func hasFinishedVM(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	vm, err := b.VMs.Observe(ctx, ref)
 	return err == nil && vm.Ours && vm.Finished
 }

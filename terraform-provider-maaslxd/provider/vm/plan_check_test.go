@@ -37,9 +37,9 @@ func TestWantedOfPlan(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.plan.diags, tc.plan.notes = new(diag.Diagnostics), notes{Key: "default/web-1"}
-			r := vmResource{client: client.NewWith(nil)}
-			ref, spec, doing := r.wanted(t.Context(), tc.plan)
+			tc.plan.diags, tc.plan.private = new(diag.Diagnostics), privateState{Key: "default/web-1"}
+			r := vmResource{client: client.NewWithBackend(nil)}
+			ref, spec, doing := r.specToCheck(t.Context(), tc.plan)
 			if doing != tc.doing || ref.SystemID != tc.id || spec.Host != tc.host || spec.Zone != tc.zone {
 				t.Errorf("%s\ngot %q of %q with %+v", tc.reason, doing, ref.SystemID, spec)
 			}

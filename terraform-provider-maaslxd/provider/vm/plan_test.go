@@ -10,16 +10,16 @@ import (
 
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
 // object is a VM, or an object in it, as Terraform's JSON has it.
 type object = providertest.Object
 
 // planOf asks for a plan without a MAAS. A nil state is a create.
-func planOf(t *testing.T, config, state object, n notes) *providertest.Plan {
+func planOf(t *testing.T, config, state object, n privateState) *providertest.Plan {
 	t.Helper()
-	return providertest.Serve(t, NewResource).Plan(config, state, map[string]any{notesKey: n})
+	return providertest.ServeResource(t, NewResource).Plan(config, state, map[string]any{privateStateKey: n})
 }
 
 // A VM without deploy, and one that is deployed: what is configured, and the
@@ -33,14 +33,14 @@ var (
 		"zone":  "az1", "pool": "default", "domain": "maas", "tags": []string{"web"}, "description": "",
 		"fqdn": "web-1.maas", "status": "Ready", "ip_addresses": []string{},
 	}
-	placedConfig = readyConfig.With(object{"vm_host": nil, "placement": object{"zone": "az1"}})
-	placedState  = readyState.With(object{"placement": object{"zone": "az1", "strategy": "spread"}})
+	placedConfig = readyConfig.WithChanges(object{"vm_host": nil, "placement": object{"zone": "az1"}})
+	placedState  = readyState.WithChanges(object{"placement": object{"zone": "az1", "strategy": "spread"}})
 
-	deployedConfig = readyConfig.With(object{
+	deployedConfig = readyConfig.WithChanges(object{
 		"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24"}},
 		"deploy":     object{"image": "ubuntu/noble", "user_data_wo_version": 1},
 	})
-	deployedState = readyState.With(object{
+	deployedState = readyState.WithChanges(object{
 		"interfaces": object{"eth0": object{
 			"subnet": "10.0.0.0/24", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{"10.0.0.11"},
 		}},
@@ -49,9 +49,9 @@ var (
 	})
 )
 
-// triggers is a VM, or its state, with a value in redeploy_triggers.
-func triggers(of object, value string) object {
-	return of.With(object{"redeploy_triggers": map[string]string{"release": value}})
+// withTrigger is a VM, or its state, with a value in redeploy_triggers.
+func withTrigger(of object, value string) object {
+	return of.WithChanges(object{"redeploy_triggers": map[string]string{"release": value}})
 }
 
 func TestPlanOfChanges(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPlanOfChanges(t *testing.T) {
 		reason   string
 		config   object
 		state    object
-		notes    notes
+		notes    privateState
 		changed  []string
 		replaces []string
 		unknown  []string
@@ -74,36 +74,36 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"InPlace": {
 			reason: "Zone, pool and tags change in place, and nothing else becomes unknown.",
-			config: deployedConfig.With(object{"zone": "az2", "pool": "web", "tags": []string{"db"}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"zone": "az2", "pool": "web", "tags": []string{"db"}}), state: deployedState,
 			changed: []string{"pool", "tags", "zone"},
 		},
 		"Unmarked": {
 			reason: "An imported VM that nobody has marked is changed in place: the update marks it.",
-			config: deployedConfig, state: deployedState, notes: notes{Imported: true},
+			config: deployedConfig, state: deployedState, notes: privateState{Imported: true},
 			changed: []string{"status"}, unknown: []string{"status"},
 		},
 		"Rename": {
 			reason: "A new name makes a new FQDN.",
-			config: readyConfig.With(object{"name": "web-2"}), state: readyState,
+			config: readyConfig.WithChanges(object{"name": "web-2"}), state: readyState,
 			changed: []string{"fqdn", "name"}, unknown: []string{"fqdn"},
 		},
 		"Domain": {
 			reason: "And so does a new domain.",
-			config: readyConfig.With(object{"domain": "example.com"}), state: readyState,
+			config: readyConfig.WithChanges(object{"domain": "example.com"}), state: readyState,
 			changed: []string{"domain", "fqdn"}, unknown: []string{"fqdn"},
 		},
 		"ZoneNoLongerSet": {
 			reason: "What is no longer configured stays where it is.",
-			config: readyConfig, state: readyState.With(object{"zone": "az9"}),
+			config: readyConfig, state: readyState.WithChanges(object{"zone": "az9"}),
 		},
 		"HostByID": {
 			reason: "The id of the host names the same host as its name.",
-			config: readyConfig.With(object{"vm_host": "3"}), state: readyState,
+			config: readyConfig.WithChanges(object{"vm_host": "3"}), state: readyState,
 			changed: []string{"vm_host"},
 		},
 		"HostByItsNewName": {
 			reason: "A host that was renamed in MAAS is the same host.",
-			config: readyConfig.With(object{"vm_host": "lxd-new"}), state: readyState.With(object{"vm_host_name": "lxd-new"}),
+			config: readyConfig.WithChanges(object{"vm_host": "lxd-new"}), state: readyState.WithChanges(object{"vm_host_name": "lxd-new"}),
 			changed: []string{"vm_host"},
 		},
 		"Placed": {
@@ -112,12 +112,12 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"PlacedOtherwise": {
 			reason: "A placement is looked at when the VM is made: another one moves nothing, and says so.",
-			config: placedConfig.With(object{"placement": object{"zone": "az2", "strategy": "pack"}}), state: placedState,
+			config: placedConfig.WithChanges(object{"placement": object{"zone": "az2", "strategy": "pack"}}), state: placedState,
 			changed: []string{"placement"}, warnings: 1,
 		},
 		"PlacedOtherwiseAndLarger": {
 			reason: "A VM that is made anew is placed anew, which needs no word.",
-			config: placedConfig.With(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
+			config: placedConfig.WithChanges(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
 			changed: []string{"cores", "placement"}, replaces: []string{"cores"},
 		},
 		"PlacementToItsHost": {
@@ -126,7 +126,7 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"PlacementToOtherHost": {
 			reason: "To name another one does.",
-			config: readyConfig.With(object{"vm_host": "lxd-b"}), state: placedState,
+			config: readyConfig.WithChanges(object{"vm_host": "lxd-b"}), state: placedState,
 			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"},
 		},
 		"HostToPlacement": {
@@ -135,422 +135,422 @@ func TestPlanOfChanges(t *testing.T) {
 		},
 		"OtherHost": {
 			reason: "A VM cannot move.",
-			config: readyConfig.With(object{"vm_host": "lxd-b"}), state: readyState,
+			config: readyConfig.WithChanges(object{"vm_host": "lxd-b"}), state: readyState,
 			changed: []string{"vm_host"}, replaces: []string{"vm_host"},
 		},
 		"Cores": {
 			reason: "MAAS cannot resize a VM.",
-			config: readyConfig.With(object{"cores": 4}), state: readyState,
+			config: readyConfig.WithChanges(object{"cores": 4}), state: readyState,
 			changed: []string{"cores"}, replaces: []string{"cores"},
 		},
 		"Memory": {
 			reason: "MAAS cannot resize a VM.",
-			config: readyConfig.With(object{"memory_mib": 4096}), state: readyState,
+			config: readyConfig.WithChanges(object{"memory_mib": 4096}), state: readyState,
 			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"},
 		},
 		"PinnedCores": {
 			reason: "Two cores of one's own are not any two cores.",
-			config: readyConfig.With(object{"cores": nil, "pinned_cores": []int{0, 1}}), state: readyState,
+			config: readyConfig.WithChanges(object{"cores": nil, "pinned_cores": []int{0, 1}}), state: readyState,
 			changed: []string{"pinned_cores"}, replaces: []string{"pinned_cores"},
 		},
 		"HugePages": {
 			reason: "Huge pages are chosen when the VM is made.",
-			config: readyConfig.With(object{"hugepages": true}), state: readyState,
+			config: readyConfig.WithChanges(object{"hugepages": true}), state: readyState,
 			changed: []string{"hugepages"}, replaces: []string{"hugepages"},
 		},
 		"Profile": {
 			reason: "An instance is made with its profile.",
-			config: readyConfig.With(object{"profile": "gold"}), state: readyState,
+			config: readyConfig.WithChanges(object{"profile": "gold"}), state: readyState,
 			changed: []string{"profile"}, replaces: []string{"profile"},
 		},
 		"ProfileRemoved": {
 			reason: "The VM keeps what it has.",
-			config: readyConfig, state: readyState.With(object{"profile": "gold"}),
+			config: readyConfig, state: readyState.WithChanges(object{"profile": "gold"}),
 		},
 		"DiskSize": {
 			reason: "A disk of another size is another disk, and the plan says that all are lost.",
-			config: readyConfig.With(disks(object{"root": object{"size_gb": 9}})), state: readyState,
+			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 9}})), state: readyState,
 			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
 		"DiskPool": {
 			reason: "A disk in another pool is another disk.",
-			config: readyConfig.With(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
+			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
 			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
 		"DiskMore": {
 			reason: "MAAS cannot add a disk.",
-			config: readyConfig.With(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 1}})), state: readyState,
+			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 1}})), state: readyState,
 			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"}, warnings: 1,
 		},
 		"DiskRenamed": {
 			reason: "The name of a disk is the configuration's own affair.",
-			config: readyConfig.With(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 9, "pool": "fast"}})),
-			state: readyState.With(disks(object{
+			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 9, "pool": "fast"}})),
+			state: readyState.WithChanges(disks(object{
 				"root": object{"size_gb": 8, "pool": "default"}, "disk1": object{"size_gb": 9, "pool": "fast"},
 			})),
 			changed: []string{"disks"},
 		},
 		"DisksNoLongerSet": {
 			reason: "The VM keeps what it has, as it does its zone.",
-			config: readyConfig, state: readyState.With(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
+			config: readyConfig, state: readyState.WithChanges(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
 		},
 		"SizeNoLongerSet": {
 			reason: "The VM keeps what it has.",
-			config: readyConfig.With(object{"cores": nil, "memory_mib": nil}), state: readyState.With(object{"cores": 4, "memory_mib": 4096, "hugepages": true}),
+			config: readyConfig.WithChanges(object{"cores": nil, "memory_mib": nil}), state: readyState.WithChanges(object{"cores": 4, "memory_mib": 4096, "hugepages": true}),
 		},
 		"PinnedCoresNoLongerSet": {
 			reason: "The VM keeps its cores, and nothing is looked after any more.",
-			config: readyConfig.With(object{"cores": nil}), state: readyState.With(object{"cores": 2, "pinned_cores": []int{0, 1}}),
+			config: readyConfig.WithChanges(object{"cores": nil}), state: readyState.WithChanges(object{"cores": 2, "pinned_cores": []int{0, 1}}),
 			changed: []string{"pinned_cores"},
 		},
 		"InterfacesNoLongerSet": {
 			reason: "The VM keeps what it has.",
-			config: deployedConfig.With(object{"interfaces": nil}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": nil}), state: deployedState,
 		},
 		"InterfaceModeSaid": {
 			reason: "It is what it was without a word.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "auto"}}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "auto"}}}), state: deployedState,
 			changed: []string{"interfaces"},
 		},
 		"InterfaceMode": {
 			reason: "Links of a deployed machine cannot be changed.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "dhcp"}}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "dhcp"}}}), state: deployedState,
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"InterfaceAddress": {
 			reason: "Nor can an address be added.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "addresses": []object{{"subnet": "10.0.0.0/24"}}}}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "addresses": []object{{"subnet": "10.0.0.0/24"}}}}}), state: deployedState,
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"InterfaceByFabric": {
 			reason: "Where MAAS cannot be asked, another way to choose is another network.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"fabric": "fabric-0"}}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"fabric": "fabric-0"}}}), state: deployedState,
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"Subnet": {
 			reason: "Interfaces are made with the VM.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.1.0.0/24"}}}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.1.0.0/24"}}}), state: deployedState,
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"DeployAdded": {
 			reason: "A VM on which nothing is installed is deployed in place; what that brings is not known yet.",
-			config: readyConfig.With(deploy(object{"kernel": "ga-24.04"})), state: readyState,
+			config: readyConfig.WithChanges(deploy(object{"kernel": "ga-24.04"})), state: readyState,
 			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
 		},
 		"DeployAddedToARunningOne": {
 			reason: "A VM that someone else deployed would lose what is on it.",
-			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})), state: readyState.With(object{"status": "Deployed"}),
+			config: readyConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: readyState.WithChanges(object{"status": "Deployed"}),
 			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"DeployRemoved": {
 			reason: "Without what is installed it is another VM.",
-			config: deployedConfig.With(object{"deploy": nil}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"deploy": nil}), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Image": {
 			reason: "Another image is another installation.",
-			config: deployedConfig.With(deploy(object{"image": "ubuntu/jammy", "user_data_wo_version": 1})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/jammy", "user_data_wo_version": 1})), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImageByItsShortName": {
 			reason: "noble is ubuntu/noble.",
-			config: deployedConfig.With(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"image": "noble", "user_data_wo_version": 1})), state: deployedState,
 		},
 		"ImageOfOneShortName": {
 			reason: "The short name was that of another image.",
-			config: deployedConfig.With(deploy(object{"image": "custom/noble"})), state: deployedState.With(deploy(object{"image": "noble", "ephemeral": false})),
-			notes: notes{Image: "ubuntu/noble"}, changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
+			config: deployedConfig.WithChanges(deploy(object{"image": "custom/noble"})), state: deployedState.WithChanges(deploy(object{"image": "noble", "ephemeral": false})),
+			notes: privateState{Image: "ubuntu/noble"}, changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImageInFull": {
-			reason: "It is the installed one.", notes: notes{Image: "ubuntu/noble"},
-			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble"})), state: deployedState.With(deploy(object{"image": "noble", "ephemeral": false})),
+			reason: "It is the installed one.", notes: privateState{Image: "ubuntu/noble"},
+			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: deployedState.WithChanges(deploy(object{"image": "noble", "ephemeral": false})),
 		},
 		"TriggersAndOneShortName": {
 			reason: "The other image is installed in place.",
-			config: triggers(deployedConfig, "b").With(deploy(object{"image": "custom/noble", "kernel": "ga-24.04"})),
-			state:  triggers(deployedState, "a").With(deploy(object{"image": "noble", "kernel": "ga-24.04", "ephemeral": false})), notes: notes{Image: "ubuntu/noble"},
+			config: withTrigger(deployedConfig, "b").WithChanges(deploy(object{"image": "custom/noble", "kernel": "ga-24.04"})),
+			state:  withTrigger(deployedState, "a").WithChanges(deploy(object{"image": "noble", "kernel": "ga-24.04", "ephemeral": false})), notes: privateState{Image: "ubuntu/noble"},
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"ImageNoLongerSet": {
 			reason: "Any image will do, and there is one.",
-			config: deployedConfig.With(deploy(object{"user_data_wo_version": 1})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"user_data_wo_version": 1})), state: deployedState,
 		},
 		"Kernel": {
 			reason: "Another kernel is another installation.",
-			config: deployedConfig.With(deploy(object{"kernel": "hwe-24.04", "user_data_wo_version": 1})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"kernel": "hwe-24.04", "user_data_wo_version": 1})), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"UserDataVersion": {
 			reason: "The version stands for the user-data, which nobody can compare.",
-			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Pending": {
 			reason: "What was left unfinished is gone on with, in place.",
-			config: deployedConfig, state: deployedState.With(object{"status": "Deploying", "ip_addresses": []string{}}),
-			notes:   notes{Pending: true},
+			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Deploying", "ip_addresses": []string{}}),
+			notes:   privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"},
 			unknown: []string{"interfaces", "ip_addresses", "status"},
 		},
 		"PendingAndReleased": {
 			reason: "An unfinished VM whose refresh saw nothing installed is deployed in place, even while it is Deploying.",
-			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})), state: readyState.With(object{"status": "Deploying"}),
-			notes:   notes{Pending: true},
+			config: readyConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: readyState.WithChanges(object{"status": "Deploying"}),
+			notes:   privateState{Pending: true},
 			changed: []string{"deploy", "ip_addresses", "status"},
 			unknown: []string{"deploy", "ip_addresses", "status"},
 		},
 		"FailedBeforeItWasFinished": {
 			reason: "What MAAS gave up would fail again, so it is made anew.",
-			config: deployedConfig, state: deployedState.With(object{"status": "Failed commissioning"}),
-			notes:   notes{Pending: true},
+			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed commissioning"}),
+			notes:   privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"},
 			replaces: []string{"status"}, warnings: 1,
 		},
 		"FailedTestingBeforeItWasFinished": {
 			reason: "Tests fail in another state.",
-			config: readyConfig, state: readyState.With(object{"status": "Failed testing"}),
-			notes:   notes{Pending: true},
+			config: readyConfig, state: readyState.WithChanges(object{"status": "Failed testing"}),
+			notes:   privateState{Pending: true},
 			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
 			replaces: []string{"status"}, warnings: 1,
 		},
 		"FailedAfterItWasFinished": {
 			reason: "What once ran is left alone.",
-			config: deployedConfig, state: deployedState.With(object{"status": "Failed deployment"}),
+			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed deployment"}),
 		},
 		"BrokenBeforeItWasFinished": {
 			reason: "People mark machines as broken; that is theirs to mend.",
-			config: readyConfig, state: readyState.With(object{"status": "Broken"}),
-			notes:   notes{Pending: true},
+			config: readyConfig, state: readyState.WithChanges(object{"status": "Broken"}),
+			notes:   privateState{Pending: true},
 			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
 		},
 		"PoolUntold": {
 			reason: "A storage pool that MAAS does not tell is no change to come.",
-			config: readyConfig, state: readyState.With(disks(object{"root": object{"size_gb": 8}})),
+			config: readyConfig, state: readyState.WithChanges(disks(object{"root": object{"size_gb": 8}})),
 		},
 		"UserDataVersionGiven": {
 			reason:  "User-data runs at the first boot only, so what comes later takes a new VM.",
 			config:  deployedConfig,
-			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"UserDataVersionGivenToOldData": {
 			reason:  "The first version of user-data that has run is its own.",
 			config:  deployedConfig,
-			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
-			notes:   notes{UserData: values.UserDataNotes{Ran: true}},
+			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   privateState{UserData: values.InstalledUserData{Ran: true}},
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionTakenAway": {
 			reason: "What ran stays run: the VM keeps what it has.",
-			config: deployedConfig.With(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
+			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionBack": {
 			reason:  "A version that was taken away, and has run, comes back without a new VM.",
 			config:  deployedConfig,
-			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
-			notes:   notes{UserData: values.UserDataNotes{Ran: true, Version: new(int64(1))}},
+			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   privateState{UserData: values.InstalledUserData{Ran: true, Version: new(int64(1))}},
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionBackAsAnother": {
 			reason:  "Another version is other user-data.",
-			config:  deployedConfig.With(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})),
-			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
-			notes:   notes{UserData: values.UserDataNotes{Ran: true, Version: new(int64(1))}},
+			config:  deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble", "user_data_wo_version": 2})),
+			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
+			notes:   privateState{UserData: values.InstalledUserData{Ran: true, Version: new(int64(1))}},
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"KernelNoLongerSet": {
 			reason: "Any kernel will do, and there is one.",
-			config: deployedConfig, state: deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+			config: deployedConfig, state: deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
 		},
 		"ImportedWithOtherKernel": {
 			reason:  "MAAS tells the kernel, so the configuration is not believed.",
-			config:  deployedConfig.With(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
-			state:   deployedState.With(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
-			notes:   notes{Imported: true, Key: "default/web-1"},
+			config:  deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
+			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
+			notes:   privateState{Imported: true, Key: "default/web-1"},
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedWithOtherInterfaces": {
 			reason: "MAAS tells the interfaces, so the configuration is not believed.",
-			config: deployedConfig.With(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
-			notes:   notes{Imported: true, Key: "default/web-1"},
+			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
+			notes:   privateState{Imported: true, Key: "default/web-1"},
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"Described": {
 			reason: "The description changes in place.",
-			config: deployedConfig.With(object{"description": "new"}), state: deployedState.With(object{"description": "old"}),
+			config: deployedConfig.WithChanges(object{"description": "new"}), state: deployedState.WithChanges(object{"description": "old"}),
 			changed: []string{"description"},
 		},
 		"DescriptionRemoved": {
 			reason: "The VM keeps what it has.",
-			config: deployedConfig, state: deployedState.With(object{"description": "old"}),
+			config: deployedConfig, state: deployedState.WithChanges(object{"description": "old"}),
 		},
 		"Annotated": {
 			reason: "Annotations change in place.",
-			config: deployedConfig.With(object{"annotations": object{"app": "web"}}), state: deployedState.With(object{"annotations": object{"app": "db", "old": "x"}}),
+			config: deployedConfig.WithChanges(object{"annotations": object{"app": "web"}}), state: deployedState.WithChanges(object{"annotations": object{"app": "db", "old": "x"}}),
 			changed: []string{"annotations"},
 		},
 		"AnnotationsRemoved": {
 			reason: "And go in place.",
-			config: deployedConfig, state: deployedState.With(object{"annotations": object{"app": "db"}}),
+			config: deployedConfig, state: deployedState.WithChanges(object{"annotations": object{"app": "db"}}),
 			changed: []string{"annotations"},
 		},
 		"TPMRenamed": {
 			reason: "LXD takes it for another TPM, and the keys of the first one are lost.",
-			config: deployedConfig.With(object{"devices": object{"vtpm": object{"type": "tpm"}}}), state: deployedState.With(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
+			config: deployedConfig.WithChanges(object{"devices": object{"vtpm": object{"type": "tpm"}}}), state: deployedState.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
 			changed: []string{"devices"}, warnings: 1,
 		},
 		"TPMAdded": {
 			reason: "A further one takes nothing away.",
-			config: deployedConfig.With(object{"devices": object{"tpm0": object{"type": "tpm"}, "tpm1": object{"type": "tpm"}}}), state: deployedState.With(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
+			config: deployedConfig.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}, "tpm1": object{"type": "tpm"}}}), state: deployedState.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
 			changed: []string{"devices"},
 		},
 		"PowerSet": {
 			reason: "A VM is turned on or off in place.",
-			config: deployedConfig.With(object{"power_state": "stopped"}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"power_state": "stopped"}), state: deployedState,
 			changed: []string{"power_state"},
 		},
 		"PowerTurned": {
 			reason: "What somebody turned is turned back.",
-			config: deployedConfig.With(object{"power_state": "running"}), state: deployedState.With(object{"power_state": "stopped"}),
+			config: deployedConfig.WithChanges(object{"power_state": "running"}), state: deployedState.WithChanges(object{"power_state": "stopped"}),
 			changed: []string{"power_state"},
 		},
 		"PowerNoLongerSet": {
 			reason: "The power is left alone from then on.",
-			config: deployedConfig, state: deployedState.With(object{"power_state": "stopped"}),
+			config: deployedConfig, state: deployedState.WithChanges(object{"power_state": "stopped"}),
 			changed: []string{"power_state"},
 		},
 		"MayStop": {
 			reason: "A permission changes nothing by itself.",
-			config: deployedConfig.With(object{"allow_stopping_for_update": true}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"allow_stopping_for_update": true}), state: deployedState,
 			changed: []string{"allow_stopping_for_update"},
 		},
 		"MayStopOnMAAS": {
 			reason: "Where MAAS composes VMs, no stop makes a new size possible.",
-			config: deployedConfig.With(object{"allow_stopping_for_update": true, "memory_mib": 4096}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"allow_stopping_for_update": true, "memory_mib": 4096}), state: deployedState,
 			changed: []string{"allow_stopping_for_update", "memory_mib"}, replaces: []string{"memory_mib"},
 		},
 		"CutOffWhileStopped": {
 			reason: "A VM that an update turned off, and nobody on again, is turned on.",
-			config: deployedConfig, state: deployedState, notes: notes{Restarts: true},
+			config: deployedConfig, state: deployedState, notes: privateState{Restarts: true},
 			changed: []string{"status"}, unknown: []string{"status"}, warnings: 1,
 		},
 		"TriggersFirst": {
 			reason: "The first values stand for what is installed.",
-			config: triggers(deployedConfig, "a"), state: deployedState, changed: []string{"redeploy_triggers"},
+			config: withTrigger(deployedConfig, "a"), state: deployedState, changed: []string{"redeploy_triggers"},
 		},
 		"TriggersRemoved": {
 			reason: "Without values nothing is installed again.",
-			config: deployedConfig, state: triggers(deployedState, "a"), changed: []string{"redeploy_triggers"},
+			config: deployedConfig, state: withTrigger(deployedState, "a"), changed: []string{"redeploy_triggers"},
 		},
 		"Triggers": {
 			reason: "Another value redeploys the VM in place: what it is called by stays.",
-			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a"),
+			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a"),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndUserData": {
 			reason: "What is deployed changes with it, and replaces nothing.",
-			config: triggers(deployedConfig, "b").With(deploy(object{"image": "ubuntu/jammy", "kernel": "ga-22.04", "user_data_wo_version": 2})), state: triggers(deployedState, "a"),
+			config: withTrigger(deployedConfig, "b").WithChanges(deploy(object{"image": "ubuntu/jammy", "kernel": "ga-22.04", "user_data_wo_version": 2})), state: withTrigger(deployedState, "a"),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndReplaced": {
 			reason: "A VM that is replaced is installed by that.",
-			config: triggers(deployedConfig, "b").With(object{"hugepages": true}), state: triggers(deployedState, "a"), replaces: []string{"hugepages"},
+			config: withTrigger(deployedConfig, "b").WithChanges(object{"hugepages": true}), state: withTrigger(deployedState, "a"), replaces: []string{"hugepages"},
 			changed: []string{"deploy", "hugepages", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"},
 		},
 		"TriggersOfAFailure": {
 			reason: "A redeployment that failed is tried again, in place.",
-			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true, Ran: true},
+			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true, Ran: true},
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"FailedAfterItRan": {
 			reason: "A VM that ran is not replaced because a redeployment failed.",
-			config: triggers(deployedConfig, "a"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true, Ran: true},
+			config: withTrigger(deployedConfig, "a"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"NotReleased": {
 			reason: "Nor because its release failed.",
-			config: deployedConfig, state: deployedState.With(object{"status": "Releasing failed"}), notes: notes{Pending: true, Ran: true},
+			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Releasing failed"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"CommissionedAfterItRan": {
 			reason: "Nor because somebody commissioned it.",
-			config: deployedConfig, state: deployedState.With(object{"status": "Failed commissioning"}), notes: notes{Pending: true, Ran: true},
+			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed commissioning"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"TriggersAfterItRan": {
 			reason: "Other values deploy it again, in place.",
-			config: triggers(deployedConfig, "b"), state: triggers(deployedState, "a").With(object{"status": "Releasing failed"}), notes: notes{Pending: true, Ran: true},
+			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Releasing failed"}), notes: privateState{Pending: true, Ran: true},
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndKernel": {
 			reason: "The kernel of the former image is not that of the next one.",
-			config: triggers(deployedConfig, "b").With(deploy(object{"image": "ubuntu/jammy"})), state: triggers(deployedState, "a").With(deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})),
+			config: withTrigger(deployedConfig, "b").WithChanges(deploy(object{"image": "ubuntu/jammy"})), state: withTrigger(deployedState, "a").WithChanges(deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersTakenBack": {
 			reason: "Whoever takes them back lets a VM be made anew that never ran.",
-			config: triggers(deployedConfig, "a"), state: triggers(deployedState, "a").With(object{"status": "Failed deployment"}), notes: notes{Pending: true},
+			config: withTrigger(deployedConfig, "a"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"}, replaces: []string{"status"},
 			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"Protected": {
 			reason: "The lock comes in place.",
-			config: deployedConfig.With(object{"deletion_protection": true}), state: deployedState,
+			config: deployedConfig.WithChanges(object{"deletion_protection": true}), state: deployedState,
 			changed: []string{"deletion_protection"},
 		},
 		"ProtectionOff": {
 			reason: "And goes in place.",
-			config: deployedConfig.With(object{"deletion_protection": false}), state: deployedState.With(object{"deletion_protection": true}),
+			config: deployedConfig.WithChanges(object{"deletion_protection": false}), state: deployedState.WithChanges(object{"deletion_protection": true}),
 			changed: []string{"deletion_protection"},
 		},
 		"ProtectedAndMoved": {
 			reason: "What changes in place changes in spite of the lock.",
-			config: deployedConfig.With(object{"deletion_protection": true, "zone": "az2"}), state: deployedState.With(object{"deletion_protection": true}),
+			config: deployedConfig.WithChanges(object{"deletion_protection": true, "zone": "az2"}), state: deployedState.WithChanges(object{"deletion_protection": true}),
 			changed: []string{"zone"},
 		},
 		"ProtectionOffAndMissing": {
 			reason:  "A lock that is taken off goes first: the plan of a replacement would be refused for ever.",
-			config:  deployedConfig.With(object{"deletion_protection": false}),
-			state:   deployedState.With(object{"deletion_protection": true, "status": "Instance missing"}),
+			config:  deployedConfig.WithChanges(object{"deletion_protection": false}),
+			state:   deployedState.WithChanges(object{"deletion_protection": true, "status": "Instance missing"}),
 			changed: []string{"deletion_protection"}, warnings: 1,
 		},
 		"Imported": {
 			reason: "What MAAS does not tell never replaces an imported VM.",
-			config: deployedConfig.With(object{
+			config: deployedConfig.WithChanges(object{
 				"cores": nil, "pinned_cores": []int{0, 1}, "hugepages": true,
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": true, "user_data_wo_version": 3},
 			}),
-			state: deployedState.With(object{"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false}}),
-			notes: notes{Imported: true, Key: "default/web-1"}, warnings: 3,
+			state: deployedState.WithChanges(object{"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false}}),
+			notes: privateState{Imported: true, Key: "default/web-1"}, warnings: 3,
 			changed: []string{"deploy", "hugepages", "interfaces", "pinned_cores"},
 			unknown: []string{"interfaces"},
 		},
 		"ImportedWithoutDeploy": {
 			reason: "A block that is forgotten does not destroy an imported VM.",
-			config: deployedConfig.With(object{"deploy": nil}), state: deployedState, notes: notes{Key: "default/web-1", Imported: true, Image: "ubuntu/noble"},
+			config: deployedConfig.WithChanges(object{"deploy": nil}), state: deployedState, notes: privateState{Key: "default/web-1", Imported: true, Image: "ubuntu/noble"},
 			changed: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
 			reason: "An apply has to note that the tags are the configuration's own.",
-			config: readyConfig, state: readyState, notes: notes{Key: "default/web-1", Unclaimed: kept.Unclaimed{"tags", "deletion_protection"}},
+			config: readyConfig, state: readyState, notes: privateState{Key: "default/web-1", Unclaimed: planmodifiers.Unclaimed{"tags", "deletion_protection"}},
 			changed: []string{"status"}, unknown: []string{"status"},
 		},
 		"ImportedTagsLeftOut": {
 			reason: "They stay.",
-			config: readyConfig.With(object{"tags": nil}), state: readyState, notes: notes{Key: "default/web-1", Unclaimed: kept.Unclaimed{"tags", "deletion_protection"}},
+			config: readyConfig.WithChanges(object{"tags": nil}), state: readyState, notes: privateState{Key: "default/web-1", Unclaimed: planmodifiers.Unclaimed{"tags", "deletion_protection"}},
 		},
 		"ImportedAsConfigured": {
 			reason: "An imported VM that is as it is configured, and was marked before, is left alone.",
-			config: readyConfig.With(deploy(object{"image": "ubuntu/noble"})),
-			state: readyState.With(object{
+			config: readyConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})),
+			state: readyState.WithChanges(object{
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "status": "Deployed",
 			}),
-			notes: notes{Imported: true, Key: "default/web-1"},
+			notes: privateState{Imported: true, Key: "default/web-1"},
 		},
 	}
 	for name, tc := range cases {
@@ -565,9 +565,9 @@ func TestPlanOfChanges(t *testing.T) {
 				warnings++
 			}
 			for what, lists := range map[string][2][]string{
-				"changed":  {tc.changed, got.Changed(tc.state)},
-				"replaces": {tc.replaces, got.Replaces()},
-				"unknown":  {tc.unknown, got.Unknown()},
+				"changed":  {tc.changed, got.ChangedAttributes(tc.state)},
+				"replaces": {tc.replaces, got.ReplacingAttributes()},
+				"unknown":  {tc.unknown, got.UnknownAttributes()},
 			} {
 				if diff := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s\n%s (-want +got):\n%s", tc.reason, what, diff)
@@ -613,7 +613,7 @@ func TestPlanOfCreate(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := planOf(t, tc.config, nil, notes{})
+			got := planOf(t, tc.config, nil, privateState{})
 			for _, d := range got.Diagnostics {
 				t.Errorf("%s: %s", d.Summary, d.Detail)
 			}
@@ -626,7 +626,7 @@ func TestPlanOfCreate(t *testing.T) {
 				t.Errorf("%s\ngot cores %s and %d disks, want %d and %d", tc.reason, attributes["cores"], len(disks), tc.cores, tc.disks)
 			}
 			want := slices.Sorted(slices.Values(append(tc.open, "description", "disks", "domain", "fqdn", "id", "interfaces", "ip_addresses", "pool", "profile", "status", "vm_host_id", "vm_host_name", "zone")))
-			if diff := cmp.Diff(want, got.Unknown()); diff != "" {
+			if diff := cmp.Diff(want, got.UnknownAttributes()); diff != "" {
 				t.Errorf("%s\nunknown (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -18,15 +18,15 @@ const (
 	powerStopped = "stopped"
 )
 
-// powerOf is MAAS's word for each value of power_state, and powerState the way back.
+// maasPowerOfState is MAAS's word for each value of power_state, and powerStateOfMAAS the way back.
 var (
-	powerOf    = map[string]string{powerRunning: "on", powerStopped: "off"}
-	powerState = map[string]string{"on": powerRunning, "off": powerStopped}
+	maasPowerOfState = map[string]string{powerRunning: "on", powerStopped: "off"}
+	powerStateOfMAAS = map[string]string{"on": powerRunning, "off": powerStopped}
 )
 
 // checkPower refuses power for a VM that has none to be turned.
 func checkPower(config vmModel, deploy *deployModel, diags *diag.Diagnostics) {
-	if config.Power.ValueString() == powerRunning && config.Deploy.IsNull() {
+	if config.PowerState.ValueString() == powerRunning && config.Deploy.IsNull() {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that is not deployed cannot be turned on",
 			"MAAS turns on only what is deployed. Add deploy, or leave power_state out.")
 	}
@@ -50,52 +50,52 @@ func checkFromMemory(m vmModel, deploy *deployModel, hint string, diags *diag.Di
 		return
 	}
 	why := "A VM that runs from memory (deploy.ephemeral) loses all when it is turned off. " + hint
-	if m.Power.ValueString() != "" {
+	if m.PowerState.ValueString() != "" {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that runs from memory is not turned off or on", why)
 	}
-	if m.MayStop.ValueBool() {
+	if m.AllowStopping.ValueBool() {
 		diags.AddAttributeError(path.Root("allow_stopping_for_update"), "A VM that runs from memory is not stopped", why)
 	}
 }
 
-// turnsPower tells whether the power of a VM in this phase is the configuration's affair.
-func turnsPower(vm engine.VM) bool {
+// isPowerManaged tells whether the power of a VM in this phase is the configuration's affair.
+func isPowerManaged(vm engine.VM) bool {
 	phase := vm.Status.Phase()
 	return phase == engine.PhaseDeployed || phase == engine.PhaseReady
 }
 
-// askPower asks for the power of a VM whose configuration says it, where MAAS does not
+// fillUnknownPower asks for the power of a VM whose configuration says it, where MAAS does not
 // know. Without an answer it stays unknown.
-func (r *vmResource) askPower(ctx context.Context, state vmModel, vm *engine.VM) {
-	if state.Power.IsNull() || !turnsPower(*vm) || powerState[vm.PowerState] != "" {
+func (r *vmResource) fillUnknownPower(ctx context.Context, state vmModel, vm *engine.VM) {
+	if state.PowerState.IsNull() || !isPowerManaged(*vm) || powerStateOfMAAS[vm.PowerState] != "" {
 		return
 	}
-	if power, err := r.power(ctx, vm.SystemID); err == nil {
+	if power, err := r.readPower(ctx, vm.SystemID); err == nil {
 		vm.PowerState = power
 	}
 }
 
 // refreshPower notes the power of a VM whose configuration says it.
 func (m *vmModel) refreshPower(vm engine.VM) {
-	if now := powerState[vm.PowerState]; !m.Power.IsNull() && turnsPower(vm) && now != "" {
-		m.Power = types.StringValue(now)
+	if now := powerStateOfMAAS[vm.PowerState]; !m.PowerState.IsNull() && isPowerManaged(vm) && now != "" {
+		m.PowerState = types.StringValue(now)
 	}
 }
 
-// planRestart goes on with an update that turned the VM off, and was cut off.
-func (p *vmPlan) planRestart() {
+// planPowerOn goes on with an update that turned the VM off, and was cut off.
+func (p *vmPlan) planPowerOn() {
 	p.plan.Status = types.StringUnknown()
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM is turned on again", fmt.Sprintf(
 		"An update turned %s off to change it, and was cut off. This plan goes on with it.", p.state.Name.ValueString()))
 }
 
-// power asks whether a VM is on.
-func (r *vmResource) power(ctx context.Context, systemID string) (string, error) {
-	b, err := r.client.Use()
+// readPower asks whether a VM is on.
+func (r *vmResource) readPower(ctx context.Context, systemID string) (string, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, client.CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
-	return b.Machines.Power(ctx, systemID)
+	return b.Machines.QueryPower(ctx, systemID)
 }

@@ -13,7 +13,7 @@ import (
 // is not turned off.
 func TestPlanFromMemory(t *testing.T) {
 	t.Parallel()
-	state := deployedState.With(object{"deploy": object{"image": "ubuntu/noble", "ephemeral": true}})
+	state := deployedState.WithChanges(object{"deploy": object{"image": "ubuntu/noble", "ephemeral": true}})
 	removed := object{"image": "ubuntu/noble"}
 	cases := map[string]struct {
 		reason  string
@@ -29,9 +29,9 @@ func TestPlanFromMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, d := range planOf(t, deployedConfig.With(tc.changes), state, notes{Key: "default/web-1"}).Diagnostics {
+			for _, d := range planOf(t, deployedConfig.WithChanges(tc.changes), state, privateState{Key: "default/web-1"}).Diagnostics {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {
-					got = append(got, providertest.Path(d))
+					got = append(got, providertest.AttributePath(d))
 				}
 			}
 			if !slices.Equal(got, tc.want) {

@@ -17,13 +17,13 @@ func checkProtection(config vmModel, diags *diag.Diagnostics) {
 	}
 }
 
-// refuse refuses a plan that would redeploy a VM that is protected. One on which nothing is
+// refuseRedeployment refuses a plan that would redeploy a VM that is protected. One on which nothing is
 // installed has nothing to lose.
-func (p redeployment) refuse() {
-	if !p.redeploys || len(p.replace) > 0 || p.state.Deploy.IsNull() {
+func (p redeployment) refuseRedeployment() {
+	if !p.changesTriggers || len(p.replace) > 0 || p.state.Deploy.IsNull() {
 		return
 	}
-	if p.inPlace && (!p.plan.MemoryMiB.Equal(p.state.MemoryMiB) || !p.plan.Cores.Equal(p.state.Cores) || !p.plan.Disks.Equal(p.state.Disks)) {
+	if p.resizesInPlace && (!p.plan.MemoryMiB.Equal(p.state.MemoryMiB) || !p.plan.Cores.Equal(p.state.Cores) || !p.plan.Disks.Equal(p.state.Disks)) {
 		p.diags.AddAttributeError(path.Root("redeploy_triggers"), "Two changes that need an apply each", fmt.Sprintf(
 			"The size of %s changes, for which it is stopped. Right after a redeployment that would end its user-data in the midst. "+
 				"Change the size first and apply, then change redeploy_triggers.", p.state.Name.ValueString()))

@@ -12,8 +12,8 @@ import (
 // TestProtectedPlans refuses the plans that would destroy a protected VM.
 func TestProtectedPlans(t *testing.T) {
 	t.Parallel()
-	protected := deployedState.With(object{"deletion_protection": true})
-	missing := protected.With(object{"status": "Instance missing"})
+	protected := deployedState.WithChanges(object{"deletion_protection": true})
+	missing := protected.WithChanges(object{"status": "Instance missing"})
 	cases := map[string]struct {
 		reason string
 		config object // nil: a destroy
@@ -21,24 +21,24 @@ func TestProtectedPlans(t *testing.T) {
 		says   string
 	}{
 		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
-		"Replaced":           {"A replacement destroys, too.", deployedConfig.With(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
-		"BothAtOnce":         {"The lock is on the VM that would be destroyed.", deployedConfig.With(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
-		"LineRemoved":        {"So it is where the line goes.", deployedConfig.With(object{"cores": 4}), protected, "apply that first"},
-		"Missing":            {"An instance that is gone has its machine locked.", deployedConfig.With(object{"deletion_protection": true}), missing, "because of status"},
-		"Unprotected":        {"Without protection nothing is refused.", nil, deployedState.With(object{"deletion_protection": false}), ""},
-		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedState.With(object{"deletion_protection": false}), "is not destroyed"},
-		"AppliedReplaced":    {"The configuration still protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": true}), deployedState.With(object{"deletion_protection": false}), "because of memory_mib"},
-		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", deployedConfig.With(object{"memory_mib": 4096, "deletion_protection": false}), deployedState.With(object{"deletion_protection": false}), ""},
+		"Replaced":           {"A replacement destroys, too.", deployedConfig.WithChanges(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
+		"BothAtOnce":         {"The lock is on the VM that would be destroyed.", deployedConfig.WithChanges(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
+		"LineRemoved":        {"So it is where the line goes.", deployedConfig.WithChanges(object{"cores": 4}), protected, "apply that first"},
+		"Missing":            {"An instance that is gone has its machine locked.", deployedConfig.WithChanges(object{"deletion_protection": true}), missing, "because of status"},
+		"Unprotected":        {"Without protection nothing is refused.", nil, deployedState.WithChanges(object{"deletion_protection": false}), ""},
+		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedState.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
+		"AppliedReplaced":    {"The configuration still protects it.", deployedConfig.WithChanges(object{"memory_mib": 4096, "deletion_protection": true}), deployedState.WithChanges(object{"deletion_protection": false}), "because of memory_mib"},
+		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", deployedConfig.WithChanges(object{"memory_mib": 4096, "deletion_protection": false}), deployedState.WithChanges(object{"deletion_protection": false}), ""},
 		"NeverSaid":          {"Nor where nothing was ever said.", nil, deployedState, ""},
-		"Redeployed":         {"To deploy again destroys what is installed.", triggers(deployedConfig, "b").With(object{"deletion_protection": true}), triggers(protected, "a"), "redeploy_triggers changes"},
-		"ProtectedSince":     {"A lock that comes with it protects what runs.", triggers(deployedConfig, "b").With(object{"deletion_protection": true}), triggers(deployedState.With(object{"deletion_protection": false}), "a"), "redeploy_triggers changes"},
+		"Redeployed":         {"To deploy again destroys what is installed.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(protected, "a"), "redeploy_triggers changes"},
+		"ProtectedSince":     {"A lock that comes with it protects what runs.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(deployedState.WithChanges(object{"deletion_protection": false}), "a"), "redeploy_triggers changes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := notes{}
+			n := privateState{}
 			n.ProtectionApplied = strings.HasPrefix(name, "Applied")
-			got := providertest.Serve(t, NewResource).Plan(tc.config, tc.state, map[string]any{notesKey: n})
+			got := providertest.ServeResource(t, NewResource).Plan(tc.config, tc.state, map[string]any{privateStateKey: n})
 			var refusals []*tfprotov6.Diagnostic
 			for _, d := range got.Diagnostics {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -49,8 +49,8 @@ func TestProtectedPlans(t *testing.T) {
 			case tc.says == "" && len(refusals) == 0:
 			case len(refusals) != 1 || tc.says == "":
 				t.Errorf("%s\ngot %d errors: %+v", tc.reason, len(refusals), refusals)
-			case providertest.Path(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
-				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.Path(refusals[0]), tc.says)
+			case providertest.AttributePath(refusals[0]) != "deletion_protection" || !strings.Contains(refusals[0].Detail, tc.says):
+				t.Errorf("%s\ngot %q at %s, want %q", tc.reason, refusals[0].Detail, providertest.AttributePath(refusals[0]), tc.says)
 			}
 		})
 	}

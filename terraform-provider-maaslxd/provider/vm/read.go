@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
@@ -25,7 +25,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	var state vmModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a VM that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
@@ -34,32 +34,32 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	object := "VM " + state.Name.ValueString()
 	doing := fmt.Sprintf("read %s (%s)", object, state.ID.ValueString())
-	b := r.client.UseToRead(object, doing, diags)
+	b := r.client.BackendForRead(object, doing, diags)
 	if b == nil {
 		return
 	}
-	r.client.Run.NoteRead()
-	vm, err := r.look(look, b, state, &n, diags)
+	r.client.Run.NoteStateRead()
+	vm, err := r.observe(look, b, state, &n, diags)
 	switch {
-	case diagnostics.IsGone(err):
+	case diagnostics.IsObjectGone(err):
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		diagnostics.Report(diags, doing, err)
+		diagnostics.ReportError(diags, doing, err)
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
 			"Only the LXD of VM host %s tells its size, and does not answer. Bring it back, and import again.", vm.HostName))
 		return
 	}
-	r.client.Run.NoteHeld(vm.Hostname, vm.SystemID)
+	r.client.Run.NoteVMInState(vm.Hostname, vm.SystemID)
 	r.refreshRead(look, b, &state, &n, vm, diags)
 	diags.Append(resp.State.Set(ctx, &state)...)
-	writeNotes(ctx, resp.Private, n, diags)
+	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// look observes the VM of a state, and notes in which MAAS it is.
-func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel, n *notes, diags *diag.Diagnostics) (engine.VM, error) {
+// observe observes the VM of a state, and notes in which MAAS it is.
+func (r *vmResource) observe(ctx context.Context, b *client.Backend, state vmModel, n *privateState, diags *diag.Diagnostics) (engine.VM, error) {
 	if n.Moved != nil {
 		id, err := n.Moved.Find(ctx, b, diags)
 		if err != nil {
@@ -68,14 +68,14 @@ func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel,
 		state.ID = types.StringValue(id)
 	}
 	ref := r.ref(state, *n)
-	b.NoteNamed(ctx, n.MAAS, ref.Key)
+	b.NoteNamedInState(ctx, n.MAAS, ref.Key)
 	ref.Finished = n.Key != "" && !n.Pending // then the ledger knows no other one
 	vm, err := b.VMs.Observe(ctx, ref)
-	if err != nil && !diagnostics.IsGone(err) {
+	if err != nil && !diagnostics.IsObjectGone(err) {
 		return vm, err
 	}
 	var otherMAAS error
-	if n.MAAS, otherMAAS = b.KnownMAAS(ctx, n.MAAS, state.Name.IsNull(), err == nil && vm.Ours); otherMAAS != nil {
+	if n.MAAS, otherMAAS = b.MAASForState(ctx, n.MAAS, state.Name.IsNull(), err == nil && vm.Ours); otherMAAS != nil {
 		err = otherMAAS
 	}
 	return vm, err
@@ -83,31 +83,31 @@ func (r *vmResource) look(ctx context.Context, b *client.Backend, state vmModel,
 
 // refreshRead brings state and notes up to date with what was seen of the VM, and warns
 // of what no plan mends.
-func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *vmModel, n *notes, vm engine.VM, diags *diag.Diagnostics) {
+func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *vmModel, n *privateState, vm engine.VM, diags *diag.Diagnostics) {
 	imported := state.Name.IsNull()
 	n.TakenOverBy = ""
 	if n.Key != "" && vm.TakenOver {
 		n.TakenOverBy = vm.MarkedBy()
-		summary, detail := takenOver(vm.Hostname, *n)
+		summary, detail := takenOverMessage(vm.Hostname, *n)
 		diags.AddWarning(summary, detail)
 	}
 	n.Ran = n.Ran || state.Status.ValueString() == statusDeployed
 	if imported {
 		n.Installation = engine.InstallationIn(vm.Description)
-		n.Unclaimed = kept.Unclaimed{"tags", "deletion_protection"}
+		n.Unclaimed = planmodifiers.Unclaimed{"tags", "deletion_protection"}
 	}
-	*n = n.seen(vm)
-	if n.HostMachine == "" || !state.stays(vm) {
-		at := r.hostMachine(ctx, vm)
+	*n = n.withObserved(vm)
+	if n.HostMachine == "" || !state.isOnHostOfState(vm) {
+		at := r.readHostMachine(ctx, vm)
 		if at != "" && at == n.HostMachine {
 			state.VMHostName = values.OptionalString(vm.HostName) // the same host, by another name
 		}
 		n.HostMachine = cmp.Or(at, n.HostMachine)
 	}
-	r.askPower(ctx, *state, &vm)
-	state.forgetLost(ctx, n.AddedInterfaces, vm, diags)
+	r.fillUnknownPower(ctx, *state, &vm)
+	state.dropLostInterfaces(ctx, n.AddedInterfaces, vm, diags)
 	state.refresh(ctx, vm, diags)
-	n.AddedInterfaces = state.addedLabels(ctx, n.AddedInterfaces, vm, diags)
+	n.AddedInterfaces = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
 	if imported && n.Moved == nil { // a configuration that was moved may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
@@ -124,13 +124,13 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *diag.Diagnostics) []string {
 	hosts, err := b.Inventory.Hosts(ctx)
 	if err != nil {
-		diagnostics.Report(diags, "tell the tags of "+vm.Hostname+" from those of its VM host", err)
+		diagnostics.ReportError(diags, "tell the tags of "+vm.Hostname+" from those of its VM host", err)
 		return nil
 	}
 	inherited := slices.Clone(values.TagsOfMAAS)
 	on, err := b.Inventory.HostOf(ctx, vm.Machine)
 	if err != nil {
-		diagnostics.Report(diags, "tell the VM host of "+vm.Hostname, err)
+		diagnostics.ReportError(diags, "tell the VM host of "+vm.Hostname, err)
 		return nil
 	}
 	for _, h := range hosts {
@@ -142,16 +142,16 @@ func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *d
 }
 
 // warnFailed passes on what MAAS says of a VM that it gave up.
-func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
+func warnFailed(vm engine.VM, n privateState, diags *diag.Diagnostics) {
 	if vm.Status.Phase() != engine.PhaseFailed {
 		return
 	}
 	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
 	switch {
-	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.ReleaseFailed(vm.StatusName)):
+	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.HasReleaseFailed(vm.StatusName)):
 		detail = "It ran before, so it is left alone. A change of redeploy_triggers deploys it again, and so does an apply once somebody " +
 			"has released it in MAAS. `terraform apply -replace=ADDRESS` makes it anew."
-	case n.Pending && !n.Ran && diagnostics.MAASGaveUp(vm.StatusName):
+	case n.Pending && !n.Ran && diagnostics.HasMAASGivenUp(vm.StatusName):
 		detail = "It never was finished, so the plan makes it anew."
 	}
 	if vm.StatusMessage != "" {
@@ -160,8 +160,8 @@ func warnFailed(vm engine.VM, n notes, diags *diag.Diagnostics) {
 	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
 }
 
-// takenOver says what a change or a destroy of the VM is refused for.
-func takenOver(name string, n notes) (summary, detail string) {
+// takenOverMessage says what a change or a destroy of the VM is refused for.
+func takenOverMessage(name string, n privateState) (summary, detail string) {
 	return fmt.Sprintf("VM %s belongs to another owner", name), fmt.Sprintf(
 		"It was made for %s, and MAAS has it marked as made for %s by now. It is neither changed nor destroyed from here. "+
 			"Remove it from this state with `terraform state rm ADDRESS`, or import it again to keep it.", n.Key, n.TakenOverBy)
@@ -176,7 +176,7 @@ func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags
 	found := matchInterfaces(interfaces, vm.Machine)
 	for _, label := range interfaceOrder(interfaces) {
 		ip := interfaces[label].IP.Canonical()
-		if ip == "" || slices.ContainsFunc(values.LinkedIPs(found[label]), func(has string) bool { return texttype.IPType.Same(has, ip) }) {
+		if ip == "" || slices.ContainsFunc(values.LinkedIPs(found[label]), func(has string) bool { return texttype.IPType.MeansSame(has, ip) }) {
 			continue
 		}
 		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),

@@ -24,7 +24,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	if m.VMHostID.IsUnknown() {
 		m.VMHostID = values.OptionalID(vm.HostID)
 	}
-	values.FillString(&m.Profile, firstOf(vm.Profiles))
+	values.FillString(&m.Profile, firstOrEmpty(vm.Profiles))
 	values.FillString(&m.Zone, vm.Zone)
 	values.FillString(&m.Pool, vm.Pool)
 	values.FillString(&m.Domain, vm.Domain)
@@ -39,7 +39,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	if d := m.deploy(ctx, diags); d != nil {
 		values.FillString(&d.Image.StringValue, vm.Image)
 		values.FillString(&d.Kernel, vm.Kernel)
-		m.Deploy = toObject(ctx, d, diags)
+		m.Deploy = encodeDeploy(ctx, d, diags)
 	}
 }
 
@@ -56,7 +56,7 @@ func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagn
 
 func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	if m.Interfaces.IsUnknown() {
-		m.Interfaces = seenInterfaces(ctx, vm.Machine, diags)
+		m.Interfaces = observedInterfaces(ctx, vm.Machine, diags)
 		return
 	}
 	interfaces := m.interfaces(ctx, diags)
@@ -83,10 +83,10 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.refreshDisks(ctx, vm, diags)
 	m.refreshInterfaces(ctx, vm, diags)
 	m.refreshDeploy(ctx, vm, imported, diags)
-	m.Tags = values.KeptTags(m.Tags, vm.Tags)
-	m.Description = values.SeenDescription(m.Description, vm.Description)
-	m.Annotations = values.SeenAnnotations(m.Annotations, vm.OwnerData)
-	m.setSettings(m.settings().Refreshed(ctx, vm.Machine, diags))
+	m.Tags = values.RefreshTags(m.Tags, vm.Tags)
+	m.Description = values.RefreshDescription(m.Description, vm.Description)
+	m.Annotations = values.RefreshAnnotations(m.Annotations, vm.OwnerData)
+	m.setSettings(m.settings().RefreshFrom(ctx, vm.Machine, diags))
 	m.refreshPower(vm)
 	if !m.Protection.IsNull() || imported && vm.Locked {
 		m.Protection = types.BoolValue(vm.Locked)
@@ -101,24 +101,24 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.IPAddresses = values.StringList(vm.IPAddresses)
 }
 
-// refreshHalfway makes the state say how far an update came that failed. A lock
+// refreshUnfinished makes the state say how far an update came that failed. A lock
 // and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
 // the VM are looked after; deploy is the plan's if that much was begun. A redeployment that
 // did not get so far leaves deploy as it was, so that taking the change back replaces nothing.
-func (m *vmModel) refreshHalfway(ctx context.Context, plan vmModel, spec engine.VMSpec, added []string, vm engine.VM, diags *diag.Diagnostics) {
-	m.Tags = values.TagsWith(plan.Tags, m.Tags)
-	m.Annotations = values.AnnotationsWith(plan.Annotations, m.Annotations)
+func (m *vmModel) refreshUnfinished(ctx context.Context, plan vmModel, spec engine.VMSpec, added []string, vm engine.VM, diags *diag.Diagnostics) {
+	m.Tags = values.UnionTags(plan.Tags, m.Tags)
+	m.Annotations = values.UnionAnnotations(plan.Annotations, m.Annotations)
 	m.setSettings(plan.settings().JoinedWith(m.settings()))
 	if m.Protection.IsNull() {
 		m.Protection = plan.Protection
 	}
-	if m.Power.IsNull() {
-		m.Power = plan.Power
+	if m.PowerState.IsNull() {
+		m.PowerState = plan.PowerState
 	}
 	if spec.Installation == "" || vm.Status == engine.StatusDeployed && engine.InstallationIn(vm.Description) == spec.Installation {
 		m.Deploy = plan.Deploy
 	}
-	m.forgetLost(ctx, added, vm, diags)
+	m.dropLostInterfaces(ctx, added, vm, diags)
 	m.refresh(ctx, vm, diags)
 }
 
@@ -128,16 +128,16 @@ func (m *vmModel) refreshHost(vm engine.VM) {
 	if vm.HostName == "" {
 		return
 	}
-	if m.VMHost.IsNull() || !m.stays(vm) {
+	if m.VMHost.IsNull() || !m.isOnHostOfState(vm) {
 		m.VMHost = types.StringValue(vm.HostName)
 	}
 	m.VMHostID = values.OptionalID(vm.HostID)
 	m.VMHostName = types.StringValue(vm.HostName)
 }
 
-// stays tells whether the VM is on the host that the state names: by its id,
+// isOnHostOfState tells whether the VM is on the host that the state names: by its id,
 // and by its name where MAAS has no ids of hosts, or has none any more.
-func (m *vmModel) stays(vm engine.VM) bool {
+func (m *vmModel) isOnHostOfState(vm engine.VM) bool {
 	if vm.HostID != 0 && !m.VMHostID.IsNull() {
 		return m.VMHostID.ValueInt64() == int64(vm.HostID)
 	}
@@ -161,12 +161,12 @@ func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
 // besides, it stays; where nobody tells, too.
 func (m *vmModel) refreshProfile(vm engine.VM) {
 	if vm.Profiles != nil && !slices.Contains(vm.Profiles, m.Profile.ValueString()) {
-		m.Profile = values.OptionalString(firstOf(vm.Profiles))
+		m.Profile = values.OptionalString(firstOrEmpty(vm.Profiles))
 	}
 }
 
-// firstOf is "" for an empty list.
-func firstOf(names []string) string {
+// firstOrEmpty is "" for an empty list.
+func firstOrEmpty(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
@@ -215,10 +215,10 @@ func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *di
 	case interfaces == nil && vm.AddedNICs == nil && vm.Cores == 0:
 		return // its LXD does not answer, and an added one would be taken for one that it was made with
 	case interfaces == nil:
-		m.Interfaces = seenInterfaces(ctx, vm.Machine, diags)
+		m.Interfaces = observedInterfaces(ctx, vm.Machine, diags)
 		return
 	}
-	takeAdded(interfaces, vm.Machine)
+	mergeAddedNICs(interfaces, vm.Machine)
 	for label, found := range matchInterfaces(interfaces, vm.Machine) {
 		i := interfaces[label]
 		i.MACAddress = types.StringValue(found.MAC)
@@ -246,10 +246,10 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 	}
 	failed := vm.Status == engine.StatusFailedDeployment && d != nil && d.Image.ValueString() != ""
 	if d != nil && !failed && (vm.Image != "" || d.Image.IsUnknown()) { // of one image, the type keeps the spelling
-		d.Image = texttype.ImageType.Of(vm.Image)
+		d.Image = texttype.ImageType.FromText(vm.Image)
 	}
 	if d != nil && imported {
 		d.Kernel = values.OptionalString(vm.Kernel)
 	}
-	m.Deploy = toObject(ctx, d, diags)
+	m.Deploy = encodeDeploy(ctx, d, diags)
 }

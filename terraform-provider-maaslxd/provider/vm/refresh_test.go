@@ -23,14 +23,14 @@ import (
 func modelOf(t *testing.T, o object) vmModel {
 	t.Helper()
 	schema := vmSchema(t.Context())
-	raw, err := o.Dynamic(t).Unmarshal(schema.Type().TerraformType(t.Context()))
+	raw, err := o.DynamicValue(t).Unmarshal(schema.Type().TerraformType(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var m vmModel
 	state := tfsdk.State{Schema: schema, Raw: raw}
 	if diags := state.Get(t.Context(), &m); diags.HasError() {
-		t.Fatal(providertest.Describe(diags))
+		t.Fatal(providertest.DescribeDiagnostics(diags))
 	}
 	return m
 }
@@ -47,7 +47,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 			"interfaces": m.Interfaces.String(), "zone": m.Zone.String(), "pool": m.Pool.String(), "domain": m.Domain.String(),
 			"tags": m.Tags.String(), "deploy": m.Deploy.String(), "fqdn": m.FQDN.String(), "status": m.Status.String(),
 			"ip_addresses": m.IPAddresses.String(), "placement": m.Placement.String(),
-			"profile": m.Profile.String(), "deletion_protection": m.Protection.String(), "power_state": m.Power.String(), "annotations": m.Annotations.String(), "config": m.Config.String(), "devices": m.Devices.String(), "description": m.Description.String(),
+			"profile": m.Profile.String(), "deletion_protection": m.Protection.String(), "power_state": m.PowerState.String(), "annotations": m.Annotations.String(), "config": m.Config.String(), "devices": m.Devices.String(), "description": m.Description.String(),
 		}
 	}
 	vb := values(b)
@@ -112,11 +112,11 @@ func TestRefreshKept(t *testing.T) {
 			var diags diag.Diagnostics
 			vm := deployedVM()
 			tc.change(&vm)
-			before := modelOf(t, deployedState.With(tc.said))
+			before := modelOf(t, deployedState.WithChanges(tc.said))
 			after := before
 			after.refresh(t.Context(), vm, &diags)
 			if diags.HasError() {
-				t.Fatal(providertest.Describe(diags))
+				t.Fatal(providertest.DescribeDiagnostics(diags))
 			}
 			if diff := cmp.Diff(tc.drift, differences(t, before, after)); diff != "" {
 				t.Errorf("%s\ndrift (-want +got):\n%s", tc.reason, diff)
@@ -180,7 +180,7 @@ func TestRefresh(t *testing.T) {
 			after := before
 			after.refresh(t.Context(), vm, &diags)
 			if diags.HasError() {
-				t.Fatal(providertest.Describe(diags))
+				t.Fatal(providertest.DescribeDiagnostics(diags))
 			}
 			if diff := cmp.Diff(tc.drift, differences(t, before, after)); diff != "" {
 				t.Errorf("%s\ndrift (-want +got):\n%s", tc.reason, diff)
@@ -192,7 +192,7 @@ func TestRefresh(t *testing.T) {
 // TestLostAddress wants a warning, and no drift, where a fixed address is gone.
 func TestLostAddress(t *testing.T) {
 	t.Parallel()
-	interfaces := modelOf(t, deployedState.With(object{"interfaces": object{"eth0": object{
+	interfaces := modelOf(t, deployedState.WithChanges(object{"interfaces": object{"eth0": object{
 		"subnet": "10.0.0.0/24", "ip": "10.0.0.11", "mac_address": "00:16:3e:00:00:01", "ip_addresses": []string{},
 	}}})).interfaces(t.Context(), &diag.Diagnostics{})
 	cases := map[string]struct {
@@ -213,7 +213,7 @@ func TestLostAddress(t *testing.T) {
 			tc.change(&vm)
 			warnLostAddresses(vm, interfaces, &diags)
 			if diags.WarningsCount() != tc.warns || diags.HasError() {
-				t.Errorf("%s\ngot %q, want %d warnings", tc.reason, providertest.Describe(diags), tc.warns)
+				t.Errorf("%s\ngot %q, want %d warnings", tc.reason, providertest.DescribeDiagnostics(diags), tc.warns)
 			}
 		})
 	}
@@ -224,24 +224,24 @@ func TestNotesSeen(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		notes  notes
+		notes  privateState
 		vm     engine.VM
-		want   notes
+		want   privateState
 	}{
-		"Killed":   {"A VM in progress is pending, also where nobody could note it.", notes{}, engine.VM{Ours: true}, notes{Pending: true}},
-		"Finished": {"A VM that was finished meanwhile is not.", notes{Pending: true}, engine.VM{Ours: true, Finished: true}, notes{}},
-		"Imported": {"A VM without our mark says nothing.", notes{Imported: true}, engine.VM{}, notes{Imported: true}},
-		"Unmarked": {"Nor does one that lost it.", notes{Pending: true}, engine.VM{}, notes{Pending: true}},
+		"Killed":   {"A VM in progress is pending, also where nobody could note it.", privateState{}, engine.VM{Ours: true}, privateState{Pending: true}},
+		"Finished": {"A VM that was finished meanwhile is not.", privateState{Pending: true}, engine.VM{Ours: true, Finished: true}, privateState{}},
+		"Imported": {"A VM without our mark says nothing.", privateState{Imported: true}, engine.VM{}, privateState{Imported: true}},
+		"Unmarked": {"Nor does one that lost it.", privateState{Pending: true}, engine.VM{}, privateState{Pending: true}},
 		"RanOnce": {
-			"Its redeployment failed, and it was imported since: it ran, whatever it is now.", notes{Imported: true},
-			engine.VM{Ours: true, Machine: engine.Machine{Status: engine.StatusFailedDeployment, Description: engine.DescriptionFinishedOnce(engine.DescriptionWithMark("", "o/web", false))}},
-			notes{Key: "o/web", Imported: true, Pending: true, Ran: true},
+			"Its redeployment failed, and it was imported since: it ran, whatever it is now.", privateState{Imported: true},
+			engine.VM{Ours: true, Machine: engine.Machine{Status: engine.StatusFailedDeployment, Description: engine.DescriptionWithFinishedOnce(engine.DescriptionWithMark("", "o/web", false))}},
+			privateState{Key: "o/web", Imported: true, Pending: true, Ran: true},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tc.notes.seen(tc.vm); !cmp.Equal(got, tc.want) {
+			if got := tc.notes.withObserved(tc.vm); !cmp.Equal(got, tc.want) {
 				t.Errorf("%s\ngot %+v, want %+v", tc.reason, got, tc.want)
 			}
 		})
@@ -257,9 +257,9 @@ func TestRefreshOfImport(t *testing.T) {
 	m.refresh(t.Context(), deployedVM(), &diags)
 	m.Tags = values.TagSet([]string{"web"})
 	if diags.HasError() {
-		t.Fatal(providertest.Describe(diags))
+		t.Fatal(providertest.DescribeDiagnostics(diags))
 	}
-	want := modelOf(t, deployedState.With(object{
+	want := modelOf(t, deployedState.WithChanges(object{
 		"interfaces": nil, "deploy": object{"image": "ubuntu/noble", "ephemeral": false, "kernel": deployedVM().Kernel},
 	}))
 	if diff := cmp.Diff([]string(nil), differences(t, want, m)); diff != "" {
@@ -272,12 +272,12 @@ func TestFillKeepsThePlan(t *testing.T) {
 	var diags diag.Diagnostics
 	plan := modelOf(t, deployedState)
 	plan.Status, plan.FQDN, plan.VMHost = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	plan.Deploy = toObject(t.Context(), &deployModel{Image: texttype.ImageType.Unknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
+	plan.Deploy = encodeDeploy(t.Context(), &deployModel{Image: texttype.ImageType.NewUnknown(), UserDataWOVersion: types.Int64Value(1)}, &diags)
 	vm := deployedVM()
 	vm.StatusName, vm.Zone, vm.Image, vm.FQDN, vm.Cores = "Deploying", "elsewhere", "", "web-1.example.com", 9
 	plan.fill(t.Context(), vm, &diags)
 	if diags.HasError() {
-		t.Fatal(providertest.Describe(diags))
+		t.Fatal(providertest.DescribeDiagnostics(diags))
 	}
 	if got := plan.Zone.ValueString(); got != "az1" {
 		t.Errorf("got zone %q, want the planned one: Terraform refuses an apply that differs from its plan", got)
@@ -294,7 +294,7 @@ func TestFillKeepsThePlan(t *testing.T) {
 // a tag away, and failed.
 func TestRefreshHalfway(t *testing.T) {
 	t.Parallel()
-	state := modelOf(t, readyState.With(object{"tags": []string{"old", "web"}}))
+	state := modelOf(t, readyState.WithChanges(object{"tags": []string{"old", "web"}}))
 	cases := map[string]struct {
 		reason   string
 		change   func(*engine.VM)
@@ -321,13 +321,13 @@ func TestRefreshHalfway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			plan := modelOf(t, readyState.With(object{"tags": []string{"new", "web"}, "deploy": object{"image": "ubuntu/noble"}}))
+			plan := modelOf(t, readyState.WithChanges(object{"tags": []string{"new", "web"}, "deploy": object{"image": "ubuntu/noble"}}))
 			vm := deployedVM()
 			tc.change(&vm)
 			got := state
-			got.refreshHalfway(t.Context(), plan, engine.VMSpec{}, nil, vm, &diags)
+			got.refreshUnfinished(t.Context(), plan, engine.VMSpec{}, nil, vm, &diags)
 			if diags.HasError() {
-				t.Fatal(providertest.Describe(diags))
+				t.Fatal(providertest.DescribeDiagnostics(diags))
 			}
 			if got.Deploy.IsNull() == tc.deployed {
 				t.Errorf("%s\ngot deploy %s, want deployed %v", tc.reason, got.Deploy, tc.deployed)
@@ -356,17 +356,17 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			got := modelOf(t, triggers(deployedState, "a").With(object{"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": false}}))
-			plan := modelOf(t, triggers(deployedState, "b").With(object{"deploy": object{"image": "ubuntu/jammy", "ephemeral": false}}))
+			got := modelOf(t, withTrigger(deployedState, "a").WithChanges(object{"deploy": object{"image": "ubuntu/noble", "kernel": "ga-24.04", "ephemeral": false}}))
+			plan := modelOf(t, withTrigger(deployedState, "b").WithChanges(object{"deploy": object{"image": "ubuntu/jammy", "ephemeral": false}}))
 			planned := plan.deploy(t.Context(), &diags)
 			planned.Kernel = types.StringUnknown()
-			plan.Deploy = toObject(t.Context(), planned, &diags)
+			plan.Deploy = encodeDeploy(t.Context(), planned, &diags)
 			vm := deployedVM()
 			vm.Status, vm.Image, vm.Kernel, vm.Description = tc.status, tc.image, tc.kernel, engine.DescriptionWithInstallation(vm.Description, tc.note)
-			got.refreshHalfway(t.Context(), plan, engine.VMSpec{Installation: "b"}, nil, vm, &diags)
+			got.refreshUnfinished(t.Context(), plan, engine.VMSpec{Installation: "b"}, nil, vm, &diags)
 			d := got.deploy(t.Context(), &diags)
 			if diags.HasError() {
-				t.Fatal(providertest.Describe(diags))
+				t.Fatal(providertest.DescribeDiagnostics(diags))
 			}
 			if d.Image.ValueString() != tc.wantImage || d.Kernel.ValueString() != tc.wantKernel {
 				t.Errorf("%s\ngot image %s and kernel %s, want %s and %s", tc.reason, d.Image, d.Kernel, tc.wantImage, tc.wantKernel)
@@ -379,13 +379,13 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 // other one.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
-	a, b := modelOf(t, triggers(deployedState, "a")), modelOf(t, triggers(deployedState, "b"))
-	first := b.installation("")
-	if again := modelOf(t, triggers(deployedState, "b")).installation(""); again != first {
+	a, b := modelOf(t, withTrigger(deployedState, "a")), modelOf(t, withTrigger(deployedState, "b"))
+	first := b.installationWord("")
+	if again := modelOf(t, withTrigger(deployedState, "b")).installationWord(""); again != first {
 		t.Errorf("want the same word for the same change, got %s and %s", first, again)
 	}
-	back := a.installation(first)
-	seen := map[string]bool{first: true, back: true, b.installation(back): true, a.installation(""): true}
+	back := a.installationWord(first)
+	seen := map[string]bool{first: true, back: true, b.installationWord(back): true, a.installationWord(""): true}
 	if len(seen) != 4 {
 		t.Errorf("want another word for each change, got %v", seen)
 	}
@@ -395,17 +395,17 @@ func TestInstallation(t *testing.T) {
 func TestRanOnce(t *testing.T) {
 	t.Parallel()
 	vm := deployedVM()
-	n := notes{}.seen(vm)
+	n := privateState{}.withObserved(vm)
 	if !n.Ran {
 		t.Error("want it noted of a Deployed VM")
 	}
 	vm.Status = engine.StatusFailedDeployment
 	state := modelOf(t, deployedState)
-	n = n.seen(vm).halfway(state, engine.Ref{}, vm).finished(state, state, nil, engine.VMSpec{Installation: "b"}, "")
+	n = n.withObserved(vm).afterFailedUpdate(state, engine.Ref{}, vm).afterUpdate(state, state, nil, engine.VMSpec{Installation: "b"}, "")
 	if !n.Ran || n.Installation != "b" {
 		t.Errorf("got %+v", n)
 	}
-	if never := (notes{}).seen(vm); never.Ran {
+	if never := (privateState{}).withObserved(vm); never.Ran {
 		t.Error("a VM that was never Deployed did not run")
 	}
 }
@@ -471,7 +471,7 @@ func TestMatchDisks(t *testing.T) {
 
 func TestSpec(t *testing.T) {
 	t.Parallel()
-	plan := modelOf(t, deployedState.With(object{
+	plan := modelOf(t, deployedState.WithChanges(object{
 		"pool": "web", "cores": 2, "pinned_cores": []int{4, 5}, "hugepages": true,
 		"disks": object{
 			"a": object{"size_gb": 1}, "root": object{"size_gb": 8, "pool": "default"}, "z": object{"size_gb": 2, "pool": "fast"},
@@ -483,7 +483,7 @@ func TestSpec(t *testing.T) {
 	config.Interfaces = plan.Interfaces
 	got, diags := plan.spec(t.Context(), config)
 	if diags.HasError() {
-		t.Fatal(providertest.Describe(diags))
+		t.Fatal(providertest.DescribeDiagnostics(diags))
 	}
 	want := engine.VMSpec{
 		Name: "web-1", Host: "lxd-a", PinnedCores: []int{4, 5}, MemoryMiB: 2048, HugePages: true, Profile: "gold",
@@ -511,10 +511,10 @@ func TestSpec(t *testing.T) {
 func TestSpecOfPlacement(t *testing.T) {
 	t.Parallel()
 	place := object{"zone": "az1", "pool": "kvm", "tags": []string{"ssd", "rack1"}, "group": "web", "strategy": "pack"}
-	plan := modelOf(t, readyState.With(object{"placement": place}))
+	plan := modelOf(t, readyState.WithChanges(object{"placement": place}))
 	got, diags := plan.spec(t.Context(), plan)
 	if diags.HasError() {
-		t.Fatal(providertest.Describe(diags))
+		t.Fatal(providertest.DescribeDiagnostics(diags))
 	}
 	want := engine.Placement{Zone: "az1", Pool: "kvm", Tags: []string{"rack1", "ssd"}, Group: "web", Strategy: placement.Pack}
 	if diff := cmp.Diff(want, got.Placement); diff != "" || got.Host != "" {
@@ -551,9 +551,9 @@ func TestImportedSettings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := vmPlan{state: &state, plan: modelOf(t, deployedState.With(tc.config)), diags: new(diag.Diagnostics)}
-			p.shown = func(context.Context, string) (engine.VM, error) { return seen, nil }
-			if attribute, _ := stopsFor(t.Context(), &p); attribute != tc.stops || p.diags.HasError() {
+			p := vmPlan{state: &state, plan: modelOf(t, deployedState.WithChanges(tc.config)), diags: new(diag.Diagnostics)}
+			p.observeVM = func(context.Context, string) (engine.VM, error) { return seen, nil }
+			if attribute, _ := changeNeedingStop(t.Context(), &p); attribute != tc.stops || p.diags.HasError() {
 				t.Errorf("%s\nit is stopped for %q, %v", tc.reason, attribute, p.diags)
 			}
 		})

@@ -31,9 +31,9 @@ const (
 // has any more.
 const statusMissing = "Instance missing"
 
-// planMissing replaces a VM whose instance somebody deleted in LXD: what is left is
+// replaceIfInstanceMissing replaces a VM whose instance somebody deleted in LXD: what is left is
 // a machine of MAAS's that nothing can be installed on.
-func (p *vmPlan) planMissing() {
+func (p *vmPlan) replaceIfInstanceMissing() {
 	switch {
 	case p.state.Status.ValueString() != statusMissing:
 		return
@@ -48,18 +48,18 @@ func (p *vmPlan) planMissing() {
 		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
 }
 
-// changesTriggers tells whether a plan changes redeploy_triggers, or may change them once all
+// changesRedeployTriggers tells whether a plan changes redeploy_triggers, or may change them once all
 // is known. To set them first, or to remove them, is no change.
-func changesTriggers(state, plan vmModel) bool {
+func changesRedeployTriggers(state, plan vmModel) bool {
 	return !state.Triggers.IsNull() && !plan.Triggers.IsNull() && !plan.Triggers.Equal(state.Triggers) && !plan.Deploy.IsNull()
 }
 
 // redeployment is what a plan makes of redeploy_triggers.
 type redeployment struct{ *vmPlan }
 
-// isSure tells whether redeploy_triggers changes, whatever else is not known yet.
-func (p redeployment) isSure() bool {
-	if !p.redeploys || p.plan.Triggers.IsUnknown() {
+// isCertain tells whether redeploy_triggers changes, whatever else is not known yet.
+func (p redeployment) isCertain() bool {
+	if !p.changesTriggers || p.plan.Triggers.IsUnknown() {
 		return false
 	}
 	have, want := p.state.Triggers.Elements(), p.plan.Triggers.Elements()
@@ -71,13 +71,13 @@ func (p redeployment) isSure() bool {
 	return len(want) != len(have)
 }
 
-// warn says aloud what a change of redeploy_triggers costs.
-func (p redeployment) warn() {
-	if !p.redeploys || len(p.replace) > 0 || p.state.Deploy.IsNull() {
+// warnRedeployment says aloud what a change of redeploy_triggers costs.
+func (p redeployment) warnRedeployment() {
+	if !p.changesTriggers || len(p.replace) > 0 || p.state.Deploy.IsNull() {
 		return
 	}
 	verb, why := "will be redeployed", "changes"
-	if !p.isSure() {
+	if !p.isCertain() {
 		verb, why = "may be redeployed", "is not known yet, and may change"
 	}
 	p.diags.AddAttributeWarning(path.Root("redeploy_triggers"), "The VM "+verb, fmt.Sprintf(
@@ -85,11 +85,11 @@ func (p redeployment) warn() {
 			"The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
 }
 
-// installation is the word by which the engine knows the installation that a change of
+// installationWord is the word by which the engine knows the installation that a change of
 // redeploy_triggers asks for. The word of the installation before makes each one another, also
 // where values come back. A run that ended before it could save the state does not redeploy
 // again, because the next run finds the same word.
-func (m vmModel) installation(before string) string {
+func (m vmModel) installationWord(before string) string {
 	of := sha256.New()
 	fmt.Fprintf(of, "%q", before)
 	for _, key := range slices.Sorted(maps.Keys(m.Triggers.Elements())) {
@@ -98,11 +98,11 @@ func (m vmModel) installation(before string) string {
 	return hex.EncodeToString(of.Sum(nil)[:6])
 }
 
-// planAnew replaces a VM that MAAS gave up before it was finished: to go on
+// replaceIfFailed replaces a VM that MAAS gave up before it was finished: to go on
 // with it would only fail again. One that ran has something to lose, and stays.
-func (p *vmPlan) planAnew() {
+func (p *vmPlan) replaceIfFailed() {
 	status := p.state.Status.ValueString()
-	if !p.notes.Pending || p.notes.Ran || !diagnostics.MAASGaveUp(status) {
+	if !p.private.Pending || p.private.Ran || !diagnostics.HasMAASGivenUp(status) {
 		return
 	}
 	p.replace.Append(path.Root("status"))
@@ -113,36 +113,36 @@ func (p *vmPlan) planAnew() {
 
 // planReplacement lists the attributes whose change cannot be made in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
-	p.inPlace = p.changesInPlace(ctx)
+	p.resizesInPlace = p.canResizeInPlace(ctx)
 	rules := []struct {
 		attribute  string
 		unreadable bool // MAAS does not tell it, so an import cannot know it
 		replaces   bool
 	}{
-		{"vm_host", false, !p.sameHost(ctx)},
-		{"cores", false, !p.inPlace && !p.plan.Cores.Equal(p.state.Cores)},
-		{"pinned_cores", true, p.otherPins()},
-		{"memory_mib", false, !p.inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
+		{"vm_host", false, !p.isSameHost(ctx)},
+		{"cores", false, !p.resizesInPlace && !p.plan.Cores.Equal(p.state.Cores)},
+		{"pinned_cores", true, p.changesPinnedCores()},
+		{"memory_mib", false, !p.resizesInPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB)},
 		{"hugepages", true, !p.plan.HugePages.Equal(p.state.HugePages)},
-		{"profile", false, p.otherProfile(ctx)},
-		{"disks", false, !p.sameDisks(ctx, p.inPlace)},
-		{"interfaces", p.state.Interfaces.IsNull(), interfacePlan{p}.decide(ctx)},
+		{"profile", false, p.changesProfile(ctx)},
+		{"disks", false, !p.hasSameDisks(ctx, p.resizesInPlace)},
+		{"interfaces", p.state.Interfaces.IsNull(), interfacePlan{p}.planInterfaces(ctx)},
 	}
 	for _, rule := range rules {
 		at := path.Root(rule.attribute)
 		switch {
 		case !rule.replaces:
-		case rule.unreadable && p.notes.Imported:
+		case rule.unreadable && p.private.Imported:
 			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
 				"MAAS does not tell %s of the imported VM %s, so the configuration is believed. The VM is not changed.",
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
 			p.warnDisksLost(rule.attribute)
-			interfacePlan{p}.warn(rule.attribute)
+			interfacePlan{p}.warnReplacement(rule.attribute)
 		}
 	}
-	if why := p.reinstall(ctx); why != "" {
+	if why := p.reinstallReason(ctx); why != "" {
 		at := path.Root("deploy")
 		p.replace.Append(at)
 		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
@@ -150,14 +150,14 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 	}
 }
 
-// otherPins tells whether other cores are wanted than those that the VM was made
+// changesPinnedCores tells whether other cores are wanted than those that the VM was made
 // with. A line that was removed changed nothing, and may come back.
-func (p *vmPlan) otherPins() bool {
+func (p *vmPlan) changesPinnedCores() bool {
 	want, had := p.plan.PinnedCores, p.state.PinnedCores
 	if p.config.PinnedCores.IsNull() || want.Equal(had) {
 		return false
 	}
-	return !had.IsNull() || want.IsUnknown() || len(p.notes.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.notes.PinnedCores)
+	return !had.IsNull() || want.IsUnknown() || len(p.private.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.private.PinnedCores)
 }
 
 // warnDisksLost says aloud that a change of the disks destroys those that are
@@ -172,14 +172,14 @@ func (p *vmPlan) warnDisksLost(attribute string) {
 			"in place whose name follows those of the others.", p.state.Name.ValueString()))
 }
 
-// otherProfile tells whether the VM is to have another profile. Where MAAS makes
+// changesProfile tells whether the VM is to have another profile. Where MAAS makes
 // VMs it cannot, and no VM is destroyed to find that out.
-func (p *vmPlan) otherProfile(ctx context.Context) bool {
+func (p *vmPlan) changesProfile(ctx context.Context) bool {
 	want := p.plan.Profile
 	if want.Equal(p.state.Profile) {
 		return false
 	}
-	inLXD, err := p.resizes(ctx)
+	inLXD, err := p.makesVMsInLXD(ctx)
 	unknown := errors.Is(err, client.ErrUnknownConfig)
 	if err == nil && !inLXD && !want.IsUnknown() {
 		if err = engine.CheckProfileOfMAAS(want.ValueString()); err == nil {
@@ -187,18 +187,18 @@ func (p *vmPlan) otherProfile(ctx context.Context) bool {
 		}
 	}
 	if err != nil && !unknown {
-		diagnostics.Report(p.diags, "change the profile of VM "+p.state.Name.ValueString(), err)
+		diagnostics.ReportError(p.diags, "change the profile of VM "+p.state.Name.ValueString(), err)
 		return false
 	}
 	return true
 }
 
-// sameDisks compares sizes and storage pools in the order in which the VM has
+// hasSameDisks compares sizes and storage pools in the order in which the VM has
 // its disks; the names are the configuration's own affair. A pool that one of
 // both does not tell is the same, and so is a larger size where disks may grow. There a
 // disk may come, too, after the others, which keep their names: else they would be taken
 // for each other.
-func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
+func (p *vmPlan) hasSameDisks(ctx context.Context, mayGrow bool) bool {
 	switch {
 	case p.config.Disks.IsNull():
 		return true
@@ -223,9 +223,9 @@ func (p *vmPlan) sameDisks(ctx context.Context, mayGrow bool) bool {
 	return true
 }
 
-// reinstall says why what is installed has to be installed anew, "" if it
+// reinstallReason says why what is installed has to be installed anew, "" if it
 // has not.
-func (p *vmPlan) reinstall(ctx context.Context) string {
+func (p *vmPlan) reinstallReason(ctx context.Context) string {
 	had, want := p.state.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
 	status := p.state.Status.ValueString()
 	switch {
@@ -233,24 +233,24 @@ func (p *vmPlan) reinstall(ctx context.Context) string {
 		return "deploy is not known yet"
 	case had == nil && want == nil:
 		return ""
-	case had == nil && !p.notes.Pending && (status == statusDeployed || status == statusDeploying):
+	case had == nil && !p.private.Pending && (status == statusDeployed || status == statusDeploying):
 		return "deploy is added to a VM that was deployed outside of this configuration"
 	case had == nil:
 		return ""
-	case want == nil && p.notes.Imported:
+	case want == nil && p.private.Imported:
 		warnDeployForgotten(p.state.Name.ValueString(), had.Image.ValueString(), p.diags)
 		return ""
 	case want == nil:
 		return "deploy is removed"
-	case redeployment{p}.isSure():
+	case redeployment{p}.isCertain():
 		return "" // in place
-	case values.OtherImage(want.Image, had.Image, p.notes.Image):
+	case values.IsOtherImage(want.Image, had.Image, p.private.Image):
 		return "deploy.image changes"
-	case !want.Kernel.IsNull() && differs(want.Kernel, had.Kernel, p.notes.Imported && had.Kernel.IsNull()):
+	case !want.Kernel.IsNull() && isChanged(want.Kernel, had.Kernel, p.private.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
-	case differs(p.plannedEphemeral(ctx), had.Ephemeral, p.notes.Imported):
+	case isChanged(p.plannedEphemeral(ctx), had.Ephemeral, p.private.Imported):
 		return "deploy.ephemeral changes"
-	case p.notes.UserData.WantsNew(want.UserDataWOVersion, had.UserDataWOVersion, p.notes.Imported):
+	case p.private.UserData.NeedsReinstall(want.UserDataWOVersion, had.UserDataWOVersion, p.private.Imported):
 		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
 	default:
 		return ""
@@ -273,5 +273,5 @@ func (p *vmPlan) plannedEphemeral(ctx context.Context) types.Bool {
 	return types.BoolNull()
 }
 
-// differs compares two values unless the wish is to be believed.
-func differs(want, had attr.Value, believed bool) bool { return !believed && !want.Equal(had) }
+// isChanged compares two values unless the wish is to be believed.
+func isChanged(want, had attr.Value, believed bool) bool { return !believed && !want.Equal(had) }

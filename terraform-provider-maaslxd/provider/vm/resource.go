@@ -59,7 +59,7 @@ func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest,
 }
 
 // ref names the VM of a state, by the key that it was made with.
-func (r *vmResource) ref(state vmModel, n notes) engine.Ref {
+func (r *vmResource) ref(state vmModel, n privateState) engine.Ref {
 	ref := engine.Ref{Key: n.Key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 	if ref.Key == "" {
 		ref.Key, ref.Guessed = r.client.VMKey(ref.Name), true
@@ -67,8 +67,8 @@ func (r *vmResource) ref(state vmModel, n notes) engine.Ref {
 	return ref
 }
 
-// save writes the state of a VM that exists.
-func save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m vmModel, diags *diag.Diagnostics) {
+// saveState writes the state of a VM that exists.
+func saveState(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m vmModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
 	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)
 }

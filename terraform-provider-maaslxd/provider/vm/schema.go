@@ -22,7 +22,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
@@ -43,15 +43,15 @@ const (
 	maxVID           = 4094
 )
 
-// forcesReplacement ends the description of what cannot change in place.
-const forcesReplacement = " **Changing it replaces the VM.**"
+// replacesVMNote ends the description of what cannot change in place.
+const replacesVMNote = " **Changing it replaces the VM.**"
 
-// keepsSize says what the removal of a line means: as for zone, nothing.
-const keepsSize = " If you remove it, the VM keeps what it has."
+// keptWhenRemovedNote says what the removal of a line means: as for zone, nothing.
+const keptWhenRemovedNote = " If you remove it, the VM keeps what it has."
 
-// replacesOnMAAS ends the description of what LXD can change in place, and MAAS
+// replacesOnMAASNote ends the description of what LXD can change in place, and MAAS
 // cannot.
-const replacesOnMAAS = " **Changing it replaces the VM** where MAAS composes VMs; where they are made in LXD itself (see `composer` of the provider), "
+const replacesOnMAASNote = " **Changing it replaces the VM** where MAAS composes VMs; where they are made in LXD itself (see `composer` of the provider), "
 
 func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = vmSchema(ctx)
@@ -70,7 +70,7 @@ func vmSchema(ctx context.Context) schema.Schema {
 			DeleteDescription: "How long to wait until the VM is gone. Default `20m`.",
 		}),
 	}
-	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), instance.Attributes(), runAttributes(), computedAttributes()} {
+	for _, group := range []map[string]schema.Attribute{placeAttributes(), sizeAttributes(), instance.Attributes(), lifecycleAttributes(), computedAttributes()} {
 		for name, a := range group {
 			attributes[name] = a
 		}
@@ -92,7 +92,7 @@ func placeAttributes() map[string]schema.Attribute {
 			Required: true,
 			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters. It begins with a letter and is unique in the " +
 				"whole MAAS. Changes in place in MAAS; the LXD instance keeps the name that it was made with.",
-			Validators: []validator.String{vmName()},
+			Validators: []validator.String{vmNameValidator()},
 		},
 		"vm_host": schema.StringAttribute{
 			Optional: true,
@@ -105,9 +105,9 @@ func placeAttributes() map[string]schema.Attribute {
 		},
 		"placement": placementAttribute(),
 		"profile":   profileAttribute(),
-		"zone":      placeAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
-		"pool":      placeAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
-		"domain":    placeAttribute("DNS domain, by name. Default: MAAS's default domain."),
+		"zone":      nameAttribute("Availability zone of the VM in MAAS, by name. Default: the zone of the VM host."),
+		"pool":      nameAttribute("Resource pool, by name. Default: the resource pool of the VM host."),
+		"domain":    nameAttribute("DNS domain, by name. Default: MAAS's default domain."),
 		"description": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
@@ -118,7 +118,7 @@ func placeAttributes() map[string]schema.Attribute {
 		},
 		"tags": schema.SetAttribute{
 			Optional: true, Computed: true,
-			PlanModifiers: []planmodifier.Set{kept.ImportedTags(notesKey)},
+			PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
 			ElementType:   types.StringType,
 			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
 				"after: tags that come from the VM host, from MAAS or from someone else stay. If you remove the attribute, they are taken off; what an import has read stays.",
@@ -133,14 +133,14 @@ func profileAttribute() schema.StringAttribute {
 		Computed: true,
 		MarkdownDescription: "LXD profile of the VM, by name, where VMs are made in LXD itself (see `composer` of the provider). The project of the VM host " +
 			"must have it; with `placement`, only VM hosts that have it will do. Default: `maas` where the project has it, else none. " +
-			"Where MAAS composes VMs it always takes its own, the one named `maas`: another one is refused, and this is null unless it is set." + forcesReplacement +
+			"Where MAAS composes VMs it always takes its own, the one named `maas`: another one is refused, and this is null unless it is set." + replacesVMNote +
 			" Where it is not set, or no longer, the VM keeps what it has.",
 		Validators:    []validator.String{values.NotEmpty()},
 		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
 }
 
-func placeAttribute(description string) schema.StringAttribute {
+func nameAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
 		Computed:            true,
@@ -156,7 +156,7 @@ func sizeAttributes() map[string]schema.Attribute {
 		"cores": schema.Int64Attribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + keepsSize + replacesOnMAAS +
+			MarkdownDescription: "Number of virtual CPUs, at least 1. Default 1, or the number of `pinned_cores`." + keptWhenRemovedNote + replacesOnMAASNote +
 				"it changes in place, also while the VM runs.",
 			Validators: []validator.Int64{
 				int64validator.Between(1, maxCores),
@@ -167,7 +167,7 @@ func sizeAttributes() map[string]schema.Attribute {
 			Optional:    true,
 			ElementType: types.Int64Type,
 			MarkdownDescription: "Cores of the VM host that the VM is bound to, by number from 0, instead of `cores`. MAAS does not tell them " +
-				"later, so for an imported VM the configuration is believed. If you remove them, the VM keeps them until it is made anew." + forcesReplacement,
+				"later, so for an imported VM the configuration is believed. If you remove them, the VM keeps them until it is made anew." + replacesVMNote,
 			Validators: []validator.List{
 				listvalidator.NoNullValues(),
 				listvalidator.SizeBetween(1, maxCores),
@@ -178,7 +178,7 @@ func sizeAttributes() map[string]schema.Attribute {
 		"memory_mib": schema.Int64Attribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keepsSize + replacesOnMAAS +
+			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keptWhenRemovedNote + replacesOnMAASNote +
 				"it changes in place while the VM is stopped. The plan of a VM that runs is an error without `allow_stopping_for_update`.",
 			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
@@ -186,16 +186,16 @@ func sizeAttributes() map[string]schema.Attribute {
 			Optional: true,
 			Computed: true,
 			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not tell it later, so for an " +
-				"imported VM the configuration is believed." + keepsSize + forcesReplacement,
+				"imported VM the configuration is believed." + keptWhenRemovedNote + replacesVMNote,
 		},
 	}
 }
 
-// runAttributes say how a VM that is finished is kept.
-func runAttributes() map[string]schema.Attribute {
+// lifecycleAttributes say how a VM that is finished is kept.
+func lifecycleAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
-			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{kept.ImportedBool(notesKey, "deletion_protection")},
+			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
 			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the last apply had `true`, also where somebody has taken the lock off: " +
 				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
 				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
@@ -211,7 +211,7 @@ func runAttributes() map[string]schema.Attribute {
 				"removes them, and the next apply writes them with the new deployment.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
-				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotation)),
+				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotationLength)),
 			},
 		},
 		"power_state": schema.StringAttribute{

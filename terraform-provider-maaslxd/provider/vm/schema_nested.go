@@ -17,7 +17,7 @@ import (
 
 	"github.com/maaslxd/maaslxd/engine"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
-	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/kept"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
@@ -27,14 +27,14 @@ func disksAttribute() schema.Attribute {
 		Computed: true,
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
 			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
-			"order stays." + keepsSize + replacesOnMAAS + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error without `allow_stopping_for_update`. There " +
+			"order stays." + keptWhenRemovedNote + replacesOnMAASNote + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error without `allow_stopping_for_update`. There " +
 			"a disk whose name follows those of the others comes in place, also while the VM runs; MAAS shows it once the machine is commissioned again. A disk that " +
 			"goes, shrinks or comes elsewhere in the order replaces the VM, with all its disks.",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
 			mapvalidator.KeysAre(values.Label()),
-			rootDisk{},
+			rootDiskValidator{},
 		},
 		NestedObject: schema.NestedAttributeObject{
 			Attributes: map[string]schema.Attribute{
@@ -114,12 +114,12 @@ func interfaceAttributes() map[string]schema.Attribute {
 		},
 	}
 	maps.Copy(attributes, networkAttributes())
-	maps.Copy(attributes, cardAttributes())
+	maps.Copy(attributes, nicAttributes())
 	return attributes
 }
 
-// cardAttributes say what the interface itself is like.
-func cardAttributes() map[string]schema.Attribute {
+// nicAttributes say what the interface itself is like.
+func nicAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"mac_address": schema.StringAttribute{
 			Optional: true, Computed: true,
@@ -216,8 +216,8 @@ func deployAttributes() map[string]schema.Attribute {
 		"ephemeral": schema.BoolAttribute{
 			Optional:            true,
 			Computed:            true,
-			MarkdownDescription: "Run from memory and leave the disks alone. Default `false`." + keepsSize,
-			PlanModifiers:       []planmodifier.Bool{kept.KeepOrFalse()},
+			MarkdownDescription: "Run from memory and leave the disks alone. Default `false`." + keptWhenRemovedNote,
+			PlanModifiers:       []planmodifier.Bool{planmodifiers.KeepOrFalse()},
 		},
 		"user_data_wo": schema.StringAttribute{
 			Optional:  true,

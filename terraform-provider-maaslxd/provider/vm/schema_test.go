@@ -13,10 +13,10 @@ func TestSchemaImplementation(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	if diags := vmSchema(ctx).ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 	if diags := vmIdentitySchema().ValidateImplementation(ctx); diags.HasError() {
-		t.Error(providertest.Describe(diags))
+		t.Error(providertest.DescribeDiagnostics(diags))
 	}
 }
 

@@ -56,7 +56,7 @@ func (p *vmPlan) planMemory() {
 func (p *vmPlan) planDisks(ctx context.Context) {
 	switch {
 	case !p.config.Disks.IsNull():
-		p.planPools(ctx)
+		p.keepStoragePools(ctx)
 	case p.state != nil && values.IsSet(p.state.Disks):
 		p.plan.Disks = p.state.Disks
 	default:
@@ -65,9 +65,9 @@ func (p *vmPlan) planDisks(ctx context.Context) {
 	}
 }
 
-// planPools keeps the storage pools of disks that name none, also those that MAAS
+// keepStoragePools keeps the storage pools of disks that name none, also those that MAAS
 // does not tell: Terraform plans all that is computed anew where anything changes.
-func (p *vmPlan) planPools(ctx context.Context) {
+func (p *vmPlan) keepStoragePools(ctx context.Context) {
 	if p.state == nil || !values.IsSet(p.plan.Disks) {
 		return
 	}
@@ -82,29 +82,29 @@ func (p *vmPlan) planPools(ctx context.Context) {
 	p.plan.Disks = values.EncodeMap(ctx, diskType, plan, p.diags)
 }
 
-// resizes tells whether VMs are made in LXD itself, which changes their sizes in
+// makesVMsInLXD tells whether VMs are made in LXD itself, which changes their sizes in
 // place.
-func (r *vmResource) resizes(ctx context.Context) (bool, error) {
-	b, err := r.client.Use()
+func (r *vmResource) makesVMsInLXD(ctx context.Context) (bool, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.ReadTimeout)
 	defer cancel()
-	chosen, err := b.Chosen(ctx)
+	chosen, err := b.ChosenComposer(ctx)
 	return chosen == site.LXD, err
 }
 
-// changesInPlace tells whether a new size takes no new VM. It asks only where
+// canResizeInPlace tells whether a new size takes no new VM. It asks only where
 // that matters. While the provider's configuration is not known, it does; what
 // cannot be found out is an error, since the answer may cost a VM.
-func (p *vmPlan) changesInPlace(ctx context.Context) bool {
-	if p.plan.sameSize(ctx, *p.state, p.diags) || !p.plan.PinnedCores.Equal(p.state.PinnedCores) {
+func (p *vmPlan) canResizeInPlace(ctx context.Context) bool {
+	if p.plan.hasSameSize(ctx, *p.state, p.diags) || !p.plan.PinnedCores.Equal(p.state.PinnedCores) {
 		return false
 	}
-	can, err := p.resizes(ctx)
+	can, err := p.makesVMsInLXD(ctx)
 	if err != nil && !errors.Is(err, client.ErrUnknownConfig) {
-		diagnostics.Report(p.diags, "tell whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
+		diagnostics.ReportError(p.diags, "tell whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
 	}
 	return err == nil && can
 }
@@ -112,19 +112,19 @@ func (p *vmPlan) changesInPlace(ctx context.Context) bool {
 // refuseRunning refuses a size that only a stopped VM can be given: a deployed one
 // runs, and the apply would only say so. A VM that is made anew may have any size.
 func (p *vmPlan) refuseRunning(ctx context.Context) {
-	attribute, what := stopsFor(ctx, p)
+	attribute, what := changeNeedingStop(ctx, p)
 	if len(p.replace) > 0 || attribute == "" || p.diags.HasError() {
 		return
 	}
 	at := path.Root(attribute)
-	if p.plan.Power.ValueString() == powerStopped {
+	if p.plan.PowerState.ValueString() == powerStopped {
 		return // it is turned off anyway
 	}
-	if power, err := p.power(ctx, p.state.ID.ValueString()); err != nil || power != "on" {
+	if power, err := p.readPower(ctx, p.state.ID.ValueString()); err != nil || power != "on" {
 		return // the LXD has the last word
 	}
 	name := p.state.Name.ValueString()
-	if p.plan.MayStop.ValueBool() {
+	if p.plan.AllowStopping.ValueBool() {
 		p.diags.AddAttributeWarning(at, fmt.Sprintf("VM %s is stopped for a while", name), fmt.Sprintf(
 			"%s runs, and must be stopped to change %s. MAAS turns it off at once, and on again afterwards.", name, what))
 		return
@@ -134,29 +134,29 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 			"first, in MAAS, and plan again. Its disks are kept. %s", name, what, client.DestroyAllHint))
 }
 
-// stopsFor names the attribute, and what of it, that changes in place and needs a stopped
+// changeNeedingStop names the attribute, and what of it, that changes in place and needs a stopped
 // VM; empty: none does.
-func stopsFor(ctx context.Context, p *vmPlan) (attribute, what string) {
+func changeNeedingStop(ctx context.Context, p *vmPlan) (attribute, what string) {
 	switch {
-	case p.inPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
+	case p.resizesInPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
 		return "memory_mib", fmt.Sprintf("limits.memory (memory_mib from %d to %s)", p.state.MemoryMiB.ValueInt64(), p.plan.MemoryMiB)
-	case p.inPlace && p.growsDisk(ctx):
+	case p.resizesInPlace && p.growsDisk(ctx):
 		return "disks", "the size of a disk"
 	}
 	want, have := p.plan.settings(), p.state.settings()
-	if attribute, _ = want.ChangeThatStops(have); attribute == "" {
+	if attribute, _ = want.ChangeNeedingStop(have); attribute == "" {
 		return "", ""
 	}
 	// An import takes no settings over, so that the VM may have them already.
-	if vm, err := p.shown(ctx, p.state.ID.ValueString()); err == nil {
-		have = have.JoinedWith(want.Refreshed(ctx, vm.Machine, p.diags))
+	if vm, err := p.observeVM(ctx, p.state.ID.ValueString()); err == nil {
+		have = have.JoinedWith(want.RefreshFrom(ctx, vm.Machine, p.diags))
 	}
-	return want.ChangeThatStops(have)
+	return want.ChangeNeedingStop(have)
 }
 
-// shown is what MAAS and LXD show of a VM.
-func (r *vmResource) shown(ctx context.Context, systemID string) (engine.VM, error) {
-	b, err := r.client.Use()
+// observeVM is what MAAS and LXD show of a VM.
+func (r *vmResource) observeVM(ctx context.Context, systemID string) (engine.VM, error) {
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.VM{}, err
 	}
@@ -165,8 +165,8 @@ func (r *vmResource) shown(ctx context.Context, systemID string) (engine.VM, err
 	return b.VMs.Observe(ctx, engine.Ref{SystemID: systemID, Finished: true})
 }
 
-// warnLostKeys warns of a TPM that goes: LXD deletes with the device what it holds.
-func (p *vmPlan) warnLostKeys() {
+// warnLostTPMKeys warns of a TPM that goes: LXD deletes with the device what it holds.
+func (p *vmPlan) warnLostTPMKeys() {
 	if lost := p.plan.settings().LostTPMs(p.state.settings()); len(lost) > 0 && len(p.replace) == 0 {
 		p.diags.AddAttributeWarning(path.Root("devices"), fmt.Sprintf("VM %s loses the keys of its TPM", p.state.Name.ValueString()), fmt.Sprintf(
 			"LXD deletes the keys of a TPM together with the device, and the device %s goes. The guest can then no longer open what it sealed with them, such as "+
@@ -181,7 +181,7 @@ func refuseSettings(ctx context.Context, p *vmPlan) {
 	if want.IsNull() || p.state != nil && want.Equal(p.state.settings()) {
 		return
 	}
-	inLXD, err := p.resizes(ctx)
+	inLXD, err := p.makesVMsInLXD(ctx)
 	if err != nil || inLXD {
 		return // the engine asks again before it makes anything
 	}
@@ -190,7 +190,7 @@ func refuseSettings(ctx context.Context, p *vmPlan) {
 		verb = "change"
 	}
 	if err := engine.CheckInstanceOfMAAS(len(want.Config.Elements()), len(want.Devices.Elements())); err != nil {
-		diagnostics.Report(p.diags, verb+" VM "+p.plan.Name.ValueString(), err)
+		diagnostics.ReportError(p.diags, verb+" VM "+p.plan.Name.ValueString(), err)
 	}
 }
 
@@ -206,9 +206,9 @@ func (p *vmPlan) growsDisk(ctx context.Context) bool {
 	return false
 }
 
-// sameSize tells whether both have as many cores, as much memory, and disks of
+// hasSameSize tells whether both have as many cores, as much memory, and disks of
 // the same sizes in the order in which the VM has them.
-func (m vmModel) sameSize(ctx context.Context, other vmModel, diags *diag.Diagnostics) bool {
+func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Diagnostics) bool {
 	if !m.Cores.Equal(other.Cores) || !m.MemoryMiB.Equal(other.MemoryMiB) || m.Disks.IsUnknown() {
 		return false
 	}

@@ -31,9 +31,9 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 		Tags:        m.tags(),
 		Locked:      config.Protection.ValueBoolPointer(),
 		Description: config.Description.ValueStringPointer(),
-		Annotations: values.Annotations(m.Annotations),
-		Power:       powerOf[m.Power.ValueString()],
-		MayStop:     m.MayStop.ValueBool(),
+		Annotations: values.DeclaredAnnotations(m.Annotations),
+		Power:       maasPowerOfState[m.PowerState.ValueString()],
+		MayStop:     m.AllowStopping.ValueBool(),
 	}
 	if p := m.placement(ctx, &diags); p != nil {
 		spec.Placement = p.spec()

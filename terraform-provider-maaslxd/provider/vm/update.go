@@ -22,57 +22,57 @@ import (
 // next apply goes on.
 func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state vmModel
-	r.client.Run.Begin()
+	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	diags.Append(req.State.Get(ctx, &state)...)
-	n := readNotes(ctx, req.Private, diags)
+	n := readPrivateState(ctx, req.Private, diags)
 	spec := plan.changeSpec(ctx, config, state, n, diags)
-	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, patience(plan), diags)
+	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Update, updateTimeoutOf(plan), diags)
 	defer cancel()
-	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, notes: n, subnets: r.client.Subnets, diags: diags}}.divide(wait, &spec)
+	interfacePlan{&vmPlan{config: config, plan: plan, state: &state, private: n, listSubnets: r.client.Subnets, diags: diags}}.splitAddedInterfaces(wait, &spec)
 	if diags.HasError() {
 		return
 	}
 	ref := r.ref(state, n)
-	ref.NewKey, ref.Finished = client.RenamedKey(ref.Key, spec.Name), !goesOn(n, state, plan)
+	ref.NewKey, ref.Finished = client.KeyAfterRename(ref.Key, spec.Name), !hasPendingWork(n, state, plan)
 	vm, err := r.update(wait, ref, spec, n.MAAS)
 	if vm.SystemID != "" {
-		n.MAAS = cmp.Or(r.client.MarkMAAS(ctx, diags), n.MAAS)
+		n.MAAS = cmp.Or(r.client.EnsureMAASMark(ctx, diags), n.MAAS)
 	}
 	if err == nil {
-		n.Unclaimed = n.Unclaimed.Without(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
-		warnOtherwise(plan, vm, diags)
+		n.Unclaimed = n.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": config.Tags, "deletion_protection": config.Protection})
+		warnUnplannedStatus(plan, vm, diags)
 		plan.fill(ctx, vm, diags)
-		save(ctx, &resp.State, resp.Identity, plan, diags)
-		n = n.finished(state, plan, config.deploy(ctx, diags), spec, r.hostMachine(ctx, vm)).withImage(vm)
-		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedLabels(ctx, n.AddedInterfaces, vm, diags)
-		writeNotes(ctx, resp.Private, n, diags)
+		saveState(ctx, &resp.State, resp.Identity, plan, diags)
+		n = n.afterUpdate(state, plan, config.deploy(ctx, diags), spec, r.readHostMachine(ctx, vm)).withImage(vm)
+		n.Key, n.AddedInterfaces = cmp.Or(vm.MarkedBy(), ref.Key), plan.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
+		writePrivateState(ctx, resp.Private, n, diags)
 		return
 	}
 	diagnostics.ReportUpdate(wait, diags, fmt.Sprintf("update VM %s (%s)", spec.Name, state.ID.ValueString()), "VM "+spec.Name, err)
 	if vm.SystemID != "" {
-		state.refreshHalfway(ctx, plan, spec, n.AddedInterfaces, vm, diags)
-		save(ctx, &resp.State, resp.Identity, state, diags)
-		n = n.halfway(plan, ref, vm)
-		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.ProtectionAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
-		writeNotes(ctx, resp.Private, n, diags)
+		state.refreshUnfinished(ctx, plan, spec, n.AddedInterfaces, vm, diags)
+		saveState(ctx, &resp.State, resp.Identity, state, diags)
+		n = n.afterFailedUpdate(plan, ref, vm)
+		n.AddedInterfaces, n.Protected, n.ProtectionApplied = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags), state.Protection.ValueBool(), values.IsProtectedAfterFailure(config.Protection, state.Protection, n.ProtectionApplied)
+		writePrivateState(ctx, resp.Private, n, diags)
 	}
 }
 
 // changeSpec turns a plan into what the engine is to make of a VM of this state, which
 // tells what is to go.
-func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes, diags *diag.Diagnostics) engine.VMSpec {
+func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n privateState, diags *diag.Diagnostics) engine.VMSpec {
 	spec, ds := m.spec(ctx, config)
 	diags.Append(ds...)
 	spec.RemovedTags, spec.AwaitName = values.Difference(state.tags(), spec.Tags), true
 	spec.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
-	spec.Resize = !m.sameSize(ctx, state, diags)
-	spec.RemovedConfig, spec.RemovedDevices = m.settings().Removed(state.settings())
+	spec.Resize = !m.hasSameSize(ctx, state, diags)
+	spec.RemovedConfig, spec.RemovedDevices = m.settings().RemovedKeys(state.settings())
 	spec.Reconfigure = !m.settings().Equal(state.settings())
-	if changesTriggers(state, m) {
-		spec.Installation = m.installation(n.Installation)
+	if changesRedeployTriggers(state, m) {
+		spec.Installation = m.installationWord(n.Installation)
 	}
 	if spec.Locked == nil && n.ProtectionApplied {
 		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
@@ -80,10 +80,10 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n notes,
 	return spec
 }
 
-// warnOtherwise tells that the VM is not in the state that the plan took for
+// warnUnplannedStatus tells that the VM is not in the state that the plan took for
 // granted. The plan's is saved all the same, since Terraform allows no other;
 // the next refresh shows what is true.
-func warnOtherwise(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
+func warnUnplannedStatus(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 	if plan.Status.IsUnknown() || plan.Status.ValueString() == vm.StatusName {
 		return
 	}
@@ -95,11 +95,11 @@ func warnOtherwise(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 
 // update brings the VM to the spec, in the MAAS of the known mark.
 func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec, known string) (engine.VM, error) {
-	b, err := r.client.Use()
+	b, err := r.client.Backend()
 	if err != nil {
 		return engine.VM{}, err
 	}
-	if _, err := b.RequireMAAS(ctx, known); err != nil {
+	if _, err := b.RequireSameMAAS(ctx, known); err != nil {
 		return engine.VM{}, err
 	}
 	if !ref.Finished { // a create of another configuration must not take it for left
@@ -109,11 +109,11 @@ func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMS
 		}
 		defer release()
 	}
-	return client.Wait(ctx, "VM "+spec.Name, b.VMs.Steps(ref, spec))
+	return client.WaitAndLog(ctx, "VM "+spec.Name, b.VMs.Steps(ref, spec))
 }
 
-// patience allows a VM that is still on its way the time of a create.
-func patience(plan vmModel) time.Duration {
+// updateTimeoutOf allows a VM that is still on its way the time of a create.
+func updateTimeoutOf(plan vmModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return createTimeout
 	}

@@ -30,9 +30,9 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	if !values.IsWellFormed(ctx, req.Config) { // the types say so
 		return
 	}
-	checkHost(config, &resp.Diagnostics)
+	checkHostOrPlacement(config, &resp.Diagnostics)
 	checkAnnotations(config, &resp.Diagnostics)
-	config.settings().Check(ctx, config.Name.ValueString(), &resp.Diagnostics)
+	config.settings().Validate(ctx, config.Name.ValueString(), &resp.Diagnostics)
 	checkProtection(config, &resp.Diagnostics)
 	checkTriggers(config, &resp.Diagnostics)
 	checkPower(config, config.deploy(ctx, &resp.Diagnostics), &resp.Diagnostics)
@@ -70,7 +70,7 @@ func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostic
 // host is. Images that are not Ubuntu's may have something else that reads it.
 func checkCloudInit(d deployModel, diags *diag.Diagnostics) {
 	size := len(d.UserDataWO.ValueString())
-	if size == 0 || size > engine.MaxUserDataBytes || !ofUbuntu(d.Image) {
+	if size == 0 || size > engine.MaxUserDataBytes || !isUbuntuImage(d.Image) {
 		return
 	}
 	var bad *cloudinit.MergeError
@@ -80,20 +80,20 @@ func checkCloudInit(d deployModel, diags *diag.Diagnostics) {
 	}
 }
 
-// ofUbuntu tells whether an image is one of Ubuntu's, as MAAS's default is.
-func ofUbuntu(image texttype.Image) bool {
+// isUbuntuImage tells whether an image is one of Ubuntu's, as MAAS's default is.
+func isUbuntuImage(image texttype.Image) bool {
 	name := image.ValueString()
 	return !image.IsUnknown() && (!strings.Contains(name, "/") || strings.HasPrefix(name, "ubuntu/"))
 }
 
 var hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// vmName passes hostnames that MAAS and LXD both take.
-func vmName() validator.String {
-	return values.StringRule("one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", wrongName)
+// vmNameValidator passes hostnames that MAAS and LXD both take.
+func vmNameValidator() validator.String {
+	return values.StringRule("one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", vmNameProblem)
 }
 
-func wrongName(name string) string {
+func vmNameProblem(name string) string {
 	switch {
 	case strings.Contains(name, "."):
 		label, domain, _ := strings.Cut(name, ".")
@@ -114,20 +114,20 @@ func wrongName(name string) string {
 
 var groupPattern = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
 
-func groupName() validator.String {
+func groupNameValidator() validator.String {
 	return stringvalidator.RegexMatches(groupPattern, "must be 1 to 128 letters, digits, dots, hyphens, underscores and slashes")
 }
 
-// rootDisk refuses disks without a root disk.
-type rootDisk struct{}
+// rootDiskValidator refuses disks without a root disk.
+type rootDiskValidator struct{}
 
-func (rootDisk) Description(context.Context) string { return `has a disk named "root"` }
+func (rootDiskValidator) Description(context.Context) string { return `has a disk named "root"` }
 
-func (r rootDisk) MarkdownDescription(ctx context.Context) string {
+func (r rootDiskValidator) MarkdownDescription(ctx context.Context) string {
 	return r.Description(ctx)
 }
 
-func (rootDisk) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+func (rootDiskValidator) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}

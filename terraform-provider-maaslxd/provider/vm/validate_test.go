@@ -141,7 +141,7 @@ func TestBadInput(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := providertest.Serve(t, NewResource).Validate(good.With(tc.bad))
+			got := providertest.ServeResource(t, NewResource).Validate(good.WithChanges(tc.bad))
 			if tc.at == "" {
 				for _, d := range got {
 					t.Errorf("%s\n%s: %s", tc.reason, d.Summary, d.Detail)
@@ -152,7 +152,7 @@ func TestBadInput(t *testing.T) {
 				t.Fatalf("%s\ngot %d diagnostics, want 1: %+v", tc.reason, len(got), got)
 			}
 			d := got[0]
-			if at := providertest.Path(d); !strings.HasPrefix(at, tc.at) || !strings.Contains(d.Detail, tc.says) {
+			if at := providertest.AttributePath(d); !strings.HasPrefix(at, tc.at) || !strings.Contains(d.Detail, tc.says) {
 				t.Errorf("%s\ngot %q at %s, want %q at %s", tc.reason, d.Detail, at, tc.says, tc.at)
 			}
 		})
@@ -176,11 +176,11 @@ func TestUserDataAndVersion(t *testing.T) {
 			t.Parallel()
 			config := object{"name": "web-1", "vm_host": "lxd-a", "deploy": tc.deploy}
 			var at []string
-			for _, d := range providertest.Serve(t, NewResource).Validate(config) {
+			for _, d := range providertest.ServeResource(t, NewResource).Validate(config) {
 				if d.Severity != tfprotov6.DiagnosticSeverityWarning {
 					t.Errorf("%s: %s", d.Summary, d.Detail)
 				}
-				at = append(at, providertest.Path(d))
+				at = append(at, providertest.AttributePath(d))
 			}
 			if got := strings.Join(at, ", "); got != tc.warns {
 				t.Errorf("%s\ngot warnings at %q, want %q", tc.reason, got, tc.warns)

@@ -19,30 +19,30 @@ import (
 )
 
 func TestTokens(t *testing.T) {
-	start(t, func(c *client.Client) {
+	startClient(t, func(c *client.Client) {
 		made := must(c.Account.CreateAuthorisationToken("second"))
 		key := strings.Join([]string{made.ConsumerKey, made.TokenKey, made.TokenSecret}, ":")
 		name := func(token entity.AuthorisationTokenListItem) string { return token.Name }
-		has(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "second", true)
-		try(c.Account.UpdateTokenName("third", key))
-		has(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "third", true)
-		try(c.Account.DeleteAuthorisationToken(made.TokenKey))
-		has(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "third", false)
+		wantContains(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "second", true)
+		mustSucceed(c.Account.UpdateTokenName("third", key))
+		wantContains(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "third", true)
+		mustSucceed(c.Account.DeleteAuthorisationToken(made.TokenKey))
+		wantContains(t, "the tokens", names(must(c.Account.ListAuthorisationTokens()), name), "third", false)
 	})
 }
 
 func TestUsersMade(t *testing.T) {
-	start(t, func(c *client.Client) {
+	startClient(t, func(c *client.Client) {
 		must(c.Users.Create(&entity.UserParams{UserName: "user2", Password: "p", Email: "user2@example.com"}))
-		same(t, "the address", must(c.User.Get("user2")).Email, "user2@example.com")
-		try(c.User.Delete(&entity.UserDeleteParams{UserName: "user2"}))
+		wantSame(t, "the address", must(c.User.Get("user2")).Email, "user2@example.com")
+		mustSucceed(c.User.Delete(&entity.UserDeleteParams{UserName: "user2"}))
 		_, err := c.User.Get("user2")
-		gone(t, "user", err)
+		wantNotFound(t, "user", err)
 	})
 }
 
 func TestSSHKeys(t *testing.T) {
-	start(t, func(c *client.Client) {
+	startClient(t, func(c *client.Client) {
 		public, _, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			t.Fatal(err)
@@ -54,15 +54,15 @@ func TestSSHKeys(t *testing.T) {
 		wire = append(wire, public...)
 		text := kind + " " + base64.StdEncoding.EncodeToString(wire)
 		made := must(c.SSHKeys.Create(text))
-		same(t, "the key", must(c.SSHKey.Get(made.ID)).Key, text)
-		same(t, "the number of keys", len(must(c.SSHKeys.Get())), 1)
-		try(c.SSHKey.Delete(made.ID))
-		same(t, "the number of keys", len(must(c.SSHKeys.Get())), 0)
+		wantSame(t, "the key", must(c.SSHKey.Get(made.ID)).Key, text)
+		wantSame(t, "the number of keys", len(must(c.SSHKeys.Get())), 1)
+		mustSucceed(c.SSHKey.Delete(made.ID))
+		wantSame(t, "the number of keys", len(must(c.SSHKeys.Get())), 0)
 	})
 }
 
 func TestSSLKeys(t *testing.T) {
-	start(t, func(c *client.Client) {
+	startClient(t, func(c *client.Client) {
 		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
@@ -74,9 +74,9 @@ func TestSSLKeys(t *testing.T) {
 		}
 		text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 		made := must(c.SSLKeys.Create(text))
-		same(t, "the key", strings.TrimSpace(must(c.SSLKey.Get(made.ID)).Key), strings.TrimSpace(text))
-		same(t, "the number of keys", len(must(c.SSLKeys.Get())), 1)
-		try(c.SSLKey.Delete(made.ID))
-		same(t, "the number of keys", len(must(c.SSLKeys.Get())), 0)
+		wantSame(t, "the key", strings.TrimSpace(must(c.SSLKey.Get(made.ID)).Key), strings.TrimSpace(text))
+		wantSame(t, "the number of keys", len(must(c.SSLKeys.Get())), 1)
+		mustSucceed(c.SSLKey.Delete(made.ID))
+		wantSame(t, "the number of keys", len(must(c.SSLKeys.Get())), 0)
 	})
 }

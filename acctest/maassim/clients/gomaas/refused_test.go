@@ -21,7 +21,7 @@ func TestRefused(t *testing.T) {
 	cases := map[string]refusal{
 		"SSHKeys.Import": {
 			"MAAS asks Launchpad, where nobody has this name.",
-			func(c *client.Client) error { return result(c.SSHKeys.Import("lp:nobody-at-all")) },
+			func(c *client.Client) error { return errorOf(c.SSHKeys.Import("lp:nobody-at-all")) },
 			400, "Unable to import SSH keys",
 		},
 		"Domains.SetSerial": {
@@ -32,15 +32,15 @@ func TestRefused(t *testing.T) {
 		"Machine.GetCurtinConfig": {
 			"Nothing is installed on the machine.",
 			func(c *client.Client) error {
-				return result(c.Machine.GetCurtinConfig(machine(c, "metal1").SystemID))
+				return errorOf(c.Machine.GetCurtinConfig(machineNamed(c, "metal1").SystemID))
 			},
 			400, "not in a deployment state",
 		},
 	}
 	for method, call := range map[string]func(*client.Client) error{
-		"LicenseKey.Get": func(c *client.Client) error { return result(c.LicenseKey.Get("windows", "win2022")) },
+		"LicenseKey.Get": func(c *client.Client) error { return errorOf(c.LicenseKey.Get("windows", "win2022")) },
 		"LicenseKey.Update": func(c *client.Client) error {
-			return result(c.LicenseKey.Update("windows", "win2022", &entity.LicenseKeyParams{}))
+			return errorOf(c.LicenseKey.Update("windows", "win2022", &entity.LicenseKeyParams{}))
 		},
 		"LicenseKey.Delete": func(c *client.Client) error { return c.LicenseKey.Delete("windows", "win2022") },
 	} {
@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"BootResources.Create": "not implemented", "RackController.Test": "expects struct", "RackControllers.GetPowerParameters": "expects struct",
 	} {
 		t.Run(method, func(t *testing.T) {
-			start(t, func(c *client.Client) {
+			startClient(t, func(c *client.Client) {
 				if err := neverSent(c)[method]; err == nil || !strings.Contains(err.Error(), reason) {
 					t.Errorf("%v, want the client to say %q without a call", err, reason)
 				}
@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 	}
 	for method, tc := range cases {
 		t.Run(method, func(t *testing.T) {
-			start(t, func(c *client.Client) {
+			startClient(t, func(c *client.Client) {
 				err := tc.call(c)
 				if statusOf(err) != tc.status || !strings.Contains(bodyOf(err), tc.says) {
 					t.Errorf("%s: %v, want %d that says %q", tc.reason, err, tc.status, tc.says)
@@ -72,8 +72,8 @@ func TestRefused(t *testing.T) {
 // neverSent are the errors of methods that the client ends before it calls.
 func neverSent(c *client.Client) map[string]error {
 	return map[string]error{
-		"BootResources.Create":               result(c.BootResources.Create(&entity.BootResourceParams{Name: "custom/one"})),
-		"RackController.Test":                result(c.RackController.Test("abcdef", nil)),
-		"RackControllers.GetPowerParameters": result(c.RackControllers.GetPowerParameters([]string{"abcdef"})),
+		"BootResources.Create":               errorOf(c.BootResources.Create(&entity.BootResourceParams{Name: "custom/one"})),
+		"RackController.Test":                errorOf(c.RackController.Test("abcdef", nil)),
+		"RackControllers.GetPowerParameters": errorOf(c.RackControllers.GetPowerParameters([]string{"abcdef"})),
 	}
 }

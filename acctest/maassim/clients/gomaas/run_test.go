@@ -14,13 +14,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/clients/target"
 )
 
-// failure is what must panics with, and start turns into the end of a test.
-type failure struct{ text string }
+// testFailure is what must panics with, and start turns into the end of a test.
+type testFailure struct{ text string }
 
-// start is a client of a fresh simulator. What must or try fails on ends the test.
-func start(t *testing.T, test func(*client.Client)) {
+// startClient is a client of a fresh simulator. What must or try fails on ends the test.
+func startClient(t *testing.T, test func(*client.Client)) {
 	t.Helper()
-	url, key := target.Fresh(t)
+	url, key := target.ResetSimulator(t)
 	c, err := client.GetClient(url, key, "2.0")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func start(t *testing.T, test func(*client.Client)) {
 	defer func() {
 		switch problem := recover().(type) {
 		case nil:
-		case failure:
+		case testFailure:
 			t.Fatal(problem.text)
 		default:
 			panic(problem)
@@ -40,26 +40,26 @@ func start(t *testing.T, test func(*client.Client)) {
 // must is what a call gave. Where it failed, the test ends.
 func must[T any](value T, err error) T {
 	if err != nil {
-		panic(failure{caller() + err.Error()})
+		panic(testFailure{callerLine() + err.Error()})
 	}
 	return value
 }
 
-// try ends the test where a call failed.
-func try(err error) {
+// mustSucceed ends the test where a call failed.
+func mustSucceed(err error) {
 	if err != nil {
-		panic(failure{caller() + err.Error()})
+		panic(testFailure{callerLine() + err.Error()})
 	}
 }
 
-// caller is the line of a test that called must or try.
-func caller() string {
+// callerLine is the line of a test that called must or try.
+func callerLine() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d: ", filepath.Base(file), line)
 }
 
-// same wants two values to be the same.
-func same[T comparable](t *testing.T, what string, got, want T) {
+// wantSame wants two values to be the same.
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s is %v, want %v", what, got, want)
@@ -76,16 +76,16 @@ func names[T any](things []T, name func(T) string) []string {
 	return all
 }
 
-// has wants a list to have a thing, or not to have it.
-func has[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
+// wantContains wants a list to have a thing, or not to have it.
+func wantContains[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
 	t.Helper()
 	if slices.Contains(list, thing) != want {
 		t.Errorf("%s are %v; that %v is among them should be %t", what, list, thing, want)
 	}
 }
 
-// gone wants a read to answer 404.
-func gone(t *testing.T, what string, err error) {
+// wantNotFound wants a read to answer 404.
+func wantNotFound(t *testing.T, what string, err error) {
 	t.Helper()
 	if status := statusOf(err); status != 404 {
 		t.Errorf("a read of the deleted %s gives %v, want 404", what, err)

@@ -15,11 +15,11 @@ const api = "github.com/canonical/gomaasclient/api"
 
 // TestSurface wants each method of the client to be called by these tests.
 func TestSurface(t *testing.T) {
-	called, err := surface.Called(api)
+	called, err := surface.CalledMethods(api)
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := surface.Methods(reflect.TypeFor[client.Client](), api)
+	methods := surface.ListMethods(reflect.TypeFor[client.Client](), api)
 	if len(methods) < 200 {
 		t.Fatalf("only %d methods were found: %v", len(methods), methods)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/canonical/gomaasclient/client"
 )
 
-// group is a kind of things that the simulator does not have, and the client's
+// unservedGroup is a kind of things that the simulator does not have, and the client's
 // methods for them.
-type group struct {
+type unservedGroup struct {
 	reason string
 	calls  map[string]func(c *client.Client, machine string) error
 }
@@ -26,22 +26,22 @@ func TestNotServed(t *testing.T) {
 	for _, g := range notServed {
 		for _, method := range slices.Sorted(maps.Keys(g.calls)) {
 			t.Run(method, func(t *testing.T) {
-				start(t, func(c *client.Client) {
-					err := g.calls[method](c, machine(c, "metal1").SystemID)
-					lacks(t, err, g.reason)
+				startClient(t, func(c *client.Client) {
+					err := g.calls[method](c, machineNamed(c, "metal1").SystemID)
+					wantNotServed(t, err, g.reason)
 				})
 			})
 		}
 	}
 }
 
-// lacks wants an error that says what the simulator does not have.
-func lacks(t *testing.T, err error, reason string) {
+// wantNotServed wants an error that says what the simulator does not have.
+func wantNotServed(t *testing.T, err error, reason string) {
 	t.Helper()
 	if statusOf(err) != 501 || !strings.Contains(bodyOf(err), "does not serve it") {
 		t.Errorf("%s: want 501, got %v; what is served by now has a test of its effect", reason, err)
 	}
 }
 
-// result is the error of a call whose answer does not matter.
-func result[T any](_ T, err error) error { return err }
+// errorOf is the error of a call whose answer does not matter.
+func errorOf[T any](_ T, err error) error { return err }

@@ -7,46 +7,46 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
-// vmHost is the VM host of a name, as the list has it.
-func vmHost(c *client.Client, name string) entity.VMHost {
+// vmHostNamed is the VM host of a name, as the list has it.
+func vmHostNamed(c *client.Client, name string) entity.VMHost {
 	for _, h := range must(c.VMHosts.Get()) {
 		if h.Name == name {
 			return h
 		}
 	}
-	panic(failure{"there is no VM host " + name})
+	panic(testFailure{"there is no VM host " + name})
 }
 
 func TestVMHosts(t *testing.T) {
-	start(t, func(c *client.Client) {
+	startClient(t, func(c *client.Client) {
 		made := must(c.VMHosts.Create(&entity.VMHostParams{
 			Name: "third", Type: "lxd", PowerAddress: "10.200.9.9:8443", Password: "swordfish", Project: "default", Zone: "az2",
 		}))
-		settle(t)
+		settleSimulator(t)
 		h := must(c.VMHost.Get(made.ID))
-		same(t, "the cores", h.Total.Cores, 8)
-		same(t, "the zone", h.Zone.Name, "az2")
+		wantSame(t, "the cores", h.Total.Cores, 8)
+		wantSame(t, "the zone", h.Zone.Name, "az2")
 		must(c.VMHost.Update(h.ID, &entity.VMHostParams{Name: "fourth", CPUOverCommitRatio: 2, Pool: "blue"}))
 		h = must(c.VMHost.Get(h.ID))
-		same(t, "the name", h.Name, "fourth")
-		same(t, "the ratio", h.CPUOverCommitRatio, 2)
-		same(t, "the pool", h.Pool.Name, "blue")
-		same(t, "the address", must(c.VMHost.GetParameters(h.ID))["power_address"], "10.200.9.9:8443")
+		wantSame(t, "the name", h.Name, "fourth")
+		wantSame(t, "the ratio", h.CPUOverCommitRatio, 2)
+		wantSame(t, "the pool", h.Pool.Name, "blue")
+		wantSame(t, "the address", must(c.VMHost.GetParameters(h.ID))["power_address"], "10.200.9.9:8443")
 		must(c.VMHost.Refresh(h.ID))
-		try(c.VMHost.Delete(h.ID))
+		mustSucceed(c.VMHost.Delete(h.ID))
 		_, err := c.VMHost.Get(h.ID)
-		gone(t, "VM host", err)
+		wantNotFound(t, "VM host", err)
 	})
 }
 
 func TestCompose(t *testing.T) {
-	start(t, func(c *client.Client) {
-		m := vm(t, c, "vm1")
-		same(t, "the cores", m.CPUCount, 2)
-		same(t, "the VM host", m.VMHost.Name, "h1")
-		same(t, "the cores in use", vmHost(c, "h1").Used.Cores, 2)
-		try(c.Machine.Delete(m.SystemID))
-		settle(t)
-		same(t, "the cores in use", vmHost(c, "h1").Used.Cores, 0)
+	startClient(t, func(c *client.Client) {
+		m := composeReady(t, c, "vm1")
+		wantSame(t, "the cores", m.CPUCount, 2)
+		wantSame(t, "the VM host", m.VMHost.Name, "h1")
+		wantSame(t, "the cores in use", vmHostNamed(c, "h1").Used.Cores, 2)
+		mustSucceed(c.Machine.Delete(m.SystemID))
+		settleSimulator(t)
+		wantSame(t, "the cores in use", vmHostNamed(c, "h1").Used.Cores, 0)
 	})
 }

@@ -27,38 +27,38 @@ type resource struct {
 	destroy func() error
 }
 
-// life is a resource from nothing to nothing, in a region that looks afterwards as it
+// runLifecycle is a resource from nothing to nothing, in a region that looks afterwards as it
 // did before.
-func life(t *testing.T, make func(*client.Client) resource) {
+func runLifecycle(t *testing.T, make func(*client.Client) resource) {
 	t.Helper()
-	url, key := target.Fresh(t)
+	url, key := target.ResetSimulator(t)
 	c, err := client.GetClient(url, key, "2.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := region(t, c)
+	before := readRegion(t, c)
 	r := make(c)
-	step(t, "create", r.create)
-	first := plan(t, r)
-	step(t, "update", r.update)
-	if second := plan(t, r); reflect.DeepEqual(first, second) {
+	runStep(t, "create", r.create)
+	first := readPlan(t, r)
+	runStep(t, "update", r.update)
+	if second := readPlan(t, r); reflect.DeepEqual(first, second) {
 		t.Errorf("the update changed nothing of %v", first)
 	}
-	step(t, "destroy", r.destroy)
-	if after := region(t, c); !reflect.DeepEqual(before, after) {
+	runStep(t, "destroy", r.destroy)
+	if after := readRegion(t, c); !reflect.DeepEqual(before, after) {
 		t.Errorf("the region is not as it was:\n%v\n%v", before, after)
 	}
 }
 
-func step(t *testing.T, name string, do func() error) {
+func runStep(t *testing.T, name string, do func() error) {
 	t.Helper()
 	if err := do(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
 
-// plan reads a resource twice, and wants to see the same.
-func plan(t *testing.T, r resource) any {
+// readPlan reads a resource twice, and wants to see the same.
+func readPlan(t *testing.T, r resource) any {
 	t.Helper()
 	var seen [2]any
 	for i := range seen {
@@ -73,8 +73,8 @@ func plan(t *testing.T, r resource) any {
 	return seen[0]
 }
 
-// region is what there is of each kind, by name.
-func region(t *testing.T, c *client.Client) map[string][]string {
+// readRegion is what there is of each kind, by name.
+func readRegion(t *testing.T, c *client.Client) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	add := func(kind string, err error, names []string) {
@@ -104,7 +104,7 @@ func region(t *testing.T, c *client.Client) map[string][]string {
 	users, err := c.Users.Get()
 	add("users", err, names(users, func(u entity.User) string { return u.UserName }))
 	var instances []struct{ Name string }
-	target.Steer(t, http.MethodGet, "instances", &instances)
+	target.CallSteering(t, http.MethodGet, "instances", &instances)
 	add("instances", nil, names(instances, func(i struct{ Name string }) string { return i.Name }))
 	return all
 }
@@ -117,8 +117,8 @@ func names[T any](things []T, name func(T) string) []string {
 	return all
 }
 
-// wait looks at a machine until it has left a state.
-func wait(c *client.Client, id, pending, want string) error {
+// waitForStatus looks at a machine until it has left a state.
+func waitForStatus(c *client.Client, id, pending, want string) error {
 	for range 100 {
 		m, err := c.Machine.Get(id)
 		switch {
@@ -133,16 +133,16 @@ func wait(c *client.Client, id, pending, want string) error {
 	return fmt.Errorf("machine %s never became %s", id, want)
 }
 
-// release gives a machine back, as a destroyed instance or VM host does.
-func release(c *client.Client, id string) error {
+// releaseMachine gives a machine back, as a destroyed instance or VM host does.
+func releaseMachine(c *client.Client, id string) error {
 	if err := c.Machines.Release([]string{id}, "Released by Terraform"); err != nil {
 		return err
 	}
-	return wait(c, id, "Releasing", "Ready")
+	return waitForStatus(c, id, "Releasing", "Ready")
 }
 
-// named is the machine of a name: the provider lists all of them.
-func named(c *client.Client, name string) (*entity.Machine, error) {
+// machineNamed is the machine of a name: the provider lists all of them.
+func machineNamed(c *client.Client, name string) (*entity.Machine, error) {
 	machines, err := c.Machines.Get(&entity.MachinesParams{})
 	if err != nil {
 		return nil, err
@@ -155,15 +155,15 @@ func named(c *client.Client, name string) (*entity.Machine, error) {
 	return nil, fmt.Errorf("machine %s not found", name)
 }
 
-// is404 says whether a read found nothing.
-func is404(err error) bool {
+// isNotFound says whether a read found nothing.
+func isNotFound(err error) bool {
 	answer, ok := gomaasapi.GetServerError(err)
 	return ok && answer.StatusCode == http.StatusNotFound
 }
 
 // TestVM is maas_vm_host_machine and the maas_instance on it.
 func TestVM(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var id string
 		return resource{
 			create: func() error {
@@ -176,7 +176,7 @@ func TestVM(t *testing.T) {
 					return err
 				}
 				id = vm.SystemID
-				if err := wait(c, id, "Commissioning", "Ready"); err != nil {
+				if err := waitForStatus(c, id, "Commissioning", "Ready"); err != nil {
 					return err
 				}
 				if _, err := c.Machine.Update(id, &entity.MachineUpdateParams{Hostname: "vm1", Pool: "default"}, nil); err != nil {
@@ -188,7 +188,7 @@ func TestVM(t *testing.T) {
 				if _, err := c.Machine.Deploy(id, &entity.MachineDeployParams{DistroSeries: "ubuntu/noble"}); err != nil {
 					return err
 				}
-				return wait(c, id, "Deploying", "Deployed")
+				return waitForStatus(c, id, "Deploying", "Deployed")
 			},
 			read: func() (any, error) {
 				m, err := c.Machine.Get(id)
@@ -202,21 +202,21 @@ func TestVM(t *testing.T) {
 				return err
 			},
 			destroy: func() error {
-				if err := release(c, id); err != nil {
+				if err := releaseMachine(c, id); err != nil {
 					return err
 				}
 				if err := c.Machine.Delete(id); err != nil {
 					return err
 				}
-				target.Steer(t, http.MethodPost, "settle", nil)
+				target.CallSteering(t, http.MethodPost, "settle", nil)
 				return nil
 			},
 		}
 	})
 }
 
-// vmHost reads and changes a maas_vm_host.
-func vmHost(c *client.Client, id *int, params entity.VMHostParams) (read func() (any, error), update func() error) {
+// vmHostCalls reads and changes a maas_vm_host.
+func vmHostCalls(c *client.Client, id *int, params entity.VMHostParams) (read func() (any, error), update func() error) {
 	read = func() (any, error) {
 		h, err := c.VMHost.Get(*id)
 		if err != nil {
@@ -234,11 +234,11 @@ func vmHost(c *client.Client, id *int, params entity.VMHostParams) (read func() 
 
 // TestVMHostOnMachine is a maas_vm_host with the argument machine, which MAAS deploys.
 func TestVMHostOnMachine(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var id int
-		read, update := vmHost(c, &id, entity.VMHostParams{Type: "lxd"})
+		read, update := vmHostCalls(c, &id, entity.VMHostParams{Type: "lxd"})
 		return resource{
-			create: func() (err error) { id, err = deployHost(c, "metal1"); return err },
+			create: func() (err error) { id, err = deployVMHost(c, "metal1"); return err },
 			read:   read, update: update,
 			destroy: func() error {
 				h, err := c.VMHost.Get(id)
@@ -248,18 +248,18 @@ func TestVMHostOnMachine(t *testing.T) {
 				if err := c.VMHost.Delete(id); err != nil {
 					return err
 				}
-				if _, err := c.Machine.Get(h.Host.SystemID); is404(err) {
+				if _, err := c.Machine.Get(h.Host.SystemID); isNotFound(err) {
 					return fmt.Errorf("the machine went with its VM host")
 				}
-				return release(c, h.Host.SystemID)
+				return releaseMachine(c, h.Host.SystemID)
 			},
 		}
 	})
 }
 
-// deployHost deploys a machine as a VM host, and finds what MAAS registered.
-func deployHost(c *client.Client, name string) (int, error) {
-	m, err := named(c, name)
+// deployVMHost deploys a machine as a VM host, and finds what MAAS registered.
+func deployVMHost(c *client.Client, name string) (int, error) {
+	m, err := machineNamed(c, name)
 	if err != nil {
 		return 0, err
 	}
@@ -279,7 +279,7 @@ func deployHost(c *client.Client, name string) (int, error) {
 	if _, err := c.Machine.Deploy(m.SystemID, &entity.MachineDeployParams{DistroSeries: image[0] + "/" + image[1], RegisterVMHost: true}); err != nil {
 		return 0, err
 	}
-	if err := wait(c, m.SystemID, "Deploying", "Deployed"); err != nil {
+	if err := waitForStatus(c, m.SystemID, "Deploying", "Deployed"); err != nil {
 		return 0, err
 	}
 	hosts, err := c.VMHosts.Get()
@@ -296,10 +296,10 @@ func deployHost(c *client.Client, name string) (int, error) {
 
 // TestVMHostByAddress is a maas_vm_host with the argument power_address.
 func TestVMHostByAddress(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var id int
 		params := entity.VMHostParams{Type: "lxd", Name: "third", PowerAddress: "10.200.9.9:8443", Password: "swordfish"}
-		read, update := vmHost(c, &id, params)
+		read, update := vmHostCalls(c, &id, params)
 		return resource{
 			create: func() error {
 				h, err := c.VMHosts.Create(&params)
@@ -318,7 +318,7 @@ func TestVMHostByAddress(t *testing.T) {
 
 // TestMachine is a maas_machine: it is enlisted, and commissioned at once.
 func TestMachine(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var id string
 		commission := true
 		return resource{
@@ -330,7 +330,7 @@ func TestMachine(t *testing.T) {
 					return err
 				}
 				id = m.SystemID
-				return wait(c, id, "Commissioning", "Ready")
+				return waitForStatus(c, id, "Commissioning", "Ready")
 			},
 			read: func() (any, error) {
 				m, err := c.Machine.Get(id)
@@ -350,7 +350,7 @@ func TestMachine(t *testing.T) {
 
 // TestSubnet is a maas_subnet with a range in it, which an update makes anew.
 func TestSubnet(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var id int
 		params := entity.SubnetParams{CIDR: "10.79.0.0/24", Name: "third", GatewayIP: "10.79.0.1", Managed: true, AllowDNS: true, AllowProxy: true, RDNSMode: 2}
 		ranged := func(from, to string) error {
@@ -398,7 +398,7 @@ func TestSubnet(t *testing.T) {
 
 // TestDNS is a maas_dns_domain with a maas_dns_record in it.
 func TestDNS(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var domain, record int
 		params := entity.DNSResourceParams{Name: "www", Domain: "lab", IPAddresses: "10.77.0.50", AddressTTL: 30}
 		return resource{
@@ -454,7 +454,7 @@ func TestDNS(t *testing.T) {
 
 // TestTag is a maas_tag with machines, and the maas_resource_pool beside it.
 func TestTag(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var pool int
 		return resource{
 			create: func() error {
@@ -466,7 +466,7 @@ func TestTag(t *testing.T) {
 				if _, err := c.Tags.Create(&entity.TagParams{Name: "slow"}); err != nil {
 					return err
 				}
-				m, err := named(c, "metal1")
+				m, err := machineNamed(c, "metal1")
 				if err != nil {
 					return err
 				}
@@ -487,11 +487,11 @@ func TestTag(t *testing.T) {
 				if _, err := c.ResourcePool.Update(pool, &entity.ResourcePoolParams{Name: "red", Description: "warm"}); err != nil {
 					return err
 				}
-				one, err := named(c, "metal1")
+				one, err := machineNamed(c, "metal1")
 				if err != nil {
 					return err
 				}
-				two, err := named(c, "metal2")
+				two, err := machineNamed(c, "metal2")
 				if err != nil {
 					return err
 				}
@@ -512,7 +512,7 @@ func TestTag(t *testing.T) {
 
 // TestFabric is a maas_fabric with a maas_vlan in a maas_space.
 func TestFabric(t *testing.T) {
-	life(t, func(c *client.Client) resource {
+	runLifecycle(t, func(c *client.Client) resource {
 		var fabric, space, vid int
 		return resource{
 			create: func() error {

@@ -7,88 +7,88 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// machine is the machine of a name, as it is now.
-func machine(t *testing.T, name string) maas.Machine {
+// machineNamed is the machine of a name, as it is now.
+func machineNamed(t *testing.T, name string) maas.Machine {
 	t.Helper()
-	c := another()
+	c := newClient()
 	for _, m := range must(c.Machines().List(t.Context(), maas.ParamsBuilder())) {
 		if m.Hostname() == name {
 			return must(c.Machines().Machine(m.SystemID()).Get(t.Context()))
 		}
 	}
-	panic(failure{"there is no machine " + name})
+	panic(testFailure{"there is no machine " + name})
 }
 
 func TestMachineRead(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		m := machine(t, "metal2")
-		same(t, "the name", m.FQDN(), "metal2.maas")
-		same(t, "the zone", m.Zone().Name(), "default")
-		same(t, "the zone's name", m.ZoneName(), "default")
-		same(t, "the pool's name", m.ResourcePoolName(), "default")
-		same(t, "the power's type", m.PowerType(), "manual")
-		same(t, "the power", m.PowerState(), "unknown")
-		same(t, "the state", m.State(), "Ready")
-		same(t, "the size of the disks", m.TotalStorageGB(), 240)
-		same(t, "the type of the boot interface", m.GetBootInterfaceType(), "physical")
-		same(t, "the parent", m.Parent(), "")
-		same(t, "the swap", m.SwapSize(), 0)
-		has(t, "the tags", m.Tags(), "fast", true)
+	startClient(t, func(c maas.ClientSetInterface) {
+		m := machineNamed(t, "metal2")
+		wantSame(t, "the name", m.FQDN(), "metal2.maas")
+		wantSame(t, "the zone", m.Zone().Name(), "default")
+		wantSame(t, "the zone's name", m.ZoneName(), "default")
+		wantSame(t, "the pool's name", m.ResourcePoolName(), "default")
+		wantSame(t, "the power's type", m.PowerType(), "manual")
+		wantSame(t, "the power", m.PowerState(), "unknown")
+		wantSame(t, "the state", m.State(), "Ready")
+		wantSame(t, "the size of the disks", m.TotalStorageGB(), 240)
+		wantSame(t, "the type of the boot interface", m.GetBootInterfaceType(), "physical")
+		wantSame(t, "the parent", m.Parent(), "")
+		wantSame(t, "the swap", m.SwapSize(), 0)
+		wantContains(t, "the tags", m.Tags(), "fast", true)
 	})
 }
 
 func TestMachineDeployed(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		m := must(another().Machines().Allocator().WithName("metal1").WithZone("default").WithResourcePool("default").
+	startClient(t, func(c maas.ClientSetInterface) {
+		m := must(newClient().Machines().Allocator().WithName("metal1").WithZone("default").WithResourcePool("default").
 			WithCPUCount(2).WithMemory(1024).WithNotPod(false).WithNotPodType("lxd").Allocate(t.Context()))
-		same(t, "the state", machine(t, "metal1").State(), "Allocated")
+		wantSame(t, "the state", machineNamed(t, "metal1").State(), "Allocated")
 		must(m.Modifier().SetSwapSize(0).SetHostname("metal9").Update(t.Context()))
-		m = machine(t, "metal9")
+		m = machineNamed(t, "metal9")
 		data := base64.StdEncoding.EncodeToString([]byte("#cloud-config\n"))
 		m = must(m.Deployer().SetOSSystem("ubuntu").SetDistroSeries("noble").SetUserData(data).SetAgentName("agent").SetRegisterVMHost(false).Deploy(t.Context()))
-		same(t, "the state", m.State(), "Deploying")
-		settle(t)
-		m = machine(t, "metal9")
-		same(t, "the state", m.State(), "Deployed")
-		same(t, "the system", m.OSSystem(), "ubuntu")
-		same(t, "the series", m.DistroSeries(), "noble")
-		same(t, "the number of addresses", len(m.IPAddresses()), 1)
+		wantSame(t, "the state", m.State(), "Deploying")
+		settleSimulator(t)
+		m = machineNamed(t, "metal9")
+		wantSame(t, "the state", m.State(), "Deployed")
+		wantSame(t, "the system", m.OSSystem(), "ubuntu")
+		wantSame(t, "the series", m.DistroSeries(), "noble")
+		wantSame(t, "the number of addresses", len(m.IPAddresses()), 1)
 		must(m.Releaser().WithComment("done").WithErase().WithQuickErase().WithSecureErase().Release(t.Context()))
-		settle(t)
-		same(t, "the state", machine(t, "metal9").State(), "Ready")
+		settleSimulator(t)
+		wantSame(t, "the state", machineNamed(t, "metal9").State(), "Ready")
 	})
 }
 
 func TestMachineForced(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		m := must(another().Machines().Allocator().WithTags([]string{"fast"}).Allocate(t.Context()))
-		same(t, "the machine with the tag", m.Hostname(), "metal2")
+	startClient(t, func(c maas.ClientSetInterface) {
+		m := must(newClient().Machines().Allocator().WithTags([]string{"fast"}).Allocate(t.Context()))
+		wantSame(t, "the machine with the tag", m.Hostname(), "metal2")
 		must(m.Releaser().WithForce().Release(t.Context()))
-		settle(t)
-		same(t, "the state", machine(t, "metal2").State(), "Ready")
-		must(another().Machines().Allocator().WithSystemID(m.SystemID()).Allocate(t.Context()))
-		same(t, "the state", machine(t, "metal2").State(), "Allocated")
+		settleSimulator(t)
+		wantSame(t, "the state", machineNamed(t, "metal2").State(), "Ready")
+		must(newClient().Machines().Allocator().WithSystemID(m.SystemID()).Allocate(t.Context()))
+		wantSame(t, "the state", machineNamed(t, "metal2").State(), "Allocated")
 	})
 }
 
 func TestPowerOn(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		h := vmHost(t, "h1")
+	startClient(t, func(c maas.ClientSetInterface) {
+		h := vmHostNamed(t, "h1")
 		made := must(h.Composer().Compose(t.Context(), maas.ParamsBuilder().Set("hostname", "vm1")))
-		settle(t)
+		settleSimulator(t)
 		m := must(made.Get(t.Context()))
-		must(another().Machines().Allocator().WithSystemID(m.SystemID()).Allocate(t.Context()))
+		must(newClient().Machines().Allocator().WithSystemID(m.SystemID()).Allocate(t.Context()))
 		must(m.PowerManagerOn().WithPowerOnComment("wake").PowerOn(t.Context()))
-		settle(t)
-		same(t, "the power", machine(t, "vm1").PowerState(), "on")
+		settleSimulator(t)
+		wantSame(t, "the power", machineNamed(t, "vm1").PowerState(), "on")
 	})
 }
 
 func TestMachineDeleted(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		m := machine(t, "metal3")
-		try(m.Delete(t.Context()))
+	startClient(t, func(c maas.ClientSetInterface) {
+		m := machineNamed(t, "metal3")
+		mustSucceed(m.Delete(t.Context()))
 		_, err := c.Machines().Machine(m.SystemID()).Get(t.Context())
-		refused(t, err, 404, "No Machine")
+		wantRefused(t, err, 404, "No Machine")
 	})
 }

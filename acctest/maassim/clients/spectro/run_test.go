@@ -19,16 +19,16 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/clients/target"
 )
 
-// pkg is the package of the client's interfaces.
-const pkg = "github.com/spectrocloud/maas-client-go/maasclient"
+// clientPackage is the package of the client's interfaces.
+const clientPackage = "github.com/spectrocloud/maas-client-go/maasclient"
 
 // TestSurface wants each method of the client to be called by these tests.
 func TestSurface(t *testing.T) {
-	called, err := surface.Called(pkg)
+	called, err := surface.CalledMethods(clientPackage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := surface.Methods(reflect.TypeFor[maas.ClientSetInterface](), pkg)
+	methods := surface.ListMethods(reflect.TypeFor[maas.ClientSetInterface](), clientPackage)
 	if len(methods) < 150 {
 		t.Fatalf("only %d methods were found: %v", len(methods), methods)
 	}
@@ -40,17 +40,17 @@ func TestSurface(t *testing.T) {
 	t.Logf("%d methods", len(methods))
 }
 
-// failure is what must panics with, and start turns into the end of a test.
-type failure struct{ text string }
+// testFailure is what must panics with, and start turns into the end of a test.
+type testFailure struct{ text string }
 
-// start is a client of a fresh simulator. What must or try fails on ends the test.
-func start(t *testing.T, test func(maas.ClientSetInterface)) {
+// startClient is a client of a fresh simulator. What must or try fails on ends the test.
+func startClient(t *testing.T, test func(maas.ClientSetInterface)) {
 	t.Helper()
-	url, key := target.Fresh(t)
+	url, key := target.ResetSimulator(t)
 	defer func() {
 		switch problem := recover().(type) {
 		case nil:
-		case failure:
+		case testFailure:
 			t.Fatal(problem.text)
 		default:
 			panic(problem)
@@ -59,43 +59,43 @@ func start(t *testing.T, test func(maas.ClientSetInterface)) {
 	test(maas.NewAuthenticatedClientSet(url, key))
 }
 
-// another is a client of the same simulator. A client's Machines and the like keep
+// newClient is a client of the same simulator. A client's Machines and the like keep
 // the parameters of their last call, and send them with the next one.
-func another() maas.ClientSetInterface {
+func newClient() maas.ClientSetInterface {
 	return maas.NewAuthenticatedClientSet(os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY"))
 }
 
 // must is what a call gave. Where it failed, the test ends.
 func must[T any](value T, err error) T {
 	if err != nil {
-		panic(failure{caller() + err.Error()})
+		panic(testFailure{callerLine() + err.Error()})
 	}
 	return value
 }
 
-// try ends the test where a call failed.
-func try(err error) {
+// mustSucceed ends the test where a call failed.
+func mustSucceed(err error) {
 	if err != nil {
-		panic(failure{caller() + err.Error()})
+		panic(testFailure{callerLine() + err.Error()})
 	}
 }
 
-// caller is the line of a test that called must or try.
-func caller() string {
+// callerLine is the line of a test that called must or try.
+func callerLine() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d: ", filepath.Base(file), line)
 }
 
-// same wants two values to be the same.
-func same[T comparable](t *testing.T, what string, got, want T) {
+// wantSame wants two values to be the same.
+func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }
 
-// has wants a list to have a thing, or not to have it.
-func has[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
+// wantContains wants a list to have a thing, or not to have it.
+func wantContains[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
 	t.Helper()
 	if slices.Contains(list, thing) != want {
 		t.Errorf("%s are %v; that %v is among them should be %t", what, list, thing, want)
@@ -110,13 +110,13 @@ func names[T any](things []T, name func(T) string) (all []string) {
 	return all
 }
 
-// refused wants an error with a status, in the words of MAAS.
-func refused(t *testing.T, err error, status int, says string) {
+// wantRefused wants an error with a status, in the words of MAAS.
+func wantRefused(t *testing.T, err error, status int, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("status: %d", status)) || !strings.Contains(err.Error(), says) {
 		t.Errorf("the call gives %v, want status %d that says %q", err, status, says)
 	}
 }
 
-// settle lets everything end that is under way.
-func settle(t *testing.T) { target.Steer(t, http.MethodPost, "settle", nil) }
+// settleSimulator lets everything end that is under way.
+func settleSimulator(t *testing.T) { target.CallSteering(t, http.MethodPost, "settle", nil) }

@@ -13,8 +13,8 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// lacks wants an error that says what the simulator does not have.
-func lacks(t *testing.T, reason string, err error) {
+// wantNotServed wants an error that says what the simulator does not have.
+func wantNotServed(t *testing.T, reason string, err error) {
 	t.Helper()
 	if err != nil && strings.Contains(err.Error(), "status: 501") && strings.Contains(err.Error(), "does not serve it") {
 		return
@@ -23,37 +23,37 @@ func lacks(t *testing.T, reason string, err error) {
 }
 
 func TestSpaces(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
+	startClient(t, func(c maas.ClientSetInterface) {
 		spaces := must(c.Spaces().List(t.Context()))
-		same(t, "that there are spaces", len(spaces) > 0, true)
+		wantSame(t, "that there are spaces", len(spaces) > 0, true)
 		for _, s := range spaces {
-			same(t, "that a space has a name", s.Name() != "", true)
-			same(t, "the number of subnets", len(s.Subnets()), 2)
+			wantSame(t, "that a space has a name", s.Name() != "", true)
+			wantSame(t, "the number of subnets", len(s.Subnets()), 2)
 		}
 	})
 }
 
 func TestSSHKeys(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
+	startClient(t, func(c maas.ClientSetInterface) {
 		raw := must(gomaasapi.NewAuthenticatedClient(os.Getenv("MAAS_API_URL")+"/api/2.0", os.Getenv("MAAS_API_KEY")))
 		key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJEa5l0Y3Zq4Jb6Zs1x6H8u2n6y3T1o1k3lq3bZb3vXc me"
 		must(raw.Post(&url.URL{Path: "account/prefs/sshkeys/"}, "", url.Values{"key": {key}}, nil))
 		keys := must(c.SSHKeys().List(t.Context()))
-		same(t, "the number of keys", len(keys), 1)
-		same(t, "the key", keys[0].Key(), key)
-		same(t, "that it has an id", keys[0].ID() > 0, true)
-		same(t, "its source", keys[0].KeySource(), "")
+		wantSame(t, "the number of keys", len(keys), 1)
+		wantSame(t, "the key", keys[0].Key(), key)
+		wantSame(t, "that it has an id", keys[0].ID() > 0, true)
+		wantSame(t, "its source", keys[0].KeySource(), "")
 	})
 }
 
 func TestImportBootImages(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
-		lacks(t, "images are those of the model", c.RackControllers().ImportBootImages(t.Context()))
+	startClient(t, func(c maas.ClientSetInterface) {
+		wantNotServed(t, "images are those of the model", c.RackControllers().ImportBootImages(t.Context()))
 	})
 }
 
 func TestImageUploaded(t *testing.T) {
-	start(t, func(c maas.ClientSetInterface) {
+	startClient(t, func(c maas.ClientSetInterface) {
 		file := filepath.Join(t.TempDir(), "image.tgz")
 		content := []byte("an image")
 		if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -63,11 +63,11 @@ func TestImageUploaded(t *testing.T) {
 		image, err := c.BootResources().Builder("custom/one", "amd64/generic", hex.EncodeToString(sum[:]), file, len(content)).
 			WithTitle("one").WithFileType("tgz").WithBaseImage("ubuntu/jammy").Create(t.Context())
 		if err != nil {
-			lacks(t, "images are those of the model", err)
+			wantNotServed(t, "images are those of the model", err)
 			return
 		}
-		try(image.Upload(t.Context()))
-		same(t, "the title", must(image.Get(t.Context())).Title(), "one")
-		try(image.Delete(t.Context()))
+		mustSucceed(image.Upload(t.Context()))
+		wantSame(t, "the title", must(image.Get(t.Context())).Title(), "one")
+		mustSucceed(image.Delete(t.Context()))
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// Methods are those of all interfaces of one package that can be reached from a
+// ListMethods are those of all interfaces of one package that can be reached from a
 // type: by its fields and by what its methods return. "Machine.Deploy" is one.
-func Methods(root reflect.Type, pkg string) []string {
+func ListMethods(root reflect.Type, pkg string) []string {
 	var methods []string
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
@@ -54,9 +54,9 @@ func Methods(root reflect.Type, pkg string) []string {
 	return methods
 }
 
-// Called are the methods of a package's interfaces that the tests of the current
+// CalledMethods are the methods of a package's interfaces that the tests of the current
 // directory call, by the names that [Methods] gives them.
-func Called(pkg string) (map[string]bool, error) {
+func CalledMethods(pkg string) (map[string]bool, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob("*_test.go")
 	if err != nil {
@@ -70,7 +70,7 @@ func Called(pkg string) (map[string]bool, error) {
 		}
 		files = append(files, f)
 	}
-	exports, err := exportData()
+	exports, err := exportFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func Called(pkg string) (map[string]bool, error) {
 	if _, err := config.Check("tests", fset, files, &info); err != nil {
 		return nil, err
 	}
-	return calls(files, &info, pkg), nil
+	return collectCalls(files, &info, pkg), nil
 }
 
-// calls collects the methods of a package's interfaces that files call.
-func calls(files []*ast.File, info *types.Info, pkg string) map[string]bool {
+// collectCalls collects the methods of a package's interfaces that files call.
+func collectCalls(files []*ast.File, info *types.Info, pkg string) map[string]bool {
 	called := map[string]bool{}
 	for _, f := range files {
 		for node := range ast.Preorder(f) {
@@ -109,9 +109,9 @@ func calls(files []*ast.File, info *types.Info, pkg string) map[string]bool {
 	return called
 }
 
-// exportData are the files in which the compiler notes the types of each package
+// exportFiles are the files in which the compiler notes the types of each package
 // that the current directory's tests import.
-func exportData() (map[string]string, error) {
+func exportFiles() (map[string]string, error) {
 	var stdout, stderr bytes.Buffer
 	list := exec.Command("go", "list", "-test", "-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}", ".")
 	list.Stdout, list.Stderr = &stdout, &stderr

@@ -11,21 +11,21 @@ import (
 	"testing"
 )
 
-// Fresh is the URL and the API key of the simulator, which is put back to its model.
+// ResetSimulator is the URL and the API key of the simulator, which is put back to its model.
 // It ends the test where the environment names none.
-func Fresh(t testing.TB) (url, key string) {
+func ResetSimulator(t testing.TB) (url, key string) {
 	t.Helper()
 	url, key = os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY")
 	if url == "" || key == "" {
 		t.Fatal("MAAS_API_URL and MAAS_API_KEY are to name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
 	}
-	Steer(t, http.MethodPost, "reset", nil)
+	CallSteering(t, http.MethodPost, "reset", nil)
 	return url, key
 }
 
-// Steer sends a call of the simulator's own to /_sim/, and reads its answer into a
+// CallSteering sends a call of the simulator's own to /_sim/, and reads its answer into a
 // value, if there is one.
-func Steer(t testing.TB, method, path string, into any) {
+func CallSteering(t testing.TB, method, path string, into any) {
 	t.Helper()
 	root := strings.TrimSuffix(strings.TrimSuffix(os.Getenv("MAAS_API_URL"), "/"), "/MAAS")
 	r, err := http.NewRequestWithContext(t.Context(), method, root+"/_sim/"+path, nil)

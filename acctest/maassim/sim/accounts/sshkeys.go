@@ -30,41 +30,41 @@ func viewSSHKey(k *site.Key) rest.Object {
 
 func listSSHKeys(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, k := range rest.Sorted(c.World.Site.SSHKeys) {
+	for _, k := range rest.SortedValues(c.World.Site.SSHKeys) {
 		if k.User == c.User.Name {
 			views = append(views, viewSSHKey(k))
 		}
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func createSSHKey(c *request.Call) rest.Reply {
 	owner := c.User.Name
-	if c.Has("user") {
+	if c.HasField("user") {
 		owner = c.Field("user")
 		if !c.User.Admin {
-			return rest.BadText("Only administrators can specify a user when creating an SSH key.")
+			return rest.BadTextReply("Only administrators can specify a user when creating an SSH key.")
 		}
 		if world.UserNamed(c.World, owner) == nil {
-			return rest.BadText("Supplied username does not match any current users.")
+			return rest.BadTextReply("Supplied username does not match any current users.")
 		}
 	}
 	text := c.Field("key")
 	if text == "" {
-		return rest.BadField("key", rest.MsgRequired)
+		return rest.BadFieldReply("key", rest.MsgRequired)
 	}
 	if problem := sshKeyProblem(text, c.World.Version); problem != "" {
-		return rest.BadField("key", "Invalid SSH public key: "+problem)
+		return rest.BadFieldReply("key", "Invalid SSH public key: "+problem)
 	}
 	if hasKey(c.World.Site.SSHKeys, owner, text) {
-		return rest.BadField("__all__", keyTwice)
+		return rest.BadFieldReply("__all__", keyTwiceText)
 	}
 	k := &site.Key{ID: c.World.NextID("sshkey"), User: owner, Text: text}
 	c.World.Site.SSHKeys[k.ID] = k
-	return rest.Created(viewSSHKey(k))
+	return rest.CreatedReply(viewSSHKey(k))
 }
 
-const keyTwice = "This key has already been added for this user."
+const keyTwiceText = "This key has already been added for this user."
 
 func hasKey(keys map[int]*site.Key, user, text string) bool {
 	for _, k := range keys {
@@ -80,7 +80,7 @@ func hasKey(keys map[int]*site.Key, user, text string) bool {
 // security keys.
 func sshKeyTypes(version string) []string {
 	ecdsa := []string{"ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"}
-	if versions.AtLeast(version, versions.V38) {
+	if versions.IsAtLeast(version, versions.V38) {
 		return append(ecdsa, "sk-ecdsa-sha2-nistp256@openssh.com", "sk-ssh-ed25519@openssh.com", "ssh-ed25519", "ssh-rsa")
 	}
 	return append(ecdsa, "ssh-dss", "ssh-ed25519", "ssh-rsa")
@@ -99,16 +99,16 @@ func sshKeyProblem(text, version string) string {
 	}
 	blob, err := base64.StdEncoding.DecodeString(parts[1])
 	if err != nil || len(blob) < 4 {
-		return unreadableKey
+		return unreadableKeyText
 	}
 	length := binary.BigEndian.Uint32(blob)
 	if uint64(length) > uint64(len(blob)-4) || string(blob[4:4+length]) != parts[0] {
-		return unreadableKey
+		return unreadableKeyText
 	}
 	return ""
 }
 
-const unreadableKey = "Key could not be converted to RFC4716 form."
+const unreadableKeyText = "Key could not be converted to RFC4716 form."
 
 func quoteAll(words []string) (quoted []string) {
 	for _, word := range words {
@@ -130,8 +130,8 @@ func shellQuote(word string) string {
 // importSSHKeys knows the protocols of MAAS and nobody at them: the simulator
 // asks no other server.
 func importSSHKeys(c *request.Call) rest.Reply {
-	if !c.Has("keysource") {
-		return rest.BadText("Importing SSH keys failed. Input needs to be in protocol:auth_id or auth_id format.")
+	if !c.HasField("keysource") {
+		return rest.BadTextReply("Importing SSH keys failed. Input needs to be in protocol:auth_id or auth_id format.")
 	}
 	protocol, user, named := strings.Cut(c.Field("keysource"), ":")
 	if !named {
@@ -139,36 +139,36 @@ func importSSHKeys(c *request.Call) rest.Reply {
 	}
 	server := map[string]string{"lp": "launchpad", "gh": "github"}[protocol]
 	if server == "" {
-		rep := rest.BadField("protocol", fmt.Sprintf("Value '%s' is not a valid choice.", protocol))
+		rep := rest.BadFieldReply("protocol", fmt.Sprintf("Value '%s' is not a valid choice.", protocol))
 		rep.Kind = "application/json"
 		return rep
 	}
-	return rest.BadText(fmt.Sprintf("Unable to import SSH keys. %s user %s doesn't exist.", server, user))
+	return rest.BadTextReply(fmt.Sprintf("Unable to import SSH keys. %s user %s doesn't exist.", server, user))
 }
 
 // readSSHKey shows the key to anybody.
 func readSSHKey(c *request.Call) rest.Reply {
-	k, wrong := request.Numbered(c, c.World.Site.SSHKeys, "SSHKey")
+	k, wrong := request.FindByID(c, c.World.Site.SSHKeys, "SSHKey")
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(viewSSHKey(k))
+	return rest.OKReply(viewSSHKey(k))
 }
 
 func deleteSSHKey(c *request.Call) rest.Reply {
-	k, wrong := request.Numbered(c, c.World.Site.SSHKeys, "SSHKey")
+	k, wrong := request.FindByID(c, c.World.Site.SSHKeys, "SSHKey")
 	if wrong != nil {
 		return *wrong
 	}
 	if k.User != c.User.Name {
-		return notYourKey("delete")
+		return notYourKeyReply("delete")
 	}
 	delete(c.World.Site.SSHKeys, k.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
-func notYourKey(verb string) rest.Reply {
-	rep := rest.Refused(http.StatusForbidden, "Can't "+verb+" a key you don't own.")
+func notYourKeyReply(verb string) rest.Reply {
+	rep := rest.ErrorReply(http.StatusForbidden, "Can't "+verb+" a key you don't own.")
 	rep.Header = rest.APIHeader()
 	return rep
 }

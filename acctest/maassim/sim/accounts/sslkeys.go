@@ -23,27 +23,27 @@ func viewSSLKey(k *site.Key) rest.Object {
 
 func listSSLKeys(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, k := range rest.Sorted(c.World.Site.SSLKeys) {
+	for _, k := range rest.SortedValues(c.World.Site.SSLKeys) {
 		if k.User == c.User.Name {
 			views = append(views, viewSSLKey(k))
 		}
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func createSSLKey(c *request.Call) rest.Reply {
 	text := c.Field("key")
 	switch {
 	case text == "":
-		return rest.BadField("key", rest.MsgRequired)
+		return rest.BadFieldReply("key", rest.MsgRequired)
 	case !isCertificate(text):
-		return rest.BadField("key", "Invalid SSL key.")
+		return rest.BadFieldReply("key", "Invalid SSL key.")
 	case hasKey(c.World.Site.SSLKeys, c.User.Name, text):
-		return rest.BadField("key", keyTwice)
+		return rest.BadFieldReply("key", keyTwiceText)
 	}
 	k := &site.Key{ID: c.World.NextID("sslkey"), User: c.User.Name, Text: text}
 	c.World.Site.SSLKeys[k.ID] = k
-	return rest.Created(viewSSLKey(k))
+	return rest.CreatedReply(viewSSLKey(k))
 }
 
 func isCertificate(text string) bool {
@@ -56,26 +56,26 @@ func isCertificate(text string) bool {
 }
 
 func readSSLKey(c *request.Call) rest.Reply {
-	k, wrong := request.Numbered(c, c.World.Site.SSLKeys, "SSLKey")
+	k, wrong := request.FindByID(c, c.World.Site.SSLKeys, "SSLKey")
 	if wrong != nil {
 		return *wrong
 	}
 	if k.User != c.User.Name {
-		rep := notYourKey("get")
+		rep := notYourKeyReply("get")
 		rep.Kind = rest.TypeHTML
 		return rep
 	}
-	return rest.OK(viewSSLKey(k))
+	return rest.OKReply(viewSSLKey(k))
 }
 
 func deleteSSLKey(c *request.Call) rest.Reply {
-	k, wrong := request.Numbered(c, c.World.Site.SSLKeys, "SSLKey")
+	k, wrong := request.FindByID(c, c.World.Site.SSLKeys, "SSLKey")
 	if wrong != nil {
 		return *wrong
 	}
 	if k.User != c.User.Name {
-		return notYourKey("delete")
+		return notYourKeyReply("delete")
 	}
 	delete(c.World.Site.SSLKeys, k.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -22,16 +22,16 @@ func listTokens(c *request.Call) rest.Reply {
 	for _, t := range c.User.Tokens {
 		views = append(views, rest.Object{"name": t.Name, "token": t.String()})
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func createToken(c *request.Call) rest.Reply {
 	t := world.NewToken(c.World, c.Field("name"))
-	if c.Has("name") {
+	if c.HasField("name") {
 		t.Name = c.Field("name")
 	}
 	c.User.Tokens = append(c.User.Tokens, t)
-	return rest.OK(rest.Object{"token_key": t.Key, "token_secret": t.Secret, "consumer_key": t.Consumer, "name": t.Name})
+	return rest.OKReply(rest.Object{"token_key": t.Key, "token_secret": t.Secret, "consumer_key": t.Consumer, "name": t.Name})
 }
 
 // tokenOf finds a token of the caller by its key.
@@ -45,31 +45,31 @@ func tokenOf(u *world.User, key string) *world.Token {
 
 // deleteToken deletes also the token that signed the call.
 func deleteToken(c *request.Call) rest.Reply {
-	if !c.Has("token_key") {
-		return rest.BadText("No provided token_key!")
+	if !c.HasField("token_key") {
+		return rest.BadTextReply("No provided token_key!")
 	}
 	t := tokenOf(c.User, c.Field("token_key"))
 	if t == nil {
-		return rest.NoObject("Token")
+		return rest.NoObjectReply("Token")
 	}
 	c.User.Tokens = slices.DeleteFunc(c.User.Tokens, func(other *world.Token) bool { return other == t })
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
 func renameToken(c *request.Call) rest.Reply {
-	if !c.Has("token") {
-		return rest.BadText("No provided token!")
+	if !c.HasField("token") {
+		return rest.BadTextReply("No provided token!")
 	}
 	key := c.Field("token")
 	if parts := strings.Split(key, ":"); len(parts) == 3 {
 		key = parts[1]
 	}
-	if !c.Has("name") {
-		return rest.BadText("No provided name!")
+	if !c.HasField("name") {
+		return rest.BadTextReply("No provided name!")
 	}
 	t := tokenOf(c.User, key)
 	if t == nil {
-		return rest.NoObject("Token")
+		return rest.NoObjectReply("Token")
 	}
 	t.Name = c.Field("name")
 	return rest.Reply{Status: http.StatusAccepted, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("Accepted")}

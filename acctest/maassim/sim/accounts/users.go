@@ -28,31 +28,31 @@ var userRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "users/{name}/", Admin: true, Handle: deleteUser},
 }
 
-// worker is MAAS's own user, whom the controllers belong to
+// workerUser is MAAS's own user, whom the controllers belong to
 // (maasserver/worker_user.py). He has no profile and no key.
-var worker = &world.User{Name: "MAAS", Email: "maas@localhost"}
+var workerUser = &world.User{Name: "MAAS", Email: "maas@localhost"}
 
-func whoAmI(c *request.Call) rest.Reply { return rest.OK(view.User(c.User)) }
+func whoAmI(c *request.Call) rest.Reply { return rest.OKReply(view.User(c.User)) }
 
 func listUsers(c *request.Call) rest.Reply {
-	all := append([]*world.User{worker}, c.World.Users...)
+	all := append([]*world.User{workerUser}, c.World.Users...)
 	slices.SortFunc(all, func(a, b *world.User) int { return cmp.Compare(a.Name, b.Name) })
 	views := []rest.Object{}
 	for _, u := range all {
 		views = append(views, view.User(u))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readUser(c *request.Call) rest.Reply {
 	name := c.Vars["name"]
-	if name == worker.Name {
-		return rest.OK(view.User(worker))
+	if name == workerUser.Name {
+		return rest.OKReply(view.User(workerUser))
 	}
 	if u := world.UserNamed(c.World, name); u != nil {
-		return rest.OK(view.User(u))
+		return rest.OKReply(view.User(u))
 	}
-	return rest.NoObject("User")
+	return rest.NoObjectReply("User")
 }
 
 // maxUserName is the width of the database's column.
@@ -62,24 +62,24 @@ const maxUserName = 150
 // not (api/users.py: no form checks them).
 func createUser(c *request.Call) rest.Reply {
 	for _, field := range []string{"username", "email", "password", "is_superuser"} {
-		if !c.Has(field) {
-			return rest.BadText("No provided " + field + "!")
+		if !c.HasField(field) {
+			return rest.BadTextReply("No provided " + field + "!")
 		}
 	}
-	name, email, admin := c.Field("username"), normalEmail(c.Field("email")), c.Field("is_superuser")
+	name, email, admin := c.Field("username"), normalizeEmail(c.Field("email")), c.Field("is_superuser")
 	switch {
 	case admin != "0" && admin != "1":
-		return rest.InternalError(fmt.Sprintf("Not a valid Boolean value (0 or 1): '%s'", admin))
+		return rest.InternalErrorReply(fmt.Sprintf("Not a valid Boolean value (0 or 1): '%s'", admin))
 	case name == "":
-		return rest.InternalError("The given username must be set")
+		return rest.InternalErrorReply("The given username must be set")
 	case len([]rune(name)) > maxUserName:
-		return rest.InternalError(fmt.Sprintf("value too long for type character varying(%d)\n", maxUserName))
-	case userTaken(c.World, name, email):
-		return rest.RetriesExhausted()
+		return rest.InternalErrorReply(fmt.Sprintf("value too long for type character varying(%d)\n", maxUserName))
+	case isUserTaken(c.World, name, email):
+		return rest.RetriesExhaustedReply()
 	}
 	u := &world.User{Name: name, Email: email, Admin: admin == "1", Tokens: []*world.Token{world.NewToken(c.World, "")}}
 	c.World.Users = append(c.World.Users, u)
-	if admin == "1" && c.Has("key") {
+	if admin == "1" && c.HasField("key") {
 		as := *c
 		as.User = u
 		if rep := createSSHKey(&as); rep.Status != http.StatusCreated {
@@ -87,11 +87,11 @@ func createUser(c *request.Call) rest.Reply {
 			return rep
 		}
 	}
-	return rest.OK(view.User(u))
+	return rest.OKReply(view.User(u))
 }
 
-// normalEmail writes the domain in lower case, as Django does.
-func normalEmail(email string) string {
+// normalizeEmail writes the domain in lower case, as Django does.
+func normalizeEmail(email string) string {
 	at := strings.LastIndex(email, "@")
 	if at < 0 {
 		return email
@@ -99,9 +99,9 @@ func normalEmail(email string) string {
 	return email[:at] + strings.ToLower(email[at:])
 }
 
-// userTaken says whether a user has the name or the address.
-func userTaken(w *world.World, name, email string) bool {
-	return slices.ContainsFunc(append([]*world.User{worker}, w.Users...), func(u *world.User) bool {
+// isUserTaken says whether a user has the name or the address.
+func isUserTaken(w *world.World, name, email string) bool {
+	return slices.ContainsFunc(append([]*world.User{workerUser}, w.Users...), func(u *world.User) bool {
 		return u.Name == name || email != "" && u.Email == email
 	})
 }
@@ -111,30 +111,30 @@ func userTaken(w *world.World, name, email string) bool {
 func deleteUser(c *request.Call) rest.Reply {
 	name := c.Vars["name"]
 	if name == c.User.Name {
-		return rest.BadText("An administrator cannot self-delete.")
+		return rest.BadTextReply("An administrator cannot self-delete.")
 	}
-	if name == worker.Name {
-		return rest.InternalError("User has no userprofile.")
+	if name == workerUser.Name {
+		return rest.InternalErrorReply("User has no userprofile.")
 	}
 	u := world.UserNamed(c.World, name)
 	if u == nil {
-		return rest.Deleted()
+		return rest.DeletedReply()
 	}
 	if to := strings.TrimSpace(c.Query.Get("transfer_resources_to")); to != "" {
 		heir := world.UserNamed(c.World, to)
 		if heir == nil {
-			return rest.NoObject("User")
+			return rest.NoObjectReply("User")
 		}
 		transferResources(c.World, u, heir)
 	}
 	if owned := ownedResources(c.World, u); owned != "" {
-		return rest.BadText(fmt.Sprintf("User %s cannot be deleted: %s are still allocated", name, owned))
+		return rest.BadTextReply(fmt.Sprintf("User %s cannot be deleted: %s are still allocated", name, owned))
 	}
 	c.World.Users = slices.DeleteFunc(c.World.Users, func(other *world.User) bool { return other == u })
 	for _, keys := range []map[int]*site.Key{c.World.Site.SSHKeys, c.World.Site.SSLKeys} {
 		maps.DeleteFunc(keys, func(_ int, k *site.Key) bool { return k.User == name })
 	}
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
 func transferResources(w *world.World, from, to *world.User) {
@@ -143,7 +143,7 @@ func transferResources(w *world.World, from, to *world.User) {
 			m.Owner = to
 		}
 	}
-	for _, r := range w.Reserved {
+	for _, r := range w.ReservedIPs {
 		if r.Owner == from {
 			r.Owner = to
 		}
@@ -154,7 +154,7 @@ func transferResources(w *world.World, from, to *world.User) {
 // machine has the owner of the machine.
 func ownedResources(w *world.World, u *world.User) string {
 	addresses, nodes := 0, 0
-	for _, r := range w.Reserved {
+	for _, r := range w.ReservedIPs {
 		if r.Owner == u {
 			addresses++
 		}

@@ -45,21 +45,21 @@ type lxdInit struct {
 	TrustPassword  string `yaml:"trust_password"`
 }
 
-// Run runs user-data in cloud-init's order: boothooks, files, snaps, the lxd
+// RunUserData runs user-data in cloud-init's order: boothooks, files, snaps, the lxd
 // section, then scripts and runcmd. What fails is noted, and the rest runs. Vendor
 // data comes before user-data, and so of one key the user's counts.
-func (b *LXD) Run(data ...[]byte) {
+func (b *LXD) RunUserData(data ...[]byte) {
 	var parts []part
 	for _, text := range data {
 		found, err := readParts(text)
 		if err != nil {
-			b.Problem("cannot read the user-data: %v", err)
+			b.AddProblem("cannot read the user-data: %v", err)
 		}
 		parts = append(parts, found...)
 	}
 	config, err := mergeConfigs(parts)
 	if err != nil {
-		b.Problem("cloud-config: %v", err)
+		b.AddProblem("cloud-config: %v", err)
 	}
 	b.runScripts(parts, hookPart, "/var/lib/cloud/instance/boothooks/part-")
 	b.writeFiles(config)
@@ -67,8 +67,8 @@ func (b *LXD) Run(data ...[]byte) {
 		b.runCommands(config.Snap.Commands)
 	}
 	if config.LXD != nil {
-		if err := b.runSection(config.LXD); err != nil {
-			b.Problem("module lxd failed: %v", err)
+		if err := b.runLXDSection(config.LXD); err != nil {
+			b.AddProblem("module lxd failed: %v", err)
 		}
 	}
 	b.runScripts(parts, scriptPart, "/var/lib/cloud/instance/scripts/part-")
@@ -111,7 +111,7 @@ func (b *LXD) writeFiles(config cloudConfig) {
 		if f.Encoding == "b64" || f.Encoding == "base64" {
 			data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content), ""))
 			if err != nil {
-				b.Problem("write_files: %s: %v", f.Path, err)
+				b.AddProblem("write_files: %s: %v", f.Path, err)
 				continue
 			}
 			content = string(data)
@@ -120,24 +120,24 @@ func (b *LXD) writeFiles(config cloudConfig) {
 	}
 }
 
-func (b *LXD) runSection(s *lxdSection) error {
+func (b *LXD) runLXDSection(s *lxdSection) error {
 	switch {
 	case s.Preseed.Kind != 0 && s.Init != nil:
 		return errors.New("preseed and init are both given")
 	case s.Preseed.Kind != 0 && (s.Preseed.Kind != yaml.ScalarNode || s.Preseed.ShortTag() != "!!str"):
 		return errors.New("preseed is no text")
 	case s.Preseed.Kind != 0:
-		return b.preseed(s.Preseed.Value)
+		return b.runPreseed(s.Preseed.Value)
 	case s.Init != nil:
-		return b.initAuto(*s.Init)
+		return b.runInitAuto(*s.Init)
 	}
-	b.ensure()
+	b.ensureInstalled()
 	return nil
 }
 
-// initAuto is "lxd init --auto": one pool, "default", and an address.
-func (b *LXD) initAuto(in lxdInit) error {
-	b.ensure()
+// runInitAuto is "lxd init --auto": one pool, "default", and an address.
+func (b *LXD) runInitAuto(in lxdInit) error {
+	b.ensureInstalled()
 	next := b.clone()
 	config := map[string]string{"source": in.CreateDevice}
 	if in.CreateLoopGB > 0 {
@@ -156,7 +156,7 @@ func (b *LXD) initAuto(in lxdInit) error {
 		}
 	}
 	if in.TrustPassword != "" {
-		if err := next.configure("core.trust_password", in.TrustPassword); err != nil {
+		if err := next.setServerKey("core.trust_password", in.TrustPassword); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (b *LXD) runCommands(n yaml.Node) {
 			for _, word := range item.Content {
 				quoted, err := syntax.Quote(word.Value, syntax.LangBash)
 				if err != nil {
-					b.Problem("runcmd: %v", err)
+					b.AddProblem("runcmd: %v", err)
 				}
 				script.WriteString(quoted + " ")
 			}
@@ -189,9 +189,9 @@ func (b *LXD) runCommands(n yaml.Node) {
 	}
 }
 
-// WrittenBy reads which files the user-data of a machine writes, by path, and
+// FilesAndCommands reads which files the user-data of a machine writes, by path, and
 // which commands its runcmd runs, one line each, as its first boot does.
-func WrittenBy(userData []byte, hostname string) (files map[string]string, commands []string, err error) {
+func FilesAndCommands(userData []byte, hostname string) (files map[string]string, commands []string, err error) {
 	parts, err := readParts(userData)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the user-data of %s: %w", hostname, err)

@@ -40,7 +40,7 @@ type LXD struct {
 // addresses, has before its user-data runs.
 func New(series string, addresses []string) *LXD {
 	return &LXD{
-		series: series, Addresses: addresses, Version: preinstalled[series], Projects: []string{"default"}, files: map[string]string{},
+		series: series, Addresses: addresses, Version: preinstalledVersions[series], Projects: []string{"default"}, files: map[string]string{},
 		Profiles: map[string]map[string]map[string]any{}, Config: map[string]map[string]string{},
 	}
 }
@@ -53,19 +53,19 @@ type Disk struct {
 	Used      bool // by a storage pool
 }
 
-// preinstalled is the LXD in Ubuntu's images, by series. Later ones get theirs
+// preinstalledVersions is the LXD in Ubuntu's images, by series. Later ones get theirs
 // when it is first called.
-var preinstalled = map[string]string{"focal": "4.0.9", "jammy": "5.0.4"}
+var preinstalledVersions = map[string]string{"focal": "4.0.9", "jammy": "5.0.4"}
 
-// calledFirst is the version that comes with the first call where none is
+// firstCallVersion is the version that comes with the first call where none is
 // installed, and where no channel is named.
-const calledFirst = "5.21.3"
+const firstCallVersion = "5.21.3"
 
-// channels are the versions behind the snap's tracks.
-var channels = map[string]string{"4.0": "4.0.9", "5.0": "5.0.4", "5.21": "5.21.3", "6": "6.5", "latest": "6.5"}
+// channelVersions are the versions behind the snap's tracks.
+var channelVersions = map[string]string{"4.0": "4.0.9", "5.0": "5.0.4", "5.21": "5.21.3", "6": "6.5", "latest": "6.5"}
 
-// Problem notes what went wrong.
-func (b *LXD) Problem(format string, args ...any) {
+// AddProblem notes what went wrong.
+func (b *LXD) AddProblem(format string, args ...any) {
 	b.Problems = append(b.Problems, fmt.Sprintf(format, args...))
 }
 
@@ -78,8 +78,8 @@ func (b *LXD) clone() *LXD {
 	return &c
 }
 
-// ensure installs LXD where it is not there.
-func (b *LXD) ensure() { b.Version = cmp.Or(b.Version, calledFirst) }
+// ensureInstalled installs LXD where it is not there.
+func (b *LXD) ensureInstalled() { b.Version = cmp.Or(b.Version, firstCallVersion) }
 
 // install is snap install, which leaves an LXD that is there as it is, or snap
 // refresh, which needs one.
@@ -88,7 +88,7 @@ func (b *LXD) install(channel string, refresh bool) error {
 	if slices.Contains([]string{"stable", "candidate", "beta", "edge"}, track) {
 		track = "latest"
 	}
-	version, known := channels[track]
+	version, known := channelVersions[track]
 	switch {
 	case !known:
 		return fmt.Errorf("snap: lxd has no channel %q", channel)
@@ -119,8 +119,8 @@ func (b *LXD) listenOn(address string) error {
 	return nil
 }
 
-// configure sets a key of the server's configuration.
-func (b *LXD) configure(key, value string) error {
+// setServerKey sets a key of the server's configuration.
+func (b *LXD) setServerKey(key, value string) error {
 	area, name, _ := strings.Cut(key, ".")
 	names, known := daemon.ServerKeys[area]
 	switch {
@@ -129,7 +129,7 @@ func (b *LXD) configure(key, value string) error {
 	case key == "core.https_address":
 		return b.listenOn(value)
 	case key == "core.trust_password":
-		if daemon.Since(b.Version, daemon.WithoutPassword) {
+		if daemon.IsAtLeast(b.Version, daemon.VersionWithoutPassword) {
 			return fmt.Errorf("cannot set %q: unknown key", key)
 		}
 		b.Password = value
@@ -148,7 +148,7 @@ func (b *LXD) addTrust(certificates []string, restricted bool, projects []string
 		}
 	}
 	for _, certificate := range certificates {
-		if _, known := daemon.Trusting(b.Trusted, certificate); !known {
+		if _, known := daemon.FindTrust(b.Trusted, certificate); !known {
 			b.Trusted = append(b.Trusted, daemon.Trust{Certificate: certificate, Restricted: restricted, Projects: projects})
 		}
 	}

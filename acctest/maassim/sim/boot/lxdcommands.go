@@ -42,14 +42,14 @@ func (c *command) lxd() error {
 	_, auto := flags["--auto"]
 	switch {
 	case len(args) == 0 || args[0] != "init":
-		c.shell.lxd.ensure()
+		c.shell.lxd.ensureInstalled()
 		return nil
 	case preseed:
-		return c.shell.lxd.preseed(c.stdin())
+		return c.shell.lxd.runPreseed(c.stdin())
 	case auto:
 		port, _ := strconv.Atoi(flags["--network-port"])        // 0: the default
 		loop, _ := strconv.Atoi(flags["--storage-create-loop"]) // 0: the default
-		return c.shell.lxd.initAuto(lxdInit{
+		return c.shell.lxd.runInitAuto(lxdInit{
 			NetworkAddress: flags["--network-address"], NetworkPort: port, StorageBackend: flags["--storage-backend"],
 			StoragePool: flags["--storage-pool"], CreateDevice: flags["--storage-create-device"], CreateLoopGB: int64(loop),
 			TrustPassword: flags["--trust-password"],
@@ -61,7 +61,7 @@ func (c *command) lxd() error {
 // lxc talks to it. What is not known of its commands does nothing, well.
 func (c *command) lxc() error {
 	b := c.shell.lxd
-	b.ensure()
+	b.ensureInstalled()
 	flags, args := splitFlags(c.args)
 	args = append(args, "", "", "", "")
 	switch strings.Join(args[:2], " ") {
@@ -71,7 +71,7 @@ func (c *command) lxc() error {
 		}
 		return b.addProject(args[2])
 	case "project show":
-		return c.query("/1.0/projects/" + args[2])
+		return c.runQuery("/1.0/projects/" + args[2])
 	case "storage create":
 		config := pairsOf(args[4:])
 		if slices.ContainsFunc(b.Pools, func(p daemon.StoragePool) bool { return p.Name == args[2] }) {
@@ -79,7 +79,7 @@ func (c *command) lxc() error {
 		}
 		return b.AddPool(args[2], args[3], config)
 	case "storage show":
-		return c.query("/1.0/storage-pools/" + args[2])
+		return c.runQuery("/1.0/storage-pools/" + args[2])
 	case "network create":
 		b.Networks = append(b.Networks, args[2])
 		b.Config["network "+args[2]] = pairsOf(args[3:])
@@ -94,7 +94,7 @@ func (c *command) lxc() error {
 		return b.applyProfile(p)
 	}
 	if args[0] == "query" {
-		return c.query(args[1])
+		return c.runQuery(args[1])
 	}
 	return nil
 }
@@ -108,13 +108,13 @@ func (c *command) lxcConfig(flags map[string]string, args []string) error {
 		if !joined {
 			value = args[3]
 		}
-		return b.configure(key, value)
+		return b.setServerKey(key, value)
 	case "get":
 		if args[2] == "core.https_address" && b.Listen != "" {
 			c.print(b.Listen + "\n")
 		}
 	case "trust":
-		return c.trust(args[2], flags, args[3])
+		return c.runConfigTrust(args[2], flags, args[3])
 	}
 	return nil
 }
@@ -130,8 +130,8 @@ func pairsOf(words []string) map[string]string {
 	return config
 }
 
-// trust adds certificates from a file or standard input, or lists them.
-func (c *command) trust(verb string, flags map[string]string, file string) error {
+// runConfigTrust adds certificates from a file or standard input, or lists them.
+func (c *command) runConfigTrust(verb string, flags map[string]string, file string) error {
 	b := c.shell.lxd
 	if verb == "list" {
 		for _, t := range b.Trusted {
@@ -142,7 +142,7 @@ func (c *command) trust(verb string, flags map[string]string, file string) error
 	if verb != "add" && verb != "add-certificate" {
 		return nil
 	}
-	text, exists := c.file(cmp.Or(file, "-"))
+	text, exists := c.readFile(cmp.Or(file, "-"))
 	if !exists {
 		return fmt.Errorf("open %s: no such file or directory", file)
 	}
@@ -160,8 +160,8 @@ func projectsIn(text string) (names []string) {
 	return names
 }
 
-// query reads an object of LXD's API as "lxc query" prints it.
-func (c *command) query(address string) error {
+// runQuery reads an object of LXD's API as "lxc query" prints it.
+func (c *command) runQuery(address string) error {
 	b := c.shell.lxd
 	place, _, _ := strings.Cut(strings.TrimPrefix(address, "/1.0"), "?")
 	kind, name, _ := strings.Cut(strings.Trim(place, "/"), "/")

@@ -47,9 +47,9 @@ type lxdProfile struct {
 	Devices     map[string]map[string]any `yaml:"devices"`
 }
 
-// preseed initialises LXD, or leaves it as it was.
-func (b *LXD) preseed(text string) error {
-	b.ensure()
+// runPreseed initialises LXD, or leaves it as it was.
+func (b *LXD) runPreseed(text string) error {
+	b.ensureInstalled()
 	var in lxdPreseed
 	if strings.TrimSpace(text) != "" {
 		d := yaml.NewDecoder(strings.NewReader(text))
@@ -68,25 +68,25 @@ func (b *LXD) preseed(text string) error {
 
 // applyPreseed goes in LXD's order.
 func (b *LXD) applyPreseed(in lxdPreseed) error {
-	for key, value := range daemon.Texts(in.Config) {
-		if err := b.configure(key, value); err != nil {
+	for key, value := range daemon.ConfigTexts(in.Config) {
+		if err := b.setServerKey(key, value); err != nil {
 			return err
 		}
 	}
 	for _, p := range in.StoragePools {
-		if err := b.AddPool(p.Name, p.Driver, daemon.Texts(p.Config)); err != nil {
+		if err := b.AddPool(p.Name, p.Driver, daemon.ConfigTexts(p.Config)); err != nil {
 			return err
 		}
 	}
 	for _, n := range in.Networks {
 		b.Networks = append(b.Networks, n.Name)
-		b.Config["network "+n.Name] = daemon.Texts(n.Config)
+		b.Config["network "+n.Name] = daemon.ConfigTexts(n.Config)
 	}
 	for _, p := range in.Projects {
 		if err := b.addProject(p.Name); err != nil {
 			return err
 		}
-		b.Config["project "+p.Name] = daemon.Texts(p.Config)
+		b.Config["project "+p.Name] = daemon.ConfigTexts(p.Config)
 	}
 	for _, p := range in.Profiles {
 		if err := b.applyProfile(p); err != nil {
@@ -100,7 +100,7 @@ func (b *LXD) applyPreseed(in lxdPreseed) error {
 // shows only once a VM is made.
 func (b *LXD) applyProfile(p lxdProfile) error {
 	for name, device := range p.Devices {
-		d := daemon.Texts(device)
+		d := daemon.ConfigTexts(device)
 		if network := d["network"]; network != "" && !slices.Contains(b.Networks, network) {
 			return fmt.Errorf("device validation failed for %q: network %q not found", name, network)
 		}
@@ -109,6 +109,6 @@ func (b *LXD) applyProfile(p lxdProfile) error {
 		}
 	}
 	b.Profiles[cmp.Or(p.Project, "default")+"/"+p.Name] = p.Devices
-	b.Config["profile "+cmp.Or(p.Project, "default")+"/"+p.Name] = daemon.Texts(p.Config)
+	b.Config["profile "+cmp.Or(p.Project, "default")+"/"+p.Name] = daemon.ConfigTexts(p.Config)
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// mostCommands ends a script that would never end.
-const mostCommands = 20_000
+// maxCommands ends a script that would never end.
+const maxCommands = 20_000
 
 // shell runs a script of user-data on the machine that its LXD runs on: in
 // files that are only a map, with commands that are only those of this package.
@@ -30,7 +30,7 @@ type shell struct {
 
 	mu       sync.Mutex // pipelines run side by side; held while a command runs, not while it waits for another
 	commands int
-	said     bytes.Buffer // on standard error
+	stderr   bytes.Buffer // on standard error
 }
 
 // runScript runs a script under a name. One that fails is a problem, in its
@@ -39,8 +39,8 @@ func (b *LXD) runScript(name, text string, args ...string) {
 	b.files[name] = text
 	s := &shell{lxd: b}
 	if err := s.run(name, text, args, nil, io.Discard); err != nil {
-		words := strings.Split(strings.TrimSpace(s.said.String()), "\n")
-		b.Problem("%s failed: %v: %s", path.Base(name), err, words[len(words)-1])
+		words := strings.Split(strings.TrimSpace(s.stderr.String()), "\n")
+		b.AddProblem("%s failed: %v: %s", path.Base(name), err, words[len(words)-1])
 	}
 }
 
@@ -70,23 +70,23 @@ type errorWriter struct{ s *shell }
 func (w errorWriter) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	return w.s.said.Write(p)
+	return w.s.stderr.Write(p)
 }
 
-// hidden is how commands are called that the shell would look for on the
+// findProgramCommand is how commands are called that the shell would look for on the
 // computer that it runs on.
-const hidden = "simulated command -v"
+const findProgramCommand = "simulated command -v"
 
 // call counts commands and turns what looks for programs into a command of
 // ours.
 func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.commands++; s.commands > mostCommands {
+	if s.commands++; s.commands > maxCommands {
 		return nil, fmt.Errorf("it never ends")
 	}
 	if len(args) > 2 && args[0] == "command" && (args[1] == "-v" || args[1] == "-V") || len(args) > 1 && args[0] == "type" {
-		return []string{hidden, args[len(args)-1]}, nil
+		return []string{findProgramCommand, args[len(args)-1]}, nil
 	}
 	return args, nil
 }
@@ -110,7 +110,7 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 
 // open is a file of the machine.
 func (s *shell) open(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
-	name = absolute(ctx, name)
+	name = absolutePath(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, exists := s.lxd.files[name]
@@ -118,7 +118,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, _ os.FileMode) 
 	if !exists && !isDevice && flag&os.O_CREATE == 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	f := &openFile{shell: s, name: name, read: strings.NewReader(text)}
+	f := &openFile{shell: s, name: name, content: strings.NewReader(text)}
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 && !isDevice {
 		f.writes = true
 		if flag&os.O_APPEND != 0 {
@@ -129,7 +129,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, _ os.FileMode) 
 	return f, nil
 }
 
-func absolute(ctx context.Context, name string) string {
+func absolutePath(ctx context.Context, name string) string {
 	if !path.IsAbs(name) {
 		name = path.Join(interp.HandlerCtx(ctx).Dir, name)
 	}
@@ -140,13 +140,13 @@ func absolute(ctx context.Context, name string) string {
 type openFile struct {
 	shell   *shell
 	name    string
-	read    *strings.Reader
+	content *strings.Reader
 	writes  bool
 	written bytes.Buffer
 }
 
 // Read reads what was there when it was opened.
-func (f *openFile) Read(p []byte) (int, error) { return f.read.Read(p) }
+func (f *openFile) Read(p []byte) (int, error) { return f.content.Read(p) }
 
 // Write writes at once.
 func (f *openFile) Write(p []byte) (int, error) {
@@ -164,7 +164,7 @@ func (f *openFile) Close() error { return nil }
 
 // stat finds files, and every folder that somebody could want.
 func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, error) {
-	name = absolute(ctx, name)
+	name = absolutePath(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text, exists := s.lxd.files[name]; exists {

@@ -31,7 +31,7 @@ func programs() map[string]func(*command) error {
 	return map[string]func(*command) error{
 		"snap": (*command).snap, "lxd": (*command).lxd, "lxc": (*command).lxc,
 		"cat": (*command).cat, "tee": (*command).tee, "base64": (*command).base64, "grep": (*command).grep,
-		"awk": (*command).awk, "ip": (*command).ip, "rm": (*command).rm, "which": (*command).which, hidden: (*command).which,
+		"awk": (*command).awk, "ip": (*command).ip, "rm": (*command).rm, "which": (*command).locatePrograms, findProgramCommand: (*command).locatePrograms,
 		"sh": (*command).sh, "bash": (*command).sh, "systemd-run": (*command).sh, "timeout": (*command).sh,
 		"env": (*command).sh, "sudo": (*command).sh, "nice": (*command).sh, "nohup": (*command).sh,
 	}
@@ -57,8 +57,8 @@ func (c *command) stdin() string {
 
 func (c *command) print(text string) { c.out.WriteString(text) }
 
-// file is a file's text.
-func (c *command) file(name string) (string, bool) {
+// readFile is a file's text.
+func (c *command) readFile(name string) (string, bool) {
 	if name == "-" || name == "/dev/stdin" {
 		return c.stdin(), true
 	}
@@ -66,14 +66,14 @@ func (c *command) file(name string) (string, bool) {
 	return text, exists
 }
 
-// input is the text of the files, or standard input without any.
-func (c *command) input(names []string) (string, error) {
+// readInput is the text of the files, or standard input without any.
+func (c *command) readInput(names []string) (string, error) {
 	if len(names) == 0 {
 		return c.stdin(), nil
 	}
 	var all strings.Builder
 	for _, name := range names {
-		text, exists := c.file(name)
+		text, exists := c.readFile(name)
 		if !exists {
 			return "", fmt.Errorf("%s: No such file or directory", name)
 		}
@@ -89,8 +89,8 @@ func (c *command) rm() error {
 	return nil
 }
 
-// which knows each program, and snap's and LXD's where they are installed.
-func (c *command) which() error {
+// locatePrograms knows each program, and snap's and LXD's where they are installed.
+func (c *command) locatePrograms() error {
 	for _, name := range c.args {
 		if (name == "lxd" || name == "lxc") && c.shell.lxd.Version == "" {
 			return errFalse
@@ -102,7 +102,7 @@ func (c *command) which() error {
 
 func (c *command) base64() error {
 	flags, files := splitFlags(c.args)
-	text, err := c.input(files)
+	text, err := c.readInput(files)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *command) sh() error {
 	for len(args) > 0 {
 		name, _, assigns := strings.Cut(args[0], "=")
 		if args[0] == "-c" && len(args) > 1 {
-			return c.nested("sh", args[1], args[2:])
+			return c.runNested("sh", args[1], args[2:])
 		}
 		if _, err := strconv.ParseFloat(strings.TrimRight(name, "smhd"), 64); err != nil && !assigns && !strings.HasPrefix(name, "-") {
 			break
@@ -150,21 +150,21 @@ func (c *command) sh() error {
 	if len(args) == 0 {
 		return nil
 	}
-	if text, exists := c.file(args[0]); exists && args[0] != "-" {
-		return c.nested(args[0], text, args[1:])
+	if text, exists := c.readFile(args[0]); exists && args[0] != "-" {
+		return c.runNested(args[0], text, args[1:])
 	}
 	inner := &command{shell: c.shell, args: args[1:], in: c.in, out: c.out}
 	return inner.run(path.Base(args[0]))
 }
 
-func (c *command) nested(name, text string, args []string) error {
+func (c *command) runNested(name, text string, args []string) error {
 	c.shell.mu.Unlock()
 	defer c.shell.mu.Lock()
 	return c.shell.run(name, text, args, c.in, c.out)
 }
 
-// valued are the flags that take the next word, where they have no =.
-var valued = []string{"--channel", "--projects", "--name", "--project", "--description", "--network-address", "--network-port",
+// flagsWithValue are the flags that take the next word, where they have no =.
+var flagsWithValue = []string{"--channel", "--projects", "--name", "--project", "--description", "--network-address", "--network-port",
 	"--storage-backend", "--storage-create-device", "--storage-create-loop", "--storage-pool", "--trust-password", "-c", "--config", "--type", "--target", "-f", "--format"}
 
 // splitFlags sorts words into flags and arguments.
@@ -175,7 +175,7 @@ func splitFlags(words []string) (flags map[string]string, args []string) {
 		switch {
 		case !strings.HasPrefix(name, "-") || name == "-":
 			args = append(args, words[i])
-		case !hasValue && slices.Contains(valued, name) && i+1 < len(words):
+		case !hasValue && slices.Contains(flagsWithValue, name) && i+1 < len(words):
 			i++
 			flags[name] = words[i]
 		default:

@@ -24,7 +24,7 @@ var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "version/", Anon: true, Handle: showVersion},
 	{Method: http.MethodGet, Path: "boot-resources/", Handle: listImages},
 	{Method: http.MethodGet, Path: "boot-resources/{id}/", Handle: readImage},
-	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OK(false) }},
+	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OKReply(false) }},
 }
 
 // capabilities are what version/ lists: the same since MAAS 2.
@@ -35,22 +35,22 @@ var capabilities = []string{
 }
 
 func showVersion(c *request.Call) rest.Reply {
-	rep := rest.OK(rest.Object{"version": versions.Number(c.World.Version), "subversion": "", "capabilities": capabilities})
+	rep := rest.OKReply(rest.Object{"version": versions.FullNumber(c.World.Version), "subversion": "", "capabilities": capabilities})
 	rep.Header.Set("Vary", "Authorization")
 	return rep
 }
 
-func listImages(c *request.Call) rest.Reply { return rest.OK(imageViews(c.World)) }
+func listImages(c *request.Call) rest.Reply { return rest.OKReply(imageViews(c.World)) }
 
 // readImage shows one boot resource. Its files are not there, so it has no sets.
 func readImage(c *request.Call) rest.Reply {
 	for _, v := range imageViews(c.World) {
 		if fmt.Sprint(v["id"]) == c.Vars["id"] {
 			v["sets"] = rest.Object{}
-			return rest.OK(v)
+			return rest.OKReply(v)
 		}
 	}
-	return rest.NoObject("BootResource")
+	return rest.NoObjectReply("BootResource")
 }
 
 // imageViews shows two boot resources for each image and architecture: the

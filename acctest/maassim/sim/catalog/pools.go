@@ -20,59 +20,59 @@ var poolRoutes = []request.Route{
 
 func listPools(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, p := range rest.Sorted(c.World.Pools) {
+	for _, p := range rest.SortedValues(c.World.Pools) {
 		views = append(views, view.Pool(p))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func createPool(c *request.Call) rest.Reply {
 	name := c.Field("name")
-	if problem := checkName(name, "Resource pool", modelName, c.World.PoolNamed(name) != nil); problem != "" {
-		return rest.BadField("name", problem)
+	if problem := nameProblem(name, "Resource pool", modelNamePattern, c.World.PoolNamed(name) != nil); problem != "" {
+		return rest.BadFieldReply("name", problem)
 	}
-	return rest.OK(view.Pool(c.World.AddPool(name, c.Field("description"))))
+	return rest.OKReply(view.Pool(c.World.AddPool(name, c.Field("description"))))
 }
 
 func readPool(c *request.Call) rest.Reply {
-	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
+	p, wrong := request.PoolBySpecifier(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(view.Pool(p))
+	return rest.OKReply(view.Pool(p))
 }
 
 func updatePool(c *request.Call) rest.Reply {
-	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
+	p, wrong := request.PoolBySpecifier(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}
-	if c.Has("name") {
+	if c.HasField("name") {
 		other := c.World.PoolNamed(c.Field("name"))
-		if problem := checkName(c.Field("name"), "Resource pool", modelName, other != nil && other != p); problem != "" {
-			return rest.BadField("name", problem)
+		if problem := nameProblem(c.Field("name"), "Resource pool", modelNamePattern, other != nil && other != p); problem != "" {
+			return rest.BadFieldReply("name", problem)
 		}
 		p.Name = c.Field("name")
 	}
-	if c.Has("description") {
+	if c.HasField("description") {
 		p.Description = c.Field("description")
 	}
-	return rest.OK(view.Pool(p))
+	return rest.OKReply(view.Pool(p))
 }
 
 // deletePool refuses a pool with machines. A VM host alone falls back to the
 // default pool.
 func deletePool(c *request.Call) rest.Reply {
-	p, wrong := request.PoolCalled(c.World, c.Vars["id"])
+	p, wrong := request.PoolBySpecifier(c.World, c.Vars["id"])
 	if wrong != nil {
 		return *wrong
 	}
 	if p.ID == 0 {
-		return rest.BadText("This is the default pool, it cannot be deleted.")
+		return rest.BadTextReply("This is the default pool, it cannot be deleted.")
 	}
 	for _, m := range c.World.Machines {
 		if m.Pool == p {
-			return rest.BadText("Pool has machines in it, it cannot be deleted.")
+			return rest.BadTextReply("Pool has machines in it, it cannot be deleted.")
 		}
 	}
 	for _, h := range c.World.Hosts {
@@ -81,5 +81,5 @@ func deletePool(c *request.Call) rest.Reply {
 		}
 	}
 	delete(c.World.Pools, p.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -12,9 +12,9 @@ import (
 
 var rackRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "rackcontrollers/", Handle: listRacks},
-	{Method: http.MethodGet, Path: "rackcontrollers/{id}/", Handle: onServer("RackController", rackView)},
+	{Method: http.MethodGet, Path: "rackcontrollers/{id}/", Handle: onController("RackController", rackView)},
 	{Method: http.MethodGet, Path: "regioncontrollers/", Handle: listRegions},
-	{Method: http.MethodGet, Path: "regioncontrollers/{id}/", Handle: onServer("RegionController", regionView)},
+	{Method: http.MethodGet, Path: "regioncontrollers/{id}/", Handle: onController("RegionController", regionView)},
 	{Method: http.MethodGet, Path: "nodes/", Handle: listNodes},
 }
 
@@ -25,17 +25,17 @@ var rackServices = []string{
 	"proxy_rack", "tftp", "dns_rack", "dhcpd6", "rackd", "ntp_rack", "http",
 }
 
-func listRacks(c *request.Call) rest.Reply { return rest.OK([]rest.Object{rackView(c.World)}) }
+func listRacks(c *request.Call) rest.Reply { return rest.OKReply([]rest.Object{rackView(c.World)}) }
 
-func listRegions(c *request.Call) rest.Reply { return rest.OK([]rest.Object{regionView(c.World)}) }
+func listRegions(c *request.Call) rest.Reply { return rest.OKReply([]rest.Object{regionView(c.World)}) }
 
-// onServer shows MAAS's own server, which is the only controller of either kind.
-func onServer(kind string, show func(*world.World) rest.Object) func(*request.Call) rest.Reply {
+// onController shows MAAS's own server, which is the only controller of either kind.
+func onController(kind string, show func(*world.World) rest.Object) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		if c.Vars["id"] != c.World.RackID {
-			return rest.NoObject(kind)
+			return rest.NoObjectReply(kind)
 		}
-		return rest.OK(show(c.World))
+		return rest.OKReply(show(c.World))
 	}
 }
 
@@ -50,7 +50,7 @@ func regionView(w *world.World) rest.Object {
 
 // listNodes lists machines, then MAAS's own server (api/nodes.py, NodesHandler).
 func listNodes(c *request.Call) rest.Reply {
-	found, bad := c.Filter()
+	found, bad := c.FilterMachines()
 	if bad != nil {
 		return *bad
 	}
@@ -58,7 +58,7 @@ func listNodes(c *request.Call) rest.Reply {
 	for _, m := range found {
 		views = append(views, view.Machine(m))
 	}
-	return rest.OK(append(views, rackView(c.World)))
+	return rest.OKReply(append(views, rackView(c.World)))
 }
 
 // rackView shows the server through the machine's view: a node has most of
@@ -66,7 +66,7 @@ func listNodes(c *request.Call) rest.Reply {
 func rackView(w *world.World) rest.Object {
 	m := &world.Machine{
 		World: w, SystemID: w.RackID, Hostname: world.RackHostname, Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.Domains[0],
-		PowerState: "unknown", Commissioning: 1, TestingStatus: -1,
+		PowerState: "unknown", CommissioningSet: 1, TestingStatus: -1,
 	}
 	for i, n := range w.Subnets {
 		if n.VLAN.DHCP {
@@ -80,7 +80,7 @@ func rackView(w *world.World) rest.Object {
 	}
 	v["resource_uri"] = rest.URI("rackcontrollers", w.RackID)
 	v["node_type"], v["node_type_name"] = 4, "Region and rack controller"
-	v["architecture"], v["version"] = nil, versions.Number(w.Version)
+	v["architecture"], v["version"] = nil, versions.FullNumber(w.Version)
 	v["service_set"] = serviceViews(w)
 	return v
 }
@@ -94,7 +94,7 @@ func serviceViews(w *world.World) []rest.Object {
 			status = "running"
 		case "rackd":
 			status = "running"
-			if w.Rack != world.OK {
+			if w.RackCondition != world.ConditionOK {
 				status = "dead"
 			}
 		case "dhcpd", "dhcpd6", "tftp", "ntp_rack":

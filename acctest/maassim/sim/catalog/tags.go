@@ -17,16 +17,16 @@ var tagRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "tags/{name}/", Handle: readTag},
 	{Method: http.MethodPut, Path: "tags/{name}/", Admin: true, Handle: updateTag},
 	{Method: http.MethodDelete, Path: "tags/{name}/", Admin: true, Handle: deleteTag},
-	{Method: http.MethodGet, Path: "tags/{name}/", Op: "machines", Handle: tagMachines},
-	{Method: http.MethodGet, Path: "tags/{name}/", Op: "nodes", Handle: tagMachines},
-	{Method: http.MethodGet, Path: "tags/{name}/", Op: "devices", Handle: tagOthers},
-	{Method: http.MethodGet, Path: "tags/{name}/", Op: "rack_controllers", Handle: tagOthers},
-	{Method: http.MethodGet, Path: "tags/{name}/", Op: "region_controllers", Handle: tagOthers},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "machines", Handle: listTaggedMachines},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "nodes", Handle: listTaggedMachines},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "devices", Handle: listTaggedOthers},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "rack_controllers", Handle: listTaggedOthers},
+	{Method: http.MethodGet, Path: "tags/{name}/", Op: "region_controllers", Handle: listTaggedOthers},
 	{Method: http.MethodPost, Path: "tags/{name}/", Op: "update_nodes", Admin: true, Handle: updateTagNodes},
 	{Method: http.MethodPost, Path: "tags/{name}/", Op: "rebuild", Admin: true, Handle: rebuildTag},
 }
 
-var tagName = regexp.MustCompile(`^[\w-]+$`)
+var tagNamePattern = regexp.MustCompile(`^[\w-]+$`)
 
 func viewTag(t *world.Tag) rest.Object {
 	return rest.Object{
@@ -37,30 +37,30 @@ func viewTag(t *world.Tag) rest.Object {
 
 func listTags(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, t := range rest.Sorted(c.World.Tags) {
+	for _, t := range rest.SortedValues(c.World.Tags) {
 		views = append(views, viewTag(t))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // checkTag is the tag form's complaints; t is nil for a new tag.
 func checkTag(c *request.Call, t *world.Tag) rest.FormErrors {
 	errs := rest.FormErrors{}
-	if t == nil || c.Has("name") {
+	if t == nil || c.HasField("name") {
 		other := c.World.Tags[c.Field("name")]
-		if problem := checkName(c.Field("name"), "Tag", tagName, other != nil && other != t); problem != "" {
+		if problem := nameProblem(c.Field("name"), "Tag", tagNamePattern, other != nil && other != t); problem != "" {
 			errs.Add("name", problem)
 		}
 	}
-	if !validXPath(c.Field("definition")) {
+	if !isValidXPath(c.Field("definition")) {
 		errs.Add("definition", "Invalid xpath expression: Invalid expression")
 	}
 	return errs
 }
 
-// validXPath looks for what is plainly no XPath: open brackets and quotes.
+// isValidXPath looks for what is plainly no XPath: open brackets and quotes.
 // Definitions are kept and match nothing: the machines here have no lshw.
-func validXPath(text string) bool {
+func isValidXPath(text string) bool {
 	var open []rune
 	closes := map[rune]rune{'[': ']', '(': ')', '\'': '\'', '"': '"'}
 	for _, r := range text {
@@ -80,16 +80,16 @@ func validXPath(text string) bool {
 
 func createTag(c *request.Call) rest.Reply {
 	if errs := checkTag(c, nil); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	t := c.World.EnsureTag(c.Field("name"))
 	fillTag(c, t)
-	return rest.OK(viewTag(t))
+	return rest.OKReply(viewTag(t))
 }
 
 func fillTag(c *request.Call, t *world.Tag) {
 	for name, field := range map[string]*string{"comment": &t.Comment, "kernel_opts": &t.KernelOpts, "definition": &t.Definition} {
-		if c.Has(name) {
+		if c.HasField(name) {
 			*field = c.Field(name)
 		}
 	}
@@ -98,9 +98,9 @@ func fillTag(c *request.Call, t *world.Tag) {
 func readTag(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
-	return rest.OK(viewTag(t))
+	return rest.OKReply(viewTag(t))
 }
 
 // updateTag renames on the machines too. VM hosts keep the old name: theirs
@@ -108,10 +108,10 @@ func readTag(c *request.Call) rest.Reply {
 func updateTag(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
 	if errs := checkTag(c, t); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	fillTag(c, t)
 	if name := c.Field("name"); name != "" && name != t.Name {
@@ -125,63 +125,63 @@ func updateTag(c *request.Call) rest.Reply {
 		t.Name = name
 		c.World.Tags[name] = t
 	}
-	return rest.OK(viewTag(t))
+	return rest.OKReply(viewTag(t))
 }
 
 func deleteTag(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
 	for _, m := range c.World.Machines {
 		m.RemoveTag(t.Name)
 	}
 	delete(c.World.Tags, t.Name)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
-func tagMachines(c *request.Call) rest.Reply {
+func listTaggedMachines(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
 	views := []rest.Object{}
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if slices.Contains(m.Tags, t.Name) && c.MayView(m) {
+		if slices.Contains(m.Tags, t.Name) && c.CanView(m) {
 			views = append(views, view.Machine(m))
-			m.Seen()
+			m.EndSeenJobs()
 		}
 	}
-	rep := rest.OK(views)
-	rep.Objects = len(views)
+	rep := rest.OKReply(views)
+	rep.MachineObjects = len(views)
 	return rep
 }
 
-// tagOthers are the tagged nodes that are no machines. There are no devices here, and
+// listTaggedOthers are the tagged nodes that are no machines. There are no devices here, and
 // nothing tags MAAS's own server.
-func tagOthers(c *request.Call) rest.Reply {
+func listTaggedOthers(c *request.Call) rest.Reply {
 	if c.World.Tags[c.Vars["name"]] == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
-	return rest.OK([]rest.Object{})
+	return rest.OKReply([]rest.Object{})
 }
 
 // updateTagNodes ignores system ids that no machine has.
 func updateTagNodes(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
 	if d := c.Field("definition"); d != "" && d != t.Definition {
-		return rest.Conflict("Definition supplied '" + d + "' doesn't match current definition '" + t.Definition + "'")
+		return rest.ConflictReply("Definition supplied '" + d + "' doesn't match current definition '" + t.Definition + "'")
 	}
-	added := eachNode(c, "add", func(m *world.Machine) { m.AddTag(t.Name) })
-	removed := eachNode(c, "remove", func(m *world.Machine) { m.RemoveTag(t.Name) })
-	return rest.OK(rest.Object{"added": added, "removed": removed})
+	added := updateEachNode(c, "add", func(m *world.Machine) { m.AddTag(t.Name) })
+	removed := updateEachNode(c, "remove", func(m *world.Machine) { m.RemoveTag(t.Name) })
+	return rest.OKReply(rest.Object{"added": added, "removed": removed})
 }
 
-// eachNode calls f for the known machines that a repeated field names.
-func eachNode(c *request.Call, field string, f func(*world.Machine)) (n int) {
+// updateEachNode calls f for the known machines that a repeated field names.
+func updateEachNode(c *request.Call, field string, f func(*world.Machine)) (n int) {
 	for _, id := range c.Form[field] {
 		if m := c.World.Machines[id]; m != nil {
 			f(m)
@@ -194,7 +194,7 @@ func eachNode(c *request.Call, field string, f func(*world.Machine)) (n int) {
 func rebuildTag(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
-		return rest.NoObject("Tag")
+		return rest.NoObjectReply("Tag")
 	}
-	return rest.OK(rest.Object{"rebuilding": t.Name})
+	return rest.OKReply(rest.Object{"rebuilding": t.Name})
 }

@@ -23,28 +23,28 @@ var zoneRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "zones/{name}/", Admin: true, Handle: deleteZone},
 }
 
-// longestName is the max_length of names in MAAS's models of zones, pools and tags.
-const longestName = 256
+// maxNameLength is the max_length of names in MAAS's models of zones, pools and tags.
+const maxNameLength = 256
 
-// modelName is what MAAS takes as the name of a zone or a pool.
-var modelName = regexp.MustCompile(`^\w[ \w-]*$`)
+// modelNamePattern is what MAAS takes as the name of a zone or a pool.
+var modelNamePattern = regexp.MustCompile(`^\w[ \w-]*$`)
 
 func listZones(c *request.Call) rest.Reply {
 	views := []rest.Object{}
 	for _, z := range slices.SortedFunc(maps.Values(c.World.Zones), func(a, b *world.Zone) int { return cmp.Compare(a.Name, b.Name) }) {
 		views = append(views, view.Zone(z))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
-// checkName is the complaint about a name, empty if there is none. taken says
+// nameProblem is the complaint about a name, empty if there is none. taken says
 // whether another object has it.
-func checkName(name, kind string, valid *regexp.Regexp, taken bool) string {
+func nameProblem(name, kind string, valid *regexp.Regexp, taken bool) string {
 	switch {
 	case name == "":
 		return rest.MsgRequired
-	case utf8.RuneCountInString(name) > longestName:
-		return fmt.Sprintf("Ensure this value has at most %d characters (it has %d).", longestName, utf8.RuneCountInString(name))
+	case utf8.RuneCountInString(name) > maxNameLength:
+		return fmt.Sprintf("Ensure this value has at most %d characters (it has %d).", maxNameLength, utf8.RuneCountInString(name))
 	case !valid.MatchString(name):
 		return rest.MsgInvalid
 	case taken:
@@ -55,36 +55,36 @@ func checkName(name, kind string, valid *regexp.Regexp, taken bool) string {
 
 func createZone(c *request.Call) rest.Reply {
 	name := c.Field("name")
-	if problem := checkName(name, "Physical zone", modelName, c.World.ZoneNamed(name) != nil); problem != "" {
-		return rest.BadField("name", problem)
+	if problem := nameProblem(name, "Physical zone", modelNamePattern, c.World.ZoneNamed(name) != nil); problem != "" {
+		return rest.BadFieldReply("name", problem)
 	}
-	return rest.OK(view.Zone(c.World.AddZone(name, c.Field("description"))))
+	return rest.OKReply(view.Zone(c.World.AddZone(name, c.Field("description"))))
 }
 
 func readZone(c *request.Call) rest.Reply {
 	z := c.World.ZoneNamed(c.Vars["name"])
 	if z == nil {
-		return rest.NoObject("Zone")
+		return rest.NoObjectReply("Zone")
 	}
-	return rest.OK(view.Zone(z))
+	return rest.OKReply(view.Zone(z))
 }
 
 func updateZone(c *request.Call) rest.Reply {
 	z := c.World.ZoneNamed(c.Vars["name"])
 	if z == nil {
-		return rest.NoObject("Zone")
+		return rest.NoObjectReply("Zone")
 	}
-	if c.Has("name") {
+	if c.HasField("name") {
 		other := c.World.ZoneNamed(c.Field("name"))
-		if problem := checkName(c.Field("name"), "Physical zone", modelName, other != nil && other != z); problem != "" {
-			return rest.BadField("name", problem)
+		if problem := nameProblem(c.Field("name"), "Physical zone", modelNamePattern, other != nil && other != z); problem != "" {
+			return rest.BadFieldReply("name", problem)
 		}
 		z.Name = c.Field("name")
 	}
-	if c.Has("description") {
+	if c.HasField("description") {
 		z.Description = c.Field("description")
 	}
-	return rest.OK(view.Zone(z))
+	return rest.OKReply(view.Zone(z))
 }
 
 // deleteZone answers 204 for a zone that never was, too. What was in the zone
@@ -92,11 +92,11 @@ func updateZone(c *request.Call) rest.Reply {
 func deleteZone(c *request.Call) rest.Reply {
 	z := c.World.ZoneNamed(c.Vars["name"])
 	if z == nil {
-		return rest.Deleted()
+		return rest.DeletedReply()
 	}
 	fallback := c.World.DefaultZone()
 	if z == fallback {
-		return rest.BadText("This zone is the default zone, it cannot be deleted.")
+		return rest.BadTextReply("This zone is the default zone, it cannot be deleted.")
 	}
 	for _, m := range c.World.Machines {
 		if m.Zone == z {
@@ -109,5 +109,5 @@ func deleteZone(c *request.Call) rest.Reply {
 		}
 	}
 	delete(c.World.Zones, z.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

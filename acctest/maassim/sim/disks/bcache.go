@@ -16,13 +16,13 @@ import (
 // bcacheRoutes are the operations on bcaches and their cache sets (api/bcache.py and
 // bcache_cacheset.py).
 var bcacheRoutes = []request.Route{
-	{Method: http.MethodGet, Path: "nodes/{id}/bcaches/", Handle: bcaches.list()},
-	{Method: http.MethodPost, Path: "nodes/{id}/bcaches/", Handle: creation("Cannot create Bcache because the machine is not Ready.", createBcache)},
-	{Method: http.MethodGet, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.on(request.ViewAll, readGroup)},
-	{Method: http.MethodPut, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.on(request.Admin, ready("Cannot update Bcache because the machine is not Ready.", updateBcache))},
-	{Method: http.MethodDelete, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.on(request.Admin, bcaches.remove())},
+	{Method: http.MethodGet, Path: "nodes/{id}/bcaches/", Handle: bcaches.listHandler()},
+	{Method: http.MethodPost, Path: "nodes/{id}/bcaches/", Handle: requireReadyToCreate("Cannot create Bcache because the machine is not Ready.", createBcache)},
+	{Method: http.MethodGet, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.onGroup(request.ViewAll, readGroup)},
+	{Method: http.MethodPut, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.onGroup(request.Admin, requireReady("Cannot update Bcache because the machine is not Ready.", updateBcache))},
+	{Method: http.MethodDelete, Path: "nodes/{id}/bcache/{group}/", Handle: bcaches.onGroup(request.Admin, bcaches.deleteHandler())},
 	{Method: http.MethodGet, Path: "nodes/{id}/bcache-cache-sets/", Handle: request.OnMachine(request.ViewAll, listCacheSets)},
-	{Method: http.MethodPost, Path: "nodes/{id}/bcache-cache-sets/", Handle: creation("Cannot create cache set because the node is not Ready.", createCacheSet)},
+	{Method: http.MethodPost, Path: "nodes/{id}/bcache-cache-sets/", Handle: requireReadyToCreate("Cannot create cache set because the node is not Ready.", createCacheSet)},
 	{Method: http.MethodGet, Path: "nodes/{id}/bcache-cache-set/{set}/", Handle: onCacheSet(request.ViewAll, readCacheSet)},
 	{Method: http.MethodPut, Path: "nodes/{id}/bcache-cache-set/{set}/", Handle: onCacheSet(request.Admin, updateCacheSet)},
 	{Method: http.MethodDelete, Path: "nodes/{id}/bcache-cache-set/{set}/", Handle: onCacheSet(request.Admin, deleteCacheSet)},
@@ -30,9 +30,9 @@ var bcacheRoutes = []request.Route{
 
 func createBcache(c *request.Call, m *world.Machine) rest.Reply {
 	f := newForm(c)
-	g := &storage.Group{Kind: storage.Bcache, Name: f.text("name", false), UUID: f.uuid(), CacheMode: f.choice("cache_mode", true, storage.Modes...)}
-	disk, part := f.one("backing_device", freeDisks(m)), f.one("backing_partition", freeParts(m))
-	g.Cache = f.cacheSet(m, true)
+	g := &storage.Group{Kind: storage.Bcache, Name: f.readText("name", false), UUID: f.readUUID(), CacheMode: f.readChoice("cache_mode", true, storage.CacheModes...)}
+	disk, part := f.readDevice("backing_device", freeDisks(m)), f.readDevice("backing_partition", freeParts(m))
+	g.Cache = f.readCacheSet(m, true)
 	switch {
 	case g.Cache == nil:
 		f.errs.Add("__all__", "Bcache requires a cache_set.")
@@ -41,10 +41,10 @@ func createBcache(c *request.Call, m *world.Machine) rest.Reply {
 	case disk == nil && part == nil:
 		f.errs.Add("__all__", "Either backing_device or backing_partition must be specified.")
 	}
-	if bad := f.refused(); bad != nil {
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
+	return changeStorage(m, func() (any, *storage.Problem) {
 		backing, bad := backingOf(m, disk, part)
 		if bad != nil {
 			return nil, bad
@@ -59,13 +59,13 @@ func createBcache(c *request.Call, m *world.Machine) rest.Reply {
 // backingOf is the device that a bcache is to have, of which one was given.
 func backingOf(m *world.Machine, disk, part storage.Device) (storage.Device, *storage.Problem) {
 	if disk != nil {
-		return partitioned(m, disk)
+		return partitionIfBootDisk(m, disk)
 	}
 	return part, nil
 }
 
-// cacheSet reads a cache set, by its id or its name.
-func (f form) cacheSet(m *world.Machine, required bool) *storage.CacheSet {
+// readCacheSet reads a cache set, by its id or its name.
+func (f form) readCacheSet(m *world.Machine, required bool) *storage.CacheSet {
 	value := f.Field("cache_set")
 	if value == "" {
 		if required {
@@ -73,8 +73,8 @@ func (f form) cacheSet(m *world.Machine, required bool) *storage.CacheSet {
 		}
 		return nil
 	}
-	for _, set := range storage.Caches(&m.Storage) {
-		if value == strconv.Itoa(set.ID) || value == storage.CacheName(&m.Storage, set) {
+	for _, set := range storage.CacheSets(&m.Storage) {
+		if value == strconv.Itoa(set.ID) || value == storage.CacheSetName(&m.Storage, set) {
 			return set
 		}
 	}
@@ -86,31 +86,33 @@ func (f form) cacheSet(m *world.Machine, required bool) *storage.CacheSet {
 // backing device of it.
 func updateBcache(c *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 	f := newForm(c)
-	name, id := f.text("name", false), f.uuid()
-	ownDisks, ownParts := among(storage.DevicesOf(&m.Storage, g, ""))
-	free := slices.DeleteFunc(freeDisks(m), func(d storage.Device) bool { return slices.Contains(storage.Made(&m.Storage, g), d.(*storage.Disk)) })
-	disk, part := f.one("backing_device", append(free, ownDisks...)), f.one("backing_partition", append(freeParts(m), ownParts...))
-	set, mode := f.cacheSet(m, false), f.choice("cache_mode", false, storage.Modes...)
-	if bad := f.refused(); bad != nil {
+	name, id := f.readText("name", false), f.readUUID()
+	ownDisks, ownParts := splitDevices(storage.DevicesOf(&m.Storage, g, ""))
+	free := slices.DeleteFunc(freeDisks(m), func(d storage.Device) bool {
+		return slices.Contains(storage.GroupDisks(&m.Storage, g), d.(*storage.Disk))
+	})
+	disk, part := f.readDevice("backing_device", append(free, ownDisks...)), f.readDevice("backing_partition", append(freeParts(m), ownParts...))
+	set, mode := f.readCacheSet(m, false), f.readChoice("cache_mode", false, storage.CacheModes...)
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
-		if bad := rebase(m, g, disk, part); bad != nil {
+	return changeStorage(m, func() (any, *storage.Problem) {
+		if bad := setBackingDevice(m, g, disk, part); bad != nil {
 			return nil, bad
 		}
-		rename(g, name, id)
+		renameGroup(g, name, id)
 		if mode != "" {
 			g.CacheMode = mode
 		}
 		if set != nil {
 			g.Cache = set
 		}
-		return shownGroup(m, g)
+		return saveAndShowGroup(m, g)
 	})
 }
 
-// rebase gives a bcache another backing device, if one was given.
-func rebase(m *world.Machine, g *storage.Group, disk, part storage.Device) *storage.Problem {
+// setBackingDevice gives a bcache another backing device, if one was given.
+func setBackingDevice(m *world.Machine, g *storage.Group, disk, part storage.Device) *storage.Problem {
 	if disk == nil && part == nil {
 		return nil
 	}
@@ -119,7 +121,7 @@ func rebase(m *world.Machine, g *storage.Group, disk, part storage.Device) *stor
 		return bad
 	}
 	for _, d := range storage.DevicesOf(&m.Storage, g, "") {
-		storage.Leave(&m.Storage, g, d)
+		storage.LeaveGroup(&m.Storage, g, d)
 	}
 	return storage.AddMembers(&m.Storage, g, []storage.Device{backing}, false)
 }
@@ -129,46 +131,46 @@ type cacheSetHandler func(*request.Call, *world.Machine, *storage.CacheSet) rest
 // onCacheSet looks up the cache set of the path, by its id or its name.
 func onCacheSet(need request.Permission, f cacheSetHandler) func(*request.Call) rest.Reply {
 	return request.OnMachine(need, func(c *request.Call, m *world.Machine) rest.Reply {
-		id, isNumber := whole(c.Vars["set"])
-		for _, set := range storage.Caches(&m.Storage) {
-			if isNumber && set.ID == id || strings.HasSuffix(c.Vars["set"], storage.CacheName(&m.Storage, set)) {
+		id, isNumber := parseWholeNumber(c.Vars["set"])
+		for _, set := range storage.CacheSets(&m.Storage) {
+			if isNumber && set.ID == id || strings.HasSuffix(c.Vars["set"], storage.CacheSetName(&m.Storage, set)) {
 				return f(c, m, set)
 			}
 		}
-		return nothing()
+		return notFoundReply()
 	})
 }
 
 func listCacheSets(_ *request.Call, m *world.Machine) rest.Reply {
 	views := []rest.Object{}
-	for _, set := range storage.Caches(&m.Storage) {
+	for _, set := range storage.CacheSets(&m.Storage) {
 		views = append(views, view.CacheSet(m, set))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readCacheSet(_ *request.Call, m *world.Machine, set *storage.CacheSet) rest.Reply {
-	return rest.OK(view.CacheSet(m, set))
+	return rest.OKReply(view.CacheSet(m, set))
 }
 
 func createCacheSet(c *request.Call, m *world.Machine) rest.Reply {
 	f := newForm(c)
-	disk, part := f.one("cache_device", freeDisks(m)), f.one("cache_partition", freeParts(m))
+	disk, part := f.readDevice("cache_device", freeDisks(m)), f.readDevice("cache_partition", freeParts(m))
 	switch {
 	case disk != nil && part != nil:
 		f.errs.Add("__all__", "Cannot set both cache_device and cache_partition.")
 	case disk == nil && part == nil:
 		f.errs.Add("__all__", "Either cache_device or cache_partition must be specified.")
 	}
-	if bad := f.refused(); bad != nil {
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
+	return changeStorage(m, func() (any, *storage.Problem) {
 		device, bad := backingOf(m, disk, part)
 		if bad != nil {
 			return nil, bad
 		}
-		set, bad := storage.AddCache(&m.Storage, device)
+		set, bad := storage.AddCacheSet(&m.Storage, device)
 		if bad != nil {
 			return nil, bad
 		}
@@ -177,21 +179,21 @@ func createCacheSet(c *request.Call, m *world.Machine) rest.Reply {
 }
 
 func updateCacheSet(c *request.Call, m *world.Machine, set *storage.CacheSet) rest.Reply {
-	if bad := notReady(m, "Cannot update cache set because the machine is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot update cache set because the machine is not Ready."); bad != nil {
 		return *bad
 	}
 	f := newForm(c)
-	ownDisks, ownParts := among([]storage.Device{storage.CacheDevice(&m.Storage, set)})
-	disk, part := f.one("cache_device", append(freeDisks(m), ownDisks...)), f.one("cache_partition", append(freeParts(m), ownParts...))
+	ownDisks, ownParts := splitDevices([]storage.Device{storage.CacheSetDevice(&m.Storage, set)})
+	disk, part := f.readDevice("cache_device", append(freeDisks(m), ownDisks...)), f.readDevice("cache_partition", append(freeParts(m), ownParts...))
 	if disk != nil && part != nil {
 		for _, field := range []string{"cache_device", "cache_partition"} {
 			f.errs[field] = []string{"Cannot set both cache_device and cache_partition."}
 		}
 	}
-	if bad := f.refused(); bad != nil {
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
+	return changeStorage(m, func() (any, *storage.Problem) {
 		if disk == nil && part == nil {
 			return view.CacheSet(m, set), nil
 		}
@@ -199,7 +201,7 @@ func updateCacheSet(c *request.Call, m *world.Machine, set *storage.CacheSet) re
 		if bad != nil {
 			return nil, bad
 		}
-		if bad := storage.MoveCache(&m.Storage, set, device); bad != nil {
+		if bad := storage.MoveCacheSet(&m.Storage, set, device); bad != nil {
 			return nil, bad
 		}
 		return view.CacheSet(m, set), nil
@@ -207,12 +209,12 @@ func updateCacheSet(c *request.Call, m *world.Machine, set *storage.CacheSet) re
 }
 
 func deleteCacheSet(_ *request.Call, m *world.Machine, set *storage.CacheSet) rest.Reply {
-	if bad := notReady(m, "Cannot delete cache set because the machine is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot delete cache set because the machine is not Ready."); bad != nil {
 		return *bad
 	}
-	if len(storage.Users(&m.Storage, set)) > 0 {
-		return rest.BadText("Cannot delete cache set; it's currently in use.")
+	if len(storage.CacheSetUsers(&m.Storage, set)) > 0 {
+		return rest.BadTextReply("Cannot delete cache set; it's currently in use.")
 	}
-	storage.DropCache(&m.Storage, set)
-	return rest.Deleted()
+	storage.RemoveCacheSet(&m.Storage, set)
+	return rest.DeletedReply()
 }

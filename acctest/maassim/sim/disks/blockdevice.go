@@ -17,61 +17,61 @@ import (
 func createDisk(c *request.Call, m *world.Machine) rest.Reply {
 	f := newForm(c)
 	d := &storage.Disk{}
-	d.Name = f.text("name", true)
-	f.physical(d, true)
-	if bad := f.refused(); bad != nil {
+	d.Name = f.readText("name", true)
+	f.readPhysical(d, true)
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
-		if isTaken(m, d) {
-			return nil, &storage.Problem{Field: "__all__", Text: storage.NameTaken}
+	return changeStorage(m, func() (any, *storage.Problem) {
+		if isNameTaken(m, d) {
+			return nil, &storage.Problem{Field: "__all__", Text: storage.NameTakenText}
 		}
 		m.Storage.AddDisk(d)
 		return view.Disk(m, d), nil
 	})
 }
 
-func isTaken(m *world.Machine, d *storage.Disk) bool {
-	return slices.ContainsFunc(m.Storage.All(), func(other *storage.Disk) bool { return other != d && other.Name == d.Name })
+func isNameTaken(m *world.Machine, d *storage.Disk) bool {
+	return slices.ContainsFunc(m.Storage.AllDisks(), func(other *storage.Disk) bool { return other != d && other.Name == d.Name })
 }
 
-// physical reads what a disk is. What is not given stays.
-func (f form) physical(d *storage.Disk, isNew bool) {
-	f.length("name", d.Name, 0, 255)
+// readPhysical reads what a disk is. What is not given stays.
+func (f form) readPhysical(d *storage.Disk, isNew bool) {
+	f.checkLength("name", d.Name, 0, 255)
 	for field, value := range map[string]*string{"model": &d.Model, "serial": &d.Serial} {
-		if f.Has(field) {
-			*value = f.text(field, false)
-			f.length(field, *value, 0, 255)
+		if f.HasField(field) {
+			*value = f.readText(field, false)
+			f.checkLength(field, *value, 0, 255)
 		}
 	}
-	if f.Has("id_path") {
-		d.IDPath = f.path("id_path", false)
+	if f.HasField("id_path") {
+		d.IDPath = f.readPath("id_path", false)
 	}
-	if size := f.size("size", isNew); size != nil {
+	if size := f.readSize("size", isNew); size != nil {
 		d.SizeBytes = *size
-		if *size < storage.LeastDisk {
-			f.errs.Add("size", atLeast(storage.LeastDisk))
+		if *size < storage.MinDiskBytes {
+			f.errs.Add("size", atLeast(storage.MinDiskBytes))
 		}
 	}
-	if size := f.size("block_size", isNew); size != nil {
+	if size := f.readSize("block_size", isNew); size != nil {
 		d.BlockSize = int(*size)
-		if *size < storage.LeastBlock {
-			f.errs.Add("block_size", atLeast(storage.LeastBlock))
+		if *size < storage.MinBlockSize {
+			f.errs.Add("block_size", atLeast(storage.MinBlockSize))
 		}
 	}
-	f.numaNode()
-	f.identity(d)
+	f.checkNUMANode()
+	f.checkIdentity(d)
 }
 
-// identity refuses a disk that nothing tells from others (models/physicalblockdevice.py).
-func (f form) identity(d *storage.Disk) {
+// checkIdentity refuses a disk that nothing tells from others (models/physicalblockdevice.py).
+func (f form) checkIdentity(d *storage.Disk) {
 	if d.IDPath == "" && (d.Model == "" || d.Serial == "") {
 		f.errs.Add("__all__", "serial/model are required if id_path is not provided.")
 	}
 }
 
-// numaNode checks the index of a NUMA node: a machine has one.
-func (f form) numaNode() {
+// checkNUMANode checks the index of a NUMA node: a machine has one.
+func (f form) checkNUMANode() {
 	text := strings.TrimSpace(f.Field("numa_node"))
 	n, err := strconv.Atoi(text)
 	switch {
@@ -91,82 +91,82 @@ func updateDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 	deployed := m.Status == world.StatusDeployed
 	switch {
 	case m.Status != world.StatusReady && !deployed:
-		return rest.Conflict("Cannot update block device because the machine is not Ready.")
+		return rest.ConflictReply("Cannot update block device because the machine is not Ready.")
 	case deployed && !d.IsPhysical():
-		return rest.Conflict("Cannot update virtual block device because the machine is Deployed.")
+		return rest.ConflictReply("Cannot update virtual block device because the machine is Deployed.")
 	}
 	f, edited := newForm(c), *d
-	if name := f.text("name", false); name != "" {
+	if name := f.readText("name", false); name != "" {
 		edited.Name = name
 	}
 	switch {
 	case !d.IsPhysical():
-		f.virtual(d, &edited)
+		f.readVirtual(d, &edited)
 	case deployed:
 		for _, field := range []string{"size", "block_size", "numa_node"} {
 			c.Form.Del(field)
 		}
-		f.physical(&edited, false)
+		f.readPhysical(&edited, false)
 	default:
-		f.physical(&edited, false)
+		f.readPhysical(&edited, false)
 	}
 	table := ""
 	if !deployed {
-		table = f.tableType(d)
+		table = f.readTableType(d)
 	}
-	if bad := f.refused(); bad != nil {
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
-		if bad := save(m, d, edited, table); bad != nil {
+	return changeStorage(m, func() (any, *storage.Problem) {
+		if bad := saveDisk(m, d, edited, table); bad != nil {
 			return nil, bad
 		}
 		return view.Disk(m, d), nil
 	})
 }
 
-// save writes an edited block device.
-func save(m *world.Machine, d *storage.Disk, edited storage.Disk, table string) *storage.Problem {
+// saveDisk writes an edited block device.
+func saveDisk(m *world.Machine, d *storage.Disk, edited storage.Disk, table string) *storage.Problem {
 	wanted := edited.SizeBytes
 	isVolume := d.Group != nil && d.Group.Kind == storage.VolumeGroup
 	if isVolume {
 		edited.SizeBytes = d.SizeBytes
 	}
 	*d = edited
-	if isTaken(m, d) {
-		return &storage.Problem{Field: "__all__", Text: storage.NameTaken}
+	if isNameTaken(m, d) {
+		return &storage.Problem{Field: "__all__", Text: storage.NameTakenText}
 	}
 	if isVolume {
-		if bad := storage.Resize(&m.Storage, d, wanted); bad != nil {
+		if bad := storage.ResizeLogicalVolume(&m.Storage, d, wanted); bad != nil {
 			return bad
 		}
 	}
 	if table != "" {
 		d.Table.Type = table
 	}
-	return m.Storage.Resized(d)
+	return m.Storage.ApplyDiskSize(d)
 }
 
-// virtual reads what can change of what a group makes (UpdateVirtualBlockDeviceForm).
-func (f form) virtual(d, edited *storage.Disk) {
-	if id := f.uuid(); id != "" {
+// readVirtual reads what can change of what a group makes (UpdateVirtualBlockDeviceForm).
+func (f form) readVirtual(d, edited *storage.Disk) {
+	if id := f.readUUID(); id != "" {
 		edited.UUID = id
 	}
-	size := f.size("size", false)
+	size := f.readSize("size", false)
 	switch {
 	case size == nil:
 	case *size != d.SizeBytes && d.Group.Kind != storage.VolumeGroup:
 		f.errs["size"] = []string{"Size cannot be changed on this device."}
-	case *size < storage.LeastDisk:
-		f.errs.Add("size", atLeast(storage.LeastDisk))
+	case *size < storage.MinDiskBytes:
+		f.errs.Add("size", atLeast(storage.MinDiskBytes))
 	default:
 		edited.SizeBytes = *size
 	}
 }
 
-// tableType reads the kind of a partition table, which must be there.
-func (f form) tableType(d *storage.Disk) string {
-	kind := f.choice("partition_table_type", false, "MBR", "GPT")
+// readTableType reads the kind of a partition table, which must be there.
+func (f form) readTableType(d *storage.Disk) string {
+	kind := f.readChoice("partition_table_type", false, "MBR", "GPT")
 	if kind != "" && d.Table == nil {
 		f.errs.Add("partition_table_type", "Block device has no partition table")
 	}

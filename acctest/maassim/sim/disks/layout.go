@@ -26,13 +26,13 @@ var layoutRoutes = []request.Route{
 
 // Sizes of layouts (storage_layouts.py).
 const (
-	efiBytes  = 512 << 20
-	leastBoot = 512 << 20
-	leastRoot = 3 << 30
+	efiBytes     = 512 << 20
+	minBootBytes = 512 << 20
+	minRootBytes = 3 << 30
 )
 
-// leastDisk is the smallest boot disk of an image of VMware.
-var leastDisk = map[string]struct {
+// minVMwareDisks is the smallest boot disk of an image of VMware.
+var minVMwareDisks = map[string]struct {
 	bytes int64
 	words string
 }{"vmfs6": {10 << 30, "Boot disk must be at least 10Gb."}, "vmfs7": {32 << 30, "Boot disk must be at least 32Gb."}}
@@ -42,23 +42,23 @@ func setLayout(c *request.Call, m *world.Machine) rest.Reply {
 	layout := c.Field("storage_layout")
 	switch {
 	case m.Status != world.StatusReady:
-		return rest.Conflict("Cannot change the storage layout on a machine that is not Ready.")
+		return rest.ConflictReply("Cannot change the storage layout on a machine that is not Ready.")
 	case layout == "":
-		return rest.BadField("storage_layout", rest.MsgRequired)
+		return rest.BadFieldReply("storage_layout", rest.MsgRequired)
 	case !slices.Contains(storage.Layouts, layout):
-		return rest.BadField("storage_layout", noChoice("storage_layout", layout, storage.Layouts))
+		return rest.BadFieldReply("storage_layout", invalidChoiceText("storage_layout", layout, storage.Layouts))
 	}
-	boot := m.Storage.Boot()
+	boot := m.Storage.EffectiveBootDisk()
 	if boot == nil {
-		return rest.BadText("Machine is missing a boot disk; no storage layout can be applied.")
+		return rest.BadTextReply("Machine is missing a boot disk; no storage layout can be applied.")
 	}
 	f := newForm(c)
-	options := f.layout(layout, &m.Storage, boot)
-	if bad := f.refused(); bad != nil {
+	options := f.readLayout(layout, &m.Storage, boot)
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return ofMachine(change(m, func() (any, *storage.Problem) {
-		sentence, bad := storage.LayOut(&m.Storage, layout, options)
+	return countMachine(changeStorage(m, func() (any, *storage.Problem) {
+		sentence, bad := storage.ApplyLayout(&m.Storage, layout, options)
 		if sentence != "" {
 			bad = &storage.Problem{Text: fmt.Sprintf("Failed to configure storage layout '%s': %s", layout, sentence)}
 		}
@@ -69,42 +69,42 @@ func setLayout(c *request.Call, m *world.Machine) rest.Reply {
 	}))
 }
 
-// ofMachine counts the machine that an answer shows.
-func ofMachine(rep rest.Reply) rest.Reply {
+// countMachine counts the machine that an answer shows.
+func countMachine(rep rest.Reply) rest.Reply {
 	if rep.Status == http.StatusOK {
-		rep.Objects = 1
+		rep.MachineObjects = 1
 	}
 	return rep
 }
 
-// noChoice is MAAS's sentence about a word that is none of some (utils/forms.py,
+// invalidChoiceText is MAAS's sentence about a word that is none of some (utils/forms.py,
 // compose_invalid_choice_text).
-func noChoice(field, value string, choices []string) string {
+func invalidChoiceText(field, value string, choices []string) string {
 	return fmt.Sprintf("'%s' is not a valid %s.  It should be one of: '%s'.", value, field, strings.Join(choices, "', '"))
 }
 
-// layout reads the options of a layout and checks them against the boot disk.
-func (f form) layout(name string, s *storage.Storage, boot *storage.Disk) storage.Options {
+// readLayout reads the options of a layout and checks them against the boot disk.
+func (f form) readLayout(name string, s *storage.Storage, boot *storage.Disk) storage.LayoutOptions {
 	o := storage.DefaultOptions()
 	o.Fallback = false
 	efi := int64(efiBytes)
-	o.BootSize = f.part("boot_size", boot.SizeBytes-efi, leastBoot, boot.SizeBytes-efi-leastRoot)
-	o.RootSize = f.part("root_size", boot.SizeBytes-efi, leastRoot, boot.SizeBytes-efi-leastBoot)
-	o.Root = f.rootDevice(s)
+	o.BootSize = f.readPartSize("boot_size", boot.SizeBytes-efi, minBootBytes, boot.SizeBytes-efi-minRootBytes)
+	o.RootSize = f.readPartSize("root_size", boot.SizeBytes-efi, minRootBytes, boot.SizeBytes-efi-minBootBytes)
+	o.Root = f.readRootDevice(s)
 	switch {
 	case o.RootSize > 0 && efi+o.BootSize+o.RootSize > boot.SizeBytes:
 		f.errs.Add("__all__", "Size of the boot partition and root partition are larger than the available space on the boot disk.")
 	case name == "lvm":
-		f.volume(&o, boot)
+		f.readVolumeOptions(&o, boot)
 	case name == "bcache":
-		f.cache(&o, s)
-	case boot.SizeBytes < leastDisk[name].bytes:
-		f.errs["boot_size"] = []string{leastDisk[name].words}
+		f.readCacheOptions(&o, s)
+	case boot.SizeBytes < minVMwareDisks[name].bytes:
+		f.errs["boot_size"] = []string{minVMwareDisks[name].words}
 	}
 	return o
 }
 
-func (f form) rootDevice(s *storage.Storage) *storage.Disk {
+func (f form) readRootDevice(s *storage.Storage) *storage.Disk {
 	value := f.Field("root_device")
 	if value == "" {
 		return nil
@@ -116,15 +116,15 @@ func (f form) rootDevice(s *storage.Storage) *storage.Disk {
 		}
 		ids = append(ids, strconv.Itoa(d.ID))
 	}
-	f.errs.Add("root_device", noChoice("root_device", value, ids))
+	f.errs.Add("root_device", invalidChoiceText("root_device", value, ids))
 	return nil
 }
 
 var percentage = regexp.MustCompile(`^\d+(\.\d*)?%$`)
 
-// share is a size, or a percentage of a whole (fields_storage.py). False: it is
+// readShare is a size, or a percentage of a whole (fields_storage.py). False: it is
 // neither, or was not given.
-func (f form) share(field string, whole int64) (int64, bool) {
+func (f form) readShare(field string, whole int64) (int64, bool) {
 	text := strings.TrimSpace(f.Field(field))
 	if text == "" {
 		return 0, false
@@ -140,11 +140,11 @@ func (f form) share(field string, whole int64) (int64, bool) {
 	return n, isSize
 }
 
-// part is the size of a part of a disk, within bounds.
-func (f form) part(field string, whole, least, most int64) int64 {
-	size, given := f.share(field, whole)
+// readPartSize is the size of a part of a disk, within bounds.
+func (f form) readPartSize(field string, whole, least, most int64) int64 {
+	size, given := f.readShare(field, whole)
 	if given {
-		f.bound(field, size, least, most)
+		f.checkPartSize(field, size, least, most)
 	}
 	if len(f.errs[field]) > 0 {
 		return 0
@@ -152,7 +152,7 @@ func (f form) part(field string, whole, least, most int64) int64 {
 	return size
 }
 
-func (f form) bound(field string, size, least, most int64) {
+func (f form) checkPartSize(field string, size, least, most int64) {
 	if size < least {
 		f.errs.Add(field, fmt.Sprintf("Size is too small. Minimum size is %d.", least))
 	}
@@ -161,10 +161,10 @@ func (f form) bound(field string, size, least, most int64) {
 	}
 }
 
-// volume reads the options of a layout of volumes.
-func (f form) volume(o *storage.Options, boot *storage.Disk) {
+// readVolumeOptions reads the options of a layout of volumes.
+func (f form) readVolumeOptions(o *storage.LayoutOptions, boot *storage.Disk) {
 	for field, name := range map[string]*string{"vg_name": &o.VolumeGroup, "lv_name": &o.Volume} {
-		if text := f.text(field, false); text != "" {
+		if text := f.readText(field, false); text != "" {
 			*name = text
 		}
 	}
@@ -172,62 +172,62 @@ func (f form) volume(o *storage.Options, boot *storage.Disk) {
 	if root == 0 {
 		root = boot.SizeBytes - efiBytes - o.BootSize
 	}
-	if size, given := f.share("lv_size", root); given {
-		f.bound("lv_size", size, leastRoot, root)
+	if size, given := f.readShare("lv_size", root); given {
+		f.checkPartSize("lv_size", size, minRootBytes, root)
 		o.VolumeSize = size
 	}
 }
 
-// cache reads the options of a bcache. MAAS checks the cache device that is asked for
+// readCacheOptions reads the options of a bcache. MAAS checks the cache device that is asked for
 // and then takes the one that it would have taken anyway.
-func (f form) cache(o *storage.Options, s *storage.Storage) {
-	if mode := f.choice("cache_mode", false, storage.Modes...); mode != "" {
+func (f form) readCacheOptions(o *storage.LayoutOptions, s *storage.Storage) {
+	if mode := f.readChoice("cache_mode", false, storage.CacheModes...); mode != "" {
 		o.CacheMode = mode
 	}
-	o.CacheWhole = f.truth("cache_no_part")
+	o.CacheWhole = f.readCheckbox("cache_no_part")
 	if value := f.Field("cache_device"); value != "" {
 		var ids []string
 		for _, d := range s.Disks {
-			if d != s.Boot() {
+			if d != s.EffectiveBootDisk() {
 				ids = append(ids, strconv.Itoa(d.ID))
 			}
 		}
 		if !slices.Contains(ids, value) {
-			f.errs.Add("cache_device", noChoice("cache_device", value, ids))
+			f.errs.Add("cache_device", invalidChoiceText("cache_device", value, ids))
 		}
 	}
-	device, whole := storage.CacheChoice(s), int64(0)
+	device, whole := storage.ChooseCacheDisk(s), int64(0)
 	if device != nil {
 		whole = device.SizeBytes
 	}
-	size, given := f.share("cache_size", whole)
+	size, given := f.readShare("cache_size", whole)
 	switch {
 	case given && o.CacheWhole:
 		for _, field := range []string{"cache_size", "cache_no_part"} {
 			f.errs[field] = []string{"Cannot use cache_size and cache_no_part at the same time."}
 		}
 	case given && device != nil:
-		f.bound("cache_size", size, storage.LeastDisk, whole)
+		f.checkPartSize("cache_size", size, storage.MinDiskBytes, whole)
 		o.CacheSize = size
 	}
 }
 
-// storageless are the file systems that need no disk (forms/filesystem.py).
-var storageless = []string{"ramfs", "tmpfs"}
+// disklessFilesystems are the file systems that need no disk (forms/filesystem.py).
+var disklessFilesystems = []string{"ramfs", "tmpfs"}
 
 // mountSpecial mounts a file system that needs no disk.
 func mountSpecial(c *request.Call, m *world.Machine) rest.Reply {
-	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
-		return rest.Conflict("Cannot mount the filesystem because the machine is not Ready or Allocated.")
+	if !world.IsStatusIn(m.Status, world.StatusReady, world.StatusAllocated) {
+		return rest.ConflictReply("Cannot mount the filesystem because the machine is not Ready or Allocated.")
 	}
 	f := newForm(c)
-	at, options := f.path("mount_point", true), f.text("mount_options", false)
-	fs := &storage.Filesystem{Fstype: f.choice("fstype", true, storageless...), Mount: &at, Options: &options, Acquired: m.Owner != nil}
-	if bad := f.refused(); bad != nil {
+	at, options := f.readPath("mount_point", true), f.readText("mount_options", false)
+	fs := &storage.Filesystem{Fstype: f.readChoice("fstype", true, disklessFilesystems...), Mount: &at, Options: &options, Acquired: m.Owner != nil}
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return ofMachine(change(m, func() (any, *storage.Problem) {
-		if bad := m.Storage.Write(nil, fs); bad != nil {
+	return countMachine(changeStorage(m, func() (any, *storage.Problem) {
+		if bad := m.Storage.WriteFilesystem(nil, fs); bad != nil {
 			return nil, bad
 		}
 		return view.Machine(m), nil
@@ -235,11 +235,11 @@ func mountSpecial(c *request.Call, m *world.Machine) rest.Reply {
 }
 
 func unmountSpecial(c *request.Call, m *world.Machine) rest.Reply {
-	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
-		return rest.Conflict("Cannot unmount the filesystem because the machine is not Ready or Allocated.")
+	if !world.IsStatusIn(m.Status, world.StatusReady, world.StatusAllocated) {
+		return rest.ConflictReply("Cannot unmount the filesystem because the machine is not Ready or Allocated.")
 	}
 	f := newForm(c)
-	at := f.path("mount_point", true)
+	at := f.readPath("mount_point", true)
 	var mounted []*storage.Filesystem
 	for _, fs := range m.Storage.Special {
 		if *fs.Mount == at {
@@ -249,12 +249,12 @@ func unmountSpecial(c *request.Call, m *world.Machine) rest.Reply {
 	if len(f.errs) == 0 && len(mounted) == 0 {
 		f.errs.Add("mount_point", "No special filesystem is mounted at this path.")
 	}
-	if bad := f.refused(); bad != nil {
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
 	if len(mounted) > 1 { // the copy of an acquired machine beside the original
-		return rest.InternalError(fmt.Sprintf("get() returned more than one Filesystem -- it returned %d!", len(mounted)))
+		return rest.InternalErrorReply(fmt.Sprintf("get() returned more than one Filesystem -- it returned %d!", len(mounted)))
 	}
-	m.Storage.Remove(mounted[0])
-	return ofMachine(rest.OK(view.Machine(m)))
+	m.Storage.RemoveFilesystem(mounted[0])
+	return countMachine(rest.OKReply(view.Machine(m)))
 }

@@ -12,23 +12,23 @@ import (
 // a partition table.
 func listPartitions(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 	if d.Table == nil {
-		return rest.InternalError("PartitionTable matching query does not exist.")
+		return rest.InternalErrorReply("PartitionTable matching query does not exist.")
 	}
-	return rest.OK(view.Partitions(m, d))
+	return rest.OKReply(view.Partitions(m, d))
 }
 
 func createPartition(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
-	if bad := notReady(m, "Cannot create partition because the node is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot create partition because the node is not Ready."); bad != nil {
 		return *bad
 	}
 	f := newForm(c)
-	id, size := f.uuid(), f.size("size", false)
-	f.between("size", size, storage.LeastPart, d.SizeBytes)
-	if bad := f.refused(); bad != nil {
+	id, size := f.readUUID(), f.readSize("size", false)
+	f.checkSizeBounds("size", size, storage.MinPartitionBytes, d.SizeBytes)
+	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	return change(m, func() (any, *storage.Problem) {
-		p, bad := m.Storage.AddPartition(d, size, f.truth("bootable"), id)
+	return changeStorage(m, func() (any, *storage.Problem) {
+		p, bad := m.Storage.AddPartition(d, size, f.readCheckbox("bootable"), id)
 		if bad != nil {
 			return nil, bad
 		}
@@ -37,21 +37,21 @@ func createPartition(c *request.Call, m *world.Machine, d *storage.Disk) rest.Re
 }
 
 func readPartition(_ *request.Call, m *world.Machine, p *storage.Partition) rest.Reply {
-	return rest.OK(view.Partition(m, p))
+	return rest.OKReply(view.Partition(m, p))
 }
 
 func deletePartition(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 	if d.Table == nil {
-		return rest.NoObject("PartitionTable")
+		return rest.NoObjectReply("PartitionTable")
 	}
-	if bad := notReady(m, "Cannot delete block device because the node is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot delete block device because the node is not Ready."); bad != nil {
 		return *bad
 	}
-	p := partitionCalled(m, c.Vars["part"])
+	p := findPartition(m, c.Vars["part"])
 	if p == nil {
-		return nothing()
+		return notFoundReply()
 	}
-	return remove(m, func() *storage.Problem { return m.Storage.DeletePartition(d, p) })
+	return removeFromStorage(m, func() *storage.Problem { return m.Storage.DeletePartition(d, p) })
 }
 
 func tagPartition(c *request.Call, m *world.Machine, p *storage.Partition) rest.Reply {
@@ -63,9 +63,9 @@ func untagPartition(c *request.Call, m *world.Machine, p *storage.Partition) res
 }
 
 func retagPartition(c *request.Call, m *world.Machine, p *storage.Partition, how func([]string, string) []string) rest.Reply {
-	if !c.Has("tag") {
-		return rest.BadText("No provided tag!")
+	if !c.HasField("tag") {
+		return rest.BadTextReply("No provided tag!")
 	}
 	p.Tags = how(p.Tags, c.Field("tag"))
-	return rest.OK(view.Partition(m, p))
+	return rest.OKReply(view.Partition(m, p))
 }

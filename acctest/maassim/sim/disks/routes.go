@@ -17,7 +17,7 @@ import (
 
 // Routes are these operations.
 func Routes() []request.Route {
-	return slices.Concat(layoutRoutes, diskRoutes, partitionRoutes, volumeRoutes, raidRoutes, bcacheRoutes, datastoreRoutes)
+	return slices.Concat(layoutRoutes, diskRoutes, partitionRoutes, volumeGroupRoutes, raidRoutes, bcacheRoutes, datastoreRoutes)
 }
 
 const (
@@ -37,10 +37,10 @@ var diskRoutes = []request.Route{
 	{Method: http.MethodPost, Path: oneDisk, Op: "add_tag", Handle: onDisk(request.Admin, tagDisk)},
 	{Method: http.MethodPost, Path: oneDisk, Op: "remove_tag", Handle: onDisk(request.Admin, untagDisk)},
 	{Method: http.MethodPost, Path: oneDisk, Op: "set_boot_disk", Handle: onDisk(request.Admin, setBootDisk)},
-	{Method: http.MethodPost, Path: oneDisk, Op: "format", Handle: onDisk(request.Edit, contents("format", formatDevice))},
-	{Method: http.MethodPost, Path: oneDisk, Op: "unformat", Handle: onDisk(request.Edit, contents("unformat", unformatDevice))},
-	{Method: http.MethodPost, Path: oneDisk, Op: "mount", Handle: onDisk(request.Edit, contents("mount", mountDevice))},
-	{Method: http.MethodPost, Path: oneDisk, Op: "unmount", Handle: onDisk(request.Edit, contents("unmount", unmountDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "format", Handle: onDisk(request.Edit, onDiskContents("format", formatDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "unformat", Handle: onDisk(request.Edit, onDiskContents("unformat", unformatDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "mount", Handle: onDisk(request.Edit, onDiskContents("mount", mountDevice))},
+	{Method: http.MethodPost, Path: oneDisk, Op: "unmount", Handle: onDisk(request.Edit, onDiskContents("unmount", unmountDevice))},
 }
 
 // partitionRoutes are those on partitions (api/partitions.py).
@@ -51,10 +51,10 @@ var partitionRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: onePart, Handle: onDisk(request.Admin, deletePartition)},
 	{Method: http.MethodPost, Path: onePart, Op: "add_tag", Handle: onPartition(request.Admin, tagPartition)},
 	{Method: http.MethodPost, Path: onePart, Op: "remove_tag", Handle: onPartition(request.Admin, untagPartition)},
-	{Method: http.MethodPost, Path: onePart, Op: "format", Handle: onPartition(request.Edit, partContents("format", formatDevice))},
-	{Method: http.MethodPost, Path: onePart, Op: "unformat", Handle: onPartition(request.Edit, partContents("unformat", unformatDevice))},
-	{Method: http.MethodPost, Path: onePart, Op: "mount", Handle: onPartition(request.Edit, partContents("mount", mountDevice))},
-	{Method: http.MethodPost, Path: onePart, Op: "unmount", Handle: onPartition(request.Edit, partContents("unmount", unmountDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "format", Handle: onPartition(request.Edit, onPartitionContents("format", formatDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "unformat", Handle: onPartition(request.Edit, onPartitionContents("unformat", unformatDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "mount", Handle: onPartition(request.Edit, onPartitionContents("mount", mountDevice))},
+	{Method: http.MethodPost, Path: onePart, Op: "unmount", Handle: onPartition(request.Edit, onPartitionContents("unmount", unmountDevice))},
 }
 
 // onDisk looks up the block device of the path, by its id or its name
@@ -63,22 +63,22 @@ func onDisk(need request.Permission, f func(*request.Call, *world.Machine, *stor
 	return func(c *request.Call) rest.Reply {
 		m := c.World.Machines[c.Vars["id"]]
 		if m == nil {
-			return rest.NoObject("BlockDevice")
+			return rest.NoObjectReply("BlockDevice")
 		}
-		d := diskCalled(m, c.Vars["disk"])
+		d := findDisk(m, c.Vars["disk"])
 		switch {
 		case d == nil:
-			return rest.NoObject("BlockDevice")
-		case !c.May(need, m):
-			return rest.Forbidden()
+			return rest.NoObjectReply("BlockDevice")
+		case !c.HasPermission(need, m):
+			return rest.ForbiddenReply()
 		}
 		return f(c, m, d)
 	}
 }
 
-func diskCalled(m *world.Machine, name string) *storage.Disk {
-	id, isNumber := whole(name)
-	for _, d := range m.Storage.All() {
+func findDisk(m *world.Machine, name string) *storage.Disk {
+	id, isNumber := parseWholeNumber(name)
+	for _, d := range m.Storage.AllDisks() {
 		if isNumber && d.ID == id || !isNumber && d.Name == name {
 			return d
 		}
@@ -86,7 +86,7 @@ func diskCalled(m *world.Machine, name string) *storage.Disk {
 	return nil
 }
 
-func whole(text string) (int, bool) {
+func parseWholeNumber(text string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	return n, err == nil
 }
@@ -95,17 +95,17 @@ func whole(text string) (int, bool) {
 // not mind whose it is, as long as the machine has it.
 func onPartition(need request.Permission, f func(*request.Call, *world.Machine, *storage.Partition) rest.Reply) func(*request.Call) rest.Reply {
 	return onDisk(need, func(c *request.Call, m *world.Machine, _ *storage.Disk) rest.Reply {
-		p := partitionCalled(m, c.Vars["part"])
+		p := findPartition(m, c.Vars["part"])
 		if p == nil {
-			return nothing()
+			return notFoundReply()
 		}
 		return f(c, m, p)
 	})
 }
 
-func partitionCalled(m *world.Machine, name string) *storage.Partition {
-	id, isNumber := whole(name)
-	for _, d := range m.Storage.All() {
+func findPartition(m *world.Machine, name string) *storage.Partition {
+	id, isNumber := parseWholeNumber(name)
+	for _, d := range m.Storage.AllDisks() {
 		for _, p := range d.Partitions() {
 			if isNumber && p.ID == id || !isNumber && d.Name+"-part"+strconv.Itoa(p.Index) == name {
 				return p
@@ -115,68 +115,68 @@ func partitionCalled(m *world.Machine, name string) *storage.Partition {
 	return nil
 }
 
-// nothing is 404 without a word.
-func nothing() rest.Reply {
+// notFoundReply is 404 without a word.
+func notFoundReply() rest.Reply {
 	return rest.Reply{Status: http.StatusNotFound, Kind: rest.TypePlain, Header: rest.APIHeader()}
 }
 
-// refuse is how MAAS answers what a model refuses outside of its forms.
-func refuse(p *storage.Problem) rest.Reply {
+// problemReply is how MAAS answers what a model refuses outside of its forms.
+func problemReply(p *storage.Problem) rest.Reply {
 	if p.Field == "" {
-		return rest.BadText(p.Text)
+		return rest.BadTextReply(p.Text)
 	}
-	return rest.BadModel(rest.FormErrors{p.Field: {p.Text}})
+	return rest.BadModelReply(rest.FormErrors{p.Field: {p.Text}})
 }
 
-// change makes a change that is undone as a whole where it is refused.
-func change(m *world.Machine, f func() (any, *storage.Problem)) rest.Reply {
-	undo := storage.Mark(&m.Storage)
+// changeStorage makes a change that is undone as a whole where it is refused.
+func changeStorage(m *world.Machine, f func() (any, *storage.Problem)) rest.Reply {
+	undo := storage.RecordUndo(&m.Storage)
 	shown, bad := f()
 	if bad != nil {
 		undo()
-		return refuse(bad)
+		return problemReply(bad)
 	}
-	return rest.OK(shown)
+	return rest.OKReply(shown)
 }
 
-// remove is change for what answers 204.
-func remove(m *world.Machine, f func() *storage.Problem) rest.Reply {
-	rep := change(m, func() (any, *storage.Problem) { return nil, f() })
+// removeFromStorage is change for what answers 204.
+func removeFromStorage(m *world.Machine, f func() *storage.Problem) rest.Reply {
+	rep := changeStorage(m, func() (any, *storage.Problem) { return nil, f() })
 	if rep.Status == http.StatusOK {
-		return rest.Deleted()
+		return rest.DeletedReply()
 	}
 	return rep
 }
 
-// notReady is 409 unless the machine is Ready.
-func notReady(m *world.Machine, sentence string) *rest.Reply {
+// notReadyReply is 409 unless the machine is Ready.
+func notReadyReply(m *world.Machine, sentence string) *rest.Reply {
 	if m.Status == world.StatusReady {
 		return nil
 	}
-	bad := rest.Conflict(sentence)
+	bad := rest.ConflictReply(sentence)
 	return &bad
 }
 
 // listDisks shows the disks as the machine does, but for one key.
 func listDisks(_ *request.Call, m *world.Machine) rest.Reply {
 	views := []rest.Object{}
-	for _, d := range m.Storage.All() {
+	for _, d := range m.Storage.AllDisks() {
 		v := view.Disk(m, d)
 		delete(v, "firmware_version")
 		views = append(views, v)
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
-	return rest.OK(view.Disk(m, d))
+	return rest.OKReply(view.Disk(m, d))
 }
 
 func deleteDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
-	if bad := notReady(m, "Cannot delete block device because the machine is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot delete block device because the machine is not Ready."); bad != nil {
 		return *bad
 	}
-	return remove(m, func() *storage.Problem { return m.Storage.DeleteDisk(d) })
+	return removeFromStorage(m, func() *storage.Problem { return m.Storage.DeleteDisk(d) })
 }
 
 func tagDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
@@ -188,14 +188,14 @@ func untagDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 }
 
 func retagDisk(c *request.Call, m *world.Machine, d *storage.Disk, how func([]string, string) []string) rest.Reply {
-	if bad := notReady(m, "Cannot update block device because the machine is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot update block device because the machine is not Ready."); bad != nil {
 		return *bad
 	}
-	if !c.Has("tag") {
-		return rest.BadText("No provided tag!")
+	if !c.HasField("tag") {
+		return rest.BadTextReply("No provided tag!")
 	}
 	d.Tags = how(d.Tags, c.Field("tag"))
-	return rest.OK(view.Disk(m, d))
+	return rest.OKReply(view.Disk(m, d))
 }
 
 func withTag(tags []string, tag string) []string {
@@ -210,17 +210,17 @@ func withoutTag(tags []string, tag string) []string {
 }
 
 func setBootDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
-	if bad := notReady(m, "Cannot set as boot disk because the machine is not Ready."); bad != nil {
+	if bad := notReadyReply(m, "Cannot set as boot disk because the machine is not Ready."); bad != nil {
 		return *bad
 	}
 	if !d.IsPhysical() {
-		return rest.BadText("Cannot set a virtual block device as the boot disk.")
+		return rest.BadTextReply("Cannot set a virtual block device as the boot disk.")
 	}
 	m.Storage.BootDisk = d
-	return done()
+	return okTextReply()
 }
 
-// done is what MAAS says where there is nothing to show (rc.ALL_OK).
-func done() rest.Reply {
+// okTextReply is what MAAS says where there is nothing to show (rc.ALL_OK).
+func okTextReply() rest.Reply {
 	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("OK")}
 }

@@ -27,14 +27,14 @@ type client struct {
 	root string
 }
 
-// refusal is an error that LXD answers.
-type refusal struct {
+// lxdError is an error that LXD answers.
+type lxdError struct {
 	code int
 	text string
 }
 
 // Error is LXD's own sentence.
-func (r *refusal) Error() string { return r.text }
+func (r *lxdError) Error() string { return r.text }
 
 // newClient speaks over connections of dial: with TLS where a pair is given,
 // believing any certificate as MAAS does.
@@ -47,9 +47,9 @@ func newClient(dial func(context.Context) (net.Conn, error), pair *tls.Certifica
 	return c
 }
 
-// do makes a call, and waits for the operation that it may start. A refusal is an
+// call makes a call, and waits for the operation that it may start. A refusal is an
 // *refusal.
-func (c *client) do(method, path string, body, into any) error {
+func (c *client) call(method, path string, body, into any) error {
 	var sent bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&sent).Encode(body); err != nil {
@@ -69,18 +69,18 @@ func (c *client) do(method, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	return c.read(path, text, into)
+	return c.readAnswer(path, text, into)
 }
 
-// read takes an answer apart.
-func (c *client) read(path string, text []byte, into any) error {
+// readAnswer takes an answer apart.
+func (c *client) readAnswer(path string, text []byte, into any) error {
 	var envelope api.ResponseRaw
 	envelope.Metadata = into
 	if err := json.Unmarshal(text, &envelope); err != nil {
 		return fmt.Errorf("%s is not the answer of an LXD: %w", path, err)
 	}
 	if envelope.Error != "" {
-		return &refusal{code: envelope.Code, text: strings.TrimSpace(envelope.Error)}
+		return &lxdError{code: envelope.Code, text: strings.TrimSpace(envelope.Error)}
 	}
 	if envelope.Operation == "" {
 		return nil
@@ -91,11 +91,11 @@ func (c *client) read(path string, text []byte, into any) error {
 	}
 	at.Path += "/wait"
 	var ended api.Operation
-	if err := c.do(http.MethodGet, at.String(), nil, &ended); err != nil {
+	if err := c.call(http.MethodGet, at.String(), nil, &ended); err != nil {
 		return err
 	}
 	if ended.StatusCode != api.Success {
-		return &refusal{code: int(ended.StatusCode), text: ended.Err}
+		return &lxdError{code: int(ended.StatusCode), text: ended.Err}
 	}
 	return nil
 }

@@ -24,17 +24,17 @@ import (
 // realLXDTimeout bounds a look at a real LXD.
 const realLXDTimeout = 10 * time.Second
 
-// lookAtReal is the LXD of a machine whose first boot is real, if one listens at
+// discoverRealLXD is the LXD of a machine whose first boot is real, if one listens at
 // the BMC's address, as it shows itself to MAAS's certificate; else the problem
 // in the words of MAAS's LXD driver. Only its inventory is taken: VMs that are
 // composed there are the simulator's own. It lets time pass.
-func lookAtReal(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
+func discoverRealLXD(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	m := realMachineAt(w, b.Address)
 	if m == nil {
 		return nil, ConnectionProblem(b)
 	}
 	w.Keeper.Unlock()
-	found, err := askLXD(b)
+	found, err := readRealInventory(b)
 	w.Keeper.Lock()
 	switch {
 	case errors.Is(err, errUntrusted):
@@ -44,17 +44,17 @@ func lookAtReal(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	case m.Status != world.StatusDeployed:
 		return nil, ConnectionProblem(b)
 	}
-	if l := w.LXDs[world.LXDAddress(b.Address)]; l != nil {
-		return l, unfit(l)
+	if l := w.LXDs[world.NormalizeLXDAddress(b.Address)]; l != nil {
+		return l, requirementProblem(l)
 	}
-	l := realServer(w, m, b, found)
-	return l, unfit(l)
+	l := newRealServer(w, m, b, found)
+	return l, requirementProblem(l)
 }
 
 // realMachineAt is the Deployed machine with a real first boot that has the
 // address, nil for none.
 func realMachineAt(w *world.World, address string) *world.Machine {
-	u, err := url.Parse("https://" + world.LXDAddress(address))
+	u, err := url.Parse("https://" + world.NormalizeLXDAddress(address))
 	if err != nil {
 		return nil
 	}
@@ -66,14 +66,14 @@ func realMachineAt(w *world.World, address string) *world.Machine {
 	return nil
 }
 
-// realServer is what MAAS then knows of the LXD.
-func realServer(w *world.World, m *world.Machine, b *world.BMC, found *realInventory) *world.LXD {
+// newRealServer is what MAAS then knows of the LXD.
+func newRealServer(w *world.World, m *world.Machine, b *world.BMC, found *realInventory) *world.LXD {
 	l := &world.LXD{
-		Address: world.LXDAddress(b.Address), Name: m.Hostname, Condition: world.OK, Version: found.server.Environment.ServerVersion,
+		Address: world.NormalizeLXDAddress(b.Address), Name: m.Hostname, Condition: world.ConditionOK, Version: found.server.Environment.ServerVersion,
 		Cores: int(found.resources.CPU.Total), MemoryMiB: int64(found.resources.Memory.Total >> 20),
 		Trusted: []daemon.Trust{{Certificate: b.Certificate, Restricted: true, Projects: []string{b.Project}}},
 		Osystem: m.Osystem, Series: m.Series, MAC: m.NICs[0].MAC, BridgeMACs: map[*world.Subnet]string{},
-		Projects: map[string]map[string]*world.Instance{}, Metal: m, Holdings: world.NewHoldings(),
+		Projects: map[string]map[string]*world.Instance{}, Metal: m, LXDObjects: world.NewLXDObjects(),
 	}
 	for _, p := range found.pools {
 		l.Pools = append(l.Pools, daemon.StoragePool{Name: p.Name, Driver: p.Driver, SizeBytes: int64(found.space[p.Name].Space.Total)})
@@ -99,8 +99,8 @@ type realInventory struct {
 
 var errUntrusted = errors.New("the LXD does not trust the certificate")
 
-// askLXD takes the inventory. As MAAS does, it believes any certificate.
-func askLXD(b *world.BMC) (*realInventory, error) {
+// readRealInventory takes the inventory. As MAAS does, it believes any certificate.
+func readRealInventory(b *world.BMC) (*realInventory, error) {
 	pair, err := tls.X509KeyPair([]byte(b.Certificate), []byte(b.Key))
 	if err != nil {
 		return nil, err
@@ -109,9 +109,9 @@ func askLXD(b *world.BMC) (*realInventory, error) {
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true},
 		DisableKeepAlives: true,
 	}}
-	root := "https://" + world.LXDAddress(b.Address)
+	root := "https://" + world.NormalizeLXDAddress(b.Address)
 	found := &realInventory{space: map[string]api.ResourcesStoragePool{}}
-	if err := ask(client, root+"/1.0", &found.server); err != nil {
+	if err := getJSON(client, root+"/1.0", &found.server); err != nil {
 		return nil, err
 	}
 	if found.server.Auth != "trusted" {
@@ -119,20 +119,20 @@ func askLXD(b *world.BMC) (*realInventory, error) {
 	}
 	project := "?project=" + url.QueryEscape(b.Project)
 	err = errors.Join(
-		ask(client, root+"/1.0/instances"+project, nil),
-		ask(client, root+"/1.0/resources", &found.resources),
-		ask(client, root+"/1.0/storage-pools?recursion=1", &found.pools),
+		getJSON(client, root+"/1.0/instances"+project, nil),
+		getJSON(client, root+"/1.0/resources", &found.resources),
+		getJSON(client, root+"/1.0/storage-pools?recursion=1", &found.pools),
 	)
 	for _, p := range found.pools {
 		var space api.ResourcesStoragePool
-		err = errors.Join(err, ask(client, root+"/1.0/storage-pools/"+p.Name+"/resources", &space))
+		err = errors.Join(err, getJSON(client, root+"/1.0/storage-pools/"+p.Name+"/resources", &space))
 		found.space[p.Name] = space
 	}
 	return found, err
 }
 
-// ask reads one answer of LXD.
-func ask(client *http.Client, address string, into any) error {
+// getJSON reads one answer of LXD.
+func getJSON(client *http.Client, address string, into any) error {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
 	if err != nil {
 		return err

@@ -22,17 +22,17 @@ import (
 // back.
 type Lent struct {
 	world.RealLXD
-	world  *world.World
-	server *world.LXD
-	admin  *client
-	maas   map[string]*client // as MAAS, by BMC
-	shows  world.Identity
-	given  bool // back
+	world    *world.World
+	server   *world.LXD
+	admin    *client
+	maas     map[string]*client // as MAAS, by BMC
+	identity world.Identity
+	returned bool // back
 }
 
-// lend borrows an LXD for a server that is described, with time passing. The
+// borrowLXD borrows an LXD for a server that is described, with time passing. The
 // server has what the LXD then says of itself.
-func lend(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
+func borrowLXD(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
 	m := world.LXDMachine{Name: l.Name, Cores: l.Cores, MemoryMiB: l.MemoryMiB, StoragePools: l.Pools, Bridges: bridges}
 	w.Keeper.Unlock()
 	borrowed, err := w.Keeper.Lender.Lend(m)
@@ -40,28 +40,28 @@ func lend(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
 	if err != nil {
 		return err
 	}
-	r := &Lent{RealLXD: borrowed, world: w, server: l, admin: newClient(borrowed.Administer, nil), maas: map[string]*client{}}
+	r := &Lent{RealLXD: borrowed, world: w, server: l, admin: newClient(borrowed.DialAdmin, nil), maas: map[string]*client{}}
 	l.Lent = r
-	if err := r.ask(); err != nil {
+	if err := r.readServer(); err != nil {
 		l.GiveBack()
 		return err
 	}
 	return nil
 }
 
-// ask takes over what the LXD says of itself.
-func (r *Lent) ask() error {
+// readServer takes over what the LXD says of itself.
+func (r *Lent) readServer() error {
 	l := r.server
 	var server api.Server
-	if err := r.admin.do(http.MethodGet, "/1.0", nil, &server); err != nil {
+	if err := r.admin.call(http.MethodGet, "/1.0", nil, &server); err != nil {
 		return err
 	}
-	l.Version, r.shows.Certificate = server.Environment.ServerVersion, server.Environment.Certificate
+	l.Version, r.identity.Certificate = server.Environment.ServerVersion, server.Environment.Certificate
 	for n, p := range l.Pools {
 		var pool api.StoragePool
 		var room api.ResourcesStoragePool
-		err := errors.Join(r.admin.do(http.MethodGet, "/1.0/storage-pools/"+p.Name, nil, &pool),
-			r.admin.do(http.MethodGet, "/1.0/storage-pools/"+p.Name+"/resources", nil, &room))
+		err := errors.Join(r.admin.call(http.MethodGet, "/1.0/storage-pools/"+p.Name, nil, &pool),
+			r.admin.call(http.MethodGet, "/1.0/storage-pools/"+p.Name+"/resources", nil, &room))
 		if err != nil {
 			return err
 		}
@@ -72,11 +72,11 @@ func (r *Lent) ask() error {
 
 // GiveBack returns the LXD. What was last seen of it stays.
 func (r *Lent) GiveBack() {
-	if r.given {
+	if r.returned {
 		return
 	}
-	r.Look()
-	r.given = true
+	r.SyncInstances()
+	r.returned = true
 	r.admin.http.CloseIdleConnections()
 	for _, c := range r.maas {
 		c.http.CloseIdleConnections()
@@ -84,32 +84,32 @@ func (r *Lent) GiveBack() {
 	r.Return()
 }
 
-// As is a client with the certificate of a BMC, as MAAS uses it.
-func (l *Lent) As(b *world.BMC) (*client, error) {
-	if c := l.maas[b.ID()]; c != nil {
+// ClientFor is a client with the certificate of a BMC, as MAAS uses it.
+func (l *Lent) ClientFor(b *world.BMC) (*client, error) {
+	if c := l.maas[b.RowKey()]; c != nil {
 		return c, nil
 	}
 	pair, err := tls.X509KeyPair([]byte(b.Certificate), []byte(b.Key))
 	if err != nil {
 		return nil, err
 	}
-	l.maas[b.ID()] = newClient(l.Dial, &pair)
-	return l.maas[b.ID()], nil
+	l.maas[b.RowKey()] = newClient(l.Dial, &pair)
+	return l.maas[b.RowKey()], nil
 }
 
-// admit lets the LXD itself judge MAAS's credentials: see Admit.
-func (r *Lent) admit(b *world.BMC, who string) string {
-	c, err := r.As(b)
+// admitMAAS lets the LXD itself judge MAAS's credentials: see Admit.
+func (r *Lent) admitMAAS(b *world.BMC, who string) string {
+	c, err := r.ClientFor(b)
 	if err != nil {
 		return who + "Certificate is not trusted and no password was given"
 	}
 	trusted := func() bool {
 		var server api.Server
-		err = c.do(http.MethodGet, "/1.0", nil, &server)
+		err = c.call(http.MethodGet, "/1.0", nil, &server)
 		return err == nil && server.Auth == "trusted"
 	}
 	if !trusted() && err == nil && b.Password != "" {
-		if refused := c.do(http.MethodPost, "/1.0/certificates", rest.Object{"type": "client", "password": b.Password}, nil); refused != nil {
+		if refused := c.call(http.MethodPost, "/1.0/certificates", rest.Object{"type": "client", "password": b.Password}, nil); refused != nil {
 			return who + "Password authentication failed: " + refused.Error()
 		}
 		trusted()
@@ -121,8 +121,8 @@ func (r *Lent) admit(b *world.BMC, who string) string {
 	case !trusted():
 		return who + "Certificate is not trusted and no password was given"
 	}
-	var refusal *refusal
-	if err := c.do(http.MethodGet, inProject("/1.0/instances", b.Project), nil, nil); errors.As(err, &refusal) && refusal.code == http.StatusForbidden {
+	var refusal *lxdError
+	if err := c.call(http.MethodGet, inProject("/1.0/instances", b.Project), nil, nil); errors.As(err, &refusal) && refusal.code == http.StatusForbidden {
 		return who + "not authorized"
 	}
 	return ""
@@ -134,20 +134,20 @@ func (r *Lent) Trust(t daemon.Trust) error {
 	if block == nil {
 		return errors.New("a real LXD trusts certificates in PEM only")
 	}
-	return existing(r.admin.do(http.MethodPost, "/1.0/certificates", rest.Object{
+	return ignoreExisting(r.admin.call(http.MethodPost, "/1.0/certificates", rest.Object{
 		"type": "client", "name": cmp.Or(t.Name, "client"), "certificate": base64.StdEncoding.EncodeToString(block.Bytes),
-		"restricted": t.Restricted, "projects": rest.List(t.Projects),
+		"restricted": t.Restricted, "projects": rest.NonNilList(t.Projects),
 	}, nil))
 }
 
 // Distrust makes the LXD forget a certificate.
 func (r *Lent) Distrust(certificate string) error {
-	return r.admin.do(http.MethodDelete, "/1.0/certificates/"+daemon.Fingerprint(strings.TrimSpace(certificate)), nil, nil)
+	return r.admin.call(http.MethodDelete, "/1.0/certificates/"+daemon.Fingerprint(strings.TrimSpace(certificate)), nil, nil)
 }
 
-// existing drops the error of what is there already.
-func existing(err error) error {
-	var refusal *refusal
+// ignoreExisting drops the error of what is there already.
+func ignoreExisting(err error) error {
+	var refusal *lxdError
 	if errors.As(err, &refusal) && refusal.code == http.StatusConflict {
 		return nil
 	}
@@ -161,4 +161,4 @@ func LentTo(l *world.LXD) *Lent {
 }
 
 // Identity is what the LXD shows to clients.
-func (r *Lent) Identity() *world.Identity { return &r.shows }
+func (r *Lent) Identity() *world.Identity { return &r.identity }

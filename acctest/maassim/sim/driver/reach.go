@@ -15,39 +15,39 @@ import (
 // compose (clusterrpc/pods.py: timeout=120).
 const RegionTimeout = 120 * time.Second
 
-// Slowness is what a slow LXD adds to each of its operations.
-const Slowness = 3 * time.Second
+// SlowDelay is what a slow LXD adds to each of its operations.
+const SlowDelay = 3 * time.Second
 
-// Reach is the LXD of a BMC if it answers and lets MAAS in, else the problem
+// ReachLXD is the LXD of a BMC if it answers and lets MAAS in, else the problem
 // in the words of MAAS's LXD driver. It may let time pass.
-func Reach(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
+func ReachLXD(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	l := w.LXDAt(b.Address)
 	if l == nil {
-		return lookAtReal(w, b, who)
+		return discoverRealLXD(w, b, who)
 	}
-	if l.State() == world.Unreachable {
+	if l.EffectiveCondition() == world.ConditionUnreachable {
 		return nil, ConnectionProblem(b)
 	}
-	switch l.State() {
-	case world.Slow:
-		w.Sleep(Slowness)
-	case world.Hanging:
+	switch l.EffectiveCondition() {
+	case world.ConditionSlow:
+		w.Sleep(SlowDelay)
+	case world.ConditionHanging:
 		w.Sleep(RegionTimeout)
 		return nil, "timed out waiting for the LXD REST API"
 	}
-	if problem := Admit(l, b, who); problem != "" {
+	if problem := AdmitMAAS(l, b, who); problem != "" {
 		return l, problem
 	}
-	return l, unfit(l)
+	return l, requirementProblem(l)
 }
 
-// withVMs is the least LXD that MAAS takes (drivers/pod/lxd.py).
-var withVMs = daemon.Version{Major: 4, Minor: 16}
+// minVMVersion is the least LXD that MAAS takes (drivers/pod/lxd.py).
+var minVMVersion = daemon.Version{Major: 4, Minor: 16}
 
-// unfit is what MAAS's driver misses in an LXD that let it in.
-func unfit(l *world.LXD) string {
+// requirementProblem is what MAAS's driver misses in an LXD that let it in.
+func requirementProblem(l *world.LXD) string {
 	switch {
-	case !l.Since(withVMs):
+	case !l.IsAtLeast(minVMVersion):
 		return "Please upgrade your LXD host to 4.16+ for virtual machine support."
 	case len(l.Pools) == 0:
 		return "No storage pools exists. Please create a storage pool in LXD."
@@ -61,12 +61,12 @@ func ConnectionProblem(b *world.BMC) string {
 	if b.Host != nil {
 		id = b.Host.ID
 	}
-	return noConnection(strconv.Itoa(id), b)
+	return connectionProblemOf(strconv.Itoa(id), b)
 }
 
-// noConnection is that sentence about a pod of a name.
-func noConnection(pod string, b *world.BMC) string {
-	host, port, _ := strings.Cut(world.LXDAddress(b.Address), ":")
+// connectionProblemOf is that sentence about a pod of a name.
+func connectionProblemOf(pod string, b *world.BMC) string {
+	host, port, _ := strings.Cut(world.NormalizeLXDAddress(b.Address), ":")
 	return fmt.Sprintf("Pod %s: Failed to connect to the LXD REST API: HTTPSConnectionPool(host='%s', port=%s): Max retries exceeded with url: /1.0?project=%s (Caused by NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f0000000000>: Failed to establish a new connection: [Errno 111] Connection refused'))",
 		pod, host, port, url.QueryEscape(b.Project))
 }
@@ -75,13 +75,13 @@ func noConnection(pod string, b *world.BMC) string {
 // empty if it can. It calls the machine a pod (drivers/pod/lxd.py, _get_machine).
 func PowerProblem(m *world.Machine) string {
 	l := m.World.LXDAt(m.BMC.Address)
-	if l == nil || l.State() == world.Unreachable || l.State() == world.Hanging {
-		return noConnection(m.SystemID, m.BMC)
+	if l == nil || l.EffectiveCondition() == world.ConditionUnreachable || l.EffectiveCondition() == world.ConditionHanging {
+		return connectionProblemOf(m.SystemID, m.BMC)
 	}
 	if problem := m.BMC.KeyProblem(); problem != "" {
 		return "VM Host " + m.SystemID + ": " + problem
 	}
-	if problem := Admit(l, m.BMC, "VM Host "+m.SystemID+": "); problem != "" {
+	if problem := AdmitMAAS(l, m.BMC, "VM Host "+m.SystemID+": "); problem != "" {
 		return problem
 	}
 	if m.LXDInstance() == nil {
@@ -90,20 +90,20 @@ func PowerProblem(m *world.Machine) string {
 	return ""
 }
 
-// Admit checks MAAS's credentials. The right password makes LXD trust the
+// AdmitMAAS checks MAAS's credentials. The right password makes LXD trust the
 // certificate, after which MAAS forgets the password. A restricted certificate
 // is let in, and then sees only its projects.
-func Admit(l *world.LXD, b *world.BMC, who string) string {
+func AdmitMAAS(l *world.LXD, b *world.BMC, who string) string {
 	if l.Lent != nil {
-		return LentTo(l).admit(b, who)
+		return LentTo(l).admitMAAS(b, who)
 	}
-	switch known, isKnown := daemon.Trusting(l.Trusted, b.Certificate); {
-	case isKnown && !known.Allows(b.Project):
+	switch known, isKnown := daemon.FindTrust(l.Trusted, b.Certificate); {
+	case isKnown && !known.AllowsProject(b.Project):
 		return who + "not authorized"
 	case isKnown:
 	case b.Password == "":
 		return who + "Certificate is not trusted and no password was given"
-	case l.Since(daemon.WithoutPassword):
+	case l.IsAtLeast(daemon.VersionWithoutPassword):
 		return who + "Password authentication failed: not implemented"
 	case b.Password != l.Password:
 		return who + "Password authentication failed: not authorized"
@@ -129,7 +129,7 @@ func PowerState(m *world.Machine) string {
 	return "off"
 }
 
-// Answers says whether the LXD answers MAAS at once or after a while.
-func Answers(l *world.LXD, b *world.BMC) bool {
-	return (l.State() == world.OK || l.State() == world.Slow) && Admit(l, b, "") == ""
+// AnswersMAAS says whether the LXD answers MAAS at once or after a while.
+func AnswersMAAS(l *world.LXD, b *world.BMC) bool {
+	return (l.EffectiveCondition() == world.ConditionOK || l.EffectiveCondition() == world.ConditionSlow) && AdmitMAAS(l, b, "") == ""
 }

@@ -49,28 +49,28 @@ func (vm VM) definition(profiles []string) rest.Object {
 	}
 }
 
-// make creates the volumes, then the instance. Where that fails the volumes stay,
+// create creates the volumes, then the instance. Where that fails the volumes stay,
 // as they do with MAAS.
-func (vm VM) make(c *client) error {
+func (vm VM) create(c *client) error {
 	for _, d := range vm.Disks {
 		if d.Source == "" {
 			continue
 		}
 		put := rest.Object{"name": d.Source, "type": "custom", "content_type": "block", "config": rest.Object{"size": strconv.FormatInt(d.SizeBytes, 10)}}
-		if err := c.do(http.MethodPost, inProject("/1.0/storage-pools/"+d.Pool+"/volumes/custom", vm.Project), put, nil); err != nil {
+		if err := c.call(http.MethodPost, inProject("/1.0/storage-pools/"+d.Pool+"/volumes/custom", vm.Project), put, nil); err != nil {
 			return err
 		}
 	}
 	profiles := []string{}
-	if c.do(http.MethodGet, inProject("/1.0/profiles/maas", vm.Project), nil, nil) == nil {
+	if c.call(http.MethodGet, inProject("/1.0/profiles/maas", vm.Project), nil, nil) == nil {
 		profiles = append(profiles, "maas")
 	}
-	return c.do(http.MethodPost, inProject("/1.0/instances", vm.Project), vm.definition(profiles), nil)
+	return c.call(http.MethodPost, inProject("/1.0/instances", vm.Project), vm.definition(profiles), nil)
 }
 
-// Pinned is limits.cpu of pinned cores: of one it is a range, as a number alone
+// PinnedCores is limits.cpu of pinned cores: of one it is a range, as a number alone
 // is how many.
-func Pinned(cores []int) string {
+func PinnedCores(cores []int) string {
 	if len(cores) == 1 {
 		return fmt.Sprintf("%d-%d", cores[0], cores[0])
 	}
@@ -84,15 +84,15 @@ func Pinned(cores []int) string {
 // MakeVM makes a VM in a real LXD, with time passing.
 func MakeVM(w *world.World, l *world.LXD, c *client, vm VM) (*world.Instance, error) {
 	w.Keeper.Unlock()
-	err := vm.make(c)
+	err := vm.create(c)
 	w.Keeper.Lock()
 	if err != nil {
 		return nil, err
 	}
-	l.Look()
+	l.SyncInstances()
 	i := l.Projects[vm.Project][vm.Name]
 	if i == nil {
-		return nil, &refusal{code: http.StatusNotFound, text: "Instance not found"}
+		return nil, &lxdError{code: http.StatusNotFound, text: "Instance not found"}
 	}
 	return i, nil
 }

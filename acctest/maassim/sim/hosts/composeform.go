@@ -14,41 +14,41 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// LeastMemoryMiB is the least memory of a VM (forms/pods.py).
-const LeastMemoryMiB = 1024
+// MinMemoryMiB is the least memory of a VM (forms/pods.py).
+const MinMemoryMiB = 1024
 
-// WantedVM is a compose that was checked.
-type WantedVM struct {
-	Host        *world.VMHost
-	hostname    string
-	Cores       int
-	pinned      []int
-	MemoryMiB   int64
-	hugepages   bool
-	Disks       []wantedDisk
-	nics        []wantedNIC
-	Zone        *world.Zone
-	Pool        *world.Pool
-	Domain      *world.Domain
-	Skip        bool
-	Commissions *world.User
-	newTags     []string // of the host, for which MAAS had no tag as the compose began
+// ComposeRequest is a compose that was checked.
+type ComposeRequest struct {
+	Host              *world.VMHost
+	hostname          string
+	Cores             int
+	pinned            []int
+	MemoryMiB         int64
+	hugepages         bool
+	Disks             []requestedDisk
+	nics              []requestedNIC
+	Zone              *world.Zone
+	Pool              *world.Pool
+	Domain            *world.Domain
+	SkipCommissioning bool
+	Commissioner      *world.User
+	newTags           []string // of the host, for which MAAS had no tag as the compose began
 }
 
-// wantedDisk is a part of storage=: label:size(tag,tag).
-type wantedDisk struct {
+// requestedDisk is a part of storage=: label:size(tag,tag).
+type requestedDisk struct {
 	label     string
 	sizeBytes int64
 	tags      []string
 }
 
-// Wanted is what the part says.
-func (d wantedDisk) Wanted() (label string, sizeBytes int64, tags []string) {
+// Spec is what the part says.
+func (d requestedDisk) Spec() (label string, sizeBytes int64, tags []string) {
 	return d.label, d.sizeBytes, d.tags
 }
 
-// wantedNIC is a part of interfaces=: label:key=value,…
-type wantedNIC struct {
+// requestedNIC is a part of interfaces=: label:key=value,…
+type requestedNIC struct {
 	label          string
 	subnet         *world.Subnet
 	ip             string
@@ -57,15 +57,15 @@ type wantedNIC struct {
 
 // readCompose checks the compose form in MAAS's order: fields first, then
 // networks. Zone, pool and domain are ids here, not names.
-func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
+func readCompose(c *request.Call, h *world.VMHost) (ComposeRequest, *rest.Reply) {
 	errs := rest.FormErrors{}
-	v := WantedVM{
+	v := ComposeRequest{
 		Host: h, hostname: c.Field("hostname"), Zone: c.World.DefaultZone(), Pool: h.Pool, Domain: c.World.DefaultDomain(),
-		Skip: rest.Truth(c.Field("skip_commissioning")), hugepages: rest.Truth(c.Field("hugepages_backed")), Commissions: c.User,
+		SkipCommissioning: rest.ReadBool(c.Field("skip_commissioning")), hugepages: rest.ReadBool(c.Field("hugepages_backed")), Commissioner: c.User,
 	}
-	v.newTags = withoutTag(c.World, h.Tags)
+	v.newTags = namesWithoutTag(c.World, h.Tags)
 	v.Cores = int(readNumber(c, errs, "cores", 1, 1, int64(h.Cores)))
-	v.MemoryMiB = readNumber(c, errs, "memory", 2048, LeastMemoryMiB, h.MemoryMiB)
+	v.MemoryMiB = readNumber(c, errs, "memory", 2048, MinMemoryMiB, h.MemoryMiB)
 	v.readPinned(c, errs)
 	if arch := c.Field("architecture"); arch != "" && !slices.Contains(h.Architectures, arch) {
 		errs.Add("architecture", rest.ChoiceProblem(arch))
@@ -83,7 +83,7 @@ func readCompose(c *request.Call, h *world.VMHost) (WantedVM, *rest.Reply) {
 		errs.Add("interfaces", problem)
 	}
 	if len(errs) > 0 {
-		bad := rest.BadForm(errs)
+		bad := rest.BadFormReply(errs)
 		return v, &bad
 	}
 	bad := v.readNICs(c.World, parts)
@@ -98,11 +98,11 @@ func checkNewHostname(w *world.World, name string, errs rest.FormErrors) {
 	if problem := rest.LabelProblem(name); problem != "" {
 		errs.Add("hostname", problem)
 	} else if w.MachineNamed(name) != nil {
-		errs.Add("hostname", nameTaken(name))
+		errs.Add("hostname", nameTakenText(name))
 	}
 }
 
-func nameTaken(name string) string {
+func nameTakenText(name string) string {
 	return fmt.Sprintf("Node with hostname \"%s\" already exists", name)
 }
 
@@ -126,7 +126,7 @@ func readNumber(c *request.Call, errs rest.FormErrors, field string, missing, le
 }
 
 // readPinned reads repeated core numbers, which replace cores.
-func (v *WantedVM) readPinned(c *request.Call, errs rest.FormErrors) {
+func (v *ComposeRequest) readPinned(c *request.Call, errs rest.FormErrors) {
 	for _, text := range c.Form["pinned_cores"] {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n >= v.Host.Cores {
@@ -154,15 +154,15 @@ func readByID[T any](c *request.Call, errs rest.FormErrors, field string, object
 	*to = objects[id]
 }
 
-// storagePart is MAAS's pattern of a storage constraint
+// storageConstraintPattern is MAAS's pattern of a storage constraint
 // (node_constraint_filter_forms.py).
-var storagePart = regexp.MustCompile(`^(?:([a-zA-Z]\w*):)?(\d+(?:\.\d+)?)(?:\(([^)]*)\))?$`)
+var storageConstraintPattern = regexp.MustCompile(`^(?:([a-zA-Z]\w*):)?(\d+(?:\.\d+)?)(?:\(([^)]*)\))?$`)
 
 // ReadStorage reads label:size(tag,…),…: sizes are decimal GB.
-func ReadStorage(text string) ([]wantedDisk, string) {
-	var disks []wantedDisk
-	for _, part := range splitOutside(text, ',') {
-		found := storagePart.FindStringSubmatch(strings.TrimSpace(part))
+func ReadStorage(text string) ([]requestedDisk, string) {
+	var disks []requestedDisk
+	for _, part := range splitOutsideParentheses(text, ',') {
+		found := storageConstraintPattern.FindStringSubmatch(strings.TrimSpace(part))
 		if found == nil {
 			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
 		}
@@ -170,13 +170,13 @@ func ReadStorage(text string) ([]wantedDisk, string) {
 		if err != nil || size > 1e9 {
 			return nil, fmt.Sprintf("Malformed storage constraint, \"%s\".", text)
 		}
-		disks = append(disks, wantedDisk{label: found[1], sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
+		disks = append(disks, requestedDisk{label: found[1], sizeBytes: int64(size * 1e9), tags: rest.SplitTags([]string{found[3]})})
 	}
 	return disks, ""
 }
 
-// splitOutside splits at a separator that is outside of parentheses.
-func splitOutside(text string, sep rune) []string {
+// splitOutsideParentheses splits at a separator that is outside of parentheses.
+func splitOutsideParentheses(text string, sep rune) []string {
 	var parts []string
 	depth, start := 0, 0
 	for i, r := range text {

@@ -13,40 +13,40 @@ import (
 
 // createInstance is LXD's part: the first half of the time. It goes on if MAAS
 // gives up waiting for it.
-func createInstance(w *world.World, v *WantedVM, l *world.LXD) (*world.Instance, *rest.Reply) {
+func createInstance(w *world.World, v *ComposeRequest, l *world.LXD) (*world.Instance, *rest.Reply) {
 	v.hostname = cmp.Or(v.hostname, w.RandomName())
 	project := v.Host.BMC.Project
 	if len(v.subnets(w)) == 0 {
-		bad := rest.Unavailable(noHostNetwork)
+		bad := rest.UnavailableReply(noHostNetworkText)
 		return nil, &bad
 	}
-	if problem := v.refusedByLXD(w, l); problem != "" {
+	if problem := v.lxdProblem(w, l); problem != "" {
 		leakVolumes(w, v, l)
-		bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
+		bad := rest.UnavailableReply("Unable to compose machine because: Failed talking to pod: " + problem)
 		return nil, &bad
 	}
 	i, err := makeInstance(w, v, l, project)
 	if err != nil {
-		bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + err.Error())
+		bad := rest.UnavailableReply("Unable to compose machine because: Failed talking to pod: " + err.Error())
 		return nil, &bad
 	}
 	i.Busy = "create"
-	took := w.Latency.Compose/2 + lateBy(w, v)
+	took := w.Latency.Compose/2 + composeDelay(w, v)
 	if took <= driver.RegionTimeout {
 		w.Sleep(took)
 		i.Busy = ""
-		return i, lookAgain(w, v.Host.BMC, i, driver.RegionTimeout-took)
+		return i, rereadInstance(w, v.Host.BMC, i, driver.RegionTimeout-took)
 	}
-	w.StartOrphan(took, func() { i.Busy = "" })
+	w.StartLXDJob(took, func() { i.Busy = "" })
 	w.Sleep(driver.RegionTimeout)
-	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: timed out")
+	bad := rest.UnavailableReply("Unable to compose machine because: Failed talking to pod: timed out")
 	return nil, &bad
 }
 
 // makeInstance is the new instance in an LXD.
-func makeInstance(w *world.World, v *WantedVM, l *world.LXD, project string) (*world.Instance, error) {
+func makeInstance(w *world.World, v *ComposeRequest, l *world.LXD, project string) (*world.Instance, error) {
 	if l.Lent != nil {
-		return composeReal(w, v, l)
+		return composeOnRealLXD(w, v, l)
 	}
 	var disks []world.Volume
 	for _, d := range v.Disks {
@@ -58,64 +58,64 @@ func makeInstance(w *world.World, v *WantedVM, l *world.LXD, project string) (*w
 	return i, nil
 }
 
-// lookAgain is MAAS's read of the instance that it has just asked LXD for. Where
+// rereadInstance is MAAS's read of the instance that it has just asked LXD for. Where
 // that fails, the instance is there and MAAS does not know it.
-func lookAgain(w *world.World, b *world.BMC, i *world.Instance, patience time.Duration) *rest.Reply {
+func rereadInstance(w *world.World, b *world.BMC, i *world.Instance, timeout time.Duration) *rest.Reply {
 	l := i.Server
-	if l.State() == world.Hanging {
-		w.Sleep(patience)
+	if l.EffectiveCondition() == world.ConditionHanging {
+		w.Sleep(timeout)
 	}
 	problem := ""
 	switch {
-	case w.Rack != world.OK:
-		bad := NoRack("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
+	case w.RackCondition != world.ConditionOK:
+		bad := NoRackReply("Unable to compose machine because: Unable to connect to any rack controller ; no connections available.")
 		return &bad
-	case l.State() == world.Unreachable:
+	case l.EffectiveCondition() == world.ConditionUnreachable:
 		problem = driver.ConnectionProblem(b)
-	case l.State() == world.Hanging:
+	case l.EffectiveCondition() == world.ConditionHanging:
 		problem = "timed out"
 	case l.Projects[i.Project][i.Name] != i:
 		problem = "Instance not found"
 	default:
 		return nil
 	}
-	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + problem)
+	bad := rest.UnavailableReply("Unable to compose machine because: Failed talking to pod: " + problem)
 	return &bad
 }
 
-// refusedByLXD is LXD's or its driver's word against a new instance.
-func (v *WantedVM) refusedByLXD(w *world.World, l *world.LXD) string {
+// lxdProblem is LXD's or its driver's word against a new instance.
+func (v *ComposeRequest) lxdProblem(w *world.World, l *world.LXD) string {
 	i := l.Projects[v.Host.BMC.Project][v.hostname]
 	switch {
 	case rest.InstanceNameProblem(v.hostname) != "":
 		return rest.InstanceNameProblem(v.hostname)
-	case repeated(v.pinned):
+	case hasDuplicates(v.pinned):
 		return "Failed creating instance record: Cannot define CPU multiple times"
-	case l.Since(daemon.WithoutSecureBoot):
+	case l.IsAtLeast(daemon.VersionWithoutSecureBoot):
 		return "Invalid config: Unknown configuration key: security.secureboot"
 	case l.Lent != nil:
 		return "" // it says so itself
 	case i != nil && i.Busy == "create":
 		return `Failed creating instance record: Instance is busy running a "create" operation`
 	case i != nil:
-		return instanceExists
+		return instanceExistsText
 	}
 	return ""
 }
 
 // leakVolumes leaves the volumes of the data disks: MAAS's driver makes them
 // before it asks LXD for the instance, and removes none when LXD refuses it.
-func leakVolumes(w *world.World, v *WantedVM, l *world.LXD) {
+func leakVolumes(w *world.World, v *ComposeRequest, l *world.LXD) {
 	if l.Lent != nil {
 		return // a real one has them
 	}
 	for _, d := range v.Disks[min(1, len(v.Disks)):] {
 		pool, _ := v.poolOf(l, d)
-		key := world.VolumeKey{Pool: pool, Project: l.Owner(v.Host.BMC.Project, "features.storage.volumes"), Name: "maas-" + world.NewRandomUUID()}
-		l.Volumes[key] = &world.CustomVolume{SizeBytes: d.sizeBytes, Config: map[string]string{}, Made: time.Now()}
+		key := world.VolumeKey{Pool: pool, Project: l.OwnerProject(v.Host.BMC.Project, "features.storage.volumes"), Name: "maas-" + world.NewRandomUUID()}
+		l.Volumes[key] = &world.CustomVolume{SizeBytes: d.sizeBytes, Config: map[string]string{}, CreatedAt: time.Now()}
 	}
 }
 
-func repeated(cores []int) bool {
+func hasDuplicates(cores []int) bool {
 	return len(slices.Compact(slices.Sorted(slices.Values(cores)))) < len(cores)
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-const noHostNetwork = "Unable to compose machine because: Failed talking to pod: No host network to attach VM interfaces to"
+const noHostNetworkText = "Unable to compose machine because: Failed talking to pod: No host network to attach VM interfaces to"
 
-// Attach gives the VM the networks that interfaces= names.
-func (v *WantedVM) Attach(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
+// AttachNetworks gives the VM the networks that interfaces= names.
+func (v *ComposeRequest) AttachNetworks(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
 	return v.readNICs(w, parts)
 }
 
 // readNICs finds the subnets that interfaces= names among those of the host's
 // bridges, then of its NICs (forms/pods.py, ComposeMachineForm). Without
 // interfaces= the VM gets one NIC on a bridge with DHCP.
-func (v *WantedVM) readNICs(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
+func (v *ComposeRequest) readNICs(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
 	if len(parts) == 0 {
 		return nil
 	}
 	if v.Host.Machine == nil {
-		bad := rest.BadText("Pod must be on a known host if interfaces are specified.")
+		bad := rest.BadTextReply("Pod must be on a known host if interfaces are specified.")
 		return &bad
 	}
 	dhcp := false
@@ -33,10 +33,10 @@ func (v *WantedVM) readNICs(w *world.World, parts []request.InterfaceConstraint)
 			return bad
 		}
 		dhcp = dhcp || n.VLAN.DHCP
-		v.nics = append(v.nics, wantedNIC{label: nameForLabel(part.Label), subnet: n, ip: part.Value("ip"), isUnconfigured: part.Value("mode") == "unconfigured"})
+		v.nics = append(v.nics, requestedNIC{label: nameForLabel(part.Label), subnet: n, ip: part.Value("ip"), isUnconfigured: part.Value("mode") == "unconfigured"})
 	}
 	if !dhcp {
-		bad := rest.BadText("MAAS DHCP must be enabled on at least one VLAN attached to the specified interfaces.")
+		bad := rest.BadTextReply("MAAS DHCP must be enabled on at least one VLAN attached to the specified interfaces.")
 		return &bad
 	}
 	return nil
@@ -50,18 +50,18 @@ func hostSubnet(w *world.World, h *world.VMHost, part request.InterfaceConstrain
 	if bad != nil {
 		return nil, bad
 	}
-	chosen, bad := part.Without("ip", "mode").Chooses(w)
+	chosen, bad := part.WithoutKeys("ip", "mode").BuildChoice(w)
 	if bad != nil {
 		return nil, bad
 	}
 	for _, kind := range []string{"bridge", "physical"} {
-		for _, a := range attachable(w, h, kind) {
-			if (wanted == nil || a.nic.VLAN == wanted) && chosen(request.Attached{Machine: h.Machine, NIC: a.nic, Subnets: []*world.Subnet{a.subnet}}) {
+		for _, a := range attachableInterfaces(w, h, kind) {
+			if (wanted == nil || a.nic.VLAN == wanted) && chosen(request.AttachedInterface{Machine: h.Machine, NIC: a.nic, Subnets: []*world.Subnet{a.subnet}}) {
 				return a.subnet, nil
 			}
 		}
 	}
-	no := rest.BadText("This pod does not match the specified networks.")
+	no := rest.BadTextReply("This pod does not match the specified networks.")
 	return nil, &no
 }
 
@@ -74,12 +74,12 @@ func vlanOfAddress(w *world.World, text string) (*world.VLAN, *rest.Reply) {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		bad := InternalError("failed to detect a valid IP address from '" + text + "'")
+		bad := InternalErrorReply("failed to detect a valid IP address from '" + text + "'")
 		return nil, &bad
 	}
 	n := w.SubnetOf(ip)
 	if n == nil {
-		bad := InternalError("'NoneType' object has no attribute 'vlan'")
+		bad := InternalErrorReply("'NoneType' object has no attribute 'vlan'")
 		return nil, &bad
 	}
 	return n.VLAN, nil
@@ -91,8 +91,8 @@ type attachment struct {
 	subnet *world.Subnet
 }
 
-// attachable are the interfaces of a kind that MAAS knows of the host.
-func attachable(w *world.World, h *world.VMHost, kind string) (out []attachment) {
+// attachableInterfaces are the interfaces of a kind that MAAS knows of the host.
+func attachableInterfaces(w *world.World, h *world.VMHost, kind string) (out []attachment) {
 	if h.Machine == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func attachable(w *world.World, h *world.VMHost, kind string) (out []attachment)
 
 // linkNICs names and links the NICs as interfaces= says. The link of a NIC with
 // mode=unconfigured has no address (models/bmc.py, _assign_ip_addresses).
-func (v *WantedVM) linkNICs(w *world.World, m *world.Machine) {
+func (v *ComposeRequest) linkNICs(w *world.World, m *world.Machine) {
 	for n, want := range v.nics {
 		l := &world.Link{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}
 		if want.isUnconfigured {
@@ -118,7 +118,7 @@ func (v *WantedVM) linkNICs(w *world.World, m *world.Machine) {
 
 // subnets are the networks that the instance is attached to: what was wanted,
 // or the first bridge with DHCP.
-func (v *WantedVM) subnets(w *world.World) []*world.Subnet {
+func (v *ComposeRequest) subnets(w *world.World) []*world.Subnet {
 	var out []*world.Subnet
 	for _, n := range v.nics {
 		out = append(out, n.subnet)
@@ -126,7 +126,7 @@ func (v *WantedVM) subnets(w *world.World) []*world.Subnet {
 	if len(out) > 0 {
 		return out
 	}
-	for _, b := range attachable(w, v.Host, "bridge") {
+	for _, b := range attachableInterfaces(w, v.Host, "bridge") {
 		if b.subnet.VLAN.DHCP {
 			return []*world.Subnet{b.subnet}
 		}

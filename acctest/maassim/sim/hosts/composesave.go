@@ -12,15 +12,15 @@ import (
 
 // saveVM is MAAS's part: the second half of the time, then one commit. Where
 // it fails the instance stays in LXD without a machine.
-func saveVM(w *world.World, v *WantedVM, i *world.Instance) (*world.Machine, *rest.Reply) {
+func saveVM(w *world.World, v *ComposeRequest, i *world.Instance) (*world.Machine, *rest.Reply) {
 	w.Sleep(w.Latency.Compose - w.Latency.Compose/2)
-	if bad := afterLXD(w, v, i); bad != nil {
+	if bad := applyComposeFaults(w, v, i); bad != nil {
 		return nil, bad
 	}
-	if bad := beforeCommit(w, v); bad != nil {
+	if bad := checkBeforeCommit(w, v); bad != nil {
 		return nil, bad
 	}
-	if bad := lostTagRace(w, v, i.Server); bad != nil {
+	if bad := tagRaceReply(w, v, i.Server); bad != nil {
 		return nil, bad
 	}
 	m := newVM(w, v.hostname, v.Host, i)
@@ -28,51 +28,51 @@ func saveVM(w *world.World, v *WantedVM, i *world.Instance) (*world.Machine, *re
 	m.Pinned, m.Hugepages = v.pinned, v.hugepages
 	for _, d := range v.Disks {
 		pool, _ := v.poolOf(i.Server, d)
-		m.AddDisk(d.sizeBytes, pool, slices.Clone(d.tags), world.LXDDisk)
+		m.AddDisk(d.sizeBytes, pool, slices.Clone(d.tags), world.LXDDiskModel)
 	}
 	m.CountComposed()
 	v.linkNICs(w, m)
-	if v.Skip {
-		lifecycle.LayOut(m)
+	if v.SkipCommissioning {
+		lifecycle.ApplyDefaultLayout(m)
 		if len(v.nics) == 0 {
-			m.AutoLinks()
+			m.ResetLinks()
 		}
 		m.Status = world.StatusReady
 	}
 	return m, nil
 }
 
-// beforeCommit is what only the database can say: another one was first.
-func beforeCommit(w *world.World, v *WantedVM) *rest.Reply {
+// checkBeforeCommit is what only the database can say: another one was first.
+func checkBeforeCommit(w *world.World, v *ComposeRequest) *rest.Reply {
 	var bad rest.Reply
 	switch {
 	case w.Hosts[v.Host.ID] != v.Host:
-		bad = rest.NoObject("Pod")
+		bad = rest.NoObjectReply("Pod")
 	case w.MachineNamed(v.hostname) != nil:
-		bad = rest.BadField("hostname", nameTaken(v.hostname))
-	case !v.Skip && !w.HasImage("ubuntu", w.DefaultSeries()):
-		bad = rest.BadText(NoCommissioningImage(w))
+		bad = rest.BadFieldReply("hostname", nameTakenText(v.hostname))
+	case !v.SkipCommissioning && !w.HasImage("ubuntu", w.DefaultSeries()):
+		bad = rest.BadTextReply(NoCommissioningImage(w))
 	default:
-		return takenIP(w, v)
+		return takenIPReply(w, v)
 	}
 	return &bad
 }
 
-// lostTagRace runs a compose again after another one was the first to give MAAS a
+// tagRaceReply runs a compose again after another one was the first to give MAAS a
 // tag of the host: a machine gets the host's tags, each made where there is none,
 // and PostgreSQL lets one of several transactions do so. MAAS runs the others
 // again from the start, where they meet the instances that they made before.
-func lostTagRace(w *world.World, v *WantedVM, l *world.LXD) *rest.Reply {
-	if len(withoutTag(w, v.newTags)) == len(v.newTags) {
+func tagRaceReply(w *world.World, v *ComposeRequest, l *world.LXD) *rest.Reply {
+	if len(namesWithoutTag(w, v.newTags)) == len(v.newTags) {
 		return nil
 	}
 	leakVolumes(w, v, l)
-	bad := rest.Unavailable("Unable to compose machine because: Failed talking to pod: " + instanceExists)
+	bad := rest.UnavailableReply("Unable to compose machine because: Failed talking to pod: " + instanceExistsText)
 	return &bad
 }
 
-// withoutTag lists the names for which there is no tag.
-func withoutTag(w *world.World, names []string) (missing []string) {
+// namesWithoutTag lists the names for which there is no tag.
+func namesWithoutTag(w *world.World, names []string) (missing []string) {
 	for _, name := range names {
 		if w.Tags[name] == nil {
 			missing = append(missing, name)
@@ -81,7 +81,7 @@ func withoutTag(w *world.World, names []string) (missing []string) {
 	return missing
 }
 
-func takenIP(w *world.World, v *WantedVM) *rest.Reply {
+func takenIPReply(w *world.World, v *ComposeRequest) *rest.Reply {
 	for _, n := range v.nics {
 		if n.ip == "" {
 			continue
@@ -91,11 +91,11 @@ func takenIP(w *world.World, v *WantedVM) *rest.Reply {
 			continue
 		}
 		if r := world.RangeOf(w, ip); r != nil && r.Kind == "dynamic" {
-			bad := rest.Refused(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.Start, r.End))
+			bad := rest.ErrorReply(404, fmt.Sprintf("%s is within the dynamic range from %s to %s", n.ip, r.Start, r.End))
 			return &bad
 		}
 		if world.HasAddressRow(w, ip, false) {
-			bad := rest.Refused(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
+			bad := rest.ErrorReply(404, fmt.Sprintf("The IP address %s is already in use.", n.ip))
 			return &bad
 		}
 	}

@@ -16,28 +16,28 @@ func createVMHost(c *request.Call) rest.Reply {
 	w, errs := c.World, rest.FormErrors{}
 	switch kind := c.Field("type"); kind {
 	case "":
-		return rest.BadField("type", "This field is required.")
+		return rest.BadFieldReply("type", "This field is required.")
 	case "lxd", "virsh":
 	default:
-		return rest.BadField("type", rest.ChoiceProblem(kind))
+		return rest.BadFieldReply("type", rest.ChoiceProblem(kind))
 	}
 	if c.Field("power_address") == "" {
 		errs.Add("power_address", "This field is required.")
 	}
 	f := readHostForm(c, errs)
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	b, bad := f.newBMC(w)
 	if bad != nil {
 		return *bad
 	}
-	h, bad := hostOn(w, b, f)
+	h, bad := hostForBMC(w, b, f)
 	if bad != nil {
 		return *bad
 	}
-	afterSave(w, h, nil)
-	return rest.OK(view.VMHost(h))
+	discoverAfterSave(w, h, nil)
+	return rest.OKReply(view.VMHost(h))
 }
 
 // newBMC is the address and the credentials of a new VM host. Without a
@@ -47,36 +47,36 @@ func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
 	if f.project != nil && *f.project != "" {
 		b.Project = *f.project
 	}
-	SetGiven(&b.Password, f.password)
-	SetGiven(&b.Certificate, f.certificate)
-	SetGiven(&b.Key, f.key)
+	SetIfGiven(&b.Password, f.password)
+	SetIfGiven(&b.Certificate, f.certificate)
+	SetIfGiven(&b.Key, f.key)
 	if b.Certificate != "" || b.Key != "" {
 		b.Generated, b.HasPassword = false, b.Password != ""
-		return b, checkPair(b.Certificate, b.Key)
+		return b, checkCertificatePair(b.Certificate, b.Key)
 	}
 	var err error
-	if b.Certificate, b.Key, err = NewPair("maas"); err != nil {
-		bad := InternalError(err.Error())
+	if b.Certificate, b.Key, err = NewCertificatePair("maas"); err != nil {
+		bad := InternalErrorReply(err.Error())
 		return nil, &bad
 	}
 	return b, nil
 }
 
-// hostOn makes the VM host of a BMC. One that exists already with machines
+// hostForBMC makes the VM host of a BMC. One that exists already with machines
 // enlisted on it is turned into the VM host, and then nothing of the form
 // counts.
-func hostOn(w *world.World, b *world.BMC, f hostForm) (*world.VMHost, *rest.Reply) {
-	old := w.BMCs[b.ID()]
+func hostForBMC(w *world.World, b *world.BMC, f hostForm) (*world.VMHost, *rest.Reply) {
+	old := w.BMCs[b.RowKey()]
 	switch {
 	case old == nil:
-		h := NewHost(w, hostName(w, f), b)
-		f.apply(h)
+		h := NewVMHost(w, hostName(w, f), b)
+		f.applyTo(h)
 		h.Name = hostName(w, hostForm{name: &h.Name})
 		return h, nil
 	case old.Host == nil:
-		return NewHost(w, w.RandomName(), old), nil
+		return NewVMHost(w, w.RandomName(), old), nil
 	}
-	bad := rest.BadText(fmt.Sprintf("Pod %s with type and parameters already exist.", old.Host.Name))
+	bad := rest.BadTextReply(fmt.Sprintf("Pod %s with type and parameters already exist.", old.Host.Name))
 	return nil, &bad
 }
 
@@ -87,13 +87,13 @@ func hostName(w *world.World, f hostForm) string {
 	return *f.name
 }
 
-// afterSave is what follows a create or an update: discovery, whose failure is
+// discoverAfterSave is what follows a create or an update: discovery, whose failure is
 // swallowed, and the hardware inventory, which ends later.
-func afterSave(w *world.World, h *world.VMHost, before func(*world.LXD)) {
-	if w.Rack != world.OK {
+func discoverAfterSave(w *world.World, h *world.VMHost, before func(*world.LXD)) {
+	if w.RackCondition != world.ConditionOK {
 		return
 	}
-	l, problem := driver.Reach(w, h.BMC, "")
+	l, problem := driver.ReachLXD(w, h.BMC, "")
 	if problem != "" || w.Hosts[h.ID] != h {
 		return
 	}
@@ -101,20 +101,20 @@ func afterSave(w *world.World, h *world.VMHost, before func(*world.LXD)) {
 	if w.Hosts[h.ID] != h {
 		return
 	}
-	Discover(w, h, l)
+	DiscoverHost(w, h, l)
 	if before != nil {
 		before(l)
 	}
-	syncInstances(w, h, l, l.Listed(h.BMC.Project))
-	FindHost(w, h, l)
+	syncInstances(w, h, l, l.ListedInstances(h.BMC.Project))
+	FindHostMachine(w, h, l)
 	startInventory(h, l)
 }
 
 // startInventory asks for the hardware, unless it is known. A host machine
 // that was made anew knows nothing yet.
 func startInventory(h *world.VMHost, l *world.LXD) {
-	if h.Cores > 0 && h.Machine.Cores > 0 || h.Inventory.Pending() {
+	if h.Cores > 0 && h.Machine.Cores > 0 || h.Inventory.IsPending() {
 		return
 	}
-	h.Inventory = h.World.Later(h.World.Latency.Inventory, func() { TakeInventory(h, l) })
+	h.Inventory = h.World.StartJob(h.World.Latency.Inventory, func() { TakeInventory(h, l) })
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
-// NewHost makes the record of a VM host with MAAS's defaults.
-func NewHost(w *world.World, name string, b *world.BMC) *world.VMHost {
+// NewVMHost makes the record of a VM host with MAAS's defaults.
+func NewVMHost(w *world.World, name string, b *world.BMC) *world.VMHost {
 	h := &world.VMHost{World: w, ID: w.NextID("bmc"), Name: name, BMC: b, Zone: w.DefaultZone(), Pool: w.Pools[0], CPURatio: 1, MemRatio: 1}
 	h.SetTags(nil)
 	b.Host = h
 	w.Hosts[h.ID] = h
-	w.BMCs[b.ID()] = b
+	w.BMCs[b.RowKey()] = b
 	return h
 }
 
-// Discover takes over what LXD says of itself.
-func Discover(w *world.World, h *world.VMHost, l *world.LXD) {
+// DiscoverHost takes over what LXD says of itself.
+func DiscoverHost(w *world.World, h *world.VMHost, l *world.LXD) {
 	l.EnsureProject(h.BMC.Project)
 	if h.Version == "" {
 		h.BMC.HasPassword = false
@@ -37,17 +37,17 @@ func Discover(w *world.World, h *world.VMHost, l *world.LXD) {
 	}
 }
 
-// FindHost ties the VM host to the machine that its LXD runs on.
-func FindHost(w *world.World, h *world.VMHost, l *world.LXD) {
+// FindHostMachine ties the VM host to the machine that its LXD runs on.
+func FindHostMachine(w *world.World, h *world.VMHost, l *world.LXD) {
 	if l.HostMachine == nil {
-		l.HostMachine = hostMachine(w, h, l)
+		l.HostMachine = findOrMakeHostMachine(w, h, l)
 	}
 	h.Machine = l.HostMachine
 }
 
-// hostMachine finds the machine with the server's MAC, or makes one. MAAS puts
+// findOrMakeHostMachine finds the machine with the server's MAC, or makes one. MAAS puts
 // it into the default zone and pool, and calls it deployed.
-func hostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
+func findOrMakeHostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
 	m := MachineWithMAC(w, l.MAC)
 	if m == nil {
 		name := h.Name
@@ -62,8 +62,8 @@ func hostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
 		m.AddTag("virtual")
 	}
 	m.Status = world.StatusDeployed
-	m.CommissioningStatus, m.Commissioning = lifecycle.ScriptsPassed, lifecycle.BeginScripts(w, m, script.Commissioning)
-	script.Find(m.Scripts, m.Commissioning).End(script.Passed, time.Now())
+	m.CommissioningStatus, m.CommissioningSet = lifecycle.ScriptsPassed, lifecycle.BeginScripts(w, m, script.Commissioning)
+	script.FindSet(m.Scripts, m.CommissioningSet).End(script.StatusPassed, time.Now())
 	m.Osystem, m.Series = l.Osystem, l.Series
 	return m
 }
@@ -82,10 +82,10 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 	lifecycle.NoteInventory(m)
 	connectNIC(h.World, m, l)
 	if l.Metal == m {
-		lifecycle.FixAddresses(m)
+		lifecycle.MakeAddressesStatic(m)
 	}
 	for _, n := range l.Subnets {
-		h.World.Learn(n)
+		h.World.LearnSubnet(n)
 		if slices.ContainsFunc(m.NICs, func(i *world.NIC) bool { return i.MAC == l.BridgeMACs[n] }) {
 			continue
 		}
@@ -104,7 +104,7 @@ func connectNIC(w *world.World, m *world.Machine, l *world.LXD) {
 	if n == nil || i < 0 {
 		return
 	}
-	w.Learn(n)
+	w.LearnSubnet(n)
 	if nic := m.NICs[i]; nic.VLAN != n.VLAN || len(nic.Links) == 0 {
 		nic.VLAN, nic.Links = n.VLAN, []*world.Link{{ID: w.NextID("link"), Mode: "static", Subnet: n, IP: w.FreeAddress(n)}}
 	}
@@ -127,29 +127,29 @@ func syncInstances(w *world.World, h *world.VMHost, l *world.LXD, listed []*worl
 	adopted := map[*world.Instance]bool{}
 	for _, i := range listed {
 		if l.Projects[i.Project][i.Name] == i {
-			adopted[i] = recogniseInstance(w, h, i)
+			adopted[i] = adoptUnlessKnown(w, h, i)
 		}
 	}
 	for _, m := range h.VMs() {
-		if slices.ContainsFunc(listed, m.Has) {
+		if slices.ContainsFunc(listed, m.HasInstance) {
 			continue
 		}
 		i := m.LXDInstance()
 		if i != nil && !adopted[i] && i.Busy == "" {
 			l.Remove(i)
 		}
-		if i != nil && !adopted[i] && m.Power.InFlight() {
+		if i != nil && !adopted[i] && m.PowerJob.IsInFlight() {
 			lifecycle.FinishWithoutRecord(m, i)
 		}
 		m.Forget()
 	}
 }
 
-// recogniseInstance ties an instance to its machine, or adopts it, which it reports.
-func recogniseInstance(w *world.World, h *world.VMHost, i *world.Instance) bool {
+// adoptUnlessKnown ties an instance to its machine, or adopts it, which it reports.
+func adoptUnlessKnown(w *world.World, h *world.VMHost, i *world.Instance) bool {
 	for _, m := range world.SortedMachines(w.Machines) {
-		if m.Has(i) {
-			moveMachineUnder(m, h, i)
+		if m.HasInstance(i) {
+			moveToVMHost(m, h, i)
 			return false
 		}
 	}
@@ -157,9 +157,9 @@ func recogniseInstance(w *world.World, h *world.VMHost, i *world.Instance) bool 
 	return true
 }
 
-// moveMachineUnder makes a known machine a VM of the host. The disks lose their pool:
+// moveToVMHost makes a known machine a VM of the host. The disks lose their pool:
 // MAAS writes that at compose only.
-func moveMachineUnder(m *world.Machine, h *world.VMHost, i *world.Instance) {
+func moveToVMHost(m *world.Machine, h *world.VMHost, i *world.Instance) {
 	m.BMC, m.Instance = h.BMC, i.Name
 	m.VMID = cmp.Or(m.VMID, m.World.NextID("virtualmachine"))
 	m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
@@ -177,21 +177,21 @@ func moveMachineUnder(m *world.Machine, h *world.VMHost, i *world.Instance) {
 // it: a running VM is power-cycled.
 func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 	name := i.Name
-	if w.MachineNamed(name) != nil || !rest.ValidLabel(name) || w.Nasty.Strikes("random_names", name) {
+	if w.MachineNamed(name) != nil || !rest.IsValidLabel(name) || w.FaultSource.DrawFault("random_names", name) {
 		name = w.RandomName()
 	}
 	m := newVM(w, name, h, i)
 	m.Zone, m.Pool = h.Zone, h.Pool
 	m.CountInstance(i)
 	for _, v := range i.Disks {
-		m.AddDisk(v.SizeBytes, v.Pool, nil, world.LXDDisk)
+		m.AddDisk(v.SizeBytes, v.Pool, nil, world.LXDDiskModel)
 	}
 	m.CountComposed()
-	lifecycle.Commission(w, m, w.Users[0], lifecycle.CommissionOptions{})
+	lifecycle.CommissionMachine(w, m, w.Users[0], lifecycle.CommissionOptions{})
 	if i.Running {
-		lifecycle.Power(w, m, "cycle")
+		lifecycle.RequestPower(w, m, "cycle")
 	} else {
-		lifecycle.Power(w, m, "on")
+		lifecycle.RequestPower(w, m, "on")
 	}
 }
 
@@ -223,17 +223,17 @@ func AddInstance(w *world.World, l *world.LXD, project, name string, cores int, 
 		i.MACs = append(i.MACs, w.NewMAC())
 	}
 	l.Projects[project][name] = i
-	i.Describe()
-	w.Measure(l)
+	i.WriteDefinition()
+	w.MeasureUse(l)
 	return i
 }
 
-// NoRack is 503 when MAAS cannot reach a rack controller.
-func NoRack(text string) rest.Reply {
-	rep := rest.Unavailable(text)
+// NoRackReply is 503 when MAAS cannot reach a rack controller.
+func NoRackReply(text string) rest.Reply {
+	rep := rest.UnavailableReply(text)
 	rep.Header.Set("Retry-After", "10")
 	return rep
 }
 
-// InternalError is 500 with a sentence.
-func InternalError(text string) rest.Reply { return rest.InternalError(text) }
+// InternalErrorReply is 500 with a sentence.
+func InternalErrorReply(text string) rest.Reply { return rest.InternalErrorReply(text) }

@@ -15,32 +15,32 @@ import (
 // Listing and sync see one moment, because MAAS repeats both on a conflict.
 func refreshVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	w := c.World
-	if w.Rack != world.OK {
-		return rest.Unavailable("Unable to start the VM host discovery process. No rack controllers connected.")
+	if w.RackCondition != world.ConditionOK {
+		return rest.UnavailableReply("Unable to start the VM host discovery process. No rack controllers connected.")
 	}
-	l, problem := driver.Reach(w, h.BMC, fmt.Sprintf("VM Host %d: ", h.ID))
+	l, problem := driver.ReachLXD(w, h.BMC, fmt.Sprintf("VM Host %d: ", h.ID))
 	if problem != "" {
-		return rest.Unavailable("Failed talking to pod: " + problem)
+		return rest.UnavailableReply("Failed talking to pod: " + problem)
 	}
 	w.Sleep(w.Latency.Refresh)
 	if w.Hosts[h.ID] != h {
-		return rest.NoObject("Pod")
+		return rest.NoObjectReply("Pod")
 	}
-	Discover(w, h, l)
-	if unknown := unknownInstances(w, h, l); len(unknown) > 0 && len(w.Images) == 0 {
-		return rest.BadText(NoCommissioningImage(w))
+	DiscoverHost(w, h, l)
+	if unknown := adoptableInstances(w, h, l); len(unknown) > 0 && len(w.Images) == 0 {
+		return rest.BadTextReply(NoCommissioningImage(w))
 	}
-	syncInstances(w, h, l, l.Listed(h.BMC.Project))
-	FindHost(w, h, l)
+	syncInstances(w, h, l, l.ListedInstances(h.BMC.Project))
+	FindHostMachine(w, h, l)
 	startInventory(h, l)
-	return rest.OK(view.VMHost(h))
+	return rest.OKReply(view.VMHost(h))
 }
 
-// unknownInstances are those that a sync would adopt.
-func unknownInstances(w *world.World, h *world.VMHost, l *world.LXD) []*world.Instance {
-	return slices.DeleteFunc(l.Listed(h.BMC.Project), func(i *world.Instance) bool {
+// adoptableInstances are those that a sync would adopt.
+func adoptableInstances(w *world.World, h *world.VMHost, l *world.LXD) []*world.Instance {
+	return slices.DeleteFunc(l.ListedInstances(h.BMC.Project), func(i *world.Instance) bool {
 		for _, m := range w.Machines {
-			if m.Has(i) {
+			if m.HasInstance(i) {
 				return true
 			}
 		}

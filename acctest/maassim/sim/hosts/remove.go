@@ -10,7 +10,7 @@ import (
 // deleteVMHost removes the record and those of its machines. The instances go
 // only with decompose=true in the query, and only where LXD can be reached.
 func deleteVMHost(c *request.Call, h *world.VMHost) rest.Reply {
-	decompose := rest.Truth(c.Query.Get("decompose"))
+	decompose := rest.ReadBool(c.Query.Get("decompose"))
 	for _, m := range h.VMs() {
 		if decompose {
 			lifecycle.RemoveVM(c.World, m)
@@ -18,19 +18,19 @@ func deleteVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 			m.Forget()
 		}
 	}
-	RemoveHost(c.World, h)
-	return rest.Deleted()
+	RemoveVMHost(c.World, h)
+	return rest.DeletedReply()
 }
 
-// RemoveHost deletes a VM host, and the machine that MAAS made for it; other
+// RemoveVMHost deletes a VM host, and the machine that MAAS made for it; other
 // VM hosts of that server lose it until they are refreshed. What MAAS knows of their
 // VMs goes as well: that machine is the parent of all of them, and the database
 // deletes children with it (models/bmc.py, create_machine: parent=self.host). The
 // instances stay. A machine that MAAS knew before stays.
-func RemoveHost(w *world.World, h *world.VMHost) {
+func RemoveVMHost(w *world.World, h *world.VMHost) {
 	h.Inventory.Cancel()
 	delete(w.Hosts, h.ID)
-	delete(w.BMCs, h.BMC.ID())
+	delete(w.BMCs, h.BMC.RowKey())
 	h.BMC.Host = nil
 	m := h.Machine
 	if m == nil || m.PowerType != "" {

@@ -18,33 +18,33 @@ func updateVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	f := readHostForm(c, errs)
 	f.readUpdateOnly(c, h, errs)
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	if f.certificate != nil || f.key != nil {
 		certificate, key := h.BMC.Certificate, h.BMC.Key
-		SetGiven(&certificate, f.certificate)
-		SetGiven(&key, f.key)
-		if bad := checkPair(certificate, key); bad != nil {
+		SetIfGiven(&certificate, f.certificate)
+		SetIfGiven(&key, f.key)
+		if bad := checkCertificatePair(certificate, key); bad != nil {
 			return *bad
 		}
 	}
 	old := h.BMC.Project
-	f.apply(h)
-	setMacvlan(h, f.macvlanMode)
-	rewireMachines(h, f)
-	afterSave(c.World, h, func(l *world.LXD) {
+	f.applyTo(h)
+	setMacvlanMode(h, f.macvlanMode)
+	changeBMC(h, f)
+	discoverAfterSave(c.World, h, func(l *world.LXD) {
 		if h.BMC.Project != old {
-			destroyProject(h, l, old)
+			deleteProjectVMs(h, l, old)
 		}
 	})
 	if h.BMC.Generated {
 		h.BMC.HasPassword = true // any update brings the field back, empty
 	}
-	return rest.OK(view.VMHost(h))
+	return rest.OKReply(view.VMHost(h))
 }
 
-// setMacvlan is null until the first update, and a text from then on.
-func setMacvlan(h *world.VMHost, mode *string) {
+// setMacvlanMode is null until the first update, and a text from then on.
+func setMacvlanMode(h *world.VMHost, mode *string) {
 	if mode == nil && h.MacvlanMode == nil {
 		empty := ""
 		mode = &empty
@@ -54,26 +54,26 @@ func setMacvlan(h *world.VMHost, mode *string) {
 	}
 }
 
-// rewireMachines changes address, project and credentials. An empty project means
+// changeBMC changes address, project and credentials. An empty project means
 // "default".
-func rewireMachines(h *world.VMHost, f hostForm) {
+func changeBMC(h *world.VMHost, f hostForm) {
 	b := h.BMC
-	delete(h.World.BMCs, b.ID())
+	delete(h.World.BMCs, b.RowKey())
 	if f.address != nil && *f.address != "" {
 		b.Address = *f.address
 	}
 	if f.project != nil {
 		b.Project = cmp.Or(*f.project, "default")
 	}
-	SetGiven(&b.Certificate, f.certificate)
-	SetGiven(&b.Key, f.key)
-	SetGiven(&b.Password, f.password)
-	h.World.BMCs[b.ID()] = b
+	SetIfGiven(&b.Certificate, f.certificate)
+	SetIfGiven(&b.Key, f.key)
+	SetIfGiven(&b.Password, f.password)
+	h.World.BMCs[b.RowKey()] = b
 }
 
-// destroyProject is what a change of project does to the machines of the old
+// deleteProjectVMs is what a change of project does to the machines of the old
 // one: they and their instances are deleted.
-func destroyProject(h *world.VMHost, l *world.LXD, project string) {
+func deleteProjectVMs(h *world.VMHost, l *world.LXD, project string) {
 	for _, m := range h.VMs() {
 		if i := l.Projects[project][m.Instance]; i != nil && i.Busy == "" {
 			l.Remove(i)
@@ -90,14 +90,14 @@ func changeTags(c *request.Call, h *world.VMHost, add bool) rest.Reply {
 	name := c.Field("tag")
 	switch {
 	case name == "":
-		return rest.BadText("No provided tag!")
+		return rest.BadTextReply("No provided tag!")
 	case strings.Contains(name, ","):
-		return rest.BadText(`Tag may not contain a ",".`)
+		return rest.BadTextReply(`Tag may not contain a ",".`)
 	}
 	tags := slices.DeleteFunc(slices.Clone(h.Tags), func(t string) bool { return t == name })
 	if add {
 		tags = append(tags, name)
 	}
 	h.SetTags(tags)
-	return rest.OK(view.VMHost(h))
+	return rest.OKReply(view.VMHost(h))
 }

@@ -26,21 +26,21 @@ func vmHostRoutes(root string) []request.Route {
 		{Method: http.MethodDelete, Path: one, Admin: true, Handle: onVMHost(deleteVMHost)},
 		{Method: http.MethodGet, Path: one, Op: "parameters", Admin: true, Handle: onVMHost(vmHostParameters)},
 		{Method: http.MethodPost, Path: one, Op: "refresh", Admin: true, Handle: onVMHost(refreshVMHost)},
-		{Method: http.MethodPost, Path: one, Op: "compose", Admin: true, Handle: onVMHost(compose)},
+		{Method: http.MethodPost, Path: one, Op: "compose", Admin: true, Handle: onVMHost(composeOnVMHost)},
 		{Method: http.MethodPost, Path: one, Op: "add_tag", Admin: true, Handle: onVMHost(addVMHostTag)},
 		{Method: http.MethodPost, Path: one, Op: "remove_tag", Admin: true, Handle: onVMHost(removeVMHostTag)},
 	}
 	for i := range routes {
-		routes[i].Handle = unlessGone(routes[i].Handle)
+		routes[i].Handle = refuseIfRemoved(routes[i].Handle)
 	}
 	return routes
 }
 
-// unlessGone answers 410 where VM hosts were removed.
-func unlessGone(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
+// refuseIfRemoved answers 410 where VM hosts were removed.
+func refuseIfRemoved(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		if c.World.Gone {
-			return request.Gone()
+		if c.World.VMHostsRemoved {
+			return request.GoneReply()
 		}
 		return f(c)
 	}
@@ -52,16 +52,16 @@ func onVMHost(f func(*request.Call, *world.VMHost) rest.Reply) func(*request.Cal
 	return func(c *request.Call) rest.Reply {
 		id, err := strconv.Atoi(c.Vars["id"])
 		if err != nil {
-			return InternalError("Field 'id' expected a number but got '" + c.Vars["id"] + "'.")
+			return InternalErrorReply("Field 'id' expected a number but got '" + c.Vars["id"] + "'.")
 		}
 		h := c.World.Hosts[id]
 		if h == nil && c.Method == http.MethodGet && c.Op == "" {
-			rep := rest.NoObject("Pod")
+			rep := rest.NoObjectReply("Pod")
 			rep.Body = []byte("Not Found")
 			return rep
 		}
 		if h == nil {
-			return rest.NoObject("Pod")
+			return rest.NoObjectReply("Pod")
 		}
 		return f(c, h)
 	}
@@ -71,25 +71,25 @@ func listVMHosts(c *request.Call) rest.Reply {
 	views := []rest.Object{}
 	for _, h := range world.SortedHosts(c.World.Hosts) {
 		views = append(views, view.VMHost(h))
-		hostSeen(h)
+		endSeenInventory(h)
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readVMHost(_ *request.Call, h *world.VMHost) rest.Reply {
-	rep := rest.OK(view.VMHost(h))
-	hostSeen(h)
+	rep := rest.OKReply(view.VMHost(h))
+	endSeenInventory(h)
 	return rep
 }
 
-// hostSeen ends an inventory that takes no time once a read has shown the empty
+// endSeenInventory ends an inventory that takes no time once a read has shown the empty
 // host.
-func hostSeen(h *world.VMHost) {
-	if h.Inventory.Pending() && h.Inventory.OnSeen {
+func endSeenInventory(h *world.VMHost) {
+	if h.Inventory.IsPending() && h.Inventory.EndsWhenSeen {
 		h.Inventory.Finish()
 	}
 }
 
 func vmHostParameters(_ *request.Call, h *world.VMHost) rest.Reply {
-	return rest.OK(view.BMCParameters(h.BMC))
+	return rest.OKReply(view.BMCParameters(h.BMC))
 }

@@ -39,10 +39,10 @@ func bridgeName(nic string) string {
 	return "b-" + nic[max(len(nic)-(maxInterfaceName-len("b-")), 0):]
 }
 
-// unbridge takes away the bridges that were made since the machine was acquired:
+// removeAcquiredBridges takes away the bridges that were made since the machine was acquired:
 // a release gives their links to what is below them, and takes what is on them alone
 // along (models/node.py, release_interface_config). Bonds and VLAN interfaces stay.
-func unbridge(m *world.Machine) {
+func removeAcquiredBridges(m *world.Machine) {
 	for _, b := range slices.Clone(m.NICs) {
 		if b.Acquired {
 			b.Parents[0].Links = b.Links

@@ -8,28 +8,28 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// Acquire gives a machine to a user (models/node.py, acquire). From then on the
+// AcquireMachine gives a machine to a user (models/node.py, acquire). From then on the
 // file systems that it shows are copies, which a release removes.
-func Acquire(m *world.Machine, u *world.User, agentName, comment string) {
-	m.NoteRequest(u, "User acquiring node", "acquire", comment)
-	storage.Acquire(&m.Storage)
+func AcquireMachine(m *world.Machine, u *world.User, agentName, comment string) {
+	m.AddRequestEvent(u, "User acquiring node", "acquire", comment)
+	storage.AcquireFilesystems(&m.Storage)
 	m.Owner, m.AgentName = u, agentName
 	setStatus(m, world.StatusAllocated)
 }
 
-// Deploy starts a deployment that was checked, of a machine that is Allocated.
-func Deploy(w *world.World, m *world.Machine, u *world.User, comment string) {
-	m.NoteRequest(u, "User starting deployment", "start", comment)
+// DeployMachine starts a deployment that was checked, of a machine that is Allocated.
+func DeployMachine(w *world.World, m *world.Machine, u *world.User, comment string) {
+	m.AddRequestEvent(u, "User starting deployment", "start", comment)
 	setStatus(m, world.StatusDeploying)
 	if !m.Ephemeral {
-		m.Installing = BeginScripts(w, m, script.Installation)
+		m.InstallationSet = BeginScripts(w, m, script.Installation)
 	}
-	m.Log("Deploying", "")
-	m.Progress.Cancel()
+	m.AddStatusEvent("Deploying", "")
+	m.Transition.Cancel()
 	if m.FirstBoot == world.BootReal && m.BMC == nil {
 		return // until it asks for its user-data
 	}
-	m.Progress = w.Later(w.Latency.Deploy, func() { PassDeployment(m) })
+	m.Transition = w.StartJob(w.Latency.Deploy, func() { PassDeployment(m) })
 }
 
 // PassDeployment is the good end of a deployment (models/node.py,
@@ -37,13 +37,13 @@ func Deploy(w *world.World, m *world.Machine, u *world.User, comment string) {
 func PassDeployment(m *world.Machine) {
 	EndPower(m, "on")
 	if !m.Ephemeral {
-		m.Note("DEBUG", "Node installation", "'curtin' curtin command install", "cmd-install")
-		m.Note("DEBUG", "Script result", "/tmp/install.log changed status from 'Pending' to 'Running'", "")
+		m.AddEvent("DEBUG", "Node installation", "'curtin' curtin command install", "cmd-install")
+		m.AddEvent("DEBUG", "Script result", "/tmp/install.log changed status from 'Pending' to 'Running'", "")
 	}
 	m.Netboot = m.Ephemeral
-	m.SwapOn = makesSwap(m)
+	m.SwapOn = hasSwap(m)
 	if m.RegisterHost != nil {
-		startHostBoot(m)
+		startVMHostBoot(m)
 		return
 	}
 	finishDeployment(m)
@@ -66,12 +66,12 @@ func SetHardwareSync(m *world.Machine, on bool) {
 
 // finishDeployment calls a machine deployed.
 func finishDeployment(m *world.Machine) {
-	endScripts(m, m.Installing, script.Passed)
-	m.Log("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)
+	endScripts(m, m.InstallationSet, script.StatusPassed)
+	m.AddStatusEvent("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)
 	m.World.LastDeployed[m.Osystem+"/"+m.Series] = time.Now()
 	setStatus(m, world.StatusDeployed)
 	if m.HardwareSync {
 		m.LastSync = time.Now()
 	}
-	m.Log("Deployed", "")
+	m.AddStatusEvent("Deployed", "")
 }

@@ -18,9 +18,9 @@ var failedStatus = map[world.Status]world.Status{
 	world.StatusExitingRescueMode: world.StatusFailedExitingRescueMode,
 }
 
-// failures are MAAS's words where the machine itself reports that it failed
+// failureMessages are MAAS's words where the machine itself reports that it failed
 // (metadataserver/api.py).
-var failures = map[world.Status]string{
+var failureMessages = map[world.Status]string{
 	world.StatusDeploying:          "Installation failed (refer to the installation log for more information).",
 	world.StatusDiskErasing:        "Failed to erase disks.",
 	world.StatusEnteringRescueMode: "Failed to enter rescue mode.",
@@ -28,10 +28,10 @@ var failures = map[world.Status]string{
 	world.StatusExitingRescueMode:  "Node operation 'Exiting rescue mode' timed out after 5 minutes.",
 }
 
-// Fail ends the transition that is under way badly, as the machine itself would
+// FailTransition ends the transition that is under way badly, as the machine itself would
 // report it. The scripts of a commissioning, and tests, have no other message
 // than that they failed: what they say is in their output.
-func Fail(m *world.Machine, message string) bool {
+func FailTransition(m *world.Machine, message string) bool {
 	return FailScript(m, message, script.Failure{Output: message})
 }
 
@@ -41,27 +41,27 @@ func FailScript(m *world.Machine, message string, f script.Failure) bool {
 	switch m.Status {
 	case world.StatusCommissioning:
 		m.CommissioningStatus = ScriptsFailed
-		failIn(m, m.Commissioning, "50-maas-01-commissioning", f)
-		m.Log("Failed commissioning", "")
+		failScriptIn(m, m.CommissioningSet, "50-maas-01-commissioning", f)
+		m.AddStatusEvent("Failed commissioning", "")
 	case world.StatusTesting:
 		m.TestingStatus = ScriptsFailed
-		failIn(m, m.Testing, diskTest, f)
-		m.Log("Failed testing", "")
+		failScriptIn(m, m.TestingSet, diskTestScript, f)
+		m.AddStatusEvent("Failed testing", "")
 	default:
 		if m.Status == world.StatusDeploying {
-			failIn(m, m.Installing, script.InstallLog, f)
+			failScriptIn(m, m.InstallationSet, script.InstallLog, f)
 		}
-		return MarkFailed(m, cmp.Or(strings.TrimSpace(message), failures[m.Status]))
+		return MarkFailed(m, cmp.Or(strings.TrimSpace(message), failureMessages[m.Status]))
 	}
-	endPending(m, ScriptsUnknown)
-	m.Progress.Cancel()
+	endPendingScripts(m, ScriptsUnknown)
+	m.Transition.Cancel()
 	setStatus(m, failedStatus[m.Status])
 	return true
 }
 
-// failIn makes a script of a set fail; usual is the one that does where none is named.
-func failIn(m *world.Machine, set int, usual string, f script.Failure) {
-	s := script.Find(m.Scripts, set)
+// failScriptIn makes a script of a set fail; usual is the one that does where none is named.
+func failScriptIn(m *world.Machine, set int, usual string, f script.Failure) {
+	s := script.FindSet(m.Scripts, set)
 	if s == nil {
 		return
 	}
@@ -70,16 +70,16 @@ func failIn(m *world.Machine, set int, usual string, f script.Failure) {
 	noteScript(m, f.Script, "Failed")
 }
 
-// FailUnscripted is Fail where the machine says that it failed, and none of its
+// FailWithoutScript is Fail where the machine says that it failed, and none of its
 // scripts did: they are aborted (metadataserver/api.py, signal).
-func FailUnscripted(m *world.Machine) bool {
+func FailWithoutScript(m *world.Machine) bool {
 	if m.Status != world.StatusCommissioning {
 		return false
 	}
-	endScripts(m, m.Commissioning, script.Aborted)
-	m.Log("Failed commissioning", "")
-	endPending(m, ScriptsUnknown)
-	m.Progress.Cancel()
+	endScripts(m, m.CommissioningSet, script.StatusAborted)
+	m.AddStatusEvent("Failed commissioning", "")
+	endPendingScripts(m, ScriptsUnknown)
+	m.Transition.Cancel()
 	setStatus(m, world.StatusFailedCommissioning)
 	return true
 }
@@ -91,15 +91,15 @@ func MarkFailed(m *world.Machine, why string) bool {
 	if !passing {
 		return false
 	}
-	m.Note("ERROR", "Marking node failed", why, "mark_failed")
-	endPending(m, ScriptsFailed)
-	m.Progress.Cancel()
+	m.AddEvent("ERROR", "Marking node failed", why, "mark_failed")
+	endPendingScripts(m, ScriptsFailed)
+	m.Transition.Cancel()
 	setStatus(m, failed)
 	return true
 }
 
-// hasFailed says whether a status is the bad end of another one.
-func hasFailed(s world.Status) bool {
+// isFailedStatus says whether a status is the bad end of another one.
+func isFailedStatus(s world.Status) bool {
 	for _, failed := range failedStatus {
 		if s == failed {
 			return true

@@ -12,11 +12,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// makesSwap tells whether what boots after a deployment has swap. MAAS leaves it
+// hasSwap tells whether what boots after a deployment has swap. MAAS leaves it
 // to curtin, which makes /swap.img, unless swap_size is 0; and it passes swap_size
 // on for Ubuntu only (preseed.py). What runs from memory has none, and a script of
 // the user-data may turn it off.
-func makesSwap(m *world.Machine) bool {
+func hasSwap(m *world.Machine) bool {
 	if m.Ephemeral || m.Osystem == "ubuntu" && m.SwapSize != nil && *m.SwapSize == 0 {
 		return false
 	}
@@ -25,30 +25,30 @@ func makesSwap(m *world.Machine) bool {
 
 // The types of events that a first boot leaves (provisioningserver/events.py).
 const (
-	CloudInit       = "Node status event"
-	CloudInitFailed = "Node post-installation failure"
+	CloudInitEvent       = "Node status event"
+	CloudInitFailedEvent = "Node post-installation failure"
 )
 
 // StartFirstBoot lets a machine that was deployed run its user-data. VMs are
 // not looked into.
 func StartFirstBoot(m *world.Machine) {
-	wipeLXD(m)
-	m.Boot.Cancel()
+	removeLXD(m)
+	m.BootJob.Cancel()
 	if m.BMC != nil || m.FirstBoot == world.BootReal {
 		return
 	}
-	if m.BootHeld = m.FirstBoot == world.BootNever; m.BootHeld {
-		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final", "")
+	if m.BootNeverEnds = m.FirstBoot == world.BootNever; m.BootNeverEnds {
+		m.AddEvent("DEBUG", CloudInitEvent, "'cloudinit' running modules for final", "")
 		return
 	}
-	m.Boot = m.StartBoot(func() { _ = passFirstBoot(m) })
+	m.BootJob = m.StartBoot(func() { _ = passFirstBoot(m) })
 }
 
 // passFirstBoot is the end of the user-data: with an LXD, if it made one. It is
 // false where cloud-init failed.
 func passFirstBoot(m *world.Machine) bool {
 	if m.FirstBoot == world.BootFails {
-		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+cmp.Or(m.BootMessage, "running modules for final failed"), "")
+		m.AddEvent("ERROR", CloudInitFailedEvent, "'cloudinit' "+cmp.Or(m.BootMessage, "running modules for final failed"), "")
 		return false
 	}
 	for _, n := range m.NICs {
@@ -62,11 +62,11 @@ func passFirstBoot(m *world.Machine) bool {
 	listens := serveLXD(m, b)
 	switch {
 	case len(b.Problems) == 0:
-		m.Note("DEBUG", CloudInit, "'cloudinit' running modules for final: SUCCESS", "")
+		m.AddEvent("DEBUG", CloudInitEvent, "'cloudinit' running modules for final: SUCCESS", "")
 	case listens:
-		m.Note("WARNING", CloudInit, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
+		m.AddEvent("WARNING", CloudInitEvent, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
 	default:
-		m.Note("ERROR", CloudInitFailed, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
+		m.AddEvent("ERROR", CloudInitFailedEvent, "'cloudinit' "+strings.Join(b.Problems, "; "), "")
 		return false
 	}
 	return true
@@ -81,7 +81,7 @@ func runUserData(m *world.Machine) *boot.LXD {
 	for i, d := range m.Storage.Disks {
 		b.Disks = append(b.Disks, boot.Disk{Paths: []string{"/dev/" + d.Name, "/dev/disk/by-dname/" + d.Name, d.IDPath}, SizeBytes: d.SizeBytes, System: i == 0})
 	}
-	b.Run(m.HostData, m.UserData)
+	b.RunUserData(m.HostData, m.UserData)
 	return b
 }
 
@@ -96,19 +96,19 @@ func serveLXD(m *world.Machine, b *boot.LXD) bool {
 		b.Listen = port
 	}
 	l := &world.LXD{
-		Address: net.JoinHostPort(host, port), Name: m.Hostname, Condition: world.OK, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
+		Address: net.JoinHostPort(host, port), Name: m.Hostname, Condition: world.ConditionOK, Cores: m.Cores, MemoryMiB: m.MemoryMiB,
 		Version: b.Version, Pools: b.StoragePools(), Password: b.Password, Trusted: b.Trusted, Osystem: m.Osystem,
 		Series: m.Series, MAC: m.NICs[0].MAC, BridgeMACs: map[*world.Subnet]string{}, Projects: map[string]map[string]*world.Instance{},
-		Metal: m, Listen: b.Listen, Holdings: world.NewHoldings(),
+		Metal: m, Listen: b.Listen, LXDObjects: world.NewLXDObjects(),
 	}
 	if m.World.LXDs[l.Address] != nil {
-		b.Problem("%s: another server has this address", l.Address)
+		b.AddProblem("%s: another server has this address", l.Address)
 		return false
 	}
 	for _, name := range b.Projects {
 		l.EnsureProject(name)
 	}
-	l.Furnish(b)
+	l.ApplyBoot(b)
 	for _, n := range m.NICs {
 		if s := m.World.SubnetOn(n.VLAN); s != nil && n.Kind == "bridge" && !slices.Contains(l.Subnets, s) {
 			l.Subnets, l.BridgeMACs[s] = append(l.Subnets, s), n.MAC
@@ -121,8 +121,8 @@ func serveLXD(m *world.Machine, b *boot.LXD) bool {
 	return true
 }
 
-// wipeLXD takes the machine's LXD away with all that is in it.
-func wipeLXD(m *world.Machine) {
+// removeLXD takes the machine's LXD away with all that is in it.
+func removeLXD(m *world.Machine) {
 	for address, l := range m.World.LXDs {
 		if l.Metal == m {
 			l.GiveBack()
@@ -133,9 +133,9 @@ func wipeLXD(m *world.Machine) {
 	}
 }
 
-// FixAddresses is what the inventory of an LXD makes of the machine's links:
+// MakeAddressesStatic is what the inventory of an LXD makes of the machine's links:
 // the addresses that it finds there are fixed from then on.
-func FixAddresses(m *world.Machine) {
+func MakeAddressesStatic(m *world.Machine) {
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
 			if l.Mode == "auto" && l.IP != "" {

@@ -12,22 +12,22 @@ import (
 // MAAS looks at no disk, and lays nothing out.
 func takeInventory(m *world.Machine, o CommissionOptions) {
 	if h := m.Hardware; h != nil {
-		m.Cores, m.MemoryMiB, m.Facts = h.Cores, h.MemoryMiB, h.Facts
+		m.Cores, m.MemoryMiB, m.HardwareInfo = h.Cores, h.MemoryMiB, h.Info
 	}
 	if i := m.LXDInstance(); i != nil {
 		m.Cores, m.MemoryMiB = i.Cores, i.MemoryMiB
-		m.Storage.Real = world.FoundDisks(i)
-		findNICs(m, i)
+		m.Storage.HardwareDisks = world.FoundDisks(i)
+		addNewNICs(m, i)
 	}
 	if o.KeepStorage {
 		return
 	}
 	storage.TakeInventory(&m.Storage)
-	LayOut(m)
+	ApplyDefaultLayout(m)
 }
 
-// findNICs writes the NICs that an instance has got since MAAS last looked.
-func findNICs(m *world.Machine, i *world.Instance) {
+// addNewNICs writes the NICs that an instance has got since MAAS last looked.
+func addNewNICs(m *world.Machine, i *world.Instance) {
 	for n, mac := range i.MACs {
 		if !slices.ContainsFunc(m.NICs, func(known *world.NIC) bool { return known.MAC == mac }) {
 			m.AddNIC(mac, i.Subnets[n])
@@ -35,9 +35,9 @@ func findNICs(m *world.Machine, i *world.Instance) {
 	}
 }
 
-// findPorts writes the ports that the machine has, and forgets all other interfaces
+// updatePorts writes the ports that the machine has, and forgets all other interfaces
 // (builtin_scripts/network.py, update_node_interfaces).
-func findPorts(m *world.Machine) {
+func updatePorts(m *world.Machine) {
 	ports := slices.SortedFunc(slices.Values(m.Hardware.Ports), func(a, b world.Port) int { return cmp.Compare(a.Name, b.Name) })
 	var found []*world.NIC
 	for _, p := range ports {
@@ -48,41 +48,41 @@ func findPorts(m *world.Machine) {
 		} else {
 			n = m.AddNIC(p.MAC, nil)
 		}
-		findPort(m, n, p)
+		updatePort(m, n, p)
 		found = append(found, n)
 	}
 	slices.SortFunc(found, func(a, b *world.NIC) int { return cmp.Compare(a.ID, b.ID) })
 	m.NICs = found
 }
 
-// findPort writes one. A port that is not plugged in is on no VLAN, and one whose VLAN
+// updatePort writes one. A port that is not plugged in is on no VLAN, and one whose VLAN
 // nobody knows is alone on a new one (update_physical_interface).
-func findPort(m *world.Machine, n *world.NIC, p world.Port) {
+func updatePort(m *world.Machine, n *world.NIC, p world.Port) {
 	n.Name, n.Vendor, n.Product, n.Firmware = p.Name, p.Vendor, p.Product, p.Firmware
-	n.Speed, n.LinkSpeed, n.Down, n.Wire = p.Speed, p.LinkSpeed, p.Unplugged, p.Subnet
+	n.Speed, n.LinkSpeed, n.Down, n.RealSubnet = p.Speed, p.LinkSpeed, p.Unplugged, p.Subnet
 	switch {
 	case p.Unplugged:
 		n.VLAN, n.Discovered = nil, nil
 	case p.Subnet != nil && slices.ContainsFunc(n.Discovered, func(d world.Discovery) bool { return d.Subnet == p.Subnet }):
 		n.VLAN = p.Subnet.VLAN
 	case p.Subnet != nil:
-		m.World.Learn(p.Subnet)
+		m.World.LearnSubnet(p.Subnet)
 		n.VLAN = p.Subnet.VLAN
 		n.Discovered = []world.Discovery{{ID: m.World.NextID("link"), Subnet: p.Subnet, IP: world.LeaseAddress(m.World, p.Subnet)}}
 	case n.VLAN == nil:
-		n.VLAN = world.LoneVLAN(m.World)
+		n.VLAN = world.GuessOrMakeVLAN(m.World)
 	}
 }
 
-// LayOut applies the site's storage layout. Where it cannot be used the disks stay
+// ApplyDefaultLayout applies the site's storage layout. Where it cannot be used the disks stay
 // blank (models/node.py, set_default_storage_layout).
-func LayOut(m *world.Machine) {
-	if m.Storage.Boot() == nil {
+func ApplyDefaultLayout(m *world.Machine) {
+	if m.Storage.EffectiveBootDisk() == nil {
 		return
 	}
 	layout, _ := m.World.Site.Settings["default_storage_layout"].(string)
-	undo := storage.Mark(&m.Storage)
-	sentence, bad := storage.LayOut(&m.Storage, cmp.Or(layout, "flat"), storage.DefaultOptions())
+	undo := storage.RecordUndo(&m.Storage)
+	sentence, bad := storage.ApplyLayout(&m.Storage, cmp.Or(layout, "flat"), storage.DefaultOptions())
 	if sentence != "" || bad != nil {
 		undo()
 	}

@@ -10,37 +10,37 @@ import (
 // IsReleasable says whether a machine can be released (models/node.py,
 // RELEASABLE_STATUSES).
 func IsReleasable(m *world.Machine) bool {
-	return world.OneOf(m.Status,
+	return world.IsStatusIn(m.Status,
 		world.StatusAllocated, world.StatusReserved, world.StatusBroken, world.StatusDeploying, world.StatusDeployed,
 		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing)
 }
 
-// Release starts to give a machine back (models/node.py, _release). One that is
+// ReleaseMachine starts to give a machine back (models/node.py, _release). One that is
 // off, or whose power nobody can ask for, is given back at once; another one
 // keeps its owner and its addresses until it is off. The power action is the
 // caller's.
-func Release(w *world.World, m *world.Machine) {
+func ReleaseMachine(w *world.World, m *world.Machine) {
 	setStatus(m, world.StatusReleasing)
 	ClearDeployment(m)
 	m.AgentName = ""
-	storage.Release(&m.Storage)
-	wipeLXD(m)
-	m.Log("Releasing", "")
-	m.Progress.Cancel()
+	storage.ReleaseFilesystems(&m.Storage)
+	removeLXD(m)
+	m.AddStatusEvent("Releasing", "")
+	m.Transition.Cancel()
 	if m.PowerState == "off" || m.PowerType == "manual" && !m.Monitored {
 		finalizeRelease(m)
 		return
 	}
-	m.Progress = w.Later(w.Latency.Release, func() { passRelease(m) })
+	m.Transition = w.StartJob(w.Latency.Release, func() { passRelease(m) })
 }
 
 // ClearDeployment forgets what was installed.
 func ClearDeployment(m *world.Machine) {
 	m.Osystem, m.Series, m.Kernel, m.UserData = "", "", "", nil
-	m.Netboot, m.Ephemeral, m.Installing = true, false, 0
+	m.Netboot, m.Ephemeral, m.InstallationSet = true, false, 0
 	m.HardwareSync, m.SyncInterval, m.LastSync = false, 0, time.Time{}
-	m.Boot.Cancel()
-	m.BootHeld = false
+	m.BootJob.Cancel()
+	m.BootNeverEnds = false
 }
 
 // passRelease is the end of a release that waited for the power.
@@ -53,7 +53,7 @@ func passRelease(m *world.Machine) {
 // commissioning; what allocate had composed is gone (models/node.py,
 // _finalize_release).
 func finalizeRelease(m *world.Machine) {
-	unbridge(m)
+	removeAcquiredBridges(m)
 	m.ReleaseAddresses()
 	if m.Dynamic {
 		RemoveVM(m.World, m)
@@ -64,6 +64,6 @@ func finalizeRelease(m *world.Machine) {
 		after = world.StatusReady
 	}
 	setStatus(m, after)
-	m.Log("Released", "")
+	m.AddStatusEvent("Released", "")
 	m.OwnerData = nil
 }

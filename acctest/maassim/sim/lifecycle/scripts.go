@@ -25,14 +25,14 @@ var commissioningScripts = []string{
 	"maas-get-fruid-api-data", "maas-kernel-cmdline", "maas-list-modaliases", "maas-lshw", "maas-serial-ports", "maas-support-info",
 }
 
-// diskTest is the test that MAAS runs on each disk unless it is asked for others.
-const diskTest = "smartctl-validate"
+// diskTestScript is the test that MAAS runs on each disk unless it is asked for others.
+const diskTestScript = "smartctl-validate"
 
 // BeginScripts gives a machine a set of scripts that are to run, and returns its id.
 func BeginScripts(w *world.World, m *world.Machine, kind script.Kind) int {
 	s := &script.Set{ID: w.NextID("scriptset"), Kind: kind}
 	addScripts(w, m, s)
-	m.Scripts = script.Begin(m.Scripts, s, time.Now())
+	m.Scripts = script.AddSet(m.Scripts, s, time.Now())
 	return s.ID
 }
 
@@ -48,10 +48,10 @@ func addScripts(w *world.World, m *world.Machine, s *script.Set) {
 		add(script.InstallLog, "")
 	case script.Testing:
 		for _, d := range m.Storage.Disks {
-			add(diskTest, d.Name)
+			add(diskTestScript, d.Name)
 		}
 		if len(s.Results) == 0 {
-			add(diskTest, "")
+			add(diskTestScript, "")
 		}
 	case script.Release:
 	}
@@ -59,7 +59,7 @@ func addScripts(w *world.World, m *world.Machine, s *script.Set) {
 
 // endScripts gives the scripts of a set that have not run their end.
 func endScripts(m *world.Machine, set int, as script.Status) {
-	if s := script.Find(m.Scripts, set); s != nil {
+	if s := script.FindSet(m.Scripts, set); s != nil {
 		s.End(as, time.Now())
 	}
 }
@@ -67,7 +67,7 @@ func endScripts(m *world.Machine, set int, as script.Status) {
 // passScripts notes that each commissioning script passed.
 func passScripts(m *world.Machine) {
 	m.CommissioningStatus = ScriptsPassed
-	endScripts(m, m.Commissioning, script.Passed)
+	endScripts(m, m.CommissioningSet, script.StatusPassed)
 	for _, name := range commissioningScripts {
 		noteScript(m, name, "Passed")
 	}
@@ -77,13 +77,13 @@ func passScripts(m *world.Machine) {
 // unless it is asked to.
 func passTests(m *world.Machine) {
 	m.TestingStatus = ScriptsPassed
-	if s := script.Find(m.Scripts, m.Testing); s != nil { // the disks that were found since
+	if s := script.FindSet(m.Scripts, m.TestingSet); s != nil { // the disks that were found since
 		s.Results = nil
 		addScripts(m.World, m, s)
-		s.End(script.Passed, time.Now())
+		s.End(script.StatusPassed, time.Now())
 	}
 	for _, d := range slices.Backward(m.Storage.Disks) {
-		noteScript(m, diskTest+" on "+d.Name, "Passed")
+		noteScript(m, diskTestScript+" on "+d.Name, "Passed")
 	}
 }
 
@@ -91,30 +91,30 @@ func passTests(m *world.Machine) {
 // machine that it runs on (models/bmc.py, sync).
 func NoteInventory(m *world.Machine) {
 	for _, name := range []string{"20-maas-03-machine-resources", "50-maas-01-commissioning"} {
-		m.Note("DEBUG", "Script result", name+" changed status from 'Running' to 'Passed'", "")
+		m.AddEvent("DEBUG", "Script result", name+" changed status from 'Running' to 'Passed'", "")
 	}
 }
 
 func noteScript(m *world.Machine, name, status string) {
-	m.Note("DEBUG", "Script result", name+" changed status from 'Pending' to '"+status+"'", "")
+	m.AddEvent("DEBUG", "Script result", name+" changed status from 'Pending' to '"+status+"'", "")
 }
 
 // AbortScripts ends the scripts that have not run yet (models/node.py,
 // _abort_all_tests).
-func AbortScripts(m *world.Machine) { endPending(m, ScriptsUnknown) }
+func AbortScripts(m *world.Machine) { endPendingScripts(m, ScriptsUnknown) }
 
-// endPending gives the scripts that have not run yet their end.
-func endPending(m *world.Machine, status int) {
+// endPendingScripts gives the scripts that have not run yet their end.
+func endPendingScripts(m *world.Machine, status int) {
 	for _, set := range []*int{&m.CommissioningStatus, &m.TestingStatus} {
 		if *set == ScriptsPending {
 			*set = status
 		}
 	}
-	as := script.Aborted
+	as := script.StatusAborted
 	if status == ScriptsFailed {
-		as = script.Failed
+		as = script.StatusFailed
 	}
-	for _, set := range []int{m.Commissioning, m.Testing, m.Installing} {
+	for _, set := range []int{m.CommissioningSet, m.TestingSet, m.InstallationSet} {
 		endScripts(m, set, as)
 	}
 }
@@ -122,23 +122,23 @@ func endPending(m *world.Machine, status int) {
 // StartTests starts the tests of a machine that is not commissioned for them
 // (models/node.py, start_testing).
 func StartTests(w *world.World, m *world.Machine, u *world.User) {
-	m.NoteRequest(u, "User starting node testing", "start testing", "")
-	m.Log("Testing", "")
-	m.Testing, m.TestingStatus = BeginScripts(w, m, script.Testing), ScriptsPending
+	m.AddRequestEvent(u, "User starting node testing", "start testing", "")
+	m.AddStatusEvent("Testing", "")
+	m.TestingSet, m.TestingStatus = BeginScripts(w, m, script.Testing), ScriptsPending
 	setStatus(m, world.StatusTesting)
 	if m.Owner == nil {
 		m.Owner = u
 	}
-	m.Progress.Cancel()
-	m.Progress = w.Later(w.Latency.Commission/5, func() {
+	m.Transition.Cancel()
+	m.Transition = w.StartJob(w.Latency.Commission/5, func() {
 		EndPower(m, "on")
 		passTests(m)
-		after := afterTests(m)
+		after := statusAfterTests(m)
 		switch after {
 		case world.StatusReady:
-			m.Log("Ready", "")
+			m.AddStatusEvent("Ready", "")
 		case world.StatusNew:
-			m.Log("New", "")
+			m.AddStatusEvent("New", "")
 		}
 		setStatus(m, after)
 	})
@@ -152,14 +152,14 @@ var readyAfterTests = []world.Status{
 	world.StatusFailedExitingRescueMode, world.StatusFailedTesting,
 }
 
-// afterTests is where tests that pass lead to (metadataserver/api.py,
+// statusAfterTests is where tests that pass lead to (metadataserver/api.py,
 // _process_testing).
-func afterTests(m *world.Machine) world.Status {
+func statusAfterTests(m *world.Machine) world.Status {
 	switch {
-	case world.OneOf(m.Previous, readyAfterTests...):
+	case world.IsStatusIn(m.PreviousStatus, readyAfterTests...):
 		return world.StatusReady
-	case m.Previous == world.StatusFailedCommissioning:
+	case m.PreviousStatus == world.StatusFailedCommissioning:
 		return world.StatusNew
 	}
-	return m.Previous
+	return m.PreviousStatus
 }

@@ -17,16 +17,16 @@ import (
 // watcherQueue is how many events wait for a slow client; more are lost.
 const watcherQueue = 1024
 
-// Watcher begins to listen, if the client may.
-func (c *Call) Watcher() (*world.Watcher, *rest.Reply) {
+// Watch begins to listen, if the client may.
+func (c *Call) Watch() (*world.Watcher, *rest.Reply) {
 	c.World.Keeper.Lock()
 	defer c.World.Keeper.Unlock()
-	c.trust, c.trusted = daemon.TrustingDER(c.LXD.Trusted, c.Client)
-	if bad := c.admit(InProject); bad != nil {
+	c.trust, c.trusted = daemon.FindTrustDER(c.LXD.Trusted, c.Client)
+	if bad := c.checkAccess(AccessInProject); bad != nil {
 		return nil, bad
 	}
 	t := &world.Watcher{Project: c.Project, Trust: c.trust, Queue: make(chan []byte, watcherQueue)}
-	if c.everything() {
+	if c.wantsAllProjects() {
 		t.Project = ""
 	}
 	if types := c.Query.Get("type"); types != "" {
@@ -36,15 +36,15 @@ func (c *Call) Watcher() (*world.Watcher, *rest.Reply) {
 	return t, nil
 }
 
-// Forget ends what watcher began.
-func (c *Call) Forget(t *world.Watcher) {
+// StopWatching ends what watcher began.
+func (c *Call) StopWatching(t *world.Watcher) {
 	c.World.Keeper.Lock()
 	defer c.World.Keeper.Unlock()
 	delete(c.LXD.Watchers, t)
 }
 
-// Send writes what is queued until the connection ends.
-func Send(t *world.Watcher, conn *websocket.Conn) {
+// SendEvents writes what is queued until the connection ends.
+func SendEvents(t *world.Watcher, conn *websocket.Conn) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -67,15 +67,15 @@ func Send(t *world.Watcher, conn *websocket.Conn) {
 	}
 }
 
-// tellWatchers sends an operation's state to those who listen.
-func tellWatchers(l *world.LXD, o *world.Operation) {
+// sendToWatchers sends an operation's state to those who listen.
+func sendToWatchers(l *world.LXD, o *world.Operation) {
 	if len(l.Watchers) == 0 {
 		return
 	}
 	event := api.Event{Type: api.EventTypeOperation, Timestamp: time.Now(), Metadata: json.RawMessage(rest.Encode(o.Operation)), Location: "none", Project: o.Project}
 	text := rest.Encode(event)
 	for t := range l.Watchers {
-		if t.Project != "" && t.Project != o.Project || !t.Trust.Allows(o.Project) || len(t.Types) > 0 && !slices.Contains(t.Types, event.Type) {
+		if t.Project != "" && t.Project != o.Project || !t.Trust.AllowsProject(o.Project) || len(t.Types) > 0 && !slices.Contains(t.Types, event.Type) {
 			continue
 		}
 		select {

@@ -58,7 +58,7 @@ const (
 func extensions(l *world.LXD) []string {
 	found := []string{}
 	for _, e := range extensionsSince {
-		if l.Since(e.since) {
+		if l.IsAtLeast(e.since) {
 			found = append(found, e.names...)
 		}
 	}
@@ -67,11 +67,11 @@ func extensions(l *world.LXD) []string {
 
 func hasExtension(l *world.LXD, name string) bool { return slices.Contains(extensions(l), name) }
 
-// settle answers a change that is made: at once, or, where the LXD has the
+// answerChange answers a change that is made: at once, or, where the LXD has the
 // extension, as an operation that is over already.
-func (c *Call) settle(extension, description string, rep rest.Reply) rest.Reply {
+func (c *Call) answerChange(extension, description string, rep rest.Reply) rest.Reply {
 	if rep.Status >= 300 || !hasExtension(c.LXD, extension) {
 		return rep
 	}
-	return c.task(description, nil, 0, func() error { return nil })
+	return c.startTask(description, nil, 0, func() error { return nil })
 }

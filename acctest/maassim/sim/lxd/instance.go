@@ -15,15 +15,15 @@ import (
 func instanceRoutes() (routes []Route) {
 	for _, all := range []string{"1.0/instances", "1.0/virtual-machines"} {
 		routes = append(routes,
-			Route{http.MethodGet, all, InProject, listInstances},
-			Route{http.MethodPost, all, InProject, createInstance},
-			Route{http.MethodGet, all + "/{name}", InProject, readInstance},
-			Route{http.MethodPut, all + "/{name}", InProject, putInstance},
-			Route{http.MethodPatch, all + "/{name}", InProject, patchInstance},
-			Route{http.MethodPost, all + "/{name}", InProject, renameInstance},
-			Route{http.MethodDelete, all + "/{name}", InProject, deleteInstance},
-			Route{http.MethodGet, all + "/{name}/state", InProject, readInstanceState},
-			Route{http.MethodPut, all + "/{name}/state", InProject, putInstanceState},
+			Route{http.MethodGet, all, AccessInProject, listInstances},
+			Route{http.MethodPost, all, AccessInProject, createInstance},
+			Route{http.MethodGet, all + "/{name}", AccessInProject, readInstance},
+			Route{http.MethodPut, all + "/{name}", AccessInProject, putInstance},
+			Route{http.MethodPatch, all + "/{name}", AccessInProject, patchInstance},
+			Route{http.MethodPost, all + "/{name}", AccessInProject, renameInstance},
+			Route{http.MethodDelete, all + "/{name}", AccessInProject, deleteInstance},
+			Route{http.MethodGet, all + "/{name}/state", AccessInProject, readInstanceState},
+			Route{http.MethodPut, all + "/{name}/state", AccessInProject, putInstanceState},
 		)
 	}
 	return routes
@@ -31,14 +31,14 @@ func instanceRoutes() (routes []Route) {
 
 func viewInstance(i *world.Instance) api.Instance {
 	return api.Instance{
-		Name: i.Name, Description: i.Description, Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), CreatedAt: i.Made,
-		LastUsedAt: i.Started, Location: "none", Type: world.VMType, Project: i.Project, Architecture: "x86_64", Profiles: rest.List(i.Profiles),
+		Name: i.Name, Description: i.Description, Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), CreatedAt: i.CreatedAt,
+		LastUsedAt: i.StartedAt, Location: "none", Type: world.VMType, Project: i.Project, Architecture: "x86_64", Profiles: rest.NonNilList(i.Profiles),
 		Config: i.LocalConfig(), Devices: i.Devices, ExpandedConfig: i.ExpandedConfig(), ExpandedDevices: i.ExpandedDevices(),
 	}
 }
 
-// tagOf is what of an instance can be changed.
-func tagOf(i *world.Instance) []any {
+// etagParts is what of an instance can be changed.
+func etagParts(i *world.Instance) []any {
 	return []any{"x86_64", i.LocalConfig(), i.Devices, false, i.Profiles}
 }
 
@@ -67,10 +67,10 @@ func viewState(i *world.Instance) api.InstanceState {
 	return s
 }
 
-// visible are the instances that the call is about.
-func (c *Call) visible() (found []*world.Instance) {
-	for _, project := range rest.Sorted(world.ProjectNames(c.LXD)) {
-		if c.trust.Allows(project) && (c.everything() || project == c.Project) {
+// visibleInstances are the instances that the call is about.
+func (c *Call) visibleInstances() (found []*world.Instance) {
+	for _, project := range rest.SortedValues(world.ProjectNames(c.LXD)) {
+		if c.trust.AllowsProject(project) && (c.wantsAllProjects() || project == c.Project) {
 			found = append(found, c.LXD.Instances(project)...)
 		}
 	}
@@ -83,8 +83,8 @@ func (c *Call) visible() (found []*world.Instance) {
 
 func listInstances(c *Call) rest.Reply {
 	paths, views, full := []string{}, []api.Instance{}, []api.InstanceFull{}
-	for _, i := range c.visible() {
-		switch c.depth() {
+	for _, i := range c.visibleInstances() {
+		switch c.recursion() {
 		case "2":
 			full = append(full, viewFull(i))
 		case "1":
@@ -93,17 +93,17 @@ func listInstances(c *Call) rest.Reply {
 			paths = append(paths, (&Call{Project: i.Project}).inProject("/1.0/instances/"+i.Name))
 		}
 	}
-	if c.depth() == "2" {
-		return synced(full)
+	if c.recursion() == "2" {
+		return syncReply(full)
 	}
-	return c.listed(paths, views)
+	return c.answerList(paths, views)
 }
 
 // instance is the one in the path.
 func (c *Call) instance() (*world.Instance, *rest.Reply) {
 	i := c.LXD.Projects[c.Project][c.Vars["name"]]
 	if i == nil {
-		bad := missing("Instance")
+		bad := notFoundReply("Instance")
 		return nil, &bad
 	}
 	return i, nil
@@ -114,10 +114,10 @@ func readInstance(c *Call) rest.Reply {
 	switch {
 	case bad != nil:
 		return *bad
-	case c.depth() == "1" || c.depth() == "2":
-		return tagged(viewFull(i), tagOf(i)...)
+	case c.recursion() == "1" || c.recursion() == "2":
+		return taggedReply(viewFull(i), etagParts(i)...)
 	}
-	return tagged(viewInstance(i), tagOf(i)...)
+	return taggedReply(viewInstance(i), etagParts(i)...)
 }
 
 func readInstanceState(c *Call) rest.Reply {
@@ -125,5 +125,5 @@ func readInstanceState(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	return synced(viewState(i))
+	return syncReply(viewState(i))
 }

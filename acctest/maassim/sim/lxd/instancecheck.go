@@ -23,13 +23,13 @@ var (
 		"security.devlxd", "security.devlxd.images", "security.protection.delete", "security.protection.start",
 		"security.secureboot", "security.sev", "security.sev.policy.es", "security.sev.session.data", "security.sev.session.dh",
 	}
-	// withoutBootMode are the keys that "boot.mode" replaced.
-	withoutBootMode = []string{"security.secureboot", "security.csm"}
-	bootModes       = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
+	// keysBeforeBootMode are the keys that "boot.mode" replaced.
+	keysBeforeBootMode = []string{"security.secureboot", "security.csm"}
+	bootModes          = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
 	// liveKeys may change while a VM runs; areas end in a dot.
 	liveKeys = []string{"limits.cpu", "limits.memory", "security.protection.", "boot.", "cluster.evacuate", "environment.", "image.", "snapshots.", "user.", "volatile."}
-	// hotPlugged are the devices that come and go while a VM runs (CanHotPlug).
-	hotPlugged = []string{"disk", "nic", "none", "usb"}
+	// hotPlugTypes are the devices that come and go while a VM runs (CanHotPlug).
+	hotPlugTypes = []string{"disk", "nic", "none", "usb"}
 	// deviceOptions are those of devices that are no disks and no NICs.
 	deviceOptions = map[string][]string{
 		"gpu": {"gputype", "id", "mdev", "pci", "productid", "vendorid"}, "pci": {"address"}, "tpm": {"path", "pathrm"},
@@ -43,17 +43,17 @@ func configProblem(l *world.LXD, config map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		area, _, _ := strings.Cut(key, ".")
 		value := config[key]
-		replaced := l.Since(daemon.WithoutSecureBoot)
+		replaced := l.IsAtLeast(daemon.VersionWithoutSecureBoot)
 		switch {
 		case !slices.Contains(vmKeys, key) && !slices.Contains(vmAreas, area),
-			replaced && slices.Contains(withoutBootMode, key), !replaced && key == "boot.mode",
+			replaced && slices.Contains(keysBeforeBootMode, key), !replaced && key == "boot.mode",
 			key == "limits.cpu.pin_strategy" && !hasExtension(l, "vm_limits_cpu_pin_strategy"):
 			return "Invalid config: Unknown configuration key: " + key
 		case key == "boot.mode" && value != "" && !slices.Contains(bootModes, value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Value %q not one of %q", key, value, bootModes)
-		case key == "limits.cpu" && !validCores(value):
+		case key == "limits.cpu" && !isValidCores(value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid CPU limit syntax", key)
-		case key == "limits.memory" && !validMemory(value), value != "" && validValues[key] != nil && !validValues[key].MatchString(value):
+		case key == "limits.memory" && !isValidMemory(value), value != "" && validValues[key] != nil && !validValues[key].MatchString(value):
 			return fmt.Sprintf("Invalid config: Invalid value for config key %q: Invalid value %q", key, value)
 		}
 	}
@@ -76,7 +76,7 @@ var validValues = func() map[string]*regexp.Regexp {
 	return checks
 }()
 
-func validCores(text string) bool {
+func isValidCores(text string) bool {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n > 0
 	}
@@ -94,7 +94,7 @@ func validCores(text string) bool {
 	return true
 }
 
-func validMemory(text string) bool {
+func isValidMemory(text string) bool {
 	if share, isShare := strings.CutSuffix(text, "%"); isShare {
 		n, err := strconv.Atoi(share)
 		return err == nil && n > 0 && n <= 100
@@ -103,28 +103,28 @@ func validMemory(text string) bool {
 	return err == nil
 }
 
-// devicesProblem is LXD's word against the devices of an instance.
-func devicesProblem(i *world.Instance) error {
+// devicesError is LXD's word against the devices of an instance.
+func devicesError(i *world.Instance) error {
 	devices, roots := i.ExpandedDevices(), 0
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		d := devices[name]
 		if world.IsRoot(d) {
 			roots++
 		}
-		if err := deviceProblem(i, d); err != nil {
-			return refusalf("Failed initialising instance: Failed add validation for device %q: %v", name, err)
+		if err := deviceError(i, d); err != nil {
+			return operationErrorf("Failed initialising instance: Failed add validation for device %q: %v", name, err)
 		}
 	}
 	switch {
 	case roots == 0:
-		return refusal("Failed initialising instance: Failed getting root disk: No root device could be found")
+		return operationError("Failed initialising instance: Failed getting root disk: No root device could be found")
 	case roots > 1:
-		return refusal("Failed initialising instance: Failed getting root disk: Multiple instance root devices detected")
+		return operationError("Failed initialising instance: Failed getting root disk: Multiple instance root devices detected")
 	}
 	return nil
 }
 
-func deviceProblem(i *world.Instance, d map[string]string) error {
+func deviceError(i *world.Instance, d map[string]string) error {
 	l := i.Server
 	mac := d["hwaddr"]
 	_, badSize := daemon.ReadSize(d["size"])
@@ -132,75 +132,75 @@ func deviceProblem(i *world.Instance, d map[string]string) error {
 	case "disk":
 		switch {
 		case d["pool"] != "" && !l.HasPool(d["pool"]):
-			return refusalf("Failed loading storage pool %q: Storage pool not found", d["pool"])
+			return operationErrorf("Failed loading storage pool %q: Storage pool not found", d["pool"])
 		case world.IsRoot(d) && d["pool"] == "":
-			return refusal("Root disk entry must have a \"pool\" property set")
+			return operationError("Root disk entry must have a \"pool\" property set")
 		case badSize != nil:
 			return badSize
 		case d["pool"] != "" && d["source"] != "" && l.VolumeOf(i.Project, d) == nil:
-			return refusalf("Failed loading custom volume: Storage volume not found")
+			return operationErrorf("Failed loading custom volume: Storage volume not found")
 		}
 	case "nic":
 		_, badMAC := net.ParseMAC(mac)
 		switch {
 		case d["network"] != "" && l.Networks[d["network"]] == nil:
-			return refusalf("Failed loading network %q: Network not found", d["network"])
+			return operationErrorf("Failed loading network %q: Network not found", d["network"])
 		case d["network"] == "" && d["nictype"] == "":
-			return refusal("Unsupported device type")
+			return operationError("Unsupported device type")
 		case mac != "" && badMAC != nil:
-			return refusalf("Invalid value for device option \"hwaddr\": %v", badMAC)
+			return operationErrorf("Invalid value for device option \"hwaddr\": %v", badMAC)
 		}
 	case "gpu", "pci", "tpm", "usb":
-		return optionsProblem(d)
+		return optionsError(d)
 	case "unix-char", "unix-block", "unix-hotplug": // of containers
-		return refusal("Unsupported device type")
+		return operationError("Unsupported device type")
 	case "none", "proxy", "infiniband":
 	default:
-		return refusalf("Unsupported device type %q", d["type"])
+		return operationErrorf("Unsupported device type %q", d["type"])
 	}
 	return nil
 }
 
-// optionsProblem is LXD's word against the options of a device that is no disk and no NIC.
-func optionsProblem(d map[string]string) error {
+// optionsError is LXD's word against the options of a device that is no disk and no NIC.
+func optionsError(d map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		if key != "type" && !slices.Contains(deviceOptions[d["type"]], key) {
-			return refusalf("Invalid device option %q", key)
+			return operationErrorf("Invalid device option %q", key)
 		}
 	}
 	if d["type"] == "pci" && !pciAddress.MatchString(d["address"]) {
-		return refusalf("Invalid value for device option \"address\": Invalid PCI address %q", d["address"])
+		return operationErrorf("Invalid value for device option \"address\": Invalid PCI address %q", d["address"])
 	}
 	return nil
 }
 
 var pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]$`)
 
-// hotPlugProblem is what LXD says against devices that come or go while a VM runs.
-func hotPlugProblem(before, after map[string]map[string]string) error {
+// hotPlugError is what LXD says against devices that come or go while a VM runs.
+func hotPlugError(before, after map[string]map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if d := before[name]; !slices.Contains(hotPlugged, d["type"]) && !maps.Equal(d, after[name]) {
-			return refusalf("Failed to remove device %q: Device cannot be removed when instance is running", name)
+		if d := before[name]; !slices.Contains(hotPlugTypes, d["type"]) && !maps.Equal(d, after[name]) {
+			return operationErrorf("Failed to remove device %q: Device cannot be removed when instance is running", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if d := after[name]; !slices.Contains(hotPlugged, d["type"]) && !maps.Equal(d, before[name]) {
-			return refusalf("Failed to add device %q: Device cannot be added when instance is running", name)
+		if d := after[name]; !slices.Contains(hotPlugTypes, d["type"]) && !maps.Equal(d, before[name]) {
+			return operationErrorf("Failed to add device %q: Device cannot be added when instance is running", name)
 		}
 	}
 	return nil
 }
 
-// pluggedProblem is what LXD says against NICs that come while a VM runs: it starts them at once.
-func pluggedProblem(i *world.Instance, before map[string]map[string]string) error {
+// plugError is what LXD says against NICs that come while a VM runs: it starts them at once.
+func plugError(i *world.Instance, before map[string]map[string]string) error {
 	after := i.ExpandedDevices()
-	ports, name, problem := i.Ports.Change(before, after)
+	ports, name, problem := i.Ports.Replug(before, after)
 	if problem != "" {
-		return refusalf("Failed to start device %q: Failed setting up device via monitor: Failed adding NIC device: %s", name, problem)
+		return operationErrorf("Failed to start device %q: Failed setting up device via monitor: Failed adding NIC device: %s", name, problem)
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if d := after[name]; d["type"] == "nic" && !maps.Equal(d, before[name]) {
-			if err := parentProblem(i, name); err != nil {
+			if err := parentError(i, name); err != nil {
 				return err
 			}
 		}
@@ -209,38 +209,38 @@ func pluggedProblem(i *world.Instance, before map[string]map[string]string) erro
 	return nil
 }
 
-// parentProblem is what LXD says against a NIC on a bridge that the host does not have. It finds
+// parentError is what LXD says against a NIC on a bridge that the host does not have. It finds
 // that only when it starts the NIC.
-func parentProblem(i *world.Instance, name string) error {
+func parentError(i *world.Instance, name string) error {
 	names := []string{}
 	for _, known := range i.Server.HostInterfaces() {
 		names = append(names, known.Name)
 	}
 	d := i.ExpandedDevices()[name]
 	if d["type"] == "nic" && d["parent"] != "" && !slices.Contains(names, d["parent"]) && i.Server.Networks[d["parent"]] == nil {
-		return refusalf("Failed to start device %q: Parent device %q doesn't exist", name, d["parent"])
+		return operationErrorf("Failed to start device %q: Parent device %q doesn't exist", name, d["parent"])
 	}
 	return nil
 }
 
-// startProblem is what keeps the instance from starting.
-func startProblem(i *world.Instance) error {
+// startError is what keeps the instance from starting.
+func startError(i *world.Instance) error {
 	for _, name := range slices.Sorted(maps.Keys(i.ExpandedDevices())) {
-		if err := parentProblem(i, name); err != nil {
+		if err := parentError(i, name); err != nil {
 			return err
 		}
 	}
 	if i.ExpandedConfig()["security.protection.start"] == "true" {
-		return refusal("Instance is protected from being started")
+		return operationError("Instance is protected from being started")
 	}
-	if i.LacksSEV() {
-		return refusal("AMD SEV is not supported by the host")
+	if i.NeedsMissingSEV() {
+		return operationError("AMD SEV is not supported by the host")
 	}
 	return nil
 }
 
-// liveProblem is what LXD says against a change of a VM that runs.
-func liveProblem(i *world.Instance, before, after map[string]string) error {
+// liveChangeError is what LXD says against a change of a VM that runs.
+func liveChangeError(i *world.Instance, before, after map[string]string) error {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -248,26 +248,26 @@ func liveProblem(i *world.Instance, before, after map[string]string) error {
 		switch {
 		case before[key] == after[key]:
 		case !live:
-			return refusalf("Key %q cannot be updated when VM is running", key)
+			return operationErrorf("Key %q cannot be updated when VM is running", key)
 		case key == "limits.memory" && i.Server.MemoryIn(after[key]) > i.Server.MemoryIn(before[key]):
-			return refusal("Cannot increase memory size beyond boot time size when VM is running")
+			return operationError("Cannot increase memory size beyond boot time size when VM is running")
 		}
 	}
 	return nil
 }
 
-// shrinkProblem is what LXD says against a smaller root disk.
-func shrinkProblem(before, after map[string]map[string]string) error {
+// shrinkError is what LXD says against a smaller root disk.
+func shrinkError(before, after map[string]map[string]string) error {
 	size := func(devices map[string]map[string]string) int64 {
 		for _, d := range devices {
 			if world.IsRoot(d) {
-				return world.SizeOr(d["size"], world.VMDefaultDisk)
+				return world.SizeOr(d["size"], world.VMDefaultDiskBytes)
 			}
 		}
 		return 0
 	}
 	if size(after) < size(before) {
-		return refusal("Failed to update device \"root\": Block volumes cannot be shrunk")
+		return operationError("Failed to update device \"root\": Block volumes cannot be shrunk")
 	}
 	return nil
 }

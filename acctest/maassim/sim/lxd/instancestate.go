@@ -19,101 +19,101 @@ func putInstanceState(c *Call) rest.Reply {
 		return *bad
 	}
 	var in api.InstanceStatePut
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	timeout := time.Duration(in.Timeout) * time.Second
 	switch strings.ToLower(in.Action) {
 	case "start":
-		return c.power(i, "Starting instance", func(o *world.Operation) { c.starting(i, o) })
+		return c.startPowerOperation(i, "Starting instance", func(o *world.Operation) { c.beginStart(i, o) })
 	case "stop":
-		return c.power(i, "Stopping instance", func(o *world.Operation) { c.stopping(i, o, in.Force, timeout, nil) })
+		return c.startPowerOperation(i, "Stopping instance", func(o *world.Operation) { c.beginStop(i, o, in.Force, timeout, nil) })
 	case "restart":
-		return c.power(i, "Restarting instance", func(o *world.Operation) {
-			c.stopping(i, o, in.Force, timeout, func() { c.starting(i, o) })
+		return c.startPowerOperation(i, "Restarting instance", func(o *world.Operation) {
+			c.beginStop(i, o, in.Force, timeout, func() { c.beginStart(i, o) })
 		})
 	case "freeze", "unfreeze":
-		return Bad("maassim does not %s instances", in.Action)
+		return BadRequestReply("maassim does not %s instances", in.Action)
 	}
-	return Bad("Unknown action %q", in.Action)
+	return BadRequestReply("Unknown action %q", in.Action)
 }
 
-// power is an operation on the instance's power.
-func (c *Call) power(i *world.Instance, description string, act func(*world.Operation)) rest.Reply {
-	o := c.begin(api.OperationClassTask, description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + i.Name)}})
+// startPowerOperation is an operation on the instance's power.
+func (c *Call) startPowerOperation(i *world.Instance, description string, act func(*world.Operation)) rest.Reply {
+	o := c.beginOperation(api.OperationClassTask, description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + i.Name)}})
 	act(o)
-	return started(o)
+	return operationReply(o)
 }
 
-// starting turns the instance on; while it does, other operations are refused.
-func (c *Call) starting(i *world.Instance, o *world.Operation) {
-	if err := c.mayStart(i); err != nil {
+// beginStart turns the instance on; while it does, other operations are refused.
+func (c *Call) beginStart(i *world.Instance, o *world.Operation) {
+	if err := c.checkStart(i); err != nil {
 		finishOperation(o, c.World, c.LXD, err)
 		return
 	}
 	i.Busy = "start"
-	c.World.StartOrphan(c.World.Latency.PowerOn, func() {
-		i.Busy, i.Running, i.Ports, i.Started = "", true, pci.Ports{}, time.Now()
+	c.World.StartLXDJob(c.World.Latency.PowerOn, func() {
+		i.Busy, i.Running, i.Ports, i.StartedAt = "", true, pci.Ports{}, time.Now()
 		finishOperation(o, c.World, c.LXD, nil)
 	})
 }
 
-func (c *Call) mayStart(i *world.Instance) error {
+func (c *Call) checkStart(i *world.Instance) error {
 	switch {
 	case i.Busy != "":
 		return busyError(i)
 	case i.Running:
-		return refusal("The instance is already running")
+		return operationError("The instance is already running")
 	}
-	return startProblem(i)
+	return startError(i)
 }
 
-// start is what "start": true does after the creation.
-func (c *Call) start(i *world.Instance) error {
-	if err := c.mayStart(i); err != nil {
+// startNow is what "start": true does after the creation.
+func (c *Call) startNow(i *world.Instance) error {
+	if err := c.checkStart(i); err != nil {
 		return err
 	}
-	i.Running, i.Ports, i.Started = true, pci.Ports{}, time.Now()
+	i.Running, i.Ports, i.StartedAt = true, pci.Ports{}, time.Now()
 	return nil
 }
 
-// stopping turns the instance off: at once with force, else when its guest has
+// beginStop turns the instance off: at once with force, else when its guest has
 // gone down. One without a guest never does, so that LXD gives up after the
 // timeout, or waits for ever.
-func (c *Call) stopping(i *world.Instance, o *world.Operation, force bool, timeout time.Duration, then func()) {
+func (c *Call) beginStop(i *world.Instance, o *world.Operation, force bool, timeout time.Duration, then func()) {
 	switch {
 	case !i.Running:
-		finishOperation(o, c.World, c.LXD, refusal("The instance is already stopped"))
+		finishOperation(o, c.World, c.LXD, operationError("The instance is already stopped"))
 	case force && (i.Busy == "" || i.Busy == "stop"):
 		i.Busy = ""
-		c.stopped(i, o, then)
+		c.finishStop(i, o, then)
 	case i.Busy != "":
 		finishOperation(o, c.World, c.LXD, busyError(i))
 	case hasGuest(i, c.World):
 		i.Busy = "stop"
-		c.World.StartOrphan(c.World.Latency.PowerOff, func() { c.stopped(i, o, then) })
+		c.World.StartLXDJob(c.World.Latency.PowerOff, func() { c.finishStop(i, o, then) })
 	case timeout <= 0:
 		i.Busy = "stop"
-		i.Waiting = append(i.Waiting, func() { finishOperation(o, c.World, c.LXD, nil) })
+		i.OnStopped = append(i.OnStopped, func() { finishOperation(o, c.World, c.LXD, nil) })
 	default:
 		i.Busy = "stop"
-		c.World.After(timeout, func() {
+		c.World.AfterFunc(timeout, func() {
 			if i.Running && i.Busy == "stop" {
 				i.Busy = ""
 			}
-			finishOperation(o, c.World, c.LXD, refusal(`Failed shutting down instance, status is "Running": context deadline exceeded`))
+			finishOperation(o, c.World, c.LXD, operationError(`Failed shutting down instance, status is "Running": context deadline exceeded`))
 		})
-		i.Waiting = append(i.Waiting, func() { finishOperation(o, c.World, c.LXD, nil) })
+		i.OnStopped = append(i.OnStopped, func() { finishOperation(o, c.World, c.LXD, nil) })
 	}
 }
 
-// stopped ends the operation, and those that waited for the same.
-func (c *Call) stopped(i *world.Instance, o *world.Operation, then func()) {
+// finishStop ends the operation, and those that waited for the same.
+func (c *Call) finishStop(i *world.Instance, o *world.Operation, then func()) {
 	i.Busy, i.Running = "", false
-	for _, f := range i.Waiting {
+	for _, f := range i.OnStopped {
 		f()
 	}
-	i.Waiting = nil
+	i.OnStopped = nil
 	if then != nil {
 		then()
 		return
@@ -125,7 +125,7 @@ func (c *Call) stopped(i *world.Instance, o *world.Operation, then func()) {
 // asked to: MAAS has booted one.
 func hasGuest(i *world.Instance, w *world.World) bool {
 	for _, m := range w.Machines {
-		if m.Has(i) {
+		if m.HasInstance(i) {
 			return slices.Contains([]world.Status{world.StatusDeployed, world.StatusDeploying, world.StatusCommissioning, world.StatusTesting}, m.Status)
 		}
 	}

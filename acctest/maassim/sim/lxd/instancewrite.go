@@ -17,46 +17,46 @@ func busyError(i *world.Instance) error {
 	if i.Busy == "" {
 		return nil
 	}
-	return refusalf("Instance is busy running a %q operation", i.Busy)
+	return operationErrorf("Instance is busy running a %q operation", i.Busy)
 }
 
-// failing is an operation that fails at once.
-func (c *Call) failing(description, name string, err error) rest.Reply {
-	return c.instanceTask(description, name, 0, func() error { return err })
+// failTask is an operation that fails at once.
+func (c *Call) failTask(description, name string, err error) rest.Reply {
+	return c.startInstanceTask(description, name, 0, func() error { return err })
 }
 
 // createInstance makes a VM without an image. What is wrong with it is found
 // by the operation, as in LXD.
 func createInstance(c *Call) rest.Reply {
 	var in api.InstancesPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	in.Name = cmp.Or(in.Name, c.World.RandomName())
 	switch {
 	case in.Type != api.InstanceTypeVM:
-		return Bad("maassim keeps virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
+		return BadRequestReply("maassim keeps virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
 	case in.Source.Type != api.SourceTypeNone:
-		return Bad("maassim has no images: a source is none, not %q", in.Source.Type)
+		return BadRequestReply("maassim has no images: a source is none, not %q", in.Source.Type)
 	case rest.InstanceNameProblem(in.Name) != "":
-		return Bad("%s", rest.InstanceNameProblem(in.Name))
+		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	}
 	if in.Profiles == nil {
 		in.Profiles = []string{"default"}
 	}
 	for _, name := range in.Profiles {
 		if c.LXD.Profile(c.Project, name) == nil {
-			return Refused(404, "Requested profile %q doesn't exist", name)
+			return ErrorReply(404, "Requested profile %q doesn't exist", name)
 		}
 	}
 	i, err := c.newInstance(in)
 	if err != nil {
-		return c.failing("Creating instance", in.Name, err)
+		return c.failTask("Creating instance", in.Name, err)
 	}
-	return c.instanceTask("Creating instance", in.Name, c.World.Latency.Compose/2, func() error {
+	return c.startInstanceTask("Creating instance", in.Name, c.World.Latency.Compose/2, func() error {
 		i.Busy = ""
 		if in.Start {
-			return c.start(i)
+			return c.startNow(i)
 		}
 		return nil
 	})
@@ -68,21 +68,21 @@ func (c *Call) newInstance(in api.InstancesPost) (*world.Instance, error) {
 	old := l.Projects[c.Project][in.Name]
 	switch {
 	case old != nil && old.Busy == "create":
-		return nil, refusalf("Failed creating instance record: %v", busyError(old))
+		return nil, operationErrorf("Failed creating instance record: %v", busyError(old))
 	case old != nil:
-		return nil, refusal(`Failed creating instance record: Add instance info to the database: This "instances" entry already exists`)
+		return nil, operationError(`Failed creating instance record: Add instance info to the database: This "instances" entry already exists`)
 	}
 	if problem := configProblem(l, in.Config); problem != "" {
-		return nil, refusalf("Failed creating instance record: %s", problem)
+		return nil, operationErrorf("Failed creating instance record: %s", problem)
 	}
 	i := &world.Instance{Server: l, Project: c.Project, Name: in.Name, Number: c.World.NextID("instance"), Busy: "create"}
-	i.Made, i.UUID = time.Now(), world.NewRandomUUID()
+	i.CreatedAt, i.UUID = time.Now(), world.NewRandomUUID()
 	writeDefinition(i, in.InstancePut)
-	if err := devicesProblem(i); err != nil {
-		return nil, refusalf("Failed creating instance record: %v", err)
+	if err := devicesError(i); err != nil {
+		return nil, operationErrorf("Failed creating instance record: %v", err)
 	}
 	l.Projects[c.Project][in.Name] = i
-	i.Mean(c.World)
+	i.ApplyDefinition(c.World)
 	return i, nil
 }
 
@@ -105,11 +105,11 @@ func writeDefinition(i *world.Instance, in api.InstancePut) {
 func putInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	if bad == nil {
-		bad = c.unchanged(tagOf(i)...)
+		bad = c.checkETag(etagParts(i)...)
 	}
 	var in api.InstancePut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad != nil {
 		return *bad
@@ -117,14 +117,14 @@ func putInstance(c *Call) rest.Reply {
 	if in.Restore != "" {
 		return restoreSnapshot(c, i, in.Restore)
 	}
-	return c.instanceTask("Updating instance", i.Name, 0, func() error { return c.change(i, in) })
+	return c.startInstanceTask("Updating instance", i.Name, 0, func() error { return c.changeInstance(i, in) })
 }
 
 // patchInstance writes what is given on top of what is there, at once.
 func patchInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	if bad == nil {
-		bad = c.unchanged(tagOf(i)...)
+		bad = c.checkETag(etagParts(i)...)
 	}
 	if bad != nil {
 		return *bad
@@ -132,45 +132,45 @@ func patchInstance(c *Call) rest.Reply {
 	view := viewInstance(i)
 	in := view.Writable()
 	in.Devices = maps.Clone(in.Devices)
-	if bad := c.read(&in); bad != nil { // JSON objects merge into the maps
+	if bad := c.readBody(&in); bad != nil { // JSON objects merge into the maps
 		return *bad
 	}
-	if err := c.change(i, in); err != nil {
-		return Broken("%v", err)
+	if err := c.changeInstance(i, in); err != nil {
+		return InternalErrorReply("%v", err)
 	}
-	return done()
+	return doneReply()
 }
 
-// change checks and applies a definition: all of it, or nothing.
-func (c *Call) change(i *world.Instance, in api.InstancePut) error {
+// changeInstance checks and applies a definition: all of it, or nothing.
+func (c *Call) changeInstance(i *world.Instance, in api.InstancePut) error {
 	if err := busyError(i); err != nil {
 		return err
 	}
 	for _, name := range in.Profiles {
 		if c.LXD.Profile(i.Project, name) == nil {
-			return refusalf("Requested profile %q doesn't exist", name)
+			return operationErrorf("Requested profile %q doesn't exist", name)
 		}
 	}
 	if problem := configProblem(c.LXD, in.Config); problem != "" {
-		return refusal(problem)
+		return operationError(problem)
 	}
 	before, disks, old := i.ExpandedConfig(), i.ExpandedDevices(), i.Definition
 	writeDefinition(i, in)
-	err := devicesProblem(i)
+	err := devicesError(i)
 	if err == nil {
-		err = shrinkProblem(disks, i.ExpandedDevices())
+		err = shrinkError(disks, i.ExpandedDevices())
 	}
 	if err == nil && i.Running {
-		err = cmp.Or(hotPlugProblem(disks, i.ExpandedDevices()), liveProblem(i, before, i.ExpandedConfig()))
+		err = cmp.Or(hotPlugError(disks, i.ExpandedDevices()), liveChangeError(i, before, i.ExpandedConfig()))
 	}
 	if err == nil && i.Running {
-		err = pluggedProblem(i, disks)
+		err = plugError(i, disks)
 	}
 	if err != nil {
 		i.Definition = old
 		return err
 	}
-	i.Mean(c.World)
+	i.ApplyDefinition(c.World)
 	return nil
 }
 
@@ -181,23 +181,23 @@ func renameInstance(c *Call) rest.Reply {
 		return *bad
 	}
 	var in api.InstancePost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	switch {
 	case in.Migration || in.Project != "" || in.Pool != "":
-		return Bad("maassim moves no instances: only a name can be changed")
+		return BadRequestReply("maassim moves no instances: only a name can be changed")
 	case rest.InstanceNameProblem(in.Name) != "":
-		return Bad("%s", rest.InstanceNameProblem(in.Name))
+		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	case c.LXD.Projects[c.Project][in.Name] != nil:
-		return Refused(409, "Name %q already in use", in.Name)
+		return ErrorReply(409, "Name %q already in use", in.Name)
 	}
-	return c.instanceTask("Renaming instance", i.Name, 0, func() error {
+	return c.startInstanceTask("Renaming instance", i.Name, 0, func() error {
 		switch {
 		case i.Busy != "":
 			return busyError(i)
 		case i.Running:
-			return refusal("Renaming of running instance not allowed")
+			return operationError("Renaming of running instance not allowed")
 		}
 		delete(c.LXD.Projects[i.Project], i.Name)
 		i.Name = in.Name
@@ -214,20 +214,20 @@ func deleteInstance(c *Call) rest.Reply {
 	case bad != nil:
 		return *bad
 	case i.Running:
-		return Bad("Instance is running")
+		return BadRequestReply("Instance is running")
 	}
 	if err := busyError(i); err != nil {
-		return c.failing("Deleting instance", i.Name, err)
+		return c.failTask("Deleting instance", i.Name, err)
 	}
 	if i.ExpandedConfig()["security.protection.delete"] == "true" {
-		return c.failing("Deleting instance", i.Name, refusal("Instance is protected"))
+		return c.failTask("Deleting instance", i.Name, operationError("Instance is protected"))
 	}
 	i.Busy = "delete"
-	return c.instanceTask("Deleting instance", i.Name, c.World.Latency.Delete, func() error {
+	return c.startInstanceTask("Deleting instance", i.Name, c.World.Latency.Delete, func() error {
 		i.Busy = ""
 		for _, v := range c.LXD.Volumes {
-			if v.By == i {
-				v.By = nil // MAAS would have removed it
+			if v.ComposedFor == i {
+				v.ComposedFor = nil // MAAS would have removed it
 			}
 		}
 		c.LXD.Remove(i)

@@ -17,12 +17,12 @@ import (
 
 func networkRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "1.0/networks", InProject, listNetworks},
-		{http.MethodPost, "1.0/networks", admin, createNetwork},
-		{http.MethodGet, "1.0/networks/{name}", InProject, readNetwork},
-		{http.MethodPut, "1.0/networks/{name}", admin, putNetwork},
-		{http.MethodDelete, "1.0/networks/{name}", admin, deleteNetwork},
-		{http.MethodGet, "1.0/networks/{name}/state", InProject, readNetworkState},
+		{http.MethodGet, "1.0/networks", AccessInProject, listNetworks},
+		{http.MethodPost, "1.0/networks", accessAdmin, createNetwork},
+		{http.MethodGet, "1.0/networks/{name}", AccessInProject, readNetwork},
+		{http.MethodPut, "1.0/networks/{name}", accessAdmin, putNetwork},
+		{http.MethodDelete, "1.0/networks/{name}", accessAdmin, deleteNetwork},
+		{http.MethodGet, "1.0/networks/{name}/state", AccessInProject, readNetworkState},
 	}
 }
 
@@ -55,15 +55,15 @@ func networkUsers(c *Call, name string) []string {
 		}
 		return false
 	}
-	for _, project := range rest.Sorted(world.ProjectNames(c.LXD)) {
+	for _, project := range rest.SortedValues(world.ProjectNames(c.LXD)) {
 		for _, i := range c.LXD.Instances(project) {
-			if c.trust.Allows(project) && uses(i.ExpandedDevices()) {
+			if c.trust.AllowsProject(project) && uses(i.ExpandedDevices()) {
 				users = append(users, (&Call{Project: project}).inProject("/1.0/instances/"+i.Name))
 			}
 		}
 	}
 	for key, p := range c.LXD.Profiles {
-		if c.trust.Allows(key.Project) && uses(p.Devices) {
+		if c.trust.AllowsProject(key.Project) && uses(p.Devices) {
 			users = append(users, (&Call{Project: key.Project}).inProject("/1.0/profiles/"+key.Name))
 		}
 	}
@@ -72,23 +72,23 @@ func networkUsers(c *Call, name string) []string {
 }
 
 func listNetworks(c *Call) rest.Reply {
-	paths, views := []string{}, rest.Sorted(networkViews(c))
+	paths, views := []string{}, rest.SortedValues(networkViews(c))
 	for _, v := range views {
 		paths = append(paths, "/1.0/networks/"+v.Name)
 	}
-	return c.listed(paths, views)
+	return c.answerList(paths, views)
 }
 
 func networkNamed(c *Call) (api.Network, *rest.Reply) {
 	n, known := networkViews(c)[c.Vars["name"]]
 	if !known {
-		bad := missing("Network")
+		bad := notFoundReply("Network")
 		return n, &bad
 	}
 	return n, nil
 }
 
-func networkTag(n api.Network) []any {
+func networkETagParts(n api.Network) []any {
 	return []any{n.Name, n.Managed, n.Type, n.Description, n.Config}
 }
 
@@ -97,7 +97,7 @@ func readNetwork(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	return tagged(n, networkTag(n)...)
+	return taggedReply(n, networkETagParts(n)...)
 }
 
 // readNetworkState: bridges of LXD itself have the address of their config.
@@ -125,7 +125,7 @@ func readNetworkState(c *Call) rest.Reply {
 	if n.Type == "bridge" {
 		state.Bridge = &api.NetworkStateBridge{ID: "8000." + strings.ReplaceAll(state.Hwaddr, ":", ""), UpperDevices: []string{}}
 	}
-	return synced(state)
+	return syncReply(state)
 }
 
 func addressBits(i world.HostInterface) int {
@@ -137,15 +137,15 @@ func addressBits(i world.HostInterface) int {
 
 func createNetwork(c *Call) rest.Reply {
 	var in api.NetworksPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	_, taken := networkViews(c)[in.Name]
 	switch {
 	case in.Name == "" || len(in.Name) > 15 || strings.ContainsAny(in.Name, "/ :"):
-		return Bad("Invalid network name %q: Network interface must not be longer than 15 characters", in.Name)
+		return BadRequestReply("Invalid network name %q: Network interface must not be longer than 15 characters", in.Name)
 	case taken:
-		return Bad("The network already exists")
+		return BadRequestReply("The network already exists")
 	}
 	if bad := networkConfigProblem(in.Config); bad != nil {
 		return *bad
@@ -153,7 +153,7 @@ func createNetwork(c *Call) rest.Reply {
 	n := &api.Network{Name: in.Name, Type: cmp.Or(in.Type, "bridge"), Managed: true, Description: in.Description, Config: map[string]string{}}
 	maps.Copy(n.Config, in.Config)
 	c.LXD.Networks[in.Name] = n
-	return c.settle(asyncPoolsAndNetworks, "Creating network", madeAt("/1.0/networks/"+in.Name))
+	return c.answerChange(asyncPoolsAndNetworks, "Creating network", createdReply("/1.0/networks/"+in.Name))
 }
 
 // networkConfigProblem is nil, or 400 for a key or a value that LXD refuses.
@@ -163,9 +163,9 @@ func networkConfigProblem(config map[string]string) *rest.Reply {
 		area, _, _ := strings.Cut(key, ".")
 		switch {
 		case !slices.Contains([]string{"bgp", "bridge", "dns", "fan", "ipv4", "ipv6", "maas", "raw", "security", "tunnel", "user", "volatile", "parent", "mtu", "vlan", "network"}, area):
-			bad = Bad("Invalid option for network option %q", key)
+			bad = BadRequestReply("Invalid option for network option %q", key)
 		case key == "ipv4.address" && !isNetworkAddress(config[key]):
-			bad = Bad("Invalid value for network option %q: Not an IPv4 CIDR %q", key, config[key])
+			bad = BadRequestReply("Invalid value for network option %q: Not an IPv4 CIDR %q", key, config[key])
 		default:
 			continue
 		}
@@ -189,7 +189,7 @@ func managedNetwork(c *Call) (*api.Network, *rest.Reply) {
 	}
 	n := c.LXD.Networks[c.Vars["name"]]
 	if n == nil {
-		bad := Bad("Only managed networks can be modified")
+		bad := BadRequestReply("Only managed networks can be modified")
 		return nil, &bad
 	}
 	return n, nil
@@ -198,11 +198,11 @@ func managedNetwork(c *Call) (*api.Network, *rest.Reply) {
 func putNetwork(c *Call) rest.Reply {
 	n, bad := managedNetwork(c)
 	if bad == nil {
-		bad = c.unchanged(networkTag(*n)...)
+		bad = c.checkETag(networkETagParts(*n)...)
 	}
 	var in api.NetworkPut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad == nil {
 		bad = networkConfigProblem(in.Config)
@@ -212,7 +212,7 @@ func putNetwork(c *Call) rest.Reply {
 	}
 	n.Description, n.Config = in.Description, map[string]string{}
 	maps.Copy(n.Config, in.Config)
-	return c.settle(asyncPoolsAndNetworks, "Updating network", done())
+	return c.answerChange(asyncPoolsAndNetworks, "Updating network", doneReply())
 }
 
 func deleteNetwork(c *Call) rest.Reply {
@@ -221,8 +221,8 @@ func deleteNetwork(c *Call) rest.Reply {
 	case bad != nil:
 		return *bad
 	case len(networkUsers(c, n.Name)) > 0:
-		return Bad("The network is currently in use")
+		return BadRequestReply("The network is currently in use")
 	}
 	delete(c.LXD.Networks, n.Name)
-	return c.settle(asyncPoolsAndNetworks, "Deleting network", done())
+	return c.answerChange(asyncPoolsAndNetworks, "Deleting network", doneReply())
 }

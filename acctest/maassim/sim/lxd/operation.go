@@ -14,22 +14,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// operationKept is how long LXD knows an operation that is over.
-const operationKept = 5 * time.Second
+// operationRetention is how long LXD knows an operation that is over.
+const operationRetention = 5 * time.Second
 
 func operationRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "1.0/operations", InProject, listOperations},
-		{http.MethodGet, "1.0/operations/{id}", trusted, readOperation},
-		{http.MethodDelete, "1.0/operations/{id}", trusted, cancelOperation},
-		{http.MethodGet, "1.0/operations/{id}/wait", trusted, awaitOperation},
+		{http.MethodGet, "1.0/operations", AccessInProject, listOperations},
+		{http.MethodGet, "1.0/operations/{id}", accessTrusted, readOperation},
+		{http.MethodDelete, "1.0/operations/{id}", accessTrusted, cancelOperation},
+		{http.MethodGet, "1.0/operations/{id}/wait", accessTrusted, awaitOperation},
 	}
 }
 
 func operationPath(o *world.Operation) string { return "/1.0/operations/" + o.ID }
 
-// begin notes an operation that runs from now on.
-func (c *Call) begin(class, description string, resources map[string][]string) *world.Operation {
+// beginOperation notes an operation that runs from now on.
+func (c *Call) beginOperation(class, description string, resources map[string][]string) *world.Operation {
 	now := time.Now()
 	o := &world.Operation{Project: c.Project, Ended: make(chan struct{}), Operation: api.Operation{
 		ID: world.NewRandomUUID(), Class: class, Description: description, CreatedAt: now, UpdatedAt: now,
@@ -37,7 +37,7 @@ func (c *Call) begin(class, description string, resources map[string][]string) *
 	}}
 	o.Begun = o.Operation
 	c.LXD.Operations[o.ID] = o
-	tellWatchers(c.LXD, o)
+	sendToWatchers(c.LXD, o)
 	return o
 }
 
@@ -55,20 +55,20 @@ func finishOperation(o *world.Operation, w *world.World, l *world.LXD, err error
 	}
 	o.Status = o.StatusCode.String()
 	close(o.Ended)
-	tellWatchers(l, o)
-	w.After(operationKept, func() { delete(l.Operations, o.ID) })
+	sendToWatchers(l, o)
+	w.AfterFunc(operationRetention, func() { delete(l.Operations, o.ID) })
 }
 
-// task is an operation that takes a time and then acts.
-func (c *Call) task(description string, resources map[string][]string, took time.Duration, act func() error) rest.Reply {
-	o := c.begin(api.OperationClassTask, description, resources)
-	c.World.StartOrphan(took, func() { finishOperation(o, c.World, c.LXD, act()) })
-	return started(o)
+// startTask is an operation that takes a time and then acts.
+func (c *Call) startTask(description string, resources map[string][]string, took time.Duration, act func() error) rest.Reply {
+	o := c.beginOperation(api.OperationClassTask, description, resources)
+	c.World.StartLXDJob(took, func() { finishOperation(o, c.World, c.LXD, act()) })
+	return operationReply(o)
 }
 
-// instanceTask is a task on an instance.
-func (c *Call) instanceTask(description, name string, took time.Duration, act func() error) rest.Reply {
-	return c.task(description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + name)}}, took, act)
+// startInstanceTask is a task on an instance.
+func (c *Call) startInstanceTask(description, name string, took time.Duration, act func() error) rest.Reply {
+	return c.startTask(description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + name)}}, took, act)
 }
 
 // inProject is a path with its project, as LXD writes it.
@@ -79,13 +79,13 @@ func (c *Call) inProject(path string) string {
 	return path + "?project=" + c.Project
 }
 
-// sees says whether the client may see the operation.
-func (c *Call) sees(o *world.Operation) bool { return c.trust.Allows(o.Project) }
+// canSee says whether the client may see the operation.
+func (c *Call) canSee(o *world.Operation) bool { return c.trust.AllowsProject(o.Project) }
 
 func (c *Call) operation() (*world.Operation, *rest.Reply) {
 	o := c.LXD.Operations[c.Vars["id"]]
-	if o == nil || !c.sees(o) {
-		bad := missing("Operation")
+	if o == nil || !c.canSee(o) {
+		bad := notFoundReply("Operation")
 		return nil, &bad
 	}
 	return o, nil
@@ -96,22 +96,22 @@ func readOperation(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	return synced(o.Operation)
+	return syncReply(o.Operation)
 }
 
 func listOperations(c *Call) rest.Reply {
 	byStatus, paths := map[string][]api.Operation{}, map[string][]string{}
-	for _, o := range rest.Sorted(c.LXD.Operations) {
-		if !c.sees(o) || !c.everything() && o.Project != c.Project {
+	for _, o := range rest.SortedValues(c.LXD.Operations) {
+		if !c.canSee(o) || !c.wantsAllProjects() && o.Project != c.Project {
 			continue
 		}
 		status := statusKeys[o.StatusCode]
 		byStatus[status], paths[status] = append(byStatus[status], o.Operation), append(paths[status], operationPath(o))
 	}
-	if c.depth() == "1" {
-		return synced(byStatus)
+	if c.recursion() == "1" {
+		return syncReply(byStatus)
 	}
-	return synced(paths)
+	return syncReply(paths)
 }
 
 // statusKeys are LXD's names of states in lists.
@@ -124,10 +124,10 @@ func cancelOperation(c *Call) rest.Reply {
 		return *bad
 	}
 	if o.Class != api.OperationClassToken || o.StatusCode.IsFinal() {
-		return Bad("Only running operations can be cancelled")
+		return BadRequestReply("Only running operations can be cancelled")
 	}
 	finishOperation(o, c.World, c.LXD, context.Canceled)
-	return done()
+	return doneReply()
 }
 
 // awaitOperation answers when the operation is over, or after timeout seconds
@@ -139,13 +139,13 @@ func awaitOperation(c *Call) rest.Reply {
 	}
 	seconds, err := strconv.Atoi(cmp.Or(c.Query.Get("timeout"), "-1"))
 	if err != nil {
-		return Bad("%v", err)
+		return BadRequestReply("%v", err)
 	}
 	ctx, cancel := c.Ctx, context.CancelFunc(func() {})
 	if seconds >= 0 {
 		ctx, cancel = context.WithTimeout(c.Ctx, time.Duration(seconds)*time.Second)
 	}
 	defer cancel()
-	c.leave(ctx, o.Ended)
-	return synced(o.Operation)
+	c.waitUnlocked(ctx, o.Ended)
+	return syncReply(o.Operation)
 }

@@ -19,25 +19,25 @@ import (
 
 func poolRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "1.0/storage-pools", trusted, listStoragePools},
-		{http.MethodPost, "1.0/storage-pools", admin, createStoragePool},
-		{http.MethodGet, "1.0/storage-pools/{name}", trusted, readStoragePool},
-		{http.MethodPut, "1.0/storage-pools/{name}", admin, putStoragePool},
-		{http.MethodDelete, "1.0/storage-pools/{name}", admin, deleteStoragePool},
-		{http.MethodGet, "1.0/storage-pools/{name}/resources", trusted, readPoolResources},
+		{http.MethodGet, "1.0/storage-pools", accessTrusted, listStoragePools},
+		{http.MethodPost, "1.0/storage-pools", accessAdmin, createStoragePool},
+		{http.MethodGet, "1.0/storage-pools/{name}", accessTrusted, readStoragePool},
+		{http.MethodPut, "1.0/storage-pools/{name}", accessAdmin, putStoragePool},
+		{http.MethodDelete, "1.0/storage-pools/{name}", accessAdmin, deleteStoragePool},
+		{http.MethodGet, "1.0/storage-pools/{name}/resources", accessTrusted, readPoolResources},
 	}
 }
 
 // poolConfig is a pool's configuration: where it lies and how large it is.
 func poolConfig(l *world.LXD, p daemon.StoragePool) map[string]string {
-	config := maps.Clone(l.Pool(p.Name).Config)
+	config := maps.Clone(l.EnsurePoolInfo(p.Name).Config)
 	if p.Driver != "dir" && config["size"] == "" && !strings.HasPrefix(config["source"], "/dev/") {
 		config["size"] = fmt.Sprintf("%dB", p.SizeBytes)
 	}
 	if config["source"] == "" {
 		config["source"] = "/var/snap/lxd/common/lxd/disks/" + p.Name + ".img"
 		if p.Driver == "dir" {
-			config["source"] = p.Lies()
+			config["source"] = p.StoragePath()
 		}
 	}
 	return config
@@ -45,26 +45,26 @@ func poolConfig(l *world.LXD, p daemon.StoragePool) map[string]string {
 
 // poolView is a pool; what it is made of is for those without restriction.
 func poolView(c *Call, p daemon.StoragePool) api.StoragePool {
-	view := api.StoragePool{Name: p.Name, Description: c.LXD.Pool(p.Name).Description, Driver: p.Driver, Status: api.StoragePoolStatusCreated, UsedBy: []string{}, Locations: []string{"none"}}
+	view := api.StoragePool{Name: p.Name, Description: c.LXD.EnsurePoolInfo(p.Name).Description, Driver: p.Driver, Status: api.StoragePoolStatusCreated, UsedBy: []string{}, Locations: []string{"none"}}
 	if !c.trust.Restricted {
 		view.Config = poolConfig(c.LXD, p)
 	}
-	for _, project := range rest.Sorted(world.ProjectNames(c.LXD)) {
+	for _, project := range rest.SortedValues(world.ProjectNames(c.LXD)) {
 		for _, i := range c.LXD.Instances(project) {
-			if c.trust.Allows(project) && slices.ContainsFunc(i.Disks, func(v world.Volume) bool { return v.Pool == p.Name }) {
+			if c.trust.AllowsProject(project) && slices.ContainsFunc(i.Disks, func(v world.Volume) bool { return v.Pool == p.Name }) {
 				view.UsedBy = append(view.UsedBy, (&Call{Project: project}).inProject("/1.0/instances/"+i.Name))
 			}
 		}
 	}
 	for key, profile := range c.LXD.Profiles {
 		for _, d := range profile.Devices {
-			if d["type"] == "disk" && d["pool"] == p.Name && c.trust.Allows(key.Project) {
+			if d["type"] == "disk" && d["pool"] == p.Name && c.trust.AllowsProject(key.Project) {
 				view.UsedBy = append(view.UsedBy, (&Call{Project: key.Project}).inProject("/1.0/profiles/"+key.Name))
 			}
 		}
 	}
 	for key := range c.LXD.Volumes {
-		if key.Pool == p.Name && c.trust.Allows(key.Project) {
+		if key.Pool == p.Name && c.trust.AllowsProject(key.Project) {
 			view.UsedBy = append(view.UsedBy, (&Call{Project: key.Project}).inProject("/1.0/storage-pools/"+p.Name+"/volumes/custom/"+key.Name))
 		}
 	}
@@ -77,14 +77,14 @@ func listStoragePools(c *Call) rest.Reply {
 	for _, p := range c.LXD.Pools {
 		paths, views = append(paths, "/1.0/storage-pools/"+p.Name), append(views, poolView(c, p))
 	}
-	return c.listed(paths, views)
+	return c.answerList(paths, views)
 }
 
 // poolNamed is the pool in the path.
 func poolNamed(c *Call) (daemon.StoragePool, *rest.Reply) {
 	i := slices.IndexFunc(c.LXD.Pools, func(p daemon.StoragePool) bool { return p.Name == c.Vars["name"] })
 	if i < 0 {
-		bad := missing("Storage pool")
+		bad := notFoundReply("Storage pool")
 		return daemon.StoragePool{}, &bad
 	}
 	return c.LXD.Pools[i], nil
@@ -96,7 +96,7 @@ func readStoragePool(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	return tagged(poolView(c, p), p.Name, p.Driver, poolConfig(c.LXD, p))
+	return taggedReply(poolView(c, p), p.Name, p.Driver, poolConfig(c.LXD, p))
 }
 
 // readPoolResources counts what instances and volumes hold as used.
@@ -105,44 +105,44 @@ func readPoolResources(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	used := c.LXD.Use().PoolBytes[p.Name]
+	used := c.LXD.CurrentUse().PoolBytes[p.Name]
 	for key, v := range c.LXD.Volumes {
-		if key.Pool == p.Name && !volumeAttached(c.LXD, key) {
+		if key.Pool == p.Name && !isVolumeAttached(c.LXD, key) {
 			used += v.SizeBytes
 		}
 	}
-	return synced(api.ResourcesStoragePool{Space: api.ResourcesStoragePoolSpace{Used: uint64(min(used, p.SizeBytes)), Total: uint64(p.SizeBytes)}})
+	return syncReply(api.ResourcesStoragePool{Space: api.ResourcesStoragePoolSpace{Used: uint64(min(used, p.SizeBytes)), Total: uint64(p.SizeBytes)}})
 }
 
 func createStoragePool(c *Call) rest.Reply {
 	var in api.StoragePoolsPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	switch {
 	case in.Name == "" || strings.ContainsAny(in.Name, "/ "):
-		return Bad("Invalid storage pool name %q", in.Name)
+		return BadRequestReply("Invalid storage pool name %q", in.Name)
 	case in.Driver == "":
-		return Bad("No driver provided")
+		return BadRequestReply("No driver provided")
 	case c.LXD.HasPool(in.Name):
-		return taken("Storage pool", in.Name)
+		return conflictReply("Storage pool", in.Name)
 	}
-	if problem := daemon.PoolKeyProblem(in.Config); problem != nil {
-		return Broken("%v", problem)
+	if problem := daemon.PoolKeyError(in.Config); problem != nil {
+		return InternalErrorReply("%v", problem)
 	}
-	b := asBooted(c.LXD)
+	b := bootStateOf(c.LXD)
 	if err := b.AddPool(in.Name, in.Driver, in.Config); err != nil {
-		return Broken("%v", err)
+		return InternalErrorReply("%v", err)
 	}
 	c.LXD.Pools = append(slices.Clone(c.LXD.Pools), b.Pools[len(b.Pools)-1])
-	info := c.LXD.Pool(in.Name)
+	info := c.LXD.EnsurePoolInfo(in.Name)
 	info.Description = in.Description
 	maps.Copy(info.Config, in.Config)
-	return c.settle(asyncPoolsAndNetworks, "Creating storage pool", madeAt("/1.0/storage-pools/"+in.Name))
+	return c.answerChange(asyncPoolsAndNetworks, "Creating storage pool", createdReply("/1.0/storage-pools/"+in.Name))
 }
 
-// asBooted is the LXD as its user-data would see it, to make a pool on.
-func asBooted(l *world.LXD) *boot.LXD {
+// bootStateOf is the LXD as its user-data would see it, to make a pool on.
+func bootStateOf(l *world.LXD) *boot.LXD {
 	b := &boot.LXD{Version: l.Version, Config: map[string]map[string]string{}, Pools: slices.Clone(l.Pools)}
 	m := cmp.Or(l.Metal, l.HostMachine)
 	if m == nil {
@@ -150,7 +150,9 @@ func asBooted(l *world.LXD) *boot.LXD {
 	}
 	for n, d := range m.Storage.Disks {
 		paths := []string{"/dev/" + d.Name, "/dev/disk/by-dname/" + d.Name, d.IDPath}
-		used := slices.ContainsFunc(l.Pools, func(p daemon.StoragePool) bool { return slices.Contains(paths, l.Pool(p.Name).Config["source"]) })
+		used := slices.ContainsFunc(l.Pools, func(p daemon.StoragePool) bool {
+			return slices.Contains(paths, l.EnsurePoolInfo(p.Name).Config["source"])
+		})
 		b.Disks = append(b.Disks, boot.Disk{Paths: paths, SizeBytes: d.SizeBytes, System: n == 0, Used: used})
 	}
 	return b
@@ -162,27 +164,27 @@ var errPoolSource = errors.New("cannot update config: the [source] properties ca
 func putStoragePool(c *Call) rest.Reply {
 	p, bad := poolNamed(c)
 	if bad == nil {
-		bad = c.unchanged(p.Name, p.Driver, poolConfig(c.LXD, p))
+		bad = c.checkETag(p.Name, p.Driver, poolConfig(c.LXD, p))
 	}
 	var in api.StoragePoolPut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad != nil {
 		return *bad
 	}
-	if err := daemon.PoolKeyProblem(in.Config); err != nil {
-		return Broken("%v", err)
+	if err := daemon.PoolKeyError(in.Config); err != nil {
+		return InternalErrorReply("%v", err)
 	}
 	old := poolConfig(c.LXD, p)
 	if source := in.Config["source"]; source != "" && source != old["source"] {
-		return Broken("%v", errPoolSource)
+		return InternalErrorReply("%v", errPoolSource)
 	}
-	info := c.LXD.Pool(p.Name)
+	info := c.LXD.EnsurePoolInfo(p.Name)
 	info.Description, info.Config = in.Description, map[string]string{}
 	maps.Copy(info.Config, in.Config)
 	info.Config["source"] = old["source"]
-	return c.settle(asyncPoolsAndNetworks, "Updating storage pool", done())
+	return c.answerChange(asyncPoolsAndNetworks, "Updating storage pool", doneReply())
 }
 
 func deleteStoragePool(c *Call) rest.Reply {
@@ -191,9 +193,9 @@ func deleteStoragePool(c *Call) rest.Reply {
 	case bad != nil:
 		return *bad
 	case len(poolView(c, p).UsedBy) > 0:
-		return Bad("The storage pool is currently in use")
+		return BadRequestReply("The storage pool is currently in use")
 	}
 	c.LXD.Pools = slices.DeleteFunc(slices.Clone(c.LXD.Pools), func(other daemon.StoragePool) bool { return other.Name == p.Name })
 	delete(c.LXD.PoolInfo, p.Name)
-	return c.settle(asyncPoolsAndNetworks, "Deleting storage pool", done())
+	return c.answerChange(asyncPoolsAndNetworks, "Deleting storage pool", doneReply())
 }

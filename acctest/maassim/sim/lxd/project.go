@@ -14,20 +14,20 @@ import (
 
 func projectRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "1.0/projects", trusted, listProjects},
-		{http.MethodPost, "1.0/projects", admin, createProject},
-		{http.MethodGet, "1.0/projects/{name}", trusted, readProject},
-		{http.MethodPut, "1.0/projects/{name}", admin, putProject},
-		{http.MethodDelete, "1.0/projects/{name}", admin, deleteProject},
+		{http.MethodGet, "1.0/projects", accessTrusted, listProjects},
+		{http.MethodPost, "1.0/projects", accessAdmin, createProject},
+		{http.MethodGet, "1.0/projects/{name}", accessTrusted, readProject},
+		{http.MethodPut, "1.0/projects/{name}", accessAdmin, putProject},
+		{http.MethodDelete, "1.0/projects/{name}", accessAdmin, deleteProject},
 	}
 }
 
-// listed answers a list: paths, or with recursion the objects themselves.
-func (c *Call) listed(paths []string, objects any) rest.Reply {
-	if c.depth() == "" || c.depth() == "0" {
-		return synced(rest.List(paths))
+// answerList answers a list: paths, or with recursion the objects themselves.
+func (c *Call) answerList(paths []string, objects any) rest.Reply {
+	if c.recursion() == "" || c.recursion() == "0" {
+		return syncReply(rest.NonNilList(paths))
 	}
-	return synced(objects)
+	return syncReply(objects)
 }
 
 // projectView is a project with what is in it, as far as the client may see.
@@ -57,12 +57,12 @@ func projectView(c *Call, name string) api.Project {
 
 func listProjects(c *Call) rest.Reply {
 	paths, views := []string{}, []api.Project{}
-	for _, name := range rest.Sorted(world.ProjectNames(c.LXD)) {
-		if c.trust.Allows(name) {
+	for _, name := range rest.SortedValues(world.ProjectNames(c.LXD)) {
+		if c.trust.AllowsProject(name) {
 			paths, views = append(paths, "/1.0/projects/"+name), append(views, projectView(c, name))
 		}
 	}
-	return c.listed(paths, views)
+	return c.answerList(paths, views)
 }
 
 // projectNamed is the project in the path.
@@ -70,10 +70,10 @@ func projectNamed(c *Call) (*api.Project, *rest.Reply) {
 	name := c.Vars["name"]
 	var bad rest.Reply
 	switch {
-	case !c.trust.Allows(name):
-		bad = forbidden()
+	case !c.trust.AllowsProject(name):
+		bad = forbiddenReply()
 	case c.LXD.Projects[name] == nil:
-		bad = missing("Project")
+		bad = notFoundReply("Project")
 	default:
 		return c.LXD.ProjectInfo[name], nil
 	}
@@ -85,19 +85,19 @@ func readProject(c *Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	return tagged(projectView(c, p.Name), p.Description, p.Config)
+	return taggedReply(projectView(c, p.Name), p.Description, p.Config)
 }
 
 func createProject(c *Call) rest.Reply {
 	var in api.ProjectsPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	switch {
 	case in.Name == "" || strings.ContainsAny(in.Name, "/ _'\"") || in.Name == "*":
-		return Bad("Invalid project name %q", in.Name)
+		return BadRequestReply("Invalid project name %q", in.Name)
 	case c.LXD.Projects[in.Name] != nil:
-		return taken("Project", in.Name)
+		return conflictReply("Project", in.Name)
 	}
 	if bad := projectConfigProblem(in.Config); bad != nil {
 		return *bad
@@ -106,17 +106,17 @@ func createProject(c *Call) rest.Reply {
 	info := c.LXD.ProjectInfo[in.Name]
 	info.Description = in.Description
 	maps.Copy(info.Config, in.Config)
-	return madeAt("/1.0/projects/" + in.Name)
+	return createdReply("/1.0/projects/" + in.Name)
 }
 
 func putProject(c *Call) rest.Reply {
 	p, bad := projectNamed(c)
 	if bad == nil {
-		bad = c.unchanged(p.Description, p.Config)
+		bad = c.checkETag(p.Description, p.Config)
 	}
 	var in api.ProjectPut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad == nil {
 		bad = projectConfigProblem(in.Config)
@@ -125,19 +125,19 @@ func putProject(c *Call) rest.Reply {
 		return *bad
 	}
 	for _, feature := range world.LXDFeatures {
-		if in.Config[feature] != p.Config[feature] && projectInUse(c, p.Name) {
-			return Bad("Project feature %q cannot be changed while the project is in use", feature)
+		if in.Config[feature] != p.Config[feature] && isProjectInUse(c, p.Name) {
+			return BadRequestReply("Project feature %q cannot be changed while the project is in use", feature)
 		}
 	}
 	p.Description, p.Config = in.Description, in.Config
 	if p.Config == nil {
 		p.Config = map[string]string{}
 	}
-	return done()
+	return doneReply()
 }
 
-// projectInUse says whether more than the default profile is in the project.
-func projectInUse(c *Call, name string) bool {
+// isProjectInUse says whether more than the default profile is in the project.
+func isProjectInUse(c *Call, name string) bool {
 	used := projectView(c, name).UsedBy
 	return len(used) > 1 || len(used) == 1 && !strings.HasPrefix(used[0], "/1.0/profiles/default")
 }
@@ -146,7 +146,7 @@ func projectConfigProblem(config map[string]string) *rest.Reply {
 	for key := range config {
 		area, _, _ := strings.Cut(key, ".")
 		if !slices.Contains([]string{"features", "limits", "restricted", "user", "images", "backups"}, area) && key != "restricted" {
-			bad := Bad("Invalid project configuration key %q", key)
+			bad := BadRequestReply("Invalid project configuration key %q", key)
 			return &bad
 		}
 	}
@@ -159,14 +159,14 @@ func deleteProject(c *Call) rest.Reply {
 	case bad != nil:
 		return *bad
 	case p.Name == "default":
-		return forbiddenText(`The "default" project cannot be deleted`)
-	case projectInUse(c, p.Name):
-		return Bad("Only empty projects can be removed")
+		return forbiddenTextReply(`The "default" project cannot be deleted`)
+	case isProjectInUse(c, p.Name):
+		return BadRequestReply("Only empty projects can be removed")
 	}
 	delete(c.LXD.Projects, p.Name)
 	delete(c.LXD.ProjectInfo, p.Name)
 	delete(c.LXD.Profiles, world.InProject{Project: p.Name, Name: "default"})
-	return c.settle(asyncProjectDelete, "Deleting project", done())
+	return c.answerChange(asyncProjectDelete, "Deleting project", doneReply())
 }
 
-func forbiddenText(text string) rest.Reply { return Refused(http.StatusForbidden, "%s", text) }
+func forbiddenTextReply(text string) rest.Reply { return ErrorReply(http.StatusForbidden, "%s", text) }

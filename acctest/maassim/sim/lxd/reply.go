@@ -20,31 +20,31 @@ func newReply(status int, body api.ResponseRaw) rest.Reply {
 	return rest.Reply{Status: status, Kind: typeLXD, Body: append(rest.Encode(body), '\n'), Header: http.Header{}}
 }
 
-// synced is an answer that is final.
-func synced(metadata any) rest.Reply {
+// syncReply is an answer that is final.
+func syncReply(metadata any) rest.Reply {
 	return newReply(http.StatusOK, api.ResponseRaw{Type: api.SyncResponse, Status: api.Success.String(), StatusCode: int(api.Success), Metadata: metadata})
 }
 
-// tagged is synced with an ETag of what may be changed.
-func tagged(metadata any, parts ...any) rest.Reply {
-	rep := synced(metadata)
+// taggedReply is synced with an ETag of what may be changed.
+func taggedReply(metadata any, parts ...any) rest.Reply {
+	rep := syncReply(metadata)
 	rep.Header.Set("ETag", etagOf(parts...))
 	return rep
 }
 
-// done is synced without anything to say.
-func done() rest.Reply { return synced(struct{}{}) }
+// doneReply is synced without anything to say.
+func doneReply() rest.Reply { return syncReply(struct{}{}) }
 
-// madeAt is synced for a new object.
-func madeAt(path string) rest.Reply {
-	rep := done()
+// createdReply is synced for a new object.
+func createdReply(path string) rest.Reply {
+	rep := doneReply()
 	rep.Status = http.StatusCreated
 	rep.Header.Set("Location", path)
 	return rep
 }
 
-// started is the answer to what an operation does.
-func started(o *world.Operation) rest.Reply {
+// operationReply is the answer to what an operation does.
+func operationReply(o *world.Operation) rest.Reply {
 	rep := newReply(http.StatusAccepted, api.ResponseRaw{
 		Type: api.AsyncResponse, Status: api.OperationCreated.String(), StatusCode: int(api.OperationCreated),
 		Operation: operationPath(o), Metadata: o.Begun,
@@ -53,36 +53,40 @@ func started(o *world.Operation) rest.Reply {
 	return rep
 }
 
-// Refused is an error.
-func Refused(status int, format string, args ...any) rest.Reply {
+// ErrorReply is an error.
+func ErrorReply(status int, format string, args ...any) rest.Reply {
 	return newReply(status, api.ResponseRaw{Type: api.ErrorResponse, Code: status, Error: fmt.Sprintf(format, args...)})
 }
 
-func forbidden() rest.Reply { return Refused(http.StatusForbidden, "not authorized") }
+func forbiddenReply() rest.Reply { return ErrorReply(http.StatusForbidden, "not authorized") }
 
-func missing(what string) rest.Reply { return Refused(http.StatusNotFound, "%s not found", what) }
-
-func taken(what, name string) rest.Reply {
-	return Refused(http.StatusConflict, "%s %q already exists", what, name)
+func notFoundReply(what string) rest.Reply {
+	return ErrorReply(http.StatusNotFound, "%s not found", what)
 }
 
-// Bad is 400 with a sentence.
-func Bad(format string, args ...any) rest.Reply {
-	return Refused(http.StatusBadRequest, format, args...)
+func conflictReply(what, name string) rest.Reply {
+	return ErrorReply(http.StatusConflict, "%s %q already exists", what, name)
 }
 
-// Broken is 500 with a sentence.
-func Broken(format string, args ...any) rest.Reply {
-	return Refused(http.StatusInternalServerError, format, args...)
+// BadRequestReply is 400 with a sentence.
+func BadRequestReply(format string, args ...any) rest.Reply {
+	return ErrorReply(http.StatusBadRequest, format, args...)
 }
 
-// refusal is what LXD says in an operation, in its own words.
-type refusal string
+// InternalErrorReply is 500 with a sentence.
+func InternalErrorReply(format string, args ...any) rest.Reply {
+	return ErrorReply(http.StatusInternalServerError, format, args...)
+}
+
+// operationError is what LXD says in an operation, in its own words.
+type operationError string
 
 // Error is the sentence.
-func (e refusal) Error() string { return string(e) }
+func (e operationError) Error() string { return string(e) }
 
-func refusalf(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+func operationErrorf(format string, args ...any) error {
+	return operationError(fmt.Sprintf(format, args...))
+}
 
 // etagOf is a hash of what may be changed, as LXD makes it.
 func etagOf(parts ...any) string {
@@ -97,21 +101,21 @@ func etagOf(parts ...any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// unchanged compares If-Match with what is there: nil, or 412.
-func (c *Call) unchanged(parts ...any) *rest.Reply {
+// checkETag compares If-Match with what is there: nil, or 412.
+func (c *Call) checkETag(parts ...any) *rest.Reply {
 	want := c.Request.Header.Get("If-Match")
 	have := etagOf(parts...)
 	if want == "" || want == "*" || want == have {
 		return nil
 	}
-	rep := Refused(http.StatusPreconditionFailed, "ETag doesn't match: %s vs %s", have, want)
+	rep := ErrorReply(http.StatusPreconditionFailed, "ETag doesn't match: %s vs %s", have, want)
 	return &rep
 }
 
-// read decodes the body: nil, or 400.
-func (c *Call) read(to any) *rest.Reply {
+// readBody decodes the body: nil, or 400.
+func (c *Call) readBody(to any) *rest.Reply {
 	if err := json.Unmarshal(c.Body, to); err != nil {
-		rep := Bad("%v", err)
+		rep := BadRequestReply("%v", err)
 		return &rep
 	}
 	return nil

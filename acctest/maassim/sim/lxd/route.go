@@ -16,14 +16,14 @@ import (
 type access int
 
 const (
-	// public is for everybody.
-	public access = iota
-	// trusted is for each certificate that LXD trusts.
-	trusted
-	// InProject is for those that may act in the call's project.
-	InProject
-	// admin is for certificates without restriction.
-	admin
+	// accessPublic is for everybody.
+	accessPublic access = iota
+	// accessTrusted is for each certificate that LXD trusts.
+	accessTrusted
+	// AccessInProject is for those that may act in the call's project.
+	AccessInProject
+	// accessAdmin is for certificates without restriction.
+	accessAdmin
 )
 
 // Route ties a method and a path of LXD's API to a handler.
@@ -60,7 +60,7 @@ type Call struct {
 
 // lxdPattern finds the resource that a path names: its pattern, the values in
 // the path, and its routes.
-func Resource(routes []Route, path string) (vars map[string]string, found []Route) {
+func FindRoutes(routes []Route, path string) (vars map[string]string, found []Route) {
 	path = strings.Trim(path, "/")
 	for _, r := range routes {
 		if v, matches := rest.MatchPath(r.Path, path); matches {
@@ -70,56 +70,56 @@ func Resource(routes []Route, path string) (vars map[string]string, found []Rout
 	return vars, found
 }
 
-// everything says whether the call asks for all projects.
-func (c *Call) everything() bool { return rest.Truth(c.Query.Get("all-projects")) }
+// wantsAllProjects says whether the call asks for all projects.
+func (c *Call) wantsAllProjects() bool { return rest.ReadBool(c.Query.Get("all-projects")) }
 
-// depth is the recursion that the call asks for: 0 names, 1 objects.
-func (c *Call) depth() string { return c.Query.Get("recursion") }
+// recursion is the recursion that the call asks for: 0 names, 1 objects.
+func (c *Call) recursion() string { return c.Query.Get("recursion") }
 
 // Answer runs the handler if the client may call it. The lock is held.
 func (c *Call) Answer(found []Route) rest.Reply {
 	if c.World.Ended || c.LXD.Wiped || c.World.LXDs[c.LXD.Address] != c.LXD {
-		return Broken("LXD is shutting down")
+		return InternalErrorReply("LXD is shutting down")
 	}
-	c.trust, c.trusted = daemon.TrustingDER(c.LXD.Trusted, c.Client)
+	c.trust, c.trusted = daemon.FindTrustDER(c.LXD.Trusted, c.Client)
 	i := slices.IndexFunc(found, func(r Route) bool { return r.method == c.Request.Method })
 	switch {
 	case len(found) == 0 && !c.trusted:
-		return forbidden()
+		return forbiddenReply()
 	case len(found) == 0:
-		return missing("Endpoint")
+		return notFoundReply("Endpoint")
 	case i < 0:
-		return Refused(http.StatusNotImplemented, "not implemented")
+		return ErrorReply(http.StatusNotImplemented, "not implemented")
 	}
-	if bad := c.admit(found[i].access); bad != nil {
+	if bad := c.checkAccess(found[i].access); bad != nil {
 		return *bad
 	}
 	return found[i].handle(c)
 }
 
-// admit is nil, or why the client may not call.
-func (c *Call) admit(access access) *rest.Reply {
+// checkAccess is nil, or why the client may not call.
+func (c *Call) checkAccess(access access) *rest.Reply {
 	var bad rest.Reply
 	switch {
-	case access == public:
+	case access == accessPublic:
 		return nil
-	case !c.trusted, access == admin && c.trust.Restricted:
-		bad = forbidden()
-	case access != InProject:
+	case !c.trusted, access == accessAdmin && c.trust.Restricted:
+		bad = forbiddenReply()
+	case access != AccessInProject:
 		return nil
-	case !c.everything() && !c.trust.Allows(c.Project):
-		bad = forbidden()
-	case !c.everything() && c.LXD.Projects[c.Project] == nil:
-		bad = missing("Project")
+	case !c.wantsAllProjects() && !c.trust.AllowsProject(c.Project):
+		bad = forbiddenReply()
+	case !c.wantsAllProjects() && c.LXD.Projects[c.Project] == nil:
+		bad = notFoundReply("Project")
 	default:
 		return nil
 	}
 	return &bad
 }
 
-// leave lets others act on the world until ready, the end of the world or of
+// waitUnlocked lets others act on the world until ready, the end of the world or of
 // the caller. It says whether ready came.
-func (c *Call) leave(ctx context.Context, ready <-chan struct{}) bool {
+func (c *Call) waitUnlocked(ctx context.Context, ready <-chan struct{}) bool {
 	c.World.Keeper.Unlock()
 	defer c.World.Keeper.Lock()
 	select {

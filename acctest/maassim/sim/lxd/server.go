@@ -17,12 +17,12 @@ import (
 
 func serverRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "", public, func(*Call) rest.Reply { return synced([]string{"/1.0"}) }},
-		{http.MethodGet, "1.0", public, readServer},
-		{http.MethodPut, "1.0", admin, putServer},
-		{http.MethodPatch, "1.0", admin, patchServer},
-		{http.MethodGet, "1.0/resources", trusted, readResources},
-		{http.MethodGet, "1.0/warnings", admin, func(*Call) rest.Reply { return synced([]string{}) }},
+		{http.MethodGet, "", accessPublic, func(*Call) rest.Reply { return syncReply([]string{"/1.0"}) }},
+		{http.MethodGet, "1.0", accessPublic, readServer},
+		{http.MethodPut, "1.0", accessAdmin, putServer},
+		{http.MethodPatch, "1.0", accessAdmin, patchServer},
+		{http.MethodGet, "1.0/resources", accessTrusted, readResources},
+		{http.MethodGet, "1.0/warnings", accessAdmin, func(*Call) rest.Reply { return syncReply([]string{}) }},
 	}
 }
 
@@ -32,7 +32,7 @@ func readServer(c *Call) rest.Reply {
 		APIExtensions: extensions(c.LXD), APIStatus: "stable", APIVersion: "1.0", Auth: "untrusted", AuthMethods: []string{"tls"},
 	}
 	if !c.trusted {
-		return tagged(public, public)
+		return taggedReply(public, public)
 	}
 	environment, bad := environment(c)
 	if bad != nil {
@@ -43,7 +43,7 @@ func readServer(c *Call) rest.Reply {
 	if !c.trust.Restricted {
 		server.Config = serverConfig(c.LXD)
 	}
-	return tagged(server, server.Config)
+	return taggedReply(server, server.Config)
 }
 
 // serverConfig is the LXD's configuration; passwords show as true.
@@ -60,7 +60,7 @@ func serverConfig(l *world.LXD) map[string]any {
 
 // httpsAddress is core.https_address.
 func httpsAddress(l *world.LXD) string {
-	if l.Metal != nil && !l.Bound() {
+	if l.Metal != nil && !l.IsBound() {
 		return "[::]:" + l.Listen
 	}
 	return l.Address
@@ -68,9 +68,9 @@ func httpsAddress(l *world.LXD) string {
 
 func environment(c *Call) (api.ServerEnvironment, *rest.Reply) {
 	l := c.LXD
-	shown, err := l.Shown()
+	shown, err := l.EnsureIdentity()
 	if err != nil {
-		bad := Broken("%v", err)
+		bad := InternalErrorReply("%v", err)
 		return api.ServerEnvironment{}, &bad
 	}
 	e := api.ServerEnvironment{
@@ -102,11 +102,11 @@ func patchServer(c *Call) rest.Reply { return configureServer(c, serverConfig(c.
 // configureServer writes what the call says on top of what stays.
 func configureServer(c *Call, next map[string]any) rest.Reply {
 	l := c.LXD
-	if bad := c.unchanged(serverConfig(l)); bad != nil {
+	if bad := c.checkETag(serverConfig(l)); bad != nil {
 		return *bad
 	}
 	var in api.ServerPut
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	maps.Copy(next, in.Config)
@@ -116,10 +116,10 @@ func configureServer(c *Call, next map[string]any) rest.Reply {
 		area, name, _ := strings.Cut(key, ".")
 		names, known := daemon.ServerKeys[area]
 		switch {
-		case !(known || area == "user") || len(names) > 0 && !slices.Contains(names, name), key == "core.trust_password" && l.Since(daemon.WithoutPassword):
-			return Bad("cannot set %q to %q: unknown key", key, value)
+		case !(known || area == "user") || len(names) > 0 && !slices.Contains(names, name), key == "core.trust_password" && l.IsAtLeast(daemon.VersionWithoutPassword):
+			return BadRequestReply("cannot set %q to %q: unknown key", key, value)
 		case key == "core.https_address" && value != httpsAddress(l):
-			return Broken("Cannot listen on network HTTPS socket: listen tcp %s: bind: cannot assign requested address", value)
+			return InternalErrorReply("Cannot listen on network HTTPS socket: listen tcp %s: bind: cannot assign requested address", value)
 		case key == "core.https_address":
 		case key == "core.trust_password" && value == "true":
 			password = l.Password
@@ -130,18 +130,18 @@ func configureServer(c *Call, next map[string]any) rest.Reply {
 		}
 	}
 	l.Config, l.Password = config, password
-	return done()
+	return doneReply()
 }
 
 // textOf is a value of the configuration as LXD keeps it.
 func textOf(value any) string {
-	return daemon.Texts(map[string]any{"": value})[""]
+	return daemon.ConfigTexts(map[string]any{"": value})[""]
 }
 
 // readResources is the machine's hardware: cores without threads on one
 // socket, all memory on one node.
 func readResources(c *Call) rest.Reply {
-	l, used := c.LXD, c.LXD.Use()
+	l, used := c.LXD, c.LXD.CurrentUse()
 	cores := []api.ResourcesCPUCore{}
 	for n := range l.Cores {
 		cores = append(cores, api.ResourcesCPUCore{Core: uint64(n), Threads: []api.ResourcesCPUThread{{ID: int64(n), Online: true}}, Frequency: 2400})
@@ -164,7 +164,7 @@ func readResources(c *Call) rest.Reply {
 		PCI: api.ResourcesPCI{Devices: []api.ResourcesPCIDevice{}}, Storage: diskResources(l), Network: cardResources(l),
 		System: api.ResourcesSystem{Vendor: "QEMU", Family: "Virtual Machine", Type: "virtual-machine"},
 	}
-	return synced(out)
+	return syncReply(out)
 }
 
 func diskResources(l *world.LXD) api.ResourcesStorage {

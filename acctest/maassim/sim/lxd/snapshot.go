@@ -17,10 +17,10 @@ import (
 func snapshotRoutes() (routes []Route) {
 	for _, all := range []string{"1.0/instances/{name}/snapshots", "1.0/virtual-machines/{name}/snapshots"} {
 		routes = append(routes,
-			Route{http.MethodGet, all, InProject, listSnapshots},
-			Route{http.MethodPost, all, InProject, createSnapshot},
-			Route{http.MethodGet, all + "/{snapshot}", InProject, readSnapshot},
-			Route{http.MethodDelete, all + "/{snapshot}", InProject, deleteSnapshot},
+			Route{http.MethodGet, all, AccessInProject, listSnapshots},
+			Route{http.MethodPost, all, AccessInProject, createSnapshot},
+			Route{http.MethodGet, all + "/{snapshot}", AccessInProject, readSnapshot},
+			Route{http.MethodDelete, all + "/{snapshot}", AccessInProject, deleteSnapshot},
 		)
 	}
 	return routes
@@ -30,7 +30,7 @@ func snapshotRoutes() (routes []Route) {
 func viewSnapshot(i *world.Instance, s *world.Snapshot) api.InstanceSnapshot {
 	then := world.Instance{Server: i.Server, Project: i.Project, Name: i.Name, MACs: s.MACs, Definition: s.Definition}
 	return api.InstanceSnapshot{
-		Name: s.Name, Architecture: "x86_64", CreatedAt: s.Taken, ExpiresAt: s.Expires, LastUsedAt: s.Started, Profiles: rest.List(s.Profiles),
+		Name: s.Name, Architecture: "x86_64", CreatedAt: s.Taken, ExpiresAt: s.Expires, LastUsedAt: s.StartedAt, Profiles: rest.NonNilList(s.Profiles),
 		Config: then.LocalConfig(), Devices: s.Devices, ExpandedConfig: then.ExpandedConfig(), ExpandedDevices: then.ExpandedDevices(), Size: -1,
 	}
 }
@@ -52,18 +52,18 @@ func listSnapshots(c *Call) rest.Reply {
 	for _, s := range i.Snapshots {
 		paths = append(paths, c.inProject("/1.0/instances/"+i.Name+"/snapshots/"+s.Name))
 	}
-	return c.listed(paths, viewSnapshots(i))
+	return c.answerList(paths, viewSnapshots(i))
 }
 
-// namedSnapshot is the one in the path.
-func namedSnapshot(c *Call) (*world.Instance, *world.Snapshot, *rest.Reply) {
+// snapshotNamed is the one in the path.
+func snapshotNamed(c *Call) (*world.Instance, *world.Snapshot, *rest.Reply) {
 	i := c.LXD.Projects[c.Project][c.Vars["name"]]
 	if i != nil {
 		if s := snapshotOf(i, c.Vars["snapshot"]); s != nil {
 			return i, s, nil
 		}
 	}
-	bad := Refused(http.StatusNotFound, "Failed to fetch snapshot %q of instance %q in project %q: InstanceSnapshot not found", c.Vars["snapshot"], c.Vars["name"], c.Project)
+	bad := ErrorReply(http.StatusNotFound, "Failed to fetch snapshot %q of instance %q in project %q: InstanceSnapshot not found", c.Vars["snapshot"], c.Vars["name"], c.Project)
 	return nil, nil, &bad
 }
 
@@ -76,11 +76,11 @@ func snapshotOf(i *world.Instance, name string) *world.Snapshot {
 }
 
 func readSnapshot(c *Call) rest.Reply {
-	i, s, bad := namedSnapshot(c)
+	i, s, bad := snapshotNamed(c)
 	if bad != nil {
 		return *bad
 	}
-	return tagged(viewSnapshot(i, s), s.Expires)
+	return taggedReply(viewSnapshot(i, s), s.Expires)
 }
 
 // createSnapshot keeps the definition of an instance; of the contents of its disks nothing
@@ -89,21 +89,21 @@ func createSnapshot(c *Call) rest.Reply {
 	i, bad := c.instance()
 	var in api.InstanceSnapshotsPost
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad != nil {
 		return *bad
 	}
 	if p := c.LXD.ProjectInfo[c.Project].Config; p["restricted"] == "true" && p["restricted.snapshots"] != "allow" {
-		return Broken("Project %q doesn't allow for snapshot creation", c.Project)
+		return InternalErrorReply("Project %q doesn't allow for snapshot creation", c.Project)
 	}
 	if in.Name == "" {
 		in.Name = fmt.Sprintf("snap%d", len(i.Snapshots))
 	}
 	if problem := snapshotNameProblem(in.Name); problem != "" {
-		return Bad("Invalid snapshot name: %s", problem)
+		return BadRequestReply("Invalid snapshot name: %s", problem)
 	}
-	return c.instanceTask("Snapshotting instance", i.Name, c.World.Latency.Compose/4, func() error { return takeSnapshot(c, i, in) })
+	return c.startInstanceTask("Snapshotting instance", i.Name, c.World.Latency.Compose/4, func() error { return takeSnapshot(c, i, in) })
 }
 
 // snapshotNameProblem is what LXD says of a name that cannot be part of a path.
@@ -120,11 +120,11 @@ func snapshotNameProblem(name string) string {
 func takeSnapshot(c *Call, i *world.Instance, in api.InstanceSnapshotsPost) error {
 	switch {
 	case in.Stateful:
-		return refusal("Stateful stop requires migration.stateful to be set to true")
+		return operationError("Stateful stop requires migration.stateful to be set to true")
 	case strings.Contains(in.Name, " "):
-		return refusalf("Failed creating instance snapshot record %q: Invalid instance snapshot name: Cannot contain space or / characters", in.Name)
+		return operationErrorf("Failed creating instance snapshot record %q: Invalid instance snapshot name: Cannot contain space or / characters", in.Name)
 	case snapshotOf(i, in.Name) != nil:
-		return refusalf(`Failed creating instance snapshot record %q: Add snapshot info to the database: This "instances_snapshots" entry already exists`, in.Name)
+		return operationErrorf(`Failed creating instance snapshot record %q: Add snapshot info to the database: This "instances_snapshots" entry already exists`, in.Name)
 	}
 	s := &world.Snapshot{Name: in.Name, Taken: time.Now(), MACs: slices.Clone(i.MACs), Definition: copyDefinition(i.Definition)}
 	if in.ExpiresAt != nil {
@@ -132,14 +132,14 @@ func takeSnapshot(c *Call, i *world.Instance, in api.InstanceSnapshotsPost) erro
 	}
 	i.Snapshots = append(i.Snapshots, s)
 	if !s.Expires.IsZero() {
-		c.World.After(time.Until(s.Expires), func() { dropSnapshot(i, s) })
+		c.World.AfterFunc(time.Until(s.Expires), func() { dropSnapshot(i, s) })
 	}
 	return nil
 }
 
 // copyDefinition is a definition that shares nothing with another.
 func copyDefinition(d world.Definition) world.Definition {
-	d.Profiles, d.Config, d.NICNames, d.Waiting = slices.Clone(d.Profiles), maps.Clone(d.Config), slices.Clone(d.NICNames), nil
+	d.Profiles, d.Config, d.NICNames, d.OnStopped = slices.Clone(d.Profiles), maps.Clone(d.Config), slices.Clone(d.NICNames), nil
 	devices := map[string]map[string]string{}
 	for name, device := range d.Devices {
 		devices[name] = maps.Clone(device)
@@ -153,28 +153,28 @@ func dropSnapshot(i *world.Instance, s *world.Snapshot) {
 }
 
 func deleteSnapshot(c *Call) rest.Reply {
-	i, s, bad := namedSnapshot(c)
+	i, s, bad := snapshotNamed(c)
 	if bad != nil {
 		return *bad
 	}
-	return c.instanceTask("Deleting snapshot", i.Name, c.World.Latency.Delete, func() error { dropSnapshot(i, s); return nil })
+	return c.startInstanceTask("Deleting snapshot", i.Name, c.World.Latency.Delete, func() error { dropSnapshot(i, s); return nil })
 }
 
 // restoreSnapshot gives an instance the definition of a snapshot, with its marks and what is volatile.
 // One that runs is stopped for that, and started again.
 func restoreSnapshot(c *Call, i *world.Instance, name string) rest.Reply {
-	return c.instanceTask("Restoring snapshot", i.Name, c.World.Latency.Compose/4, func() error {
+	return c.startInstanceTask("Restoring snapshot", i.Name, c.World.Latency.Compose/4, func() error {
 		s := snapshotOf(i, name)
 		if s == nil {
-			return refusalf("Snapshot %s/%s does not exist", i.Name, name)
+			return operationErrorf("Snapshot %s/%s does not exist", i.Name, name)
 		}
 		if err := busyError(i); err != nil {
 			return err
 		}
 		kept := i.Definition
 		i.Definition, i.MACs = copyDefinition(s.Definition), slices.Clone(s.MACs)
-		i.Made, i.Started, i.UUID, i.Waiting = kept.Made, kept.Started, kept.UUID, kept.Waiting
-		i.Mean(c.World) // LXD looks for no volume before the next start
+		i.CreatedAt, i.StartedAt, i.UUID, i.OnStopped = kept.CreatedAt, kept.StartedAt, kept.UUID, kept.OnStopped
+		i.ApplyDefinition(c.World) // LXD looks for no volume before the next start
 		return nil
 	})
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// withTrustToken is the LXD that reads tokens from a field of their own.
-var withTrustToken = daemon.Version{Major: 5, Minor: 21}
+// trustTokenVersion is the LXD that reads tokens from a field of their own.
+var trustTokenVersion = daemon.Version{Major: 5, Minor: 21}
 
 func trustRoutes() []Route {
 	return []Route{
-		{http.MethodGet, "1.0/certificates", trusted, listCertificates},
-		{http.MethodPost, "1.0/certificates", public, addCertificate},
-		{http.MethodGet, "1.0/certificates/{name}", trusted, readCertificate},
-		{http.MethodPut, "1.0/certificates/{name}", admin, putCertificate},
-		{http.MethodDelete, "1.0/certificates/{name}", admin, deleteCertificate},
+		{http.MethodGet, "1.0/certificates", accessTrusted, listCertificates},
+		{http.MethodPost, "1.0/certificates", accessPublic, addCertificate},
+		{http.MethodGet, "1.0/certificates/{name}", accessTrusted, readCertificate},
+		{http.MethodPut, "1.0/certificates/{name}", accessAdmin, putCertificate},
+		{http.MethodDelete, "1.0/certificates/{name}", accessAdmin, deleteCertificate},
 	}
 }
 
 func viewCertificate(t daemon.Trust) api.Certificate {
 	return api.Certificate{
-		Name: t.Name, Type: api.CertificateTypeClient, Restricted: t.Restricted, Projects: rest.List(t.Projects),
+		Name: t.Name, Type: api.CertificateTypeClient, Restricted: t.Restricted, Projects: rest.NonNilList(t.Projects),
 		Certificate: t.Certificate, Fingerprint: daemon.Fingerprint(t.Certificate),
 	}
 }
 
-// certificates are those that the client may see, which stand for clients.
-func certificates(c *Call) []api.Certificate {
+// visibleCertificates are those that the client may see, which stand for clients.
+func visibleCertificates(c *Call) []api.Certificate {
 	found := []api.Certificate{}
 	for _, t := range c.LXD.Trusted {
 		mine := daemon.Fingerprint(t.Certificate) == daemon.Fingerprint(c.trust.Certificate)
@@ -49,33 +49,33 @@ func certificates(c *Call) []api.Certificate {
 }
 
 func listCertificates(c *Call) rest.Reply {
-	found, paths := certificates(c), []string{}
-	if c.depth() == "1" {
-		return synced(found)
+	found, paths := visibleCertificates(c), []string{}
+	if c.recursion() == "1" {
+		return syncReply(found)
 	}
 	for _, v := range found {
 		paths = append(paths, "/1.0/certificates/"+v.Fingerprint)
 	}
-	return synced(paths)
+	return syncReply(paths)
 }
 
-// certificate finds one by its fingerprint or the beginning of it.
-func certificate(c *Call) (api.Certificate, *rest.Reply) {
-	all := certificates(c)
+// certificateNamed finds one by its fingerprint or the beginning of it.
+func certificateNamed(c *Call) (api.Certificate, *rest.Reply) {
+	all := visibleCertificates(c)
 	i := slices.IndexFunc(all, func(v api.Certificate) bool { return strings.HasPrefix(v.Fingerprint, c.Vars["name"]) })
 	if i < 0 {
-		bad := missing("Certificate")
+		bad := notFoundReply("Certificate")
 		return api.Certificate{}, &bad
 	}
 	return all[i], nil
 }
 
 func readCertificate(c *Call) rest.Reply {
-	v, bad := certificate(c)
+	v, bad := certificateNamed(c)
 	if bad != nil {
 		return *bad
 	}
-	return tagged(v, v)
+	return taggedReply(v, v)
 }
 
 func trustIndex(c *Call, v api.Certificate) int {
@@ -83,39 +83,39 @@ func trustIndex(c *Call, v api.Certificate) int {
 }
 
 func putCertificate(c *Call) rest.Reply {
-	v, bad := certificate(c)
+	v, bad := certificateNamed(c)
 	if bad == nil {
-		bad = c.unchanged(v)
+		bad = c.checkETag(v)
 	}
 	var in api.CertificatePut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad == nil {
-		bad = knownProjects(c, in.Projects)
+		bad = checkProjects(c, in.Projects)
 	}
 	if bad != nil {
 		return *bad
 	}
 	t := &c.LXD.Trusted[trustIndex(c, v)]
 	t.Name, t.Restricted, t.Projects = in.Name, in.Restricted, in.Projects
-	return done()
+	return doneReply()
 }
 
 func deleteCertificate(c *Call) rest.Reply {
-	v, bad := certificate(c)
+	v, bad := certificateNamed(c)
 	if bad != nil {
 		return *bad
 	}
 	i := trustIndex(c, v)
 	c.LXD.Trusted = slices.Delete(slices.Clone(c.LXD.Trusted), i, i+1)
-	return done()
+	return doneReply()
 }
 
-func knownProjects(c *Call, names []string) *rest.Reply {
+func checkProjects(c *Call, names []string) *rest.Reply {
 	for _, name := range names {
 		if c.LXD.Projects[name] == nil {
-			bad := missing("Project")
+			bad := notFoundReply("Project")
 			return &bad
 		}
 	}
@@ -126,29 +126,29 @@ func knownProjects(c *Call, names []string) *rest.Reply {
 // other brings a token or the password.
 func addCertificate(c *Call) rest.Reply {
 	var in api.CertificatesPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	switch {
 	case c.trusted && c.trust.Restricted:
-		return forbidden()
+		return forbiddenReply()
 	case !slices.Contains([]string{"", api.CertificateTypeClient, api.CertificateTypeMetrics}, in.Type):
-		return Bad("Unknown request type %q", in.Type)
+		return BadRequestReply("Unknown request type %q", in.Type)
 	case in.Token && c.trusted:
 		return newToken(c, in)
 	case c.trusted && in.Certificate == "" && c.Client != nil, c.trusted && (in.Password != "" || in.TrustToken != ""):
-		return Bad("Client is already trusted")
+		return BadRequestReply("Client is already trusted")
 	}
 	t := daemon.Trust{Name: in.Name, Restricted: in.Restricted, Projects: in.Projects}
 	if !c.trusted {
-		granted, bad := present(c, in)
+		granted, bad := checkTokenOrPassword(c, in)
 		if bad != nil {
 			return *bad
 		}
 		t = granted
 		t.Name = cmp.Or(in.Name, t.Name)
 	}
-	if bad := knownProjects(c, t.Projects); bad != nil {
+	if bad := checkProjects(c, t.Projects); bad != nil {
 		return *bad
 	}
 	return addTrust(c, t, in.Certificate)
@@ -161,64 +161,64 @@ func addTrust(c *Call, t daemon.Trust, sent string) rest.Reply {
 	if sent != "" {
 		var err error
 		if der, err = base64.StdEncoding.DecodeString(sent); err != nil {
-			return Bad("%v", err)
+			return BadRequestReply("%v", err)
 		}
 		if _, err = x509.ParseCertificate(der); err != nil {
-			return Bad("Invalid certificate material: %v", err)
+			return BadRequestReply("Invalid certificate material: %v", err)
 		}
 	}
 	if der == nil {
-		return Bad("No client certificate provided")
+		return BadRequestReply("No client certificate provided")
 	}
 	t.Certificate = daemon.EncodePEM("CERTIFICATE", der) + "\n"
-	if _, known := daemon.TrustingDER(c.LXD.Trusted, der); known {
-		return Refused(http.StatusConflict, "Certificate already in trust store")
+	if _, known := daemon.FindTrustDER(c.LXD.Trusted, der); known {
+		return ErrorReply(http.StatusConflict, "Certificate already in trust store")
 	}
 	c.LXD.Trusted = append(slices.Clone(c.LXD.Trusted), t)
-	return madeAt("/1.0/certificates/" + daemon.Fingerprint(t.Certificate))
+	return createdReply("/1.0/certificates/" + daemon.Fingerprint(t.Certificate))
 }
 
-// present checks the token or the password of a client that is not trusted.
-func present(c *Call, in api.CertificatesPost) (daemon.Trust, *rest.Reply) {
+// checkTokenOrPassword checks the token or the password of a client that is not trusted.
+func checkTokenOrPassword(c *Call, in api.CertificatesPost) (daemon.Trust, *rest.Reply) {
 	refuse := func(rep rest.Reply) (daemon.Trust, *rest.Reply) { return daemon.Trust{}, &rep }
-	explicit, passwords := c.LXD.Since(withTrustToken), !c.LXD.Since(daemon.WithoutPassword)
+	explicit, passwords := c.LXD.IsAtLeast(trustTokenVersion), !c.LXD.IsAtLeast(daemon.VersionWithoutPassword)
 	switch {
 	case in.Password != "" && !passwords:
-		return refuse(Refused(http.StatusNotImplemented, "Password authentication is no longer supported, please use trust tokens instead"))
+		return refuse(ErrorReply(http.StatusNotImplemented, "Password authentication is no longer supported, please use trust tokens instead"))
 	case in.TrustToken != "" && !explicit:
-		return refuse(forbidden()) // a field that it does not read
+		return refuse(forbiddenReply()) // a field that it does not read
 	}
 	if secret, isToken := tokenSecret(cmp.Or(in.TrustToken, in.Password)); isToken {
 		o := tokenWith(c, secret)
 		if o == nil {
-			return refuse(Refused(http.StatusForbidden, "No matching certificate add operation found"))
+			return refuse(ErrorReply(http.StatusForbidden, "No matching certificate add operation found"))
 		}
 		finishOperation(o, c.World, c.LXD, nil)
 		wanted, _ := o.Metadata["request"].(api.CertificatesPost)
 		return daemon.Trust{Name: wanted.Name, Restricted: wanted.Restricted, Projects: wanted.Projects}, nil
 	}
 	if in.Password == "" || c.LXD.Password != in.Password {
-		return refuse(forbidden())
+		return refuse(forbiddenReply())
 	}
 	return daemon.Trust{}, nil
 }
 
 // newToken begins an operation that waits for a client with its secret.
 func newToken(c *Call, in api.CertificatesPost) rest.Reply {
-	if bad := knownProjects(c, in.Projects); bad != nil {
+	if bad := checkProjects(c, in.Projects); bad != nil {
 		return *bad
 	}
-	shown, err := c.LXD.Shown()
+	shown, err := c.LXD.EnsureIdentity()
 	if err != nil {
-		return Broken("%v", err)
+		return InternalErrorReply("%v", err)
 	}
-	o := c.begin(api.OperationClassToken, "Executing operation", nil)
+	o := c.beginOperation(api.OperationClassToken, "Executing operation", nil)
 	o.Metadata = map[string]any{
 		"secret": world.NewRandomUUID(), "fingerprint": daemon.Fingerprint(shown.Certificate), "addresses": c.LXD.Addresses(), "request": in,
 	}
 	o.MayCancel = true
 	o.Begun = o.Operation
-	return started(o)
+	return operationReply(o)
 }
 
 // tokenSecret reads a token as "lxc config trust add" prints it.

@@ -19,25 +19,25 @@ import (
 func volumeRoutes() []Route {
 	const all = "1.0/storage-pools/{name}/volumes"
 	return []Route{
-		{http.MethodGet, all, InProject, listVolumes},
-		{http.MethodGet, all + "/custom", InProject, listVolumes},
-		{http.MethodPost, all, InProject, createVolume},
-		{http.MethodPost, all + "/custom", InProject, createVolume},
-		{http.MethodGet, all + "/custom/{volume}", InProject, readVolume},
-		{http.MethodPut, all + "/custom/{volume}", InProject, putVolume},
-		{http.MethodDelete, all + "/custom/{volume}", InProject, deleteVolume},
+		{http.MethodGet, all, AccessInProject, listVolumes},
+		{http.MethodGet, all + "/custom", AccessInProject, listVolumes},
+		{http.MethodPost, all, AccessInProject, createVolume},
+		{http.MethodPost, all + "/custom", AccessInProject, createVolume},
+		{http.MethodGet, all + "/custom/{volume}", AccessInProject, readVolume},
+		{http.MethodPut, all + "/custom/{volume}", AccessInProject, putVolume},
+		{http.MethodDelete, all + "/custom/{volume}", AccessInProject, deleteVolume},
 	}
 }
 
 // volumeKey is the name of a volume in the call's pool and project.
 func volumeKey(c *Call, name string) world.VolumeKey {
-	return world.VolumeKey{Pool: c.Vars["name"], Project: c.LXD.Owner(c.Project, "features.storage.volumes"), Name: name}
+	return world.VolumeKey{Pool: c.Vars["name"], Project: c.LXD.OwnerProject(c.Project, "features.storage.volumes"), Name: name}
 }
 
 // volumeUsers are the instances that a volume is attached to.
 func volumeUsers(l *world.LXD, key world.VolumeKey) (found []*world.Instance) {
-	for _, project := range rest.Sorted(world.ProjectNames(l)) {
-		if l.Owner(project, "features.storage.volumes") != key.Project {
+	for _, project := range rest.SortedValues(world.ProjectNames(l)) {
+		if l.OwnerProject(project, "features.storage.volumes") != key.Project {
 			continue
 		}
 		for _, i := range l.Instances(project) {
@@ -51,13 +51,13 @@ func volumeUsers(l *world.LXD, key world.VolumeKey) (found []*world.Instance) {
 	return found
 }
 
-func volumeAttached(l *world.LXD, key world.VolumeKey) bool { return len(volumeUsers(l, key)) > 0 }
+func isVolumeAttached(l *world.LXD, key world.VolumeKey) bool { return len(volumeUsers(l, key)) > 0 }
 
 func volumeView(c *Call, key world.VolumeKey) api.StorageVolume {
 	v := c.LXD.Volumes[key]
 	view := api.StorageVolume{
 		Name: key.Name, Description: v.Description, Type: "custom", Pool: key.Pool, ContentType: "block", Project: key.Project,
-		Location: "none", CreatedAt: v.Made, Config: maps.Clone(v.Config), UsedBy: []string{},
+		Location: "none", CreatedAt: v.CreatedAt, Config: maps.Clone(v.Config), UsedBy: []string{},
 	}
 	view.Config["size"] = strconv.FormatInt(v.SizeBytes, 10)
 	for _, i := range volumeUsers(c.LXD, key) {
@@ -77,11 +77,11 @@ func listVolumes(c *Call) rest.Reply {
 		}
 	}
 	paths, views := []string{}, []api.StorageVolume{}
-	for _, key := range rest.Sorted(names) {
+	for _, key := range rest.SortedValues(names) {
 		paths = append(paths, c.inProject("/1.0/storage-pools/"+key.Pool+"/volumes/custom/"+key.Name))
 		views = append(views, volumeView(c, key))
 	}
-	return c.listed(paths, views)
+	return c.answerList(paths, views)
 }
 
 func createVolume(c *Call) rest.Reply {
@@ -89,25 +89,25 @@ func createVolume(c *Call) rest.Reply {
 		return *bad
 	}
 	var in api.StorageVolumesPost
-	if bad := c.read(&in); bad != nil {
+	if bad := c.readBody(&in); bad != nil {
 		return *bad
 	}
 	key := volumeKey(c, in.Name)
 	size, err := daemon.ReadSize(in.Config["size"])
 	switch {
 	case in.Name == "" || strings.ContainsAny(in.Name, "/ "):
-		return Bad("Invalid storage volume name %q", in.Name)
+		return BadRequestReply("Invalid storage volume name %q", in.Name)
 	case in.Type != "" && in.Type != "custom", in.ContentType != "block":
-		return Bad("maassim keeps custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
+		return BadRequestReply("maassim keeps custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
 	case err != nil:
-		return Bad("%v", err)
+		return BadRequestReply("%v", err)
 	case c.LXD.Volumes[key] != nil:
-		return taken("Volume", in.Name)
+		return conflictReply("Volume", in.Name)
 	}
-	v := &world.CustomVolume{SizeBytes: cmp.Or(size, world.VMDefaultDisk), Description: in.Description, Config: map[string]string{}, Made: time.Now()}
+	v := &world.CustomVolume{SizeBytes: cmp.Or(size, world.VMDefaultDiskBytes), Description: in.Description, Config: map[string]string{}, CreatedAt: time.Now()}
 	maps.Copy(v.Config, in.Config)
 	c.LXD.Volumes[key] = v
-	return c.settle(asyncProfiles, "Creating storage volume", madeAt(c.inProject("/1.0/storage-pools/"+key.Pool+"/volumes/custom/"+in.Name)))
+	return c.answerChange(asyncProfiles, "Creating storage volume", createdReply(c.inProject("/1.0/storage-pools/"+key.Pool+"/volumes/custom/"+in.Name)))
 }
 
 // volumeNamed is the volume in the path.
@@ -115,7 +115,7 @@ func volumeNamed(c *Call) (world.VolumeKey, *rest.Reply) {
 	_, bad := poolNamed(c)
 	key := volumeKey(c, c.Vars["volume"])
 	if bad == nil && c.LXD.Volumes[key] == nil {
-		missing := missing("Storage volume")
+		missing := notFoundReply("Storage volume")
 		bad = &missing
 	}
 	return key, bad
@@ -127,7 +127,7 @@ func readVolume(c *Call) rest.Reply {
 		return *bad
 	}
 	view := volumeView(c, key)
-	return tagged(view, key.Name, view.Type, view.Config)
+	return taggedReply(view, key.Name, view.Type, view.Config)
 }
 
 // putVolume changes what is said of the volume, and its size: a block volume
@@ -136,11 +136,11 @@ func putVolume(c *Call) rest.Reply {
 	key, bad := volumeNamed(c)
 	if bad == nil {
 		view := volumeView(c, key)
-		bad = c.unchanged(key.Name, view.Type, view.Config)
+		bad = c.checkETag(key.Name, view.Type, view.Config)
 	}
 	var in api.StorageVolumePut
 	if bad == nil {
-		bad = c.read(&in)
+		bad = c.readBody(&in)
 	}
 	if bad != nil {
 		return *bad
@@ -150,18 +150,18 @@ func putVolume(c *Call) rest.Reply {
 	users := volumeUsers(c.LXD, key)
 	switch {
 	case err != nil:
-		return Bad("%v", err)
+		return BadRequestReply("%v", err)
 	case size != 0 && size < v.SizeBytes:
-		return Broken("Block volumes cannot be shrunk")
+		return InternalErrorReply("Block volumes cannot be shrunk")
 	case size > v.SizeBytes && slices.ContainsFunc(users, func(i *world.Instance) bool { return i.Running }):
-		return Broken("In use")
+		return InternalErrorReply("In use")
 	}
 	v.Description, v.Config, v.SizeBytes = in.Description, map[string]string{}, cmp.Or(size, v.SizeBytes)
 	maps.Copy(v.Config, in.Config)
 	for _, i := range users {
-		i.Mean(c.World)
+		i.ApplyDefinition(c.World)
 	}
-	return c.settle(asyncProfiles, "Updating storage volume", done())
+	return c.answerChange(asyncProfiles, "Updating storage volume", doneReply())
 }
 
 func deleteVolume(c *Call) rest.Reply {
@@ -169,9 +169,9 @@ func deleteVolume(c *Call) rest.Reply {
 	switch {
 	case bad != nil:
 		return *bad
-	case volumeAttached(c.LXD, key):
-		return Bad("The storage volume is still in use")
+	case isVolumeAttached(c.LXD, key):
+		return BadRequestReply("The storage volume is still in use")
 	}
 	delete(c.LXD.Volumes, key)
-	return c.settle(asyncProfiles, "Deleting storage volume", done())
+	return c.answerChange(asyncProfiles, "Deleting storage volume", doneReply())
 }

@@ -15,33 +15,33 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// allocate acquires a machine. Where no Ready machine fits but a VM host has
+// allocateMachine acquires a machine. Where no Ready machine fits but a VM host has
 // room, MAAS composes one, even for a dry run; only constraints on a certain
 // machine prevent that.
-func allocate(c *request.Call) rest.Reply {
+func allocateMachine(c *request.Call) rest.Reply {
 	if bad := checkAllocation(c); bad != nil {
 		return *bad
 	}
-	m := firstFitting(c)
-	if m == nil && c.Field("system_id") == "" && !c.World.Gone {
+	m := cheapestMatch(c)
+	if m == nil && c.Field("system_id") == "" && !c.World.VMHostsRemoved {
 		var bad *rest.Reply
 		if m, bad = composeForAllocation(c.World, c); bad != nil {
 			return *bad
 		}
 	}
 	if m == nil {
-		return rest.Conflict(noMachine(c))
+		return rest.ConflictReply(noMachineText(c))
 	}
-	if !rest.Truth(c.Field("dry_run")) {
-		lifecycle.Acquire(m, c.User, c.Field("agent_name"), c.Field("comment"))
-		if rest.Truth(c.Field("bridge_all")) {
+	if !rest.ReadBool(c.Field("dry_run")) {
+		lifecycle.AcquireMachine(m, c.User, c.Field("agent_name"), c.Field("comment"))
+		if rest.ReadBool(c.Field("bridge_all")) {
 			lifecycle.BridgeAll(m, bridgeParams(c))
 		}
 	}
 	view := view.Machine(m)
 	view["constraints_by_type"] = fulfilledConstraints(c, m)
-	rep := rest.OK(view)
-	rep.Objects = 1
+	rep := rest.OKReply(view)
+	rep.MachineObjects = 1
 	return rep
 }
 
@@ -63,7 +63,7 @@ func checkAllocation(c *request.Call) *rest.Reply {
 	for name, values := range c.Form {
 		switch {
 		case slices.Contains(allocationOptions, name) || name == "name" || name == "storage" || strings.Join(values, "") == "":
-		case request.Knows(name):
+		case request.IsKnownConstraint(name):
 			request.CheckConstraint(c.World, errs, name, values)
 		default:
 			errs.Add(name, "No such constraint.")
@@ -73,18 +73,18 @@ func checkAllocation(c *request.Call) *rest.Reply {
 		errs.Add("storage", problem)
 	}
 	if len(errs) > 0 {
-		bad := rest.BadForm(errs)
+		bad := rest.BadFormReply(errs)
 		return &bad
 	}
-	return request.BadInterfaces(c.World, c.Field("interfaces"))
+	return request.InterfacesProblem(c.World, c.Field("interfaces"))
 }
 
-// firstFitting is the cheapest Ready machine that fits (AcquireNodeForm,
+// cheapestMatch is the cheapest Ready machine that fits (AcquireNodeForm,
 // reorder_nodes_by_cost).
-func firstFitting(c *request.Call) *world.Machine {
+func cheapestMatch(c *request.Call) *world.Machine {
 	var fitting []*world.Machine
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if m.Status == world.StatusReady && c.May(request.Edit, m) && machineFits(c, m) {
+		if m.Status == world.StatusReady && c.HasPermission(request.Edit, m) && matchesConstraints(c, m) {
 			fitting = append(fitting, m)
 		}
 	}
@@ -95,9 +95,9 @@ func firstFitting(c *request.Call) *world.Machine {
 	return slices.MinFunc(fitting, func(a, b *world.Machine) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
-// machineFits compares a machine with the constraints. A name is a hostname or an
+// matchesConstraints compares a machine with the constraints. A name is a hostname or an
 // FQDN; of several all must fit (_match_compose_value).
-func machineFits(c *request.Call, m *world.Machine) bool {
+func matchesConstraints(c *request.Call, m *world.Machine) bool {
 	for name, values := range c.Form {
 		switch {
 		case slices.Contains(allocationOptions, name) || strings.Join(values, "") == "":
@@ -106,23 +106,23 @@ func machineFits(c *request.Call, m *world.Machine) bool {
 				return false
 			}
 		case name == "storage":
-			if _, fits := disksFor(c, m); !fits {
+			if _, fits := assignDisks(c, m); !fits {
 				return false
 			}
-		case !request.Fulfils(m, name, values):
+		case !request.MatchesConstraint(m, name, values):
 			return false
 		}
 	}
 	return true
 }
 
-// disksFor assigns the machine's disks to the wanted ones by their labels, the
+// assignDisks assigns the machine's disks to the wanted ones by their labels, the
 // first to the first (nodes_by_storage).
-func disksFor(c *request.Call, m *world.Machine) (map[string][]int, bool) {
+func assignDisks(c *request.Call, m *world.Machine) (map[string][]int, bool) {
 	assigned, used := map[string][]int{}, map[int]bool{}
 	wanted, _ := hosts.ReadStorage(c.Field("storage"))
 	for n, want := range wanted {
-		label, sizeBytes, tags := want.Wanted()
+		label, sizeBytes, tags := want.Spec()
 		i := slices.IndexFunc(m.Storage.Disks, func(d *storage.Disk) bool {
 			return !used[d.ID] && d.SizeBytes >= sizeBytes && !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(d.Tags, tag) })
 		})
@@ -142,16 +142,16 @@ func disksFor(c *request.Call, m *world.Machine) (map[string][]int, bool) {
 func fulfilledConstraints(c *request.Call, m *world.Machine) rest.Object {
 	all, disks := rest.Object{}, map[string][]int{}
 	if c.Field("storage") != "" {
-		disks, _ = disksFor(c, m)
+		disks, _ = assignDisks(c, m)
 	}
 	if len(disks) > 0 {
 		all["storage"] = disks
 	}
-	nics, _ := request.Interfaces(m, c.Field("interfaces"))
+	nics, _ := request.MatchingInterfaces(m, c.Field("interfaces"))
 	if len(nics) > 0 {
 		all["interfaces"] = nics
 	}
-	if rest.Truth(c.Field("verbose")) {
+	if rest.ReadBool(c.Field("verbose")) {
 		all["verbose_storage"], all["verbose_interfaces"] = verboseDisks(m, disks), verboseNICs(m, nics)
 	}
 	return all
@@ -180,9 +180,9 @@ func verboseNICs(m *world.Machine, nics map[string][]int) rest.Object {
 	return all
 }
 
-// fitsHost compares a VM host with the constraints that MAAS looks at before it
+// canComposeOn compares a VM host with the constraints that MAAS looks at before it
 // composes on one (api/machines.py, get_allocated_composed_machine).
-func fitsHost(c *request.Call, h *world.VMHost) bool {
+func canComposeOn(c *request.Call, h *world.VMHost) bool {
 	has := func(tag string) bool { return slices.Contains(h.Tags, tag) }
 	tags, notTags := c.Form["tags"], c.Form["not_tags"] // as they are: MAAS does not split these
 	wanted := func(field, have string) bool { return c.Field(field) == "" || slices.Contains(c.Form[field], have) }
@@ -198,19 +198,19 @@ func fitsHost(c *request.Call, h *world.VMHost) bool {
 func composeForAllocation(w *world.World, c *request.Call) (*world.Machine, *rest.Reply) {
 	disks, problem := hosts.ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)"))
 	if problem != "" {
-		bad := rest.BadField("storage", problem)
+		bad := rest.BadFieldReply("storage", problem)
 		return nil, &bad
 	}
 	parts, _ := request.ReadInterfaces(c.Field("interfaces"))
 	for _, h := range world.SortedHosts(w.Hosts) {
-		v := hosts.WantedVM{
-			Host: h, Disks: disks, Cores: c.Number("cpu_count", 1), MemoryMiB: int64(c.Number("mem", 2048)),
-			Zone: w.DefaultZone(), Pool: h.Pool, Domain: w.Domains[0], Skip: true, Commissions: c.User,
+		v := hosts.ComposeRequest{
+			Host: h, Disks: disks, Cores: c.NumberField("cpu_count", 1), MemoryMiB: int64(c.NumberField("mem", 2048)),
+			Zone: w.DefaultZone(), Pool: h.Pool, Domain: w.Domains[0], SkipCommissioning: true, Commissioner: c.User,
 		}
-		if !fitsHost(c, h) || v.Cores < 1 || v.Cores > h.Cores || v.MemoryMiB < hosts.LeastMemoryMiB || v.MemoryMiB > h.MemoryMiB {
+		if !canComposeOn(c, h) || v.Cores < 1 || v.Cores > h.Cores || v.MemoryMiB < hosts.MinMemoryMiB || v.MemoryMiB > h.MemoryMiB {
 			continue
 		}
-		if bad := v.Attach(w, parts); bad != nil {
+		if bad := v.AttachNetworks(w, parts); bad != nil {
 			continue
 		}
 		if m, bad := hosts.ComposeVM(w, &v); bad == nil {

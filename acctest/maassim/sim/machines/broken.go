@@ -13,22 +13,22 @@ import (
 // machine, which keeps its addresses until it is off.
 func markBroken(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Owner == nil || m.Owner != c.User {
-		return rest.Forbidden()
+		return rest.ForbiddenReply()
 	}
-	m.NoteRequest(c.User, "User marking node broken", "mark broken", cmp.Or(c.Field("comment"), c.Field("error_description")))
+	m.AddRequestEvent(c.User, "User marking node broken", "mark broken", cmp.Or(c.Field("comment"), c.Field("error_description")))
 	was, releases := m.Status, lifecycle.IsReleasable(m)
 	if releases {
-		if bad := lifecycle.Refusal(c.World, m, "off"); bad != nil && m.PowerState != "off" {
+		if bad := lifecycle.PowerRefusal(c.World, m, "off"); bad != nil && m.PowerState != "off" {
 			return *bad
 		}
-		lifecycle.Release(c.World, m)
+		lifecycle.ReleaseMachine(c.World, m)
 	}
-	m.Progress.Cancel()
+	m.Transition.Cancel()
 	m.SetStatus(world.StatusBroken)
-	m.Owner, m.Previous = nil, was
+	m.Owner, m.PreviousStatus = nil, was
 	rep := machineReply(m)
 	if releases && m.PowerState != "off" {
-		lifecycle.Power(m.World, m, "off")
+		lifecycle.RequestPower(m.World, m, "off")
 	}
 	return rep
 }
@@ -37,14 +37,14 @@ func markBroken(c *request.Call, m *world.Machine) rest.Reply {
 // worth: nothing is installed on it any more.
 func markFixed(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Status != world.StatusBroken {
-		return rest.Conflict("Can't mark a non-broken node as 'Ready'.")
+		return rest.ConflictReply("Can't mark a non-broken node as 'Ready'.")
 	}
-	m.NoteRequest(c.User, "User marking node fixed", "mark fixed", c.Field("comment"))
-	if m.Previous == world.StatusDeployed {
+	m.AddRequestEvent(c.User, "User marking node fixed", "mark fixed", c.Field("comment"))
+	if m.PreviousStatus == world.StatusDeployed {
 		m.SetStatus(world.StatusDeployed)
 	} else {
 		m.SetStatus(world.StatusReady)
 	}
-	m.Osystem, m.Series, m.Kernel, m.Installing = "", "", "", 0
+	m.Osystem, m.Series, m.Kernel, m.InstallationSet = "", "", "", 0
 	return machineReply(m)
 }

@@ -21,13 +21,13 @@ var bulkRoutes = []request.Route{
 	{Method: http.MethodPost, Path: "machines/", Op: "accept", Handle: acceptMachines},
 	{Method: http.MethodPost, Path: "machines/", Op: "accept_all", Handle: acceptAll},
 	{Method: http.MethodPost, Path: "machines/", Op: "set_zone", Handle: setZone},
-	{Method: http.MethodGet, Path: "machines/", Op: "is_registered", Handle: isRegistered},
+	{Method: http.MethodGet, Path: "machines/", Op: "is_registered", Handle: queryRegistered},
 	{Method: http.MethodPost, Path: "nodes/", Op: "set_zone", Handle: setZone},
-	{Method: http.MethodGet, Path: "nodes/", Op: "is_registered", Handle: isRegistered},
+	{Method: http.MethodGet, Path: "nodes/", Op: "is_registered", Handle: queryRegistered},
 	{Method: http.MethodGet, Path: "nodes/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},
 	{Method: http.MethodDelete, Path: "nodes/{id}/", Handle: request.OnMachine(request.Admin, deleteMachine)},
-	{Method: http.MethodGet, Path: "nodes/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, machineDetails)},
-	{Method: http.MethodGet, Path: "nodes/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, powerParameters)},
+	{Method: http.MethodGet, Path: "nodes/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, showMachineDetails)},
+	{Method: http.MethodGet, Path: "nodes/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, showPowerParameters)},
 }
 
 // machinesNamed are the machines that a field names by their system ids, in the
@@ -41,7 +41,7 @@ func machinesNamed(c *request.Call, verb string, need request.Permission) ([]*wo
 		switch m := c.World.Machines[id]; {
 		case m == nil:
 			unknown = append(unknown, id)
-		case !c.May(need, m):
+		case !c.HasPermission(need, m):
 			denied = append(denied, id)
 		}
 	}
@@ -53,9 +53,9 @@ func machinesNamed(c *request.Call, verb string, need request.Permission) ([]*wo
 	var bad rest.Reply
 	switch {
 	case len(unknown) > 0:
-		bad = rest.BadText("Unknown machine(s): " + strings.Join(unknown, ", ") + ".")
+		bad = rest.BadTextReply("Unknown machine(s): " + strings.Join(unknown, ", ") + ".")
 	case len(denied) > 0:
-		bad = rest.Refused(http.StatusForbidden, fmt.Sprintf("You don't have the required permission to %s the following machine(s): %s.", verb, strings.Join(denied, ", ")))
+		bad = rest.ErrorReply(http.StatusForbidden, fmt.Sprintf("You don't have the required permission to %s the following machine(s): %s.", verb, strings.Join(denied, ", ")))
 	default:
 		return found, nil
 	}
@@ -74,24 +74,24 @@ func releaseMachines(c *request.Call) rest.Reply {
 		if m.Status != world.StatusReady && !lifecycle.IsReleasable(m) {
 			failed = append(failed, fmt.Sprintf("%s ('%s')", m.SystemID, m.Status))
 		}
-		if names := HostedBy(m); names != "" && lifecycle.IsReleasable(m) {
-			return stillHosts(names)
+		if names := HostedVMHosts(m); names != "" && lifecycle.IsReleasable(m) {
+			return hasVMHostsReply(names)
 		}
 	}
 	if len(failed) > 0 {
-		return rest.Conflict("Machine(s) cannot be released in their current state: " + strings.Join(failed, ", ") + ".")
+		return rest.ConflictReply("Machine(s) cannot be released in their current state: " + strings.Join(failed, ", ") + ".")
 	}
 	released := []string{}
 	for _, m := range found {
 		if m.Status == world.StatusReady {
 			continue
 		}
-		if rep := giveBack(c, m); rep.Status != http.StatusOK {
+		if rep := startRelease(c, m); rep.Status != http.StatusOK {
 			return rep
 		}
 		released = append(released, m.SystemID)
 	}
-	return rest.OK(released)
+	return rest.OKReply(released)
 }
 
 // acceptMachines commissions those of the machines that are New (models/node.py,
@@ -107,7 +107,7 @@ func acceptMachines(c *request.Call) rest.Reply {
 func acceptAll(c *request.Call) rest.Reply {
 	var found []*world.Machine
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if m.Status == world.StatusNew && c.May(request.Admin, m) {
+		if m.Status == world.StatusNew && c.HasPermission(request.Admin, m) {
 			found = append(found, m)
 		}
 	}
@@ -116,8 +116,8 @@ func acceptAll(c *request.Call) rest.Reply {
 
 func acceptEach(c *request.Call, found []*world.Machine) rest.Reply {
 	for _, m := range found {
-		if !world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusCommissioning) {
-			return rest.Conflict(fmt.Sprintf("Cannot accept node enlistment: node %s is in state %s.", m.SystemID, m.Status))
+		if !world.IsStatusIn(m.Status, world.StatusNew, world.StatusReady, world.StatusCommissioning) {
+			return rest.ConflictReply(fmt.Sprintf("Cannot accept node enlistment: node %s is in state %s.", m.SystemID, m.Status))
 		}
 	}
 	views := []rest.Object{}
@@ -130,8 +130,8 @@ func acceptEach(c *request.Call, found []*world.Machine) rest.Reply {
 		}
 		views = append(views, view.Machine(m))
 	}
-	rep := rest.OK(views)
-	rep.Objects = len(views)
+	rep := rest.OKReply(views)
+	rep.MachineObjects = len(views)
 	return rep
 }
 
@@ -149,22 +149,22 @@ func setZone(c *request.Call) rest.Reply {
 	switch {
 	case len(ids) == 0:
 		errs.Add("system_id", rest.MsgRequired)
-	case slices.ContainsFunc(ids, func(id string) bool { m := c.World.Machines[id]; return m == nil || !c.May(request.Admin, m) }):
+	case slices.ContainsFunc(ids, func(id string) bool { m := c.World.Machines[id]; return m == nil || !c.HasPermission(request.Admin, m) }):
 		errs.Add("system_id", "Some of the given system ids are invalid system ids.")
 	}
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	for _, id := range ids {
 		c.World.Machines[id].Zone = z
 	}
-	return rest.OK(nil)
+	return rest.OKReply(nil)
 }
 
-// isRegistered says whether a machine that is not Retired has the MAC.
-func isRegistered(c *request.Call) rest.Reply {
+// queryRegistered says whether a machine that is not Retired has the MAC.
+func queryRegistered(c *request.Call) rest.Reply {
 	if !c.Query.Has("mac_address") {
-		return rest.BadText("No provided mac_address!")
+		return rest.BadTextReply("No provided mac_address!")
 	}
 	mac := strings.ToLower(c.Query.Get("mac_address"))
 	if hardware, err := net.ParseMAC(mac); err == nil {
@@ -172,8 +172,8 @@ func isRegistered(c *request.Call) rest.Reply {
 	}
 	for _, m := range c.World.Machines {
 		if m.Status != world.StatusRetired && slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.MAC == mac }) {
-			return rest.OK(true)
+			return rest.OKReply(true)
 		}
 	}
-	return rest.OK(false)
+	return rest.OKReply(false)
 }

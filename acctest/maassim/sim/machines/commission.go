@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// commissionable are the statuses from which a machine can be commissioned
+// commissionableStatuses are the statuses from which a machine can be commissioned
 // (node_action.py, Commission).
-var commissionable = []world.Status{world.StatusNew, world.StatusFailedCommissioning, world.StatusReady, world.StatusBroken}
+var commissionableStatuses = []world.Status{world.StatusNew, world.StatusFailedCommissioning, world.StatusReady, world.StatusBroken}
 
-// testable are those in which it can be tested (node_action.py, Test).
-var testable = []world.Status{
+// testableStatuses are those in which it can be tested (node_action.py, Test).
+var testableStatuses = []world.Status{
 	world.StatusFailedCommissioning, world.StatusNew, world.StatusReady, world.StatusReserved, world.StatusAllocated,
 	world.StatusFailedDeployment, world.StatusDeployed, world.StatusMissing, world.StatusRetired, world.StatusBroken,
 	world.StatusRescueMode, world.StatusFailedReleasing, world.StatusFailedDiskErasing, world.StatusFailedEnteringRescueMode,
@@ -29,25 +29,25 @@ var testable = []world.Status{
 func commissionMachine(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
 	errs := rest.FormErrors{}
-	if !world.OneOf(m.Status, commissionable...) {
+	if !world.IsStatusIn(m.Status, commissionableStatuses...) {
 		errs.Add("__all__", "Commission is not available because of the current state of the node.")
 	}
 	checkScripts(c, errs, "commissioning_scripts", append([]string{"none"}, commissioningChoices...))
 	checkScripts(c, errs, "testing_scripts", append([]string{"none"}, testingChoices...))
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	if m.PowerType == "" {
-		return unknownPowerType()
+		return unknownPowerTypeReply()
 	}
-	if bad := noEphemeralImage(w); bad != nil {
+	if bad := noEphemeralImageReply(w); bad != nil {
 		return *bad
 	}
-	action, old, options := wakeAction(m), m.Status, commissionOptions(c)
-	m.Query.Cancel()
-	lifecycle.Commission(w, m, c.User, options)
+	action, old, options := bootAction(m), m.Status, commissionOptions(c)
+	m.PowerQueryJob.Cancel()
+	lifecycle.CommissionMachine(w, m, c.User, options)
 	if !options.KeepNetwork {
-		m.Unlink()
+		m.RemoveLinks()
 	}
 	return startOrRevert(c, m, action, old)
 }
@@ -55,36 +55,36 @@ func commissionMachine(c *request.Call, m *world.Machine) rest.Reply {
 // startOrRevert answers a call that is to boot the machine, and then boots it.
 // Where MAAS cannot send that action, it undoes what the call had begun.
 func startOrRevert(c *request.Call, m *world.Machine, action string, old world.Status) rest.Reply {
-	if bad := lifecycle.Refusal(c.World, m, action); bad != nil {
+	if bad := lifecycle.PowerRefusal(c.World, m, action); bad != nil {
 		lifecycle.RevertStart(m, c.User, old)
 		return *bad
 	}
 	rep := machineReply(m)
-	lifecycle.Power(c.World, m, action)
+	lifecycle.RequestPower(c.World, m, action)
 	return rep
 }
 
-// noEphemeralImage is 400 where nothing is there that a machine could boot for
+// noEphemeralImageReply is 400 where nothing is there that a machine could boot for
 // commissioning, for tests or to erase its disks.
-func noEphemeralImage(w *world.World) *rest.Reply {
-	if w.HasImage("ubuntu", w.DefaultSeries()) && w.Rack == world.OK {
+func noEphemeralImageReply(w *world.World) *rest.Reply {
+	if w.HasImage("ubuntu", w.DefaultSeries()) && w.RackCondition == world.ConditionOK {
 		return nil
 	}
-	bad := rest.BadText(hosts.NoCommissioningImage(w))
+	bad := rest.BadTextReply(hosts.NoCommissioningImage(w))
 	return &bad
 }
 
-// unknownPowerType is MAAS's answer about a machine whose power nobody set up.
-func unknownPowerType() rest.Reply {
-	return hosts.InternalError("Unconfigured power type. Please configure the power type and try again.")
+// unknownPowerTypeReply is MAAS's answer about a machine whose power nobody set up.
+func unknownPowerTypeReply() rest.Reply {
+	return hosts.InternalErrorReply("Unconfigured power type. Please configure the power type and try again.")
 }
 
 // commissionOptions reads what a commissioning leaves out.
 func commissionOptions(c *request.Call) lifecycle.CommissionOptions {
 	return lifecycle.CommissionOptions{
-		KeepNetwork: rest.Truth(c.Field("skip_networking")),
-		KeepStorage: rest.Truth(c.Field("skip_storage")),
-		Untested:    slices.Contains(scriptNames(c, "testing_scripts"), "none"),
+		KeepNetwork: rest.ReadBool(c.Field("skip_networking")),
+		KeepStorage: rest.ReadBool(c.Field("skip_storage")),
+		SkipTesting: slices.Contains(scriptNames(c, "testing_scripts"), "none"),
 	}
 }
 
@@ -129,24 +129,24 @@ func checkScripts(c *request.Call, errs rest.FormErrors, field string, choices [
 // testMachine runs tests without commissioning.
 func testMachine(c *request.Call, m *world.Machine) rest.Reply {
 	errs := rest.FormErrors{}
-	if !world.OneOf(m.Status, testable...) {
+	if !world.IsStatusIn(m.Status, testableStatuses...) {
 		errs.Add("__all__", "Test is not available because of the current state of the node.")
 	}
 	checkScripts(c, errs, "testing_scripts", testingChoices)
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	switch {
 	case m.PowerType == "":
-		return unknownPowerType()
-	case m.Status == world.StatusNew && m.Commissioning == 0:
-		return rest.BadForm(rest.FormErrors{"__all__": {"Unable to start machine testing; this node has never been commissioned. Please use the 'Commission' action to commission & test this machine."}})
+		return unknownPowerTypeReply()
+	case m.Status == world.StatusNew && m.CommissioningSet == 0:
+		return rest.BadFormReply(rest.FormErrors{"__all__": {"Unable to start machine testing; this node has never been commissioned. Please use the 'Commission' action to commission & test this machine."}})
 	}
-	if bad := noEphemeralImage(c.World); bad != nil {
+	if bad := noEphemeralImageReply(c.World); bad != nil {
 		return *bad
 	}
-	action, old := wakeAction(m), m.Status
-	m.Query.Cancel()
+	action, old := bootAction(m), m.Status
+	m.PowerQueryJob.Cancel()
 	lifecycle.StartTests(c.World, m, c.User)
 	return startOrRevert(c, m, action, old)
 }
@@ -155,9 +155,9 @@ func testMachine(c *request.Call, m *world.Machine) rest.Reply {
 // if something is installed on it.
 func overrideFailedTesting(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Status != world.StatusFailedTesting {
-		return rest.Conflict("Unable to override node status. Node is not in 'Failed testing' status.")
+		return rest.ConflictReply("Unable to override node status. Node is not in 'Failed testing' status.")
 	}
-	m.NoteRequest(c.User, "User overrode 'Failed testing' status", "ignore failed tests", c.Field("comment"))
+	m.AddRequestEvent(c.User, "User overrode 'Failed testing' status", "ignore failed tests", c.Field("comment"))
 	if m.Osystem != "" {
 		m.SetStatus(world.StatusDeployed)
 	} else {
@@ -166,17 +166,17 @@ func overrideFailedTesting(c *request.Call, m *world.Machine) rest.Reply {
 	return machineReply(m)
 }
 
-// wakeAction is how MAAS boots a machine: one that is on, as far as it knows,
+// bootAction is how MAAS boots a machine: one that is on, as far as it knows,
 // is cycled.
-func wakeAction(m *world.Machine) string {
+func bootAction(m *world.Machine) string {
 	if m.PowerState == "on" {
 		return "cycle"
 	}
 	return "on"
 }
 
-// abortWords are what MAAS calls the end of an operation that somebody aborts.
-var abortWords = map[world.Status]struct{ request, action, message string }{
+// abortEvents are what MAAS calls the end of an operation that somebody aborts.
+var abortEvents = map[world.Status]struct{ request, action, message string }{
 	world.StatusCommissioning: {"User aborting node commissioning", "abort commissioning", "Aborted commissioning"},
 	world.StatusTesting:       {"User aborting node testing", "abort testing", "Aborted testing"},
 	world.StatusDeploying:     {"User aborting deployment", "abort deploying", "Aborted deployment"},
@@ -187,30 +187,30 @@ var abortWords = map[world.Status]struct{ request, action, message string }{
 // read. While the power action that it must undo is in flight it fails, and
 // the machine keeps its status.
 func abortMachine(c *request.Call, m *world.Machine) rest.Reply {
-	words, possible := abortWords[m.Status]
+	words, possible := abortEvents[m.Status]
 	if !possible {
-		return rest.Conflict(fmt.Sprintf("Cannot abort in current state: node %s is in state %s.", m.SystemID, m.Status))
+		return rest.ConflictReply(fmt.Sprintf("Cannot abort in current state: node %s is in state %s.", m.SystemID, m.Status))
 	}
 	if m.Status == world.StatusCommissioning {
 		m.Owner = nil
 	}
-	m.NoteRequest(c.User, words.request, words.action, c.Field("comment"))
-	m.Log(words.message, "")
-	after := afterAbort(m)
+	m.AddRequestEvent(c.User, words.request, words.action, c.Field("comment"))
+	m.AddStatusEvent(words.message, "")
+	after := statusAfterAbort(m)
 	rep := machineReply(m)
 	lifecycle.AbortScripts(m)
-	if bad := lifecycle.Refusal(c.World, m, "off"); bad != nil {
+	if bad := lifecycle.PowerRefusal(c.World, m, "off"); bad != nil {
 		return *bad
 	}
-	m.Progress.Cancel()
+	m.Transition.Cancel()
 	m.SetStatus(after)
-	lifecycle.Power(m.World, m, "off")
+	lifecycle.RequestPower(m.World, m, "off")
 	return rep
 }
 
-// afterAbort is where an abort leads to. Tests that followed a commissioning leave
+// statusAfterAbort is where an abort leads to. Tests that followed a commissioning leave
 // a machine that can be used.
-func afterAbort(m *world.Machine) world.Status {
+func statusAfterAbort(m *world.Machine) world.Status {
 	switch {
 	case m.Status == world.StatusCommissioning:
 		return world.StatusNew
@@ -218,8 +218,8 @@ func afterAbort(m *world.Machine) world.Status {
 		return world.StatusAllocated
 	case m.Status == world.StatusDiskErasing:
 		return world.StatusFailedDiskErasing
-	case m.Previous == world.StatusCommissioning:
+	case m.PreviousStatus == world.StatusCommissioning:
 		return world.StatusReady
 	}
-	return m.Previous
+	return m.PreviousStatus
 }

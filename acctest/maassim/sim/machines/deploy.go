@@ -27,17 +27,17 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if bad := prepareVMHost(c, m); bad != nil {
 		return *bad
 	}
-	m.Query.Cancel()
+	m.PowerQueryJob.Cancel()
 	if m.Status == world.StatusReady {
-		lifecycle.Acquire(m, c.User, c.Field("agent_name"), c.Field("comment"))
+		lifecycle.AcquireMachine(m, c.User, c.Field("agent_name"), c.Field("comment"))
 	}
 	m.Osystem, m.Series, m.Kernel = image.osystem, image.series, image.kernel
-	m.Ephemeral = rest.Truth(c.Field("ephemeral_deploy"))
-	lifecycle.SetHardwareSync(m, rest.Truth(c.Field("enable_hw_sync")))
+	m.Ephemeral = rest.ReadBool(c.Field("ephemeral_deploy"))
+	lifecycle.SetHardwareSync(m, rest.ReadBool(c.Field("enable_hw_sync")))
 	if m.MinKernel == nil {
 		m.MinKernel = new(string)
 	}
-	if rest.Truth(c.Field("bridge_all")) {
+	if rest.ReadBool(c.Field("bridge_all")) {
 		lifecycle.BridgeAll(m, bridgeParams(c))
 	}
 	bridgeVMHost(c, m)
@@ -47,21 +47,21 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 // startDeployment deploys a machine that is Allocated.
 func startDeployment(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
-	case !isConfigured(m):
-		return rest.BadModel(rest.FormErrors{"network": {"Node must be configured to use a network"}})
-	case c.World.Rack != world.OK:
-		return rest.BadText(fmt.Sprintf("Deployment operating system %s %s is unavailable.", cmp.Or(m.Osystem, "ubuntu"), cmp.Or(m.Series, c.World.DefaultSeries())))
+	case !isNetworkConfigured(m):
+		return rest.BadModelReply(rest.FormErrors{"network": {"Node must be configured to use a network"}})
+	case c.World.RackCondition != world.ConditionOK:
+		return rest.BadTextReply(fmt.Sprintf("Deployment operating system %s %s is unavailable.", cmp.Or(m.Osystem, "ubuntu"), cmp.Or(m.Series, c.World.DefaultSeries())))
 	}
 	m.UserData = readUserData(c.Field("user_data"))
-	action := wakeAction(m)
-	lifecycle.Deploy(c.World, m, c.User, c.Field("comment"))
-	if bad := lifecycle.Refusal(c.World, m, action); bad != nil {
+	action := bootAction(m)
+	lifecycle.DeployMachine(c.World, m, c.User, c.Field("comment"))
+	if bad := lifecycle.PowerRefusal(c.World, m, action); bad != nil {
 		lifecycle.RevertStart(m, c.User, world.StatusAllocated)
 		return *bad
 	}
 	rep := machineReply(m)
 	m.AssignAddresses()
-	lifecycle.Power(c.World, m, action)
+	lifecycle.RequestPower(c.World, m, action)
 	return rep
 }
 
@@ -71,25 +71,25 @@ func checkDeployOptions(c *request.Call) *rest.Reply {
 		return bad
 	}
 	var bad rest.Reply
-	makesHost := rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))
+	makesHost := rest.ReadBool(c.Field("install_kvm")) || rest.ReadBool(c.Field("register_vmhost"))
 	switch {
-	case rest.Truth(c.Field("install_rackd")):
-		bad = rest.BadText("Deploying a machine as a rackd has been disabled and it's not supported anymore.")
+	case rest.ReadBool(c.Field("install_rackd")):
+		bad = rest.BadTextReply("Deploying a machine as a rackd has been disabled and it's not supported anymore.")
 	case makesHost && !c.User.Admin:
-		bad = rest.Forbidden()
-	case makesHost && rest.Truth(c.Field("ephemeral_deploy")):
-		bad = rest.BadForm(rest.FormErrors{"__all__": {"Cannot deploy as a VM host for ephemeral deployments."}})
+		bad = rest.ForbiddenReply()
+	case makesHost && rest.ReadBool(c.Field("ephemeral_deploy")):
+		bad = rest.BadFormReply(rest.FormErrors{"__all__": {"Cannot deploy as a VM host for ephemeral deployments."}})
 	default:
 		return nil
 	}
 	return &bad
 }
 
-// linuxes are the systems on which hardware sync runs (forms/__init__.py,
+// linuxSystems are the systems on which hardware sync runs (forms/__init__.py,
 // MachineForm.clean).
-var linuxes = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
+var linuxSystems = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
 
-const noHardwareSync = "Hardware sync is only supported for Linux based image deploys."
+const noHardwareSyncText = "Hardware sync is only supported for Linux based image deploys."
 
 // deployment is what is to be installed.
 type deployment struct{ osystem, series, kernel string }
@@ -98,11 +98,11 @@ type deployment struct{ osystem, series, kernel string }
 func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.Reply) {
 	refuse := func(rep rest.Reply) (deployment, *rest.Reply) { return deployment{}, &rep }
 	w := c.World
-	if !world.OneOf(m.Status, world.StatusReady, world.StatusAllocated) {
-		return refuse(rest.Conflict(fmt.Sprintf("Can't deploy a machine that is in the '%s' state", m.Status)))
+	if !world.IsStatusIn(m.Status, world.StatusReady, world.StatusAllocated) {
+		return refuse(rest.ConflictReply(fmt.Sprintf("Can't deploy a machine that is in the '%s' state", m.Status)))
 	}
-	if w.Gone && (rest.Truth(c.Field("install_kvm")) || rest.Truth(c.Field("register_vmhost"))) {
-		return refuse(rest.BadText(request.GoneText))
+	if w.VMHostsRemoved && (rest.ReadBool(c.Field("install_kvm")) || rest.ReadBool(c.Field("register_vmhost"))) {
+		return refuse(rest.BadTextReply(request.GoneText))
 	}
 	if d.osystem, d.series, bad = readImage(w, c); bad != nil {
 		return d, bad
@@ -110,20 +110,20 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 	if d.kernel, bad = readKernel(c, m, d.osystem, d.series); bad != nil {
 		return d, bad
 	}
-	if rest.Truth(c.Field("enable_hw_sync")) && !slices.Contains(linuxes, d.osystem) {
-		return refuse(rest.BadField("enable_hw_sync", noHardwareSync))
+	if rest.ReadBool(c.Field("enable_hw_sync")) && !slices.Contains(linuxSystems, d.osystem) {
+		return refuse(rest.BadFieldReply("enable_hw_sync", noHardwareSyncText))
 	}
 	switch {
-	case !isConfigured(m):
-		return refuse(rest.BadModel(rest.FormErrors{"network": {"Node must be configured to use a network"}}))
-	case w.Rack != world.OK:
-		return refuse(rest.BadText(fmt.Sprintf("Deployment operating system %s %s is unavailable.", d.osystem, d.series)))
+	case !isNetworkConfigured(m):
+		return refuse(rest.BadModelReply(rest.FormErrors{"network": {"Node must be configured to use a network"}}))
+	case w.RackCondition != world.ConditionOK:
+		return refuse(rest.BadTextReply(fmt.Sprintf("Deployment operating system %s %s is unavailable.", d.osystem, d.series)))
 	}
 	return d, nil
 }
 
-// isConfigured says whether an interface is linked to a subnet.
-func isConfigured(m *world.Machine) bool {
+// isNetworkConfigured says whether an interface is linked to a subnet.
+func isNetworkConfigured(m *world.Machine) bool {
 	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool {
 		return slices.ContainsFunc(n.Links, func(l *world.Link) bool { return l.Mode != "link_up" })
 	})
@@ -151,7 +151,7 @@ func readImage(w *world.World, c *request.Call) (osystem, series string, bad *re
 	for _, image := range slices.Sorted(slices.Values(w.Images)) {
 		choices = append(choices, "'"+image+"'")
 	}
-	refusal := rest.BadField("distro_series", fmt.Sprintf("'%s' is not a valid distro_series.  It should be one of: %s.", c.Field("distro_series"), strings.Join(choices, ", ")))
+	refusal := rest.BadFieldReply("distro_series", fmt.Sprintf("'%s' is not a valid distro_series.  It should be one of: %s.", c.Field("distro_series"), strings.Join(choices, ", ")))
 	return "", "", &refusal
 }
 
@@ -172,7 +172,7 @@ func readKernel(c *request.Call, m *world.Machine, osystem, series string) (stri
 		if wanted != "" {
 			problem = fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture)
 		}
-		bad := rest.BadField("hwe_kernel", problem)
+		bad := rest.BadFieldReply("hwe_kernel", problem)
 		return "", &bad
 	}
 	if c.Field("distro_series") == "" {
@@ -189,7 +189,7 @@ func readKernel(c *request.Call, m *world.Machine, osystem, series string) (stri
 	if !strings.HasPrefix(wanted, "ga-") && !strings.HasPrefix(wanted, "hwe-") {
 		return "ga-" + version, nil // no name of a kernel, which MAAS does not look at
 	}
-	bad := rest.BadField("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture))
+	bad := rest.BadFieldReply("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture))
 	return "", &bad
 }
 

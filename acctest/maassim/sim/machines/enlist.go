@@ -21,23 +21,23 @@ import (
 // Without credentials, or without admin rights, it stays New.
 func CreateMachine(c *request.Call) rest.Reply {
 	w, errs := c.World, rest.FormErrors{}
-	z, p, d := readPlaces(c, errs)
-	params, problem := viewPowerParameters(c)
+	z, p, d := readZonePoolDomain(c, errs)
+	params, problem := readPowerParameters(c)
 	if problem != "" {
-		return rest.BadText(problem)
+		return rest.BadTextReply(problem)
 	}
 	macs := c.Form["mac_addresses"]
 	checkEnlistment(w, c, macs, params, errs)
 	checkMachineFields(c, errs)
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
-	commission := (!c.Has("commission") || rest.Truth(c.Field("commission"))) && !rest.Truth(c.Field("deployed")) && c.User != nil && c.User.Admin
-	if commission && (w.Rack != world.OK || !w.HasImage("ubuntu", w.DefaultSeries())) {
-		return rest.BadText(hosts.NoCommissioningImage(w))
+	commission := (!c.HasField("commission") || rest.ReadBool(c.Field("commission"))) && !rest.ReadBool(c.Field("deployed")) && c.User != nil && c.User.Admin
+	if commission && (w.RackCondition != world.ConditionOK || !w.HasImage("ubuntu", w.DefaultSeries())) {
+		return rest.BadTextReply(hosts.NoCommissioningImage(w))
 	}
 	m := w.NewMachine(cmp.Or(c.Field("hostname"), w.RandomName()))
-	Place(m, z, p, d)
+	MoveMachine(m, z, p, d)
 	m.Description = c.Field("description")
 	minKernel := c.Field("min_hwe_kernel")
 	m.MinKernel = &minKernel
@@ -47,7 +47,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 	for _, mac := range macs {
 		// Only commissioning tells MAAS the VLAN of an enlisted machine's NIC.
 		nic := m.AddNIC(strings.ToLower(mac), nil)
-		nic.Wire = subnetForMAC(w, nic.MAC)
+		nic.RealSubnet = subnetForMAC(w, nic.MAC)
 	}
 	m.PowerType = cmp.Or(c.Field("power_type"), "manual")
 	if bad := attachInstance(w, m, params); bad != nil {
@@ -59,26 +59,26 @@ func CreateMachine(c *request.Call) rest.Reply {
 
 // enlistMachine is what happens to a new machine next.
 func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission bool) rest.Reply {
-	if rest.Truth(c.Field("deployed")) && c.User != nil {
+	if rest.ReadBool(c.Field("deployed")) && c.User != nil {
 		m.Status, m.Owner = world.StatusDeployed, c.User
-		m.Commissioning, m.CommissioningStatus = lifecycle.BeginScripts(w, m, script.Commissioning), lifecycle.ScriptsPending
+		m.CommissioningSet, m.CommissioningStatus = lifecycle.BeginScripts(w, m, script.Commissioning), lifecycle.ScriptsPending
 	}
 	switch {
 	case c.User == nil:
-		return rest.OK(view.AnonymousMachine(m))
+		return rest.OKReply(view.AnonymousMachine(m))
 	case !commission:
 		return machineReply(m)
 	}
-	lifecycle.Commission(w, m, c.User, commissionOptions(c))
+	lifecycle.CommissionMachine(w, m, c.User, commissionOptions(c))
 	rep := machineReply(m)
 	if m.PowerType == "lxd" {
-		lifecycle.Power(w, m, "on")
+		lifecycle.RequestPower(w, m, "on")
 	}
 	return rep
 }
 
-// viewPowerParameters reads power_parameters={…} and power_parameters_X=….
-func viewPowerParameters(c *request.Call) (map[string]string, string) {
+// readPowerParameters reads power_parameters={…} and power_parameters_X=….
+func readPowerParameters(c *request.Call) (map[string]string, string) {
 	params := map[string]string{}
 	if text := c.Field("power_parameters"); text != "" {
 		var all map[string]any
@@ -100,7 +100,7 @@ func viewPowerParameters(c *request.Call) (map[string]string, string) {
 // checkEnlistment refuses what MAAS's forms refuse: unknown architectures and
 // drivers, MACs and names that machines have.
 func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[string]string, errs rest.FormErrors) {
-	if arch := architecture(c); arch == "" {
+	if arch := readArchitecture(c); arch == "" {
 		errs.Add("architecture", rest.MsgRequired)
 	} else if !strings.HasPrefix(arch, "amd64") {
 		errs.Add("architecture", fmt.Sprintf("'%s' is not a valid architecture.  It should be one of: 'amd64/generic'.", arch))
@@ -126,9 +126,9 @@ func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[
 	checkPower(kind, params, len(errs["mac_addresses"]) == 0 && usable > 0, errs)
 }
 
-// architecture is the one of the form, of the kind generic where none is named
+// readArchitecture is the one of the form, of the kind generic where none is named
 // (api/machines.py, fix_architecture).
-func architecture(c *request.Call) string {
+func readArchitecture(c *request.Call) string {
 	arch := c.Field("architecture")
 	if arch == "" || strings.Contains(arch, "/") {
 		return arch
@@ -179,7 +179,7 @@ func checkPower(kind string, params map[string]string, hasMACs bool, errs rest.F
 // that has DHCP.
 func subnetForMAC(w *world.World, mac string) *world.Subnet {
 	for _, l := range w.LXDs {
-		l.Look()
+		l.SyncInstances()
 		for _, project := range l.Projects {
 			for _, i := range project {
 				if n := slices.Index(i.MACs, mac); n >= 0 {
@@ -210,26 +210,26 @@ func attachInstance(w *world.World, m *world.Machine, params map[string]string) 
 	if b.Certificate == "" && b.Key == "" {
 		var err error
 		b.Generated = true
-		if b.Certificate, b.Key, err = hosts.NewPair("maas"); err != nil {
-			bad := hosts.InternalError(err.Error())
+		if b.Certificate, b.Key, err = hosts.NewCertificatePair("maas"); err != nil {
+			bad := hosts.InternalErrorReply(err.Error())
 			return &bad
 		}
 	}
-	if shared := w.BMCs[b.ID()]; shared != nil {
+	if shared := w.BMCs[b.RowKey()]; shared != nil {
 		b = shared
 	}
-	w.BMCs[b.ID()] = b
+	w.BMCs[b.RowKey()] = b
 	m.BMC = b
 	return nil
 }
 
-// rewireMachine changes power parameters; those that are not given stay. The
+// changePowerParameters changes power parameters; those that are not given stay. The
 // BMC is shared, so its other machines move, too, unless there is one of that
 // kind already, which the machine then joins.
-func rewireMachine(w *world.World, c *request.Call, m *world.Machine) *rest.Reply {
-	params, problem := viewPowerParameters(c)
+func changePowerParameters(w *world.World, c *request.Call, m *world.Machine) *rest.Reply {
+	params, problem := readPowerParameters(c)
 	if problem != "" {
-		bad := rest.BadText(problem)
+		bad := rest.BadTextReply(problem)
 		return &bad
 	}
 	if kind := c.Field("power_type"); kind != "" && kind != m.PowerType {
@@ -250,12 +250,12 @@ func rewireMachine(w *world.World, c *request.Call, m *world.Machine) *rest.Repl
 		}
 	}
 	changed.HasPassword = m.BMC.HasPassword || m.BMC.Host == nil
-	if there := w.BMCs[changed.ID()]; there != nil && there != m.BMC {
+	if there := w.BMCs[changed.RowKey()]; there != nil && there != m.BMC {
 		m.BMC = there
 		return nil
 	}
-	delete(w.BMCs, m.BMC.ID())
+	delete(w.BMCs, m.BMC.RowKey())
 	*m.BMC = changed
-	w.BMCs[m.BMC.ID()] = m.BMC
+	w.BMCs[m.BMC.RowKey()] = m.BMC
 	return nil
 }

@@ -35,12 +35,12 @@ func queryEvents(c *request.Call) rest.Reply {
 	if bad != nil {
 		return *bad
 	}
-	found := eventsWanted(c, q)
+	found := findEvents(c, q)
 	views := []rest.Object{}
 	for _, e := range found {
 		views = append(views, viewEvent(e))
 	}
-	return rest.OK(rest.Object{
+	return rest.OKReply(rest.Object{
 		"count": len(views), "events": views,
 		"next_uri": nextPage(c.Query, q, found), "prev_uri": previousPage(c.Query, q, found),
 	})
@@ -49,7 +49,7 @@ func queryEvents(c *request.Call) rest.Reply {
 // readEventQuery reads the parameters in MAAS's order (api/events.py, query).
 func readEventQuery(query url.Values) (q eventQuery, bad *rest.Reply) {
 	refuse := func(text string) (eventQuery, *rest.Reply) {
-		rep := rest.BadText(text)
+		rep := rest.BadTextReply(text)
 		return q, &rep
 	}
 	limit := 100
@@ -88,15 +88,15 @@ func readEventQuery(query url.Values) (q eventQuery, bad *rest.Reply) {
 	return q, nil
 }
 
-// eventsWanted are the events of a page, newest first: the newest ones, or, after
+// findEvents are the events of a page, newest first: the newest ones, or, after
 // an id, those that follow it.
-func eventsWanted(c *request.Call, q eventQuery) (found []*world.Event) {
+func findEvents(c *request.Call, q eventQuery) (found []*world.Event) {
 	for _, m := range c.World.Machines {
-		if !c.MayView(m) || !machineWanted(m, c.Query) {
+		if !c.CanView(m) || !matchesEventFilters(m, c.Query) {
 			continue
 		}
 		for _, e := range m.Events {
-			if eventWanted(e, c.Query, q) {
+			if matchesEventQuery(e, c.Query, q) {
 				found = append(found, e)
 			}
 		}
@@ -111,9 +111,9 @@ func eventsWanted(c *request.Call, q eventQuery) (found []*world.Event) {
 	return found[:q.limit]
 }
 
-// eventWanted says whether the event belongs to the page. The level AUDIT is no
+// matchesEventQuery says whether the event belongs to the page. The level AUDIT is no
 // lower bound, but those events alone.
-func eventWanted(e *world.Event, query url.Values, q eventQuery) bool {
+func matchesEventQuery(e *world.Event, query url.Values, q eventQuery) bool {
 	switch {
 	case q.after != nil && e.ID <= *q.after, q.before != nil && e.ID >= *q.before:
 		return false
@@ -125,16 +125,16 @@ func eventWanted(e *world.Event, query url.Values, q eventQuery) bool {
 	return e.IsAtLeast(q.level)
 }
 
-// machineWanted compares a machine with the filters of a list of events
+// matchesEventFilters compares a machine with the filters of a list of events
 // (api/nodes.py, filtered_nodes_list_from_request).
-func machineWanted(m *world.Machine, query url.Values) bool {
+func matchesEventFilters(m *world.Machine, query url.Values) bool {
 	for name, have := range map[string]string{"hostname": m.Hostname, "id": m.SystemID, "domain": m.Domain.Name} {
 		if len(query[name]) > 0 && !slices.Contains(query[name], have) {
 			return false
 		}
 	}
 	for name, have := range map[string]string{"zone": m.Zone.Name, "pool": m.Pool.Name, "agent_name": m.AgentName} {
-		if query.Has(name) && rest.Last(query[name]) != have {
+		if query.Has(name) && rest.LastValue(query[name]) != have {
 			return false
 		}
 	}

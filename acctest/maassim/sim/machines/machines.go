@@ -20,43 +20,43 @@ func Routes() []request.Route {
 var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/", Handle: listMachines},
 	{Method: http.MethodPost, Path: "machines/", Handle: CreateMachine},
-	{Method: http.MethodPost, Path: "machines/", Op: "allocate", Handle: allocate},
+	{Method: http.MethodPost, Path: "machines/", Op: "allocate", Handle: allocateMachine},
 	{Method: http.MethodGet, Path: "machines/", Op: "list_allocated", Handle: listAllocated},
 	{Method: http.MethodGet, Path: "machines/", Op: "power_parameters", Admin: true, Handle: listPowerParameters},
 	{Method: http.MethodGet, Path: "machines/{id}/", Handle: request.OnMachine(request.ViewAll, readMachine)},
 	{Method: http.MethodPut, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, updateMachine)},
 	{Method: http.MethodDelete, Path: "machines/{id}/", Handle: request.OnMachine(request.Admin, deleteMachine)},
-	{Method: http.MethodGet, Path: "machines/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, powerParameters)},
+	{Method: http.MethodGet, Path: "machines/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, showPowerParameters)},
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "query_power_state", Handle: request.OnMachine(request.ViewAll, queryPowerState)},
-	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, machineDetails)},
+	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, showMachineDetails)},
 }
 
 // machineReply is a machine as the answer to a call that changed it.
 func machineReply(m *world.Machine) rest.Reply {
-	rep := rest.OK(view.Machine(m))
-	rep.Objects = 1
+	rep := rest.OKReply(view.Machine(m))
+	rep.MachineObjects = 1
 	return rep
 }
 
 // readMachine shows the machine; what takes no time is over for the next read.
 func readMachine(_ *request.Call, m *world.Machine) rest.Reply {
 	rep := machineReply(m)
-	m.Seen()
+	m.EndSeenJobs()
 	return rep
 }
 
 func listMachines(c *request.Call) rest.Reply {
-	found, bad := c.Filter()
+	found, bad := c.FilterMachines()
 	if bad != nil {
 		return *bad
 	}
 	views := []rest.Object{}
 	for _, m := range found {
 		views = append(views, view.Machine(m))
-		m.Seen()
+		m.EndSeenJobs()
 	}
-	rep := rest.OK(views)
-	rep.Objects = len(views)
+	rep := rest.OKReply(views)
+	rep.MachineObjects = len(views)
 	return rep
 }
 
@@ -68,14 +68,14 @@ func listAllocated(c *request.Call) rest.Reply {
 			views = append(views, view.Machine(m))
 		}
 	}
-	rep := rest.OK(views)
-	rep.Objects = len(views)
+	rep := rest.OKReply(views)
+	rep.MachineObjects = len(views)
 	return rep
 }
 
-// machineDetails is BSON: lldp and lshw, both empty as in a VM that nobody
+// showMachineDetails is BSON: lldp and lshw, both empty as in a VM that nobody
 // commissioned, or with an empty list.
-func machineDetails(_ *request.Call, m *world.Machine) rest.Reply {
+func showMachineDetails(_ *request.Call, m *world.Machine) rest.Reply {
 	binary := func(name, text string) []byte {
 		b := append([]byte{5}, name...)
 		b = append(b, 0, byte(len(text)), 0, 0, 0, 0)
@@ -87,7 +87,7 @@ func machineDetails(_ *request.Call, m *world.Machine) rest.Reply {
 	}
 	doc := append(binary("lldp", ""), binary("lshw", lshw)...)
 	body := append([]byte{byte(len(doc) + 5), 0, 0, 0}, doc...)
-	rep := rest.OK(nil)
+	rep := rest.OKReply(nil)
 	rep.Kind, rep.Body = "application/bson", append(body, 0)
 	return rep
 }
@@ -99,28 +99,28 @@ func listPowerParameters(c *request.Call) rest.Reply {
 			all[m.SystemID] = view.PowerParameters(m)
 		}
 	}
-	return rest.OK(all)
+	return rest.OKReply(all)
 }
 
-func powerParameters(_ *request.Call, m *world.Machine) rest.Reply {
-	return rest.OK(view.PowerParameters(m))
+func showPowerParameters(_ *request.Call, m *world.Machine) rest.Reply {
+	return rest.OKReply(view.PowerParameters(m))
 }
 
 // deleteMachine removes a machine. For a VM it always answers 204, whether the
 // instance could be removed or not.
 func deleteMachine(c *request.Call, m *world.Machine) rest.Reply {
-	if names := HostedBy(m); names != "" {
-		return rest.BadText("The following VM hosts must be removed first: " + names)
+	if names := HostedVMHosts(m); names != "" {
+		return rest.BadTextReply("The following VM hosts must be removed first: " + names)
 	}
 	c.World.Sleep(c.World.Latency.Delete + driverDelay(m))
 	if c.World.Machines[m.SystemID] == m {
 		lifecycle.RemoveVM(c.World, m)
 	}
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
-// HostedBy names the VM hosts that run on the machine.
-func HostedBy(m *world.Machine) string {
+// HostedVMHosts names the VM hosts that run on the machine.
+func HostedVMHosts(m *world.Machine) string {
 	names := ""
 	for _, h := range world.SortedHosts(m.World.Hosts) {
 		if h.Machine != m {

@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// noMachine is MAAS's sentence when nothing fits: all that was sent, in its order,
+// noMachineText is MAAS's sentence when nothing fits: all that was sent, in its order,
 // and the constraints as MAAS read them (describe_constraints).
-func noMachine(c *request.Call) string {
+func noMachineText(c *request.Call) string {
 	var sent, resolved []string
 	for _, name := range namesInOrder(c) {
 		sent = append(sent, fmt.Sprintf("('%s', ['%s'])", name, strings.Join(c.Form[name], "', '")))
@@ -27,7 +27,7 @@ func noMachine(c *request.Call) string {
 	switch {
 	case len(resolved) == 0:
 		return "No machine available."
-	case c.Has("system_id"):
+	case c.HasField("system_id"):
 		return fmt.Sprintf("No machine with system ID %s available.", c.Field("system_id"))
 	}
 	return fmt.Sprintf("No available machine matches constraints: [%s] (resolved to \"%s\")", strings.Join(sent, ", "), strings.Join(resolved, " "))
@@ -36,7 +36,7 @@ func noMachine(c *request.Call) string {
 // namesInOrder are the form's fields as they were sent, or by name where nobody
 // knows how.
 func namesInOrder(c *request.Call) []string {
-	names := slices.DeleteFunc(slices.Clone(c.InOrder), func(name string) bool { return !c.Has(name) })
+	names := slices.DeleteFunc(slices.Clone(c.FieldOrder), func(name string) bool { return !c.HasField(name) })
 	if len(names) < len(c.Form) {
 		return slices.Sorted(maps.Keys(c.Form))
 	}
@@ -51,7 +51,7 @@ func resolvedText(c *request.Call, name string, values []string) string {
 	case "cpu_count", "cpu_speed", "mem", "link_speed":
 		for n, value := range values {
 			number, _ := rest.ReadFloat(value)
-			out[n] = hosts.Ratio(number)
+			out[n] = hosts.FormatRatio(number)
 		}
 	case "arch", "not_arch":
 		for n, value := range values {
@@ -64,18 +64,18 @@ func resolvedText(c *request.Call, name string, values []string) string {
 		slices.Sort(out)
 	case "subnets", "not_subnets":
 		out = nil
-		found, _ := request.SubnetsCalled(c.World, values)
+		found, _ := request.SubnetsBySpecifiers(c.World, values)
 		for _, s := range found {
 			out = append(out, strconv.Itoa(s.ID))
 		}
 	case "vlans", "not_vlans":
 		out = nil
-		found, _ := request.VLANsCalled(c.World, values)
+		found, _ := request.VLANsBySpecifiers(c.World, values)
 		for _, v := range found {
 			out = append(out, strconv.Itoa(v.ID))
 		}
 	case "storage", "interfaces", "devices":
-		return rest.Last(values)
+		return rest.LastValue(values)
 	}
 	return strings.Join(out, ",")
 }

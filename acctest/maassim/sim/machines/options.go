@@ -27,8 +27,8 @@ func checkAllocationOptions(c *request.Call) *rest.Reply {
 	if bad := checkBooleans(c, "install_rackd", "install_kvm", "register_vmhost", "ephemeral_deploy", "bridge_all"); bad != nil {
 		return bad
 	}
-	if c.Has("bridge_type") && !slices.Contains(bridgeTypes, c.Field("bridge_type")) {
-		bad := rest.BadField("bridge_type", badBridgeType)
+	if c.HasField("bridge_type") && !slices.Contains(bridgeTypes, c.Field("bridge_type")) {
+		bad := rest.BadFieldReply("bridge_type", badBridgeType)
 		return &bad
 	}
 	if bad := checkBooleans(c, "bridge_stp"); bad != nil {
@@ -36,7 +36,7 @@ func checkAllocationOptions(c *request.Call) *rest.Reply {
 	}
 	if text := c.Field("bridge_fd"); text != "" {
 		if _, err := strconv.Atoi(strings.TrimSpace(text)); err != nil {
-			bad := rest.BadText("Invalid bridge_fd: Please enter an integer value")
+			bad := rest.BadTextReply("Invalid bridge_fd: Please enter an integer value")
 			return &bad
 		}
 	}
@@ -46,7 +46,7 @@ func checkAllocationOptions(c *request.Call) *rest.Reply {
 // bridgeParams are those of the bridges that bridge_all makes.
 func bridgeParams(c *request.Call) rest.Object {
 	return rest.Object{
-		"bridge_type": cmp.Or(c.Field("bridge_type"), bridgeTypes[0]), "bridge_stp": rest.Truth(c.Field("bridge_stp")), "bridge_fd": c.Number("bridge_fd", 0),
+		"bridge_type": cmp.Or(c.Field("bridge_type"), bridgeTypes[0]), "bridge_stp": rest.ReadBool(c.Field("bridge_stp")), "bridge_fd": c.NumberField("bridge_fd", 0),
 	}
 }
 
@@ -56,7 +56,7 @@ func checkBooleans(c *request.Call, names ...string) *rest.Reply {
 	for _, name := range names {
 		text := strings.ToLower(strings.TrimSpace(c.Field(name)))
 		if text != "" && !slices.Contains(booleanWords, text) {
-			bad := rest.BadText("Invalid " + name + ": Value should be 'true' or 'false'")
+			bad := rest.BadTextReply("Invalid " + name + ": Value should be 'true' or 'false'")
 			return &bad
 		}
 	}

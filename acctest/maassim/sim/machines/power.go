@@ -17,35 +17,35 @@ import (
 func powerOn(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
 	case m.Owner == nil:
-		return rest.Conflict("Can't start node: it hasn't been allocated.")
+		return rest.ConflictReply("Can't start node: it hasn't been allocated.")
 	case m.Status == world.StatusAllocated:
 		return startDeployment(c, m)
 	}
-	m.NoteRequest(c.User, "User powering up node", "start", c.Field("comment"))
-	if c.Has("user_data") {
+	m.AddRequestEvent(c.User, "User powering up node", "start", c.Field("comment"))
+	if c.HasField("user_data") {
 		m.UserData = readUserData(c.Field("user_data"))
 	}
 	if m.Status == world.StatusDeployed && m.Ephemeral {
-		m.Log("Deploying", "")
+		m.AddStatusEvent("Deploying", "")
 	}
 	return switchPower(m, "on")
 }
 
 // powerOff answers null where MAAS cannot turn the machine off itself.
 func powerOff(c *request.Call, m *world.Machine) rest.Reply {
-	m.NoteRequest(c.User, "User powering down node", "stop", c.Field("comment"))
+	m.AddRequestEvent(c.User, "User powering down node", "stop", c.Field("comment"))
 	if m.PowerType == "manual" {
-		return rest.OK(nil)
+		return rest.OKReply(nil)
 	}
 	return switchPower(m, "off")
 }
 
 func switchPower(m *world.Machine, action string) rest.Reply {
-	if bad := lifecycle.Refusal(m.World, m, action); bad != nil {
+	if bad := lifecycle.PowerRefusal(m.World, m, action); bad != nil {
 		return *bad
 	}
 	rep := machineReply(m)
-	lifecycle.Power(m.World, m, action)
+	lifecycle.RequestPower(m.World, m, action)
 	return rep
 }
 
@@ -53,25 +53,25 @@ func switchPower(m *world.Machine, action string) rest.Reply {
 // none.
 func queryPowerState(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
-	if w.Rack != world.OK {
-		lifecycle.SetPower(m, "unknown")
-		return hosts.NoRack(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.RackID))
+	if w.RackCondition != world.ConditionOK {
+		lifecycle.UpdatePowerState(m, "unknown")
+		return hosts.NoRackReply(fmt.Sprintf("Unable to connect to any rack controller %s; no connections available.", w.RackID))
 	}
 	w.Sleep(driverDelay(m))
 	state := driver.PowerState(m)
 	if m.PowerType != "lxd" {
-		return rest.OK(rest.Object{"state": state})
+		return rest.OKReply(rest.Object{"state": state})
 	}
 	if state == "error" {
-		m.Note("WARNING", "Failed to query node's BMC", driver.PowerProblem(m), "")
+		m.AddEvent("WARNING", "Failed to query node's BMC", driver.PowerProblem(m), "")
 	}
-	if !m.Power.InFlight() {
-		m.Power.Cancel()
+	if !m.PowerJob.IsInFlight() {
+		m.PowerJob.Cancel()
 		if state != m.PowerState {
-			lifecycle.SetPower(m, state)
+			lifecycle.UpdatePowerState(m, state)
 		}
 	}
-	return rest.OK(rest.Object{"state": state})
+	return rest.OKReply(rest.Object{"state": state})
 }
 
 // driverDelay is how long the machine's LXD keeps the driver waiting.
@@ -81,10 +81,10 @@ func driverDelay(m *world.Machine) time.Duration {
 	}
 	l := m.World.LXDAt(m.BMC.Address)
 	switch {
-	case l == nil || m.World.Rack != world.OK:
-	case l.State() == world.Slow:
-		return driver.Slowness
-	case l.State() == world.Hanging:
+	case l == nil || m.World.RackCondition != world.ConditionOK:
+	case l.EffectiveCondition() == world.ConditionSlow:
+		return driver.SlowDelay
+	case l.EffectiveCondition() == world.ConditionHanging:
 		return driver.RegionTimeout
 	}
 	return 0

@@ -13,23 +13,23 @@ import (
 // on bridges that MAAS puts on each NIC (models/node.py, _create_acquired_bridges).
 func prepareVMHost(c *request.Call, m *world.Machine) *rest.Reply {
 	m.HostData, m.RegisterHost = nil, nil
-	if !rest.Truth(c.Field("register_vmhost")) {
+	if !rest.ReadBool(c.Field("register_vmhost")) {
 		return nil
 	}
-	certificate, key, err := hosts.NewPair("maas")
+	certificate, key, err := hosts.NewCertificatePair("maas")
 	if err != nil {
-		bad := hosts.InternalError(err.Error())
+		bad := hosts.InternalErrorReply(err.Error())
 		return &bad
 	}
-	m.HostData = lifecycle.HostData(certificate)
-	m.RegisterHost = func() bool { return hosts.RegisterDeployed(m, certificate, key) }
+	m.HostData = lifecycle.VMHostVendorData(certificate)
+	m.RegisterHost = func() bool { return hosts.RegisterDeployedHost(m, certificate, key) }
 	return nil
 }
 
 // bridgeVMHost puts MAAS's bridges on a machine that becomes a VM host, of one kind or
 // the other, unless the call did so.
 func bridgeVMHost(c *request.Call, m *world.Machine) {
-	if (m.RegisterHost != nil || rest.Truth(c.Field("install_kvm"))) && !rest.Truth(c.Field("bridge_all")) {
+	if (m.RegisterHost != nil || rest.ReadBool(c.Field("install_kvm"))) && !rest.ReadBool(c.Field("bridge_all")) {
 		lifecycle.BridgeAll(m, bridgeParams(c))
 	}
 }

@@ -16,46 +16,46 @@ func releaseMachine(c *request.Call, m *world.Machine) rest.Reply {
 		return *bad
 	}
 	switch {
-	case world.OneOf(m.Status, world.StatusReady, world.StatusReleasing):
+	case world.IsStatusIn(m.Status, world.StatusReady, world.StatusReleasing):
 		return machineReply(m)
 	case !lifecycle.IsReleasable(m):
-		return rest.Conflict(fmt.Sprintf("Machine cannot be released in its current state ('%s').", m.Status))
+		return rest.ConflictReply(fmt.Sprintf("Machine cannot be released in its current state ('%s').", m.Status))
 	}
-	if names := HostedBy(m); names != "" && !rest.Truth(c.Field("force")) {
-		return stillHosts(names)
+	if names := HostedVMHosts(m); names != "" && !rest.ReadBool(c.Field("force")) {
+		return hasVMHostsReply(names)
 	}
 	if removeHosted(w, m); w.Machines[m.SystemID] != m {
 		return machineReply(m) // MAAS had made it for the VM host
 	}
-	if rest.Truth(c.Field("erase")) {
+	if rest.ReadBool(c.Field("erase")) {
 		return eraseDisks(c, m)
 	}
-	return giveBack(c, m)
+	return startRelease(c, m)
 }
 
-// stillHosts is 400 for a machine that VM hosts run on.
-func stillHosts(names string) rest.Reply {
-	return rest.BadText("The following VM hosts must be removed first: " + names)
+// hasVMHostsReply is 400 for a machine that VM hosts run on.
+func hasVMHostsReply(names string) rest.Reply {
+	return rest.BadTextReply("The following VM hosts must be removed first: " + names)
 }
 
-// giveBack releases the machine. Where MAAS cannot turn it off, it keeps its
+// startRelease releases the machine. Where MAAS cannot turn it off, it keeps its
 // status, and has lost what was installed.
-func giveBack(c *request.Call, m *world.Machine) rest.Reply {
-	m.NoteRequest(c.User, "User releasing node", "release", c.Field("comment"))
+func startRelease(c *request.Call, m *world.Machine) rest.Reply {
+	m.AddRequestEvent(c.User, "User releasing node", "release", c.Field("comment"))
 	old := m.Status
 	var bad *rest.Reply
 	if m.PowerState != "off" {
-		bad = lifecycle.Refusal(c.World, m, "off")
+		bad = lifecycle.PowerRefusal(c.World, m, "off")
 	}
-	lifecycle.Release(c.World, m)
+	lifecycle.ReleaseMachine(c.World, m)
 	if bad != nil {
-		m.Progress.Cancel()
+		m.Transition.Cancel()
 		m.SetStatus(old)
 		return *bad
 	}
 	rep := machineReply(m)
 	if m.Status == world.StatusReleasing && c.World.Machines[m.SystemID] == m {
-		lifecycle.Power(c.World, m, "off")
+		lifecycle.RequestPower(c.World, m, "off")
 	}
 	return rep
 }
@@ -71,7 +71,7 @@ func removeHosted(w *world.World, m *world.Machine) {
 		for _, vm := range h.VMs() {
 			vm.Forget()
 		}
-		hosts.RemoveHost(w, h)
+		hosts.RemoveVMHost(w, h)
 	}
 }
 
@@ -79,25 +79,25 @@ func removeHosted(w *world.World, m *world.Machine) {
 // (models/node.py, start_disk_erasing).
 func eraseDisks(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
-	if bad := noEphemeralImage(w); bad != nil {
+	if bad := noEphemeralImageReply(w); bad != nil {
 		return *bad
 	}
-	m.NoteRequest(c.User, "User erasing disk", "start disk erasing", c.Field("comment"))
-	action := wakeAction(m)
+	m.AddRequestEvent(c.User, "User erasing disk", "start disk erasing", c.Field("comment"))
+	action := bootAction(m)
 	m.SetStatus(world.StatusDiskErasing)
-	if bad := lifecycle.Refusal(w, m, action); bad != nil {
+	if bad := lifecycle.PowerRefusal(w, m, action); bad != nil {
 		m.SetStatus(world.StatusFailedDiskErasing)
 		return *bad
 	}
 	rep := machineReply(m)
-	m.Progress.Cancel()
-	m.Progress = w.Later(w.Latency.Release, func() {
+	m.Transition.Cancel()
+	m.Transition = w.StartJob(w.Latency.Release, func() {
 		lifecycle.EndPower(m, "on")
-		m.Log("Disks erased", "")
-		m.NoteRequest(nil, "User releasing node", "release", "")
-		lifecycle.Release(w, m)
-		lifecycle.Power(w, m, "off")
+		m.AddStatusEvent("Disks erased", "")
+		m.AddRequestEvent(nil, "User releasing node", "release", "")
+		lifecycle.ReleaseMachine(w, m)
+		lifecycle.RequestPower(w, m, "off")
 	})
-	lifecycle.Power(w, m, action)
+	lifecycle.RequestPower(w, m, action)
 	return rep
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// invalidTransition is 409 for a change of status that MAAS does not know
+// invalidTransitionReply is 409 for a change of status that MAAS does not know
 // (models/node.py, _validate_status_transition).
-func invalidTransition(m *world.Machine, to world.Status) rest.Reply {
-	return rest.Conflict(fmt.Sprintf("Invalid transition: %s -> %s.", m.Status, to))
+func invalidTransitionReply(m *world.Machine, to world.Status) rest.Reply {
+	return rest.ConflictReply(fmt.Sprintf("Invalid transition: %s -> %s.", m.Status, to))
 }
 
-// rescueMode boots a machine into rescue mode, whatever its power is now
+// enterRescueMode boots a machine into rescue mode, whatever its power is now
 // (models/node.py, start_rescue_mode).
-func rescueMode(c *request.Call, m *world.Machine) rest.Reply {
+func enterRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	if m.PowerType == "" {
-		return unknownPowerType()
+		return unknownPowerTypeReply()
 	}
-	if !lifecycle.MayEnterRescueMode(m.Status) {
-		return invalidTransition(m, world.StatusEnteringRescueMode)
+	if !lifecycle.CanEnterRescueMode(m.Status) {
+		return invalidTransitionReply(m, world.StatusEnteringRescueMode)
 	}
-	m.NoteRequest(c.User, "User starting rescue mode", "start rescue mode", "")
+	m.AddRequestEvent(c.User, "User starting rescue mode", "start rescue mode", "")
 	old := m.Status
-	m.Query.Cancel()
+	m.PowerQueryJob.Cancel()
 	m.SetStatus(world.StatusEnteringRescueMode)
 	m.Owner = c.User
-	m.Log("Entering rescue mode", "")
-	if bad := lifecycle.Refusal(c.World, m, "cycle"); bad != nil {
+	m.AddStatusEvent("Entering rescue mode", "")
+	if bad := lifecycle.PowerRefusal(c.World, m, "cycle"); bad != nil {
 		m.SetStatus(old)
 		return *bad
 	}
 	rep := machineReply(m)
-	m.Progress.Cancel()
-	m.Progress = c.World.Later(c.World.Latency.PowerOn, func() {
+	m.Transition.Cancel()
+	m.Transition = c.World.StartJob(c.World.Latency.PowerOn, func() {
 		lifecycle.EndPower(m, "on")
-		m.Log("Rescue mode", "")
+		m.AddStatusEvent("Rescue mode", "")
 		m.SetStatus(world.StatusRescueMode)
 	})
-	lifecycle.Power(c.World, m, "cycle")
+	lifecycle.RequestPower(c.World, m, "cycle")
 	return rep
 }
 
@@ -49,15 +49,15 @@ func rescueMode(c *request.Call, m *world.Machine) rest.Reply {
 // was Deployed; with any other one MAAS does nothing (models/node.py,
 // stop_rescue_mode). What the power becomes decides how that ends.
 func exitRescueMode(c *request.Call, m *world.Machine) rest.Reply {
-	if !lifecycle.MayExitRescueMode(m.Status) {
-		return invalidTransition(m, world.StatusExitingRescueMode)
+	if !lifecycle.CanExitRescueMode(m.Status) {
+		return invalidTransitionReply(m, world.StatusExitingRescueMode)
 	}
-	m.NoteRequest(c.User, "User stopping rescue mode", "stop rescue mode", "")
-	m.Progress.Cancel()
+	m.AddRequestEvent(c.User, "User stopping rescue mode", "stop rescue mode", "")
+	m.Transition.Cancel()
 	m.SetStatus(world.StatusExitingRescueMode)
-	action := map[world.Status]string{world.StatusReady: "off", world.StatusBroken: "off", world.StatusDeployed: "cycle"}[m.Previous]
+	action := map[world.Status]string{world.StatusReady: "off", world.StatusBroken: "off", world.StatusDeployed: "cycle"}[m.PreviousStatus]
 	if m.PowerType == "manual" {
-		leaveManually(m)
+		endRescueManually(m)
 	}
 	if action == "" {
 		lifecycle.MonitorPower(m)
@@ -66,10 +66,10 @@ func exitRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	return switchPower(m, action)
 }
 
-// leaveManually ends rescue mode where nobody can ask for the power.
-func leaveManually(m *world.Machine) {
-	if m.Previous != world.StatusDeployed {
+// endRescueManually ends rescue mode where nobody can ask for the power.
+func endRescueManually(m *world.Machine) {
+	if m.PreviousStatus != world.StatusDeployed {
 		m.Owner = nil
 	}
-	m.SetStatus(m.Previous)
+	m.SetStatus(m.PreviousStatus)
 }

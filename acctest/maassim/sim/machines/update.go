@@ -22,8 +22,8 @@ var powerTypes = append([]string{""}, strings.Fields("amt apc dli eaton hmc hmcz
 // names.
 func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 	errs := rest.FormErrors{}
-	z, p, d := readPlaces(c, errs)
-	hostname := hosts.FieldText(c, "hostname")
+	z, p, d := readZonePoolDomain(c, errs)
+	hostname := hosts.OptionalField(c, "hostname")
 	if hostname != nil && *hostname != "" {
 		checkRename(c, m, *hostname, errs)
 	}
@@ -36,23 +36,23 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 	swap := readSwapSize(c, errs)
 	checkMachineFields(c, errs)
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
-	if bad := rewireMachine(c.World, c, m); bad != nil {
+	if bad := changePowerParameters(c.World, c, m); bad != nil {
 		return *bad
 	}
 	if hostname != nil {
 		m.Hostname = cmp.Or(*hostname, c.World.RandomName()) // models/node.py, Node.save
 	}
-	Place(m, z, p, d)
-	hosts.SetGiven(&m.Description, hosts.FieldText(c, "description"))
+	MoveMachine(m, z, p, d)
+	hosts.SetIfGiven(&m.Description, hosts.OptionalField(c, "description"))
 	if swap != nil {
 		m.SwapSize = swap
 	}
 	if m.MinKernel == nil {
 		m.MinKernel = new(string)
 	}
-	hosts.SetGiven(m.MinKernel, hosts.FieldText(c, "min_hwe_kernel"))
+	hosts.SetIfGiven(m.MinKernel, hosts.OptionalField(c, "min_hwe_kernel"))
 	setHardware(c, m)
 	return machineReply(m)
 }
@@ -60,10 +60,10 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 // setHardware writes what an admin says of the hardware.
 func setHardware(c *request.Call, m *world.Machine) {
 	if c.Field("cpu_count") != "" {
-		m.Cores = c.Number("cpu_count", m.Cores)
+		m.Cores = c.NumberField("cpu_count", m.Cores)
 	}
 	if c.Field("memory") != "" {
-		m.MemoryMiB = int64(c.Number("memory", int(m.MemoryMiB)))
+		m.MemoryMiB = int64(c.NumberField("memory", int(m.MemoryMiB)))
 	}
 }
 
@@ -77,10 +77,10 @@ func checkMachineFields(c *request.Call, errs rest.FormErrors) {
 			}
 		}
 	}
-	if rest.Truth(c.Field("disable_ipv4")) {
+	if rest.ReadBool(c.Field("disable_ipv4")) {
 		errs.Add("disable_ipv4", "If specified, disable_ipv4 must be False.")
 	}
-	if kernel := c.Field("min_hwe_kernel"); kernel != "" && !isCompatible(c.World, kernel) {
+	if kernel := c.Field("min_hwe_kernel"); kernel != "" && !hasCompatibleKernel(c.World, kernel) {
 		errs.Add("min_hwe_kernel", fmt.Sprintf("No kernel matches \">=%s\" requirement.", kernel))
 	}
 }
@@ -89,9 +89,9 @@ func checkMachineFields(c *request.Call, errs rest.FormErrors) {
 // letter of one before xenial.
 var kernelName = regexp.MustCompile(`^(?:(?:ga|hwe)-(\d\d\.\d\d)(?:-lowlatency)?(?:-edge)?|hwe-[a-z])$`)
 
-// isCompatible says whether an image has the kernel, or a later one
+// hasCompatibleKernel says whether an image has the kernel, or a later one
 // (utils/osystems.py, validate_min_hwe_kernel).
-func isCompatible(w *world.World, kernel string) bool {
+func hasCompatibleKernel(w *world.World, kernel string) bool {
 	found := kernelName.FindStringSubmatch(kernel)
 	return found != nil && slices.ContainsFunc(w.Images, func(image string) bool {
 		series, isUbuntu := strings.CutPrefix(image, "ubuntu/")
@@ -109,8 +109,8 @@ func checkRename(c *request.Call, m *world.Machine, name string, errs rest.FormE
 	}
 }
 
-// readPlaces reads zone, pool and domain by name; nil is not given.
-func readPlaces(c *request.Call, errs rest.FormErrors) (z *world.Zone, p *world.Pool, d *world.Domain) {
+// readZonePoolDomain reads zone, pool and domain by name; nil is not given.
+func readZonePoolDomain(c *request.Call, errs rest.FormErrors) (z *world.Zone, p *world.Pool, d *world.Domain) {
 	if name := c.Field("zone"); name != "" {
 		if z = c.World.ZoneNamed(name); z == nil {
 			errs.Add("zone", rest.InvalidChoice)
@@ -129,8 +129,8 @@ func readPlaces(c *request.Call, errs rest.FormErrors) (z *world.Zone, p *world.
 	return z, p, d
 }
 
-// Place moves the machine to a zone, a pool and a domain; nil leaves it where it is.
-func Place(m *world.Machine, z *world.Zone, p *world.Pool, d *world.Domain) {
+// MoveMachine moves the machine to a zone, a pool and a domain; nil leaves it where it is.
+func MoveMachine(m *world.Machine, z *world.Zone, p *world.Pool, d *world.Domain) {
 	if z != nil {
 		m.Zone = z
 	}

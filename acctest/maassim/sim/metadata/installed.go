@@ -15,9 +15,9 @@ const (
 	NetworkFile    = "/etc/cloud/cloud.cfg.d/50-curtin-networking.cfg"
 )
 
-// Installed is what MAAS's installer leaves on the disk of a machine: see
+// InstalledFiles is what MAAS's installer leaves on the disk of a machine: see
 // Sim.Installed.
-func Installed(m *world.Machine, url string) (map[string]string, error) {
+func InstalledFiles(m *world.Machine, url string) (map[string]string, error) {
 	if m.FirstBoot != world.BootReal || m.Status != world.StatusDeploying && m.Status != world.StatusDeployed {
 		return nil, fmt.Errorf("%s is %s, with the first boot %q: nothing is being installed that boots", m.Hostname, m.Status, m.FirstBoot)
 	}

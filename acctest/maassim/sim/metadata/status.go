@@ -22,19 +22,19 @@ type status struct {
 	Result      string  `json:"result"` // "SUCCESS", "WARN", "FAIL"
 }
 
-// takeStatus notes a report as MAAS does (metadataserver/api_twisted.py,
+// receiveStatus notes a report as MAAS does (metadataserver/api_twisted.py,
 // StatusHandlerResource): what begins, and what fails. A stage that fails while
 // the machine is Deploying ends its deployment.
-func takeStatus(m *world.Machine, systemID string, body []byte) rest.Reply {
+func receiveStatus(m *world.Machine, systemID string, body []byte) rest.Reply {
 	if i := slices.IndexFunc(body, func(b byte) bool { return b > 0x7f }); i >= 0 {
-		return rest.BadText(fmt.Sprintf("Status payload must be ASCII-only: byte %d", i))
+		return rest.BadTextReply(fmt.Sprintf("Status payload must be ASCII-only: byte %d", i))
 	}
 	var s status
 	if err := json.Unmarshal(body, &s); err != nil {
-		return rest.BadText("Status payload is not valid JSON:\n" + string(body) + "\n\n")
+		return rest.BadTextReply("Status payload is not valid JSON:\n" + string(body) + "\n\n")
 	}
-	if missing := s.missing(); len(missing) > 0 {
-		return rest.BadText("Missing parameter(s) " + strings.Join(missing, ", ") + " in status message.")
+	if missing := s.missingFields(); len(missing) > 0 {
+		return rest.BadTextReply("Missing parameter(s) " + strings.Join(missing, ", ") + " in status message.")
 	}
 	failed := s.Result == "FAIL" || s.Result == "FAILURE"
 	if systemID == m.SystemID && (*s.EventType == "start" || failed) {
@@ -42,12 +42,12 @@ func takeStatus(m *world.Machine, systemID string, body []byte) rest.Reply {
 	}
 	isStage := !strings.Contains(*s.Name, "/")
 	if failed && isStage && *s.EventType == "finish" && m.Status == world.StatusDeploying {
-		lifecycle.Fail(m, "Installation failed (refer to the installation log for more information).")
+		lifecycle.FailTransition(m, "Installation failed (refer to the installation log for more information).")
 	}
 	return rest.Reply{Status: http.StatusNoContent, Kind: rest.TypeHTML}
 }
 
-func (s status) missing() (names []string) {
+func (s status) missingFields() (names []string) {
 	for _, field := range []struct {
 		name  string
 		value *string
@@ -62,7 +62,7 @@ func (s status) missing() (names []string) {
 // noteStatus writes the event (metadataserver/api.py,
 // add_event_to_node_event_log).
 func noteStatus(m *world.Machine, s status) {
-	level, kind := "DEBUG", lifecycle.CloudInit
+	level, kind := "DEBUG", lifecycle.CloudInitEvent
 	good := s.Result == "" || s.Result == "SUCCESS"
 	switch {
 	case m.Status == world.StatusDeploying && good:
@@ -70,7 +70,7 @@ func noteStatus(m *world.Machine, s status) {
 	case m.Status == world.StatusDeploying:
 		level, kind = "ERROR", "Node installation failure"
 	case m.Status == world.StatusDeployed && s.Result == "FAIL":
-		level, kind = "ERROR", lifecycle.CloudInitFailed
+		level, kind = "ERROR", lifecycle.CloudInitFailedEvent
 	}
-	m.Note(level, kind, fmt.Sprintf("'%s' %s", *s.Origin, *s.Description), *s.Name)
+	m.AddEvent(level, kind, fmt.Sprintf("'%s' %s", *s.Origin, *s.Description), *s.Name)
 }

@@ -33,14 +33,14 @@ const (
 )
 
 const (
-	momentForm   = "2006-01-02T15:04:05.000"
-	longDateForm = "Mon, 02 Jan. 2006 15:04:05"
+	timestampFormat = "2006-01-02T15:04:05.000"
+	longDateFormat  = "Mon, 02 Jan. 2006 15:04:05"
 )
 
 func viewReserved(r *world.ReservedIP, w *world.World) rest.Object {
 	v := rest.Object{
 		"ip": r.IP.String(), "alloc_type": allocUser, "alloc_type_name": "User reserved",
-		"created": r.Created.UTC().Format(momentForm), "owner": view.User(r.Owner), "interface_set": []rest.Object{},
+		"created": r.Created.UTC().Format(timestampFormat), "owner": view.User(r.Owner), "interface_set": []rest.Object{},
 		"subnet": nil, "resource_uri": rest.APIRoot + "ipaddresses/",
 	}
 	if r.Subnet != nil {
@@ -49,20 +49,20 @@ func viewReserved(r *world.ReservedIP, w *world.World) rest.Object {
 	return v
 }
 
-// addressView shows an address that a DNS name points to, whoever has it.
+// addressView shows an address that a DNSResources name points to, whoever has it.
 func addressView(w *world.World, text string) rest.Object {
 	ip := netip.MustParseAddr(text)
 	if i := reservationIndex(w, ip); i >= 0 {
-		return viewReserved(w.Reserved[i], w)
+		return viewReserved(w.ReservedIPs[i], w)
 	}
-	if m, n, l := linkWith(w, ip); m != nil {
+	if m, n, l := linkWithAddress(w, ip); m != nil {
 		return linkedView(m, n, l)
 	}
-	return viewReserved((&world.ReservedIP{IP: ip, Subnet: w.SubnetOf(ip), Owner: w.Users[0], Created: w.Keeper.Built}), w)
+	return viewReserved((&world.ReservedIP{IP: ip, Subnet: w.SubnetOf(ip), Owner: w.Users[0], Created: w.Keeper.BuiltAt}), w)
 }
 
-// linkWith finds the machine that has an address, nil if none has.
-func linkWith(w *world.World, ip netip.Addr) (*world.Machine, *world.NIC, *world.Link) {
+// linkWithAddress finds the machine that has an address, nil if none has.
+func linkWithAddress(w *world.World, ip netip.Addr) (*world.Machine, *world.NIC, *world.Link) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		for _, n := range m.NICs {
 			for _, l := range n.Links {
@@ -94,7 +94,7 @@ func linkedView(m *world.Machine, n *world.NIC, l *world.Link) rest.Object {
 		kind, name = allocAuto, "Automatic"
 	}
 	v := rest.Object{
-		"ip": l.IP, "alloc_type": kind, "alloc_type_name": name, "created": m.World.Keeper.Built.UTC().Format(momentForm),
+		"ip": l.IP, "alloc_type": kind, "alloc_type_name": name, "created": m.World.Keeper.BuiltAt.UTC().Format(timestampFormat),
 		"owner": nil, "interface_set": []rest.Object{view.NICView(m, n)}, "subnet": nil, "resource_uri": rest.APIRoot + "ipaddresses/",
 	}
 	if l.IP == "" {
@@ -108,32 +108,32 @@ func linkedView(m *world.Machine, n *world.NIC, l *world.Link) rest.Object {
 
 // reservationIndex is the index of the address among the reserved ones, or -1.
 func reservationIndex(w *world.World, ip netip.Addr) int {
-	return slices.IndexFunc(w.Reserved, func(r *world.ReservedIP) bool { return r.IP == ip })
+	return slices.IndexFunc(w.ReservedIPs, func(r *world.ReservedIP) bool { return r.IP == ip })
 }
 
 // listAddresses lists the addresses that the caller reserved. An admin sees those
 // of an owner, or with all=true every address that MAAS keeps
 // (api/ip_addresses.py).
 func listAddresses(c *request.Call) rest.Reply {
-	all, ip, owner := rest.Truth(c.Query.Get("all")), c.Query.Get("ip"), c.Query.Get("owner")
+	all, ip, owner := rest.ReadBool(c.Query.Get("all")), c.Query.Get("ip"), c.Query.Get("owner")
 	switch {
 	case ip != "" && !isAddress(ip):
-		return plainRefusal(http.StatusBadRequest, "Parameter 'ip' must contain an IP address.")
+		return plainErrorReply(http.StatusBadRequest, "Parameter 'ip' must contain an IP address.")
 	case all && !c.User.Admin:
-		return plainRefusal(http.StatusForbidden, "Listing all IP addresses requires admin privileges.")
+		return plainErrorReply(http.StatusForbidden, "Listing all IP addresses requires admin privileges.")
 	case owner != "" && !c.User.Admin:
-		return plainRefusal(http.StatusForbidden, "Listing another user's IP addresses requires admin privileges.")
+		return plainErrorReply(http.StatusForbidden, "Listing another user's IP addresses requires admin privileges.")
 	}
 	views := []rest.Object{}
 	if all && owner == "" {
 		views = serverAddresses(c.World)
 	}
-	for _, r := range c.World.Reserved {
+	for _, r := range c.World.ReservedIPs {
 		if owner == r.Owner.Name || owner == "" && (all || r.Owner == c.User) {
 			views = append(views, viewReserved(r, c.World))
 		}
 	}
-	return rest.OK(slices.DeleteFunc(views, func(v rest.Object) bool { return ip != "" && v["ip"] != ip }))
+	return rest.OKReply(slices.DeleteFunc(views, func(v rest.Object) bool { return ip != "" && v["ip"] != ip }))
 }
 
 // serverAddresses are those of MAAS's own server and of the machines, among them
@@ -147,8 +147,8 @@ func serverAddresses(w *world.World) []rest.Object {
 			views = append(views, v)
 		}
 	}
-	for _, b := range rest.Sorted(w.BMCs) {
-		host, _, err := net.SplitHostPort(world.LXDAddress(b.Address))
+	for _, b := range rest.SortedValues(w.BMCs) {
+		host, _, err := net.SplitHostPort(world.NormalizeLXDAddress(b.Address))
 		isSame := func(v rest.Object) bool { return v["ip"] == host }
 		if err == nil && isAddress(host) && !slices.ContainsFunc(views, isSame) {
 			views = append(views, staticView(w, host, allocStatic, "Static"))
@@ -173,7 +173,7 @@ func serverAddresses(w *world.World) []rest.Object {
 
 func staticView(w *world.World, ip string, kind int, name string) rest.Object {
 	return rest.Object{
-		"ip": ip, "alloc_type": kind, "alloc_type_name": name, "created": w.Keeper.Built.UTC().Format(momentForm),
+		"ip": ip, "alloc_type": kind, "alloc_type_name": name, "created": w.Keeper.BuiltAt.UTC().Format(timestampFormat),
 		"owner": nil, "interface_set": []rest.Object{}, "subnet": nil, "resource_uri": rest.APIRoot + "ipaddresses/",
 	}
 }
@@ -183,8 +183,8 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// plainRefusal is a refusal that MAAS makes itself, without a character set.
-func plainRefusal(status int, text string) rest.Reply {
+// plainErrorReply is a refusal that MAAS makes itself, without a character set.
+func plainErrorReply(status int, text string) rest.Reply {
 	return rest.Reply{Status: status, Kind: rest.TypePlain, Body: []byte(text), Header: rest.APIHeader()}
 }
 
@@ -193,7 +193,7 @@ func plainRefusal(status int, text string) rest.Reply {
 func reserveAddress(c *request.Call) rest.Reply {
 	text, called := cmp.Or(c.Field("ip"), c.Field("ip_address")), c.Field("subnet")
 	if text != "" && !isAddress(text) {
-		return rest.BadField("ip_address", msgAddress)
+		return rest.BadFieldReply("ip_address", msgAddress)
 	}
 	n, rep := reservedSubnet(c.World, text, called)
 	if rep != nil {
@@ -205,7 +205,7 @@ func reserveAddress(c *request.Call) rest.Reply {
 	}
 	if text == "" {
 		if text = c.World.FreeAddress(n); text == "" {
-			return rest.Refused(http.StatusServiceUnavailable, fmt.Sprintf("No more IPs available in subnet: %s.", n.CIDR))
+			return rest.ErrorReply(http.StatusServiceUnavailable, fmt.Sprintf("No more IPs available in subnet: %s.", n.CIDR))
 		}
 	}
 	ip := netip.MustParseAddr(text)
@@ -213,11 +213,11 @@ func reserveAddress(c *request.Call) rest.Reply {
 		return *rep
 	}
 	r := &world.ReservedIP{IP: ip, Subnet: n, Owner: c.User, Created: time.Now()}
-	c.World.Reserved = append(c.World.Reserved, r)
+	c.World.ReservedIPs = append(c.World.ReservedIPs, r)
 	if name != "" {
 		nameAddress(c.World, name, d, ip)
 	}
-	return rest.OK(viewReserved(r, c.World))
+	return rest.OKReply(viewReserved(r, c.World))
 }
 
 func reservedSubnet(w *world.World, ip, called string) (*world.Subnet, *rest.Reply) {
@@ -227,14 +227,14 @@ func reservedSubnet(w *world.World, ip, called string) (*world.Subnet, *rest.Rep
 		if n := w.SubnetOf(netip.MustParseAddr(ip)); n != nil {
 			return n, nil
 		}
-		bad = rest.BadText(fmt.Sprintf("No known subnet for IP address: %s.", ip))
+		bad = rest.BadTextReply(fmt.Sprintf("No known subnet for IP address: %s.", ip))
 	case called == "":
-		bad = rest.BadText("Must supply either the 'subnet' or the 'ip' parameter.")
+		bad = rest.BadTextReply("Must supply either the 'subnet' or the 'ip' parameter.")
 	default:
-		if n := world.SubnetCalled(w, called); n != nil {
+		if n := world.FindSubnet(w, called); n != nil {
 			return n, nil
 		}
-		bad = rest.BadText(fmt.Sprintf("Unable to identify subnet: %s.", called))
+		bad = rest.BadTextReply(fmt.Sprintf("Unable to identify subnet: %s.", called))
 	}
 	return nil, &bad
 }
@@ -248,7 +248,7 @@ func reservedName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 	}
 	d := c.World.DomainNamed(after)
 	if d == nil {
-		rep := rest.NoObject("Domain")
+		rep := rest.NoObjectReply("Domain")
 		return "", nil, &rep
 	}
 	return label, d, nil
@@ -256,12 +256,12 @@ func reservedName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 
 // nameAddress adds an address to a name, which it makes where there is none.
 func nameAddress(w *world.World, label string, d *world.Domain, ip netip.Addr) {
-	i := slices.IndexFunc(w.DNS, func(r *world.DNSResource) bool { return r.Name == label && r.Domain == d })
+	i := slices.IndexFunc(w.DNSResources, func(r *world.DNSResource) bool { return r.Name == label && r.Domain == d })
 	if i < 0 {
-		i = len(w.DNS)
-		w.DNS = append(w.DNS, &world.DNSResource{ID: w.NextID("dnsresource"), Name: label, Domain: d})
+		i = len(w.DNSResources)
+		w.DNSResources = append(w.DNSResources, &world.DNSResource{ID: w.NextID("dnsresource"), Name: label, Domain: d})
 	}
-	w.DNS[i].IPs = append(w.DNS[i].IPs, ip.String())
+	w.DNSResources[i].IPs = append(w.DNSResources[i].IPs, ip.String())
 }
 
 // refuseAddress says why an address cannot be reserved, nil if it can.
@@ -269,11 +269,11 @@ func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 	var rep rest.Reply
 	switch r := world.RangeOf(w, ip); {
 	case r != nil && r.Kind == "dynamic":
-		rep = rest.Refused(http.StatusForbidden, fmt.Sprintf("IP address %s belongs to an existing dynamic range. To reserve this IP address, a MAC address is required. (Create a device instead.)", ip))
+		rep = rest.ErrorReply(http.StatusForbidden, fmt.Sprintf("IP address %s belongs to an existing dynamic range. To reserve this IP address, a MAC address is required. (Create a device instead.)", ip))
 	case world.HasAddressRow(w, ip, false):
-		rep = rest.Refused(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", ip))
+		rep = rest.ErrorReply(http.StatusNotFound, fmt.Sprintf("The IP address %s is already in use.", ip))
 	case r != nil:
-		rep = rest.Refused(http.StatusNotFound, fmt.Sprintf("%s is within the reserved range from %s to %s", ip, r.Start, r.End))
+		rep = rest.ErrorReply(http.StatusNotFound, fmt.Sprintf("%s is within the reserved range from %s to %s", ip, r.Start, r.End))
 	default:
 		return nil
 	}
@@ -284,31 +284,31 @@ func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 // point to it just lose it, however many they are. An admin's force=true takes any
 // address, also from a machine's link.
 func releaseAddress(c *request.Call) rest.Reply {
-	text, forced := c.Field("ip"), rest.Truth(c.Field("force"))
+	text, forced := c.Field("ip"), rest.ReadBool(c.Field("force"))
 	switch {
 	case text == "":
-		return rest.BadText("No provided ip!")
+		return rest.BadTextReply("No provided ip!")
 	case forced && !c.User.Admin:
-		return plainRefusal(http.StatusForbidden, "Force-releasing an IP address requires admin privileges.")
+		return plainErrorReply(http.StatusForbidden, "Force-releasing an IP address requires admin privileges.")
 	case !isAddress(text):
-		return rest.BadField("ip", msgAddress)
+		return rest.BadFieldReply("ip", msgAddress)
 	}
 	ip := netip.MustParseAddr(text)
 	i := reservationIndex(c.World, ip)
-	_, n, l := linkWith(c.World, ip)
+	_, n, l := linkWithAddress(c.World, ip)
 	switch {
-	case i >= 0 && (forced || c.World.Reserved[i].Owner == c.User):
-		c.World.Reserved = slices.Delete(c.World.Reserved, i, i+1)
+	case i >= 0 && (forced || c.World.ReservedIPs[i].Owner == c.User):
+		c.World.ReservedIPs = slices.Delete(c.World.ReservedIPs, i, i+1)
 	case forced && l != nil:
 		n.RemoveLink(c.World, l)
 	case forced:
-		return rest.BadText(fmt.Sprintf("IP address %s does not exist.", text))
+		return rest.BadTextReply(fmt.Sprintf("IP address %s does not exist.", text))
 	default:
-		return rest.BadText(fmt.Sprintf("IP address %s does not exist, is not the correct type of address, or does not belong to the requesting user.\n"+
+		return rest.BadTextReply(fmt.Sprintf("IP address %s does not exist, is not the correct type of address, or does not belong to the requesting user.\n"+
 			"If you are sure you want to release this address, use force=true as a MAAS administrator.", text))
 	}
-	ForgetAddresses(c.World)
-	return rest.Deleted()
+	DropStaleAddresses(c.World)
+	return rest.DeletedReply()
 }
 
 // listSubnetAddresses lists who has which address of a subnet.
@@ -317,7 +317,7 @@ func listSubnetAddresses(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	ForgetAddresses(c.World)
+	DropStaleAddresses(c.World)
 	used := usedAddresses(c.World, n)
 	views := []rest.Object{}
 	hidden := hiddenKeys(c)
@@ -327,12 +327,12 @@ func listSubnetAddresses(c *request.Call) rest.Reply {
 		}
 		views = append(views, used[ip])
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // hiddenKeys are what a caller does not want to see of a subnet's addresses.
 func hiddenKeys(c *request.Call) (keys []string) {
-	isOff := func(name string) bool { return c.Query.Has(name) && !rest.Truth(c.Query.Get(name)) }
+	isOff := func(name string) bool { return c.Query.Has(name) && !rest.ReadBool(c.Query.Get(name)) }
 	if isOff("with_username") {
 		keys = append(keys, "user")
 	}
@@ -346,7 +346,7 @@ func hiddenKeys(c *request.Call) (keys []string) {
 func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 	used := map[netip.Addr]rest.Object{}
 	add := func(ip netip.Addr, kind int, user string, since time.Time, node rest.Object) {
-		date := since.UTC().Format(longDateForm)
+		date := since.UTC().Format(longDateFormat)
 		v := rest.Object{"ip": ip.String(), "alloc_type": kind, "created": date, "updated": date}
 		if user != "" {
 			v["user"] = user
@@ -354,34 +354,34 @@ func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 		if node != nil {
 			v["node_summary"] = node
 		}
-		if names := namesOf(w, ip); len(names) > 0 {
+		if names := dnsNamesOf(w, ip); len(names) > 0 {
 			v["dns_records"] = names
 		}
 		used[ip] = v
 	}
 	if n.HasRack {
-		add(world.RackAddress(w, n), allocStatic, "MAAS", w.Keeper.Built, nodeSummary(w.RackID, world.RackHostname, w.DefaultDomain(), 4, world.RackNIC))
+		add(world.RackAddress(w, n), allocStatic, "MAAS", w.Keeper.BuiltAt, nodeSummary(w.RackID, world.RackHostname, w.DefaultDomain(), 4, world.RackNIC))
 	}
-	for _, r := range w.Reserved {
+	for _, r := range w.ReservedIPs {
 		if r.Subnet == n {
 			add(r.IP, allocUser, r.Owner.Name, r.Created, nil)
 		}
 	}
-	world.EachLink(w, n, func(m *world.Machine, i *world.NIC, l *world.Link, ip netip.Addr) {
+	world.VisitLinks(w, n, func(m *world.Machine, i *world.NIC, l *world.Link, ip netip.Addr) {
 		kind := allocStatic
 		if l.Mode == "auto" {
 			kind = allocAuto
 		}
 		summary := nodeSummary(m.SystemID, m.Hostname, m.Domain, 0, i.Name)
 		summary["is_container"] = m.Parent != nil
-		add(ip, kind, request.OwnerText(m), w.Keeper.Built, summary)
+		add(ip, kind, request.OwnerText(m), w.Keeper.BuiltAt, summary)
 	})
 	return used
 }
 
-// namesOf lists the names that point to an address.
-func namesOf(w *world.World, ip netip.Addr) (names []rest.Object) {
-	for _, r := range w.DNS {
+// dnsNamesOf lists the names that point to an address.
+func dnsNamesOf(w *world.World, ip netip.Addr) (names []rest.Object) {
+	for _, r := range w.DNSResources {
 		if slices.Contains(r.IPs, ip.String()) {
 			names = append(names, rest.Object{"id": r.ID, "name": r.Name, "domain": r.Domain.Name})
 		}

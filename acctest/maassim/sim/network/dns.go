@@ -31,7 +31,7 @@ func viewResource(r *world.DNSResource, w *world.World) rest.Object {
 			addresses = append(addresses, linkedView(m, n, l))
 		}
 	}
-	for _, record := range w.Records {
+	for _, record := range w.DNSRecords {
 		if record.Domain == r.Domain && record.Name == r.Name {
 			records = append(records, viewRecord(record))
 		}
@@ -50,7 +50,7 @@ func splitName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 		if d := c.World.DomainNamed(after); d != nil {
 			return label, d, nil
 		}
-		rep := rest.NoObject("Domain")
+		rep := rest.NoObjectReply("Domain")
 		return "", nil, &rep
 	}
 	errs := rest.FormErrors{}
@@ -61,23 +61,23 @@ func splitName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 		errs.Add("domain", rest.MsgRequired)
 	}
 	if len(errs) > 0 {
-		rep := rest.BadForm(errs)
+		rep := rest.BadFormReply(errs)
 		return "", nil, &rep
 	}
-	d := domainCalled(c.World, c.Field("domain"))
+	d := findDomain(c.World, c.Field("domain"))
 	if d == nil {
-		rep := rest.NoObject("Domain")
+		rep := rest.NoObjectReply("Domain")
 		return "", nil, &rep
 	}
 	return c.Field("name"), d, nil
 }
 
-// domainCalled finds a domain by name or id.
-func domainCalled(w *world.World, text string) *world.Domain {
+// findDomain finds a domain by name or id.
+func findDomain(w *world.World, text string) *world.Domain {
 	if d := w.DomainNamed(text); d != nil {
 		return d
 	}
-	if id, wrong := rest.Number(text); wrong == nil {
+	if id, wrong := rest.ReadID(text); wrong == nil {
 		return w.Domains[id]
 	}
 	return nil
@@ -88,15 +88,15 @@ func listDNS(c *request.Call) rest.Reply {
 	if rep != nil {
 		return *rep
 	}
-	ForgetAddresses(c.World)
+	DropStaleAddresses(c.World)
 	views := []rest.Object{}
 	byName := func(a, b *world.DNSResource) int { return cmp.Compare(a.Name, b.Name) }
-	ordered := slices.SortedStableFunc(slices.Values(c.World.DNS), byName)
-	for _, d := range rest.Sorted(c.World.Domains) {
+	ordered := slices.SortedStableFunc(slices.Values(c.World.DNSResources), byName)
+	for _, d := range rest.SortedValues(c.World.Domains) {
 		if in != nil && in != d {
 			continue
 		}
-		if rest.Truth(c.Query.Get("all")) { // these come before the domain's own
+		if rest.ReadBool(c.Query.Get("all")) { // these come before the domain's own
 			views = append(views, impliedNames(c.World, d, name)...)
 		}
 		for _, r := range ordered {
@@ -105,7 +105,7 @@ func listDNS(c *request.Call) rest.Reply {
 			}
 		}
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // namesWanted reads by what a list of names is filtered: name and domain, or
@@ -118,8 +118,8 @@ func namesWanted(c *request.Call) (name string, in *world.Domain, rep *rest.Repl
 	if called == "" {
 		return name, nil, nil
 	}
-	if in = domainCalled(c.World, called); in == nil {
-		missing := rest.NoObject("Domain")
+	if in = findDomain(c.World, called); in == nil {
+		missing := rest.NoObjectReply("Domain")
 		return "", nil, &missing
 	}
 	return name, in, nil
@@ -131,7 +131,7 @@ func parseAddresses(text string) ([]string, *rest.Reply) {
 	fields := strings.Fields(text)
 	for _, field := range fields {
 		if _, err := netip.ParseAddr(field); err != nil {
-			rep := rest.Refused(http.StatusInternalServerError, fmt.Sprintf("failed to detect a valid IP address from '%s'", field))
+			rep := rest.ErrorReply(http.StatusInternalServerError, fmt.Sprintf("failed to detect a valid IP address from '%s'", field))
 			return nil, &rep
 		}
 	}
@@ -149,25 +149,25 @@ func createDNS(c *request.Call) rest.Reply {
 	}
 	ttl, problem := readTTL(c.Field("address_ttl"))
 	if problem != "" {
-		return rest.BadField("address_ttl", problem)
+		return rest.BadFieldReply("address_ttl", problem)
 	}
-	ForgetAddresses(c.World)
-	if slices.ContainsFunc(c.World.DNS, func(r *world.DNSResource) bool { return r.Name == name && r.Domain == d }) {
-		return rest.BadField("__all__", "Labels must be unique within their zone.")
+	DropStaleAddresses(c.World)
+	if slices.ContainsFunc(c.World.DNSResources, func(r *world.DNSResource) bool { return r.Name == name && r.Domain == d }) {
+		return rest.BadFieldReply("__all__", "Labels must be unique within their zone.")
 	}
 	r := &world.DNSResource{ID: c.World.NextID("dnsresource"), Name: name, Domain: d, TTL: ttl}
-	c.World.DNS = append(c.World.DNS, r)
-	pointTo(c.World, r, ips, c.User)
-	return rest.OK(viewResource(r, c.World))
+	c.World.DNSResources = append(c.World.DNSResources, r)
+	setAddresses(c.World, r, ips, c.User)
+	return rest.OKReply(viewResource(r, c.World))
 }
 
 func resourceInPath(c *request.Call) (*world.DNSResource, *rest.Reply) {
-	ForgetAddresses(c.World)
+	DropStaleAddresses(c.World)
 	byID := map[int]*world.DNSResource{}
-	for _, r := range c.World.DNS {
+	for _, r := range c.World.DNSResources {
 		byID[r.ID] = r
 	}
-	return request.Numbered(c, byID, "DNSResource")
+	return request.FindByID(c, byID, "DNSResource")
 }
 
 func readDNS(c *request.Call) rest.Reply {
@@ -175,7 +175,7 @@ func readDNS(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(viewResource(r, c.World))
+	return rest.OKReply(viewResource(r, c.World))
 }
 
 func updateDNS(c *request.Call) rest.Reply {
@@ -183,45 +183,45 @@ func updateDNS(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	name, d, wrong := newName(c, r)
+	name, d, wrong := readNewName(c, r)
 	if wrong != nil {
 		return *wrong
 	}
 	r.Name, r.Domain = name, d
-	if c.Has("address_ttl") {
+	if c.HasField("address_ttl") {
 		ttl, problem := readTTL(c.Field("address_ttl"))
 		if problem != "" {
-			return rest.BadField("address_ttl", problem)
+			return rest.BadFieldReply("address_ttl", problem)
 		}
 		r.TTL = ttl
 	}
-	if c.Has("ip_addresses") {
+	if c.HasField("ip_addresses") {
 		ips, wrong := parseAddresses(c.Field("ip_addresses"))
 		if wrong != nil {
 			return *wrong
 		}
-		pointTo(c.World, r, ips, c.User)
+		setAddresses(c.World, r, ips, c.User)
 	} else if len(r.IPs) > 1 {
 		// MAAS fills in the addresses from the record, and then reads the last one
 		// alone of the list (forms/dnsresource.py).
-		pointTo(c.World, r, r.IPs[len(r.IPs)-1:], c.User)
+		setAddresses(c.World, r, r.IPs[len(r.IPs)-1:], c.User)
 	}
-	return rest.OK(viewResource(r, c.World))
+	return rest.OKReply(viewResource(r, c.World))
 }
 
-// newName is what an update calls a resource. fqdn counts where neither name nor
+// readNewName is what an update calls a resource. fqdn counts where neither name nor
 // domain is given (api/dnsresources.py, update).
-func newName(c *request.Call, r *world.DNSResource) (string, *world.Domain, *rest.Reply) {
-	if c.Has("fqdn") && !c.Has("name") && !c.Has("domain") {
+func readNewName(c *request.Call, r *world.DNSResource) (string, *world.Domain, *rest.Reply) {
+	if c.HasField("fqdn") && !c.HasField("name") && !c.HasField("domain") {
 		return splitName(c)
 	}
 	name, d := r.Name, r.Domain
-	if c.Has("name") {
+	if c.HasField("name") {
 		name = c.Field("name")
 	}
-	if c.Has("domain") {
-		if d = domainCalled(c.World, c.Field("domain")); d == nil {
-			rep := rest.NoObject("Domain")
+	if c.HasField("domain") {
+		if d = findDomain(c.World, c.Field("domain")); d == nil {
+			rep := rest.NoObjectReply("Domain")
 			return "", nil, &rep
 		}
 	}
@@ -233,6 +233,6 @@ func deleteDNS(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	c.World.DNS = slices.DeleteFunc(c.World.DNS, func(other *world.DNSResource) bool { return other == r })
-	return rest.Deleted()
+	c.World.DNSResources = slices.DeleteFunc(c.World.DNSResources, func(other *world.DNSResource) bool { return other == r })
+	return rest.DeletedReply()
 }

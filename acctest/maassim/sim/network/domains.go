@@ -26,13 +26,13 @@ var domainRoutes = []request.Route{
 
 func listDomains(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, d := range rest.Sorted(c.World.Domains) {
+	for _, d := range rest.SortedValues(c.World.Domains) {
 		views = append(views, view.Domain(d, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
-var domainName = regexp.MustCompile(`^([a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)*$`)
+var domainNamePattern = regexp.MustCompile(`^([a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)*$`)
 
 // checkDomainName is MAAS's complaints: one about the name and one about each
 // label at fault.
@@ -43,7 +43,7 @@ func checkDomainName(w *world.World, name string, self *world.Domain) []string {
 	if other := w.DomainNamed(name); other != nil && other != self {
 		return []string{"Domain with this Name already exists."}
 	}
-	if domainName.MatchString(name) {
+	if domainNamePattern.MatchString(name) {
 		return nil
 	}
 	problems := []string{fmt.Sprintf("Invalid domain name: %s.", name)}
@@ -85,31 +85,31 @@ func createDomain(c *request.Call) rest.Reply {
 		errs.Add("ttl", problem)
 	}
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	d := c.World.AddDomain(c.Field("name"))
 	d.TTL = ttl
-	if c.Has("authoritative") {
-		d.Authoritative = rest.Truth(c.Field("authoritative"))
+	if c.HasField("authoritative") {
+		d.Authoritative = rest.ReadBool(c.Field("authoritative"))
 	}
-	return rest.OK(view.Domain(d, c.World))
+	return rest.OKReply(view.Domain(d, c.World))
 }
 
 func readDomain(c *request.Call) rest.Reply {
-	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(view.Domain(d, c.World))
+	return rest.OKReply(view.Domain(d, c.World))
 }
 
 func updateDomain(c *request.Call) rest.Reply {
-	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
 		return *wrong
 	}
 	errs := rest.FormErrors{}
-	if c.Has("name") {
+	if c.HasField("name") {
 		for _, problem := range checkDomainName(c.World, c.Field("name"), d) {
 			errs.Add("name", problem)
 		}
@@ -119,39 +119,39 @@ func updateDomain(c *request.Call) rest.Reply {
 		errs.Add("ttl", problem)
 	}
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
-	if c.Has("ttl") {
+	if c.HasField("ttl") {
 		d.TTL = ttl
 	}
-	if c.Has("authoritative") {
-		d.Authoritative = rest.Truth(c.Field("authoritative"))
+	if c.HasField("authoritative") {
+		d.Authoritative = rest.ReadBool(c.Field("authoritative"))
 	}
 	d.Name = cmp.Or(c.Field("name"), d.Name)
-	return rest.OK(view.Domain(d, c.World))
+	return rest.OKReply(view.Domain(d, c.World))
 }
 
 // deleteDomain lets the database's complaint through as 500 where names or
 // machines still use the domain, as MAAS does.
 func deleteDomain(c *request.Call) rest.Reply {
-	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
 		return *wrong
 	}
 	if d == c.World.DefaultDomain() {
-		return rest.BadText("This domain is the default domain, it cannot be deleted.")
+		return rest.BadTextReply("This domain is the default domain, it cannot be deleted.")
 	}
-	if users, field := usersOf(c.World, d); len(users) > 0 {
-		return rest.Refused(http.StatusInternalServerError, fmt.Sprintf(
+	if users, field := domainReferences(c.World, d); len(users) > 0 {
+		return rest.ErrorReply(http.StatusInternalServerError, fmt.Sprintf(
 			`("Cannot delete some instances of model 'Domain' because they are referenced through protected foreign keys: '%s'.", {%s})`,
 			field, strings.Join(users, ", ")))
 	}
 	delete(c.World.Domains, d.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
-// usersOf lists what refers to a domain, and through which of MAAS's fields.
-func usersOf(w *world.World, d *world.Domain) (users []string, field string) {
+// domainReferences lists what refers to a domain, and through which of MAAS's fields.
+func domainReferences(w *world.World, d *world.Domain) (users []string, field string) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		if m.Domain == d {
 			users = append(users, fmt.Sprintf("<Machine: %s (%s)>", m.SystemID, m.Hostname+"."+d.Name))
@@ -168,12 +168,12 @@ func usersOf(w *world.World, d *world.Domain) (users []string, field string) {
 
 // setDefaultDomain makes the domain that of all that names no other one.
 func setDefaultDomain(c *request.Call) rest.Reply {
-	d, wrong := request.Numbered(c, c.World.Domains, "Domain")
+	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
 		return *wrong
 	}
 	c.World.DefaultDomainID = d.ID
-	return rest.OK(view.Domain(d, c.World))
+	return rest.OKReply(view.Domain(d, c.World))
 }
 
 // maxSerial is the greatest serial number of a zone (dns/config.py, INT_MAX).
@@ -181,15 +181,15 @@ const maxSerial = 1<<32 - 1
 
 // setSerial checks the serial number of the DNS zones, which is not simulated.
 func setSerial(c *request.Call) rest.Reply {
-	if !c.Has("serial") {
-		return rest.BadSentence("serial", "Missing parameter")
+	if !c.HasField("serial") {
+		return rest.BadSentenceReply("serial", "Missing parameter")
 	}
 	serial, err := strconv.ParseInt(c.Field("serial"), 10, 64)
 	switch {
 	case err != nil:
-		return rest.BadSentence("serial", "Expected a serial number")
+		return rest.BadSentenceReply("serial", "Expected a serial number")
 	case serial == 0 || serial > maxSerial:
-		return rest.BadSentence("serial", fmt.Sprintf("Expected a serial number between 1 and %d", int64(maxSerial)))
+		return rest.BadSentenceReply("serial", fmt.Sprintf("Expected a serial number between 1 and %d", int64(maxSerial)))
 	}
 	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader()}
 }

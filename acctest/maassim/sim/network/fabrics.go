@@ -17,7 +17,7 @@ import (
 var fabricRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "fabrics/", Handle: listFabrics},
 	{Method: http.MethodPost, Path: "fabrics/", Admin: true, Handle: createFabric},
-	{Method: http.MethodGet, Path: "fabrics/{id}/", Handle: onFabric(listedFabric)},
+	{Method: http.MethodGet, Path: "fabrics/{id}/", Handle: onFabric(readFabric)},
 	{Method: http.MethodPut, Path: "fabrics/{id}/", Handle: onFabric(updateFabric)},
 	{Method: http.MethodDelete, Path: "fabrics/{id}/", Handle: onFabric(deleteFabric)},
 }
@@ -26,19 +26,19 @@ var fabricRoutes = []request.Route{
 // one.
 func onFabric(f func(*request.Call, *world.Fabric) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		found := fabricCalled(c.World, c.Vars["id"])
+		found := findFabric(c.World, c.Vars["id"])
 		switch {
 		case found == nil:
-			return rest.NoObject("Fabric")
+			return rest.NoObjectReply("Fabric")
 		case c.Method != http.MethodGet && !c.User.Admin:
-			return rest.Forbidden()
+			return rest.ForbiddenReply()
 		}
 		return f(c, found)
 	}
 }
 
-// fabricCalled finds a fabric by id, by name, or by "name:…".
-func fabricCalled(w *world.World, text string) *world.Fabric {
+// findFabric finds a fabric by id, by name, or by "name:…".
+func findFabric(w *world.World, text string) *world.Fabric {
 	name := strings.TrimPrefix(text, "name:")
 	for _, f := range w.Fabrics {
 		if f.Name == name || strconv.Itoa(f.ID) == text {
@@ -61,16 +61,16 @@ func listFabrics(c *request.Call) rest.Reply {
 	for _, f := range c.World.Fabrics {
 		views = append(views, viewFabric(f, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
-func listedFabric(c *request.Call, f *world.Fabric) rest.Reply {
-	return rest.OK(viewFabric(f, c.World))
+func readFabric(c *request.Call, f *world.Fabric) rest.Reply {
+	return rest.OKReply(viewFabric(f, c.World))
 }
 
 var (
-	groupName    = regexp.MustCompile(`^[\pL\pN_-]+$`)
-	reservedForm = regexp.MustCompile(`^(fabric|space)-\d+$`)
+	groupNamePattern    = regexp.MustCompile(`^[\pL\pN_-]+$`)
+	reservedNamePattern = regexp.MustCompile(`^(fabric|space)-\d+$`)
 )
 
 // groupNameProblem is why a fabric or a space, kind, cannot have a name; id is -1
@@ -82,9 +82,9 @@ func groupNameProblem(kind, name string, id int, isTaken bool) string {
 	case name == "":
 	case len(name) > maxName:
 		return fmt.Sprintf("Ensure this value has at most %d characters (it has %d).", maxName, len(name))
-	case !groupName.MatchString(name):
+	case !groupNamePattern.MatchString(name):
 		return fmt.Sprintf("Invalid %s name: %s.", kind, name)
-	case kind == "space" && name == "undefined", reservedForm.MatchString(name) && strings.HasPrefix(name, kind) && !isOwn:
+	case kind == "space" && name == "undefined", reservedNamePattern.MatchString(name) && strings.HasPrefix(name, kind) && !isOwn:
 		return fmt.Sprintf("Reserved %s name.", kind)
 	case isTaken:
 		return fmt.Sprintf("%s with this Name already exists.", title)
@@ -108,13 +108,13 @@ func fabricNameProblem(w *world.World, name string, self *world.Fabric) string {
 func createFabric(c *request.Call) rest.Reply {
 	name := c.Field("name")
 	if problem := fabricNameProblem(c.World, name, nil); problem != "" {
-		return rest.BadField("name", problem)
+		return rest.BadFieldReply("name", problem)
 	}
 	f := world.NewFabric(c.World, name)
 	f.ClassType = c.Field("class_type")
 	c.World.Fabrics = append(c.World.Fabrics, f)
 	addVLAN(c.World, f)
-	return rest.OK(viewFabric(f, c.World))
+	return rest.OKReply(viewFabric(f, c.World))
 }
 
 // addVLAN gives a fabric its default VLAN.
@@ -126,18 +126,18 @@ func addVLAN(w *world.World, f *world.Fabric) *world.VLAN {
 
 func updateFabric(c *request.Call, f *world.Fabric) rest.Reply {
 	if problem := fabricNameProblem(c.World, c.Field("name"), f); problem != "" {
-		return rest.BadField("name", problem)
+		return rest.BadFieldReply("name", problem)
 	}
-	if c.Has("name") {
+	if c.HasField("name") {
 		f.Name = c.Field("name")
 		if f.Name == "" {
 			f.Name = fmt.Sprintf("fabric-%d", f.ID)
 		}
 	}
-	if c.Has("class_type") {
+	if c.HasField("class_type") {
 		f.ClassType = c.Field("class_type")
 	}
-	return rest.OK(viewFabric(f, c.World))
+	return rest.OKReply(viewFabric(f, c.World))
 }
 
 // deleteFabric refuses the default one, and those with subnets or interfaces
@@ -149,19 +149,19 @@ func deleteFabric(c *request.Call, f *world.Fabric) rest.Reply {
 		for _, n := range world.SubnetsOn(w, v) {
 			subnets = append(subnets, n.CIDR.String())
 		}
-		world.InterfacesOn(w, v, func(m *world.Machine, n *world.NIC) {
+		world.VisitInterfacesOn(w, v, func(m *world.Machine, n *world.NIC) {
 			interfaces = append(interfaces, fmt.Sprintf("%s (%s) on %s", n.Name, n.Kind, m.Hostname))
 		})
 	}
 	switch {
 	case f.ID == 0:
-		return rest.BadText("This fabric is the default fabric, it cannot be deleted.")
+		return rest.BadTextReply("This fabric is the default fabric, it cannot be deleted.")
 	case len(subnets) > 0:
-		return rest.BadText("Can't delete fabric; the following subnets are still present: " + strings.Join(subnets, ", "))
+		return rest.BadTextReply("Can't delete fabric; the following subnets are still present: " + strings.Join(subnets, ", "))
 	case len(interfaces) > 0:
-		return rest.BadText("Can't delete fabric; the following interfaces are still connected: " + strings.Join(interfaces, ", "))
+		return rest.BadTextReply("Can't delete fabric; the following interfaces are still connected: " + strings.Join(interfaces, ", "))
 	}
 	w.VLANs = slices.DeleteFunc(w.VLANs, func(v *world.VLAN) bool { return v.Fabric == f })
 	w.Fabrics = slices.DeleteFunc(w.Fabrics, func(other *world.Fabric) bool { return other == f })
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -30,7 +30,7 @@ var networkRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "nodes/{id}/interfaces/{nic}/", Handle: onInterface(request.Admin, deleteInterface)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "link_subnet", Handle: onInterface(request.Admin, linkSubnet)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "unlink_subnet", Handle: onInterface(request.Admin, unlinkSubnet)},
-	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Admin, disconnect)},
+	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "disconnect", Handle: onInterface(request.Admin, disconnectInterface)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "set_default_gateway", Handle: onInterface(request.Admin, setDefaultGateway)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "add_tag", Handle: onInterface(request.Admin, tagInterface)},
 	{Method: http.MethodPost, Path: "nodes/{id}/interfaces/{nic}/", Op: "remove_tag", Handle: onInterface(request.Admin, untagInterface)},
@@ -44,32 +44,34 @@ func onInterface(need request.Permission, f func(*request.Call, *world.Machine, 
 				return f(c, m, n)
 			}
 		}
-		return rest.NoObject("Interface")
+		return rest.NoObjectReply("Interface")
 	})
 }
 
-func listInterfaces(_ *request.Call, m *world.Machine) rest.Reply { return rest.OK(view.NICViews(m)) }
-
-func readInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	return rest.OK(view.NICView(m, n))
+func listInterfaces(_ *request.Call, m *world.Machine) rest.Reply {
+	return rest.OKReply(view.NICViews(m))
 }
 
-// notChangeable is 409 unless the machine is in a state in which its network
+func readInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
+	return rest.OKReply(view.NICView(m, n))
+}
+
+// notChangeableReply is 409 unless the machine is in a state in which its network
 // can be changed.
-func notChangeable(m *world.Machine, action string) *rest.Reply {
-	if world.OneOf(m.Status, world.StatusNew, world.StatusReady, world.StatusFailedTesting, world.StatusAllocated, world.StatusBroken) {
+func notChangeableReply(m *world.Machine, action string) *rest.Reply {
+	if world.IsStatusIn(m.Status, world.StatusNew, world.StatusReady, world.StatusFailedTesting, world.StatusAllocated, world.StatusBroken) {
 		return nil
 	}
-	bad := rest.Conflict(fmt.Sprintf("Cannot %s interface because the machine is not New, Ready, Allocated, or Broken.", action))
+	bad := rest.ConflictReply(fmt.Sprintf("Cannot %s interface because the machine is not New, Ready, Allocated, or Broken.", action))
 	return &bad
 }
 
 // deleteInterface removes an interface; a NIC below a bridge does not get its
 // links back.
 func deleteInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "delete interface"); bad != nil {
+	if bad := notChangeableReply(m, "delete interface"); bad != nil {
 		return *bad
 	}
 	world.RemoveNIC(m, n)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -28,45 +28,45 @@ var linkModes = []string{world.LinkAuto, world.LinkDHCP, world.LinkStatic, world
 
 // linkForm is what a caller says of a link (forms/interface_link.py).
 type linkForm struct {
-	world      *world.World
-	nic        *world.NIC
-	mode       string
-	subnet     *world.Subnet
-	ip         netip.Addr
-	isForced   bool
-	isGateway  bool
-	wasRefused rest.FormErrors
+	world     *world.World
+	nic       *world.NIC
+	mode      string
+	subnet    *world.Subnet
+	ip        netip.Addr
+	isForced  bool
+	isGateway bool
+	errs      rest.FormErrors
 }
 
 // linkSubnet ties an interface to a subnet: auto, dhcp, static or link_up. The
 // mode may be in any case.
 func linkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "link subnet"); bad != nil {
+	if bad := notChangeableReply(m, "link subnet"); bad != nil {
 		return *bad
 	}
 	f := readLinkForm(c, n)
-	if len(f.wasRefused) > 0 {
-		return rest.BadForm(f.wasRefused)
+	if len(f.errs) > 0 {
+		return rest.BadFormReply(f.errs)
 	}
 	if f.ip.IsValid() && f.mode == world.LinkStatic && world.HasAddressRow(c.World, f.ip, true) {
-		return rest.Refused(http.StatusNotFound, "IP address is already in use.")
+		return rest.ErrorReply(http.StatusNotFound, "IP address is already in use.")
 	}
 	if l := f.save(c.World); f.isGateway {
 		m.GatewayLink = l
 	}
-	return rest.OK(view.NICView(m, n))
+	return rest.OKReply(view.NICView(m, n))
 }
 
 func readLinkForm(c *request.Call, n *world.NIC) *linkForm {
-	f := &linkForm{world: c.World, nic: n, isForced: rest.Truth(c.Field("force")), isGateway: rest.Truth(c.Field("default_gateway")), wasRefused: rest.FormErrors{}}
+	f := &linkForm{world: c.World, nic: n, isForced: rest.ReadBool(c.Field("force")), isGateway: rest.ReadBool(c.Field("default_gateway")), errs: rest.FormErrors{}}
 	f.readSubnet(c)
 	f.readAddress(c.Field("ip_address"))
 	text := strings.ToLower(c.Field("mode"))
 	switch {
 	case text == "":
-		f.wasRefused.Add("mode", rest.MsgRequired)
+		f.errs.Add("mode", rest.MsgRequired)
 	case !slices.Contains(linkModes, text):
-		f.wasRefused.Add("mode", invalidChoice(text, "mode", linkModes))
+		f.errs.Add("mode", invalidChoice(text, "mode", linkModes))
 	default:
 		f.mode = text
 		f.checkMode()
@@ -82,7 +82,7 @@ func (f *linkForm) readSubnet(c *request.Call) {
 	if text == "" {
 		return
 	}
-	s := world.SubnetCalled(c.World, text)
+	s := world.FindSubnet(c.World, text)
 	if s != nil && (f.nic.VLAN == nil || f.isForced || s.VLAN == f.nic.VLAN) {
 		f.subnet = s
 		return
@@ -91,7 +91,7 @@ func (f *linkForm) readSubnet(c *request.Call) {
 	if _, err := strconv.Atoi(strings.TrimPrefix(text, "subnet-")); err == nil {
 		problem = fmt.Sprintf("None found with id=%s.", text)
 	}
-	f.wasRefused.Add("subnet", problem)
+	f.errs.Add("subnet", problem)
 }
 
 func (f *linkForm) readAddress(text string) {
@@ -100,7 +100,7 @@ func (f *linkForm) readAddress(text string) {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		f.wasRefused.Add("ip_address", msgAddress)
+		f.errs.Add("ip_address", msgAddress)
 		return
 	}
 	f.ip = ip
@@ -114,7 +114,7 @@ func (f *linkForm) checkMode() {
 	switch f.mode {
 	case world.LinkAuto:
 		if f.subnet == nil {
-			f.wasRefused.Add("subnet", rest.MsgRequired)
+			f.errs.Add("subnet", rest.MsgRequired)
 		}
 	case world.LinkDHCP:
 		f.checkDHCP()
@@ -123,7 +123,7 @@ func (f *linkForm) checkMode() {
 	case world.LinkUp:
 		isOther := func(l *world.Link) bool { return l.Mode != world.LinkUp }
 		if slices.ContainsFunc(f.nic.Links, isOther) && !f.isForced {
-			f.wasRefused.Add("mode", "Cannot configure interface to link up (with no IP address) while other links are already configured. "+
+			f.errs.Add("mode", "Cannot configure interface to link up (with no IP address) while other links are already configured. "+
 				"Specify force=True to override this behavior and delete all links.")
 		}
 	}
@@ -134,9 +134,9 @@ func (f *linkForm) checkDHCP() {
 		switch {
 		case l.Mode != world.LinkDHCP:
 		case l.Subnet == nil:
-			f.wasRefused.Add("mode", "Interface is already set to DHCP.")
+			f.errs.Add("mode", "Interface is already set to DHCP.")
 		default:
-			f.wasRefused.Add("mode", fmt.Sprintf("Interface is already set to DHCP from '%s'.", subnetText(l.Subnet)))
+			f.errs.Add("mode", fmt.Sprintf("Interface is already set to DHCP from '%s'.", subnetText(l.Subnet)))
 		}
 	}
 }
@@ -149,15 +149,15 @@ func subnetText(s *world.Subnet) string {
 func (f *linkForm) checkStatic() {
 	switch {
 	case f.subnet == nil:
-		f.wasRefused.Add("subnet", rest.MsgRequired)
+		f.errs.Add("subnet", rest.MsgRequired)
 		return
 	case !f.ip.IsValid():
 		return
 	case !f.subnet.CIDR.Contains(f.ip):
-		f.wasRefused.Add("ip_address", fmt.Sprintf("IP address is not in the given subnet '%s'.", subnetText(f.subnet)))
+		f.errs.Add("ip_address", fmt.Sprintf("IP address is not in the given subnet '%s'.", subnetText(f.subnet)))
 	}
 	if r := world.RangeOf(f.world, f.ip); r != nil && r.Kind == "dynamic" {
-		f.wasRefused.Add("ip_address", fmt.Sprintf("IP address is inside a dynamic range %s to %s.", r.Start, r.End))
+		f.errs.Add("ip_address", fmt.Sprintf("IP address is inside a dynamic range %s to %s.", r.Start, r.End))
 	}
 }
 
@@ -165,11 +165,11 @@ func (f *linkForm) checkGateway() {
 	switch {
 	case !f.isGateway:
 	case f.mode != world.LinkAuto && f.mode != world.LinkStatic:
-		f.wasRefused.Add("default_gateway", fmt.Sprintf("Cannot use in mode '%s'.", f.mode))
+		f.errs.Add("default_gateway", fmt.Sprintf("Cannot use in mode '%s'.", f.mode))
 	case f.subnet == nil:
-		f.wasRefused.Add("default_gateway", "Subnet is required when default_gateway is True.")
+		f.errs.Add("default_gateway", "Subnet is required when default_gateway is True.")
 	case f.subnet.Gateway == "":
-		f.wasRefused.Add("default_gateway", fmt.Sprintf("Cannot set as default gateway because subnet %s doesn't provide a gateway IP address.", subnetText(f.subnet)))
+		f.errs.Add("default_gateway", fmt.Sprintf("Cannot set as default gateway because subnet %s doesn't provide a gateway IP address.", subnetText(f.subnet)))
 	}
 }
 
@@ -193,7 +193,7 @@ func (f *linkForm) save(w *world.World) *world.Link {
 }
 
 func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "unlink subnet"); bad != nil {
+	if bad := notChangeableReply(m, "unlink subnet"); bad != nil {
 		return *bad
 	}
 	text := c.Field("id")
@@ -206,9 +206,9 @@ func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	}
 	switch {
 	case text == "":
-		return rest.BadField("id", rest.MsgRequired)
+		return rest.BadFieldReply("id", rest.MsgRequired)
 	case !slices.Contains(choices, text):
-		return rest.BadField("id", invalidChoice(text, "id", choices))
+		return rest.BadFieldReply("id", invalidChoice(text, "id", choices))
 	}
 	n.Discovered = slices.DeleteFunc(n.Discovered, func(d world.Discovery) bool { return strconv.Itoa(d.ID) == text })
 	for _, l := range n.Links {
@@ -217,35 +217,35 @@ func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 			break
 		}
 	}
-	return rest.OK(view.NICView(m, n))
+	return rest.OKReply(view.NICView(m, n))
 }
 
-// disconnect removes the links, what was discovered, and the VLAN.
-func disconnect(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "disconnect"); bad != nil {
+// disconnectInterface removes the links, what was discovered, and the VLAN.
+func disconnectInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
+	if bad := notChangeableReply(m, "disconnect"); bad != nil {
 		return *bad
 	}
-	if staysOnVLAN(n) {
-		return rest.BadModel(rest.FormErrors{"vlan": {"VLAN interface requires connection to a VLAN."}})
+	if needsVLAN(n) {
+		return rest.BadModelReply(rest.FormErrors{"vlan": {"VLAN interface requires connection to a VLAN."}})
 	}
 	was := n.VLAN
 	n.Links, n.Discovered, n.VLAN = nil, nil, nil
 	f := &nicForm{c, m, n, n, rest.FormErrors{}}
-	f.settle(was, n.Params["mtu"])
-	return rest.OK(view.NICView(m, n))
+	f.updateRelatedNICs(was, n.Params["mtu"])
+	return rest.OKReply(view.NICView(m, n))
 }
 
-// staysOnVLAN says whether an interface cannot be without a VLAN: one of a VLAN, and
+// needsVLAN says whether an interface cannot be without a VLAN: one of a VLAN, and
 // what takes one below it along (models/interface.py, _update_parents).
-func staysOnVLAN(n *world.NIC) bool {
-	return n.Kind == "vlan" || n.Kind != "physical" && slices.ContainsFunc(n.Parents, staysOnVLAN)
+func needsVLAN(n *world.NIC) bool {
+	return n.Kind == "vlan" || n.Kind != "physical" && slices.ContainsFunc(n.Parents, needsVLAN)
 }
 
 // setDefaultGateway makes a link's gateway the machine's: the only one that the
 // interface has, or that of link_id (forms/interface_link.py,
 // InterfaceSetDefaultGatwayForm).
 func setDefaultGateway(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
-	if bad := notChangeable(m, "set default gateway"); bad != nil {
+	if bad := notChangeableReply(m, "set default gateway"); bad != nil {
 		return *bad
 	}
 	var ids []string
@@ -267,7 +267,7 @@ func setDefaultGateway(c *request.Call, m *world.Machine, n *world.NIC) rest.Rep
 		errs.Add("__all__", "This interface has no usable gateways.")
 	}
 	if len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	if text == "" {
 		text = ids[0]
@@ -277,25 +277,25 @@ func setDefaultGateway(c *request.Call, m *world.Machine, n *world.NIC) rest.Rep
 			m.GatewayLink = l
 		}
 	}
-	return rest.OK(view.NICView(m, n))
+	return rest.OKReply(view.NICView(m, n))
 }
 
 func tagInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	tag := c.Field("tag")
 	if tag == "" {
-		return rest.BadText("No provided tag!")
+		return rest.BadTextReply("No provided tag!")
 	}
 	if !slices.Contains(n.Tags, tag) {
 		n.Tags = append(n.Tags, tag)
 	}
-	return rest.OK(view.NICView(m, n))
+	return rest.OKReply(view.NICView(m, n))
 }
 
 func untagInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	tag := c.Field("tag")
 	if tag == "" {
-		return rest.BadText("No provided tag!")
+		return rest.BadTextReply("No provided tag!")
 	}
 	n.Tags = slices.DeleteFunc(n.Tags, func(t string) bool { return t == tag })
-	return rest.OK(view.NICView(m, n))
+	return rest.OKReply(view.NICView(m, n))
 }

@@ -11,9 +11,9 @@ import (
 func createInterface(action, kind string) func(*request.Call, *world.Machine) rest.Reply {
 	return func(c *request.Call, m *world.Machine) rest.Reply {
 		if !c.User.Admin {
-			return rest.Forbidden()
+			return rest.ForbiddenReply()
 		}
-		if bad := notChangeable(m, action); bad != nil {
+		if bad := notChangeableReply(m, action); bad != nil {
 			return *bad
 		}
 		return saveInterface(newNICForm(c, m, kind))
@@ -27,10 +27,10 @@ func updateInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply
 	if m.Status == world.StatusDeployed {
 		f.readName("")
 		f.readMAC(false)
-		f.readPlug()
-		return endInterface(f)
+		f.readLinkState()
+		return finishInterface(f)
 	}
-	if bad := notChangeable(m, "update interface"); bad != nil {
+	if bad := notChangeableReply(m, "update interface"); bad != nil {
 		return *bad
 	}
 	return saveInterface(f)
@@ -38,16 +38,16 @@ func updateInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply
 
 func saveInterface(f *nicForm) rest.Reply {
 	f.read()
-	return endInterface(f)
+	return finishInterface(f)
 }
 
-func endInterface(f *nicForm) rest.Reply {
+func finishInterface(f *nicForm) rest.Reply {
 	if len(f.errs) > 0 {
-		return rest.BadForm(f.errs)
+		return rest.BadFormReply(f.errs)
 	}
 	n, bad := f.save()
 	if bad != nil {
 		return *bad
 	}
-	return rest.OK(view.NICView(f.m, n))
+	return rest.OKReply(view.NICView(f.machine, n))
 }

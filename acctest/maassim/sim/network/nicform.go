@@ -17,10 +17,10 @@ import (
 // nicForm is what a caller says of an interface, new or not (forms/interface.py).
 type nicForm struct {
 	*request.Call
-	m    *world.Machine
-	was  *world.NIC // nil: it is a new one
-	n    *world.NIC // as it is to be
-	errs rest.FormErrors
+	machine *world.Machine
+	oldNIC  *world.NIC // nil: it is a new one
+	newNIC  *world.NIC // as it is to be
+	errs    rest.FormErrors
 }
 
 // newNICForm is the form of an interface that is to be. Nothing is plugged into it, as
@@ -39,12 +39,12 @@ func editNICForm(c *request.Call, m *world.Machine, was *world.NIC) *nicForm {
 	return &nicForm{c, m, was, &n, rest.FormErrors{}}
 }
 
-func (f *nicForm) isNew() bool { return f.was == nil }
+func (f *nicForm) isNew() bool { return f.oldNIC == nil }
 
 // read reads the fields of the interface's kind.
 func (f *nicForm) read() {
 	f.readCommon()
-	switch f.n.Kind {
+	switch f.newNIC.Kind {
 	case "vlan":
 		f.readVLANKind()
 	case "bond":
@@ -59,40 +59,40 @@ func (f *nicForm) read() {
 // readCommon reads what every kind of interface takes. Of tags that a change does not
 // name MAAS keeps the last one: it hands the list to a field of one text.
 func (f *nicForm) readCommon() {
-	n := f.n
-	if f.Has("tags") {
+	n := f.newNIC
+	if f.HasField("tags") {
 		n.Tags = rest.SplitTags(f.Form["tags"][len(f.Form["tags"])-1:])
 	} else if len(n.Tags) > 0 {
 		n.Tags = n.Tags[len(n.Tags)-1:]
 	}
-	if truth, known := maybe(f.Field("accept_ra")); known {
+	if truth, known := readNullBoolean(f.Field("accept_ra")); known {
 		n.Params["accept-ra"] = truth
 	}
-	if mtu, given := f.number("mtu", leastMTU, -1); given {
+	if mtu, given := f.readNumber("mtu", minMTU, -1); given {
 		n.Params["mtu"] = mtu
-	} else if f.Has("mtu") && f.Field("mtu") == "" {
+	} else if f.HasField("mtu") && f.Field("mtu") == "" {
 		delete(n.Params, "mtu")
 	}
-	if n.Kind != "physical" || f.m.Status != world.StatusDeployed {
+	if n.Kind != "physical" || f.machine.Status != world.StatusDeployed {
 		f.readVLAN()
 	}
-	f.readPlug()
+	f.readLinkState()
 }
 
-// readPlug reads whether something is plugged in, and how fast it is.
-func (f *nicForm) readPlug() {
-	n := f.n
-	if f.Has("link_connected") {
-		n.Down = !checked(f.Field("link_connected"))
+// readLinkState reads whether something is plugged in, and how fast it is.
+func (f *nicForm) readLinkState() {
+	n := f.newNIC
+	if f.HasField("link_connected") {
+		n.Down = !readCheckbox(f.Field("link_connected"))
 	}
-	if speed, given := f.number("interface_speed", 0, -1); given {
+	if speed, given := f.readNumber("interface_speed", 0, -1); given {
 		n.Speed = speed
 	}
-	speed, given := f.number("link_speed", 0, -1)
+	speed, given := f.readNumber("link_speed", 0, -1)
 	if !given {
 		speed = n.LinkSpeed
 	}
-	if n.Down && f.was != nil && f.was.Down && speed != 0 {
+	if n.Down && f.oldNIC != nil && f.oldNIC.Down && speed != 0 {
 		f.errs.Add("__all__", "link_speed cannot be set when link_connected is false.")
 	}
 	n.LinkSpeed = speed
@@ -101,12 +101,12 @@ func (f *nicForm) readPlug() {
 	}
 }
 
-// checked reads a checkbox, and maybe a field that may say nothing, as Django does.
-func checked(text string) bool {
+// readCheckbox reads a checkbox, and maybe a field that may say nothing, as Django does.
+func readCheckbox(text string) bool {
 	return text != "" && !slices.Contains([]string{"false", "0"}, strings.ToLower(text))
 }
 
-func maybe(text string) (truth, known bool) {
+func readNullBoolean(text string) (truth, known bool) {
 	switch strings.ToLower(text) {
 	case "true", "1":
 		return true, true
@@ -116,8 +116,8 @@ func maybe(text string) (truth, known bool) {
 	return false, false
 }
 
-// number reads a whole number within bounds; most is none if negative.
-func (f *nicForm) number(field string, least, most int) (int, bool) {
+// readNumber reads a whole number within bounds; most is none if negative.
+func (f *nicForm) readNumber(field string, least, most int) (int, bool) {
 	text := strings.TrimSpace(f.Field(field))
 	if text == "" {
 		return 0, false
@@ -138,7 +138,7 @@ func (f *nicForm) number(field string, least, most int) (int, bool) {
 
 func (f *nicForm) readVLAN() {
 	text := f.Field("vlan")
-	if !f.Has("vlan") {
+	if !f.HasField("vlan") {
 		return
 	}
 	v := vlanWithID(f.World, text)
@@ -146,19 +146,19 @@ func (f *nicForm) readVLAN() {
 		f.errs.Add("vlan", rest.InvalidChoice)
 		return
 	}
-	f.n.VLAN = v
+	f.newNIC.VLAN = v
 }
 
-// interfaceName is MAAS's form of an interface's name (models/interface.py,
+// interfaceNamePattern is MAAS's form of an interface's name (models/interface.py,
 // INTERFACE_NAME_REGEXP).
-var interfaceName = regexp.MustCompile(`^[\pL\pN_.:-]+$`)
+var interfaceNamePattern = regexp.MustCompile(`^[\pL\pN_.:-]+$`)
 
 // readName reads the name; one must be given for a new interface unless there is
 // one that MAAS would give.
 func (f *nicForm) readName(missing string) {
 	name := f.Field("name")
 	if name == "" {
-		name = f.n.Name
+		name = f.newNIC.Name
 	}
 	if name == "" {
 		name = missing
@@ -166,46 +166,46 @@ func (f *nicForm) readName(missing string) {
 	switch {
 	case name == "":
 		f.errs.Add("name", rest.MsgRequired)
-	case !interfaceName.MatchString(name):
+	case !interfaceNamePattern.MatchString(name):
 		f.errs.Add("name", rest.MsgInvalid)
 	default:
-		f.n.Name = name
+		f.newNIC.Name = name
 	}
 }
 
-// nameIsTaken says whether another interface of the machine has the name.
-func (f *nicForm) nameIsTaken() bool {
-	return slices.ContainsFunc(f.m.NICs, func(other *world.NIC) bool { return other != f.was && other.Name == f.n.Name })
+// isNameTaken says whether another interface of the machine has the name.
+func (f *nicForm) isNameTaken() bool {
+	return slices.ContainsFunc(f.machine.NICs, func(other *world.NIC) bool { return other != f.oldNIC && other.Name == f.newNIC.Name })
 }
 
-// wantName refuses a name that is taken, in the words for disks and VLANs.
-func (f *nicForm) wantName() {
-	if len(f.errs["name"]) == 0 && f.nameIsTaken() {
-		f.errs["name"] = []string{fmt.Sprintf("Node %s (%s) already has an interface named '%s'.", f.m.SystemID, f.m.Hostname, f.n.Name)}
+// requireFreeName refuses a name that is taken, in the words for disks and VLANs.
+func (f *nicForm) requireFreeName() {
+	if len(f.errs["name"]) == 0 && f.isNameTaken() {
+		f.errs["name"] = []string{fmt.Sprintf("Node %s (%s) already has an interface named '%s'.", f.machine.SystemID, f.machine.Hostname, f.newNIC.Name)}
 	}
 }
 
-// wantRowName refuses it in those of the database.
-func (f *nicForm) wantRowName() {
-	if len(f.errs["name"]) == 0 && f.nameIsTaken() {
+// requireFreeRowName refuses it in those of the database.
+func (f *nicForm) requireFreeRowName() {
+	if len(f.errs["name"]) == 0 && f.isNameTaken() {
 		f.errs.Add("__all__", "Interface with this Node config and Name already exists.")
 	}
 }
 
 func (f *nicForm) readPhysical() {
 	f.readMAC(true)
-	if len(f.parents("parents")) > 0 {
+	if len(f.findParents("parents")) > 0 {
 		f.errs.Add("parents", "A physical interface cannot have parents.")
 	}
-	f.readName(nextName(f.m))
-	f.wantName()
+	f.readName(nextName(f.machine))
+	f.requireFreeName()
 }
 
 // readMAC reads the MAC address. Of physical interfaces there is one of each.
 func (f *nicForm) readMAC(required bool) {
 	text := strings.ToLower(f.Field("mac_address"))
 	if text == "" {
-		if required && f.n.MAC == "" {
+		if required && f.newNIC.MAC == "" {
 			f.errs.Add("mac_address", rest.MsgRequired)
 		}
 		return
@@ -214,13 +214,13 @@ func (f *nicForm) readMAC(required bool) {
 		f.errs.Add("mac_address", fmt.Sprintf("'%s' is not a valid MAC address.", f.Field("mac_address")))
 		return
 	}
-	f.n.MAC = text
-	if f.n.Kind != "physical" {
+	f.newNIC.MAC = text
+	if f.newNIC.Kind != "physical" {
 		return
 	}
 	for _, other := range world.SortedMachines(f.World.Machines) {
 		for _, nic := range other.NICs {
-			if nic != f.was && nic.Kind == "physical" && nic.MAC == text {
+			if nic != f.oldNIC && nic.Kind == "physical" && nic.MAC == text {
 				f.errs.Add("mac_address", fmt.Sprintf("This MAC address is already in use by %s (%s) on %s.", nic.Name, nic.Kind, other.Hostname))
 				return
 			}
@@ -240,8 +240,8 @@ func nextName(m *world.Machine) string {
 	return fmt.Sprintf("eth%d", next)
 }
 
-// parents finds interfaces of the machine by their ids.
-func (f *nicForm) parents(field string) (parents []*world.NIC) {
+// findParents finds interfaces of the machine by their ids.
+func (f *nicForm) findParents(field string) (parents []*world.NIC) {
 	given := f.Form[field]
 	if len(given) == 0 {
 		given = f.Form["parents"] // which the form has; parent is copied to it
@@ -250,7 +250,7 @@ func (f *nicForm) parents(field string) (parents []*world.NIC) {
 		if text == "" {
 			continue
 		}
-		i := slices.IndexFunc(f.m.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == text })
+		i := slices.IndexFunc(f.machine.NICs, func(n *world.NIC) bool { return strconv.Itoa(n.ID) == text })
 		if _, err := strconv.Atoi(text); err != nil {
 			f.errs.Add(field, fmt.Sprintf("“%s” is not a valid value.", text))
 			return nil
@@ -259,8 +259,8 @@ func (f *nicForm) parents(field string) (parents []*world.NIC) {
 			f.errs.Add(field, rest.ChoiceProblem(text))
 			return nil
 		}
-		if !slices.Contains(parents, f.m.NICs[i]) {
-			parents = append(parents, f.m.NICs[i])
+		if !slices.Contains(parents, f.machine.NICs[i]) {
+			parents = append(parents, f.machine.NICs[i])
 		}
 	}
 	slices.SortFunc(parents, func(a, b *world.NIC) int { return a.ID - b.ID })
@@ -269,15 +269,15 @@ func (f *nicForm) parents(field string) (parents []*world.NIC) {
 
 // readParents reads parents where they are given; a new interface must have some.
 func (f *nicForm) readParents(field string) {
-	if f.isNew() || f.Has(field) {
-		f.n.Parents = f.parents(field)
+	if f.isNew() || f.HasField(field) {
+		f.newNIC.Parents = f.findParents(field)
 	}
 }
 
 // childrenOf are the interfaces of some kinds above another one, without this one.
 func (f *nicForm) childrenOf(p *world.NIC, kinds ...string) (children []*world.NIC) {
-	for _, n := range f.m.NICs {
-		if n != f.was && slices.Contains(n.Parents, p) && slices.Contains(kinds, n.Kind) {
+	for _, n := range f.machine.NICs {
+		if n != f.oldNIC && slices.Contains(n.Parents, p) && slices.Contains(kinds, n.Kind) {
 			children = append(children, n)
 		}
 	}

@@ -31,32 +31,32 @@ func viewRange(r *world.IPRange, w *world.World) rest.Object {
 
 func listRanges(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, r := range c.World.Ranges {
+	for _, r := range c.World.IPRanges {
 		views = append(views, viewRange(r, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // createRange takes dynamic ranges of admins only.
 func createRange(c *request.Call) rest.Reply {
 	if c.Field("type") == "dynamic" && !c.User.Admin {
-		return rest.Refused(http.StatusForbidden, "Unable to create dynamic IP range. You don't have sufficient privileges.")
+		return rest.ErrorReply(http.StatusForbidden, "Unable to create dynamic IP range. You don't have sufficient privileges.")
 	}
 	r := &world.IPRange{Owner: c.User}
 	if bad := readRangeForm(c, r); bad != nil {
 		return *bad
 	}
 	r.ID = c.World.NextID("iprange")
-	c.World.Ranges = append(c.World.Ranges, r)
-	return rest.OK(viewRange(r, c.World))
+	c.World.IPRanges = append(c.World.IPRanges, r)
+	return rest.OKReply(viewRange(r, c.World))
 }
 
 // readRangeForm reads what the form names, and checks the whole range
 // (forms/iprange.py, models/iprange.py).
 func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
 	errs := rest.FormErrors{}
-	if text := c.Field("start_ip"); r.ID == 0 && !c.Has("subnet") && text != "" && !isAddress(text) {
-		bad := rest.InternalError("failed to detect a valid IP address from '" + text + "'") // as it looks for the subnet
+	if text := c.Field("start_ip"); r.ID == 0 && !c.HasField("subnet") && text != "" && !isAddress(text) {
+		bad := rest.InternalErrorReply("failed to detect a valid IP address from '" + text + "'") // as it looks for the subnet
 		return &bad
 	}
 	switch kind := c.Field("type"); {
@@ -70,7 +70,7 @@ func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
 	readRangeEnd(c, "start_ip", &r.Start, errs)
 	readRangeEnd(c, "end_ip", &r.End, errs)
 	readRangeSubnet(c, r, errs)
-	if c.Has("comment") {
+	if c.HasField("comment") {
 		r.Comment = c.Field("comment")
 	}
 	switch {
@@ -84,7 +84,7 @@ func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
 	if len(errs) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
+	bad := rest.BadFormReply(errs)
 	return &bad
 }
 
@@ -144,22 +144,22 @@ func checkRange(w *world.World, r *world.IPRange, errs rest.FormErrors) {
 		errs.Add("start_ip", "Reserved network address cannot be included in IP range.")
 	case r.End == world.NthAddress(network, r.Subnet.Size()+1):
 		errs.Add("end_ip", "Broadcast address cannot be included in IP range.")
-	case r.Kind == "reserved" && rangeOverlaps(w, r):
+	case r.Kind == "reserved" && overlapsRange(w, r):
 		both("Requested reserved range conflicts with an existing range.")
-	case r.Kind == "dynamic" && (rangeOverlaps(w, r) || holdsAddress(w, r)):
+	case r.Kind == "dynamic" && (overlapsRange(w, r) || hasAddressInRange(w, r)):
 		both("Requested dynamic range conflicts with an existing IP address or range.")
 	}
 }
 
-func rangeOverlaps(w *world.World, r *world.IPRange) bool {
-	return slices.ContainsFunc(w.Ranges, func(other *world.IPRange) bool {
+func overlapsRange(w *world.World, r *world.IPRange) bool {
+	return slices.ContainsFunc(w.IPRanges, func(other *world.IPRange) bool {
 		return other.ID != r.ID && other.Start.Compare(r.End) <= 0 && r.Start.Compare(other.End) <= 0
 	})
 }
 
-// holdsAddress says whether somebody has an address of the range, or the gateway is
+// hasAddressInRange says whether somebody has an address of the range, or the gateway is
 // in it. What commissioning saw does not count.
-func holdsAddress(w *world.World, r *world.IPRange) bool {
+func hasAddressInRange(w *world.World, r *world.IPRange) bool {
 	return slices.ContainsFunc(world.UsedSpans(w, r.Subnet), func(s world.Span) bool {
 		ip := world.NthAddress(r.Subnet.CIDR, s.Start)
 		isRange := s.Purpose == "dynamic" || s.Purpose == "reserved"
@@ -169,10 +169,10 @@ func holdsAddress(w *world.World, r *world.IPRange) bool {
 
 func rangeInPath(c *request.Call) (*world.IPRange, *rest.Reply) {
 	byID := map[int]*world.IPRange{}
-	for _, r := range c.World.Ranges {
+	for _, r := range c.World.IPRanges {
 		byID[r.ID] = r
 	}
-	return request.Numbered(c, byID, "IPRange")
+	return request.FindByID(c, byID, "IPRange")
 }
 
 func readRange(c *request.Call) rest.Reply {
@@ -180,7 +180,7 @@ func readRange(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(viewRange(r, c.World))
+	return rest.OKReply(viewRange(r, c.World))
 }
 
 // updateRange has the checks of a new range.
@@ -190,12 +190,12 @@ func updateRange(c *request.Call, r *world.IPRange) rest.Reply {
 		return *bad
 	}
 	*r = changed
-	return rest.OK(viewRange(r, c.World))
+	return rest.OKReply(viewRange(r, c.World))
 }
 
 func deleteRange(c *request.Call, r *world.IPRange) rest.Reply {
-	c.World.Ranges = slices.DeleteFunc(c.World.Ranges, func(other *world.IPRange) bool { return other == r })
-	return rest.Deleted()
+	c.World.IPRanges = slices.DeleteFunc(c.World.IPRanges, func(other *world.IPRange) bool { return other == r })
+	return rest.DeletedReply()
 }
 
 // onOwnRange looks up the range of the path, which its owner and admins may change.
@@ -206,7 +206,7 @@ func onOwnRange(f func(*request.Call, *world.IPRange) rest.Reply) func(*request.
 		case wrong != nil:
 			return *wrong
 		case !c.User.Admin && r.Owner != c.User:
-			return rest.Refused(http.StatusForbidden, "Unable to modify IP range. You don't own the IP range.")
+			return rest.ErrorReply(http.StatusForbidden, "Unable to modify IP range. You don't own the IP range.")
 		}
 		return f(c, r)
 	}

@@ -23,10 +23,10 @@ var spaceRoutes = []request.Route{
 
 const undefinedSpace = "undefined"
 
-// spaceCalled finds a space by id, by name, or by "name:…".
-func spaceCalled(w *world.World, text string) *world.Space {
+// findSpace finds a space by id, by name, or by "name:…".
+func findSpace(w *world.World, text string) *world.Space {
 	name := strings.TrimPrefix(text, "name:")
-	for _, s := range rest.Sorted(w.Spaces) {
+	for _, s := range rest.SortedValues(w.Spaces) {
 		if s.Name == name || strconv.Itoa(s.ID) == text {
 			return s
 		}
@@ -39,14 +39,14 @@ func spaceCalled(w *world.World, text string) *world.Space {
 func onSpace(done string, f func(*request.Call, *world.Space) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		id := c.Vars["id"]
-		s := spaceCalled(c.World, id)
+		s := findSpace(c.World, id)
 		switch {
 		case id == "-1" || id == undefinedSpace:
-			return rest.BadText(fmt.Sprintf("Space cannot be %s: %s", done, undefinedSpace))
+			return rest.BadTextReply(fmt.Sprintf("Space cannot be %s: %s", done, undefinedSpace))
 		case s == nil:
-			return rest.NoObject("Space")
+			return rest.NoObjectReply("Space")
 		case !c.User.Admin:
-			return rest.Forbidden()
+			return rest.ForbiddenReply()
 		}
 		return f(c, s)
 	}
@@ -82,25 +82,25 @@ func hasUndefinedSpace(w *world.World) bool {
 // listSpaces ends with the undefined one, while a VLAN is in it.
 func listSpaces(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, s := range rest.Sorted(c.World.Spaces) {
+	for _, s := range rest.SortedValues(c.World.Spaces) {
 		views = append(views, viewSpace(s, c.World))
 	}
 	if hasUndefinedSpace(c.World) {
 		views = append(views, viewSpace(nil, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readSpace(c *request.Call) rest.Reply {
 	id := c.Vars["id"]
 	if id == "-1" || id == undefinedSpace && hasUndefinedSpace(c.World) {
-		return rest.OK(viewSpace(nil, c.World))
+		return rest.OKReply(viewSpace(nil, c.World))
 	}
-	s := spaceCalled(c.World, id)
+	s := findSpace(c.World, id)
 	if s == nil {
-		return rest.NoObject("Space")
+		return rest.NoObjectReply("Space")
 	}
-	return rest.OK(viewSpace(s, c.World))
+	return rest.OKReply(viewSpace(s, c.World))
 }
 
 func spaceNameProblem(w *world.World, name string, self *world.Space) string {
@@ -108,37 +108,37 @@ func spaceNameProblem(w *world.World, name string, self *world.Space) string {
 	if self != nil {
 		id = self.ID
 	}
-	other := spaceCalled(w, "name:"+name)
+	other := findSpace(w, "name:"+name)
 	return groupNameProblem("space", name, id, other != nil && other != self && other.Name == name)
 }
 
 func createSpace(c *request.Call) rest.Reply {
 	name := c.Field("name")
 	if problem := spaceNameProblem(c.World, name, nil); problem != "" {
-		return rest.BadField("name", problem)
+		return rest.BadFieldReply("name", problem)
 	}
 	s := &world.Space{ID: c.World.NextID("space"), Name: name, Description: c.Field("description")}
 	if s.Name == "" {
 		s.Name = fmt.Sprintf("space-%d", s.ID)
 	}
 	c.World.Spaces[s.ID] = s
-	return rest.OK(viewSpace(s, c.World))
+	return rest.OKReply(viewSpace(s, c.World))
 }
 
 func updateSpace(c *request.Call, s *world.Space) rest.Reply {
 	if problem := spaceNameProblem(c.World, c.Field("name"), s); problem != "" {
-		return rest.BadField("name", problem)
+		return rest.BadFieldReply("name", problem)
 	}
-	if c.Has("name") {
+	if c.HasField("name") {
 		s.Name = c.Field("name")
 		if s.Name == "" {
 			s.Name = fmt.Sprintf("space-%d", s.ID)
 		}
 	}
-	if c.Has("description") {
+	if c.HasField("description") {
 		s.Description = c.Field("description")
 	}
-	return rest.OK(viewSpace(s, c.World))
+	return rest.OKReply(viewSpace(s, c.World))
 }
 
 // deleteSpace leaves its VLANs without a space.
@@ -149,5 +149,5 @@ func deleteSpace(c *request.Call, s *world.Space) rest.Reply {
 		}
 	}
 	delete(c.World.Spaces, s.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -22,12 +22,12 @@ var staticRoutes = []request.Route{
 
 func onStaticRoute(f func(*request.Call, *world.StaticRoute) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		r, wrong := request.Numbered(c, c.World.Routes, "StaticRoute")
+		r, wrong := request.FindByID(c, c.World.StaticRoutes, "StaticRoute")
 		switch {
 		case wrong != nil:
 			return *wrong
 		case c.Method != http.MethodGet && !c.User.Admin:
-			return rest.Forbidden()
+			return rest.ForbiddenReply()
 		}
 		return f(c, r)
 	}
@@ -42,14 +42,14 @@ func viewStaticRoute(r *world.StaticRoute, w *world.World) rest.Object {
 
 func listStaticRoutes(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, r := range rest.Sorted(c.World.Routes) {
+	for _, r := range rest.SortedValues(c.World.StaticRoutes) {
 		views = append(views, viewStaticRoute(r, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func readStaticRoute(c *request.Call, r *world.StaticRoute) rest.Reply {
-	return rest.OK(viewStaticRoute(r, c.World))
+	return rest.OKReply(viewStaticRoute(r, c.World))
 }
 
 func createStaticRoute(c *request.Call) rest.Reply {
@@ -58,8 +58,8 @@ func createStaticRoute(c *request.Call) rest.Reply {
 		return *bad
 	}
 	r.ID = c.World.NextID("staticroute")
-	c.World.Routes[r.ID] = r
-	return rest.OK(viewStaticRoute(r, c.World))
+	c.World.StaticRoutes[r.ID] = r
+	return rest.OKReply(viewStaticRoute(r, c.World))
 }
 
 func updateStaticRoute(c *request.Call, r *world.StaticRoute) rest.Reply {
@@ -68,12 +68,12 @@ func updateStaticRoute(c *request.Call, r *world.StaticRoute) rest.Reply {
 		return *bad
 	}
 	*r = changed
-	return rest.OK(viewStaticRoute(r, c.World))
+	return rest.OKReply(viewStaticRoute(r, c.World))
 }
 
 func deleteStaticRoute(c *request.Call, r *world.StaticRoute) rest.Reply {
-	delete(c.World.Routes, r.ID)
-	return rest.Deleted()
+	delete(c.World.StaticRoutes, r.ID)
+	return rest.DeletedReply()
 }
 
 // readStaticRouteForm reads what the form names (forms/staticroute.py).
@@ -102,13 +102,13 @@ func readStaticRouteForm(c *request.Call, r *world.StaticRoute) *rest.Reply {
 	if len(errs) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
+	bad := rest.BadFormReply(errs)
 	return &bad
 }
 
 func readRouteEnd(c *request.Call, field string, to **world.Subnet, errs rest.FormErrors) {
 	text := c.Field(field)
-	n := world.SubnetCalled(c.World, text)
+	n := world.FindSubnet(c.World, text)
 	switch {
 	case text == "" && *to == nil:
 		errs.Add(field, rest.MsgRequired)
@@ -135,7 +135,7 @@ func checkRoute(w *world.World, r *world.StaticRoute, errs rest.FormErrors) {
 	case r.Source == r.Destination:
 		errs.Add("__all__", "source and destination cannot be the same subnet.")
 	}
-	for _, other := range w.Routes {
+	for _, other := range w.StaticRoutes {
 		if other.ID != r.ID && other.Source == r.Source && other.Destination == r.Destination && other.Gateway == r.Gateway {
 			errs.Add("__all__", "Static route with this Source, Destination and Gateway IP already exists.")
 		}

@@ -26,7 +26,7 @@ func createSubnet(c *request.Call) rest.Reply {
 	c.World.Networks, c.World.Subnets = append(c.World.Networks, n), append(c.World.Subnets, n)
 	made := view.Subnet(n, c.World)
 	made["gateway_ip"] = n.Gateway // empty in this answer, and null in all later ones
-	return rest.OK(made)
+	return rest.OKReply(made)
 }
 
 func defaultVLAN(w *world.World) *world.VLAN {
@@ -49,7 +49,7 @@ func updateSubnet(c *request.Call) rest.Reply {
 		return *bad
 	}
 	*n = changed
-	return rest.OK(view.Subnet(n, c.World))
+	return rest.OKReply(view.Subnet(n, c.World))
 }
 
 // readSubnetForm reads what the form names into a subnet (forms/subnet.py).
@@ -57,10 +57,10 @@ func readSubnetForm(c *request.Call, n *world.Subnet, isNew bool) *rest.Reply {
 	errs := rest.FormErrors{}
 	readCIDR(c, n, isNew, errs)
 	readSubnetVLAN(c, n, isNew, errs)
-	if c.Has("space") {
+	if c.HasField("space") {
 		errs.Add("space", "Spaces may no longer be set on subnets. Set the space on the underlying VLAN.")
 	}
-	if c.Has("gateway_ip") {
+	if c.HasField("gateway_ip") {
 		n.Gateway = c.Field("gateway_ip")
 	}
 	if problem := gatewayProblem(n.CIDR, n.Gateway); problem != "" && len(errs["cidr"]) == 0 {
@@ -70,13 +70,13 @@ func readSubnetForm(c *request.Call, n *world.Subnet, isNew bool) *rest.Reply {
 	readSubnetFlags(c, n, errs)
 	readBootArchitectures(c, n, errs)
 	n.Name = cmp.Or(c.Field("name"), n.Name)
-	if c.Has("description") {
+	if c.HasField("description") {
 		n.Description = c.Field("description")
 	}
 	if len(errs) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
+	bad := rest.BadFormReply(errs)
 	return &bad
 }
 
@@ -100,7 +100,7 @@ func readCIDR(c *request.Call, n *world.Subnet, isNew bool, errs rest.FormErrors
 		errs.Add("cidr", "Prefix length must be greater than 0.")
 	case slices.ContainsFunc(c.World.Subnets, isSame):
 		errs.Add("cidr", "Subnet with this Cidr already exists.")
-	case network.Addr().BitLen()-network.Bits() < 32-world.LeastNetwork:
+	case network.Addr().BitLen()-network.Bits() < 32-world.MaxPrefixBits:
 		errs.Add("cidr", "Only networks of at least 4 addresses are simulated.")
 	default:
 		n.CIDR = network
@@ -123,13 +123,13 @@ func readSubnetVLAN(c *request.Call, n *world.Subnet, isNew bool, errs rest.Form
 	}
 	f, where := n.VLAN.Fabric, "default fabric"
 	if text := c.Field("fabric"); text != "" {
-		if f = fabricCalled(c.World, text); f == nil {
+		if f = findFabric(c.World, text); f == nil {
 			errs.Add("fabric", rest.InvalidChoice)
 			return
 		}
 		where = "fabric name=" + f.Name
 	}
-	vid := c.Number("vid", 0)
+	vid := c.NumberField("vid", 0)
 	for _, v := range world.VLANsOf(c.World, f) {
 		if v.VID == vid {
 			n.VLAN = v
@@ -140,7 +140,7 @@ func readSubnetVLAN(c *request.Call, n *world.Subnet, isNew bool, errs rest.Form
 }
 
 func readSubnetServers(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
-	if !c.Has("dns_servers") {
+	if !c.HasField("dns_servers") {
 		return
 	}
 	n.DNSServers = nil
@@ -161,10 +161,10 @@ const rdnsModes = 3
 // readSubnetFlags reads the flags. An update without allow_dns, allow_proxy or
 // managed sets each to true, as in MAAS.
 func readSubnetFlags(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
-	isOff := func(field string) bool { return c.Has(field) && !rest.Truth(c.Field(field)) }
+	isOff := func(field string) bool { return c.HasField(field) && !rest.ReadBool(c.Field(field)) }
 	n.ForbidsDNS, n.ForbidsProxy, n.IsUnmanaged = isOff("allow_dns"), isOff("allow_proxy"), isOff("managed")
-	if c.Has("active_discovery") {
-		n.IsActivelyLooked = rest.Truth(c.Field("active_discovery"))
+	if c.HasField("active_discovery") {
+		n.IsActivelyLooked = rest.ReadBool(c.Field("active_discovery"))
 	}
 	if text := c.Field("rdns_mode"); text != "" {
 		mode, err := strconv.Atoi(text)
@@ -186,7 +186,7 @@ var bootMethods = map[string]string{
 // readBootArchitectures reads what a subnet's machines may not boot by, by its name
 // or number.
 func readBootArchitectures(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
-	if !c.Has("disabled_boot_architectures") {
+	if !c.HasField("disabled_boot_architectures") {
 		return
 	}
 	n.DisabledBoot = nil
@@ -228,15 +228,15 @@ func deleteSubnet(c *request.Call) rest.Reply {
 	}
 	w := c.World
 	isOwn := func(r *world.IPRange) bool { return r.Subnet == n }
-	if n.VLAN.DHCP && slices.ContainsFunc(w.Ranges, func(r *world.IPRange) bool { return isOwn(r) && r.Kind == "dynamic" }) {
-		return rest.BadText("Cannot delete a subnet that is actively servicing a dynamic IP range. (Delete the dynamic range or disable DHCP first.)")
+	if n.VLAN.DHCP && slices.ContainsFunc(w.IPRanges, func(r *world.IPRange) bool { return isOwn(r) && r.Kind == "dynamic" }) {
+		return rest.BadTextReply("Cannot delete a subnet that is actively servicing a dynamic IP range. (Delete the dynamic range or disable DHCP first.)")
 	}
 	w.Subnets = slices.DeleteFunc(w.Subnets, func(other *world.Subnet) bool { return other == n })
-	w.Ranges = slices.DeleteFunc(w.Ranges, isOwn)
-	w.Reserved = slices.DeleteFunc(w.Reserved, func(r *world.ReservedIP) bool { return r.Subnet == n })
-	for id, r := range w.Routes {
+	w.IPRanges = slices.DeleteFunc(w.IPRanges, isOwn)
+	w.ReservedIPs = slices.DeleteFunc(w.ReservedIPs, func(r *world.ReservedIP) bool { return r.Subnet == n })
+	for id, r := range w.StaticRoutes {
 		if r.Source == n || r.Destination == n {
-			delete(w.Routes, id)
+			delete(w.StaticRoutes, id)
 		}
 	}
 	for _, m := range w.Machines {
@@ -244,5 +244,5 @@ func deleteSubnet(c *request.Call) rest.Reply {
 			nic.Links = slices.DeleteFunc(nic.Links, func(l *world.Link) bool { return l.Subnet == n })
 		}
 	}
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -37,7 +37,7 @@ func listSubnets(c *request.Call) rest.Reply {
 	for _, n := range c.World.Subnets {
 		views = append(views, view.Subnet(n, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // subnetInPath is the one that the call's path names.
@@ -46,7 +46,7 @@ func subnetInPath(c *request.Call) (*world.Subnet, *rest.Reply) {
 	if bits := c.Vars["bits"]; bits != "" {
 		text += "/" + bits
 	}
-	return request.SubnetCalled(c.World, text)
+	return request.SubnetBySpecifier(c.World, text)
 }
 
 func readSubnet(c *request.Call) rest.Reply {
@@ -54,7 +54,7 @@ func readSubnet(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(view.Subnet(n, c.World))
+	return rest.OKReply(view.Subnet(n, c.World))
 }
 
 func ipVersion(n *world.Subnet) int {
@@ -80,18 +80,18 @@ func countAddresses(c *request.Call) rest.Reply {
 		"usage": rest.Float(usage), "usage_string": percent(usage), "available_string": percent(1 - usage),
 		"first_address": world.NthAddress(n.CIDR, 1).String(), "last_address": world.NthAddress(n.CIDR, total).String(), "ip_version": ipVersion(n),
 	}
-	if rest.Truth(c.Query.Get("include_ranges")) {
+	if rest.ReadBool(c.Query.Get("include_ranges")) {
 		views["ranges"] = allRanges(c.World, n)
 	}
-	if rest.Truth(c.Query.Get("include_suggestions")) {
-		views["suggested_gateway"], views["suggested_dynamic_range"] = suggestions(c.World, n)
+	if rest.ReadBool(c.Query.Get("include_suggestions")) {
+		views["suggested_gateway"], views["suggested_dynamic_range"] = suggestRanges(c.World, n)
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // allRanges covers a subnet: what is used, with its purposes, and the rest.
 func allRanges(w *world.World, n *world.Subnet) []rest.Object {
-	runs := world.Condensed(world.UsedSpans(w, n))
+	runs := world.JoinSpans(world.UsedSpans(w, n))
 	for _, run := range world.FreeSpans(w, n) {
 		run.Purpose = "unused"
 		runs = append(runs, run)
@@ -110,9 +110,9 @@ func purposeViews(runs []world.Span, n *world.Subnet) []rest.Object {
 	return views
 }
 
-// suggestions are a gateway and a dynamic range for a subnet that has none: null
+// suggestRanges are a gateway and a dynamic range for a subnet that has none: null
 // for what it has (provisioningserver/utils/network.py, IPRangeStatistics).
-func suggestions(w *world.World, n *world.Subnet) (gateway, dynamic any) {
+func suggestRanges(w *world.World, n *world.Subnet) (gateway, dynamic any) {
 	free, used := world.FreeSpans(w, n), world.UsedSpans(w, n)
 	hasPurpose := func(purpose string) bool {
 		return slices.ContainsFunc(used, func(s world.Span) bool { return s.Purpose == purpose })
@@ -178,7 +178,7 @@ func listFreeRanges(c *request.Call) rest.Reply {
 	for _, run := range world.FreeSpans(c.World, n) {
 		views = append(views, viewSpan(run, n))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 func listUsedRanges(c *request.Call) rest.Reply {
@@ -186,5 +186,5 @@ func listUsedRanges(c *request.Call) rest.Reply {
 	if wrong != nil {
 		return *wrong
 	}
-	return rest.OK(purposeViews(world.Condensed(world.UsedSpans(c.World, n)), n))
+	return rest.OKReply(purposeViews(world.JoinSpans(world.UsedSpans(c.World, n)), n))
 }

@@ -32,23 +32,23 @@ func onFabricVLAN(f func(*request.Call, *world.VLAN) rest.Reply) func(*request.C
 				return f(c, v)
 			}
 		}
-		return rest.NoObject("VLAN")
+		return rest.NoObjectReply("VLAN")
 	})
 }
 
 func onVLAN(f func(*request.Call, *world.VLAN) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		if _, wrong := rest.Number(c.Vars["id"]); wrong != nil {
+		if _, wrong := rest.ReadID(c.Vars["id"]); wrong != nil {
 			return *wrong
 		}
 		v := vlanWithID(c.World, c.Vars["id"])
 		switch {
 		case v == nil:
-			bad := rest.NoObject("VLAN")
+			bad := rest.NoObjectReply("VLAN")
 			bad.Body = []byte("VLAN with specified ID does not exist.")
 			return bad
 		case c.Method != http.MethodGet && !c.User.Admin:
-			return rest.Forbidden()
+			return rest.ForbiddenReply()
 		}
 		return f(c, v)
 	}
@@ -68,10 +68,10 @@ func listVLANs(c *request.Call, f *world.Fabric) rest.Reply {
 	for _, v := range world.VLANsOf(c.World, f) {
 		views = append(views, view.VLAN(v, c.World))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
-func readVLAN(c *request.Call, v *world.VLAN) rest.Reply { return rest.OK(view.VLAN(v, c.World)) }
+func readVLAN(c *request.Call, v *world.VLAN) rest.Reply { return rest.OKReply(view.VLAN(v, c.World)) }
 
 func createVLAN(c *request.Call, f *world.Fabric) rest.Reply {
 	v := &world.VLAN{MTU: world.DefaultMTU, Fabric: f, VID: -1}
@@ -80,7 +80,7 @@ func createVLAN(c *request.Call, f *world.Fabric) rest.Reply {
 	}
 	v.ID = c.World.NextID("vlan")
 	c.World.VLANs = append(c.World.VLANs, v)
-	return rest.OK(view.VLAN(v, c.World))
+	return rest.OKReply(view.VLAN(v, c.World))
 }
 
 func updateVLAN(c *request.Call, v *world.VLAN) rest.Reply {
@@ -89,14 +89,14 @@ func updateVLAN(c *request.Call, v *world.VLAN) rest.Reply {
 		return *bad
 	}
 	*v = changed
-	return rest.OK(view.VLAN(v, c.World))
+	return rest.OKReply(view.VLAN(v, c.World))
 }
 
 // Limits of a VLAN (models/vlan.py).
 const (
-	maxVID   = 4094
-	leastMTU = 552 // Linux takes no less
-	mostMTU  = 65535
+	maxVID = 4094
+	minMTU = 552 // Linux takes no less
+	maxMTU = 65535
 )
 
 // readVLANForm reads what the form names (forms/vlan.py).
@@ -104,11 +104,11 @@ func readVLANForm(c *request.Call, v *world.VLAN) *rest.Reply {
 	errs := rest.FormErrors{}
 	readVID(c, v, errs)
 	readMTU(c, v, errs)
-	if c.Has("name") {
+	if c.HasField("name") {
 		v.Name = c.Field("name")
 	}
 	if text := c.Field("fabric"); text != "" {
-		if f := fabricCalled(c.World, text); f != nil {
+		if f := findFabric(c.World, text); f != nil {
 			v.Fabric = f
 		} else {
 			errs.Add("fabric", rest.InvalidChoice)
@@ -125,7 +125,7 @@ func readVLANForm(c *request.Call, v *world.VLAN) *rest.Reply {
 	if len(errs) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
+	bad := rest.BadFormReply(errs)
 	return &bad
 }
 
@@ -157,9 +157,9 @@ func readMTU(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 	switch {
 	case err != nil:
 		errs.Add("mtu", rest.MsgWhole)
-	case mtu < leastMTU:
+	case mtu < minMTU:
 		errs.Add("mtu", "Ensure this value is greater than or equal to 552.")
-	case mtu > mostMTU:
+	case mtu > maxMTU:
 		errs.Add("mtu", "MTU must be between 552 and 65535.")
 	default:
 		v.MTU = mtu
@@ -167,13 +167,13 @@ func readMTU(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 }
 
 func readVLANSpace(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
-	if !c.Has("space") {
+	if !c.HasField("space") {
 		return
 	}
 	text := c.Field("space")
 	if text == "" || text == "undefined" {
 		v.Space = nil
-	} else if s := spaceCalled(c.World, text); s != nil {
+	} else if s := findSpace(c.World, text); s != nil {
 		v.Space = s
 	} else {
 		errs.Add("space", rest.InvalidChoice)
@@ -190,20 +190,20 @@ func readDHCP(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 		} else {
 			v.Relay = relay
 		}
-	} else if c.Has("relay_vlan") {
+	} else if c.HasField("relay_vlan") {
 		v.Relay = nil
 	}
 	if rack := c.Field("primary_rack"); rack != "" && rack != c.World.RackID && rack != world.RackHostname {
 		errs.Add("primary_rack", rest.InvalidChoice)
 	}
-	if !c.Has("dhcp_on") {
+	if !c.HasField("dhcp_on") {
 		return
 	}
-	isOn := rest.Truth(c.Field("dhcp_on"))
+	isOn := rest.ReadBool(c.Field("dhcp_on"))
 	isDynamic := func(r *world.IPRange) bool { return r.Kind == "dynamic" && r.Subnet.VLAN.ID == v.ID }
 	switch {
 	case !isOn:
-	case !slices.ContainsFunc(c.World.Ranges, isDynamic):
+	case !slices.ContainsFunc(c.World.IPRanges, isDynamic):
 		errs.Add("dhcp_on", "dhcp can only be turned on when a dynamic IP range is defined.")
 	case c.Field("primary_rack") == "" && !v.DHCP:
 		errs.Add("__all__", "dhcp can only be turned on when a primary rack controller is set.")
@@ -218,9 +218,9 @@ func deleteVLAN(c *request.Call, v *world.VLAN) rest.Reply {
 	w := c.World
 	fallback := world.VLANsOf(w, v.Fabric)[0]
 	if fallback == v {
-		return rest.BadText("This VLAN is the default VLAN in the fabric, it cannot be deleted.")
+		return rest.BadTextReply("This VLAN is the default VLAN in the fabric, it cannot be deleted.")
 	}
-	world.InterfacesOn(w, v, func(_ *world.Machine, n *world.NIC) { n.VLAN = fallback })
+	world.VisitInterfacesOn(w, v, func(_ *world.Machine, n *world.NIC) { n.VLAN = fallback })
 	for _, n := range world.SubnetsOn(w, v) {
 		n.VLAN = fallback
 	}
@@ -230,5 +230,5 @@ func deleteVLAN(c *request.Call, v *world.VLAN) rest.Reply {
 			other.Relay = nil
 		}
 	}
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -92,7 +92,7 @@ func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, a
 	if now := time.Now().Unix(); now-stamp > TimestampThreshold {
 		return nil, fmt.Sprintf("'Expired timestamp: given %d and now %d has a greater difference than threshold %d'", stamp, now, TimestampThreshold)
 	}
-	if nonceUsed(&w.Nonces, nonceKey(p)) {
+	if isNonceUsed(&w.Nonces, nonceKey(p)) {
 		return nil, fmt.Sprintf("'Nonce already used: %s'", p["oauth_nonce"])
 	}
 	if problem := checkSignature(c, r, p, token.Secret); problem != "" {
@@ -102,7 +102,7 @@ func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, a
 	return u, ""
 }
 
-func nonceUsed(n *world.Nonces, key string) bool { return n.Seen[key] > 0 }
+func isNonceUsed(n *world.Nonces, key string) bool { return n.Seen[key] > 0 }
 
 // addNonce keeps a nonce, and drops those that expired timestamps keep out.
 func addNonce(n *world.Nonces, key string, stamp int64) {
@@ -143,9 +143,9 @@ func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 	signed := map[string]string{}
 	if r.Method == http.MethodPost && isForm(r) {
 		for name, values := range c.Form {
-			signed[name] = rest.Last(values)
+			signed[name] = rest.LastValue(values)
 		}
-		if c.BodyOp {
+		if c.IsOpInBody {
 			signed["op"] = c.Op
 		}
 	}
@@ -182,8 +182,8 @@ func isForm(r *http.Request) bool {
 func NewCall(r *http.Request, form url.Values) *Call {
 	c := &Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form}
 	c.Op = c.Query.Get("op")
-	if c.Op == "" && isForm(r) && c.Has("op") {
-		c.Op, c.BodyOp = c.Field("op"), true
+	if c.Op == "" && isForm(r) && c.HasField("op") {
+		c.Op, c.IsOpInBody = c.Field("op"), true
 		delete(form, "op")
 	}
 	return c

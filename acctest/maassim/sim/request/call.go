@@ -13,31 +13,31 @@ import (
 
 // Call is one request to the API, as its handler sees it.
 type Call struct {
-	World   *world.World
-	User    *world.User // nil: anonymous
-	Method  string
-	Pattern string // "machines/{id}/"
-	Vars    map[string]string
-	Query   url.Values
-	Form    url.Values // the body's fields; what a handler of POST and PUT reads
-	InOrder []string   // the names of an urlencoded body's fields, as they were sent
-	Op      string
-	BodyOp  bool // Op was a field of the body, of which Form keeps the others
-	// Unreadable is what MAAS answers to the body, once it knows the caller; nil
+	World      *world.World
+	User       *world.User // nil: anonymous
+	Method     string
+	Pattern    string // "machines/{id}/"
+	Vars       map[string]string
+	Query      url.Values
+	Form       url.Values // the body's fields; what a handler of POST and PUT reads
+	FieldOrder []string   // the names of an urlencoded body's fields, as they were sent
+	Op         string
+	IsOpInBody bool // Op was a field of the body, of which Form keeps the others
+	// BodyRefusal is what MAAS answers to the body, once it knows the caller; nil
 	// if the body can be read.
-	Unreadable *rest.Reply
-	LXD        bool // of an LXD; then it is only what faults match
+	BodyRefusal *rest.Reply
+	LXD         bool // of an LXD; then it is only what faults match
 }
 
 // Field is the last value of a form field, as Django reads it.
-func (c *Call) Field(name string) string { return rest.Last(c.Form[name]) }
+func (c *Call) Field(name string) string { return rest.LastValue(c.Form[name]) }
 
-// Has says whether the form has the field, be it empty.
-func (c *Call) Has(name string) bool { return len(c.Form[name]) > 0 }
+// HasField says whether the form has the field, be it empty.
+func (c *Call) HasField(name string) bool { return len(c.Form[name]) > 0 }
 
-// UnknownEndpoint is 404 for a path that is no resource.
-func UnknownEndpoint(path string) rest.Reply {
-	rep := rest.Refused(http.StatusNotFound, fmt.Sprintf("Unknown API endpoint: %s.", path))
+// UnknownEndpointReply is 404 for a path that is no resource.
+func UnknownEndpointReply(path string) rest.Reply {
+	rep := rest.ErrorReply(http.StatusNotFound, fmt.Sprintf("Unknown API endpoint: %s.", path))
 	rep.Header.Del("Vary")
 	return rep
 }
@@ -46,39 +46,39 @@ func UnknownEndpoint(path string) rest.Reply {
 // (maasserver/api/gone.py).
 const GoneText = "VM host (KVM) support has been removed from MAAS."
 
-// Gone is 410 for what was removed with the VM hosts.
-func Gone() rest.Reply { return rest.Refused(http.StatusGone, GoneText) }
+// GoneReply is 410 for what was removed with the VM hosts.
+func GoneReply() rest.Reply { return rest.ErrorReply(http.StatusGone, GoneText) }
 
-// MethodNotAllowed is 405 with the methods of the resource.
-func MethodNotAllowed(res Resource) rest.Reply {
+// MethodNotAllowedReply is 405 with the methods of the resource.
+func MethodNotAllowedReply(res Resource) rest.Reply {
 	rep := rest.Reply{Status: http.StatusMethodNotAllowed, Kind: rest.TypeHTML, Header: rest.APIHeader()}
-	rep.Header.Set("Allow", res.allowed())
+	rep.Header.Set("Allow", res.allowHeader())
 	return rep
 }
 
-// BadSignature is 400 for an op that a resource does not have.
-func BadSignature(c *Call) rest.Reply {
+// BadSignatureReply is 400 for an op that a resource does not have.
+func BadSignatureReply(c *Call) rest.Reply {
 	op := cmp.Or(c.Op, "None")
-	return rest.BadText(fmt.Sprintf("Unrecognised signature: method=%s op=%s", c.Method, op))
+	return rest.BadTextReply(fmt.Sprintf("Unrecognised signature: method=%s op=%s", c.Method, op))
 }
 
-// Numbered finds the object of a path's id, or the reply that says why not.
-func Numbered[V any](c *Call, all map[int]V, kind string) (V, *rest.Reply) {
+// FindByID finds the object of a path's id, or the reply that says why not.
+func FindByID[V any](c *Call, all map[int]V, kind string) (V, *rest.Reply) {
 	var none V
-	id, wrong := rest.Number(c.Vars["id"])
+	id, wrong := rest.ReadID(c.Vars["id"])
 	if wrong != nil {
 		return none, wrong
 	}
 	found, exists := all[id]
 	if !exists {
-		rep := rest.NoObject(kind)
+		rep := rest.NoObjectReply(kind)
 		return none, &rep
 	}
 	return found, nil
 }
 
-// Number is a field's whole part, within what a database column holds.
-func (c *Call) Number(field string, missing int) int {
+// NumberField is a field's whole part, within what a database column holds.
+func (c *Call) NumberField(field string, missing int) int {
 	n, isNumber := rest.ReadFloat(c.Field(field))
 	if !isNumber {
 		return missing

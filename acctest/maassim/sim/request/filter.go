@@ -47,14 +47,14 @@ func OwnerText(m *world.Machine) string {
 	return m.Owner.Name
 }
 
-// Filter finds the machines that a list wants and the caller may see.
-func (c *Call) Filter() ([]*world.Machine, *rest.Reply) {
+// FilterMachines finds the machines that a list wants and the caller may see.
+func (c *Call) FilterMachines() ([]*world.Machine, *rest.Reply) {
 	if bad := checkFilters(c.World, c.Query); bad != nil {
 		return nil, bad
 	}
 	var found []*world.Machine
 	for _, m := range world.SortedMachines(c.World.Machines) {
-		if c.May(ViewAll, m) && machineMatches(m, c.Query) {
+		if c.HasPermission(ViewAll, m) && matchesFilters(m, c.Query) {
 			found = append(found, m)
 		}
 	}
@@ -74,10 +74,10 @@ func checkFilters(w *world.World, query url.Values) *rest.Reply {
 		case base == "status" || name == "not_status":
 			checkStatuses(errs, name, values)
 		case listTexts[base] != nil && (isNot || base == name):
-		case Knows(name):
+		case IsKnownConstraint(name):
 			CheckConstraint(w, errs, name, values)
 		case name == "storage":
-			bad := rest.Refused(http.StatusNotImplemented, "The simulator does not simulate the filter storage of machines.")
+			bad := rest.ErrorReply(http.StatusNotImplemented, "The simulator does not simulate the filter storage of machines.")
 			return &bad
 		default:
 			errs.Add(name, "No such constraint.")
@@ -86,7 +86,7 @@ func checkFilters(w *world.World, query url.Values) *rest.Reply {
 	if len(errs) == 0 {
 		return nil
 	}
-	bad := rest.BadForm(errs)
+	bad := rest.BadFormReply(errs)
 	return &bad
 }
 
@@ -98,7 +98,7 @@ func checkStatuses(errs rest.FormErrors, field string, values []string) {
 	}
 }
 
-func machineMatches(m *world.Machine, query url.Values) bool {
+func matchesFilters(m *world.Machine, query url.Values) bool {
 	for name, values := range query {
 		if !slices.Contains(listOptions, name) && !matchesFilter(m, name, values) {
 			return false
@@ -117,5 +117,5 @@ func matchesFilter(m *world.Machine, name string, values []string) bool {
 			return v == text(m) || base == "status" && strings.TrimPrefix(v, "=") == text(m)
 		}) != isNot
 	}
-	return Fulfils(m, name, values)
+	return MatchesConstraint(m, name, values)
 }

@@ -11,38 +11,38 @@ import (
 
 // netConstraint is a constraint on what a machine's interfaces are attached to.
 type netConstraint struct {
-	problem func(w *world.World, values []string) string
-	fits    func(m *world.Machine, values []string) bool
+	problem        func(w *world.World, values []string) string
+	matchesMachine func(m *world.Machine, values []string) bool
 }
 
 // netConstraints are those that are not interfaces= itself
 // (node_constraint_filter_forms.py, FilterNodeForm); each but link_speed may be
 // negated.
 var netConstraints = map[string]netConstraint{
-	"fabrics":        {fits: onAny(func(v *world.VLAN) string { return v.Fabric.Name })},
-	"fabric_classes": {fits: onAny(func(v *world.VLAN) string { return v.Fabric.ClassType })},
-	"subnets":        {problem: noSubnets, fits: inSubnets},
-	"vlans":          {problem: noVLANs, fits: onVLANs},
-	"link_speed":     {problem: noSpeed, fits: func(_ *world.Machine, values []string) bool { return least(values) <= 0 }},
+	"fabrics":        {matchesMachine: matchesAnyVLAN(func(v *world.VLAN) string { return v.Fabric.Name })},
+	"fabric_classes": {matchesMachine: matchesAnyVLAN(func(v *world.VLAN) string { return v.Fabric.ClassType })},
+	"subnets":        {problem: subnetsProblem, matchesMachine: isInSubnets},
+	"vlans":          {problem: vlansProblem, matchesMachine: isOnVLANs},
+	"link_speed":     {problem: linkSpeedProblem, matchesMachine: func(_ *world.Machine, values []string) bool { return smallestNumber(values) <= 0 }},
 }
 
-func onAny(text func(*world.VLAN) string) func(*world.Machine, []string) bool {
+func matchesAnyVLAN(text func(*world.VLAN) string) func(*world.Machine, []string) bool {
 	return func(m *world.Machine, values []string) bool {
 		return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.VLAN != nil && slices.Contains(values, text(n.VLAN)) })
 	}
 }
 
-func noSubnets(w *world.World, values []string) string {
-	found, bad := SubnetsCalled(w, values)
-	return noneFound("subnets", len(found), bad)
+func subnetsProblem(w *world.World, values []string) string {
+	found, bad := SubnetsBySpecifiers(w, values)
+	return noneFoundProblem("subnets", len(found), bad)
 }
 
-func noVLANs(w *world.World, values []string) string {
-	found, bad := VLANsCalled(w, values)
-	return noneFound("VLANs", len(found), bad)
+func vlansProblem(w *world.World, values []string) string {
+	found, bad := VLANsBySpecifiers(w, values)
+	return noneFoundProblem("VLANs", len(found), bad)
 }
 
-func noneFound(plural string, found int, bad *rest.Reply) string {
+func noneFoundProblem(plural string, found int, bad *rest.Reply) string {
 	switch {
 	case bad != nil:
 		return string(bad.Body)
@@ -52,7 +52,7 @@ func noneFound(plural string, found int, bad *rest.Reply) string {
 	return ""
 }
 
-func noSpeed(_ *world.World, values []string) string {
+func linkSpeedProblem(_ *world.World, values []string) string {
 	for _, value := range values {
 		if _, isNumber := rest.ReadFloat(value); !isNumber {
 			return "Invalid link speed: number required."
@@ -61,55 +61,55 @@ func noSpeed(_ *world.World, values []string) string {
 	return ""
 }
 
-// inSubnets needs an address, or a link, in each of the subnets.
-func inSubnets(m *world.Machine, values []string) bool {
-	wanted, _ := SubnetsCalled(m.World, values)
-	return !slices.ContainsFunc(wanted, func(s *world.Subnet) bool { return !isIn(m, s) })
+// isInSubnets needs an address, or a link, in each of the subnets.
+func isInSubnets(m *world.Machine, values []string) bool {
+	wanted, _ := SubnetsBySpecifiers(m.World, values)
+	return !slices.ContainsFunc(wanted, func(s *world.Subnet) bool { return !isInSubnet(m, s) })
 }
 
-func isIn(m *world.Machine, s *world.Subnet) bool {
-	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return slices.Contains(AttachedAs(m, n).Subnets, s) })
+func isInSubnet(m *world.Machine, s *world.Subnet) bool {
+	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return slices.Contains(NewAttachedInterface(m, n).Subnets, s) })
 }
 
-func onVLANs(m *world.Machine, values []string) bool {
-	wanted, _ := VLANsCalled(m.World, values)
+func isOnVLANs(m *world.Machine, values []string) bool {
+	wanted, _ := VLANsBySpecifiers(m.World, values)
 	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.VLAN != nil && slices.Contains(wanted, n.VLAN) })
 }
 
-// fulfilsNet compares a machine with a constraint on its networks. One that is
+// matchesNetConstraint compares a machine with a constraint on its networks. One that is
 // negated excludes those in any of the subnets.
-func fulfilsNet(m *world.Machine, base string, isNot bool, values []string) bool {
+func matchesNetConstraint(m *world.Machine, base string, isNot bool, values []string) bool {
 	if base == "subnets" && isNot {
-		wanted, _ := SubnetsCalled(m.World, values)
-		return !slices.ContainsFunc(wanted, func(s *world.Subnet) bool { return isIn(m, s) })
+		wanted, _ := SubnetsBySpecifiers(m.World, values)
+		return !slices.ContainsFunc(wanted, func(s *world.Subnet) bool { return isInSubnet(m, s) })
 	}
-	return netConstraints[base].fits(m, values) != isNot
+	return netConstraints[base].matchesMachine(m, values) != isNot
 }
 
-// BadInterfaces is what MAAS trips over as it looks for interfaces, as a space that
+// InterfacesProblem is what MAAS trips over as it looks for interfaces, as a space that
 // there is not; nil for nothing.
-func BadInterfaces(w *world.World, text string) *rest.Reply {
+func InterfacesProblem(w *world.World, text string) *rest.Reply {
 	parts, _ := ReadInterfaces(text)
 	for _, part := range parts {
-		if _, bad := part.Chooses(w); bad != nil {
+		if _, bad := part.BuildChoice(w); bad != nil {
 			return bad
 		}
 	}
 	return nil
 }
 
-// Interfaces are the ids of the interfaces that fulfil each part of interfaces=, by
+// MatchingInterfaces are the ids of the interfaces that fulfil each part of interfaces=, by
 // its label; false where one part has none.
-func Interfaces(m *world.Machine, text string) (map[string][]int, bool) {
+func MatchingInterfaces(m *world.Machine, text string) (map[string][]int, bool) {
 	parts, _ := ReadInterfaces(text)
 	found := map[string][]int{}
 	for _, part := range parts {
-		chosen, bad := part.Chooses(m.World)
+		chosen, bad := part.BuildChoice(m.World)
 		if bad != nil {
 			return nil, false
 		}
 		for _, n := range m.NICs {
-			if chosen(AttachedAs(m, n)) {
+			if chosen(NewAttachedInterface(m, n)) {
 				found[part.Label] = append(found[part.Label], n.ID)
 			}
 		}

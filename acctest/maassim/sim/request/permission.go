@@ -22,27 +22,27 @@ func OnMachine(need Permission, f func(*Call, *world.Machine) rest.Reply) func(*
 	return func(c *Call) rest.Reply {
 		m := c.World.Machines[c.Vars["id"]]
 		if m == nil {
-			return rest.NoObject("Machine")
+			return rest.NoObjectReply("Machine")
 		}
-		if !c.May(need, m) {
-			return rest.Forbidden()
+		if !c.HasPermission(need, m) {
+			return rest.ForbiddenReply()
 		}
-		defer showAsBefore(m)()
+		defer showStatusBefore(m)()
 		return f(c, m)
 	}
 }
 
-// showAsBefore makes the answer to a call show the boot disk that somebody chose as in
+// showStatusBefore makes the answer to a call show the boot disk that somebody chose as in
 // the status that the machine had before: MAAS reads both at once (api/nodes.py,
 // boot_disk__node_config__node). The function ends that.
-func showAsBefore(m *world.Machine) func() {
-	status, outer := m.Status, m.Before
-	m.Before = &status
-	return func() { m.Before = outer }
+func showStatusBefore(m *world.Machine) func() {
+	status, outer := m.Status, m.StatusBefore
+	m.StatusBefore = &status
+	return func() { m.StatusBefore = outer }
 }
 
-// May says whether the caller has the permission on the machine.
-func (c *Call) May(need Permission, m *world.Machine) bool {
+// HasPermission says whether the caller has the permission on the machine.
+func (c *Call) HasPermission(need Permission, m *world.Machine) bool {
 	switch {
 	case need >= Edit && m.Locked:
 		return false
@@ -54,5 +54,5 @@ func (c *Call) May(need Permission, m *world.Machine) bool {
 	return m.Owner == nil || m.Owner == c.User
 }
 
-// MayView says whether the caller sees the machine.
-func (c *Call) MayView(m *world.Machine) bool { return c.May(ViewAll, m) }
+// CanView says whether the caller sees the machine.
+func (c *Call) CanView(m *world.Machine) bool { return c.HasPermission(ViewAll, m) }

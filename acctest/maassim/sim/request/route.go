@@ -25,8 +25,8 @@ type Resource struct {
 	Routes  []Route
 }
 
-// Anonymous says that the resource needs no credentials at all.
-func (r Resource) Anonymous() bool {
+// IsAnonymous says that the resource needs no credentials at all.
+func (r Resource) IsAnonymous() bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Anon })
 }
 
@@ -44,16 +44,16 @@ func (r Resource) HasOp(op string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Op == op })
 }
 
-// Allows says whether the resource has a route of the method.
-func (r Resource) Allows(method string) bool {
+// AllowsMethod says whether the resource has a route of the method.
+func (r Resource) AllowsMethod(method string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Method == method })
 }
 
-// allowed is the Allow header: the methods in MAAS's order.
-func (r Resource) allowed() string {
+// allowHeader is the Allow header: the methods in MAAS's order.
+func (r Resource) allowHeader() string {
 	var methods []string
 	for _, m := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete} {
-		if r.Allows(m) {
+		if r.AllowsMethod(m) {
 			methods = append(methods, m)
 		}
 	}

@@ -34,7 +34,7 @@ func (kinds specifiers[T]) choose(w *world.World, specs []string) (choice[T], *r
 		if bad != nil {
 			return nil, bad
 		}
-		chosen = joined(chosen, next, join)
+		chosen = joinChoices(chosen, next, join)
 	}
 	if chosen == nil {
 		chosen = func(T) bool { return true }
@@ -52,7 +52,7 @@ func splitJoin(spec string) (rest string, join byte) {
 	return spec, '|'
 }
 
-func joined[T any](chosen, next choice[T], join byte) choice[T] {
+func joinChoices[T any](chosen, next choice[T], join byte) choice[T] {
 	switch {
 	case chosen == nil && join == '!':
 		return func(o T) bool { return !next(o) }
@@ -66,8 +66,8 @@ func joined[T any](chosen, next choice[T], join byte) choice[T] {
 	return func(o T) bool { return chosen(o) || next(o) }
 }
 
-// ofAll are the specifiers of one text, all of which must fit.
-func ofAll(text string) (specs []string) {
+// allSpecifiers are the specifiers of one text, all of which must fit.
+func allSpecifiers(text string) (specs []string) {
 	for spec := range strings.SplitSeq(text, ",") {
 		specs = append(specs, "&"+strings.TrimSpace(spec))
 	}
@@ -85,8 +85,8 @@ func numberOrName(kind, text string) (id int, isNumber bool) {
 	return 0, false
 }
 
-// by makes a specifier that compares one text.
-func by[T any](text func(T) string) func(*world.World, string) (choice[T], *rest.Reply) {
+// byText makes a specifier that compares one text.
+func byText[T any](text func(T) string) func(*world.World, string) (choice[T], *rest.Reply) {
 	return func(_ *world.World, value string) (choice[T], *rest.Reply) {
 		return func(o T) bool { return text(o) == value }, nil
 	}
@@ -102,18 +102,18 @@ var (
 
 func init() {
 	fabricSpecifiers = specifiers[*world.Fabric]{
-		"": byNumberOrName("fabric", func(f *world.Fabric) (int, string) { return f.ID, f.Name }), "name": by(func(f *world.Fabric) string { return f.Name }),
-		"class": by(func(f *world.Fabric) string { return f.ClassType }),
+		"": byNumberOrName("fabric", func(f *world.Fabric) (int, string) { return f.ID, f.Name }), "name": byText(func(f *world.Fabric) string { return f.Name }),
+		"class": byText(func(f *world.Fabric) string { return f.ClassType }),
 	}
 	vlanSpecifiers = specifiers[*world.VLAN]{
-		"": vlanByVIDOrName, "id": by(func(v *world.VLAN) string { return strconv.Itoa(v.ID) }), "name": by(func(v *world.VLAN) string { return v.Name }),
-		"vid": byVID(func(v *world.VLAN) *world.VLAN { return v }), "space": inSpace(func(v *world.VLAN) *world.VLAN { return v }),
-		"fabric": inFabric(func(v *world.VLAN) *world.VLAN { return v }), "subnet": vlanBySubnet,
+		"": vlanByVIDOrName, "id": byText(func(v *world.VLAN) string { return strconv.Itoa(v.ID) }), "name": byText(func(v *world.VLAN) string { return v.Name }),
+		"vid": byVID(func(v *world.VLAN) *world.VLAN { return v }), "space": bySpace(func(v *world.VLAN) *world.VLAN { return v }),
+		"fabric": byFabric(func(v *world.VLAN) *world.VLAN { return v }), "subnet": vlanBySubnet,
 	}
 	subnetSpecifiers = specifiers[*world.Subnet]{
-		"": subnetByAny, "cidr": subnetByCIDR, "name": by(func(n *world.Subnet) string { return n.Name }),
-		"id": by(func(n *world.Subnet) string { return strconv.Itoa(n.ID) }), "ip": subnetByAddress,
-		"vid": byVID(vlanOfSubnet), "space": inSpace(vlanOfSubnet), "fabric": inFabric(vlanOfSubnet), "vlan": inVLAN(vlanOfSubnet),
+		"": subnetByAny, "cidr": subnetByCIDR, "name": byText(func(n *world.Subnet) string { return n.Name }),
+		"id": byText(func(n *world.Subnet) string { return strconv.Itoa(n.ID) }), "ip": subnetByAddress,
+		"vid": byVID(vlanOfSubnet), "space": bySpace(vlanOfSubnet), "fabric": byFabric(vlanOfSubnet), "vlan": byVLAN(vlanOfSubnet),
 	}
 }
 
@@ -138,9 +138,9 @@ func readVID(text string) (int, *rest.Reply) {
 	var bad rest.Reply
 	switch {
 	case err != nil:
-		bad = rest.InternalError(fmt.Sprintf("invalid literal for int() with base 10: '%s'", text))
+		bad = rest.InternalErrorReply(fmt.Sprintf("invalid literal for int() with base 10: '%s'", text))
 	case vid < 0 || vid >= 0xfff:
-		bad = rest.BadModel(rest.FormErrors{"__all__": {"VLAN tag (VID) out of range (0-4094; 0 for untagged.)"}})
+		bad = rest.BadModelReply(rest.FormErrors{"__all__": {"VLAN tag (VID) out of range (0-4094; 0 for untagged.)"}})
 	default:
 		return int(vid), nil
 	}
@@ -155,7 +155,7 @@ func vlanByVIDOrName(w *world.World, value string) (choice[*world.VLAN], *rest.R
 }
 
 func vlanBySubnet(w *world.World, value string) (choice[*world.VLAN], *rest.Reply) {
-	chosen, bad := subnetSpecifiers.choose(w, ofAll(value))
+	chosen, bad := subnetSpecifiers.choose(w, allSpecifiers(value))
 	return func(v *world.VLAN) bool { return slices.ContainsFunc(world.SubnetsOn(w, v), chosen) }, bad
 }
 
@@ -166,27 +166,27 @@ func byVID[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T
 	}
 }
 
-func inVLAN[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
+func byVLAN[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
 	return func(w *world.World, value string) (choice[T], *rest.Reply) {
-		chosen, bad := vlanSpecifiers.choose(w, ofAll(value))
+		chosen, bad := vlanSpecifiers.choose(w, allSpecifiers(value))
 		return func(o T) bool { v := vlan(o); return v != nil && chosen(v) }, bad
 	}
 }
 
-func inFabric[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
+func byFabric[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
 	return func(w *world.World, value string) (choice[T], *rest.Reply) {
-		chosen, bad := fabricSpecifiers.choose(w, ofAll(value))
+		chosen, bad := fabricSpecifiers.choose(w, allSpecifiers(value))
 		return func(o T) bool { v := vlan(o); return v != nil && chosen(v.Fabric) }, bad
 	}
 }
 
-// inSpace needs a space that there is, or the undefined one.
-func inSpace[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
+// bySpace needs a space that there is, or the undefined one.
+func bySpace[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
 	return func(w *world.World, value string) (choice[T], *rest.Reply) {
 		var wanted *world.Space
 		if value != "undefined" {
 			var bad *rest.Reply
-			if wanted, bad = SpaceCalled(w, value); bad != nil {
+			if wanted, bad = SpaceBySpecifier(w, value); bad != nil {
 				return nil, bad
 			}
 		}
@@ -210,7 +210,7 @@ func subnetByCIDR(_ *world.World, value string) (choice[*world.Subnet], *rest.Re
 		cidr, err = netip.PrefixFrom(ip, ip.BitLen()), nil // a network of one address
 	}
 	if err != nil {
-		bad := rest.InternalError("invalid IPNetwork " + value)
+		bad := rest.InternalErrorReply("invalid IPNetwork " + value)
 		return nil, &bad
 	}
 	return func(n *world.Subnet) bool { return n.CIDR == cidr.Masked() }, nil
@@ -219,47 +219,47 @@ func subnetByCIDR(_ *world.World, value string) (choice[*world.Subnet], *rest.Re
 func subnetByAddress(_ *world.World, value string) (choice[*world.Subnet], *rest.Reply) {
 	ip, err := netip.ParseAddr(value)
 	if err != nil {
-		bad := rest.InternalError(fmt.Sprintf("failed to detect a valid IP address from '%s'", value))
+		bad := rest.InternalErrorReply(fmt.Sprintf("failed to detect a valid IP address from '%s'", value))
 		return nil, &bad
 	}
 	return func(n *world.Subnet) bool { return n.CIDR.Contains(ip) }, nil
 }
 
-// one is the object that specifiers choose, or why there is not one
+// exactlyOne is the object that specifiers choose, or why there is not one
 // (get_object_by_specifiers_or_raise).
-func one[T any](found []T, kind string) (T, *rest.Reply) {
+func exactlyOne[T any](found []T, kind string) (T, *rest.Reply) {
 	var none T
 	switch len(found) {
 	case 0:
-		bad := rest.NoObject(kind)
+		bad := rest.NoObjectReply(kind)
 		return none, &bad
 	case 1:
 		return found[0], nil
 	}
-	bad := rest.Refused(http.StatusForbidden, "Too many "+kind+" objects match the given query.")
+	bad := rest.ErrorReply(http.StatusForbidden, "Too many "+kind+" objects match the given query.")
 	return none, &bad
 }
 
-// SubnetCalled is the subnet that a path or a form specifies.
-func SubnetCalled(w *world.World, text string) (*world.Subnet, *rest.Reply) {
-	found, bad := SubnetsCalled(w, ofAll(text))
+// SubnetBySpecifier is the subnet that a path or a form specifies.
+func SubnetBySpecifier(w *world.World, text string) (*world.Subnet, *rest.Reply) {
+	found, bad := SubnetsBySpecifiers(w, allSpecifiers(text))
 	if bad != nil {
 		return nil, bad
 	}
-	return one(found, "Subnet")
+	return exactlyOne(found, "Subnet")
 }
 
-// SubnetsCalled are the subnets that any of the specifiers chooses.
-func SubnetsCalled(w *world.World, specs []string) ([]*world.Subnet, *rest.Reply) {
-	return chosenOf(w, subnetSpecifiers, w.Subnets, specs)
+// SubnetsBySpecifiers are the subnets that any of the specifiers chooses.
+func SubnetsBySpecifiers(w *world.World, specs []string) ([]*world.Subnet, *rest.Reply) {
+	return filterChosen(w, subnetSpecifiers, w.Subnets, specs)
 }
 
-// VLANsCalled are the VLANs that any of the specifiers chooses.
-func VLANsCalled(w *world.World, specs []string) ([]*world.VLAN, *rest.Reply) {
-	return chosenOf(w, vlanSpecifiers, w.VLANs, specs)
+// VLANsBySpecifiers are the VLANs that any of the specifiers chooses.
+func VLANsBySpecifiers(w *world.World, specs []string) ([]*world.VLAN, *rest.Reply) {
+	return filterChosen(w, vlanSpecifiers, w.VLANs, specs)
 }
 
-func chosenOf[T any](w *world.World, kinds specifiers[T], all []T, specs []string) (found []T, bad *rest.Reply) {
+func filterChosen[T any](w *world.World, kinds specifiers[T], all []T, specs []string) (found []T, bad *rest.Reply) {
 	chosen, bad := kinds.choose(w, specs)
 	if bad != nil {
 		return nil, bad
@@ -267,24 +267,24 @@ func chosenOf[T any](w *world.World, kinds specifiers[T], all []T, specs []strin
 	return slices.DeleteFunc(slices.Clone(all), func(o T) bool { return !chosen(o) }), nil
 }
 
-// SpaceCalled is the space that a text specifies.
-func SpaceCalled(w *world.World, text string) (*world.Space, *rest.Reply) {
+// SpaceBySpecifier is the space that a text specifies.
+func SpaceBySpecifier(w *world.World, text string) (*world.Space, *rest.Reply) {
 	known := specifiers[*world.Space]{
-		"": byNumberOrName("space", func(s *world.Space) (int, string) { return s.ID, s.Name }), "name": by(func(s *world.Space) string { return s.Name }),
+		"": byNumberOrName("space", func(s *world.Space) (int, string) { return s.ID, s.Name }), "name": byText(func(s *world.Space) string { return s.Name }),
 	}
-	found, bad := chosenOf(w, known, rest.Sorted(w.Spaces), ofAll(text))
+	found, bad := filterChosen(w, known, rest.SortedValues(w.Spaces), allSpecifiers(text))
 	if bad != nil {
 		return nil, bad
 	}
-	return one(found, "Space")
+	return exactlyOne(found, "Space")
 }
 
-// PoolCalled is the resource pool that a text specifies.
-func PoolCalled(w *world.World, text string) (*world.Pool, *rest.Reply) {
-	known := specifiers[*world.Pool]{"": byNumberOrName("resourcepool", func(p *world.Pool) (int, string) { return p.ID, p.Name }), "name": by(func(p *world.Pool) string { return p.Name })}
-	found, bad := chosenOf(w, known, rest.Sorted(w.Pools), ofAll(text))
+// PoolBySpecifier is the resource pool that a text specifies.
+func PoolBySpecifier(w *world.World, text string) (*world.Pool, *rest.Reply) {
+	known := specifiers[*world.Pool]{"": byNumberOrName("resourcepool", func(p *world.Pool) (int, string) { return p.ID, p.Name }), "name": byText(func(p *world.Pool) string { return p.Name })}
+	found, bad := filterChosen(w, known, rest.SortedValues(w.Pools), allSpecifiers(text))
 	if bad != nil {
 		return nil, bad
 	}
-	return one(found, "ResourcePool")
+	return exactlyOne(found, "ResourcePool")
 }

@@ -39,16 +39,16 @@ func HasAny(names []string, wanted ...string) bool {
 	return false
 }
 
-// Last is the last of some values, empty for none.
-func Last(values []string) string {
+// LastValue is the last of some values, empty for none.
+func LastValue(values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
 	return values[len(values)-1]
 }
 
-// Truth reads a boolean parameter as MAAS does.
-func Truth(text string) bool {
+// ReadBool reads a boolean parameter as MAAS does.
+func ReadBool(text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on", "t", "y":
 		return true
@@ -56,16 +56,16 @@ func Truth(text string) bool {
 	return false
 }
 
-// Number reads the id of a path as Python does. MAAS hands anything else to its
+// ReadID reads the id of a path as Python does. MAAS hands anything else to its
 // database, and 500 comes back.
-func Number(text string) (int, *Reply) {
+func ReadID(text string) (int, *Reply) {
 	id, err := strconv.Atoi(strings.TrimSpace(text))
 	if errors.Is(err, strconv.ErrRange) {
-		rep := InternalError("bigint out of range\n")
+		rep := InternalErrorReply("bigint out of range\n")
 		return 0, &rep
 	}
 	if err != nil {
-		rep := Refused(http.StatusInternalServerError, fmt.Sprintf("Field 'id' expected a number but got '%s'.", text))
+		rep := ErrorReply(http.StatusInternalServerError, fmt.Sprintf("Field 'id' expected a number but got '%s'.", text))
 		return 0, &rep
 	}
 	return id, nil
@@ -111,9 +111,9 @@ func ReadForm(r *http.Request) (url.Values, *Reply) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm+1))
 	switch {
 	case err != nil:
-		return url.Values{}, refusal(BadText("cannot read the body: " + err.Error()))
+		return url.Values{}, replyPointer(BadTextReply("cannot read the body: " + err.Error()))
 	case len(body) > maxForm:
-		return url.Values{}, refusal(tooLarge())
+		return url.Values{}, replyPointer(tooLargeReply())
 	}
 	header := r.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(header)
@@ -128,16 +128,16 @@ func ReadForm(r *http.Request) (url.Values, *Reply) {
 	case kind == "application/json":
 		return jsonForm(body)
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] == "":
-		return form, refusal(InternalError("Invalid boundary in multipart: None"))
+		return form, replyPointer(InternalErrorReply("Invalid boundary in multipart: None"))
 	case kind == "multipart/form-data":
 		form = multipartForm(body, params["boundary"])
 	case kind == "application/x-www-form-urlencoded":
 		form = ParseQuery(string(body))
 	default:
-		return form, refusal(noAttribute("NoneType"))
+		return form, replyPointer(noAttributeReply("NoneType"))
 	}
-	if fieldsIn(form) > maxFields {
-		return url.Values{}, refusal(InternalError("The number of GET/POST parameters exceeded settings.DATA_UPLOAD_MAX_NUMBER_FIELDS."))
+	if countFields(form) > maxFields {
+		return url.Values{}, replyPointer(InternalErrorReply("The number of GET/POST parameters exceeded settings.DATA_UPLOAD_MAX_NUMBER_FIELDS."))
 	}
 	return form, nil
 }
@@ -166,20 +166,20 @@ func FieldsInOrder(r *http.Request) (names []string) {
 	return names
 }
 
-func refusal(rep Reply) *Reply { return &rep }
+func replyPointer(rep Reply) *Reply { return &rep }
 
-// tooLarge is what the nginx in front of MAAS says, whoever asks.
-func tooLarge() Reply {
+// tooLargeReply is what the nginx in front of MAAS says, whoever asks.
+func tooLargeReply() Reply {
 	return Reply{Status: http.StatusRequestEntityTooLarge, Kind: "text/html", Header: http.Header{},
 		Body: []byte("<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n</body>\r\n</html>\r\n")}
 }
 
-// noAttribute is what comes of a body whose data have no fields.
-func noAttribute(python string) Reply {
-	return InternalError(fmt.Sprintf("'%s' object has no attribute 'get'", python))
+// noAttributeReply is what comes of a body whose data have no fields.
+func noAttributeReply(python string) Reply {
+	return InternalErrorReply(fmt.Sprintf("'%s' object has no attribute 'get'", python))
 }
 
-func fieldsIn(form url.Values) (n int) {
+func countFields(form url.Values) (n int) {
 	for _, values := range form {
 		n += len(values)
 	}
@@ -232,7 +232,7 @@ func jsonForm(body []byte) (url.Values, *Reply) {
 	}
 	fields, isObject := data.(map[string]any)
 	if !isObject {
-		return form, refusal(noAttribute(pythonType(data)))
+		return form, replyPointer(noAttributeReply(pythonType(data)))
 	}
 	for name, value := range fields {
 		values, isList := value.([]any)

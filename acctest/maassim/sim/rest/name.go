@@ -16,16 +16,16 @@ func LabelProblem(name string) string {
 			return "Hostname contains empty name."
 		case len(label) > 63:
 			return fmt.Sprintf("Name is too long: '%s'.  Maximum length is 63.", label)
-		case !ValidLabel(label):
+		case !IsValidLabel(label):
 			return fmt.Sprintf("Invalid hostname: Label is invalid: '%s'.", label)
 		}
 	}
 	return ""
 }
 
-// ValidLabel says whether the name is one label of letters, digits and
+// IsValidLabel says whether the name is one label of letters, digits and
 // hyphens.
-func ValidLabel(name string) bool {
+func IsValidLabel(name string) bool {
 	if name == "" || len(name) > 63 || name[0] == '-' || name[len(name)-1] == '-' {
 		return false
 	}
@@ -40,7 +40,7 @@ func ValidLabel(name string) bool {
 // InstanceNameProblem is LXD's word on an instance's name.
 func InstanceNameProblem(name string) string {
 	switch {
-	case !ValidLabel(name):
+	case !IsValidLabel(name):
 		return "Invalid instance name: Name can only contain alphanumeric and hyphen characters"
 	case name[0] >= '0' && name[0] <= '9':
 		return "Invalid instance name: Name must not start with a number"

@@ -27,12 +27,12 @@ func (f Float) MarshalJSON() ([]byte, error) {
 
 // Reply is an answer of MAAS.
 type Reply struct {
-	Status  int
-	Kind    string // content type
-	Body    []byte
-	Header  http.Header
-	Objects int  // machine objects in the body
-	Lost    bool // on its way
+	Status         int
+	Kind           string // content type
+	Body           []byte
+	Header         http.Header
+	MachineObjects int  // machine objects in the body
+	Lost           bool // on its way
 }
 
 // Content types of answers.
@@ -58,77 +58,77 @@ func ErrHeader() http.Header {
 	return http.Header{"Vary": {"Cookie"}, "X-Frame-Options": {"DENY"}}
 }
 
-// OK is 200 with a JSON body.
-func OK(body any) Reply {
+// OKReply is 200 with a JSON body.
+func OKReply(body any) Reply {
 	return Reply{Status: http.StatusOK, Kind: TypeJSON, Body: Encode(body), Header: APIHeader()}
 }
 
-// Created is 201 with a JSON body.
-func Created(body any) Reply {
-	rep := OK(body)
+// CreatedReply is 201 with a JSON body.
+func CreatedReply(body any) Reply {
+	rep := OKReply(body)
 	rep.Status = http.StatusCreated
 	return rep
 }
 
-// Deleted is 204: MAAS's answer to every successful delete.
-func Deleted() Reply {
+// DeletedReply is 204: MAAS's answer to every successful delete.
+func DeletedReply() Reply {
 	return Reply{Status: http.StatusNoContent, Kind: TypePlain, Header: APIHeader()}
 }
 
-// Refused is an error with a sentence as plain text.
-func Refused(status int, text string) Reply {
+// ErrorReply is an error with a sentence as plain text.
+func ErrorReply(status int, text string) Reply {
 	return Reply{Status: status, Kind: TypeText, Body: []byte(text), Header: ErrHeader()}
 }
 
-// Conflict is 409 with a sentence.
-func Conflict(text string) Reply { return Refused(http.StatusConflict, text) }
+// ConflictReply is 409 with a sentence.
+func ConflictReply(text string) Reply { return ErrorReply(http.StatusConflict, text) }
 
-// Unavailable is 503 with a sentence.
-func Unavailable(text string) Reply { return Refused(http.StatusServiceUnavailable, text) }
+// UnavailableReply is 503 with a sentence.
+func UnavailableReply(text string) Reply { return ErrorReply(http.StatusServiceUnavailable, text) }
 
-// InternalError is 500 with a sentence: what trips MAAS itself.
-func InternalError(text string) Reply { return Refused(http.StatusInternalServerError, text) }
+// InternalErrorReply is 500 with a sentence: what trips MAAS itself.
+func InternalErrorReply(text string) Reply { return ErrorReply(http.StatusInternalServerError, text) }
 
-// BadText is 400 with a sentence: checks outside MAAS's forms.
-func BadText(text string) Reply { return Refused(http.StatusBadRequest, text) }
+// BadTextReply is 400 with a sentence: checks outside MAAS's forms.
+func BadTextReply(text string) Reply { return ErrorReply(http.StatusBadRequest, text) }
 
-// Forbidden is 403 without a body: no permission on this object.
-func Forbidden() Reply { return Refused(http.StatusForbidden, "") }
+// ForbiddenReply is 403 without a body: no permission on this object.
+func ForbiddenReply() Reply { return ErrorReply(http.StatusForbidden, "") }
 
-// NoObject is 404 for an object: "No Machine matches the given query."
-func NoObject(kind string) Reply {
+// NoObjectReply is 404 for an object: "No Machine matches the given query."
+func NoObjectReply(kind string) Reply {
 	return Reply{Status: http.StatusNotFound, Kind: TypePlain, Header: APIHeader(),
 		Body: []byte("No " + kind + " matches the given query.")}
 }
 
-// RetriesExhausted is what MAAS says where its database refuses a value again and
+// RetriesExhaustedReply is what MAAS says where its database refuses a value again and
 // again, as one that must be unique: it takes each for a conflict of
 // transactions (maasserver/utils/views.py, HttpResponseConflict).
-func RetriesExhausted() Reply {
+func RetriesExhaustedReply() Reply {
 	rep := Reply{Status: http.StatusConflict, Kind: TypeHTML, Header: ErrHeader(),
 		Body: []byte("<!DOCTYPE html><title>Error: Conflict Error</title><h2>Conflict error. Try your request again, as it will most likely succeed.</h2>")}
 	rep.Header.Set("Retry-After", "0")
 	return rep
 }
 
-// BadForm is 400 with the messages of a form, by field.
-func BadForm(errs FormErrors) Reply {
+// BadFormReply is 400 with the messages of a form, by field.
+func BadFormReply(errs FormErrors) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(errs), Header: ErrHeader()}
 }
 
-// BadModel is 400 with the messages of a model, outside of forms: MAAS's error
+// BadModelReply is 400 with the messages of a model, outside of forms: MAAS's error
 // handling answers it, without a character set.
-func BadModel(errs FormErrors) Reply {
-	rep := BadForm(errs)
+func BadModelReply(errs FormErrors) Reply {
+	rep := BadFormReply(errs)
 	rep.Kind = "application/json"
 	return rep
 }
 
-// BadField is BadForm with one message.
-func BadField(field, message string) Reply { return BadForm(FormErrors{field: {message}}) }
+// BadFieldReply is BadFormReply with one message.
+func BadFieldReply(field, message string) Reply { return BadFormReply(FormErrors{field: {message}}) }
 
-// BadSentence is 400 with one message of a field that is no list.
-func BadSentence(field, message string) Reply {
+// BadSentenceReply is 400 with one message of a field that is no list.
+func BadSentenceReply(field, message string) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(map[string]string{field: message}), Header: ErrHeader()}
 }
 
@@ -149,8 +149,8 @@ func Encode(body any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Sorted lists a map's values by key.
-func Sorted[K int | string, V any](m map[K]V) []V {
+// SortedValues lists a map's values by key.
+func SortedValues[K int | string, V any](m map[K]V) []V {
 	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -166,8 +166,8 @@ func Sorted[K int | string, V any](m map[K]V) []V {
 // APIRoot is where MAAS's API begins.
 const APIRoot = "/MAAS/api/2.0/"
 
-// List is a JSON array: [] where Go has nil.
-func List[T any](values []T) []T {
+// NonNilList is a JSON array: [] where Go has nil.
+func NonNilList[T any](values []T) []T {
 	if values == nil {
 		return []T{}
 	}

@@ -33,23 +33,25 @@ func (o Operation) String() string {
 	return o.Method + " " + o.Path + " op=" + o.Op
 }
 
-// In says whether a version has the operation.
-func (o Operation) In(version string) bool {
-	return versions.AtLeast(version, o.first) && versions.AtLeast(o.last, version)
+// ExistsIn says whether a version has the operation.
+func (o Operation) ExistsIn(version string) bool {
+	return versions.IsAtLeast(version, o.first) && versions.IsAtLeast(o.last, version)
 }
 
 // RemovedIn says whether the operation answers 410 Gone in a version.
-func (o Operation) RemovedIn(version string) bool { return o.removed && version == versions.Gone }
+func (o Operation) RemovedIn(version string) bool {
+	return o.removed && version == versions.WithoutVMHosts
+}
 
 // key is equal for one operation whatever its path's variables are called.
 func (o Operation) key() string { return keyOf(o.Method, o.Path, o.Op) }
 
 func keyOf(method, path, op string) string { return method + " " + Shape(path) + " " + op }
 
-var variable = regexp.MustCompile(`\{[^}]*\}`)
+var variablePattern = regexp.MustCompile(`\{[^}]*\}`)
 
 // Shape is a path with unnamed variables: "machines/{}/".
-func Shape(path string) string { return variable.ReplaceAllString(path, "{}") }
+func Shape(path string) string { return variablePattern.ReplaceAllString(path, "{}") }
 
 // Operations lists MAAS's operations in the order of their paths.
 func Operations() []Operation { return operations() }
@@ -79,7 +81,7 @@ func parseOperation(fields []string) (Operation, error) {
 		return Operation{}, fmt.Errorf("%q is not 410", fields[4])
 	}
 	if fields[3] == "*" {
-		o.first, o.last = versions.V34, versions.Gone
+		o.first, o.last = versions.V34, versions.WithoutVMHosts
 		return o, nil
 	}
 	var isSpan bool
@@ -87,7 +89,7 @@ func parseOperation(fields []string) (Operation, error) {
 	if !isSpan {
 		o.last = o.first
 	}
-	if !versions.Known(o.first) || !versions.Known(o.last) {
+	if !versions.IsKnown(o.first) || !versions.IsKnown(o.last) {
 		return Operation{}, fmt.Errorf("%q are no versions", fields[3])
 	}
 	return o, nil

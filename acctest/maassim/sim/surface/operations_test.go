@@ -32,7 +32,7 @@ func TestOperationsDocumented(t *testing.T) {
 	}
 	listed := map[string]bool{}
 	for _, o := range Operations() {
-		if o.In(versions.V34) {
+		if o.ExistsIn(versions.V34) {
 			listed[o.key()] = true
 		}
 	}
@@ -74,7 +74,7 @@ func TestOperationsOnce(t *testing.T) {
 			t.Errorf("%s is listed twice", o)
 		}
 		seen[o.key()] = true
-		if !versions.AtLeast(o.last, o.first) {
+		if !versions.IsAtLeast(o.last, o.first) {
 			t.Errorf("%s ends in %s, before %s", o, o.last, o.first)
 		}
 	}

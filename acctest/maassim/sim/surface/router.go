@@ -12,14 +12,14 @@ import (
 // Router finds the resource of a path and a version: what is served, and 501
 // for the rest of MAAS's operations.
 type Router struct {
-	entries map[string][]entry       // by the first part of the path
+	entries map[string][]routeEntry  // by the first part of the path
 	served  map[string]request.Route // by the operation's key
 	routes  []request.Route
 }
 
-// entry is a route with the operation that it is; nil for one that MAAS does
+// routeEntry is a route with the operation that it is; nil for one that MAAS does
 // not have, which tests alone bring.
-type entry struct {
+type routeEntry struct {
 	request.Route
 	operation *Operation
 	shape     string // of the path
@@ -35,7 +35,7 @@ var aliases = map[string][]string{
 
 // NewRouter routes to what is served.
 func NewRouter(served []request.Route) *Router {
-	r := &Router{entries: map[string][]entry{}, served: map[string]request.Route{}, routes: served}
+	r := &Router{entries: map[string][]routeEntry{}, served: map[string]request.Route{}, routes: served}
 	operations := map[string]*Operation{}
 	for _, o := range Operations() {
 		operations[o.key()] = &o
@@ -48,13 +48,13 @@ func NewRouter(served []request.Route) *Router {
 		r.served[key] = route
 		r.add(route, operations[key])
 	}
-	r.addUnserved()
+	r.addNotServed()
 	return r
 }
 
-// addUnserved adds a 501 for each operation that is not served, and each of them
+// addNotServed adds a 501 for each operation that is not served, and each of them
 // at its other paths.
-func (r *Router) addUnserved() {
+func (r *Router) addNotServed() {
 	for _, o := range Operations() {
 		route, isServed := r.served[o.key()]
 		if !isServed {
@@ -63,7 +63,7 @@ func (r *Router) addUnserved() {
 		}
 		for _, alias := range aliases[Shape(o.Path)] {
 			if _, isServed := r.served[keyOf(o.Method, alias, o.Op)]; !isServed {
-				route.Path = sameVariables(alias, route.Path)
+				route.Path = withVariablesOf(alias, route.Path)
 				r.add(route, &o)
 			}
 		}
@@ -72,11 +72,11 @@ func (r *Router) addUnserved() {
 
 func (r *Router) add(route request.Route, o *Operation) {
 	first, _, _ := strings.Cut(route.Path, "/")
-	r.entries[first] = append(r.entries[first], entry{route, o, Shape(route.Path)})
+	r.entries[first] = append(r.entries[first], routeEntry{route, o, Shape(route.Path)})
 }
 
-// Served says whether an operation is served.
-func (r *Router) Served(o Operation) bool {
+// IsServed says whether an operation is served.
+func (r *Router) IsServed(o Operation) bool {
 	_, served := r.served[o.key()]
 	return served
 }
@@ -84,8 +84,8 @@ func (r *Router) Served(o Operation) bool {
 // Routes are the routes that are served.
 func (r *Router) Routes() []request.Route { return r.routes }
 
-// Unknown lists the served routes that MAAS has in no version.
-func (r *Router) Unknown() (unknown []request.Route) {
+// RoutesWithoutOperation lists the served routes that MAAS has in no version.
+func (r *Router) RoutesWithoutOperation() (unknown []request.Route) {
 	for _, entries := range r.entries {
 		for _, e := range entries {
 			if e.operation == nil {
@@ -99,15 +99,15 @@ func (r *Router) Unknown() (unknown []request.Route) {
 // notServed is the honest answer for an operation that MAAS has.
 func notServed(o Operation) func(*request.Call) rest.Reply {
 	return func(*request.Call) rest.Reply {
-		return rest.Refused(http.StatusNotImplemented, fmt.Sprintf("MAAS has %s, but the simulator does not serve it: see OPERATIONS.md.", o))
+		return rest.ErrorReply(http.StatusNotImplemented, fmt.Sprintf("MAAS has %s, but the simulator does not serve it: see OPERATIONS.md.", o))
 	}
 }
 
-// At finds the resource of a path below /MAAS/api/2.0/ in a version. A path
+// FindResource finds the resource of a path below /MAAS/api/2.0/ in a version. A path
 // without variables wins, as in MAAS's list of URLs. MAAS takes an op as the
 // end of a path, too: users/op-whoami; then it is returned.
-func (r *Router) At(version, path string) (found request.Resource, op string, ok bool) {
-	if found, ok = r.resource(version, path); ok {
+func (r *Router) FindResource(version, path string) (found request.Resource, op string, ok bool) {
+	if found, ok = r.matchResource(version, path); ok {
 		return found, "", true
 	}
 	slash := strings.LastIndex(path, "/") + 1
@@ -115,11 +115,11 @@ func (r *Router) At(version, path string) (found request.Resource, op string, ok
 	if !isOp {
 		return found, "", false
 	}
-	found, ok = r.resource(version, path[:slash])
+	found, ok = r.matchResource(version, path[:slash])
 	return found, op, ok && found.HasOp(op)
 }
 
-func (r *Router) resource(version, path string) (found request.Resource, ok bool) {
+func (r *Router) matchResource(version, path string) (found request.Resource, ok bool) {
 	var shape string // of what was found
 	first, _, _ := strings.Cut(path, "/")
 	for _, e := range r.entries[first] {
@@ -127,7 +127,7 @@ func (r *Router) resource(version, path string) (found request.Resource, ok bool
 		if !matches || len(found.Routes) > 0 && e.shape != shape && len(vars) >= len(found.Vars) {
 			continue
 		}
-		route, exists := e.in(version)
+		route, exists := e.routeIn(version)
 		switch {
 		case !exists:
 		case len(found.Routes) > 0 && e.shape == shape:
@@ -140,24 +140,24 @@ func (r *Router) resource(version, path string) (found request.Resource, ok bool
 	return found, len(found.Routes) > 0
 }
 
-// in is the route in a version: none, as it is, or 410 for everybody.
-func (e entry) in(version string) (request.Route, bool) {
+// routeIn is the route in a version: none, as it is, or 410 for everybody.
+func (e routeEntry) routeIn(version string) (request.Route, bool) {
 	switch {
-	case e.operation == nil || e.operation.In(version):
+	case e.operation == nil || e.operation.ExistsIn(version):
 		return e.Route, true
 	case e.operation.RemovedIn(version):
 		gone := e.Route
-		gone.Admin, gone.Handle = false, func(*request.Call) rest.Reply { return request.Gone() }
+		gone.Admin, gone.Handle = false, func(*request.Call) rest.Reply { return request.GoneReply() }
 		return gone, true
 	}
 	return request.Route{}, false
 }
 
-// sameVariables gives an alias the variables of a path, by which the handler
+// withVariablesOf gives an alias the variables of a path, by which the handler
 // asks for them.
-func sameVariables(alias, path string) string {
-	names := variable.FindAllString(path, -1)
-	return variable.ReplaceAllStringFunc(alias, func(own string) string {
+func withVariablesOf(alias, path string) string {
+	names := variablePattern.FindAllString(path, -1)
+	return variablePattern.ReplaceAllStringFunc(alias, func(own string) string {
 		if len(names) == 0 {
 			return own
 		}

@@ -28,21 +28,21 @@ func (r *Router) Table() string {
 	b.WriteString(tableHead)
 	for _, o := range Operations() {
 		answer := "501"
-		if r.Served(o) {
+		if r.IsServed(o) {
 			answer = "served"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o, answer, o.span())
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o, answer, o.versionSpan())
 	}
 	return b.String()
 }
 
-// span is in which versions the operation exists.
-func (o Operation) span() string {
+// versionSpan is in which versions the operation exists.
+func (o Operation) versionSpan() string {
 	text := o.first + " to " + o.last
 	switch {
-	case o.first == versions.V34 && o.last == versions.Gone:
+	case o.first == versions.V34 && o.last == versions.WithoutVMHosts:
 		text = "all"
-	case o.last == versions.Gone:
+	case o.last == versions.WithoutVMHosts:
 		text = "from " + o.first
 	case o.first == o.last:
 		text = o.first

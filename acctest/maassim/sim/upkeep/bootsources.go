@@ -16,45 +16,45 @@ import (
 )
 
 var bootSourceRoutes = []request.Route{
-	{Method: http.MethodGet, Path: "boot-sources/", Handle: forAdmins(listBootSources)},
-	{Method: http.MethodPost, Path: "boot-sources/", Handle: forAdmins(createBootSource)},
-	{Method: http.MethodGet, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", readBootSource))},
-	{Method: http.MethodPut, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", updateBootSource))},
-	{Method: http.MethodDelete, Path: "boot-sources/{id}/", Handle: forAdmins(onBootSource("id", deleteBootSource))},
+	{Method: http.MethodGet, Path: "boot-sources/", Handle: requireAdmin(listBootSources)},
+	{Method: http.MethodPost, Path: "boot-sources/", Handle: requireAdmin(createBootSource)},
+	{Method: http.MethodGet, Path: "boot-sources/{id}/", Handle: requireAdmin(onBootSource("id", readBootSource))},
+	{Method: http.MethodPut, Path: "boot-sources/{id}/", Handle: requireAdmin(onBootSource("id", updateBootSource))},
+	{Method: http.MethodDelete, Path: "boot-sources/{id}/", Handle: requireAdmin(onBootSource("id", deleteBootSource))},
 }
 
 var selectionRoutes = []request.Route{
-	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/", Handle: forAdmins(onBootSource("source", listSelections))},
-	{Method: http.MethodPost, Path: "boot-sources/{source}/selections/", Handle: forAdmins(onBootSource("source", createSelection))},
-	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(readSelection))},
-	{Method: http.MethodPut, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(updateSelection))},
-	{Method: http.MethodDelete, Path: "boot-sources/{source}/selections/{id}/", Handle: forAdmins(onSelection(deleteSelection))},
+	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/", Handle: requireAdmin(onBootSource("source", listSelections))},
+	{Method: http.MethodPost, Path: "boot-sources/{source}/selections/", Handle: requireAdmin(onBootSource("source", createSelection))},
+	{Method: http.MethodGet, Path: "boot-sources/{source}/selections/{id}/", Handle: requireAdmin(onSelection(readSelection))},
+	{Method: http.MethodPut, Path: "boot-sources/{source}/selections/{id}/", Handle: requireAdmin(onSelection(updateSelection))},
+	{Method: http.MethodDelete, Path: "boot-sources/{source}/selections/{id}/", Handle: requireAdmin(onSelection(deleteSelection))},
 }
 
-// forAdmins is a resource that only administrators see: until 3.7 the whole
+// requireAdmin is a resource that only administrators see: until 3.7 the whole
 // resource is theirs (api/support.py, AdminRestrictedResource), then each
 // operation asks for a permission that they have.
-func forAdmins(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
+func requireAdmin(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		switch {
 		case c.User.Admin:
 			return f(c)
-		case versions.AtLeast(c.World.Version, versions.V38):
-			return rest.Forbidden()
+		case versions.IsAtLeast(c.World.Version, versions.V38):
+			return rest.ForbiddenReply()
 		}
-		return rest.Refused(http.StatusForbidden, "User is not allowed access to this API.")
+		return rest.ErrorReply(http.StatusForbidden, "User is not allowed access to this API.")
 	}
 }
 
 func onBootSource(variable string, f func(*request.Call, *site.BootSource) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		id, wrong := rest.Number(c.Vars[variable])
+		id, wrong := rest.ReadID(c.Vars[variable])
 		if wrong != nil {
 			return *wrong
 		}
 		s := c.World.Site.BootSources[id]
 		if s == nil {
-			return rest.NoObject("BootSource")
+			return rest.NoObjectReply("BootSource")
 		}
 		return f(c, s)
 	}
@@ -63,31 +63,31 @@ func onBootSource(variable string, f func(*request.Call, *site.BootSource) rest.
 func viewBootSource(s *site.BootSource) rest.Object {
 	return rest.Object{
 		"id": s.ID, "url": s.URL, "keyring_filename": s.KeyringFile, "keyring_data": base64.StdEncoding.EncodeToString(s.Keyring),
-		"created": moment(s.Created), "updated": moment(s.Updated), "resource_uri": rest.URI("boot-sources", s.ID),
+		"created": formatTimestamp(s.Created), "updated": formatTimestamp(s.Updated), "resource_uri": rest.URI("boot-sources", s.ID),
 	}
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
+func formatTimestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
 
 func listBootSources(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, s := range rest.Sorted(c.World.Site.BootSources) {
+	for _, s := range rest.SortedValues(c.World.Site.BootSources) {
 		views = append(views, viewBootSource(s))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // fillBootSource is MAAS's form: a keyring is a file's name or its content, and
 // not both. An update keeps what it is not given.
 func fillBootSource(c *request.Call, s *site.BootSource) rest.FormErrors {
 	errs := rest.FormErrors{}
-	if c.Has("url") || s.URL == "" {
+	if c.HasField("url") || s.URL == "" {
 		s.URL = strings.TrimSpace(c.Field("url"))
 	}
-	if c.Has("keyring_filename") {
+	if c.HasField("keyring_filename") {
 		s.KeyringFile = strings.TrimSpace(c.Field("keyring_filename"))
 	}
-	if c.Has("keyring_data") {
+	if c.HasField("keyring_data") {
 		s.Keyring = []byte(c.Field("keyring_data"))
 	}
 	switch {
@@ -113,40 +113,40 @@ func fillBootSource(c *request.Call, s *site.BootSource) rest.FormErrors {
 func createBootSource(c *request.Call) rest.Reply {
 	s := &site.BootSource{Created: time.Now(), Updated: time.Now(), Selections: map[int]*site.Selection{}}
 	if errs := fillBootSource(c, s); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	s.ID = c.World.NextID("bootsource")
 	c.World.Site.BootSources[s.ID] = s
-	return rest.Created(viewBootSource(s))
+	return rest.CreatedReply(viewBootSource(s))
 }
 
 func readBootSource(_ *request.Call, s *site.BootSource) rest.Reply {
-	return rest.OK(viewBootSource(s))
+	return rest.OKReply(viewBootSource(s))
 }
 
 func updateBootSource(c *request.Call, s *site.BootSource) rest.Reply {
 	changed := *s
 	if errs := fillBootSource(c, &changed); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	changed.Updated = time.Now()
 	*s = changed
-	return rest.OK(viewBootSource(s))
+	return rest.OKReply(viewBootSource(s))
 }
 
 func deleteBootSource(c *request.Call, s *site.BootSource) rest.Reply {
 	delete(c.World.Site.BootSources, s.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
 func onSelection(f func(*request.Call, *site.BootSource, *site.Selection) rest.Reply) func(*request.Call) rest.Reply {
 	return onBootSource("source", func(c *request.Call, s *site.BootSource) rest.Reply {
-		id, wrong := rest.Number(c.Vars["id"])
+		id, wrong := rest.ReadID(c.Vars["id"])
 		if wrong != nil {
 			return *wrong
 		}
 		if s.Selections[id] == nil {
-			return rest.NoObject("BootSourceSelection")
+			return rest.NoObjectReply("BootSourceSelection")
 		}
 		return f(c, s, s.Selections[id])
 	})
@@ -155,17 +155,17 @@ func onSelection(f func(*request.Call, *site.BootSource, *site.Selection) rest.R
 func viewSelection(s *site.BootSource, x *site.Selection) rest.Object {
 	return rest.Object{
 		"boot_source_id": s.ID, "id": x.ID, "os": x.OS, "release": x.Release,
-		"arches": rest.List(x.Arches), "subarches": rest.List(x.Subarches), "labels": rest.List(x.Labels),
+		"arches": rest.NonNilList(x.Arches), "subarches": rest.NonNilList(x.Subarches), "labels": rest.NonNilList(x.Labels),
 		"resource_uri": fmt.Sprintf("%sboot-sources/%d/selections/%d/", rest.APIRoot, s.ID, x.ID),
 	}
 }
 
 func listSelections(_ *request.Call, s *site.BootSource) rest.Reply {
 	views := []rest.Object{}
-	for _, x := range rest.Sorted(s.Selections) {
+	for _, x := range rest.SortedValues(s.Selections) {
 		views = append(views, viewSelection(s, x))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // fillSelection is MAAS's form. What can be had of a source is every series of
@@ -173,12 +173,12 @@ func listSelections(_ *request.Call, s *site.BootSource) rest.Reply {
 func fillSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"os": &x.OS, "release": &x.Release} {
-		if c.Has(field) {
+		if c.HasField(field) {
 			*to = strings.TrimSpace(c.Field(field))
 		}
 	}
 	for field, to := range map[string]*[]string{"arches": &x.Arches, "subarches": &x.Subarches, "labels": &x.Labels} {
-		if c.Has(field) {
+		if c.HasField(field) {
 			*to = slices.Clone(c.Form[field])
 		}
 	}
@@ -209,27 +209,27 @@ func pythonList(values []string) string {
 func createSelection(c *request.Call, s *site.BootSource) rest.Reply {
 	x := &site.Selection{}
 	if errs := fillSelection(c, s, x); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	x.ID = c.World.NextID("bootsourceselection")
 	s.Selections[x.ID] = x
-	return rest.Created(viewSelection(s, x))
+	return rest.CreatedReply(viewSelection(s, x))
 }
 
 func readSelection(_ *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
-	return rest.OK(viewSelection(s, x))
+	return rest.OKReply(viewSelection(s, x))
 }
 
 func updateSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
 	changed := *x
 	if errs := fillSelection(c, s, &changed); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	*x = changed
-	return rest.OK(viewSelection(s, x))
+	return rest.OKReply(viewSelection(s, x))
 }
 
 func deleteSelection(_ *request.Call, s *site.BootSource, x *site.Selection) rest.Reply {
 	delete(s.Selections, x.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

@@ -25,7 +25,7 @@ var notificationRoutes = []request.Route{
 
 func onNotification(f func(*request.Call, *site.Notification) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		n, wrong := request.Numbered(c, c.World.Site.Notifications, "Notification")
+		n, wrong := request.FindByID(c, c.World.Site.Notifications, "Notification")
 		if wrong != nil {
 			return *wrong
 		}
@@ -44,20 +44,20 @@ func viewNotification(w *world.World, n *site.Notification) rest.Object {
 	}
 }
 
-// isFor says whether a notification is meant for a user: users are those who are
+// isForUser says whether a notification is meant for a user: users are those who are
 // no administrators (models/notification.py, is_relevant_to).
-func isFor(n *site.Notification, u *world.User) bool {
+func isForUser(n *site.Notification, u *world.User) bool {
 	return n.User == u.Name || n.Users && !u.Admin || n.Admins && u.Admin
 }
 
 func listNotifications(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, n := range rest.Sorted(c.World.Site.Notifications) {
-		if isFor(n, c.User) && !slices.Contains(n.Dismissed, c.User.Name) {
+	for _, n := range rest.SortedValues(c.World.Site.Notifications) {
+		if isForUser(n, c.User) && !slices.Contains(n.Dismissed, c.User.Name) {
 			views = append(views, viewNotification(c.World, n))
 		}
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 var categories = []string{"error", "warning", "success", "info"}
@@ -67,13 +67,13 @@ var categories = []string{"error", "warning", "success", "info"}
 func fillNotification(c *request.Call, n *site.Notification) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"ident": &n.Ident, "message": &n.Message, "category": &n.Category} {
-		if c.Has(field) {
+		if c.HasField(field) {
 			*to = strings.TrimSpace(c.Field(field))
 		}
 	}
 	n.Users, n.Admins = isTicked(c, "users"), isTicked(c, "admins")
-	n.Dismissable = !c.Has("dismissable") || c.Field("dismissable") == "true"
-	if c.Has("user") {
+	n.Dismissable = !c.HasField("dismissable") || c.Field("dismissable") == "true"
+	if c.HasField("user") {
 		n.User = ""
 		if text := c.Field("user"); text != "" {
 			// A user has no id here: MAAS's are those of the order in which they came.
@@ -138,44 +138,44 @@ func checkNotification(c *request.Call, n *site.Notification, errs rest.FormErro
 func createNotification(c *request.Call) rest.Reply {
 	n := &site.Notification{}
 	if errs := fillNotification(c, n); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	n.ID = c.World.NextID("notification")
 	c.World.Site.Notifications[n.ID] = n
-	return rest.OK(viewNotification(c.World, n))
+	return rest.OKReply(viewNotification(c.World, n))
 }
 
 func readNotification(c *request.Call, n *site.Notification) rest.Reply {
-	if !isFor(n, c.User) && !c.User.Admin {
-		return rest.Forbidden()
+	if !isForUser(n, c.User) && !c.User.Admin {
+		return rest.ForbiddenReply()
 	}
-	return rest.OK(viewNotification(c.World, n))
+	return rest.OKReply(viewNotification(c.World, n))
 }
 
 func updateNotification(c *request.Call, n *site.Notification) rest.Reply {
 	changed := *n
 	if errs := fillNotification(c, &changed); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	*n = changed
-	return rest.OK(viewNotification(c.World, n))
+	return rest.OKReply(viewNotification(c.World, n))
 }
 
 func deleteNotification(c *request.Call, n *site.Notification) rest.Reply {
 	delete(c.World.Site.Notifications, n.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }
 
 // dismissNotification may be repeated. It answers null, as a handler of MAAS
 // does that returns nothing.
 func dismissNotification(c *request.Call, n *site.Notification) rest.Reply {
 	switch {
-	case !isFor(n, c.User):
-		return rest.Forbidden()
+	case !isForUser(n, c.User):
+		return rest.ForbiddenReply()
 	case !n.Dismissable:
-		return rest.BadText("Notification is not dismissable.")
+		return rest.BadTextReply("Notification is not dismissable.")
 	case !slices.Contains(n.Dismissed, c.User.Name):
 		n.Dismissed = append(n.Dismissed, c.User.Name)
 	}
-	return rest.OK(nil)
+	return rest.OKReply(nil)
 }

@@ -23,7 +23,7 @@ var repositoryRoutes = []request.Route{
 
 func onRepository(f func(*request.Call, *site.Repository) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
-		r, wrong := request.Numbered(c, c.World.Site.Repositories, "PackageRepository")
+		r, wrong := request.FindByID(c, c.World.Site.Repositories, "PackageRepository")
 		if wrong != nil {
 			return *wrong
 		}
@@ -33,18 +33,18 @@ func onRepository(f func(*request.Call, *site.Repository) rest.Reply) func(*requ
 
 func viewRepository(r *site.Repository) rest.Object {
 	return rest.Object{
-		"id": r.ID, "name": r.Name, "url": r.URL, "distributions": rest.List(r.Distributions), "disabled_pockets": rest.List(r.DisabledPockets),
-		"disabled_components": rest.List(r.DisabledComponents), "disable_sources": r.DisableSources, "components": rest.List(r.Components),
-		"arches": rest.List(r.Arches), "key": r.Key, "enabled": r.Enabled, "resource_uri": rest.URI("package-repositories", r.ID),
+		"id": r.ID, "name": r.Name, "url": r.URL, "distributions": rest.NonNilList(r.Distributions), "disabled_pockets": rest.NonNilList(r.DisabledPockets),
+		"disabled_components": rest.NonNilList(r.DisabledComponents), "disable_sources": r.DisableSources, "components": rest.NonNilList(r.Components),
+		"arches": rest.NonNilList(r.Arches), "key": r.Key, "enabled": r.Enabled, "resource_uri": rest.URI("package-repositories", r.ID),
 	}
 }
 
 func listRepositories(c *request.Call) rest.Reply {
 	views := []rest.Object{}
-	for _, r := range rest.Sorted(c.World.Site.Repositories) {
+	for _, r := range rest.SortedValues(c.World.Site.Repositories) {
 		views = append(views, viewRepository(r))
 	}
-	return rest.OK(views)
+	return rest.OKReply(views)
 }
 
 // isURL says whether a text passes for a URL with Django.
@@ -53,10 +53,10 @@ func isURL(text string) bool {
 	return err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "ftp", "ftps"}, u.Scheme)
 }
 
-var ppa = regexp.MustCompile(`^ppa:[^/]+/[^/]+$`)
+var ppaPattern = regexp.MustCompile(`^ppa:[^/]+/[^/]+$`)
 
-// listOf reads a field that may be given often, and with commas.
-func listOf(c *request.Call, field string) (values []string) {
+// readList reads a field that may be given often, and with commas.
+func readList(c *request.Call, field string) (values []string) {
 	for _, text := range c.Form[field] {
 		for value := range strings.SplitSeq(text, ",") {
 			values = append(values, strings.TrimSpace(value))
@@ -73,19 +73,19 @@ func listOf(c *request.Call, field string) (values []string) {
 func fillRepository(c *request.Call, r *site.Repository) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"name": &r.Name, "url": &r.URL, "key": &r.Key} {
-		if c.Has(field) {
+		if c.HasField(field) {
 			*to = strings.TrimSpace(c.Field(field))
 		}
 	}
 	for field, to := range map[string]*bool{"disable_sources": &r.DisableSources, "enabled": &r.Enabled} {
-		if c.Has(field) {
+		if c.HasField(field) {
 			*to = c.Field(field) != "" && !strings.EqualFold(c.Field(field), "false")
 		}
 	}
 	for field, to := range map[string]*[]string{"distributions": &r.Distributions, "disabled_pockets": &r.DisabledPockets,
 		"disabled_components": &r.DisabledComponents, "components": &r.Components, "arches": &r.Arches} {
-		if c.Has(field) {
-			*to = listOf(c, field)
+		if c.HasField(field) {
+			*to = readList(c, field)
 		}
 	}
 	checkRepositoryName(c, r, errs)
@@ -111,7 +111,7 @@ func checkRepositoryName(c *request.Call, r *site.Repository, errs rest.FormErro
 	switch {
 	case r.URL == "":
 		errs.Add("url", rest.MsgRequired)
-	case !isURL(r.URL) && !ppa.MatchString(r.URL):
+	case !isURL(r.URL) && !ppaPattern.MatchString(r.URL):
 		errs.Add("url", "Enter a valid repository URL or PPA location.")
 	}
 }
@@ -154,32 +154,32 @@ func firstUnknown(values, known []string) (string, bool) {
 }
 
 func createRepository(c *request.Call) rest.Reply {
-	r := &site.Repository{Enabled: !c.Has("enabled")}
+	r := &site.Repository{Enabled: !c.HasField("enabled")}
 	if errs := fillRepository(c, r); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	r.ID = c.World.NextID("packagerepository")
 	c.World.Site.Repositories[r.ID] = r
-	return rest.OK(viewRepository(r))
+	return rest.OKReply(viewRepository(r))
 }
 
 func readRepository(_ *request.Call, r *site.Repository) rest.Reply {
-	return rest.OK(viewRepository(r))
+	return rest.OKReply(viewRepository(r))
 }
 
 func updateRepository(c *request.Call, r *site.Repository) rest.Reply {
 	changed := *r
 	if errs := fillRepository(c, &changed); len(errs) > 0 {
-		return rest.BadForm(errs)
+		return rest.BadFormReply(errs)
 	}
 	*r = changed
-	return rest.OK(viewRepository(r))
+	return rest.OKReply(viewRepository(r))
 }
 
 func deleteRepository(c *request.Call, r *site.Repository) rest.Reply {
 	if r.Default {
-		return rest.BadText("Cannot delete default Ubuntu archives.")
+		return rest.BadTextReply("Cannot delete default Ubuntu archives.")
 	}
 	delete(c.World.Site.Repositories, r.ID)
-	return rest.Deleted()
+	return rest.DeletedReply()
 }

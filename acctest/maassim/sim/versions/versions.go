@@ -11,35 +11,35 @@ const (
 	V36 = "3.6"
 	V37 = "3.7"
 	V38 = "3.8"
-	// Gone is MAAS's main branch, which calls itself 3.8 still: VM hosts were
+	// WithoutVMHosts is MAAS's main branch, which calls itself 3.8 still: VM hosts were
 	// removed from it. The simulator calls it 4.0.
-	Gone = "gone"
+	WithoutVMHosts = "gone"
 )
 
-// ordered are the versions, the oldest first, with their full numbers: the
+// orderedVersions are the versions, the oldest first, with their full numbers: the
 // newest release of each at the time of writing (git tags of canonical/maas).
-var ordered = []struct{ version, number string }{
-	{V34, "3.4.10"}, {V35, "3.5.13"}, {V36, "3.6.5"}, {V37, "3.7.3"}, {V38, "3.8.0"}, {Gone, "4.0.0"},
+var orderedVersions = []struct{ version, number string }{
+	{V34, "3.4.10"}, {V35, "3.5.13"}, {V36, "3.6.5"}, {V37, "3.7.3"}, {V38, "3.8.0"}, {WithoutVMHosts, "4.0.0"},
 }
 
-// All lists the versions, the oldest first.
-func All() []string {
+// Names lists the versions, the oldest first.
+func Names() []string {
 	var all []string
-	for _, v := range ordered {
+	for _, v := range orderedVersions {
 		all = append(all, v.version)
 	}
 	return all
 }
 
-// Known says whether there is such a version.
-func Known(version string) bool { return slices.Contains(All(), version) }
+// IsKnown says whether there is such a version.
+func IsKnown(version string) bool { return slices.Contains(Names(), version) }
 
-// Number is the full number that a version tells, "3.4.10".
-func Number(version string) string {
-	return ordered[index(version)].number
+// FullNumber is the full number that a version tells, "3.4.10".
+func FullNumber(version string) string {
+	return orderedVersions[indexOf(version)].number
 }
 
-// AtLeast says whether a version is another one or follows it.
-func AtLeast(version, other string) bool { return index(version) >= index(other) }
+// IsAtLeast says whether a version is another one or follows it.
+func IsAtLeast(version, other string) bool { return indexOf(version) >= indexOf(other) }
 
-func index(version string) int { return max(0, slices.Index(All(), version)) }
+func indexOf(version string) int { return max(0, slices.Index(Names(), version)) }

@@ -14,47 +14,47 @@ func viewStorage(m *world.Machine, v rest.Object) {
 		total += d.SizeBytes
 	}
 	v["storage"] = rest.Float(float64(total) / 1e6)
-	v["blockdevice_set"] = disksOf(m, s.All())
-	v["physicalblockdevice_set"] = disksOf(m, s.Disks)
-	v["virtualblockdevice_set"] = disksOf(m, s.Virtual)
+	v["blockdevice_set"] = diskViews(m, s.AllDisks())
+	v["physicalblockdevice_set"] = diskViews(m, s.Disks)
+	v["virtualblockdevice_set"] = diskViews(m, s.Virtual)
 	v["boot_disk"] = nil
-	if boot := s.Boot(); boot != nil {
+	if boot := s.EffectiveBootDisk(); boot != nil {
 		if s.BootDisk != nil {
-			m.ShownAs = m.Before
+			m.ShownStatus = m.StatusBefore
 		}
 		v["boot_disk"] = Disk(m, boot)
-		m.ShownAs = nil
+		m.ShownStatus = nil
 	}
 	groups := map[string][]rest.Object{"volume_groups": {}, "raids": {}, "bcaches": {}, "cache_sets": {}}
 	for _, g := range storage.Groups(s) {
 		switch {
 		case g.Kind == storage.VolumeGroup:
-			groups["volume_groups"] = append(groups["volume_groups"], mention(m, g.ID))
+			groups["volume_groups"] = append(groups["volume_groups"], groupReference(m, g.ID))
 		case g.Kind == storage.Bcache:
-			groups["bcaches"] = append(groups["bcaches"], mention(m, g.ID))
+			groups["bcaches"] = append(groups["bcaches"], groupReference(m, g.ID))
 		case g.IsRAID():
-			groups["raids"] = append(groups["raids"], mention(m, g.ID))
+			groups["raids"] = append(groups["raids"], groupReference(m, g.ID))
 		}
 	}
-	for _, c := range storage.Caches(s) {
-		groups["cache_sets"] = append(groups["cache_sets"], mention(m, c.ID))
+	for _, c := range storage.CacheSets(s) {
+		groups["cache_sets"] = append(groups["cache_sets"], groupReference(m, c.ID))
 	}
 	for name, all := range groups {
 		v[name] = all
 	}
 	special := []rest.Object{}
 	for _, f := range world.SpecialMounts(m) {
-		special = append(special, filesystem(f))
+		special = append(special, filesystemView(f))
 	}
 	v["special_filesystems"] = special
 }
 
-// mention is a group as a machine shows it.
-func mention(m *world.Machine, id int) rest.Object {
+// groupReference is a group as a machine shows it.
+func groupReference(m *world.Machine, id int) rest.Object {
 	return rest.Object{"system_id": m.SystemID, "id": id, "__incomplete__": true}
 }
 
-func disksOf(m *world.Machine, disks []*storage.Disk) []rest.Object {
+func diskViews(m *world.Machine, disks []*storage.Disk) []rest.Object {
 	views := []rest.Object{}
 	for _, d := range disks {
 		views = append(views, Disk(m, d))
@@ -70,8 +70,8 @@ func Disk(m *world.Machine, d *storage.Disk) rest.Object {
 		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/", rest.APIRoot, m.SystemID, d.ID),
 		"path":         "/dev/disk/by-dname/" + d.ShownName(), "id_path": d.IDPath, "uuid": nil,
 		"model": d.Model, "serial": d.Serial, "size": d.SizeBytes, "block_size": d.BlockSize,
-		"tags": rest.List(d.Tags), "storage_pool": rest.TextOrNull(d.StoragePool), "numa_node": 0, "firmware_version": d.Firmware,
-		"used_size": s.Used(d), "available_size": s.Available(d), "used_for": s.UsedFor(d), "filesystem": effective(s, d),
+		"tags": rest.NonNilList(d.Tags), "storage_pool": rest.TextOrNull(d.StoragePool), "numa_node": 0, "firmware_version": d.Firmware,
+		"used_size": s.UsedBytes(d), "available_size": s.AvailableBytes(d), "used_for": s.UsedFor(d), "filesystem": effectiveFilesystem(s, d),
 		"partition_table_type": nil, "partitions": Partitions(m, d),
 	}
 	if d.Table != nil {
@@ -102,18 +102,18 @@ func Partition(m *world.Machine, p *storage.Partition) rest.Object {
 		"id": p.ID, "system_id": m.SystemID, "device_id": p.Disk.ID, "type": "partition",
 		"resource_uri": fmt.Sprintf("%snodes/%s/blockdevices/%d/partition/%d", rest.APIRoot, m.SystemID, p.Disk.ID, p.ID),
 		"path":         "/dev/disk/by-dname/" + p.ShownName(),
-		"size":         p.SizeBytes, "bootable": p.Bootable, "tags": rest.List(p.Tags), "uuid": p.UUID,
-		"used_for": m.Storage.UsedFor(p), "filesystem": effective(&m.Storage, p),
+		"size":         p.SizeBytes, "bootable": p.Bootable, "tags": rest.NonNilList(p.Tags), "uuid": p.UUID,
+		"used_for": m.Storage.UsedFor(p), "filesystem": effectiveFilesystem(&m.Storage, p),
 	}
 }
 
-func effective(s *storage.Storage, d storage.Device) any {
-	if f := s.Effective(d); f != nil {
-		return filesystem(f)
+func effectiveFilesystem(s *storage.Storage, d storage.Device) any {
+	if f := s.EffectiveFilesystem(d); f != nil {
+		return filesystemView(f)
 	}
 	return nil
 }
 
-func filesystem(f *storage.Filesystem) rest.Object {
+func filesystemView(f *storage.Filesystem) rest.Object {
 	return rest.Object{"fstype": f.Fstype, "label": f.Label, "uuid": f.UUID, "mount_point": f.Mount, "mount_options": f.Options}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// device is a block device or a partition.
-func device(m *world.Machine, d storage.Device) any {
+// deviceView is a block device or a partition.
+func deviceView(m *world.Machine, d storage.Device) any {
 	switch d := d.(type) {
 	case *storage.Disk:
 		return Disk(m, d)
@@ -19,10 +19,10 @@ func device(m *world.Machine, d storage.Device) any {
 	return nil
 }
 
-func devices(m *world.Machine, all []storage.Device) []any {
+func deviceViews(m *world.Machine, all []storage.Device) []any {
 	views := []any{}
 	for _, d := range all {
-		views = append(views, device(m, d))
+		views = append(views, deviceView(m, d))
 	}
 	return views
 }
@@ -35,25 +35,25 @@ func groupURI(m *world.Machine, kind string, id int) string {
 func Group(m *world.Machine, g *storage.Group) rest.Object {
 	s := &m.Storage
 	size := storage.GroupSize(s, g)
-	v := rest.Object{"id": g.ID, "system_id": m.SystemID, "uuid": g.UUID, "name": g.Name, "size": size, "human_size": storage.Human(size)}
+	v := rest.Object{"id": g.ID, "system_id": m.SystemID, "uuid": g.UUID, "name": g.Name, "size": size, "human_size": storage.HumanReadableSize(size)}
 	switch {
 	case g.Kind == storage.VolumeGroup:
 		v["resource_uri"] = groupURI(m, "volume-group", g.ID)
-		v["devices"] = devices(m, storage.DevicesOf(s, g, ""))
-		v["logical_volumes"] = disksOf(m, storage.Made(s, g))
-		v["available_size"], v["human_available_size"] = storage.FreeSize(s, g), storage.Human(storage.FreeSize(s, g))
-		v["used_size"], v["human_used_size"] = storage.VolumesSize(s, g), storage.Human(storage.VolumesSize(s, g))
+		v["devices"] = deviceViews(m, storage.DevicesOf(s, g, ""))
+		v["logical_volumes"] = diskViews(m, storage.GroupDisks(s, g))
+		v["available_size"], v["human_available_size"] = storage.FreeSize(s, g), storage.HumanReadableSize(storage.FreeSize(s, g))
+		v["used_size"], v["human_used_size"] = storage.VolumesSize(s, g), storage.HumanReadableSize(storage.VolumesSize(s, g))
 	case g.Kind == storage.Bcache:
 		v["resource_uri"] = groupURI(m, "bcache", g.ID)
 		v["cache_mode"], v["cache_set"] = g.CacheMode, CacheSet(m, g.Cache)
-		v["backing_device"], v["virtual_device"] = devices(m, storage.DevicesOf(s, g, ""))[0], madeBy(m, g)
+		v["backing_device"], v["virtual_device"] = deviceViews(m, storage.DevicesOf(s, g, ""))[0], groupDisk(m, g)
 	case g.Kind == storage.Datastore:
 		v["resource_uri"] = groupURI(m, "vmfs-datastore", g.ID)
-		v["devices"], v["filesystem"] = devices(m, storage.DevicesOf(s, g, "")), datastoreMount(s, g)
+		v["devices"], v["filesystem"] = deviceViews(m, storage.DevicesOf(s, g, "")), datastoreMount(s, g)
 	default:
 		v["resource_uri"] = groupURI(m, "raid", g.ID)
-		v["level"], v["virtual_device"] = g.Kind, madeBy(m, g)
-		v["devices"], v["spare_devices"] = devices(m, storage.DevicesOf(s, g, "raid")), devices(m, storage.DevicesOf(s, g, "raid-spare"))
+		v["level"], v["virtual_device"] = g.Kind, groupDisk(m, g)
+		v["devices"], v["spare_devices"] = deviceViews(m, storage.DevicesOf(s, g, "raid")), deviceViews(m, storage.DevicesOf(s, g, "raid-spare"))
 	}
 	return v
 }
@@ -78,8 +78,8 @@ func NewVolume(m *world.Machine, d *storage.Disk) rest.Object {
 	return v
 }
 
-func madeBy(m *world.Machine, g *storage.Group) any {
-	for _, d := range storage.Made(&m.Storage, g) {
+func groupDisk(m *world.Machine, g *storage.Group) any {
+	for _, d := range storage.GroupDisks(&m.Storage, g) {
 		return Disk(m, d)
 	}
 	return nil
@@ -87,8 +87,8 @@ func madeBy(m *world.Machine, g *storage.Group) any {
 
 // datastoreMount is where a datastore is mounted.
 func datastoreMount(s *storage.Storage, g *storage.Group) any {
-	for _, d := range storage.Made(s, g) {
-		if f := s.Effective(d); f != nil {
+	for _, d := range storage.GroupDisks(s, g) {
+		if f := s.EffectiveFilesystem(d); f != nil {
 			return rest.Object{"fstype": f.Fstype, "mount_point": f.Mount}
 		}
 	}
@@ -98,7 +98,7 @@ func datastoreMount(s *storage.Storage, g *storage.Group) any {
 // CacheSet is a cache set as an answer shows it.
 func CacheSet(m *world.Machine, c *storage.CacheSet) rest.Object {
 	return rest.Object{
-		"id": c.ID, "system_id": m.SystemID, "name": storage.CacheName(&m.Storage, c), "cache_device": device(m, storage.CacheDevice(&m.Storage, c)),
+		"id": c.ID, "system_id": m.SystemID, "name": storage.CacheSetName(&m.Storage, c), "cache_device": deviceView(m, storage.CacheSetDevice(&m.Storage, c)),
 		"resource_uri": groupURI(m, "bcache-cache-set", c.ID),
 	}
 }

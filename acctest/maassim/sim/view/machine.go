@@ -28,14 +28,14 @@ func Machine(m *world.Machine) rest.Object {
 		"status": int(m.Status), "status_name": m.Status.String(),
 		"status_message": m.StatusEvent.Message(), "status_action": m.StatusEvent.Action(),
 		"owner": ownerName(m), "owner_data": dataView(m), "workload_annotations": dataView(m),
-		"description": m.Description, "tag_names": rest.List(m.Tags), "locked": m.Locked,
+		"description": m.Description, "tag_names": rest.NonNilList(m.Tags), "locked": m.Locked,
 		"domain": Domain(m.Domain, m.World), "zone": Zone(m.Zone), "pool": Pool(m.Pool),
 		"power_state": m.PowerState, "power_type": m.PowerType, "netboot": m.Netboot,
 		"architecture": m.Architecture, "cpu_count": m.Cores, "cpu_speed": 0, "memory": m.MemoryMiB,
 		"osystem": m.Osystem, "distro_series": m.Series, "hwe_kernel": rest.TextOrNull(m.Kernel),
 		"min_hwe_kernel": m.MinKernel, "ephemeral_deploy": m.Ephemeral,
 		"virtualmachine_id": rest.IDOrNull(m.VMID), "parent": parentView(m),
-		"ip_addresses": rest.List(m.Addresses()), "default_gateways": m.Gateways(),
+		"ip_addresses": rest.NonNilList(m.Addresses()), "default_gateways": m.Gateways(),
 		"address_ttl": nil, "disable_ipv4": false, "hardware_uuid": nil, "swap_size": m.SwapSize,
 		"enable_hw_sync": m.HardwareSync, "sync_interval": rest.IDOrNull(m.SyncInterval), "last_sync": nil, "next_sync": nil,
 		"bios_boot_method": nil,
@@ -45,7 +45,7 @@ func Machine(m *world.Machine) rest.Object {
 		v["bios_boot_method"] = "uefi"
 	}
 	if !m.LastSync.IsZero() {
-		v["last_sync"], v["next_sync"] = moment(m.LastSync), moment(m.LastSync.Add(time.Duration(m.SyncInterval)*time.Second))
+		v["last_sync"], v["next_sync"] = formatTimestamp(m.LastSync), formatTimestamp(m.LastSync.Add(time.Duration(m.SyncInterval)*time.Second))
 	}
 	v["pod"] = nil
 	if host := m.Host(); host != nil {
@@ -74,7 +74,7 @@ func AnonymousMachine(m *world.Machine) rest.Object {
 	return v
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
+func formatTimestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") }
 
 func ownerName(m *world.Machine) any {
 	if m.Owner == nil {
@@ -114,9 +114,9 @@ func parentView(m *world.Machine) any {
 }
 
 func viewScripts(m *world.Machine, v rest.Object) {
-	v["current_commissioning_result_id"] = rest.IDOrNull(m.Commissioning)
-	v["current_testing_result_id"] = rest.IDOrNull(m.Testing)
-	v["current_installation_result_id"] = rest.IDOrNull(m.Installing)
+	v["current_commissioning_result_id"] = rest.IDOrNull(m.CommissioningSet)
+	v["current_testing_result_id"] = rest.IDOrNull(m.TestingSet)
+	v["current_installation_result_id"] = rest.IDOrNull(m.InstallationSet)
 	for name, status := range map[string]int{
 		"commissioning": m.CommissioningStatus, "testing": m.TestingStatus, "storage_test": m.TestingStatus,
 		"cpu_test": -1, "memory_test": -1, "network_test": -1, "interface_test": -1, "other_test": -1,
@@ -128,8 +128,8 @@ func viewScripts(m *world.Machine, v rest.Object) {
 func viewHardware(m *world.Machine, v rest.Object) {
 	info := rest.Object{}
 	for _, key := range hardwareKeys {
-		info[key] = cmp.Or(m.Facts[key], "Unknown")
+		info[key] = cmp.Or(m.HardwareInfo[key], "Unknown")
 	}
-	info["cpu_model"] = cmp.Or(m.CPUModel, m.Facts["cpu_model"], "Unknown")
+	info["cpu_model"] = cmp.Or(m.CPUModel, m.HardwareInfo["cpu_model"], "Unknown")
 	v["hardware_info"] = info
 }

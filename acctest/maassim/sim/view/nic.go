@@ -33,7 +33,7 @@ func NICView(m *world.Machine, n *world.NIC) rest.Object {
 		"vlan":         nil, "numa_node": 0, "enabled": true, "link_connected": !n.Down,
 		"interface_speed": n.Speed, "link_speed": n.LinkSpeed, "sriov_max_vf": 0, "effective_mtu": effectiveMTU(m, n),
 		"vendor": rest.TextOrNull(n.Vendor), "product": rest.TextOrNull(n.Product), "firmware_version": n.Firmware,
-		"tags": rest.List(n.Tags), "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
+		"tags": rest.NonNilList(n.Tags), "params": orEmpty(n.Params), "parents": parentNames(n), "children": ChildNames(m, n),
 		"links": linkViews(n, m.World), "discovered": discoveredViews(n, m.World),
 	}
 	if n.VLAN != nil {

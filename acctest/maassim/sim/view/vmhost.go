@@ -17,21 +17,21 @@ func VMHost(h *world.VMHost) rest.Object {
 		"resource_uri":             rest.URI("vm-hosts", h.ID),
 		"zone":                     Zone(h.Zone),
 		"pool":                     Pool(h.Pool),
-		"tags":                     rest.List(h.Tags),
-		"capabilities":             rest.List(h.Capabilities),
-		"architectures":            rest.List(h.Architectures),
+		"tags":                     rest.NonNilList(h.Tags),
+		"capabilities":             rest.NonNilList(h.Capabilities),
+		"architectures":            rest.NonNilList(h.Architectures),
 		"cpu_over_commit_ratio":    rest.Float(h.CPURatio),
 		"memory_over_commit_ratio": rest.Float(h.MemRatio),
 		"default_macvlan_mode":     h.MacvlanMode,
 		"host":                     rest.Object{"system_id": host, "__incomplete__": true},
 		"storage_pools":            poolViews(h, used),
-		"total":                    resources(h.Cores, h.MemoryMiB, total),
-		"used":                     resources(used.Cores, used.MemoryMiB, used.Bytes),
-		"available":                resources(h.Cores-used.Cores, h.MemoryMiB-used.MemoryMiB, total-used.Bytes),
+		"total":                    resourcesView(h.Cores, h.MemoryMiB, total),
+		"used":                     resourcesView(used.Cores, used.MemoryMiB, used.Bytes),
+		"available":                resourcesView(h.Cores-used.Cores, h.MemoryMiB-used.MemoryMiB, total-used.Bytes),
 	}
 }
 
-func resources(cores int, memoryMiB, storageBytes int64) rest.Object {
+func resourcesView(cores int, memoryMiB, storageBytes int64) rest.Object {
 	return rest.Object{"cores": cores, "memory": memoryMiB, "local_storage": storageBytes}
 }
 
@@ -41,7 +41,7 @@ func poolViews(h *world.VMHost, u world.Usage) []rest.Object {
 		used := u.ByPool[p.Name]
 		views = append(views, rest.Object{
 			"id": p.Name, "name": p.Name, "type": p.Driver,
-			"path":  p.Lies(),
+			"path":  p.StoragePath(),
 			"total": p.SizeBytes, "used": used, "available": p.SizeBytes - used,
 			"default": p.Name == h.DefaultPool,
 		})

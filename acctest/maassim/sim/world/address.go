@@ -89,16 +89,16 @@ func (m *Machine) ReleaseAddresses() {
 	}
 }
 
-// Unlink takes all links away: what commissioning begins with.
-func (m *Machine) Unlink() {
+// RemoveLinks takes all links away: what commissioning begins with.
+func (m *Machine) RemoveLinks() {
 	for _, n := range m.NICs {
 		n.Links = nil
 	}
 }
 
-// AutoLinks is what commissioning leaves: the boot interface is auto, the others
+// ResetLinks is what commissioning leaves: the boot interface is auto, the others
 // are only up (models/node.py, set_initial_networking_configuration).
-func (m *Machine) AutoLinks() {
+func (m *Machine) ResetLinks() {
 	for i, n := range m.NICs {
 		n.Links = nil
 		if i > 0 {
@@ -109,9 +109,9 @@ func (m *Machine) AutoLinks() {
 	}
 }
 
-// IsTaken says whether somebody has the address: a machine's link, a user, the
+// IsAddressTaken says whether somebody has the address: a machine's link, a user, the
 // gateway, a server of ours.
-func IsTaken(w *World, ip netip.Addr) bool {
+func IsAddressTaken(w *World, ip netip.Addr) bool {
 	text := ip.String()
 	for _, m := range w.Machines {
 		for _, n := range m.NICs {
@@ -122,7 +122,7 @@ func IsTaken(w *World, ip netip.Addr) bool {
 			}
 		}
 	}
-	for _, r := range w.Reserved {
+	for _, r := range w.ReservedIPs {
 		if r.IP == ip {
 			return true
 		}
@@ -146,7 +146,7 @@ func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
 		}
 	}
 	n := w.SubnetOf(ip)
-	return slices.ContainsFunc(w.Reserved, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.HasRack && ip == RackAddress(w, n)
+	return slices.ContainsFunc(w.ReservedIPs, func(r *ReservedIP) bool { return r.IP == ip }) || n != nil && n.HasRack && ip == RackAddress(w, n)
 }
 
 // RackAddress is the address of MAAS's own server on a subnet with DHCP.
@@ -154,7 +154,7 @@ func RackAddress(w *World, n *Subnet) netip.Addr { return NthAddress(n.CIDR, 2) 
 
 // RangeOf is the range that an address lies in, nil for none.
 func RangeOf(w *World, ip netip.Addr) *IPRange {
-	for _, r := range w.Ranges {
+	for _, r := range w.IPRanges {
 		if r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
 			return r
 		}
@@ -177,12 +177,12 @@ func (w *World) FreeAddress(n *Subnet) string {
 // which none does.
 func silentAddress(w *World, n *Subnet) string {
 	first := w.FreeAddress(n)
-	if first == "" || !answers(w, n, first) {
+	if first == "" || !hasServerAt(w, n, first) {
 		return first
 	}
 	for _, gap := range FreeSpans(w, n) {
 		for at := gap.Start; at <= gap.End; at++ {
-			if ip := NthAddress(n.CIDR, at).String(); !answers(w, n, ip) {
+			if ip := NthAddress(n.CIDR, at).String(); !hasServerAt(w, n, ip) {
 				return ip
 			}
 		}
@@ -190,8 +190,8 @@ func silentAddress(w *World, n *Subnet) string {
 	return ""
 }
 
-// answers tells whether a server has the address on its bridge, seen by MAAS or not.
-func answers(w *World, n *Subnet, ip string) bool {
+// hasServerAt tells whether a server has the address on its bridge, seen by MAAS or not.
+func hasServerAt(w *World, n *Subnet, ip string) bool {
 	first := firstServer(w)
 	return first != nil && slices.Contains(first.Subnets, n) && BridgeAddress(w, n, first) == ip
 }
@@ -217,7 +217,7 @@ func firstServer(w *World) *LXD {
 // LeaseAddress is an address of the dynamic range, as DHCP gives it to a
 // guest; one after the other, and then again from the start.
 func LeaseAddress(w *World, n *Subnet) string {
-	for _, r := range w.Ranges {
+	for _, r := range w.IPRanges {
 		if r.Subnet == n && r.Kind == "dynamic" {
 			size := n.position(r.End) - n.position(r.Start) + 1
 			return NthAddress(netip.PrefixFrom(r.Start, 32), w.NextID("lease "+n.Name)%size).String()

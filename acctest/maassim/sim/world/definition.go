@@ -16,14 +16,14 @@ import (
 // Definition is how LXD's API tells an instance: what was written, of which
 // cores, memory, disks and NICs of the instance are the meaning.
 type Definition struct {
-	Made, Started time.Time
-	Description   string
-	Profiles      []string
-	Config        map[string]string // without volatile keys
-	Devices       map[string]map[string]string
-	NICNames      []string // devices of macs and subnets
-	UUID          string
-	Waiting       []func() // for the instance to stop
+	CreatedAt, StartedAt time.Time
+	Description          string
+	Profiles             []string
+	Config               map[string]string // without volatile keys
+	Devices              map[string]map[string]string
+	NICNames             []string // devices of macs and subnets
+	UUID                 string
+	OnStopped            []func() // for the instance to stop
 }
 
 // NewRandomUUID is an id that no seed decides.
@@ -34,9 +34,9 @@ func NewRandomUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Describe writes the definition of an instance that was not made by the API.
-func (i *Instance) Describe() {
-	i.Made, i.UUID, i.Profiles = time.Now(), NewRandomUUID(), []string{"default"}
+// WriteDefinition writes the definition of an instance that was not made by the API.
+func (i *Instance) WriteDefinition() {
+	i.CreatedAt, i.UUID, i.Profiles = time.Now(), NewRandomUUID(), []string{"default"}
 	i.Config = map[string]string{
 		"limits.cpu": strconv.Itoa(i.Cores), "limits.memory": strconv.FormatInt(i.MemoryMiB<<20, 10),
 	}
@@ -48,8 +48,8 @@ func (i *Instance) Describe() {
 		} else {
 			name = "disk" + strconv.Itoa(n)
 			device["source"] = i.Name + "-" + name
-			key := VolumeKey{d.Pool, i.Server.Owner(i.Project, "features.storage.volumes"), device["source"]}
-			i.Server.Volumes[key] = &CustomVolume{SizeBytes: d.SizeBytes, Config: map[string]string{}, Made: i.Made, By: i}
+			key := VolumeKey{d.Pool, i.Server.OwnerProject(i.Project, "features.storage.volumes"), device["source"]}
+			i.Server.Volumes[key] = &CustomVolume{SizeBytes: d.SizeBytes, Config: map[string]string{}, CreatedAt: i.CreatedAt, ComposedFor: i}
 		}
 		i.Devices[name] = device
 	}
@@ -111,9 +111,9 @@ func (i *Instance) HugePagesMiB() int64 {
 	return i.MemoryMiB
 }
 
-// Mean reads the definition: what MAAS and the counts of use see of it. NICs
+// ApplyDefinition reads the definition: what MAAS and the counts of use see of it. NICs
 // keep their MACs.
-func (i *Instance) Mean(w *World) {
+func (i *Instance) ApplyDefinition(w *World) {
 	config, devices := i.ExpandedConfig(), i.ExpandedDevices()
 	i.Cores = CoresIn(config["limits.cpu"])
 	i.MemoryMiB = i.Server.MemoryIn(config["limits.memory"])
@@ -129,20 +129,22 @@ func (i *Instance) Mean(w *World) {
 			i.NICNames, i.MACs = append(i.NICNames, name), append(i.MACs, cmp.Or(mac, w.NewMAC()))
 			i.Subnets = append(i.Subnets, i.Server.SubnetOf(d))
 		case IsRoot(d):
-			i.Disks = slices.Insert(i.Disks, 0, Volume{SizeBytes: SizeOr(d["size"], VMDefaultDisk), Pool: d["pool"]})
+			i.Disks = slices.Insert(i.Disks, 0, Volume{SizeBytes: SizeOr(d["size"], VMDefaultDiskBytes), Pool: d["pool"]})
 		case d["type"] == "disk" && d["pool"] != "":
 			if v := i.Server.VolumeOf(i.Project, d); v != nil {
 				i.Disks = append(i.Disks, Volume{SizeBytes: v.SizeBytes, Pool: d["pool"]})
 			}
 		}
 	}
-	maps.DeleteFunc(i.Config, func(key, _ string) bool { return strings.HasPrefix(key, "volatile.") && !keptVolatile(key, devices) })
-	w.Measure(i.Server)
+	maps.DeleteFunc(i.Config, func(key, _ string) bool {
+		return strings.HasPrefix(key, "volatile.") && !keepsVolatileKey(key, devices)
+	})
+	w.MeasureUse(i.Server)
 }
 
-// keptVolatile tells that LXD keeps a volatile key as it was given: one of a device
+// keepsVolatileKey tells that LXD keeps a volatile key as it was given: one of a device
 // that the VM does not have means nothing to it.
-func keptVolatile(key string, devices map[string]map[string]string) bool {
+func keepsVolatileKey(key string, devices map[string]map[string]string) bool {
 	name, ok := strings.CutSuffix(strings.TrimPrefix(key, "volatile."), ".hwaddr")
 	return ok && devices[name] == nil
 }
@@ -154,7 +156,7 @@ func IsRoot(device map[string]string) bool {
 
 // VolumeOf is the custom volume that a disk device attaches, nil for none.
 func (l *LXD) VolumeOf(project string, device map[string]string) *CustomVolume {
-	return l.Volumes[VolumeKey{device["pool"], l.Owner(project, "features.storage.volumes"), device["source"]}]
+	return l.Volumes[VolumeKey{device["pool"], l.OwnerProject(project, "features.storage.volumes"), device["source"]}]
 }
 
 // SubnetOf is the network that a NIC is attached to, as far as MAAS knows it.
@@ -194,7 +196,7 @@ func (l *LXD) MemoryIn(text string) int64 {
 		n, _ := strconv.ParseInt(share, 10, 64)
 		return l.MemoryMiB * n / 100
 	}
-	return SizeOr(text, vmDefaultMemoryMiB<<20) >> 20
+	return SizeOr(text, defaultVMMemoryMiB<<20) >> 20
 }
 
 // SizeOr is a size in bytes; where none is given, another.

@@ -4,12 +4,12 @@ import "slices"
 
 // NamesIn lists the labels that users made in a domain.
 func NamesIn(w *World, d *Domain) (names []string) {
-	for _, r := range w.DNS {
+	for _, r := range w.DNSResources {
 		if r.Domain == d {
 			names = append(names, r.Name)
 		}
 	}
-	for _, r := range w.Records {
+	for _, r := range w.DNSRecords {
 		if r.Domain == d && !slices.Contains(names, r.Name) {
 			names = append(names, r.Name)
 		}

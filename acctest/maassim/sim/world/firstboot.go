@@ -24,11 +24,11 @@ const (
 // StartBoot draws how long the machine's first boot takes, and runs what is at its end.
 func (m *Machine) StartBoot(end func()) *Job {
 	l := m.World.Latency
-	m.BootTook = l.FirstBoot
+	m.BootDuration = l.FirstBoot
 	if most := l.FirstBootMost; most > l.FirstBoot {
-		m.BootTook += time.Duration(m.World.Nasty.Draw("first boot "+m.Hostname) * float64(most-l.FirstBoot))
+		m.BootDuration += time.Duration(m.World.FaultSource.Draw("first boot "+m.Hostname) * float64(most-l.FirstBoot))
 	}
-	return m.World.Later(m.BootTook, end)
+	return m.World.StartJob(m.BootDuration, end)
 }
 
 // listensAt says whether an LXD on a machine answers at host:port: at each of

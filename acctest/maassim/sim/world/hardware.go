@@ -6,23 +6,23 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// hasAcquiredMounts are the statuses that show the mounts of an acquired machine
+// acquiredMountStatuses are the statuses that show the mounts of an acquired machine
 // (models/node.py, get_effective_special_filesystems).
-var hasAcquiredMounts = []Status{
+var acquiredMountStatuses = []Status{
 	StatusAllocated, StatusDeploying, StatusDeployed, StatusFailedDeployment, StatusReleasing, StatusFailedReleasing,
 	StatusDiskErasing, StatusFailedDiskErasing,
 }
 
-// hasAcquiredDisks are those that show its file systems on disks (enum.py,
+// acquiredDiskStatuses are those that show its file systems on disks (enum.py,
 // ALLOCATED_NODE_STATUSES).
-var hasAcquiredDisks = append([]Status{
+var acquiredDiskStatuses = append([]Status{
 	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode, StatusExitingRescueMode,
 	StatusFailedExitingRescueMode, StatusTesting, StatusFailedTesting,
-}, hasAcquiredMounts...)
+}, acquiredMountStatuses...)
 
 // SpecialMounts are the mounts without a disk that the machine shows.
 func SpecialMounts(m *Machine) (shown []*storage.Filesystem) {
-	acquired := OneOf(m.Status, hasAcquiredMounts...)
+	acquired := IsStatusIn(m.Status, acquiredMountStatuses...)
 	for _, f := range m.Storage.Special {
 		if f.Acquired == acquired {
 			shown = append(shown, f)
@@ -40,10 +40,10 @@ func (h storageHost) BootsByUEFI() bool          { return h.UEFI }
 
 func (h storageHost) ShowsAcquired() bool {
 	status := h.Status
-	if h.ShownAs != nil {
-		status = *h.ShownAs
+	if h.ShownStatus != nil {
+		status = *h.ShownStatus
 	}
-	return OneOf(status, hasAcquiredDisks...)
+	return IsStatusIn(status, acquiredDiskStatuses...)
 }
 
 func (h storageHost) Arch() string {
@@ -56,7 +56,7 @@ func (h storageHost) Arch() string {
 type Hardware struct {
 	Cores     int
 	MemoryMiB int64
-	Facts     map[string]string // by MAAS's keys of hardware_info
+	Info      map[string]string // by MAAS's keys of hardware_info
 	Ports     []Port            // none: as MAAS knows them
 }
 
@@ -75,7 +75,7 @@ type NIC struct {
 	Name, MAC  string
 	Kind       string  // "physical" or "bridge"
 	VLAN       *VLAN   // as MAAS knows it; nil: disconnected
-	Wire       *Subnet // where it is really attached, which commissioning finds
+	RealSubnet *Subnet // where it is really attached, which commissioning finds
 	Vendor     string  // known after commissioning
 	Product    string
 	Firmware   *string // nil: unknown

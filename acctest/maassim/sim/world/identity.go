@@ -21,8 +21,8 @@ type Identity struct {
 	Certificate string // PEM
 }
 
-// Shown is the LXD's certificate, made when it is first asked for.
-func (l *LXD) Shown() (*Identity, error) {
+// EnsureIdentity is the LXD's certificate, made when it is first asked for.
+func (l *LXD) EnsureIdentity() (*Identity, error) {
 	if l.Lent != nil {
 		return l.Lent.Identity(), nil
 	}
@@ -70,7 +70,7 @@ func certificateTemplate(l *LXD) *x509.Certificate {
 
 // Addresses are where the LXD is reached, as host:port.
 func (l *LXD) Addresses() []string {
-	if l.Metal == nil || l.Bound() {
+	if l.Metal == nil || l.IsBound() {
 		return []string{l.Address}
 	}
 	found := []string{}
@@ -80,8 +80,8 @@ func (l *LXD) Addresses() []string {
 	return found
 }
 
-// Bound says whether the LXD of a machine listens on one address only.
-func (l *LXD) Bound() bool {
+// IsBound says whether the LXD of a machine listens on one address only.
+func (l *LXD) IsBound() bool {
 	_, _, err := net.SplitHostPort(l.Listen)
 	return err == nil
 }

@@ -41,30 +41,30 @@ type Volume struct {
 	Source    string // its name in a real LXD, empty for a root disk
 }
 
-// Turn starts or stops an instance, at once. Where the VMs of a real LXD cannot be
+// SetRunning starts or stops an instance, at once. Where the VMs of a real LXD cannot be
 // started, they are taken as it.
-func (i *Instance) Turn(on bool) {
+func (i *Instance) SetRunning(on bool) {
 	i.Busy = ""
-	if on && i.LacksSEV() {
+	if on && i.NeedsMissingSEV() {
 		return
 	}
-	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.Boots() {
-		i.Server.Lent.Turn(i, on)
+	if i.Running != on && i.Server.Lent != nil && i.Server.Lent.CanBoot() {
+		i.Server.Lent.SetRunning(i, on)
 	}
 	i.Running, i.Ports = on, pci.Ports{}
 }
 
-// LacksSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the
+// NeedsMissingSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the
 // option, and does not start the VM.
-func (i *Instance) LacksSEV() bool {
+func (i *Instance) NeedsMissingSEV() bool {
 	return i.Server.Lent == nil && i.ExpandedConfig()["security.sev"] == "true"
 }
 
 const (
-	// vmDefaultMemoryMiB is what LXD gives a VM without limits.memory.
-	vmDefaultMemoryMiB = 1024
-	// VMDefaultDisk is the root disk of a VM without a size (LXD, 10 GiB).
-	VMDefaultDisk = 10 << 30
+	// defaultVMMemoryMiB is what LXD gives a VM without limits.memory.
+	defaultVMMemoryMiB = 1024
+	// VMDefaultDiskBytes is the root disk of a VM without a size (LXD, 10 GiB).
+	VMDefaultDiskBytes = 10 << 30
 )
 
 // InstanceStatus is the instance's power as LXD says it.

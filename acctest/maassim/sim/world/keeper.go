@@ -14,16 +14,16 @@ type Keeper struct {
 	idle    *sync.Cond // a handler has ended
 	running int        // handlers that are under way
 
-	Built  time.Time
-	Lender Lender // nil: LXDs are simulated
-	Left   func() // runs before the world is unlocked; may be nil
-	// Original is the address whose LXD listens at a port of 127.0.0.1, empty for none.
-	Original func(address string) string
+	BuiltAt      time.Time
+	Lender       Lender // nil: LXDs are simulated
+	BeforeUnlock func() // runs before the world is unlocked; may be nil
+	// OriginalAddress is the address whose LXD listens at a port of 127.0.0.1, empty for none.
+	OriginalAddress func(address string) string
 }
 
 // NewKeeper makes the keeper of a simulator without a world.
 func NewKeeper() *Keeper {
-	k := &Keeper{Built: time.Now()}
+	k := &Keeper{BuiltAt: time.Now()}
 	k.idle = sync.NewCond(k)
 	return k
 }
@@ -34,17 +34,17 @@ func (k *Keeper) Lock() { k.mu.Lock() }
 // Unlock releases the world. Whoever leaves it has opened the endpoints of LXDs
 // that came, and closed those of LXDs that went.
 func (k *Keeper) Unlock() {
-	if k.Left != nil {
-		k.Left()
+	if k.BeforeUnlock != nil {
+		k.BeforeUnlock()
 	}
 	k.mu.Unlock()
 }
 
-// Begin notes that a handler has begun. The world is locked.
-func (k *Keeper) Begin() { k.running++ }
+// BeginHandler notes that a handler has begun. The world is locked.
+func (k *Keeper) BeginHandler() { k.running++ }
 
-// Ended notes that a handler has ended. The world is locked.
-func (k *Keeper) Ended() {
+// EndHandler notes that a handler has ended. The world is locked.
+func (k *Keeper) EndHandler() {
 	k.running--
 	k.idle.Broadcast()
 }

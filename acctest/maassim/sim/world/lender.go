@@ -35,28 +35,28 @@ type LXDBridge struct {
 type RealLXD interface {
 	// Dial connects to its API, over which the client speaks TLS.
 	Dial(context.Context) (net.Conn, error)
-	// Administer connects to its socket, which trusts everybody.
-	Administer(context.Context) (net.Conn, error)
-	// Boots says whether VMs can be started there. Where they cannot, the
+	// DialAdmin connects to its socket, which trusts everybody.
+	DialAdmin(context.Context) (net.Conn, error)
+	// CanBoot says whether VMs can be started there. Where they cannot, the
 	// simulator takes them as started, and asks LXD for all else.
-	Boots() bool
+	CanBoot() bool
 	// Return gives it back: nothing is kept.
 	Return()
 }
 
-// StandIn is a real LXD in the place of a simulated one. What the simulator knows of
+// LentLXD is a real LXD in the place of a simulated one. What the simulator knows of
 // its instances is what it has listed last.
-type StandIn interface {
-	// Look makes what is known of its instances agree with what it lists now.
-	Look()
+type LentLXD interface {
+	// SyncInstances makes what is known of its instances agree with what it lists now.
+	SyncInstances()
 	// MakeProject makes a project as MAAS does, unless it is there.
 	MakeProject(name string) error
 	// Remove removes an instance with its volumes; what fails stays.
 	Remove(i *Instance)
-	// Boots says whether VMs can be started there.
-	Boots() bool
-	// Turn starts or stops an instance.
-	Turn(i *Instance, on bool)
+	// CanBoot says whether VMs can be started there.
+	CanBoot() bool
+	// SetRunning starts or stops an instance.
+	SetRunning(i *Instance, on bool)
 	// Identity is what it shows to clients.
 	Identity() *Identity
 	// GiveBack returns it. What was last seen of it stays.

@@ -26,14 +26,14 @@ func (n *NIC) AddLink(w *World, mode string, s *Subnet, ip string) *Link {
 	if n.VLAN == nil && s != nil {
 		n.VLAN = s.VLAN
 	}
-	n.Links = slices.DeleteFunc(n.Links, func(l *Link) bool { return l.Mode == LinkUp || l.Mode == LinkDHCP && sameFamily(l.Subnet, s) })
+	n.Links = slices.DeleteFunc(n.Links, func(l *Link) bool { return l.Mode == LinkUp || l.Mode == LinkDHCP && isSameFamily(l.Subnet, s) })
 	l := &Link{ID: w.NextID("link"), Mode: mode, Subnet: s, IP: ip}
 	n.Links = append(n.Links, l)
 	return l
 }
 
-// sameFamily tells whether two subnets are both of IPv4 or of IPv6, as far as both are known.
-func sameFamily(a, b *Subnet) bool {
+// isSameFamily tells whether two subnets are both of IPv4 or of IPv6, as far as both are known.
+func isSameFamily(a, b *Subnet) bool {
 	return a == nil || b == nil || a.CIDR.Addr().Is4() == b.CIDR.Addr().Is4()
 }
 

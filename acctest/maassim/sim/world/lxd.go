@@ -19,10 +19,10 @@ type Condition string
 // The conditions. A hanging LXD takes connections and never answers; MAAS
 // gives up after 120 s. A rack is "ok" or "unreachable".
 const (
-	OK          Condition = "ok"
-	Unreachable Condition = "unreachable"
-	Slow        Condition = "slow"
-	Hanging     Condition = "hanging"
+	ConditionOK          Condition = "ok"
+	ConditionUnreachable Condition = "unreachable"
+	ConditionSlow        Condition = "slow"
+	ConditionHanging     Condition = "hanging"
 )
 
 // LXD is an LXD as it is, whatever MAAS knows of it.
@@ -51,12 +51,12 @@ type LXD struct {
 	Listen string   // where it listens on all of the metal's addresses: the port
 	Wiped  bool     // its machine was released
 
-	Peak Use
-	Over map[string]Excess // by what there was too little of
+	Peak             ResourceUse
+	ExcessByResource map[string]Excess // by what there was too little of
 
-	Lent StandIn // nil for a simulated one
+	Lent LentLXD // nil for a simulated one
 
-	Holdings
+	LXDObjects
 }
 
 // BMC is what power type lxd shares: address, project and credentials. MAAS
@@ -68,15 +68,15 @@ type BMC struct {
 	HasPassword      bool
 	Generated        bool // MAAS made the certificate
 	Host             *VMHost
-	checked          [2]string // certificate and key, as far as they were compared
+	checkedPair      [2]string // certificate and key, as far as they were compared
 	keyProblem       string
 }
 
 // KeyProblem is why the certificate and its key cannot be used, empty if they can
 // (provisioningserver/certificates.py).
 func (b *BMC) KeyProblem() string {
-	if pair := [2]string{b.Certificate, b.Key}; b.checked != pair {
-		b.checked, b.keyProblem = pair, pairProblem(b.Certificate, b.Key)
+	if pair := [2]string{b.Certificate, b.Key}; b.checkedPair != pair {
+		b.checkedPair, b.keyProblem = pair, pairProblem(b.Certificate, b.Key)
 	}
 	return b.keyProblem
 }
@@ -96,11 +96,11 @@ func pairProblem(certificate, key string) string {
 	return ""
 }
 
-// ID tells BMCs apart as MAAS does.
-func (b *BMC) ID() string { return b.Address + " " + b.Project + " " + b.Certificate }
+// RowKey tells BMCs apart as MAAS does.
+func (b *BMC) RowKey() string { return b.Address + " " + b.Project + " " + b.Certificate }
 
-// LXDAddress is host:port of an address as users write it.
-func LXDAddress(address string) string {
+// NormalizeLXDAddress is host:port of an address as users write it.
+func NormalizeLXDAddress(address string) string {
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
 	}
@@ -116,7 +116,7 @@ func LXDAddress(address string) string {
 
 // LXDAt is the LXD that listens there, nil if nothing does.
 func (w *World) LXDAt(address string) *LXD {
-	address = LXDAddress(address)
+	address = NormalizeLXDAddress(address)
 	if l := w.LXDs[address]; l != nil {
 		return l
 	}
@@ -125,32 +125,32 @@ func (w *World) LXDAt(address string) *LXD {
 			return l
 		}
 	}
-	if original := w.Keeper.Original(address); original != "" {
+	if original := w.Keeper.OriginalAddress(address); original != "" {
 		return w.LXDAt(original)
 	}
 	return nil
 }
 
-// State is how the LXD answers: not at all while its machine is off, or runs
+// EffectiveCondition is how the LXD answers: not at all while its machine is off, or runs
 // something else.
-func (l *LXD) State() Condition {
+func (l *LXD) EffectiveCondition() Condition {
 	if l.Wiped || l.Metal != nil && !l.Metal.runsSystem() {
-		return Unreachable
+		return ConditionUnreachable
 	}
 	return l.Condition
 }
 
 // Instances are the instances of a project, in order of creation.
 func (l *LXD) Instances(project string) []*Instance {
-	l.Look()
+	l.SyncInstances()
 	return slices.SortedFunc(maps.Values(l.Projects[project]), func(a, b *Instance) int {
 		return cmp.Compare(a.Number, b.Number)
 	})
 }
 
-// Listed are the instances as LXD lists them to MAAS: without those that are
+// ListedInstances are the instances as LXD lists them to MAAS: without those that are
 // still being created.
-func (l *LXD) Listed(project string) []*Instance {
+func (l *LXD) ListedInstances(project string) []*Instance {
 	return slices.DeleteFunc(l.Instances(project), func(i *Instance) bool { return i.Busy == "create" })
 }
 
@@ -160,7 +160,7 @@ func (l *LXD) EnsureProject(name string) {
 		return
 	}
 	l.Projects[name] = map[string]*Instance{}
-	l.DescribeProject(name)
+	l.InitProject(name)
 	if l.Lent != nil {
 		if err := l.Lent.MakeProject(name); err != nil {
 			log.Printf("maassim: the LXD %s: %v", l.Name, err)
@@ -202,18 +202,18 @@ func (m *Machine) LXDInstance() *Instance {
 	if l == nil {
 		return nil
 	}
-	l.Look()
+	l.SyncInstances()
 	return l.Projects[m.BMC.Project][m.Instance]
 }
 
-// Since says whether the LXD is of that version or a later one.
-func (l *LXD) Since(v daemon.Version) bool { return daemon.Since(l.Version, v) }
+// IsAtLeast says whether the LXD is of that version or a later one.
+func (l *LXD) IsAtLeast(v daemon.Version) bool { return daemon.IsAtLeast(l.Version, v) }
 
-// Look makes what is known of the instances of a real LXD agree with what it
+// SyncInstances makes what is known of the instances of a real LXD agree with what it
 // lists now.
-func (l *LXD) Look() {
+func (l *LXD) SyncInstances() {
 	if l.Lent != nil {
-		l.Lent.Look()
+		l.Lent.SyncInstances()
 	}
 }
 

@@ -50,10 +50,10 @@ func NewFabric(w *World, name string) *Fabric {
 	return &Fabric{ID: id, Name: cmp.Or(name, "fabric-"+strconv.Itoa(id))}
 }
 
-// LoneVLAN is where MAAS puts an interface of which it knows no VLAN: the first of
+// GuessOrMakeVLAN is where MAAS puts an interface of which it knows no VLAN: the first of
 // all while nothing else is on it, or one on a fabric of its own
 // (builtin_scripts/network.py, guess_vlan_for_interface).
-func LoneVLAN(w *World) *VLAN {
+func GuessOrMakeVLAN(w *World) *VLAN {
 	isUsed := len(w.VLANs) == 0 || slices.ContainsFunc(w.Subnets, func(n *Subnet) bool { return n.HasRack && n.VLAN == w.VLANs[0] })
 	for _, m := range w.Machines {
 		isUsed = isUsed || slices.ContainsFunc(m.NICs, func(n *NIC) bool { return n.VLAN == w.VLANs[0] })
@@ -67,9 +67,9 @@ func LoneVLAN(w *World) *VLAN {
 	return v
 }
 
-// DropIdleFabric removes a fabric on whose VLANs nothing is (models/signals/interfaces.py,
+// RemoveUnusedFabric removes a fabric on whose VLANs nothing is (models/signals/interfaces.py,
 // interface_vlan_update). The first one stays.
-func DropIdleFabric(w *World, f *Fabric) {
+func RemoveUnusedFabric(w *World, f *Fabric) {
 	isOn := func(v *VLAN) bool { return v != nil && v.Fabric == f }
 	for _, m := range w.Machines {
 		if slices.ContainsFunc(m.NICs, func(n *NIC) bool { return isOn(n.VLAN) }) {
@@ -96,8 +96,8 @@ func SubnetsOn(w *World, v *VLAN) []*Subnet {
 	return slices.DeleteFunc(slices.Clone(w.Subnets), func(n *Subnet) bool { return n.VLAN != v })
 }
 
-// InterfacesOn visits the interfaces that are connected to a VLAN.
-func InterfacesOn(w *World, v *VLAN, visit func(*Machine, *NIC)) {
+// VisitInterfacesOn visits the interfaces that are connected to a VLAN.
+func VisitInterfacesOn(w *World, v *VLAN, visit func(*Machine, *NIC)) {
 	for _, m := range SortedMachines(w.Machines) {
 		for _, n := range m.NICs {
 			if n.VLAN == v {
@@ -107,8 +107,8 @@ func InterfacesOn(w *World, v *VLAN, visit func(*Machine, *NIC)) {
 	}
 }
 
-// Learn makes a network known to MAAS, once.
-func (w *World) Learn(n *Subnet) {
+// LearnSubnet makes a network known to MAAS, once.
+func (w *World) LearnSubnet(n *Subnet) {
 	if !slices.Contains(w.Subnets, n) {
 		w.Fabrics, w.VLANs, w.Subnets = append(w.Fabrics, n.VLAN.Fabric), append(w.VLANs, n.VLAN), append(w.Subnets, n)
 	}
@@ -119,11 +119,11 @@ func AddRange(w *World, kind string, n *Subnet, start, end string) {
 	if start == "" || end == "" {
 		return
 	}
-	w.Ranges = append(w.Ranges, &IPRange{ID: w.NextID("iprange"), Kind: kind, Start: netip.MustParseAddr(start), End: netip.MustParseAddr(end), Subnet: n})
+	w.IPRanges = append(w.IPRanges, &IPRange{ID: w.NextID("iprange"), Kind: kind, Start: netip.MustParseAddr(start), End: netip.MustParseAddr(end), Subnet: n})
 }
 
-// UpperPart is the last third of a network, without its broadcast address.
-func UpperPart(network netip.Prefix) (start, end string) {
+// DefaultDynamicRange is the last third of a network, without its broadcast address.
+func DefaultDynamicRange(network netip.Prefix) (start, end string) {
 	size := 1 << (32 - network.Bits())
 	return NthAddress(network, size-size/3).String(), NthAddress(network, size-2).String()
 }
@@ -131,13 +131,13 @@ func UpperPart(network netip.Prefix) (start, end string) {
 // NthAddress is the nth address of a network.
 func NthAddress(network netip.Prefix, n int) netip.Addr {
 	b := network.Addr().AsSlice()
-	binary.BigEndian.PutUint32(b[len(b)-4:], asNumber(network.Addr())+uint32(n))
+	binary.BigEndian.PutUint32(b[len(b)-4:], low32Bits(network.Addr())+uint32(n))
 	nth, _ := netip.AddrFromSlice(b)
 	return nth
 }
 
-// SubnetCalled finds a subnet by what its path or a form says.
-func SubnetCalled(w *World, text string) *Subnet {
+// FindSubnet finds a subnet by what its path or a form says.
+func FindSubnet(w *World, text string) *Subnet {
 	kind, rest, isSpecified := strings.Cut(text, ":")
 	if isSpecified {
 		text = rest
@@ -151,9 +151,9 @@ func SubnetCalled(w *World, text string) *Subnet {
 	return nil
 }
 
-// LeastNetwork is the longest prefix of a network that is simulated: two of its
+// MaxPrefixBits is the longest prefix of a network that is simulated: two of its
 // four addresses can be given away.
-const LeastNetwork = 30
+const MaxPrefixBits = 30
 
 // Fabric is what VLANs lie in. A subnet of a model has a fabric and a VLAN of its
 // own.

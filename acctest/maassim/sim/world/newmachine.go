@@ -22,10 +22,10 @@ func (w *World) NewMachine(hostname string) *Machine {
 // AddDisk gives the machine its next disk as LXD's VMs show it, or as a server does.
 func (m *Machine) AddDisk(sizeBytes int64, pool string, tags []string, model string) {
 	n := len(m.Storage.Disks)
-	d := m.Storage.AddDisk(&storage.Disk{Name: "sd" + string(rune('a'+n)), SizeBytes: sizeBytes, BlockSize: storage.LeastBlock, Pool: pool, StoragePool: pool, Tags: tags, Model: model})
-	if model == LXDDisk {
+	d := m.Storage.AddDisk(&storage.Disk{Name: "sd" + string(rune('a'+n)), SizeBytes: sizeBytes, BlockSize: storage.MinBlockSize, Pool: pool, StoragePool: pool, Tags: tags, Model: model})
+	if model == LXDDiskModel {
 		d.Serial = lxdSerial(n)
-		d.IDPath = lxdPath + d.Serial
+		d.IDPath = lxdDiskPathPrefix + d.Serial
 	} else {
 		d.Serial = fmt.Sprintf("S%06d", d.ID)
 		d.IDPath = "/dev/disk/by-id/wwn-" + d.Serial
@@ -33,20 +33,20 @@ func (m *Machine) AddDisk(sizeBytes int64, pool string, tags []string, model str
 }
 
 // FoundDisks are an instance's disks as commissioning finds them.
-func FoundDisks(i *Instance) (disks []storage.Found) {
+func FoundDisks(i *Instance) (disks []storage.FoundDisk) {
 	firmware := "2.5+"
 	for n, v := range i.Disks {
 		serial := lxdSerial(n)
-		disks = append(disks, storage.Found{
-			Name: "sd" + string(rune('a'+n)), Model: LXDDisk, Serial: serial, IDPath: lxdPath + serial, SizeBytes: v.SizeBytes,
+		disks = append(disks, storage.FoundDisk{
+			Name: "sd" + string(rune('a'+n)), Model: LXDDiskModel, Serial: serial, IDPath: lxdDiskPathPrefix + serial, SizeBytes: v.SizeBytes,
 			Tags: []string{"ssd"}, Firmware: &firmware,
 		})
 	}
 	return disks
 }
 
-// lxdPath begins the paths of LXD's disks.
-const lxdPath = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
+// lxdDiskPathPrefix begins the paths of LXD's disks.
+const lxdDiskPathPrefix = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
 
 // lxdSerial is the serial number of a VM's nth disk.
 func lxdSerial(n int) string {
@@ -56,13 +56,13 @@ func lxdSerial(n int) string {
 	return fmt.Sprintf("lxd_disk%d", n)
 }
 
-// LXDDisk is the model of a disk that QEMU shows for LXD's volumes.
-const LXDDisk = "QEMU HARDDISK"
+// LXDDiskModel is the model of a disk that QEMU shows for LXD's volumes.
+const LXDDiskModel = "QEMU HARDDISK"
 
 // AddNIC gives the machine its next interface, named eth0, eth1, … until
 // commissioning finds its real name.
 func (m *Machine) AddNIC(mac string, n *Subnet) *NIC {
-	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical", Wire: n}
+	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical", RealSubnet: n}
 	if n != nil {
 		i.VLAN = n.VLAN
 	}

@@ -32,11 +32,11 @@ func (n *Subnet) Size() int {
 
 // position is an address's number within the subnet.
 func (n *Subnet) position(ip netip.Addr) int {
-	return int(asNumber(ip) - asNumber(n.CIDR.Addr()))
+	return int(low32Bits(ip) - low32Bits(n.CIDR.Addr()))
 }
 
-// asNumber is the end of an address, 32 bits of it.
-func asNumber(ip netip.Addr) uint32 {
+// low32Bits is the end of an address, 32 bits of it.
+func low32Bits(ip netip.Addr) uint32 {
 	b := ip.AsSlice()
 	return binary.BigEndian.Uint32(b[len(b)-4:])
 }
@@ -48,17 +48,17 @@ func UsedSpans(w *World, n *Subnet) []Span {
 	add := func(ip netip.Addr) {
 		spans = append(spans, Span{Start: n.position(ip), End: n.position(ip), Purpose: "assigned-ip"})
 	}
-	for _, r := range w.Ranges {
+	for _, r := range w.IPRanges {
 		if r.Subnet == n {
 			spans = append(spans, Span{Start: n.position(r.Start), End: n.position(r.End), Purpose: r.Kind})
 		}
 	}
-	for _, r := range w.Reserved {
+	for _, r := range w.ReservedIPs {
 		if r.Subnet == n {
 			add(r.IP)
 		}
 	}
-	EachLink(w, n, func(_ *Machine, _ *NIC, _ *Link, ip netip.Addr) { add(ip) })
+	VisitLinks(w, n, func(_ *Machine, _ *NIC, _ *Link, ip netip.Addr) { add(ip) })
 	if gateway, err := netip.ParseAddr(n.Gateway); err == nil {
 		at := n.position(gateway)
 		spans = append(spans, Span{Start: at, End: at, Purpose: "gateway-ip"})
@@ -85,10 +85,10 @@ func FreeSpans(w *World, n *Subnet) (free []Span) {
 	return free
 }
 
-// Condensed joins spans that overlap, and those that follow each other for the
+// JoinSpans joins spans that overlap, and those that follow each other for the
 // same purpose, as MAAS lists them (utils/network.py, MAASIPSet). Several
 // purposes are separated by spaces.
-func Condensed(spans []Span) (joined []Span) {
+func JoinSpans(spans []Span) (joined []Span) {
 	for _, s := range spans {
 		last := len(joined) - 1
 		switch {
@@ -106,8 +106,8 @@ func Condensed(spans []Span) (joined []Span) {
 	return joined
 }
 
-// EachLink visits the addresses that machines have on a subnet.
-func EachLink(w *World, n *Subnet, visit func(*Machine, *NIC, *Link, netip.Addr)) {
+// VisitLinks visits the addresses that machines have on a subnet.
+func VisitLinks(w *World, n *Subnet, visit func(*Machine, *NIC, *Link, netip.Addr)) {
 	for _, m := range SortedMachines(w.Machines) {
 		for _, i := range m.NICs {
 			for _, l := range i.Links {

@@ -58,12 +58,12 @@ var StatusWords = []StatusWord{
 // String is MAAS's name of the status.
 func (s Status) String() string { return StatusWords[s].Name }
 
-// OneOf says whether a status is one of those.
-func OneOf(s Status, those ...Status) bool { return slices.Contains(those, s) }
+// IsStatusIn says whether a status is one of those.
+func IsStatusIn(s Status, those ...Status) bool { return slices.Contains(those, s) }
 
-// keepsPrevious are the statuses that are no previous status: a machine returns
+// notPreviousStatuses are the statuses that are no previous status: a machine returns
 // from them to where it was before (models/signals/nodes.py).
-var keepsPrevious = []Status{
+var notPreviousStatuses = []Status{
 	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode,
 	StatusExitingRescueMode, StatusFailedExitingRescueMode, StatusTesting,
 }
@@ -76,17 +76,17 @@ func (m *Machine) SetStatus(s Status) {
 		return
 	}
 	m.Status = s
-	if !OneOf(old, keepsPrevious...) {
-		m.Previous = old
+	if !IsStatusIn(old, notPreviousStatuses...) {
+		m.PreviousStatus = old
 	}
-	if OneOf(s, StatusNew, StatusReady) {
+	if IsStatusIn(s, StatusNew, StatusReady) {
 		m.Owner = nil
 	}
 	text := fmt.Sprintf("From '%s' to '%s'", old, s)
 	if s == StatusAllocated && m.Owner != nil {
 		text += " (to " + m.Owner.Name + ")"
 	}
-	m.Note("DEBUG", "Node changed status", text, "")
+	m.AddEvent("DEBUG", "Node changed status", text, "")
 }
 
 // EventLevels are the levels of events, the least first (provisioningserver/events.py).
@@ -107,17 +107,17 @@ func (e *Event) IsAtLeast(level string) bool {
 	return slices.Index(EventLevels, e.Level) >= slices.Index(EventLevels, level)
 }
 
-// Note writes an event.
-func (m *Machine) Note(level, kind, text, action string) {
-	record(m, &Event{Level: level, Kind: kind, Text: text, action: action})
+// AddEvent writes an event.
+func (m *Machine) AddEvent(level, kind, text, action string) {
+	recordEvent(m, &Event{Level: level, Kind: kind, Text: text, action: action})
 }
 
-// Log writes an event that people read as the machine's status message.
-func (m *Machine) Log(kind, text string) { m.Note("INFO", kind, text, "") }
+// AddStatusEvent writes an event that people read as the machine's status message.
+func (m *Machine) AddStatusEvent(kind, text string) { m.AddEvent("INFO", kind, text, "") }
 
-// NoteRequest writes that a user asked for something, for whatever reason
+// AddRequestEvent writes that a user asked for something, for whatever reason
 // (models/node.py, _register_request_event).
-func (m *Machine) NoteRequest(u *User, kind, action, comment string) {
+func (m *Machine) AddRequestEvent(u *User, kind, action, comment string) {
 	text, name := comment, ""
 	if u != nil {
 		text, name = "("+u.Name+")", u.Name
@@ -125,10 +125,10 @@ func (m *Machine) NoteRequest(u *User, kind, action, comment string) {
 			text += " - " + comment
 		}
 	}
-	record(m, &Event{Level: "DEBUG", Kind: kind, Text: text, action: action, Username: name})
+	recordEvent(m, &Event{Level: "DEBUG", Kind: kind, Text: text, action: action, Username: name})
 }
 
-func record(m *Machine, e *Event) {
+func recordEvent(m *Machine, e *Event) {
 	e.ID, e.Machine, e.Created = m.World.NextID("event"), m, time.Now()
 	m.Events = append(m.Events, e)
 	if e.IsAtLeast("INFO") {

@@ -13,34 +13,34 @@ import (
 // World is everything that MAAS's database and the LXDs hold. The lock guards
 // it. Reset replaces it; what was under way in an old one ends there.
 type World struct {
-	Keeper        *Keeper
-	Latency       Latency
-	Version       string   // of MAAS
-	Architectures []string // for which images are imported
-	Rand          *rand.Rand
-	Gone          bool          // VM hosts were removed from this MAAS
-	Ended         bool          // replaced or closed: its timers do nothing any more
-	Done          chan struct{} // closed then
+	Keeper         *Keeper
+	Latency        Latency
+	Version        string   // of MAAS
+	Architectures  []string // for which images are imported
+	Rand           *rand.Rand
+	VMHostsRemoved bool          // VM hosts were removed from this MAAS
+	Ended          bool          // replaced or closed: its timers do nothing any more
+	Done           chan struct{} // closed then
 
-	Problem error // that kept it from being built
-	Rack    Condition
+	BuildError    error // that kept it from being built
+	RackCondition Condition
 
-	Site     *site.Site
-	LastID   map[string]int // the last id of each kind of object
-	Users    []*User
-	Zones    map[int]*Zone
-	Pools    map[int]*Pool
-	Domains  map[int]*Domain
-	Tags     map[string]*Tag
-	Fabrics  []*Fabric
-	VLANs    []*VLAN
-	Subnets  []*Subnet
-	Networks []*Subnet // also those that MAAS has yet to learn of
-	Ranges   []*IPRange
-	Reserved []*ReservedIP
-	DNS      []*DNSResource
-	Records  []*DNSRecord
-	Images   []string // "ubuntu/jammy", in order of import
+	Site         *site.Site
+	LastID       map[string]int // the last id of each kind of object
+	Users        []*User
+	Zones        map[int]*Zone
+	Pools        map[int]*Pool
+	Domains      map[int]*Domain
+	Tags         map[string]*Tag
+	Fabrics      []*Fabric
+	VLANs        []*VLAN
+	Subnets      []*Subnet
+	Networks     []*Subnet // also those that MAAS has yet to learn of
+	IPRanges     []*IPRange
+	ReservedIPs  []*ReservedIP
+	DNSResources []*DNSResource
+	DNSRecords   []*DNSRecord
+	Images       []string // "ubuntu/jammy", in order of import
 
 	LastDeployed map[string]time.Time // by image
 	RackID       string               // the rack controller's system id
@@ -49,17 +49,17 @@ type World struct {
 	Hosts    map[int]*VMHost
 	BMCs     map[string]*BMC
 
-	Spaces map[int]*Space
-	Routes map[int]*StaticRoute
+	Spaces       map[int]*Space
+	StaticRoutes map[int]*StaticRoute
 
 	DefaultDomainID int             // of set_default; MAAS begins with 0
 	LXDs            map[string]*LXD // by host:port
 	Wiped           []*LXD          // that were there once
-	Nasty           *Nastiness
+	FaultSource     *RandomFaultSource
 	NextSync        *Job
 	Nonces          Nonces
 	Timers          map[*time.Timer]bool
-	Orphans         []*Job          // of LXDs, without a machine
+	LXDJobs         []*Job          // of LXDs, without a machine
 	UsedNames       map[string]bool // random names that were given out
 }
 

@@ -72,10 +72,10 @@ var Type = types.ObjectType{AttrTypes: map[string]attr.Type{
 // Spec is what the attribute asks of the engine; nil where it is null, or something in it
 // is not known yet.
 func Spec(ctx context.Context, o types.Object, diags *diag.Diagnostics) *engine.NetworkSpec {
-	if o.IsNull() || !values.KnownThroughout(ctx, o) {
+	if o.IsNull() || !values.IsFullyKnown(ctx, o) {
 		return nil
 	}
-	m := values.Decode[networkModel](ctx, o, diags)
+	m := values.DecodeObject[networkModel](ctx, o, diags)
 	if m == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func Spec(ctx context.Context, o types.Object, diags *diag.Diagnostics) *engine.
 	for name, b := range values.DecodeMap[bondModel](ctx, m.Bonds, diags) {
 		bond := engine.BondSpec{
 			BondMode:        engine.BondMode{Mode: b.Mode.ValueString(), LACPRate: b.LACPRate.ValueString(), HashPolicy: b.HashPolicy.ValueString()},
-			NetworkSettings: settings(ctx, b.MTU, b.Links, diags),
+			NetworkSettings: interfaceSettings(ctx, b.MTU, b.Links, diags),
 		}
 		for _, i := range b.Interfaces.Elements() {
 			if name, ok := i.(types.String); ok {
@@ -93,15 +93,15 @@ func Spec(ctx context.Context, o types.Object, diags *diag.Diagnostics) *engine.
 		spec.Bonds[name] = bond
 	}
 	for name, v := range values.DecodeMap[vlanModel](ctx, m.VLANs, diags) {
-		spec.VLANs[name] = engine.VLANSpec{Parent: v.Parent.ValueString(), VID: int(v.VLAN.ValueInt64()), NetworkSettings: settings(ctx, v.MTU, v.Links, diags)}
+		spec.VLANs[name] = engine.VLANSpec{Parent: v.Parent.ValueString(), VID: int(v.VLAN.ValueInt64()), NetworkSettings: interfaceSettings(ctx, v.MTU, v.Links, diags)}
 	}
 	for name, b := range values.DecodeMap[bridgeModel](ctx, m.Bridges, diags) {
-		spec.Bridges[name] = engine.NetworkBridgeSpec{Parent: b.Parent.ValueString(), NetworkSettings: settings(ctx, b.MTU, b.Links, diags)}
+		spec.Bridges[name] = engine.NetworkBridgeSpec{Parent: b.Parent.ValueString(), NetworkSettings: interfaceSettings(ctx, b.MTU, b.Links, diags)}
 	}
 	return spec
 }
 
-func settings(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) engine.NetworkSettings {
+func interfaceSettings(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) engine.NetworkSettings {
 	s := engine.NetworkSettings{MTU: int(mtu.ValueInt64())}
 	if links.IsNull() || links.IsUnknown() {
 		return s

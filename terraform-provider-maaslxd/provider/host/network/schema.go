@@ -27,24 +27,24 @@ func Attribute(replaces string) schema.Attribute {
 			"has in MAAS already is used as it is, and stays; it must be as it is described. VMs join the bridges, unless `lxd.networks` says otherwise. " +
 			"The plan checks names, VLANs, subnets and addresses against MAAS." + replaces,
 		Attributes: map[string]schema.Attribute{
-			"bonds": interfaces("Bonds of physical interfaces. The interfaces must be connected to one VLAN in MAAS.", bondAttributes()),
-			"vlans": interfaces("VLAN interfaces, such as `bond0.100`.", map[string]schema.Attribute{
-				"parent": parent("NIC or bond below it: the name of a NIC, its MAC address, or the name of a bond."),
+			"bonds": interfacesAttribute("Bonds of physical interfaces. The interfaces must be connected to one VLAN in MAAS.", bondAttributes()),
+			"vlans": interfacesAttribute("VLAN interfaces, such as `bond0.100`.", map[string]schema.Attribute{
+				"parent": parentAttribute("NIC or bond below it: the name of a NIC, its MAC address, or the name of a bond."),
 				"vlan": schema.Int64Attribute{
 					Required: true, Validators: []validator.Int64{int64validator.Between(1, engine.MaxVID)},
 					MarkdownDescription: fmt.Sprintf("Tag of the VLAN, 1 to %d. MAAS must have a subnet on that VLAN, in the fabric of the parent.", engine.MaxVID),
 				},
 			}),
-			"bridges": interfaces("Bridges that VMs join. At least one, and one of them on a VLAN where MAAS serves DHCP, from which VMs boot. "+
+			"bridges": interfacesAttribute("Bridges that VMs join. At least one, and one of them on a VLAN where MAAS serves DHCP, from which VMs boot. "+
 				"With several, none of them called `br0`, `lxd.profile.network` says which one instances join by default.", map[string]schema.Attribute{
-				"parent": parent("Interface below it: the name of a NIC, its MAC address, or the name of a bond or VLAN interface."),
+				"parent": parentAttribute("Interface below it: the name of a NIC, its MAC address, or the name of a bond or VLAN interface."),
 			}),
 		},
 	}
 }
 
-// interfaces is a map of interfaces with the attributes that all have, and some more.
-func interfaces(description string, own map[string]schema.Attribute) schema.Attribute {
+// interfacesAttribute is a map of interfaces with the attributes that all have, and some more.
+func interfacesAttribute(description string, own map[string]schema.Attribute) schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"mtu": schema.Int64Attribute{
 			Optional: true, Validators: []validator.Int64{int64validator.Between(engine.MinMTU, engine.MaxMTU)},
@@ -60,7 +60,7 @@ func interfaces(description string, own map[string]schema.Attribute) schema.Attr
 	}
 }
 
-func parent(description string) schema.Attribute {
+func parentAttribute(description string) schema.Attribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description, Validators: []validator.String{values.NotEmpty()}}
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// WellFormed tells whether the validators of the single attributes, which run later, will
+// IsWellFormed tells whether the validators of the single attributes, which run later, will
 // pass: what they refuse is said once. All of it must be known.
-func WellFormed(ctx context.Context, o types.Object, diags *diag.Diagnostics) bool {
-	m := values.Decode[networkModel](ctx, o, diags)
+func IsWellFormed(ctx context.Context, o types.Object, diags *diag.Diagnostics) bool {
+	m := values.DecodeObject[networkModel](ctx, o, diags)
 	if m == nil {
 		return true
 	}
@@ -29,17 +29,17 @@ func WellFormed(ctx context.Context, o types.Object, diags *diag.Diagnostics) bo
 	for _, b := range values.DecodeMap[bondModel](ctx, m.Bonds, diags) {
 		empty := func(v attr.Value) bool { return v.IsNull() || isBlank(v.(types.String)) }
 		if len(b.Interfaces.Elements()) == 0 || slices.ContainsFunc(b.Interfaces.Elements(), empty) || !isOneOf(b.Mode, engine.BondModes) ||
-			!isOneOf(b.LACPRate, engine.BondLACPRates) || !isOneOf(b.HashPolicy, engine.BondHashPolicies) || !areWellFormed(ctx, b.MTU, b.Links, diags) {
+			!isOneOf(b.LACPRate, engine.BondLACPRates) || !isOneOf(b.HashPolicy, engine.BondHashPolicies) || !isInterfaceWellFormed(ctx, b.MTU, b.Links, diags) {
 			return false
 		}
 	}
 	for _, v := range values.DecodeMap[vlanModel](ctx, m.VLANs, diags) {
-		if isBlank(v.Parent) || v.VLAN.ValueInt64() < 1 || v.VLAN.ValueInt64() > engine.MaxVID || !areWellFormed(ctx, v.MTU, v.Links, diags) {
+		if isBlank(v.Parent) || v.VLAN.ValueInt64() < 1 || v.VLAN.ValueInt64() > engine.MaxVID || !isInterfaceWellFormed(ctx, v.MTU, v.Links, diags) {
 			return false
 		}
 	}
 	for _, b := range values.DecodeMap[bridgeModel](ctx, m.Bridges, diags) {
-		if isBlank(b.Parent) || !areWellFormed(ctx, b.MTU, b.Links, diags) {
+		if isBlank(b.Parent) || !isInterfaceWellFormed(ctx, b.MTU, b.Links, diags) {
 			return false
 		}
 	}
@@ -52,8 +52,8 @@ func isOneOf(s types.String, words []string) bool {
 	return s.IsNull() || slices.Contains(words, s.ValueString())
 }
 
-// areWellFormed judges what all interfaces have.
-func areWellFormed(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) bool {
+// isInterfaceWellFormed judges what all interfaces have.
+func isInterfaceWellFormed(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) bool {
 	if n := mtu.ValueInt64(); !mtu.IsNull() && (n < engine.MinMTU || n > engine.MaxMTU) || !links.IsNull() && len(links.Elements()) == 0 {
 		return false
 	}

@@ -20,17 +20,17 @@ type address struct{}
 
 func (address) name() string { return "Address" }
 
-func (k address) meansSame(a, b string) bool { return k.canonical(a) == k.canonical(b) }
+func (k address) equivalent(a, b string) bool { return k.canonical(a) == k.canonical(b) }
 
 func (address) canonical(text string) string {
 	if text == "" {
 		return ""
 	}
-	return "https://" + net.JoinHostPort(endpoint(text))
+	return "https://" + net.JoinHostPort(splitEndpoint(text))
 }
 
-// endpoint is the host and the port of an address, spelled in one way.
-func endpoint(text string) (host, port string) {
+// splitEndpoint is the host and the port of an address, spelled in one way.
+func splitEndpoint(text string) (host, port string) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(engine.Endpoint{Address: text}.URL(), "https://"))
 	if err != nil {
 		return text, ""
@@ -45,12 +45,12 @@ func endpoint(text string) (host, port string) {
 const maxPort = 65535
 
 func (address) problemOf(text string) string {
-	host, port := endpoint(text)
+	host, port := splitEndpoint(text)
 	n, err := strconv.Atoi(port)
 	if err == nil && n >= 1 && n <= maxPort && host != "" && !strings.ContainsAny(host, " \t\r\n/@?#[]") {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no address of an LXD server. Write its host, and its port where that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoted(text))
+	return fmt.Sprintf(`%s is no address of an LXD server. Write its host, and its port where that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoteShort(text))
 }
 
 // IP is an address of an interface: "10.0.0.10", or "fd00::10".
@@ -63,7 +63,7 @@ type ip struct{}
 
 func (ip) name() string { return "IP" }
 
-func (k ip) meansSame(a, b string) bool { return k.canonical(a) == k.canonical(b) }
+func (k ip) equivalent(a, b string) bool { return k.canonical(a) == k.canonical(b) }
 
 func (ip) canonical(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil {
@@ -76,7 +76,7 @@ func (ip) problemOf(text string) string {
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		return ""
 	}
-	return fmt.Sprintf(`%s is not an IP address. Write one such as "10.0.0.10" or "fd00::10", without a mask, a port or a zone.`, quoted(text))
+	return fmt.Sprintf(`%s is not an IP address. Write one such as "10.0.0.10" or "fd00::10", without a mask, a port or a zone.`, quoteShort(text))
 }
 
 // Prefix is an address with its prefix, "10.10.0.1/24", or "none".
@@ -92,7 +92,7 @@ type prefix struct{}
 
 func (prefix) name() string { return "Prefix" }
 
-func (prefix) meansSame(a, b string) bool { return canonicalPrefix(a) == canonicalPrefix(b) }
+func (prefix) equivalent(a, b string) bool { return canonicalPrefix(a) == canonicalPrefix(b) }
 
 func (prefix) canonical(text string) string { return canonicalPrefix(text) }
 
@@ -101,7 +101,7 @@ func (prefix) problemOf(text string) string {
 	if _, err := netip.ParsePrefix(text); err == nil || text == noPrefix {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no address of a bridge. Give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none".`, quoted(text))
+	return fmt.Sprintf(`%s is no address of a bridge. Give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none".`, quoteShort(text))
 }
 
 // canonicalPrefix leaves texts alone that are none.

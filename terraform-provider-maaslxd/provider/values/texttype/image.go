@@ -16,9 +16,9 @@ type image struct{}
 
 func (image) name() string { return "Image" }
 
-// meansSame follows engine.Image.AnswersTo: a name without a slash is that of any image which
+// equivalent follows engine.Image.AnswersTo: a name without a slash is that of any image which
 // ends in it. "ubuntu/noble" and "custom/noble" are two.
-func (image) meansSame(a, b string) bool {
+func (image) equivalent(a, b string) bool {
 	return !strings.Contains(a, "/") && strings.HasSuffix(b, "/"+a) || !strings.Contains(b, "/") && strings.HasSuffix(a, "/"+b)
 }
 
@@ -33,14 +33,14 @@ func (image) problemOf(text string) string {
 	if !wrong {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no name of an image. Write it as MAAS lists it, such as "ubuntu/noble" or "custom/mine", or leave it out for MAAS's default.`, quoted(text))
+	return fmt.Sprintf(`%s is no name of an image. Write it as MAAS lists it, such as "ubuntu/noble" or "custom/mine", or leave it out for MAAS's default.`, quoteShort(text))
 }
 
 // maxQuoted is how much of a text a message repeats.
 const maxQuoted = 100
 
-// quoted is a text as messages repeat it.
-func quoted(text string) string {
+// quoteShort is a text as messages repeat it.
+func quoteShort(text string) string {
 	if len(text) > maxQuoted {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(text[:maxQuoted], ""))
 	}

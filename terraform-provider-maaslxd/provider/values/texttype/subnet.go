@@ -16,7 +16,7 @@ type subnet struct{}
 
 func (subnet) name() string { return "Subnet" }
 
-func (subnet) meansSame(a, b string) bool { return canonicalCIDR(a) == canonicalCIDR(b) }
+func (subnet) equivalent(a, b string) bool { return canonicalCIDR(a) == canonicalCIDR(b) }
 
 func (subnet) canonical(text string) string { return canonicalCIDR(text) }
 

@@ -19,12 +19,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// kind is what tells one of the types from the others.
-type kind interface {
+// textKind is what tells one of the types from the others.
+type textKind interface {
 	// name of the type, for messages of the framework.
 	name() string
-	// meansSame tells whether two different texts mean one thing.
-	meansSame(a, b string) bool
+	// equivalent tells whether two different texts mean one thing.
+	equivalent(a, b string) bool
 	// canonical is the one way to write what a text means, as far as the text tells.
 	canonical(text string) string
 	// problemOf says what is wrong with a text, with a way out, or "". What MAAS may tell
@@ -33,7 +33,7 @@ type kind interface {
 }
 
 // Type is a type of texts.
-type Type[K kind] struct{ basetypes.StringType }
+type Type[K textKind] struct{ basetypes.StringType }
 
 // Equal tells whether both are one type.
 func (t Type[K]) Equal(o attr.Type) bool {
@@ -68,29 +68,29 @@ func (t Type[K]) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr
 	return Value[K]{text}, nil
 }
 
-// Of is a known value, null for "".
-func (Type[K]) Of(text string) Value[K] {
+// FromText is a known value, null for "".
+func (Type[K]) FromText(text string) Value[K] {
 	if text == "" {
 		return Value[K]{basetypes.NewStringNull()}
 	}
 	return Value[K]{basetypes.NewStringValue(text)}
 }
 
-// Unknown is a value that is still to be found out.
-func (Type[K]) Unknown() Value[K] { return Value[K]{basetypes.NewStringUnknown()} }
+// NewUnknown is a value that is still to be found out.
+func (Type[K]) NewUnknown() Value[K] { return Value[K]{basetypes.NewStringUnknown()} }
 
-// Same tells whether two texts mean one thing.
-func (Type[K]) Same(a, b string) bool {
+// MeansSame tells whether two texts mean one thing.
+func (Type[K]) MeansSame(a, b string) bool {
 	var k K
-	return a == b || a != "" && b != "" && k.meansSame(a, b)
+	return a == b || a != "" && b != "" && k.equivalent(a, b)
 }
 
 // KeepSpelling plans what the state says where the configuration means the same by another
 // text.
-func (Type[K]) KeepSpelling() planmodifier.String { return spelling[K]{} }
+func (Type[K]) KeepSpelling() planmodifier.String { return keepSpellingModifier[K]{} }
 
 // Value is a text. The zero value is null.
-type Value[K kind] struct{ basetypes.StringValue }
+type Value[K textKind] struct{ basetypes.StringValue }
 
 // Type is the type of the value.
 func (Value[K]) Type(context.Context) attr.Type { return Type[K]{} }
@@ -108,22 +108,22 @@ func (v Value[K]) Canonical() string {
 	return k.canonical(v.ValueString())
 }
 
-// Same tells whether both are null, or mean one thing. What is not known is the same as
+// MeansSame tells whether both are null, or mean one thing. What is not known is the same as
 // nothing else.
-func (v Value[K]) Same(other Value[K]) bool {
+func (v Value[K]) MeansSame(other Value[K]) bool {
 	switch {
 	case v.IsUnknown() || other.IsUnknown():
 		return false
 	case v.IsNull() || other.IsNull():
 		return v.IsNull() && other.IsNull()
 	}
-	return Type[K]{}.Same(v.ValueString(), other.ValueString())
+	return Type[K]{}.MeansSame(v.ValueString(), other.ValueString())
 }
 
 // StringSemanticEquals implements basetypes.StringValuableWithSemanticEquals.
 func (v Value[K]) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
 	other, ok := o.(Value[K])
-	return ok && v.Same(other), nil
+	return ok && v.MeansSame(other), nil
 }
 
 // ValidateAttribute implements xattr.ValidateableAttribute.
@@ -137,20 +137,22 @@ func (v Value[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttribu
 	}
 }
 
-// spelling is the plan modifier.
-type spelling[K kind] struct{}
+// keepSpellingModifier is the plan modifier.
+type keepSpellingModifier[K textKind] struct{}
 
 // Description says what it does.
-func (spelling[K]) Description(context.Context) string {
+func (keepSpellingModifier[K]) Description(context.Context) string {
 	return "Another way to write the same value changes nothing."
 }
 
 // MarkdownDescription says what it does.
-func (s spelling[K]) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
+func (s keepSpellingModifier[K]) MarkdownDescription(ctx context.Context) string {
+	return s.Description(ctx)
+}
 
 // PlanModifyString keeps what the state says.
-func (spelling[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if want := (Value[K]{req.PlanValue}); !req.ConfigValue.IsNull() && !req.StateValue.IsNull() && want.Same(Value[K]{req.StateValue}) {
+func (keepSpellingModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if want := (Value[K]{req.PlanValue}); !req.ConfigValue.IsNull() && !req.StateValue.IsNull() && want.MeansSame(Value[K]{req.StateValue}) {
 		resp.PlanValue = req.StateValue
 	}
 }

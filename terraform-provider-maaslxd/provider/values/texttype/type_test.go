@@ -20,7 +20,7 @@ var (
 	_ xattr.ValidateableAttribute                = Value[image]{}
 )
 
-var huge = strings.Repeat("x", 1<<20)
+var hugeText = strings.Repeat("x", 1<<20)
 
 // TestSame compares texts in the way of a framework: as values of a type.
 func TestSame(t *testing.T) {
@@ -37,17 +37,17 @@ func TestSame(t *testing.T) {
 		"ImageEnd":           {"The end of a word is no name.", ImageType, "oble", "ubuntu/noble", false},
 		"ImageCase":          {"MAAS tells them apart.", ImageType, "Noble", "ubuntu/noble", false},
 		"ImageEmpty":         {"An empty name is none.", ImageType, "", "ubuntu/noble", false},
-		"ImageHuge":          {"Size does not matter.", ImageType, huge, "custom/" + huge, true},
+		"ImageHuge":          {"Size does not matter.", ImageType, hugeText, "custom/" + hugeText, true},
 		"Address":            {"Scheme and port have defaults.", AddressType, "10.0.0.5", "https://10.0.0.5:8443", true},
 		"AddressSlash":       {"So does the path.", AddressType, "https://kvm1:8443/", "KVM1", true},
 		"AddressPort":        {"Two ports are two LXDs.", AddressType, "10.0.0.5:8444", "10.0.0.5", false},
 		"AddressIPv6":        {"IPv6 has many spellings.", AddressType, "https://[FD00:0:0::5]:8443", "fd00::5", true},
 		"AddressEmpty":       {"None is not one.", AddressType, "", "10.0.0.5", false},
-		"AddressHuge":        {"Size does not matter.", AddressType, huge, "https://" + huge + ":8443", true},
+		"AddressHuge":        {"Size does not matter.", AddressType, hugeText, "https://" + hugeText + ":8443", true},
 		"IP":                 {"IPv6 has many spellings.", IPType, "FD00:0::0010", "fd00::10", true},
 		"IPOther":            {"Two addresses.", IPType, "10.0.0.1", "10.0.0.2", false},
 		"IPMapped":           {"It is one of another family.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
-		"IPHuge":             {"What is no address is only itself.", IPType, huge, huge + "x", false},
+		"IPHuge":             {"What is no address is only itself.", IPType, hugeText, hugeText + "x", false},
 		"Prefix":             {"IPv6 has many spellings.", PrefixType, "FD42:0::1/64", "fd42::1/64", true},
 		"PrefixLength":       {"The prefix counts.", PrefixType, "10.0.0.1/24", "10.0.0.1/25", false},
 		"PrefixNone":         {"A word is only itself.", PrefixType, "none", "10.0.0.1/24", false},
@@ -57,7 +57,7 @@ func TestSame(t *testing.T) {
 		"SubnetNameSame":     {"One name is one subnet.", SubnetType, "lan", "lan", true},
 		"SubnetNameOtherWay": {"Names have no spellings.", SubnetType, "lan", "LAN", false},
 		"SubnetCalledSo":     {"An address with its prefix is only a name.", SubnetType, "10.0.0.5/24", "10.0.0.0/24", false},
-		"SubnetHuge":         {"Size does not matter.", SubnetType, huge, huge, true},
+		"SubnetHuge":         {"Size does not matter.", SubnetType, hugeText, hugeText, true},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -92,8 +92,8 @@ func valueOf(t *testing.T, of attr.Type, text any) basetypes.StringValuableWithS
 // TestSameAbsent: null and unknown are texts of no thing.
 func TestSameAbsent(t *testing.T) {
 	t.Parallel()
-	null, unknown, known := Image{}, ImageType.Unknown(), ImageType.Of("noble")
-	if !null.IsNull() || !ImageType.Of("").IsNull() || !null.Equal(ImageType.Of("")) {
+	null, unknown, known := Image{}, ImageType.NewUnknown(), ImageType.FromText("noble")
+	if !null.IsNull() || !ImageType.FromText("").IsNull() || !null.Equal(ImageType.FromText("")) {
 		t.Error("the zero value and that of no text are not null")
 	}
 	cases := map[string]struct {
@@ -107,7 +107,7 @@ func TestSameAbsent(t *testing.T) {
 		"UnknownKnown": {unknown, known, false},
 	}
 	for title, tc := range cases {
-		if tc.a.Same(tc.b) != tc.want || tc.b.Same(tc.a) != tc.want {
+		if tc.a.MeansSame(tc.b) != tc.want || tc.b.MeansSame(tc.a) != tc.want {
 			t.Errorf("%s: want %t", title, tc.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestProblems(t *testing.T) {
 		"ImageSpace":        {ImageType, "ubuntu noble", "as MAAS lists it"},
 		"ImageParts":        {ImageType, "a/b/c", "as MAAS lists it"},
 		"ImageHalf":         {ImageType, "ubuntu/", "as MAAS lists it"},
-		"ImageHuge":         {ImageType, " " + huge, `x"… is no name`},
+		"ImageHuge":         {ImageType, " " + hugeText, `x"… is no name`},
 		"Address":           {AddressType, "10.0.0.5", ""},
 		"AddressURL":        {AddressType, "https://kvm1.example.com:8443/", ""},
 		"AddressIPv6":       {AddressType, "[fd00::5]:8443", ""},
@@ -146,14 +146,14 @@ func TestProblems(t *testing.T) {
 		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is no address of an LXD server"},
 		"AddressSpace":      {AddressType, "10.0.0.5 ", "is no address of an LXD server"},
 		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is no address of an LXD server"},
-		"AddressHuge":       {AddressType, huge + " ", `x"… is no address`},
+		"AddressHuge":       {AddressType, hugeText + " ", `x"… is no address`},
 		"IP":                {IPType, "fd00::10", ""},
 		"IPNull":            {IPType, nil, ""},
 		"IPUnknown":         {IPType, tftypes.UnknownValue, ""},
 		"IPEmpty":           {IPType, "", "is not an IP address"},
 		"IPMask":            {IPType, "10.0.0.10/24", "without a mask"},
 		"IPZone":            {IPType, "fe80::1%eth0", "or a zone"},
-		"IPHuge":            {IPType, huge, `x"… is not an IP address`},
+		"IPHuge":            {IPType, hugeText, `x"… is not an IP address`},
 		"Prefix":            {PrefixType, "10.10.0.1/24", ""},
 		"PrefixNone":        {PrefixType, "none", ""},
 		"PrefixNull":        {PrefixType, nil, ""},
@@ -169,7 +169,7 @@ func TestProblems(t *testing.T) {
 		"SubnetEmpty":       {SubnetType, " ", "It is empty"},
 		"SubnetPrefix":      {SubnetType, "10.0.0.0/33", ""},
 		"SubnetHostBits":    {SubnetType, "10.0.0.5/24", ""},
-		"SubnetHugeIsAName": {SubnetType, huge, ""},
+		"SubnetHugeIsAName": {SubnetType, hugeText, ""},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -191,14 +191,14 @@ func TestProblems(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		ImageType.Of("noble").Canonical():              "noble",
-		AddressType.Of("[FD00::0:5]").Canonical():      "https://[fd00::5]:8443",
-		IPType.Of("FD00:0::10").Canonical():            "fd00::10",
-		PrefixType.Of("FD42:0::1/64").Canonical():      "fd42::1/64",
-		SubnetType.Of("FD00:0::/64").Canonical():       "fd00::/64",
-		SubnetType.Of("FD00::5/64").Canonical():        "FD00::5/64",
-		SubnetType.Of("lan").Canonical():               "lan",
-		Address{}.Canonical() + IP{}.Canonical() + "-": "-",
+		ImageType.FromText("noble").Canonical():         "noble",
+		AddressType.FromText("[FD00::0:5]").Canonical(): "https://[fd00::5]:8443",
+		IPType.FromText("FD00:0::10").Canonical():       "fd00::10",
+		PrefixType.FromText("FD42:0::1/64").Canonical(): "fd42::1/64",
+		SubnetType.FromText("FD00:0::/64").Canonical():  "fd00::/64",
+		SubnetType.FromText("FD00::5/64").Canonical():   "FD00::5/64",
+		SubnetType.FromText("lan").Canonical():          "lan",
+		Address{}.Canonical() + IP{}.Canonical() + "-":  "-",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -35,10 +35,10 @@ func (s Settings) Equal(other Settings) bool {
 }
 
 // Options are the options whose values are known, nil for none.
-func (s Settings) Options() map[string]string { return texts(s.Config) }
+func (s Settings) Options() map[string]string { return knownTexts(s.Config) }
 
-// texts are the elements of a map that are known, nil for none.
-func texts(m types.Map) map[string]string {
+// knownTexts are the elements of a map that are known, nil for none.
+func knownTexts(m types.Map) map[string]string {
 	var out map[string]string
 	for key, v := range m.Elements() {
 		if text, ok := v.(types.String); ok && values.IsSet(text) {
@@ -55,25 +55,25 @@ func texts(m types.Map) map[string]string {
 func (s Settings) KnownDevices(ctx context.Context, diags *diag.Diagnostics) map[string]engine.Device {
 	var out map[string]engine.Device
 	for name, m := range values.DecodeMap[deviceModel](ctx, s.Devices, diags) {
-		if m.Type.IsUnknown() || !values.KnownThroughout(ctx, m.Properties) {
+		if m.Type.IsUnknown() || !values.IsFullyKnown(ctx, m.Properties) {
 			continue
 		}
 		if out == nil {
 			out = map[string]engine.Device{}
 		}
-		out[name] = engine.Device{Type: m.Type.ValueString(), Properties: texts(m.Properties)}
+		out[name] = engine.Device{Type: m.Type.ValueString(), Properties: knownTexts(m.Properties)}
 	}
 	return out
 }
 
-// Check refuses options and devices that a VM cannot be given.
-func (s Settings) Check(ctx context.Context, vm string, diags *diag.Diagnostics) {
+// Validate refuses options and devices that a VM cannot be given.
+func (s Settings) Validate(ctx context.Context, vm string, diags *diag.Diagnostics) {
 	devices := s.KnownDevices(ctx, diags)
 	maps.DeleteFunc(devices, func(_ string, d engine.Device) bool { // its validator says so
 		return !slices.Contains(engine.DeviceTypes(), d.Type)
 	})
 	if err := engine.ValidateInstance(s.optionsByKey(), devices); err != nil {
-		diagnostics.Report(diags, "give options and devices to VM "+vm, err)
+		diagnostics.ReportError(diags, "give options and devices to VM "+vm, err)
 	}
 }
 
@@ -82,7 +82,7 @@ func (s Settings) Check(ctx context.Context, vm string, diags *diag.Diagnostics)
 func (s Settings) optionsByKey() map[string]string {
 	options := map[string]string{}
 	for key, v := range s.Config.Elements() {
-		if v.IsUnknown() && !engine.MayHaveInstanceOption(key) {
+		if v.IsUnknown() && !engine.IsInstanceOptionAllowed(key) {
 			options[key] = ""
 		}
 	}
@@ -90,22 +90,22 @@ func (s Settings) optionsByKey() map[string]string {
 	return options
 }
 
-// Removed are the keys and names that the settings before have besides.
-func (s Settings) Removed(before Settings) (config, devices []string) {
+// RemovedKeys are the keys and names that the settings before have besides.
+func (s Settings) RemovedKeys(before Settings) (config, devices []string) {
 	return values.Difference(keysOf(before.Config), keysOf(s.Config)), values.Difference(keysOf(before.Devices), keysOf(s.Devices))
 }
 
 func keysOf(m types.Map) []string { return slices.Sorted(maps.Keys(m.Elements())) }
 
-// ChangeThatStops names the first attribute, and what of it, that changes in a plan and needs a
+// ChangeNeedingStop names the first attribute, and what of it, that changes in a plan and needs a
 // stopped VM; empty: none does.
-func (s Settings) ChangeThatStops(before Settings) (attribute, what string) {
-	for _, key := range changed(s.Config, before.Config) {
-		if !engine.InstanceOptionIsLive(key) {
+func (s Settings) ChangeNeedingStop(before Settings) (attribute, what string) {
+	for _, key := range changedKeys(s.Config, before.Config) {
+		if !engine.IsInstanceOptionLive(key) {
 			return "config", key
 		}
 	}
-	for _, name := range changed(s.Devices, before.Devices) {
+	for _, name := range changedKeys(s.Devices, before.Devices) {
 		if !isHotPlugged(s.Devices.Elements()[name]) || !isHotPlugged(before.Devices.Elements()[name]) {
 			return "devices", "device " + name
 		}
@@ -117,15 +117,15 @@ func (s Settings) ChangeThatStops(before Settings) (attribute, what string) {
 func (s Settings) LostTPMs(before Settings) []string {
 	var lost []string
 	for _, name := range keysOf(before.Devices) {
-		if typeOf(before.Devices.Elements()[name]) == "tpm" && !s.Devices.IsUnknown() && typeOf(s.Devices.Elements()[name]) != "tpm" {
+		if deviceTypeOf(before.Devices.Elements()[name]) == "tpm" && !s.Devices.IsUnknown() && deviceTypeOf(s.Devices.Elements()[name]) != "tpm" {
 			lost = append(lost, name)
 		}
 	}
 	return lost
 }
 
-// typeOf is the type of an element of devices; empty for none.
-func typeOf(element attr.Value) string {
+// deviceTypeOf is the type of an element of devices; empty for none.
+func deviceTypeOf(element attr.Value) string {
 	object, ok := element.(types.Object)
 	if !ok {
 		return ""
@@ -134,8 +134,8 @@ func typeOf(element attr.Value) string {
 	return kind.ValueString()
 }
 
-// changed are the keys of the elements in which two maps differ, sorted.
-func changed(a, b types.Map) []string {
+// changedKeys are the keys of the elements in which two maps differ, sorted.
+func changedKeys(a, b types.Map) []string {
 	all := slices.Concat(keysOf(a), keysOf(b))
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(key string) bool {
@@ -146,12 +146,12 @@ func changed(a, b types.Map) []string {
 
 // isHotPlugged tells of an element of devices, or of none.
 func isHotPlugged(element attr.Value) bool {
-	return element == nil || engine.Device{Type: typeOf(element)}.IsHotPlugged()
+	return element == nil || engine.Device{Type: deviceTypeOf(element)}.IsHotPlugged()
 }
 
-// Refreshed are the settings as a VM has them now, of those that are declared. What is gone
+// RefreshFrom are the settings as a VM has them now, of those that are declared. What is gone
 // leaves them; where nobody tells, they stay.
-func (s Settings) Refreshed(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
+func (s Settings) RefreshFrom(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
 	if !s.Config.IsNull() && vm.Config != nil {
 		seen := maps.Clone(vm.Config)
 		maps.DeleteFunc(seen, func(key, _ string) bool { return s.Config.Elements()[key] == nil })
@@ -167,11 +167,11 @@ func (s Settings) Refreshed(ctx context.Context, vm engine.Machine, diags *diag.
 
 // JoinedWith are these settings and those that only others have: all that may be on the VM stays known.
 func (s Settings) JoinedWith(others Settings) Settings {
-	return Settings{Config: joined(s.Config, others.Config), Devices: joined(s.Devices, others.Devices)}
+	return Settings{Config: joinMaps(s.Config, others.Config), Devices: joinMaps(s.Devices, others.Devices)}
 }
 
-// joined are the elements of both maps; null where neither has any.
-func joined(m, other types.Map) types.Map {
+// joinMaps are the elements of both maps; null where neither has any.
+func joinMaps(m, other types.Map) types.Map {
 	if m.IsNull() {
 		return other
 	}

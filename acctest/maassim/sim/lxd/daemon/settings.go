@@ -30,8 +30,8 @@ var ServerKeys = map[string][]string{
 		"trust_ca_certificates", "trust_password"},
 }
 
-// Texts are the values as LXD keeps them.
-func Texts(config map[string]any) map[string]string {
+// ConfigTexts are the values as LXD keeps them.
+func ConfigTexts(config map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range config {
 		if out[key] = ""; value != nil {

@@ -17,13 +17,13 @@ type StoragePool struct {
 	Path         string // where it lies; empty: where the snap keeps it
 }
 
-// Lies is where the pool lies on its server's disk, as its configuration says.
-func (p StoragePool) Lies() string {
+// StoragePath is where the pool lies on its server's disk, as its configuration says.
+func (p StoragePool) StoragePath() string {
 	return cmp.Or(p.Path, "/var/snap/lxd/common/lxd/storage-pools/"+p.Name)
 }
 
-// PoolKeyProblem is an internal error in LXD.
-func PoolKeyProblem(config map[string]string) error {
+// PoolKeyError is an internal error in LXD.
+func PoolKeyError(config map[string]string) error {
 	known := []string{"size", "source", "source.wipe", "source.recover", "rsync.bwlimit", "rsync.compression"}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		area, _, _ := strings.Cut(key, ".")

@@ -17,8 +17,8 @@ type Trust struct {
 	Projects    []string
 }
 
-// TrustsAll are certificates without restriction.
-func TrustsAll(certificates []string) []Trust {
+// UnrestrictedTrusts are certificates without restriction.
+func UnrestrictedTrusts(certificates []string) []Trust {
 	var all []Trust
 	for _, c := range certificates {
 		all = append(all, Trust{Certificate: c})
@@ -26,17 +26,17 @@ func TrustsAll(certificates []string) []Trust {
 	return all
 }
 
-// Trusting is what an LXD that trusts all these has on a certificate.
-func Trusting(trusted []Trust, certificate string) (Trust, bool) {
-	i := slices.IndexFunc(trusted, func(t Trust) bool { return SameCertificate(t.Certificate, certificate) })
+// FindTrust is what an LXD that trusts all these has on a certificate.
+func FindTrust(trusted []Trust, certificate string) (Trust, bool) {
+	i := slices.IndexFunc(trusted, func(t Trust) bool { return IsSameCertificate(t.Certificate, certificate) })
 	if i < 0 {
 		return Trust{}, false
 	}
 	return trusted[i], true
 }
 
-// TrustingDER is what such an LXD has on a client's certificate.
-func TrustingDER(trusted []Trust, der []byte) (Trust, bool) {
+// FindTrustDER is what such an LXD has on a client's certificate.
+func FindTrustDER(trusted []Trust, der []byte) (Trust, bool) {
 	i := slices.IndexFunc(trusted, func(t Trust) bool {
 		block, _ := pem.Decode([]byte(strings.TrimSpace(t.Certificate)))
 		return der != nil && block != nil && bytes.Equal(block.Bytes, der)
@@ -47,13 +47,13 @@ func TrustingDER(trusted []Trust, der []byte) (Trust, bool) {
 	return trusted[i], true
 }
 
-// Allows says whether the certificate may act in a project.
-func (t Trust) Allows(project string) bool {
+// AllowsProject says whether the certificate may act in a project.
+func (t Trust) AllowsProject(project string) bool {
 	return !t.Restricted || slices.Contains(t.Projects, project)
 }
 
-// SameCertificate compares what is in two PEM texts, not how they are written.
-func SameCertificate(a, b string) bool {
+// IsSameCertificate compares what is in two PEM texts, not how they are written.
+func IsSameCertificate(a, b string) bool {
 	first, _ := pem.Decode([]byte(strings.TrimSpace(a)))
 	second, _ := pem.Decode([]byte(strings.TrimSpace(b)))
 	if first == nil || second == nil {

@@ -11,9 +11,9 @@ type Version struct{ Major, Minor int }
 
 var (
 	// LXD 6.1 dropped core.trust_password: it answers 501 to any password.
-	WithoutPassword = Version{6, 1}
+	VersionWithoutPassword = Version{6, 1}
 	// LXD 6.7 dropped security.secureboot, which MAAS sends with each compose.
-	WithoutSecureBoot = Version{6, 7}
+	VersionWithoutSecureBoot = Version{6, 7}
 )
 
 // ParseVersion reads "5.21.3" or "6.7".
@@ -29,8 +29,8 @@ func ParseVersion(text string) (v Version, err error) {
 	return v, nil
 }
 
-// Since says whether a version is that one or a later one.
-func Since(version string, v Version) bool {
+// IsAtLeast says whether a version is that one or a later one.
+func IsAtLeast(version string, v Version) bool {
 	have, err := ParseVersion(version)
 	return err == nil && (have.Major > v.Major || have.Major == v.Major && have.Minor >= v.Minor)
 }

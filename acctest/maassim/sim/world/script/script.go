@@ -23,21 +23,21 @@ var kindNames = []string{"Commissioning", "Installation", "Testing", "Release"}
 // String is MAAS's name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// kept is how many results of one script MAAS keeps, unless its settings say otherwise.
-var kept = []int{10, 3, 10, 3}
+// maxSetsKept is how many results of one script MAAS keeps, unless its settings say otherwise.
+var maxSetsKept = []int{10, 3, 10, 3}
 
 // Status is how far a script is (maascommon/enums/scriptresult.py).
 type Status int
 
 // The statuses that occur here, by MAAS's numbers.
 const (
-	Pending Status = 0
-	Passed  Status = 2
-	Failed  Status = 3
-	Aborted Status = 5
+	StatusPending Status = 0
+	StatusPassed  Status = 2
+	StatusFailed  Status = 3
+	StatusAborted Status = 5
 )
 
-var statusNames = map[Status]string{Pending: "Pending", Passed: "Passed", Failed: "Failed", Aborted: "Aborted"}
+var statusNames = map[Status]string{StatusPending: "Pending", StatusPassed: "Passed", StatusFailed: "Failed", StatusAborted: "Aborted"}
 
 // String is MAAS's name of the status.
 func (s Status) String() string { return statusNames[s] }
@@ -79,11 +79,11 @@ func (s *Set) Add(id int, name, disk string, now time.Time) {
 // End gives the scripts that have not run their end.
 func (s *Set) End(as Status, now time.Time) {
 	for _, r := range s.Results {
-		if r.Status != Pending {
+		if r.Status != StatusPending {
 			continue
 		}
 		r.Status, r.Ended = as, now
-		if as == Passed {
+		if as == StatusPassed {
 			r.ExitStatus = new(int)
 		}
 	}
@@ -99,46 +99,46 @@ func (s *Set) Fail(f Failure, id int, now time.Time) {
 	}
 	exit := cmp.Or(f.ExitStatus, 1)
 	r := s.Results[i]
-	r.Status, r.Ended, r.ExitStatus, r.Output = Failed, now, &exit, f.Output
-	s.End(Passed, now)
+	r.Status, r.Ended, r.ExitStatus, r.Output = StatusFailed, now, &exit, f.Output
+	s.End(StatusPassed, now)
 }
 
 // Status is that of the whole set (models/scriptset.py, get_overall_status).
 func (s *Set) Status() Status {
-	for _, status := range []Status{Pending, Aborted, Failed} {
+	for _, status := range []Status{StatusPending, StatusAborted, StatusFailed} {
 		if slices.ContainsFunc(s.Results, func(r *Result) bool { return r.Status == status }) {
 			return status
 		}
 	}
-	return Passed
+	return StatusPassed
 }
 
-// Sorted are the results as MAAS lists them (api/scriptresults.py, filter_script_results).
-func (s *Set) Sorted() []*Result {
+// SortedResults are the results as MAAS lists them (api/scriptresults.py, filter_script_results).
+func (s *Set) SortedResults() []*Result {
 	return slices.SortedStableFunc(slices.Values(s.Results), func(a, b *Result) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Disk, b.Disk))
 	})
 }
 
-// Begin adds a set to those of a machine. What ran before for the same end is aborted, and
+// AddSet adds a set to those of a machine. What ran before for the same end is aborted, and
 // the oldest sets go (models/scriptset.py, _clean_old).
-func Begin(sets []*Set, s *Set, now time.Time) []*Set {
+func AddSet(sets []*Set, s *Set, now time.Time) []*Set {
 	same := 0
 	for _, old := range sets {
 		if old.Kind == s.Kind {
-			old.End(Aborted, now)
+			old.End(StatusAborted, now)
 			same++
 		}
 	}
-	if same >= kept[s.Kind] {
+	if same >= maxSetsKept[s.Kind] {
 		oldest := slices.IndexFunc(sets, func(old *Set) bool { return old.Kind == s.Kind })
 		sets = slices.Delete(sets, oldest, oldest+1)
 	}
 	return append(sets, s)
 }
 
-// Find returns the set of an id, nil for none.
-func Find(sets []*Set, id int) *Set {
+// FindSet returns the set of an id, nil for none.
+func FindSet(sets []*Set, id int) *Set {
 	i := slices.IndexFunc(sets, func(s *Set) bool { return s.ID == id })
 	if i < 0 {
 		return nil

@@ -18,16 +18,16 @@ const (
 // RAIDLevels are the kinds that are RAIDs.
 var RAIDLevels = []string{"raid-0", "raid-1", "raid-5", "raid-6", "raid-10"}
 
-// Modes are how a bcache caches.
-var Modes = []string{"writeback", "writethrough", "writearound"}
+// CacheModes are how a bcache caches.
+var CacheModes = []string{"writeback", "writethrough", "writearound"}
 
 // What a device can be to a group (enum.py, FILESYSTEM_TYPE).
 const (
-	partOfVolumes = "lvm-pv"
-	partOfRAID    = "raid"
-	spareOfRAID   = "raid-spare"
-	cacheOfBcache = "bcache-cache"
-	backOfBcache  = "bcache-backing"
+	lvmMember     = "lvm-pv"
+	raidMember    = "raid"
+	raidSpare     = "raid-spare"
+	bcacheCache   = "bcache-cache"
+	bcacheBacking = "bcache-backing"
 )
 
 // IsRAID says whether the group is a RAID.
@@ -80,8 +80,8 @@ func DevicesOf(s *Storage, g *Group, fstype string) (devices []Device) {
 	return devices
 }
 
-// Made are the block devices that a group makes.
-func Made(s *Storage, g *Group) (made []*Disk) {
+// GroupDisks are the block devices that a group makes.
+func GroupDisks(s *Storage, g *Group) (made []*Disk) {
 	for _, d := range s.Virtual {
 		if d.Group == g {
 			made = append(made, d)
@@ -101,8 +101,8 @@ func Groups(s *Storage) (groups []*Group) {
 	return groups
 }
 
-// Caches are the cache sets of the machine, by id.
-func Caches(s *Storage) (sets []*CacheSet) {
+// CacheSets are the cache sets of the machine, by id.
+func CacheSets(s *Storage) (sets []*CacheSet) {
 	for _, f := range s.filesystems() {
 		if f.Cache != nil && !slices.Contains(sets, f.Cache) {
 			sets = append(sets, f.Cache)
@@ -112,21 +112,21 @@ func Caches(s *Storage) (sets []*CacheSet) {
 	return sets
 }
 
-// CacheName is the name of a cache set: its place among the machine's.
-func CacheName(s *Storage, c *CacheSet) string {
-	return "cache" + strconv.Itoa(slices.Index(Caches(s), c))
+// CacheSetName is the name of a cache set: its place among the machine's.
+func CacheSetName(s *Storage, c *CacheSet) string {
+	return "cache" + strconv.Itoa(slices.Index(CacheSets(s), c))
 }
 
-// CacheDevice is the device of a cache set.
-func CacheDevice(s *Storage, c *CacheSet) Device {
+// CacheSetDevice is the device of a cache set.
+func CacheSetDevice(s *Storage, c *CacheSet) Device {
 	for _, m := range membersBy(s, func(f *Filesystem) bool { return f.Cache == c }) {
 		return m.Device
 	}
 	return nil
 }
 
-// Users are the bcaches of a cache set.
-func Users(s *Storage, c *CacheSet) (users []*Group) {
+// CacheSetUsers are the bcaches of a cache set.
+func CacheSetUsers(s *Storage, c *CacheSet) (users []*Group) {
 	for _, g := range Groups(s) {
 		if g.Cache == c {
 			users = append(users, g)
@@ -135,24 +135,24 @@ func Users(s *Storage, c *CacheSet) (users []*Group) {
 	return users
 }
 
-// AddCache makes a cache set of a device.
-func AddCache(s *Storage, d Device) (*CacheSet, *Problem) {
+// AddCacheSet makes a cache set of a device.
+func AddCacheSet(s *Storage, d Device) (*CacheSet, *Problem) {
 	c := &CacheSet{ID: s.Host.NextID("cacheset")}
-	return c, s.Write(d, &Filesystem{Fstype: cacheOfBcache, Cache: c})
+	return c, s.WriteFilesystem(d, &Filesystem{Fstype: bcacheCache, Cache: c})
 }
 
-// MoveCache gives a cache set another device.
-func MoveCache(s *Storage, c *CacheSet, d Device) *Problem {
+// MoveCacheSet gives a cache set another device.
+func MoveCacheSet(s *Storage, c *CacheSet, d Device) *Problem {
 	for _, m := range membersBy(s, func(f *Filesystem) bool { return f.Cache == c }) {
-		s.Remove(m.Filesystem)
+		s.RemoveFilesystem(m.Filesystem)
 	}
-	return s.Write(d, &Filesystem{Fstype: cacheOfBcache, Cache: c})
+	return s.WriteFilesystem(d, &Filesystem{Fstype: bcacheCache, Cache: c})
 }
 
-// DropCache removes a cache set.
-func DropCache(s *Storage, c *CacheSet) {
+// RemoveCacheSet removes a cache set.
+func RemoveCacheSet(s *Storage, c *CacheSet) {
 	for _, m := range membersBy(s, func(f *Filesystem) bool { return f.Cache == c }) {
-		s.Remove(m.Filesystem)
+		s.RemoveFilesystem(m.Filesystem)
 	}
 }
 
@@ -163,127 +163,127 @@ func MakeGroup(s *Storage, g *Group, devices, spares []Device) *Problem {
 	}
 	g.ID, g.UUID = s.Host.NextID("filesystemgroup"), cmp.Or(g.UUID, s.Host.NewUUID())
 	for _, d := range devices {
-		if bad := Join(s, g, d, g.partType()); bad != nil {
+		if bad := JoinGroup(s, g, d, g.memberType()); bad != nil {
 			return bad
 		}
 	}
 	for _, d := range spares {
-		if bad := Join(s, g, d, spareOfRAID); bad != nil {
+		if bad := JoinGroup(s, g, d, raidSpare); bad != nil {
 			return bad
 		}
 	}
-	return settle(s, g)
+	return checkAndResizeGroup(s, g)
 }
 
-// partType is what a device is to a group that it is an active part of.
-func (g *Group) partType() string {
+// memberType is what a device is to a group that it is an active part of.
+func (g *Group) memberType() string {
 	switch g.Kind {
 	case VolumeGroup:
-		return partOfVolumes
+		return lvmMember
 	case Bcache:
-		return backOfBcache
+		return bcacheBacking
 	case Datastore:
 		return Datastore
 	}
-	return partOfRAID
+	return raidMember
 }
 
-// Join makes a device part of a group.
-func Join(s *Storage, g *Group, d Device, fstype string) *Problem {
-	return s.Write(d, &Filesystem{Fstype: fstype, Group: g})
+// JoinGroup makes a device part of a group.
+func JoinGroup(s *Storage, g *Group, d Device, fstype string) *Problem {
+	return s.WriteFilesystem(d, &Filesystem{Fstype: fstype, Group: g})
 }
 
 // AddMembers makes devices active parts of a group, or spares of a RAID.
 func AddMembers(s *Storage, g *Group, devices []Device, asSpares bool) *Problem {
-	fstype := g.partType()
+	fstype := g.memberType()
 	if asSpares {
-		fstype = spareOfRAID
+		fstype = raidSpare
 	}
 	for _, d := range devices {
-		if bad := Join(s, g, d, fstype); bad != nil {
+		if bad := JoinGroup(s, g, d, fstype); bad != nil {
 			return bad
 		}
 	}
 	return nil
 }
 
-// Leave takes a device out of a group.
-func Leave(s *Storage, g *Group, d Device) {
+// LeaveGroup takes a device out of a group.
+func LeaveGroup(s *Storage, g *Group, d Device) {
 	for _, m := range Members(s, g) {
 		if m.Device == d {
-			s.Remove(m.Filesystem)
+			s.RemoveFilesystem(m.Filesystem)
 		}
 	}
 }
 
 // SaveGroup checks a group after a change, and brings what it makes to its size.
-func SaveGroup(s *Storage, g *Group) *Problem { return settle(s, g) }
+func SaveGroup(s *Storage, g *Group) *Problem { return checkAndResizeGroup(s, g) }
 
-func settle(s *Storage, g *Group) *Problem {
+func checkAndResizeGroup(s *Storage, g *Group) *Problem {
 	if g.Kind == VolumeGroup && FreeSize(s, g) < 0 {
 		return &Problem{"", "Volume group cannot be smaller than its logical volumes."}
 	}
-	if text := lacks(s, g); text != "" {
+	if text := groupProblem(s, g); text != "" {
 		return &Problem{"__all__", text}
 	}
 	if g.Kind == VolumeGroup {
 		return nil
 	}
-	made := Made(s, g)
+	made := GroupDisks(s, g)
 	if len(made) == 0 {
 		d := &Disk{ID: s.Host.NextID("blockdevice"), UUID: s.Host.NewUUID(), Group: g}
 		s.Virtual, made = append(s.Virtual, d), []*Disk{d}
 	}
 	d := made[0]
-	if slices.ContainsFunc(s.All(), func(other *Disk) bool { return other != d && other.Name == g.Name }) {
-		return &Problem{"__all__", NameTaken}
+	if slices.ContainsFunc(s.AllDisks(), func(other *Disk) bool { return other != d && other.Name == g.Name }) {
+		return &Problem{"__all__", NameTakenText}
 	}
 	d.Name, d.SizeBytes, d.BlockSize = g.Name, GroupSize(s, g), blockSize(s, g)
 	return nil
 }
 
-// NameTaken is MAAS's sentence about a second block device of a name.
-const NameTaken = "Block device with this Node config and Name already exists."
+// NameTakenText is MAAS's sentence about a second block device of a name.
+const NameTakenText = "Block device with this Node config and Name already exists."
 
 // blockSize is that of what a group makes; a bcache has its backing device's.
 func blockSize(s *Storage, g *Group) int {
 	switch {
 	case g.Kind == VolumeGroup:
-		return volumeBlock
+		return volumeBlockSize
 	case g.Kind == Datastore:
-		return datastoreUnit
+		return datastoreBlockSize
 	case g.IsRAID():
-		return raidBlock
+		return raidBlockSize
 	}
 	return Members(s, g)[0].Device.UnitSize()
 }
 
-// leastDevices is how many active devices a RAID has at least.
-var leastDevices = map[string]int{"raid-0": 2, "raid-1": 2, "raid-5": 3, "raid-6": 4, "raid-10": 3}
+// minRAIDDevices is how many active devices a RAID has at least.
+var minRAIDDevices = map[string]int{"raid-0": 2, "raid-1": 2, "raid-5": 3, "raid-6": 4, "raid-10": 3}
 
-// lacks is why a group cannot be as it is (models/filesystemgroup.py, clean).
-func lacks(s *Storage, g *Group) string {
-	active, spares := len(DevicesOf(s, g, partOfRAID)), len(DevicesOf(s, g, spareOfRAID))
+// groupProblem is why a group cannot be as it is (models/filesystemgroup.py, clean).
+func groupProblem(s *Storage, g *Group) string {
+	active, spares := len(DevicesOf(s, g, raidMember)), len(DevicesOf(s, g, raidSpare))
 	members := Members(s, g)
 	switch {
 	case len(members) == 0:
 		return "At least one filesystem must have been added."
 	case g.Kind == "raid-0" && (active < 2 || spares > 0):
 		return "RAID level 0 must have at least 2 raid devices and no spares."
-	case g.IsRAID() && active < leastDevices[g.Kind]:
-		return fmt.Sprintf("RAID level %s must have at least %d raid devices and any number of spares.", strings.TrimPrefix(g.Kind, "raid-"), leastDevices[g.Kind])
+	case g.IsRAID() && active < minRAIDDevices[g.Kind]:
+		return fmt.Sprintf("RAID level %s must have at least %d raid devices and any number of spares.", strings.TrimPrefix(g.Kind, "raid-"), minRAIDDevices[g.Kind])
 	case g.Kind == Bcache && len(members) != 1:
 		return "Bcache can only contain one backing device."
-	case g.Kind == Bcache && isVolume(diskOf(members[0].Device)):
+	case g.Kind == Bcache && isLogicalVolume(diskOf(members[0].Device)):
 		return "Bcache cannot use a logical volume as a backing device."
 	}
 	return ""
 }
 
-func isVolume(d *Disk) bool { return d.Group != nil && d.Group.Kind == VolumeGroup }
+func isLogicalVolume(d *Disk) bool { return d.Group != nil && d.Group.Kind == VolumeGroup }
 
-// NextName is the next free name of a kind: bcache0, md1.
-func NextName(s *Storage, prefix string) string {
+// NextGroupName is the next free name of a kind: bcache0, md1.
+func NextGroupName(s *Storage, prefix string) string {
 	last := -1
 	for _, g := range Groups(s) {
 		if rest, isIt := strings.CutPrefix(g.Name, prefix); isIt {
@@ -295,35 +295,35 @@ func NextName(s *Storage, prefix string) string {
 	return prefix + strconv.Itoa(last+1)
 }
 
-// AddVolume makes a logical volume of a size, or of all that is left
+// AddLogicalVolume makes a logical volume of a size, or of all that is left
 // (models/virtualblockdevice.py).
-func AddVolume(s *Storage, g *Group, name, uuid string, size *int64) (*Disk, *Problem) {
+func AddLogicalVolume(s *Storage, g *Group, name, uuid string, size *int64) (*Disk, *Problem) {
 	wanted := FreeSize(s, g)
 	if size != nil {
 		wanted = *size
 	}
-	d := &Disk{ID: s.Host.NextID("blockdevice"), Name: name, UUID: cmp.Or(uuid, s.Host.NewUUID()), Group: g, BlockSize: volumeBlock}
-	if slices.ContainsFunc(s.All(), func(other *Disk) bool { return other.Name == name }) {
-		return nil, &Problem{"__all__", NameTaken}
+	d := &Disk{ID: s.Host.NextID("blockdevice"), Name: name, UUID: cmp.Or(uuid, s.Host.NewUUID()), Group: g, BlockSize: volumeBlockSize}
+	if slices.ContainsFunc(s.AllDisks(), func(other *Disk) bool { return other.Name == name }) {
+		return nil, &Problem{"__all__", NameTakenText}
 	}
-	if bad := Resize(s, d, wanted); bad != nil {
+	if bad := ResizeLogicalVolume(s, d, wanted); bad != nil {
 		return nil, bad
 	}
 	s.Virtual = append(s.Virtual, d)
 	return d, nil
 }
 
-// Resize gives a logical volume a size, if its volume group has as much.
-func Resize(s *Storage, d *Disk, size int64) *Problem {
-	size = down(size)
+// ResizeLogicalVolume gives a logical volume a size, if its volume group has as much.
+func ResizeLogicalVolume(s *Storage, d *Disk, size int64) *Problem {
+	size = roundDown(size)
 	free := GroupSize(s, d.Group)
-	for _, other := range Made(s, d.Group) {
+	for _, other := range GroupDisks(s, d.Group) {
 		if other != d {
 			free -= other.SizeBytes
 		}
 	}
 	if size > free {
-		return &Problem{"__all__", fmt.Sprintf("There is not enough free space (%s) on volume group %s.", Human(size), d.Group.Name)}
+		return &Problem{"__all__", fmt.Sprintf("There is not enough free space (%s) on volume group %s.", HumanReadableSize(size), d.Group.Name)}
 	}
 	d.SizeBytes = size
 	return nil
@@ -331,7 +331,7 @@ func Resize(s *Storage, d *Disk, size int64) *Problem {
 
 // DeleteGroup removes a group with what it makes.
 func DeleteGroup(s *Storage, g *Group) *Problem {
-	made := Made(s, g)
+	made := GroupDisks(s, g)
 	if g.Kind == VolumeGroup && len(made) > 0 {
 		return &Problem{"", "This volume group has logical volumes; it cannot be deleted."}
 	}
@@ -344,6 +344,6 @@ func DeleteGroup(s *Storage, g *Group) *Problem {
 func dropGroup(s *Storage, g *Group) {
 	s.Virtual = slices.DeleteFunc(s.Virtual, func(d *Disk) bool { return d.Group == g })
 	for _, m := range Members(s, g) {
-		s.Remove(m.Filesystem)
+		s.RemoveFilesystem(m.Filesystem)
 	}
 }

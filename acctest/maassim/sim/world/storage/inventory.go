@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Found is a disk as a machine itself shows it when it is commissioned.
-type Found struct {
+// FoundDisk is a disk as a machine itself shows it when it is commissioned.
+type FoundDisk struct {
 	Name, Model, Serial, IDPath string
 	SizeBytes                   int64
 	BlockSize                   int
@@ -14,10 +14,10 @@ type Found struct {
 	Firmware                    *string
 }
 
-// AsFound are the disks that MAAS knows, as commissioning would find them.
-func AsFound(s *Storage) (found []Found) {
+// AsFoundDisks are the disks that MAAS knows, as commissioning would find them.
+func AsFoundDisks(s *Storage) (found []FoundDisk) {
 	for _, d := range s.Disks {
-		found = append(found, Found{d.Name, d.Model, d.Serial, d.IDPath, d.SizeBytes, d.BlockSize, slices.Clone(d.Tags), d.Firmware})
+		found = append(found, FoundDisk{d.Name, d.Model, d.Serial, d.IDPath, d.SizeBytes, d.BlockSize, slices.Clone(d.Tags), d.Firmware})
 	}
 	return found
 }
@@ -26,13 +26,13 @@ func AsFound(s *Storage) (found []Found) {
 // serial number, or else by its path, keeps its id; one that is not there any more
 // goes (builtin_scripts/hooks.py, _update_node_physical_block_devices).
 func TakeInventory(s *Storage) {
-	if s.Real == nil {
+	if s.HardwareDisks == nil {
 		return
 	}
 	before := slices.Clone(s.Disks)
 	var now []*Disk
-	for _, f := range s.Real {
-		if f.SizeBytes <= LeastDisk {
+	for _, f := range s.HardwareDisks {
+		if f.SizeBytes <= MinDiskBytes {
 			continue
 		}
 		i := slices.IndexFunc(before, func(d *Disk) bool {
@@ -46,7 +46,7 @@ func TakeInventory(s *Storage) {
 			d = &Disk{ID: s.Host.NextID("blockdevice")}
 		}
 		d.Name, d.Model, d.Serial, d.IDPath, d.Firmware = f.Name, f.Model, f.Serial, f.IDPath, f.Firmware
-		d.SizeBytes, d.BlockSize, d.Tags = f.SizeBytes, cmp.Or(f.BlockSize, leastBlock), slices.Clone(f.Tags)
+		d.SizeBytes, d.BlockSize, d.Tags = f.SizeBytes, cmp.Or(f.BlockSize, minBlockSize), slices.Clone(f.Tags)
 		now = append(now, d)
 	}
 	if slices.Contains(before, s.BootDisk) {
@@ -56,31 +56,31 @@ func TakeInventory(s *Storage) {
 	s.Disks = now
 }
 
-// Acquire copies the file systems that a user may make, for the one that the machine
+// AcquireFilesystems copies the file systems that a user may make, for the one that the machine
 // is acquired for (models/node.py, _create_acquired_filesystems).
-func Acquire(s *Storage) {
-	Release(s)
+func AcquireFilesystems(s *Storage) {
+	ReleaseFilesystems(s)
 	for _, d := range s.Devices() {
 		for _, f := range slices.Clone(d.content().Filesystems) {
 			if slices.Contains(Formats, f.Fstype) {
-				d.content().Filesystems = append(d.content().Filesystems, acquired(s, f))
+				d.content().Filesystems = append(d.content().Filesystems, acquiredCopy(s, f))
 			}
 		}
 	}
 	for _, f := range slices.Clone(s.Special) {
-		s.Special = append(s.Special, acquired(s, f))
+		s.Special = append(s.Special, acquiredCopy(s, f))
 	}
 }
 
-func acquired(s *Storage, f *Filesystem) *Filesystem {
+func acquiredCopy(s *Storage, f *Filesystem) *Filesystem {
 	twin := *f
 	s.written++
 	twin.ID, twin.Acquired = s.written, true
 	return &twin
 }
 
-// Release removes the copies.
-func Release(s *Storage) {
+// ReleaseFilesystems removes the copies.
+func ReleaseFilesystems(s *Storage) {
 	isCopy := func(f *Filesystem) bool { return f.Acquired }
 	s.Special = slices.DeleteFunc(s.Special, isCopy)
 	for _, d := range s.Devices() {
@@ -88,14 +88,14 @@ func Release(s *Storage) {
 	}
 }
 
-// Mark remembers all, and returns what puts it back: what MAAS's database does with
+// RecordUndo remembers all, and returns what puts it back: what MAAS's database does with
 // a change that is refused midway.
-func Mark(s *Storage) (undo func()) {
+func RecordUndo(s *Storage) (undo func()) {
 	root := *s
 	root.Disks, root.Virtual, root.Special = slices.Clone(s.Disks), slices.Clone(s.Virtual), slices.Clone(s.Special)
 	var undos []func()
-	for _, d := range s.All() {
-		undos = append(undos, markDisk(d))
+	for _, d := range s.AllDisks() {
+		undos = append(undos, recordDiskUndo(d))
 	}
 	for _, f := range s.filesystems() {
 		was := *f
@@ -113,7 +113,7 @@ func Mark(s *Storage) (undo func()) {
 	}
 }
 
-func markDisk(d *Disk) (undo func()) {
+func recordDiskUndo(d *Disk) (undo func()) {
 	was := *d
 	was.Filesystems = slices.Clone(d.Filesystems)
 	var table Table

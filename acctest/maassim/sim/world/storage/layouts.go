@@ -6,8 +6,8 @@ import "slices"
 // chance: MAAS has them in a set.
 var Layouts = []string{"bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"}
 
-// Options are what a caller says of a layout; zero is MAAS's choice.
-type Options struct {
+// LayoutOptions are what a caller says of a layout; zero is MAAS's choice.
+type LayoutOptions struct {
 	Root                *Disk // where the root partition goes, nil: the boot disk
 	BootSize, RootSize  int64
 	VolumeGroup, Volume string
@@ -19,8 +19,8 @@ type Options struct {
 }
 
 // DefaultOptions are MAAS's choices, for a layout that nobody asked for.
-func DefaultOptions() Options {
-	return Options{VolumeGroup: "vgroot", Volume: "lvroot", CacheMode: "writethrough", Fallback: true}
+func DefaultOptions() LayoutOptions {
+	return LayoutOptions{VolumeGroup: "vgroot", Volume: "lvroot", CacheMode: "writethrough", Fallback: true}
 }
 
 // ClearAll removes what lies on the disks, and all that is made of them
@@ -32,35 +32,35 @@ func ClearAll(s *Storage) {
 	}
 }
 
-// NoCache is why a bcache cannot be laid out.
-const NoCache = "Node doesn't have an available cache device to setup bcache."
+// NoCacheDeviceText is why a bcache cannot be laid out.
+const NoCacheDeviceText = "Node doesn't have an available cache device to setup bcache."
 
-// NoCustom is why the layout of a commissioning script cannot be: none left one.
-const NoCustom = "No custom storage layout configuration found"
+// NoCustomLayoutText is why the layout of a commissioning script cannot be: none left one.
+const NoCustomLayoutText = "No custom storage layout configuration found"
 
-// LayOut replaces all that lies on the disks by a layout. The sentence is why it
+// ApplyLayout replaces all that lies on the disks by a layout. The sentence is why it
 // cannot be used on the machine.
-func LayOut(s *Storage, name string, o Options) (sentence string, bad *Problem) {
+func ApplyLayout(s *Storage, name string, o LayoutOptions) (sentence string, bad *Problem) {
 	ClearAll(s)
 	switch name {
 	case "flat":
-		return "", layFlat(s, o)
+		return "", applyFlatLayout(s, o)
 	case "lvm":
-		return "", layVolumes(s, o)
+		return "", applyLVMLayout(s, o)
 	case "bcache":
-		return layBcache(s, o)
+		return applyBcacheLayout(s, o)
 	case "custom":
-		return NoCustom, nil
+		return NoCustomLayoutText, nil
 	case "vmfs6", "vmfs7":
-		return "", layDatastore(s, name, o)
+		return "", applyVMFSLayout(s, name, o)
 	}
 	return "", nil
 }
 
-// layBasics makes what the layouts have in common: what the machine boots from, and
+// applyBasicLayout makes what the layouts have in common: what the machine boots from, and
 // the root partition (create_basic_layout).
-func layBasics(s *Storage, o Options) (root *Partition, bad *Problem) {
-	boot := s.Boot()
+func applyBasicLayout(s *Storage, o LayoutOptions) (root *Partition, bad *Problem) {
+	boot := s.EffectiveBootDisk()
 	if bad := s.addTable(boot); bad != nil {
 		return nil, bad
 	}
@@ -72,7 +72,7 @@ func layBasics(s *Storage, o Options) (root *Partition, bad *Problem) {
 	}
 	size := o.BootSize
 	if !uefi && arch == "arm64" && size == 0 {
-		size = leastBoot
+		size = minBootBytes
 	}
 	if size > 0 {
 		if bad := addMounted(s, boot, size, "ext4", "boot", "/boot"); bad != nil {
@@ -98,23 +98,23 @@ func addMounted(s *Storage, d *Disk, size int64, fstype, label, mount string) *P
 	if bad != nil {
 		return bad
 	}
-	return s.Write(p, &Filesystem{Fstype: fstype, Label: &label, Mount: &mount})
+	return s.WriteFilesystem(p, &Filesystem{Fstype: fstype, Label: &label, Mount: &mount})
 }
 
 func writeRoot(s *Storage, d Device) *Problem {
-	return s.Write(d, &Filesystem{Fstype: "ext4", Label: Text("root"), Mount: Text("/")})
+	return s.WriteFilesystem(d, &Filesystem{Fstype: "ext4", Label: TextPointer("root"), Mount: TextPointer("/")})
 }
 
-func layFlat(s *Storage, o Options) *Problem {
-	root, bad := layBasics(s, o)
+func applyFlatLayout(s *Storage, o LayoutOptions) *Problem {
+	root, bad := applyBasicLayout(s, o)
 	if bad != nil {
 		return bad
 	}
 	return writeRoot(s, root)
 }
 
-func layVolumes(s *Storage, o Options) *Problem {
-	root, bad := layBasics(s, o)
+func applyLVMLayout(s *Storage, o LayoutOptions) *Problem {
+	root, bad := applyBasicLayout(s, o)
 	if bad != nil {
 		return bad
 	}
@@ -122,37 +122,37 @@ func layVolumes(s *Storage, o Options) *Problem {
 	if bad := MakeGroup(s, g, []Device{root}, nil); bad != nil {
 		return bad
 	}
-	volume, bad := AddVolume(s, g, o.Volume, "", sizeOrAll(o.VolumeSize))
+	volume, bad := AddLogicalVolume(s, g, o.Volume, "", sizeOrAll(o.VolumeSize))
 	if bad != nil {
 		return bad
 	}
 	return writeRoot(s, volume)
 }
 
-// bestCache is the smallest disk that is an SSD, beside the boot disk.
-func bestCache(s *Storage) (best *Disk) {
+// bestCacheDisk is the smallest disk that is an SSD, beside the boot disk.
+func bestCacheDisk(s *Storage) (best *Disk) {
 	for _, d := range s.Disks {
-		if d != s.Boot() && slices.Contains(d.Tags, "ssd") && (best == nil || d.SizeBytes < best.SizeBytes) {
+		if d != s.EffectiveBootDisk() && slices.Contains(d.Tags, "ssd") && (best == nil || d.SizeBytes < best.SizeBytes) {
 			best = d
 		}
 	}
 	return best
 }
 
-// CacheChoice is the device that a bcache layout would cache with, nil for none.
-func CacheChoice(s *Storage) *Disk { return bestCache(s) }
+// ChooseCacheDisk is the device that a bcache layout would cache with, nil for none.
+func ChooseCacheDisk(s *Storage) *Disk { return bestCacheDisk(s) }
 
-func layBcache(s *Storage, o Options) (sentence string, bad *Problem) {
-	cacheDisk := bestCache(s)
+func applyBcacheLayout(s *Storage, o LayoutOptions) (sentence string, bad *Problem) {
+	cacheDisk := bestCacheDisk(s)
 	switch {
 	case cacheDisk == nil && o.Fallback:
-		return "", layFlat(s, o)
+		return "", applyFlatLayout(s, o)
 	case cacheDisk == nil:
-		return NoCache, nil
+		return NoCacheDeviceText, nil
 	case o.BootSize == 0:
-		o.BootSize = bcacheBoot
+		o.BootSize = bcacheBootBytes
 	}
-	root, bad := layBasics(s, o)
+	root, bad := applyBasicLayout(s, o)
 	if bad != nil {
 		return "", bad
 	}
@@ -162,35 +162,35 @@ func layBcache(s *Storage, o Options) (sentence string, bad *Problem) {
 			return "", bad
 		}
 	}
-	set, bad := AddCache(s, cache)
+	set, bad := AddCacheSet(s, cache)
 	if bad != nil {
 		return "", bad
 	}
-	g := &Group{Kind: Bcache, Name: NextName(s, "bcache"), CacheMode: o.CacheMode, Cache: set}
+	g := &Group{Kind: Bcache, Name: NextGroupName(s, "bcache"), CacheMode: o.CacheMode, Cache: set}
 	if bad := MakeGroup(s, g, []Device{root}, nil); bad != nil {
 		return "", bad
 	}
-	return "", writeRoot(s, Made(s, g)[0])
+	return "", writeRoot(s, GroupDisks(s, g)[0])
 }
 
-// basePart is a partition of VMware's image. One without a size is the datastore's.
-type basePart struct {
+// basePartition is a partition of VMware's image. One without a size is the datastore's.
+type basePartition struct {
 	index int
 	size  int64
 }
 
 // vmfsParts are the partitions of the images, in the order of their rows; the first
 // one is bootable.
-var vmfsParts = map[string][]basePart{
+var vmfsParts = map[string][]basePartition{
 	"vmfs6": {{1, 3 << 20}, {2, 4 << 30}, {3, 0}, {5, 249 << 20}, {6, 249 << 20}, {7, 109 << 20}, {8, 285 << 20}, {9, 2560 << 20}},
 	"vmfs7": {{1, 100 << 20}, {5, 4095 << 20}, {6, 4095 << 20}, {7, 25662832128}, {8, 0}},
 }
 
-// lastBase is the last partition that belongs to the image.
-var lastBase = map[string]int{"vmfs6": 9, "vmfs7": 7}
+// lastBasePartitions is the last partition that belongs to the image.
+var lastBasePartitions = map[string]int{"vmfs6": 9, "vmfs7": 7}
 
-func layDatastore(s *Storage, name string, o Options) *Problem {
-	d := s.Boot()
+func applyVMFSLayout(s *Storage, name string, o LayoutOptions) *Problem {
+	d := s.EffectiveBootDisk()
 	if o.Root != nil {
 		d = o.Root
 	}
@@ -199,17 +199,17 @@ func layDatastore(s *Storage, name string, o Options) *Problem {
 	}
 	var store *Partition
 	for i, part := range vmfsParts[name] {
-		p := s.addPart(d, part.index, part.size, i == 0, "")
+		p := s.addPartitionAt(d, part.index, part.size, i == 0, "")
 		if part.size == 0 {
 			store = p
 		}
 	}
-	store.SizeBytes = down(s.room(d))
+	store.SizeBytes = roundDown(s.freeRoom(d))
 	if o.RootSize > 0 {
-		if store.SizeBytes < down(o.RootSize) {
+		if store.SizeBytes < roundDown(o.RootSize) {
 			return &Problem{"size", "Partition cannot be saved; not enough free space on the block device."}
 		}
-		store.SizeBytes = down(o.RootSize)
+		store.SizeBytes = roundDown(o.RootSize)
 	}
 	return AddDatastore(s, &Group{Name: "datastore1"}, []Device{store})
 }
@@ -220,7 +220,7 @@ func AddDatastore(s *Storage, g *Group, parts []Device) *Problem {
 	if bad := MakeGroup(s, g, parts, nil); bad != nil {
 		return bad
 	}
-	return s.Write(Made(s, g)[0], &Filesystem{Fstype: Datastore, Mount: Text("/vmfs/volumes/" + g.Name)})
+	return s.WriteFilesystem(GroupDisks(s, g)[0], &Filesystem{Fstype: Datastore, Mount: TextPointer("/vmfs/volumes/" + g.Name)})
 }
 
 // VMFSDisk is the disk on which an image of VMware lies, and which; nil for none
@@ -245,7 +245,7 @@ func VMFSDisk(s *Storage, layout string) *Disk {
 
 // IsVMFSBase says whether a partition belongs to an image of VMware.
 func IsVMFSBase(s *Storage, p *Partition) bool {
-	for layout, last := range lastBase {
+	for layout, last := range lastBasePartitions {
 		if VMFSDisk(s, layout) == p.Disk && p.Index <= last {
 			return true
 		}

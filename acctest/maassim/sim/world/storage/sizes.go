@@ -7,32 +7,32 @@ import (
 
 // Sizes of MAAS's models, in bytes.
 const (
-	unit          = 4 << 20 // to which partitions and volumes are rounded down
-	tableBytes    = 5 << 20 // of each partition table (models/partitiontable.py)
-	grubBytes     = 1 << 20 // for a boot without UEFI
-	prepBytes     = 8 << 20 // for ppc64el
-	LeastDisk     = 4 << 20
-	LeastPart     = unit
-	raidOverhead  = 128 << 10
-	largestMBR    = (1<<32-1)*512 - 1<<20
-	efiBytes      = 512 << 20
-	leastBoot     = 512 << 20
-	leastRoot     = 3 << 30
-	bcacheBoot    = 1 << 30
-	leastBlock    = 512
-	LeastBlock    = leastBlock
-	volumeBlock   = 4096
-	raidBlock     = 512
-	datastoreUnit = 1024
+	allocationUnit     = 4 << 20 // to which partitions and volumes are rounded down
+	tableBytes         = 5 << 20 // of each partition table (models/partitiontable.py)
+	grubBytes          = 1 << 20 // for a boot without UEFI
+	prepBytes          = 8 << 20 // for ppc64el
+	MinDiskBytes       = 4 << 20
+	MinPartitionBytes  = allocationUnit
+	raidOverhead       = 128 << 10
+	maxMBRBytes        = (1<<32-1)*512 - 1<<20
+	efiBytes           = 512 << 20
+	minBootBytes       = 512 << 20
+	minRootBytes       = 3 << 30
+	bcacheBootBytes    = 1 << 30
+	minBlockSize       = 512
+	MinBlockSize       = minBlockSize
+	volumeBlockSize    = 4096
+	raidBlockSize      = 512
+	datastoreBlockSize = 1024
 )
 
-// down is a size rounded down to the unit, as Python divides.
-func down(size int64) int64 {
-	n := size / unit
-	if size < 0 && size%unit != 0 {
+// roundDown is a size rounded down to the unit, as Python divides.
+func roundDown(size int64) int64 {
+	n := size / allocationUnit
+	if size < 0 && size%allocationUnit != 0 {
 		n--
 	}
-	return n * unit
+	return n * allocationUnit
 }
 
 // overhead is what a partition table takes of a disk (models/partitiontable.py,
@@ -56,10 +56,10 @@ func (s *Storage) tableUsed(d *Disk) int64 {
 	return used
 }
 
-// Used is what is taken of a block device.
-func (s *Storage) Used(d *Disk) int64 {
+// UsedBytes is what is taken of a block device.
+func (s *Storage) UsedBytes(d *Disk) int64 {
 	switch {
-	case s.Effective(d) != nil:
+	case s.EffectiveFilesystem(d) != nil:
 		return d.SizeBytes
 	case d.Table != nil:
 		return s.tableUsed(d)
@@ -67,20 +67,20 @@ func (s *Storage) Used(d *Disk) int64 {
 	return 0
 }
 
-// Available is what partitions can still take of it.
-func (s *Storage) Available(d *Disk) int64 {
-	if s.Effective(d) != nil {
+// AvailableBytes is what partitions can still take of it.
+func (s *Storage) AvailableBytes(d *Disk) int64 {
+	if s.EffectiveFilesystem(d) != nil {
 		return 0
 	}
-	return s.room(d)
+	return s.freeRoom(d)
 }
 
-func (s *Storage) room(d *Disk) int64 { return down(d.SizeBytes - s.tableUsed(d)) }
+func (s *Storage) freeRoom(d *Disk) int64 { return roundDown(d.SizeBytes - s.tableUsed(d)) }
 
 // UsedFor says what a device is used for (utils/storage.py, used_for).
 func (s *Storage) UsedFor(d Device) string {
-	if f := s.Effective(d); f != nil {
-		return use(s, f)
+	if f := s.EffectiveFilesystem(d); f != nil {
+		return filesystemUse(s, f)
 	}
 	disk, isDisk := d.(*Disk)
 	if !isDisk || disk.Table == nil {
@@ -93,19 +93,19 @@ func (s *Storage) UsedFor(d Device) string {
 	return fmt.Sprintf("%s partitioned with %d partition%s", disk.Table.Type, len(disk.Table.Partitions), plural)
 }
 
-func use(s *Storage, f *Filesystem) string {
+func filesystemUse(s *Storage, f *Filesystem) string {
 	switch {
 	case f.Mount != nil:
 		return f.Fstype + " formatted filesystem mounted at " + *f.Mount
-	case f.Fstype == partOfVolumes:
+	case f.Fstype == lvmMember:
 		return "LVM volume for " + f.Group.Name
-	case f.Fstype == partOfRAID:
+	case f.Fstype == raidMember:
 		return fmt.Sprintf("Active %s device for %s", f.Group.Kind, f.Group.Name)
-	case f.Fstype == spareOfRAID:
+	case f.Fstype == raidSpare:
 		return fmt.Sprintf("Spare %s device for %s", f.Group.Kind, f.Group.Name)
-	case f.Fstype == cacheOfBcache:
-		return "Cache device for " + CacheName(s, f.Cache)
-	case f.Fstype == backOfBcache:
+	case f.Fstype == bcacheCache:
+		return "Cache device for " + CacheSetName(s, f.Cache)
+	case f.Fstype == bcacheBacking:
 		return "Backing device for " + f.Group.Name
 	case f.Fstype == Datastore && f.Group != nil:
 		return "VMFS extent for " + f.Group.Name
@@ -122,13 +122,13 @@ func GroupSize(s *Storage, g *Group) int64 {
 	total, least, active := int64(0), parts[0].Device.Size(), int64(0)
 	for _, p := range parts {
 		total, least = total+p.Device.Size(), min(least, p.Device.Size())
-		if p.Fstype == partOfRAID {
+		if p.Fstype == raidMember {
 			active++
 		}
 	}
 	switch g.Kind {
 	case VolumeGroup:
-		return (total/unit - int64(len(parts))) * unit
+		return (total/allocationUnit - int64(len(parts))) * allocationUnit
 	case "raid-0":
 		return total - raidOverhead*int64(len(parts))
 	case "raid-1":
@@ -145,7 +145,7 @@ func GroupSize(s *Storage, g *Group) int64 {
 
 // VolumesSize is what the logical volumes of a volume group take.
 func VolumesSize(s *Storage, g *Group) (n int64) {
-	for _, d := range Made(s, g) {
+	for _, d := range GroupDisks(s, g) {
 		n += d.SizeBytes
 	}
 	return n
@@ -154,9 +154,9 @@ func VolumesSize(s *Storage, g *Group) (n int64) {
 // FreeSize is what is left of it.
 func FreeSize(s *Storage, g *Group) int64 { return GroupSize(s, g) - VolumesSize(s, g) }
 
-// Human is a size as people read it, in units of a thousand
+// HumanReadableSize is a size as people read it, in units of a thousand
 // (utils/converters.py, human_readable_bytes).
-func Human(size int64) string {
+func HumanReadableSize(size int64) string {
 	value, units := float64(size), strings.Fields("bytes kB MB GB TB PB EB ZB")
 	for _, u := range units {
 		if value < 1000 && value > -1000 {

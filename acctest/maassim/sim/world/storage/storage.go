@@ -22,13 +22,13 @@ type Host interface {
 
 // Storage is all of a machine.
 type Storage struct {
-	Host     Host
-	Disks    []*Disk       // physical ones, by id
-	Virtual  []*Disk       // what groups make, by id
-	BootDisk *Disk         // that somebody chose, nil for MAAS's own choice
-	Special  []*Filesystem // that need no disk
-	Real     []Found       // what the machine is made of, nil: what MAAS knows
-	written  int           // file systems so far
+	Host          Host
+	Disks         []*Disk       // physical ones, by id
+	Virtual       []*Disk       // what groups make, by id
+	BootDisk      *Disk         // that somebody chose, nil for MAAS's own choice
+	Special       []*Filesystem // that need no disk
+	HardwareDisks []FoundDisk   // what the machine is made of, nil: what MAAS knows
+	written       int           // file systems so far
 }
 
 // Disk is a block device. Sizes are bytes.
@@ -135,14 +135,14 @@ func (p *Partition) UnitSize() int { return p.Disk.BlockSize }
 // ShownName is its name.
 func (p *Partition) ShownName() string { return partName(p.Disk.ShownName(), p.Index) }
 
-// All are the block devices, by id.
-func (s *Storage) All() []*Disk {
+// AllDisks are the block devices, by id.
+func (s *Storage) AllDisks() []*Disk {
 	return slices.SortedFunc(slices.Values(slices.Concat(s.Disks, s.Virtual)), func(a, b *Disk) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Devices are the block devices and their partitions.
 func (s *Storage) Devices() (all []Device) {
-	for _, d := range s.All() {
+	for _, d := range s.AllDisks() {
 		all = append(all, d)
 		for _, p := range d.Partitions() {
 			all = append(all, p)
@@ -151,23 +151,23 @@ func (s *Storage) Devices() (all []Device) {
 	return all
 }
 
-// Boot is the disk from which the machine boots: the chosen one, or else the first
+// EffectiveBootDisk is the disk from which the machine boots: the chosen one, or else the first
 // that is not too small (models/node.py, get_boot_disk). Nil for none.
-func (s *Storage) Boot() *Disk {
+func (s *Storage) EffectiveBootDisk() *Disk {
 	if s.BootDisk != nil {
 		return s.BootDisk
 	}
 	for _, d := range s.Disks {
-		if d.SizeBytes >= leastBoot {
+		if d.SizeBytes >= minBootBytes {
 			return d
 		}
 	}
 	return nil
 }
 
-// Effective is the file system that the machine shows of a device, nil for none
+// EffectiveFilesystem is the file system that the machine shows of a device, nil for none
 // (utils/storage.py, get_effective_filesystem).
-func (s *Storage) Effective(d Device) *Filesystem {
+func (s *Storage) EffectiveFilesystem(d Device) *Filesystem {
 	acquired, all := s.Host.ShowsAcquired(), d.content().Filesystems
 	i := slices.IndexFunc(all, func(f *Filesystem) bool { return f.Acquired == acquired })
 	if i < 0 && acquired {
@@ -190,5 +190,5 @@ func (f *Filesystem) UsesMountPoint() bool { return f.Fstype != "swap" }
 // ("__all__"), or, without a field, in a sentence alone.
 type Problem struct{ Field, Text string }
 
-// Text is a text that is there.
-func Text(s string) *string { return &s }
+// TextPointer is a text that is there.
+func TextPointer(s string) *string { return &s }

@@ -1,0 +1,47 @@
+package lifecycle
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
+)
+
+// VMHostVendorData is the cloud-config that MAAS gives to a machine that becomes a VM host:
+// LXD from the snap, a project of MAAS's, and trust for MAAS's certificate
+// (metadataserver/vendor_data.py, generate_kvm_pod_configuration).
+func VMHostVendorData(certificate string) []byte {
+	return []byte(strings.Join([]string{
+		"#cloud-config",
+		"write_files:",
+		"- path: /root/lxd.crt",
+		"  content: " + strconv.Quote(certificate),
+		"runcmd:",
+		"- snap install lxd --channel=5.21/stable",
+		"- snap refresh lxd --channel=5.21/stable",
+		"- lxd init --auto --network-address=[::]",
+		"- lxc project create maas",
+		"- lxc config trust add /root/lxd.crt --restricted --projects maas",
+		"- rm /root/lxd.crt",
+		"",
+	}, "\n"))
+}
+
+// startVMHostBoot is the first boot of a machine that becomes a VM host: until it is
+// over, the machine is Deploying. One that fails or never ends leaves it so.
+func startVMHostBoot(m *world.Machine) {
+	removeLXD(m)
+	if m.BootNeverEnds = m.FirstBoot == world.BootNever; m.BootNeverEnds {
+		return
+	}
+	m.Transition = m.StartBoot(func() {
+		if !passFirstBoot(m) {
+			return
+		}
+		if !m.RegisterHost() {
+			FailTransition(m, "Internal error while creating VM host. (See regiond.log for details.)")
+			return
+		}
+		finishDeployment(m)
+	})
+}

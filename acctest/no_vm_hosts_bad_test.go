@@ -1,0 +1,179 @@
+package acctest_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
+	"github.com/maaslxd/maaslxd/engine/fleetkey"
+)
+
+// TestAccGoneBad: what keeps a VM from being made in an LXD that is a host
+// already. Nothing is half-made, neither there nor in MAAS.
+func TestAccGoneBad(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*testing.T, *metalTarget)
+		vm     []string
+		at     string
+		want   string
+	}{
+		"Unreachable": {
+			reason: "Nothing answers at its address.",
+			before: func(t *testing.T, x *metalTarget) {
+				if err := x.simulatorOrSkip().SetLXDCondition("node1", sim.ConditionUnreachable); err != nil {
+					t.Fatal(err)
+				}
+			},
+			vm: []string{`timeouts = { create = "15s" }`},
+			at: "vm_host", want: `LXD HostUnavailable: nothing listens at core.https_address`,
+		},
+		"OtherProject": {
+			reason: "The certificate may not see the project.",
+			before: func(t *testing.T, x *metalTarget) {
+				for _, m := range x.machines() {
+					if m.Hostname != "node1" {
+						continue
+					}
+					m.OwnerData["maaslxd-project"] = "other"
+					if err := x.simulatorOrSkip().EditMachine(m.SystemID, sim.MachineEdit{OwnerData: &m.OwnerData}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			vm: []string{`timeouts = { create = "15s" }`},
+			at: "vm_host", want: `LXD ProjectNotFound: project "other"`,
+		},
+		"OtherServer": {
+			reason: "Something else answers at its address.",
+			before: func(t *testing.T, x *metalTarget) {
+				if _, err := x.simulatorOrSkip().RenewCertificate("node1"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			at: "vm_host", want: `shows the certificate`,
+		},
+		"NoPool": {
+			reason: "No such storage pool.", vm: []string{`disks = { root = { size_gb = 8, pool = "tape" } }`},
+			at: "disks", want: `VM host kvm1 has no storage pool "tape" Known: default`,
+		},
+		"NoProfile": {
+			reason: "No such profile.", vm: []string{`profile = "gold"`},
+			at: "profile", want: `LXD ProfileNotFound: the project "maas" has no profile "gold" It has: default lxc profile create gold`,
+		},
+		"NoNetwork": {
+			reason: "No such subnet.", vm: []string{`interfaces = { eth0 = { subnet = "10.99.0.0/24" } }`},
+			want: `interfaces.eth0.subnet: MAAS knows no subnet "10.99.0.0/24"`,
+		},
+		"InstanceThere": {
+			reason: "It is somebody else's.",
+			before: func(t *testing.T, x *metalTarget) {
+				if err := x.simulatorOrSkip().AddInstance(sim.Instance{Host: "node1", Project: "maas", Name: "web"}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			want: `the LXD of host kvm1 has an instance web already, without a mark of this program Choose another name`,
+		},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			x := newTargetWithoutVMHosts(t)
+			t.Log(tc.reason)
+			host := hostOnNode1()
+			w := newWorkspace(t, x.configReachingLXD(host))
+			w.run(t, "apply", "-auto-approve", "-no-color")
+			if tc.before != nil {
+				tc.before(t, x)
+			}
+			w.configure(t, x.configReachingLXD(host+vmOnTestHost("web", tc.vm...)))
+			w.wantRefusedChange(t, x, tc.at, tc.want)
+		})
+	}
+}
+
+// TestAccGoneMACTaken: MAAS has given every MAC that the VM would get to another
+// machine.
+func TestAccGoneMACTaken(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	host := hostOnNode1()
+	w := newWorkspace(t, x.configReachingLXD(host+vmOnTestHost("web")))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	mark, _, _ := strings.Cut(x.findMachine(t, "web").Description, " ")
+	first := x.instances()[0].MACs
+	w.configure(t, x.configReachingLXD(host))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	const tries = 4 // of the VM, each with other MACs, which follow from its mark and its host
+	for n := range tries {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s 0 %d", mark, x.findMachine(t, "node1").SystemID, n))
+		mac := fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
+		if n == 0 && !slices.Equal(first, []string{mac}) {
+			t.Fatalf("its first MAC was %v, and %s is taken", first, mac)
+		}
+		x.postForm(t, "machines/", url.Values{
+			"hostname": {fmt.Sprint("other", n)}, "architecture": {"amd64/generic"}, "mac_addresses": {mac}, "power_type": {"manual"}, "commission": {"false"},
+		})
+	}
+	w.configure(t, x.configReachingLXD(host+vmOnTestHost("web")))
+	w.wantRefusedChange(t, x, "", fmt.Sprintf(`MAAS has given the MAC of web, to machine other%d If that machine is a leftover of this VM, delete it in MAAS`, tries-1))
+	w.run(t, "destroy", "-auto-approve", "-no-color")
+}
+
+// TestAccGoneTooOld: a MAAS without VM hosts knows nothing of LXD's version, so it
+// is seen here, when a VM is to be made on the host.
+func TestAccGoneTooOld(t *testing.T) {
+	t.Parallel()
+	const old = "4.0.9"
+	var host sim.HostModel
+	x := &metalTarget{folder: t.TempDir(), target: newSimulatedTarget(t, listenOnLoopback, func(m *sim.Model) {
+		m.MAASVersion, m.Hosts, m.Hosts[0].LXDVersion = sim.VersionGone, m.Hosts[:1], old
+		host = m.Hosts[0]
+	})}
+	x.makesOwnKey = true
+	x.makeLXDTrustNewKey(t, host.Name)
+	const want = "LXD HostUnavailable: LXD " + old + " at is too old: LXD 5.0 or newer is needed Install LXD 5.0 or newer on the host snap refresh lxd --channel=5.21/stable"
+	markHostMachine(t, x.sim, host)
+	newWorkspace(t, x.configReachingLXD(x.vm("web"))).wantRefusedCreate(t, x, "vm_host", want)
+	placed := "resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  placement = {}\n}\n"
+	newWorkspace(t, x.configReachingLXD(placed)).wantRefusedCreate(t, x, "", "no VM host fits web unusable lxd1 LXD "+old+" at is too old: LXD 5.0 or newer is needed")
+}
+
+// TestAccGoneOnMAAS: who asks for MAAS's composing is told that it is gone.
+func TestAccGoneOnMAAS(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1(), `composer = "maas"`))
+	w.wantRefusedCreate(t, x, "", `has no VM hosts any more composer = "lxd"`)
+}
+
+// TestAccGoneUntrusted: another configuration, with a key pair of its own, that
+// the host does not know.
+func TestAccGoneUntrusted(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	newWorkspace(t, x.configReachingLXD(hostOnNode1())).run(t, "apply", "-auto-approve", "-no-color")
+	other := &metalTarget{target: x.target, folder: t.TempDir()}
+	if _, err := fleetkey.LoadOrCreate(other.keyFile(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorkspace(t, other.configReachingLXD("resource \"maaslxd_vm\" \"test\" {\n  name = \"web\"\n  vm_host = \"kvm1\"\n}\n"))
+	w.wantRefusedCreate(t, other, "vm_host", `does not trust the client certificate lxc config trust add`)
+}
+
+// TestAccGoneNameTooLong: neither LXD nor MAAS is asked for a name that no host
+// can have.
+func TestAccGoneNameTooLong(t *testing.T) {
+	t.Parallel()
+	x := newTargetWithoutVMHosts(t)
+	w := newWorkspace(t, x.configReachingLXD(hostOnNode1()))
+	w.run(t, "apply", "-auto-approve", "-no-color")
+	w.configure(t, x.configReachingLXD(hostOnNode1()+vmOnTestHost(strings.Repeat("a", 64))))
+	w.wantRefusedChange(t, x, "name", `name 63`)
+}

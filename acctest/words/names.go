@@ -1,0 +1,38 @@
+package main
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed names.txt
+var namesList string
+
+var meaninglessNames, bareVerbs = readNames(namesList)
+
+// foreignMethods are asked for by interfaces of other packages.
+var foreignMethods = map[string]bool{
+	"Is": true, "As": true, // errors.Is and errors.As
+	"Do":      true, // an HTTP client
+	"Less":    true, // sort.Interface
+	"Enabled": true, // slog.Handler
+}
+
+// readNames reads the list: words that no name consists of, and behind the line
+// "[functions]" the verbs that no function consists of. A method may, because its
+// receiver is the object.
+func readNames(list string) (words, verbs map[string]bool) {
+	words, verbs = map[string]bool{}, map[string]bool{}
+	into := words
+	for line := range strings.Lines(list) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if line == "[functions]" {
+			into = verbs
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			into[word] = true
+		}
+	}
+	return words, verbs
+}

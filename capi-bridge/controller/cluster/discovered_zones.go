@@ -1,0 +1,273 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/demand"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/endpoint"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller/requeue"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
+)
+
+// reconcileDiscoveredZones are those with room, and those that machines of the cluster are
+// in, full or not. A control plane may be where there is room for a machine of it.
+func (s failureDomains) reconcileDiscoveredZones(ctx context.Context, have []string, controlPlane infrav1.ResolvedMachine) bool {
+	limits := s.site.Limits
+	if len(limits.Zones) > 0 { // a zone is chosen of them all, below
+		have = slices.DeleteFunc(slices.Clone(have), func(zone string) bool { return !slices.Contains(limits.Zones, zone) })
+		limits.Zones = nil
+	}
+	if controlPlane.Mode != "" {
+		if err := demand.ApplyLimits(limits, &controlPlane, "", s.maasCluster.Spec.DNSDomain); err != nil {
+			s.reportError(infrav1.FailureDomainsReadyCondition, err)
+			return false
+		}
+	}
+	if s.controlPlaneSnapshots.recordChange(client.ObjectKeyFromObject(s.maasCluster), s.machines) {
+		s.site.Zones.Forget()
+	}
+	zones, err := s.zonesWithRoom(ctx, controlPlane)
+	if err != nil {
+		s.reportError(infrav1.FailureDomainsReadyCondition, err)
+		return false
+	}
+	maps.DeleteFunc(zones, func(zone string, _ bool) bool { return !slices.Contains(have, zone) })
+	s.reportSpread(zones)
+	s.addLeavingZones(zones, have, controlPlane)
+	s.addUsedZones(zones, have, controlPlane)
+	if !hasOfferedZone(zones) {
+		s.setCondition(infrav1.FailureDomainsReadyCondition, metav1.ConditionFalse, infrav1.NoCapacityReason, "no zone of MAAS has "+missingCapacityMessage(controlPlane)+s.unusedHostsMessage(ctx, controlPlane))
+		s.requeueWithin(requeue.WithJitter(requeue.RetryAfter))
+		return false
+	}
+	s.writeZones(s.limitZones(zones))
+	s.reportZones(len(zones))
+	return true
+}
+
+// controlPlaneSnapshots are the bare-metal machines of control planes by their MaasCluster, as
+// they were when Ready machines were listed. What was Ready may be taken by now, or there
+// may be more of it. VMs do not count: of their hosts there is a fresh list.
+type controlPlaneSnapshots struct {
+	mu        sync.Mutex
+	snapshots map[types.NamespacedName]string
+}
+
+// recordChange tells whether the control plane is another one than last time.
+func (c *controlPlaneSnapshots) recordChange(key types.NamespacedName, machines []infrav1.MaasMachine) bool {
+	var now strings.Builder
+	for i := range machines {
+		m := &machines[i]
+		if !endpoint.IsControlPlane(m) {
+			continue
+		}
+		if made, _ := m.Spec.Resolve(field.NewPath("spec")); made.Mode != infrav1.ProvisioningModeLXD {
+			fmt.Fprintf(&now, "%s in %s, %v\n", m.Name, m.Status.FailureDomain, m.DeletionTimestamp.IsZero())
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshots == nil {
+		c.snapshots = map[types.NamespacedName]string{}
+	}
+	before, known := c.snapshots[key]
+	c.snapshots[key] = now.String()
+	return known && before != now.String()
+}
+
+func (c *controlPlaneSnapshots) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.snapshots, key)
+}
+
+// addLeavingZones adds the zones that machines of the control plane are leaving, where they
+// make room for the next one. KubeadmControlPlane makes that as soon as one is gone, by
+// the zones that it was offered before.
+func (s failureDomains) addLeavingZones(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
+	for i := range s.machines {
+		m := &s.machines[i]
+		zone := m.Status.FailureDomain
+		if !endpoint.IsControlPlane(m) || m.DeletionTimestamp.IsZero() || !slices.Contains(have, zone) {
+			continue
+		}
+		left, _ := m.Spec.Resolve(field.NewPath("spec"))
+		if needsSameRoom(left, controlPlane) && !isBrokenOrFailed(m) {
+			zones[zone] = true
+		}
+	}
+}
+
+// needsSameRoom tells whether two machines need the same room: what is installed, and where
+// exactly, does not matter.
+func needsSameRoom(a, b infrav1.ResolvedMachine) bool {
+	for _, m := range []*infrav1.ResolvedMachine{&a, &b} {
+		m.Image, m.FailureDomain, m.ProviderIDForm = "", "", ""
+		m.WaitForStaticIP, m.StaticIP, m.StaticSubnet = false, netip.Addr{}, netip.Prefix{}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// isBrokenOrFailed tells whether MAAS will not give a machine again once it is released.
+func isBrokenOrFailed(m *infrav1.MaasMachine) bool {
+	state := string(ptr.Deref(m.Status.MachineState, ""))
+	return state == "Broken" || strings.HasPrefix(state, "Failed")
+}
+
+// addUsedZones adds the zones that machines of the cluster are in. Where no zone has
+// room for the control plane, those are offered in which it has most machines; where
+// nobody knows what it needs, all that it is in. A full zone beside others with room is
+// not offered: KubeadmControlPlane would make machines there that wait for ever, as
+// soon as no zone has fewer.
+//
+// KubeadmControlPlane takes machines out of zones that it is not offered first. So in
+// a rollout with one spare machine, which is in az1, it makes the new one there, takes
+// the old one of az2 away, makes the next one there, and so on: in the end each zone
+// has one again. If all zones were offered, it would take the old one of az1, and the
+// next one would go there, too.
+func (s failureDomains) addUsedZones(zones map[string]bool, have []string, controlPlane infrav1.ResolvedMachine) {
+	full, counts := !hasOfferedZone(zones), s.countControlPlaneByZone()
+	most := 0
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	for i := range s.machines {
+		zone := s.machines[i].Status.FailureDomain
+		if !slices.Contains(have, zone) {
+			continue
+		}
+		keeps := controlPlane.Mode == "" || full && counts[zone] == most
+		zones[zone] = zones[zone] || keeps && endpoint.IsControlPlane(&s.machines[i])
+	}
+}
+
+// countControlPlaneByZone counts the machines of the control plane that stay.
+func (s failureDomains) countControlPlaneByZone() map[string]int {
+	counts := map[string]int{}
+	for i := range s.machines {
+		if m := &s.machines[i]; endpoint.IsControlPlane(m) && m.DeletionTimestamp.IsZero() {
+			counts[m.Status.FailureDomain]++
+		}
+	}
+	return counts
+}
+
+// reportSpread says where the control plane is in fewer zones than it could be: a
+// zone has room for a machine of it, and two fewer than another one. Nothing is said
+// while machines come and go.
+func (s failureDomains) reportSpread(zones map[string]bool) {
+	settled := !endpoint.HasControlPlaneMachine(s.machines, func(m *infrav1.MaasMachine) bool { return !m.DeletionTimestamp.IsZero() || !endpoint.IsProvisioned(m) })
+	counts := s.countControlPlaneByZone()
+	if !settled || len(counts) == 0 {
+		return
+	}
+	fullest := slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		if zones[zone] && counts[zone] <= counts[fullest]-2 {
+			s.setCondition(infrav1.ControlPlaneSpreadCondition, metav1.ConditionFalse, infrav1.UnevenReason, fmt.Sprintf(
+				"%d machines of the control plane are in zone %s, and %d in zone %s, which has room for one; roll the control plane out anew, or delete a Machine in %s",
+				counts[fullest], fullest, counts[zone], zone, fullest))
+			return
+		}
+	}
+	s.setCondition(infrav1.ControlPlaneSpreadCondition, metav1.ConditionTrue, infrav1.ControlPlaneSpreadReason, "")
+}
+
+// hasOfferedZone tells whether a control plane may be in any of the zones.
+func hasOfferedZone(zones map[string]bool) bool {
+	return slices.Contains(slices.Collect(maps.Values(zones)), true)
+}
+
+// zonesWithRoom are those with room for anything, and whether each has room for a
+// machine of the control plane. KubeadmControlPlane takes any that it may, and
+// stays there.
+func (s failureDomains) zonesWithRoom(ctx context.Context, controlPlane infrav1.ResolvedMachine) (map[string]bool, error) {
+	zones := map[string]bool{}
+	found, err := s.site.Zones.ZonesWithRoom(ctx, fleet.ZoneNeed{})
+	if err != nil {
+		return nil, err
+	}
+	for _, z := range found {
+		zones[z.Zone] = controlPlane.Mode == ""
+	}
+	need, fits := fleet.ZoneNeed{Machines: demand.Selector(controlPlane)}, func(z fleet.ZoneCapacity) bool { return z.Machines > 0 }
+	switch controlPlane.Mode {
+	case "":
+		return zones, nil
+	case infrav1.ProvisioningModeLXD:
+		need, fits = vmZoneNeed(controlPlane), func(z fleet.ZoneCapacity) bool { return z.Hosts > 0 }
+	}
+	found, err = s.site.Zones.ZonesWithRoom(ctx, need)
+	for _, z := range found {
+		zones[z.Zone] = fits(z)
+	}
+	return zones, err
+}
+
+// vmZoneNeed is what a zone must have for a VM. What cannot be, such as a disk of no
+// size, is its machine's to say.
+func vmZoneNeed(want infrav1.ResolvedMachine) fleet.ZoneNeed {
+	need := fleet.ZoneNeed{Placement: demand.Placement(want), Host: want.VM.Host, Cores: want.Cores, MemoryMiB: want.MemoryMiB, HugePages: want.VM.HugePages, Disks: demand.Disks(want.VM)}
+	need.Disks = slices.DeleteFunc(need.Disks, func(d engine.Disk) bool { return d.SizeGB < 1 })
+	return need
+}
+
+// missingCapacityMessage is what no zone has for a control plane, and what to do about it.
+func missingCapacityMessage(controlPlane infrav1.ResolvedMachine) string {
+	const more = "; add one, or name zones in spec.failureDomains"
+	switch {
+	case controlPlane.Mode == "":
+		return "an LXD host with room or a Ready machine" + more
+	case controlPlane.VM == nil:
+		return "a Ready machine for the control plane" + more
+	case controlPlane.VM.Host != "":
+		return fmt.Sprintf("the LXD host %s that the control plane's template names, with room for a VM of it (%s); make room there, or take a template that names another host or none",
+			controlPlane.VM.Host, describeVMSize(controlPlane))
+	}
+	return fmt.Sprintf("an LXD host with room for a VM of the control plane (%s)%s", describeVMSize(controlPlane), more)
+}
+
+// unusedHostsMessage says which VM hosts of MAAS do not count, and what to do about it; empty
+// where that is no matter.
+func (s failureDomains) unusedHostsMessage(ctx context.Context, controlPlane infrav1.ResolvedMachine) string {
+	if controlPlane.Mode != "" && controlPlane.VM == nil {
+		return ""
+	}
+	unused, err := s.site.UnusedHosts(ctx)
+	if err != nil || len(unused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". VM hosts that were registered in MAAS by hand do not count, because the manager makes VMs in LXD itself (--composer=lxd): %s. "+
+		"Start it with --composer=auto to use them", strings.Join(unused, ", "))
+}
+
+// describeVMSize is how large a VM is, for people.
+func describeVMSize(want infrav1.ResolvedMachine) string {
+	parts := []string{fmt.Sprintf("cores: %d, memory: %d MiB", want.Cores, want.MemoryMiB)}
+	if want.VM.HugePages {
+		parts[0] += " of huge pages"
+	}
+	for _, d := range want.VM.Disks {
+		part := fmt.Sprintf("disk: %d GB", d.SizeGB)
+		if d.Pool != "" {
+			part += " of the storage pool " + d.Pool
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,28 @@
+package ownership
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+	"github.com/maaslxd/maaslxd/capi-bridge/controller"
+)
+
+// HasStatus tells whether a controller saw an object while it was not paused.
+func HasStatus(m *infrav1.MaasMachine) bool {
+	seen := infrav1.MaasMachine{Status: *m.Status.DeepCopy()}
+	conditions.Delete(&seen, infrav1.PausedCondition)
+	return !equality.Semantic.DeepEqual(seen.Status, infrav1.MaasMachineStatus{})
+}
+
+// IsUnproven tells whether only an object's annotations say that it has its machine.
+func IsUnproven(m *infrav1.MaasMachine) bool {
+	return m.Annotations[controller.UnprovenAnnotation] != "" || m.Annotations[KeyAnnotation] != "" && !HasStatus(m)
+}
+
+// HasLateSystemID tells that somebody named a machine while the manager makes one for the
+// object: what the manager makes, it names by the annotation first. As the object goes,
+// what was made by its key goes, and the other machine stays.
+func (s *Record) HasLateSystemID() bool {
+	return s.IsClaimed() && s.MaasMachine.Annotations[SystemIDAnnotation] == "" && s.SystemID() != ""
+}

@@ -1,0 +1,42 @@
+package identity
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/maaslxd/maaslxd/capi-bridge/api/v1beta1"
+)
+
+// checkNamespaceAllowed refuses a namespace that the identity does not name: by its list or by
+// its labels. An identity that names none by either allows all; one without
+// allowedNamespaces allows nobody.
+func (f Finder) checkNamespaceAllowed(ctx context.Context, id *infrav1.MaasClusterIdentity, namespace string) error {
+	may := id.Spec.AllowedNamespaces
+	if may != nil && (len(may.List) == 0 && may.Selector == nil || slices.Contains(may.List, namespace)) {
+		return nil
+	}
+	if may != nil && may.Selector != nil {
+		fits, err := f.allowsNamespace(ctx, id.Name, may, namespace)
+		if fits || err != nil {
+			return err
+		}
+	}
+	return deniedError("Add the namespace to spec.allowedNamespaces of the identity, or label it so that the selector there fits.",
+		"the MaasClusterIdentity %s does not allow clusters of the namespace %s", id.Name, namespace)
+}
+
+// allowsNamespace tells whether the labels of the namespace do.
+func (f Finder) allowsNamespace(ctx context.Context, identity string, may *infrav1.AllowedNamespaces, namespace string) (bool, error) {
+	selector, err := metav1.LabelSelectorAsSelector(may.Selector)
+	if err != nil {
+		return false, unusableError("Mend spec.allowedNamespaces.selector.", "the selector of the MaasClusterIdentity %s is malformed", identity)
+	}
+	var ns corev1.Namespace
+	found, err := f.readObject(ctx, "Namespace", client.ObjectKey{Name: namespace}, &ns)
+	return found && selector.Matches(labels.Set(ns.Labels)), err
+}

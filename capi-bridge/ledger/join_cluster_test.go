@@ -1,0 +1,54 @@
+package ledger
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestGate: a node whose clock is set serves nothing, until it is compared anew.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	var g gate
+	if err := g.checkOpen(); err != nil {
+		t.Errorf("a service on a file has no gate: %v", err)
+	}
+	g.setClosed(nil)
+	if err := g.checkOpen(); err != nil {
+		t.Errorf("it is open: %v", err)
+	}
+	g.comparedAt = g.comparedAt.Add(-time.Hour) // as if the clock were set forward by an hour since
+	if err := g.checkOpen(); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "the clock of this node was set") {
+		t.Errorf("got %v", err)
+	}
+	g.setClosed(errStarting)
+	if err := g.checkOpen(); !errors.Is(err, errStarting) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNodeSettings: what cannot be meant of a node is refused before anything is made.
+func TestNodeSettings(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		says   string
+	}{
+		"PeerAlone": {"It is no node itself.", []string{"--peer", "b.example:7444"}, "--node: it is missing"},
+		"NoPort":    {"Other nodes could not reach it.", []string{"--node", "a.example"}, `"a.example" is no HOST:PORT`},
+		"NoHost":    {"Nor by this.", []string{"--node", ":7444"}, `":7444" is no HOST:PORT`},
+		"File":      {"There would be two ledgers.", []string{"--node", "a.example:7444", "--file", "x.db"}, "--file: the nodes of a cluster have the ledger"},
+		"NoKeys":    {"What is named must be there.", []string{"--node", "a.example:7444", "--keys", "/nowhere"}, "/nowhere/cluster-key.pem"},
+		"NoKey":     {"It could prove nothing to others.", []string{"--node", "a.example:7444"}, "there is no cluster-key.pem in"},
+	} {
+		var out, log output
+		err := runCommand(t.Context(), t.TempDir(), &out, &log, append([]string{"serve", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}, tc.args...)...)
+		if err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %s\ngot %v, want %q", name, tc.reason, err, tc.says)
+		}
+	}
+}

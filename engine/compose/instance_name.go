@@ -1,0 +1,88 @@
+package compose
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// LXD calls a VM what it was made as, for as long as it exists, and admits a name
+// once. So a VM that takes the former name of another one is made by a name of its
+// own where that one is on the same host, and is renamed in MAAS together with its
+// mark. For example, blue on h1 is renamed to blue-old, and another blue is to be
+// made on h1: it is made as blue-k3x9q.
+
+// instanceNamePrefix begins a line in the description of a VM that was renamed.
+const instanceNamePrefix = "maaslxd: LXD calls it "
+
+// NoteInstanceName keeps in a description what LXD calls a VM that gets another name.
+func NoteInstanceName(description, name string) string {
+	if strings.Contains(description, instanceNamePrefix) {
+		return description
+	}
+	return instanceNamePrefix + name + "\n" + description
+}
+
+// wasMadeAs tells whether a VM that has another name by now was made by this one,
+// as it says itself or as its mark does.
+func wasMadeAs(m engine.Machine, name string) bool {
+	if m.Hostname == name {
+		return false
+	}
+	if slices.Contains(strings.Split(m.Description, "\n"), instanceNamePrefix+name) {
+		return true
+	}
+	_, marked, _ := strings.Cut(string(m.MarkedBy()), "/")
+	return marked == name
+}
+
+// hasInstanceMadeAs tells whether a host has a VM that was made by a name and has another
+// one by now. It is asked where LXD has refused the name.
+func (mk *Maker) hasInstanceMadeAs(ctx context.Context, host engine.VMHost, name string) bool {
+	listed, err := mk.Composer.VMs(ctx, []engine.VMHost{host})
+	return err == nil && slices.ContainsFunc(listed, func(m engine.Resident) bool { return wasMadeAs(m.Machine, name) })
+}
+
+// reserveUnderNewName gives a row up whose name LXD has refused on a host, and reserves the
+// room again for a VM that is made as another one.
+func (a *Attempt) reserveUnderNewName(ctx context.Context, host engine.VMHost) error {
+	if err := a.dropPlacedRow(ctx, a.row); err != nil {
+		return err
+	}
+	a.Names.Refresh(engine.ListHosts)
+	newer, err := a.FindSites(ctx, a.key, a.want, nil)
+	if err != nil {
+		return err
+	}
+	if at, ok := newer.findHost(host.HostKey); ok { // the wish is for this host, or as good as any
+		newer = Sites{hosts: []engine.VMHost{at}, candidates: []engine.Candidate{newer.candidateOf(at)}}
+	}
+	r := newer.reservation(a.key, a.want)
+	r.Name = newInstanceName(a.want.Name)
+	next, fresh, err := a.Ledger.Place(ctx, r)
+	if err == nil && !fresh {
+		err = fmt.Errorf("another run makes %s: %w", a.want.Name, engine.ErrBusy)
+	}
+	if err != nil {
+		return err
+	}
+	a.Log.InfoContext(ctx, "LXD has an instance of that name, which was renamed in MAAS", "name", a.want.Name, "host", host.Name, "made_as", r.Name)
+	a.sites, a.row = newer, next
+	return nil
+}
+
+// candidateOf is the candidate that a host of the sites is.
+func (s Sites) candidateOf(h engine.VMHost) engine.Candidate {
+	i := slices.IndexFunc(s.candidates, func(c engine.Candidate) bool { return c.HostKey == h.HostKey })
+	return s.candidates[i]
+}
+
+// newInstanceName is a name that no other VM was made by.
+func newInstanceName(name string) string {
+	const most, own = 63, 5
+	return strings.TrimRight(name[:min(len(name), most-own-1)], "-") + "-" + strings.ToLower(rand.Text()[:own])
+}

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/machine"
+)
+
+// awaitInventory waits for what MAAS finds out about the LXD. Where it never
+// reached it, MAAS does not try again by itself.
+func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
+	key := ref.Key
+	h.Names.Refresh(engine.ListHosts)
+	if !record.MAASMakesVMs() {
+		return h.awaitLXD(ctx, key, want, record, m)
+	}
+	res := waitingResult(key, m, record, "WaitingForInventory", fmt.Sprintf("MAAS does not know yet what VM host %s has", record.Name))
+	if record.Version != "" && h.inventoryLooks.CountBelow(key, looksPerSync) {
+		res.After = engine.TransitionPollInterval
+		return res, nil
+	}
+	closed, err := h.region.CloseHost(ctx, h.Config, record, "")
+	if err != nil {
+		return res, err
+	}
+	defer closed.End()
+	err = closed.SyncHost(h.Composer, record, "")
+	switch {
+	case errors.Is(err, engine.ErrUnavailable):
+		res.Reason, res.After = "WaitingForLXD", probePause(h.silentLXDLooks.Count(key))
+		res.Message = h.withFirstBootReport(ctx, fmt.Sprintf("MAAS cannot use the LXD of %s yet: %v", record.Name, err), m)
+		return res, nil
+	case err != nil:
+		return res, fmt.Errorf("cannot refresh VM host %s: %w", record.Name, err)
+	}
+	h.silentLXDLooks.Forget(key)
+	res.After = time.Second
+	return res, nil
+}
+
+// awaitLXD waits for an LXD that MAAS has no VM host of: the composer asks it
+// each time. Its first boot trusts late, and makes the project late; one that
+// runs already does neither.
+func (h *registrationSteps) awaitLXD(ctx context.Context, key engine.Key, want engine.HostSpec, record engine.VMHost, m engine.Machine) (engine.Result[engine.Host], error) {
+	why := record.Err
+	if why == nil {
+		why = fmt.Errorf("the LXD of %s has no storage pool, or shows no cores: %w", record.Name, engine.ErrBusy)
+	}
+	res := waitingResult(key, m, record, "WaitingForLXD", "")
+	var missing *engine.Error
+	late := errors.Is(why, engine.ErrForbidden) || errors.As(why, &missing) && missing.Type == engine.ProjectNotFound
+	runs := want.Address != "" || machine.AsBareMetal(m, key).Finished
+	switch e, err := endpointOf(want, m); {
+	case late && runs && errors.Is(why, engine.ErrForbidden) && err == nil:
+		return res, untrustedError(want, e, why)
+	case late && runs, engine.IsTerminal(why) && !late:
+		return res, engine.MarkTerminal(why)
+	}
+	res.After = probePause(h.silentLXDLooks.Count(key))
+	res.Message = h.withFirstBootReport(ctx, fmt.Sprintf("the LXD of %s is not there yet: %v", record.Name, why), m)
+	return res, nil
+}
+
+// looksPerSync is how many looks at an inventory that does not come are worth a
+// refresh: an inventory that failed inside MAAS stays empty for ever.
+const looksPerSync = 15
+
+// hostSpecErrors turns MAAS's complaints about parameters into ones about fields.
+func hostSpecErrors(err error) error {
+	return engine.AsSpecErrorsBy(err, map[string]fieldpath.Path{
+		"power_address": fieldpath.New("address"), "project": fieldpath.New("project"), "zone": fieldpath.New("zone"), "pool": fieldpath.New("pool"), "tags": fieldpath.New("tags"), "name": fieldpath.New("name"),
+		"certificate": fieldpath.New("lxd_client_cert"), "key": fieldpath.New("lxd_client_key"), "default_storage_pool": fieldpath.New("default_storage_pool"),
+		"cpu_over_commit_ratio": fieldpath.New("cpu_overcommit"), "memory_over_commit_ratio": fieldpath.New("memory_overcommit"),
+	})
+}

@@ -1,0 +1,188 @@
+// Package lease tells which run makes the object of a key, so that no other run takes
+// it for what was left unfinished. A lease is a row in a table of a ledger, which may be
+// on another machine. Who takes a lease judges whether its holder lives: a process of
+// the same machine can be seen, and of any other its heartbeat tells.
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// A lease lasts for term after its last heartbeat. It outlives some beats that come
+// late, on a busy machine.
+const (
+	leaseTerm         = 30 * time.Second
+	heartbeatInterval = 5 * time.Second
+	// holderPollInterval is how often a lease is looked at whose holder cannot be seen.
+	holderPollInterval = 2 * time.Second
+)
+
+// Lease is one row of the table.
+type Lease struct {
+	Key     engine.Key
+	Holder  string // made anew by each call that takes a lease
+	Session string // of the holder's process: one heartbeat is for all of its leases
+	Process Process
+	// BeatMS changes with each heartbeat. It is a time of the table's clock, as Age is:
+	// how long ago the last heartbeat was.
+	BeatMS int64
+	Age    time.Duration
+}
+
+// Table is where the leases of one region are kept. Every write may be sent twice.
+type Table interface {
+	// TakeLease gives a lease to mine.Holder if nobody has it, or dead has it, and
+	// returns the lease as it is then. ErrNotFound if somebody has just given it back.
+	TakeLease(ctx context.Context, mine Lease, dead string) (Lease, error)
+	// DropLease ends the lease that a holder has. No such lease is no error.
+	DropLease(ctx context.Context, key engine.Key, holder string) error
+	// BeatLeases notes that the process of a session lives.
+	BeatLeases(ctx context.Context, session string) error
+	// Leases lists those of the keys that begin so, sorted by key.
+	Leases(ctx context.Context, prefix string) ([]Lease, error)
+}
+
+// Keeper takes leases for this process, and keeps them alive by one goroutine as long
+// as there are any. It is for tables of one store.
+type Keeper struct {
+	session string
+
+	mu      sync.Mutex
+	holders map[engine.Key]string // of what this process holds
+	count   int
+	stop    chan struct{}
+}
+
+// NewKeeper returns a keeper that holds nothing.
+func NewKeeper() *Keeper { return &Keeper{session: rand.Text(), holders: map[engine.Key]string{}} }
+
+// Holder is by whose name this process took the lease of a key, which another run may have
+// taken since. Empty: it holds none.
+func (k *Keeper) Holder(key engine.Key) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.holders[key]
+}
+
+// Hold does what engine.Leases promises. What a process of this machine holds that is
+// dead is free at once. Of others, only their heartbeat tells: that is waited for.
+func (k *Keeper) Hold(ctx context.Context, table Table, key engine.Key) (release func(), err error) {
+	mine := Lease{Key: key, Holder: rand.Text(), Session: k.session, Process: thisProcess()}
+	var w observedLease
+	for dead := ""; ; {
+		have, err := table.TakeLease(ctx, mine, dead)
+		switch {
+		case errors.Is(err, engine.ErrNotFound): // its holder has just given it back
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("cannot take the lease of %s: %w", key, err)
+		case have.Holder == mine.Holder:
+			k.addLease(table, mine)
+			return func() { k.giveBack(ctx, table, mine) }, nil
+		}
+		free, err := w.observe(have)
+		if err != nil {
+			return nil, err
+		}
+		if free {
+			dead = have.Holder
+			continue
+		}
+		sleepWithContext(ctx, holderPollInterval)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// observedLease is what was seen of another one's lease.
+type observedLease struct {
+	first Lease
+	since time.Time
+}
+
+// observe tells whether the holder of a lease is dead. Where he lives, the error is an
+// *engine.HeldError; else nobody knows yet.
+func (w *observedLease) observe(have Lease) (bool, error) {
+	switch lives, seen := have.Process.isAlive(); {
+	case seen && !lives:
+		return true, nil
+	case seen:
+		return false, heldError(have)
+	case w.first.Holder != have.Holder:
+		w.first, w.since = have, time.Now()
+	case w.first.BeatMS != have.BeatMS:
+		return false, heldError(have)
+	case time.Since(w.since) >= leaseTerm:
+		return true, nil
+	}
+	return false, nil
+}
+
+func heldError(have Lease) error {
+	return &engine.HeldError{Key: have.Key, By: have.Process.String()}
+}
+
+// giveBack gives a lease back, also where its caller has given up. One that cannot be
+// given back ends with the process.
+func (k *Keeper) giveBack(ctx context.Context, table Table, mine Lease) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatInterval)
+	defer cancel()
+	defer k.removeLease(mine)
+	_ = table.DropLease(ctx, mine.Key, mine.Holder)
+}
+
+func (k *Keeper) addLease(table Table, mine Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.holders[mine.Key] = mine.Holder
+	if k.count++; k.count > 1 {
+		return
+	}
+	k.stop = make(chan struct{})
+	go k.sendHeartbeats(table, k.stop)
+}
+
+func (k *Keeper) removeLease(mine Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.holders[mine.Key] == mine.Holder {
+		delete(k.holders, mine.Key)
+	}
+	if k.count--; k.count == 0 {
+		close(k.stop)
+	}
+}
+
+// sendHeartbeats writes that this process lives, one write for all that it holds. One that
+// fails is left for the next.
+func (k *Keeper) sendHeartbeats(table Table, stop <-chan struct{}) {
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			ctx, cancel := context.WithTimeout(context.Background(), leaseTerm/2)
+			_ = table.BeatLeases(ctx, k.session)
+			cancel()
+		}
+	}
+}
+
+func sleepWithContext(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/bounded"
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// maxNameBytes is how long the name of a region or a key may be, in bytes.
+const maxNameBytes = 1024
+
+// checkCall refuses what the client has no right to, and calls that lack something.
+func (r *request) checkCall() error {
+	c := r.call
+	if r.isComplete != nil && !r.isComplete(c) {
+		return invalidCallError("the call lacks what it is about")
+	}
+	if r.isForAllRegions {
+		return nil
+	}
+	if err := r.checkRegion(c.Region); err != nil {
+		return err
+	}
+	switch {
+	case r.Name == wire.OpCloseHost.Name && c.Close.Except != "":
+		return r.checkKey(c.Close.Except)
+	case r.writtenKey != nil:
+		return r.checkKey(r.writtenKey(c))
+	}
+	return nil
+}
+
+// checkRegion refuses regions that the client may not use.
+func (r *request) checkRegion(region string) error {
+	if len(region) <= maxNameBytes && r.client.MayUse(region) {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the ledger's client %s may not use the region %q", r.client.Name, safeText(region)),
+		Hint:    fmt.Sprintf("Whoever runs the ledger service gives it a certificate for that region: ledger client add --region %s.", safeText(region)),
+		Err:     engine.ErrForbidden,
+	}
+}
+
+// checkKey refuses keys whose rows belong to others.
+func (r *request) checkKey(key engine.Key) error {
+	if len(key) <= maxNameBytes && r.client.MayWrite(key) {
+		return nil
+	}
+	return &engine.Refusal{
+		Message: fmt.Sprintf("the ledger's client %s may not write the row of %q: its keys begin with %q", r.client.Name, safeText(string(key)), r.client.Prefix),
+		Hint:    "Set owner to what stands before the slash. Or ask who runs the ledger service for another certificate.",
+		Err:     engine.ErrForbidden,
+	}
+}
+
+func safeText(text string) string { return bounded.TruncateText(bounded.OneLine(text), 200) }
+
+// execute does what is asked.
+func (r *request) execute(ctx context.Context) wire.Answer {
+	var answer wire.Answer
+	if err := r.run(ctx, r, r.service.Ledger.Region(r.call.Region), &answer); err != nil {
+		return errorAnswer(err)
+	}
+	return answer
+}

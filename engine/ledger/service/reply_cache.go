@@ -1,0 +1,99 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine/ledger/wire"
+)
+
+// What is kept of calls that were answered. A client sends a call again for half a
+// minute at most.
+const (
+	replyRetention = 5 * time.Minute
+	maxReplies     = 20_000
+)
+
+// replyCache are the answers to the latest writes, by client and id.
+type replyCache struct {
+	mu     sync.Mutex
+	byCall map[string]*reply
+	oldest []*reply
+}
+
+// reply is the answer to a write, or that it is being done.
+type reply struct {
+	id       string
+	callHash [sha256.Size]byte // what was asked for
+	begun    time.Time
+
+	done   chan struct{} // closed when there is an answer
+	answer wire.Answer
+	isKept bool // whether the answer holds for those who send it again
+}
+
+// answerOnce does a call unless it was done, and returns its answer each time. Who sends it
+// while it is being done waits for that. An id for something else is an error.
+func (r *replyCache) answerOnce(ctx context.Context, id, call string, do func() wire.Answer) (answer wire.Answer, resent bool) {
+	about := sha256.Sum256([]byte(call))
+	for {
+		mine, first := r.findOrAddReply(id, about)
+		switch {
+		case first:
+			return r.makeAnswer(mine, do), resent
+		case mine.callHash != about:
+			return errorAnswer(invalidCallError("the id of this write was used for another one")), true
+		}
+		resent = true
+		select {
+		case <-ctx.Done():
+			return errorAnswer(ctx.Err()), resent
+		case <-mine.done:
+			if mine.isKept {
+				return mine.answer, resent
+			}
+		}
+	}
+}
+
+// makeAnswer gets the answer. A call that panics has none, and may be sent again.
+func (r *replyCache) makeAnswer(mine *reply, do func() wire.Answer) wire.Answer {
+	mine.answer = errorAnswer(wire.ErrShuttingDown)
+	defer r.finishReply(mine)
+	mine.answer = do()
+	return mine.answer
+}
+
+// findOrAddReply returns the reply of a call, and whether the caller is to make it.
+func (r *replyCache) findOrAddReply(id string, about [sha256.Size]byte) (mine *reply, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.byCall[id]; have != nil {
+		return have, false
+	}
+	now := time.Now()
+	for len(r.oldest) > 0 && (len(r.oldest) >= maxReplies || now.Sub(r.oldest[0].begun) > replyRetention) {
+		if old := r.oldest[0]; r.byCall[old.id] == old {
+			delete(r.byCall, old.id)
+		}
+		r.oldest = r.oldest[1:]
+	}
+	mine = &reply{id: id, callHash: about, begun: now, done: make(chan struct{})}
+	r.byCall[id] = mine
+	r.oldest = append(r.oldest, mine)
+	return mine, true
+}
+
+// finishReply gives the answer to all who wait. One that says that nothing could be done, as the
+// caller's time was over, is for this sending alone.
+func (r *replyCache) finishReply(mine *reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine.isKept = mine.answer.Error == nil || mine.answer.Error.IsFinal()
+	if !mine.isKept && r.byCall[mine.id] == mine {
+		delete(r.byCall, mine.id)
+	}
+	close(mine.done)
+}

@@ -1,0 +1,165 @@
+package share
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// poller looks at the machines that somebody waits for, at each of them every
+// interval, and when the pace says that it is time.
+type poller struct {
+	byID   *coalescer
+	polled *pollResults
+	log    *slog.Logger
+	phases *phasePredictor
+
+	mu       sync.Mutex
+	watches  map[*watch]struct{}
+	stop     context.CancelFunc // of the running goroutine
+	newWatch chan struct{}      // tells it of a new watch
+}
+
+type watch struct {
+	seen        engine.Machine
+	changed     chan struct{}
+	stopContext func() bool // the end of its ctx matters no longer
+}
+
+func (p *poller) addWatch(ctx context.Context, w *watch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watches == nil {
+		p.watches = map[*watch]struct{}{}
+	}
+	p.watches[w] = struct{}{}
+	w.stopContext = context.AfterFunc(ctx, func() { p.removeWatch(w) })
+	if len(p.watches) == 1 {
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		p.stop, p.newWatch = stop, make(chan struct{}, 1)
+		go p.runLoop(ctx, p.newWatch)
+		return
+	}
+	select {
+	case p.newWatch <- struct{}{}:
+	default: // it has not taken the last one yet
+	}
+}
+
+// removeWatch forgets a watch, and ends the goroutine with the last one.
+func (p *poller) removeWatch(w *watch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.watches[w]; !ok {
+		return
+	}
+	delete(p.watches, w)
+	w.stopContext()
+	if len(p.watches) == 0 {
+		p.stop()
+	}
+}
+
+// dueTimeDivisor is to what due times are rounded up, in parts of the interval, so that
+// looks at several machines become one.
+const dueTimeDivisor = 20
+
+func (p *poller) runLoop(ctx context.Context, sooner <-chan struct{}) {
+	for {
+		timer := time.NewTimer(p.untilNextPoll())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-sooner:
+			timer.Stop()
+		case <-timer.C:
+			p.pollDue(ctx)
+		}
+	}
+}
+
+// untilNextPoll is the time until the next machine is due.
+func (p *poller) untilNextPoll() time.Duration {
+	step := max(p.phases.interval/dueTimeDivisor, time.Millisecond)
+	now := p.phases.now()
+	pause := p.phases.interval
+	for _, w := range p.currentWatches() {
+		pause = min(pause, p.phases.nextPoll(w.seen.SystemID).Sub(now))
+	}
+	return max(step, (pause+step-1)/step*step)
+}
+
+// pollDue reads the machines that are due through the coalescer and wakes those
+// who wait for one that has changed. What cannot be read is left for the next
+// look.
+func (p *poller) pollDue(ctx context.Context) {
+	now := p.phases.now()
+	watches := slices.DeleteFunc(p.currentWatches(), func(w *watch) bool { return p.phases.nextPoll(w.seen.SystemID).After(now) })
+	if len(watches) == 0 {
+		return
+	}
+	l := p.polled.startRun()
+	found := p.readMachines(ctx, watches)
+	var changed []*watch
+	for _, w := range watches {
+		id := w.seen.SystemID
+		if machines, ok := found[id]; !ok {
+			p.phases.notePhase(id, w.seen.Status.Phase()) // a look that failed is not repeated at once
+		} else if hasChanged(w.seen, machines) {
+			l.add(id, machines)
+			changed = append(changed, w)
+		}
+		p.phases.noteUnchanged(id)
+	}
+	l.finish()
+	for _, w := range changed {
+		p.removeWatch(w)
+		close(w.changed)
+	}
+}
+
+// readMachines returns what MAAS shows of each watched machine, by its id. A machine
+// that is gone has an empty list; one that could not be read has none.
+func (p *poller) readMachines(ctx context.Context, watches []*watch) map[string][]engine.Machine {
+	batches := map[string]*batch{}
+	for _, w := range watches {
+		if id := w.seen.SystemID; batches[id] == nil {
+			batches[id] = p.byID.joinBatch(ctx, id)
+		}
+	}
+	p.byID.startBatch() // all that are due are in it
+	found := map[string][]engine.Machine{}
+	for id, b := range batches {
+		machines, err := b.wait(ctx)
+		if err != nil {
+			p.log.LogAttrs(ctx, slog.LevelDebug, "look at a watched machine failed", slog.Any("error", err))
+			continue
+		}
+		found[id] = machines[id]
+	}
+	return found
+}
+
+func (p *poller) currentWatches() []*watch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	watches := make([]*watch, 0, len(p.watches))
+	for w := range p.watches {
+		watches = append(watches, w)
+	}
+	return watches
+}
+
+// hasChanged tells whether a machine is gone or no longer looks as seen.
+func hasChanged(seen engine.Machine, found []engine.Machine) bool {
+	if len(found) == 0 {
+		return true
+	}
+	now := found[0]
+	return now.Status != seen.Status || now.StatusMessage != seen.StatusMessage || now.PowerState != seen.PowerState
+}

@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// failureNotePrefix begins the line of a machine's description that says when a deployment
+// of ours failed on it last. MAAS clears owner data with a release; the description
+// stays, for us and for every other manager.
+const failureNotePrefix = "maaslxd: last failed deployment "
+
+// lastFailureTime is when a deployment of ours failed on the machine last; zero: it did not,
+// or one went well since.
+func lastFailureTime(m engine.Machine) time.Time {
+	for line := range strings.SplitSeq(m.Description, "\n") {
+		if text, ok := strings.CutPrefix(line, failureNotePrefix); ok {
+			at, _ := time.Parse(time.RFC3339, text)
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// descriptionWithFailure puts that line into a description; none for the zero time.
+func descriptionWithFailure(description string, at time.Time) string {
+	lines := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool { return strings.HasPrefix(l, failureNotePrefix) })
+	if !at.IsZero() {
+		lines = append(lines, failureNotePrefix+at.UTC().Format(time.RFC3339))
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// noteFailure writes down, before a machine is released, that it could not be
+// installed: it is the last one that is chosen again.
+func (b *failureSteps) noteFailure(ctx context.Context, m engine.Machine) (engine.Machine, error) {
+	if m.Status != engine.StatusFailedDeployment {
+		return m, nil
+	}
+	return b.writeFailure(ctx, m, b.Now())
+}
+
+// clearFailure forgets it, once the machine was installed.
+func (b *failureSteps) clearFailure(ctx context.Context, m engine.Machine) (engine.Machine, error) {
+	if lastFailureTime(m).IsZero() {
+		return m, nil
+	}
+	return b.writeFailure(ctx, m, time.Time{})
+}
+
+func (b *failureSteps) writeFailure(ctx context.Context, m engine.Machine, at time.Time) (engine.Machine, error) {
+	text := descriptionWithFailure(m.Description, at)
+	if err := b.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Description: &text}); err != nil {
+		return m, fmt.Errorf("cannot note on %s whether its deployment failed: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
+	}
+	m.Description = text
+	return m, nil
+}

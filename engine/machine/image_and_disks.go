@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// checkImageForMachine refuses a machine for whose architecture MAAS does not have the image;
+// where none is named, any image. MAAS itself says so only when it deploys.
+func (b *choiceSteps) checkImageForMachine(ctx context.Context, m engine.Machine, want engine.MachineSpec) error {
+	if want.Deploy == nil {
+		return nil
+	}
+	known, err := b.OtherArchitectures(ctx, m.Architecture, want.Deploy)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	short, _, _ := strings.Cut(m.Architecture, "/")
+	return &engine.SpecError{
+		Field:   want.MachineField(),
+		Message: fmt.Sprintf("machine %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this one for it in MAAS.", short),
+		Err:     engine.ErrConflict,
+	}
+}
+
+// layOutDisks lays out the disks of a Ready machine that is about to be allocated, for MAAS does
+// it at no later time. ErrConflict tells that somebody was faster with the machine. Somebody who
+// allocates it right after that has our layout.
+func (b *choiceSteps) layOutDisks(ctx context.Context, m engine.Machine, d *engine.Deployment) error {
+	if d == nil || d.Storage == nil {
+		return nil
+	}
+	if err := d.Storage.CheckDisks(m); err != nil {
+		return err
+	}
+	if err := b.Metal.SetStorageLayout(ctx, m, *d.Storage); err != nil {
+		return fmt.Errorf("cannot lay out the disks of %s: %w", m.Hostname, d.Storage.AsSpecErrors(err))
+	}
+	b.Log.InfoContext(ctx, "laid out disks", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", d.Storage.Type)
+	return nil
+}

@@ -1,0 +1,117 @@
+package machine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/region"
+	"github.com/maaslxd/maaslxd/engine/settle"
+)
+
+// wantedSettingsOf is what the spec wants of a machine in place.
+func wantedSettingsOf(key engine.Key, want engine.MachineSpec) settle.WantedSettings {
+	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings, Key: key, Hostname: want.Hostname, AwaitName: want.AwaitName}
+}
+
+// waitForHostname makes a wait of an error that says to wait.
+func waitForHostname(res engine.Result[engine.BareMetal], err error) (engine.Result[engine.BareMetal], error) {
+	if wait, waits := errors.AsType[*settle.NameWaitError](err); waits {
+		res.Done, res.After, res.Reason, res.Message, err = false, region.NamePollInterval, "WaitingForName", wait.Error(), nil
+	}
+	return res, err
+}
+
+// reconcileInPlace sees to what changes in place of a machine that is there, marks it as finished, and
+// locks it last: MAAS changes nothing of a locked machine. Somebody else's machine is not
+// changed.
+func (b *inPlaceSteps) reconcileInPlace(ctx context.Context, ref engine.Ref, want engine.MachineSpec, res engine.Result[engine.BareMetal]) (engine.Result[engine.BareMetal], error) {
+	before, w := res.Object, wantedSettingsOf(ref.CurrentKey(), want)
+	finished := ref.Finished || before.Finished
+	m, err := before.Machine, error(nil)
+	if update, _ := settingsUpdate(w, m); finished && !before.Ours && (update != (engine.MachineUpdate{}) || w.NeedsChange(m)) {
+		return res, engine.NotOursError(m, "change")
+	}
+	for _, step := range []func() error{
+		func() error { m, err = b.updateSettings(ctx, w, m); return err },
+		func() error { m, err = b.settler.ReconcileAnnotations(ctx, w, m); return err },
+		func() error { m, err = b.noteFinished(ctx, ref, want, m, before); return err },
+		func() error { m, err = b.settler.ReconcileLock(ctx, w, m); return err },
+	} {
+		if err = step(); err != nil {
+			break
+		}
+	}
+	if err != nil && before.Locked {
+		err = b.settler.RelockAfterFailure(ctx, w, m, err)
+	}
+	res.Object = AsBareMetal(m, ref.CurrentKey())
+	return res, err
+}
+
+// updateSettings gives a machine the hostname, zone, resource pool, domain, description and tags
+// that are wanted. What it had is noted on it first, for whoever gives it back.
+func (b *inPlaceSteps) updateSettings(ctx context.Context, w settle.WantedSettings, m engine.Machine) (engine.Machine, error) {
+	update, after := settingsUpdate(w, m)
+	changes := update != (engine.MachineUpdate{})
+	added, removed := w.MissingTags(m), w.SurplusTags(m)
+	if !changes && len(added)+len(removed) == 0 {
+		return m, nil
+	}
+	if err := b.settler.CheckNames(ctx, b.settler.NamesOf(settle.NamesIn(update))); err != nil {
+		return m, err
+	}
+	note, err := settle.FormerSettingsOf(m).WithChange(m, update, added, removed).OwnerData()
+	if err == nil {
+		m, err = b.annotateUnlocked(ctx, w, m, note)
+	}
+	if err != nil {
+		return m, err
+	}
+	if changes {
+		if m, err = b.settler.UpdateMachine(ctx, w, m, update); err != nil {
+			return m, err
+		}
+		after.OwnerData, after.Locked = m.OwnerData, m.Locked
+		m = after
+	}
+	return b.settler.ReconcileTags(ctx, w, m)
+}
+
+// settingsUpdate says what an update has to change, and what the machine is after it.
+func settingsUpdate(w settle.WantedSettings, m engine.Machine) (engine.MachineUpdate, engine.Machine) {
+	var u engine.MachineUpdate
+	set := func(field **string, have *string, wanted string) {
+		if wanted != "" && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	set(&u.Hostname, &m.Hostname, w.Hostname)
+	set(&u.Zone, &m.Zone, w.Zone)
+	set(&u.Pool, &m.Pool, w.Pool)
+	set(&u.Domain, &m.Domain, w.Domain)
+	if u.Hostname != nil || u.Domain != nil {
+		m.FQDN = m.Hostname + "." + m.Domain
+	}
+	if w.Description != nil {
+		if text := engine.DescriptionWithText(m.Description, *w.Description); text != m.Description {
+			u.Description, m.Description = &text, text
+		}
+	}
+	return u, m
+}
+
+// annotateUnlocked sets owner data where they differ, and takes the lock off for it.
+func (b *inPlaceSteps) annotateUnlocked(ctx context.Context, w settle.WantedSettings, m engine.Machine, data map[string]string) (engine.Machine, error) {
+	for key, value := range data {
+		if m.OwnerData[key] == value {
+			continue
+		}
+		m, err := b.settler.UnlockForChange(ctx, w, m)
+		if err != nil {
+			return m, err
+		}
+		return b.Annotate(ctx, m, data)
+	}
+	return m, nil
+}

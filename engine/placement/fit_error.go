@@ -1,0 +1,98 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FitError says that no host fits, and why each of them fell out.
+type FitError struct {
+	rejections  []Rejection
+	isTemporary bool
+}
+
+// Rejection is why one host fell out: by the first filter that it did not pass.
+type Rejection struct {
+	HostID, HostName string
+	Reason           Reason
+	Detail           string // "8 cores needed, 3 of 16 free"
+	// Shortage is what there is too little of, where the reason is a matter of room.
+	Shortage Shortage
+}
+
+// Shortage is a resource of a host that does not suffice for a need.
+type Shortage struct {
+	Resource Resource // empty: the reason is no matter of room
+	// StoragePool is the pool, of Storage alone.
+	StoragePool string
+	// Needed, Free and Total are in cores, in MiB or, of Storage, in GB (decimal). Of
+	// PinnedCores, Needed is the highest number of a core. Total counts no over-commit.
+	Needed, Free, Total int64
+}
+
+// Resource is a kind of room.
+type Resource string
+
+// The resources.
+const (
+	Cores       Resource = "cores"
+	PinnedCores Resource = "pinned cores"
+	Memory      Resource = "memory"
+	HugePages   Resource = "huge pages"
+	Storage     Resource = "storage"
+)
+
+// String is a line for people.
+func (m Rejection) String() string {
+	return fmt.Sprintf("%s: %s: %s", cmp.Or(m.HostName, m.HostID), m.Reason, m.Detail)
+}
+
+// Error counts the reasons, the most frequent one first, and among equals in
+// the order of the filters: "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2
+// never reached".
+func (e *FitError) Error() string {
+	if len(e.rejections) == 0 {
+		return "there is no VM host to place on"
+	}
+	counts := map[Reason]int{}
+	for _, m := range e.rejections {
+		counts[m.Reason]++
+	}
+	var reasons []Reason
+	for _, f := range filters {
+		if counts[f.reason] > 0 {
+			reasons = append(reasons, f.reason)
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b Reason) int { return counts[b] - counts[a] })
+	parts := make([]string, len(reasons))
+	for i, r := range reasons {
+		parts[i] = fmt.Sprintf("%d %s", counts[r], r)
+	}
+	return fmt.Sprintf("0/%d hosts fit: %s", len(e.rejections), strings.Join(parts, ", "))
+}
+
+// Rejections returns why each host fell out, sorted by the hosts' names, then
+// their ids.
+func (e *FitError) Rejections() []Rejection { return slices.Clone(e.rejections) }
+
+// IsTemporary reports whether waiting may help: some host lacks nothing but room
+// that VMs hold, or was never reached. If not, the need or the
+// hosts must be changed.
+func (e *FitError) IsTemporary() bool { return e.isTemporary }
+
+func newFitError(hosts []host, r *request) error {
+	e := &FitError{rejections: make([]Rejection, 0, len(hosts))}
+	for i := range hosts {
+		h := &hosts[i]
+		m := h.firstRejection(r)
+		e.rejections = append(e.rejections, Rejection{HostID: h.ID, HostName: h.Name, Reason: m.reason, Detail: m.detail(h, r), Shortage: h.shortageFor(m.reason, r)})
+		e.isTemporary = e.isTemporary || m.isTemporary
+	}
+	slices.SortStableFunc(e.rejections, func(a, b Rejection) int {
+		return cmp.Or(cmp.Compare(a.HostName, b.HostName), cmp.Compare(a.HostID, b.HostID))
+	})
+	return e
+}

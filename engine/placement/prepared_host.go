@@ -1,0 +1,42 @@
+package placement
+
+import "slices"
+
+// host is a Host with what would have to be found again for each filter, beside it.
+type host struct {
+	*Host
+	hash uint64
+
+	// What VMs together may hold, the largest VM, and what is free.
+	capCores, capMemoryMiB         int64
+	maxVMCores, maxVMMemoryMiB     int64
+	freeCores, freeMemoryMiB       int64
+	capHugePagesMiB, freeHugePages int64
+	pools                          []pool
+}
+
+type pool struct {
+	StoragePool
+	isDefault bool // at most one pool of a host is
+}
+
+func newHost(h *Host) host {
+	n := host{
+		Host: h, hash: hashOf(h.ID),
+		capCores:        h.Cores.capacityAtRatio(h.CPUOvercommit),
+		capMemoryMiB:    h.MemoryMiB.capacityAtRatio(h.MemoryOvercommit),
+		capHugePagesMiB: max(0, h.HugePagesMiB.Total),
+	}
+	n.maxVMCores = min(n.capCores, h.Cores.Total)
+	n.maxVMMemoryMiB = min(n.capMemoryMiB, h.MemoryMiB.Total)
+	n.freeCores = h.Cores.freeWithin(n.capCores)
+	n.freeMemoryMiB = h.MemoryMiB.freeWithin(n.capMemoryMiB)
+	n.freeHugePages = h.HugePagesMiB.freeWithin(n.capHugePagesMiB)
+	n.pools = make([]pool, len(h.StoragePools))
+	first := slices.IndexFunc(h.StoragePools, func(p StoragePool) bool { return p.Default })
+	for i, p := range h.StoragePools {
+		p.FreeBytes = max(0, p.FreeBytes)
+		n.pools[i] = pool{StoragePool: p, isDefault: i == first}
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package region
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// LeavingNames are the VMs, machines and hosts of one MAAS that this process renames or
+// deletes: their names are about to be free. A host's name here is its key. A machine has
+// two: its hostname, and its key, which is left by KeyLeaveID. Terraform does all of that side by
+// side, e.g. where two VMs swap their names, or the first line of a list goes.
+//
+// Only those who wait for hostnames wait in circles, and park: MAAS admits a hostname once.
+// It admits two VM hosts of one name, so that hosts which swap their names wait for nobody.
+type LeavingNames struct {
+	mu      sync.Mutex
+	leaving map[string]leavingName     // by system id
+	awaited map[engine.Key]awaitedName // of the keys that wait for a name which nobody leaves
+	lastEnd time.Time                  // when the last VM got its name, was deleted, or gave up
+}
+
+// leavingName is a VM on its way to another name; to is empty where it is deleted.
+type leavingName struct {
+	name, to     string
+	former       string    // its name at its first step
+	since, noted time.Time // its first step and its last
+}
+
+// awaitedName is a wait for a name that nobody leaves: its first look and its last.
+type awaitedName struct{ first, last time.Time }
+
+// A step that leaves a name is repeated within leaveTTL, or has ended.
+// nameGracePeriod is how long a name is waited for that a VM of the same owner has and
+// that nobody leaves yet: Terraform may come to it soon. It begins anew whenever
+// another VM is through, because Terraform then begins the next one.
+// temporaryNameDelay is how long a VM that waits keeps its former name. Most names are free
+// within that time: a rename is one call, and the next look follows in a second.
+const (
+	leaveTTL           = 2 * engine.FallbackPollInterval
+	nameGracePeriod    = 30 * time.Second
+	NamePollInterval   = time.Second
+	temporaryNameDelay = 5 * time.Second
+)
+
+// KeyLeaveID stands for the system id of a machine that leaves its key. It may leave its hostname
+// at the same time.
+func KeyLeaveID(systemID string) string { return "key of " + systemID }
+
+func newLeavingNames() *LeavingNames {
+	return &LeavingNames{leaving: map[string]leavingName{}, awaited: map[engine.Key]awaitedName{}}
+}
+
+// NoteLeaving notes that an object leaves its name, for another one or, where to is empty,
+// because it is deleted.
+func (n *LeavingNames) NoteLeaving(systemID, name, to string, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leaveTTL }) // of steps that failed
+	former, since := name, now
+	if l, leaving := n.leaving[systemID]; leaving && l.to == to {
+		former, since = l.former, l.since
+	}
+	n.leaving[systemID] = leavingName{name, to, former, since, now}
+}
+
+// NoteLeft ends the leave of a VM, and what its key waited for.
+func (n *LeavingNames) NoteLeft(systemID string, key engine.Key, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.leaving, systemID)
+	delete(n.awaited, key)
+	n.lastEnd = now
+}
+
+// IsDeleting tells whether this process is deleting a VM.
+func (n *LeavingNames) IsDeleting(systemID string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, leaving := n.leaving[systemID]
+	return leaving && l.to == "" && now.Sub(l.noted) < leaveTTL
+}
+
+// IsRenaming tells whether this process gives a VM another name than this one. The VM may
+// have its parking name by now, and still the mark and the row of its former one.
+func (n *LeavingNames) IsRenaming(systemID, name string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l, leaving := n.leaving[systemID]
+	return leaving && l.to != "" && l.to != name && now.Sub(l.noted) < leaveTTL
+}
+
+// FindLeaver finds the VM that is about to leave a name.
+func (n *LeavingNames) FindLeaver(name string, now time.Time) (systemID string, found bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leaverOf(name, now)
+}
+
+func (n *LeavingNames) leaverOf(name string, now time.Time) (string, bool) {
+	for id, l := range n.leaving {
+		if l.name == name && now.Sub(l.noted) < leaveTTL {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// breaksCycle tells whether VMs wait for each other's names in a circle, and this
+// one is the first of them by its system id.
+func (n *LeavingNames) breaksCycle(systemID string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for at, met := systemID, 0; met <= len(n.leaving); met++ {
+		next, found := n.leaverOf(n.leaving[at].to, now)
+		switch {
+		case !found || n.leaving[at].to == "", next != systemID && next < systemID:
+			return false
+		case next == systemID:
+			return true
+		}
+		at = next
+	}
+	return false
+}
+
+// NeedsTemporaryName tells whether a VM that waits for a name has to give up its former one:
+// it breaks a circle, or it has waited for long. In a long list the VM that has the
+// wanted name has not begun, because those who wait have all of Terraform's slots.
+func (n *LeavingNames) NeedsTemporaryName(systemID string, now time.Time) bool {
+	if n.breaksCycle(systemID, now) {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return now.Sub(n.leaving[systemID].since) >= temporaryNameDelay
+}
+
+// FormerNameOfLast is the name that a VM had at first, where no other VM of this process is
+// on its way to another name; else it is empty, because one of them may want that name.
+func (n *LeavingNames) FormerNameOfLast(systemID string, now time.Time) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, l := range n.leaving {
+		if id != systemID && now.Sub(l.noted) < leaveTTL {
+			return ""
+		}
+	}
+	return n.leaving[systemID].former
+}
+
+// CountWait tells whether a key may wait on for a name that nobody leaves.
+func (n *LeavingNames) CountWait(key engine.Key, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.awaited[key]
+	if now.Sub(asked.last) >= leaveTTL { // or it has waited for another name
+		asked.first = now
+	}
+	asked.last = now
+	n.awaited[key] = asked
+	if now.Sub(asked.first) < nameGracePeriod || now.Sub(n.lastEnd) < nameGracePeriod {
+		return true
+	}
+	delete(n.awaited, key)
+	n.lastEnd = now // others that wait may do with the slot that this one gives back
+	return false
+}

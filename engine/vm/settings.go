@@ -1,0 +1,60 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/compose"
+	"github.com/maaslxd/maaslxd/engine/settle"
+)
+
+// updateSettings changes what MAAS lets one change at any time: marker, description, name, zone,
+// pool, domain in one call, then tags.
+func (v *Kind) updateSettings(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.Machine, error) {
+	update, after := settingsUpdate(key, want, m, finished)
+	if update != (engine.MachineUpdate{}) {
+		if m, err := v.settler.UpdateMachine(ctx, wantedSettingsOf(key, want), m, update); err != nil {
+			return m, err
+		}
+		m, m.Locked = after, false // MAAS changes no locked one
+	}
+	return v.settler.ReconcileTags(ctx, wantedSettingsOf(key, want), m)
+}
+
+// wantedSettingsOf is what the spec wants of a VM in place.
+func wantedSettingsOf(key engine.Key, want engine.VMSpec) settle.WantedSettings {
+	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings(), Key: key, Hostname: want.Name, AwaitName: want.AwaitName}
+}
+
+// settingsUpdate says what Update has to change, and what the machine is after it.
+func settingsUpdate(key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.MachineUpdate, engine.Machine) {
+	var u engine.MachineUpdate
+	set := func(field **string, have *string, wanted string) {
+		if wanted != "" && wanted != *have {
+			*field, *have = &wanted, wanted
+		}
+	}
+	description := m.Description
+	if want.Name != "" && want.Name != m.Hostname {
+		description = compose.NoteInstanceName(description, m.Hostname)
+	}
+	if want.Description != nil {
+		description = engine.DescriptionWithText(description, *want.Description)
+	}
+	if needsInstallation(want, m) {
+		description = engine.DescriptionWithInstallation(description, want.Installation)
+	}
+	if !finished && (engine.WasFinishedOnce(m) || want.Installation != "" && m.Status == engine.StatusDeployed) {
+		description = engine.DescriptionWithFinishedOnce(description)
+	}
+	set(&u.Description, &m.Description, engine.DescriptionWithMark(description, key, finished))
+	set(&u.Zone, &m.Zone, want.Zone)
+	set(&u.Pool, &m.Pool, want.Pool)
+	set(&u.Domain, &m.Domain, want.Domain)
+	set(&u.Hostname, &m.Hostname, want.Name)
+	if !finished && want.Deploy.MustDisableSwap(m) {
+		u.SwapBytes = new(int64)
+		m.SwapBytes = u.SwapBytes
+	}
+	return u, m
+}

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
+	"github.com/maaslxd/maaslxd/engine"
+)
+
+// TestVerdict holds what of a look at MAAS is an error of the plan.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	lasting := engine.Obstacles{Permanent: []error{&engine.SpecError{Field: fieldpath.New("vm_host"), Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
+	passing := engine.Obstacles{Temporary: []error{&engine.Error{Type: engine.InsufficientResources, Host: "h1", Message: "no room"}}}
+	unseen := engine.Obstacles{Unchecked: []error{engine.ErrUnavailable, errors.New("a proxy's page")}}
+	cases := map[string]struct {
+		reason    string
+		doing     string
+		obstacles engine.Obstacles
+		stands    bool
+		want      []string
+	}{
+		"CreateLasting":  {"Where something is only created, the run may make what it lacks.", "create", lasting, false, []string{"Warning at vm_host: Cannot create VM web-1 as things are"}},
+		"TaintedLasting": {"What takes the place of something is a replacement, however Terraform calls it.", "create", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"ReplaceLasting": {"Nothing is destroyed that cannot be made anew.", "replace", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"UpdateLasting":  {"Nor is a wish begun that cannot be met.", "update", lasting, true, []string{"Error at vm_host: Cannot update VM web-1"}},
+		"CreatePassing":  {"The same run may free it.", "create", passing, false, []string{"Warning: Cannot create VM web-1 as things are"}},
+		"ReplacePassing": {"Also for a replacement.", "replace", passing, true, []string{"Warning: Cannot replace VM web-1 as things are"}},
+		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, []string{"Warning: The plan is not checked against MAAS"}},
+		"Nothing":        {"Nothing is in the way.", "replace", engine.Obstacles{}, true, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			v := ObstacleReport{Object: "VM web-1", Action: tc.doing, Run: new(Run), Diags: &diags}
+			v.AddDiagnostics(tc.obstacles, func() bool { return tc.stands })
+			var got []string
+			for _, d := range diags {
+				at := ""
+				if pointed, ok := d.(diag.DiagnosticWithPath); ok {
+					at = " at " + pointed.Path().String()
+				}
+				got = append(got, d.Severity().String()+at+": "+d.Summary())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

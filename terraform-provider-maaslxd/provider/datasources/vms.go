@@ -1,0 +1,122 @@
+package datasources
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/engine/fleet"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+)
+
+var _ datasource.DataSourceWithConfigure = (*vmsSource)(nil)
+
+// NewVMsSource makes the data source maaslxd_vms.
+func NewVMsSource() datasource.DataSource { return &vmsSource{} }
+
+// vmsSource is the data source maaslxd_vms.
+type vmsSource struct{ backendSource }
+
+type vmsModel struct {
+	Filter *vmFilter     `tfsdk:"filter"`
+	VMs    []vmDataModel `tfsdk:"vms"`
+}
+
+// vmFilter says which VMs to list; what is null matches all.
+type vmFilter struct {
+	VMHost  types.String `tfsdk:"vm_host"`
+	Zone    types.String `tfsdk:"zone"`
+	Pool    types.String `tfsdk:"pool"`
+	Tags    types.Set    `tfsdk:"tags"`
+	Owner   types.String `tfsdk:"owner"`
+	Managed types.Bool   `tfsdk:"managed"`
+}
+
+// Metadata names the data source.
+func (s *vmsSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_vms"
+}
+
+// Schema is a filter, and the VMs that it lets through.
+func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. None is no error.",
+		Attributes: map[string]schema.Attribute{
+			"filter": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that is set.",
+				Attributes: map[string]schema.Attribute{
+					"vm_host": filterTextAttribute("On this VM host: its name, or its id in MAAS. One that MAAS does not know is an error."),
+					"zone":    filterTextAttribute("In this availability zone."),
+					"pool":    filterTextAttribute("In this resource pool."),
+					"tags":    filterTagsAttribute("With all of these tags."),
+					"owner":   filterTextAttribute("Made by a provider block with this `owner`."),
+					"managed": schema.BoolAttribute{
+						Optional: true, MarkdownDescription: "`true`: only those with a mark of this provider. `false`: only those without one.",
+					},
+				},
+			},
+			"vms": schema.ListNestedAttribute{
+				Computed: true, MarkdownDescription: "The VMs, sorted by name.",
+				NestedObject: schema.NestedAttributeObject{Attributes: vmAttributes()},
+			},
+		},
+	}
+}
+
+// Read lists the VMs.
+func (s *vmsSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m vmsModel
+	diags := &resp.Diagnostics
+	diags.Append(req.Config.Get(ctx, &m)...)
+	if diags.HasError() {
+		return
+	}
+	fleet := s.readFleet(ctx, "list the VMs", diags)
+	m.Filter.checkHost(fleet.Hosts, diags)
+	if diags.HasError() {
+		return
+	}
+	m.VMs = []vmDataModel{}
+	for _, vm := range selectMatching(fleet.VMs, m.Filter.matchesVM) {
+		m.VMs = append(m.VMs, newVMDataModel(vm))
+	}
+	diags.Append(resp.State.Set(ctx, m)...)
+}
+
+// checkHost refuses a VM host that does not exist: no VM on it would be a
+// wrong answer to a slip of the pen.
+func (f *vmFilter) checkHost(hosts []fleet.Host, diags *diag.Diagnostics) {
+	if f == nil || f.VMHost.IsNull() || diags.HasError() {
+		return
+	}
+	named := selectMatching(hosts, func(h fleet.Host) bool { return f.namesHost(h.VMHost) })
+	if len(named) == 0 {
+		diags.AddAttributeError(path.Root("filter").AtName("vm_host"), "No such VM host",
+			fmt.Sprintf("MAAS knows no VM host %s. %s", f.VMHost, knownNamesHint(hostNames(hosts))))
+	}
+}
+
+func (f *vmFilter) matchesVM(vm fleet.VM) bool {
+	return f == nil || (f.VMHost.IsNull() || f.matchesHostOf(vm)) &&
+		matchesText(f.Zone, vm.Zone) && matchesText(f.Pool, vm.Pool) &&
+		len(values.Difference(values.SortedStrings(f.Tags), vm.Tags)) == 0 &&
+		matchesText(f.Owner, ownerOf(vm.Key)) &&
+		(f.Managed.IsNull() || f.Managed.ValueBool() == (vm.Key != ""))
+}
+
+// matchesHostOf tells whether the VM is on the VM host that the filter names.
+func (f *vmFilter) matchesHostOf(vm fleet.VM) bool {
+	return f.namesHost(engine.VMHost{ID: vm.HostID, Name: vm.HostName, MachineID: vm.HostKey})
+}
+
+// namesHost tells whether the filter names the VM host: by its name, its id, or the
+// system id of its machine.
+func (f *vmFilter) namesHost(h engine.VMHost) bool {
+	return h.MatchesName(f.VMHost.ValueString())
+}

@@ -1,0 +1,118 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
+)
+
+// planDestroy looks whether a VM host that is to be destroyed can be, before
+// anything else of the run is.
+func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
+	var state hostModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	r.client.CheckPlannedMAAS(ctx, readPrivateStateForPlan(ctx, req.Private, &resp.Diagnostics).MAAS, "destroy VM host "+state.Name.ValueString(), &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || !r.client.CanCheckPlan() {
+		return
+	}
+	r.checkHostDestroy(ctx, state.ID.ValueString(), hostDestroy{
+		name: state.Name.ValueString(), isForced: state.ForceDestroy.ValueBool(), keepsMachine: state.Adopt.ValueBool() || state.registersRunningLXD(), diags: &resp.Diagnostics,
+	})
+}
+
+// hostDestroy is a VM host that a plan destroys or replaces.
+type hostDestroy struct {
+	name         string
+	isReplaced   bool
+	isForced     bool // with the VMs that are on it
+	keepsMachine bool // its machine, and what runs there
+	diags        *diag.Diagnostics
+}
+
+func (l hostDestroy) verb() string {
+	if l.isReplaced {
+		return "replace"
+	}
+	return "delete"
+}
+
+// checkHostDestroy tells the VMs of the run that their host goes, and refuses where VMs are
+// on it that do not go before it: those of others, and those that the plan leaves
+// there. Everything else would be destroyed by the time the host is refused.
+func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l hostDestroy) {
+	run := &r.client.Run
+	run.NoteHostDestroy(machine, l.isReplaced)
+	b, err := r.client.Backend()
+	if err != nil || machine == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
+	defer cancel()
+	residents, err := listResidents(ctx, b, machine)
+	if err != nil {
+		if !errors.Is(err, engine.ErrGone) {
+			run.WarnPlanUnchecked(err, l.diags)
+		}
+		return
+	}
+	ours, others := splitByMark(residents)
+	stay := slices.DeleteFunc(ours, func(name string) bool { return !slices.Contains(run.VMsStayingOn(machine), name) })
+	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
+	switch {
+	case len(stay) > 0:
+		l.diags.AddError(summary, fmt.Sprintf("%s would stay on it: %s. The plan stops here, before anything is destroyed.\n\n"+
+			"Let the plan take them away, too: name the host by its id in vm_host of each VM, or, with placement, give each VM "+
+			"lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] } and depends_on. Or take them out of the configuration first. %s",
+			pluralize(len(stay), "VM"), strings.Join(stay, ", "), client.DestroyAllHint))
+	case len(others) > 0 && !l.isForced:
+		l.diags.AddError(summary, fmt.Sprintf("will not remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is destroyed.\n\n"+
+			"Delete them first, or move them away; force_destroy = true, applied before, gives the host up with them.",
+			l.name, strings.Join(others, ", ")))
+	case len(others) > 0 && !l.keepsMachine:
+		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
+			"force_destroy is set, and this configuration does not own these VMs on the host: %s.", strings.Join(others, ", ")))
+	}
+}
+
+// splitByMark lists the VMs that carry a mark of ours, and the others. Whose a mark is does
+// not tell whether this run takes the VM away: runners of one state may have owners of
+// their own.
+func splitByMark(residents []engine.Resident) (ours, others []string) {
+	for _, vm := range residents {
+		if vm.MarkedBy() != "" {
+			ours = append(ours, vm.Hostname)
+		} else {
+			others = append(others, vm.Hostname)
+		}
+	}
+	return ours, others
+}
+
+func pluralize(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// listResidents lists the VMs on the VM hosts of a machine.
+func listResidents(ctx context.Context, b *client.Backend, machine string) ([]engine.Resident, error) {
+	hosts, err := b.Inventory.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosts = slices.DeleteFunc(slices.Clone(hosts), func(h engine.VMHost) bool { return h.MachineID != machine })
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	return b.Inventory.VMsOn(ctx, hosts)
+}

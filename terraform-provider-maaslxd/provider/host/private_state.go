@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
+)
+
+// privateStateKey is where the notes are in the private state of a VM host.
+const privateStateKey = "vm_host"
+
+// privateState are what the provider remembers of a VM host besides its state.
+// They hold no secret.
+type privateState struct {
+	// Key that the host is known by. It changes with its name.
+	Key engine.Key `json:"key,omitempty"`
+	// Pending: an apply stopped waiting before everything was done.
+	Pending bool `json:"pending,omitempty"`
+	// Imported: how it was set up is not known, so the configuration is
+	// believed.
+	Imported bool `json:"imported,omitempty"`
+	// Foreign: it carries no mark of anybody's yet. The next apply adopts it.
+	Foreign bool `json:"foreign,omitempty"`
+	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
+	// makes it known again.
+	Forgotten bool `json:"forgotten,omitempty"`
+	// Moved: the state came from another provider, and says nothing but the number of
+	// the VM host. The next refresh finds it.
+	Moved bool `json:"moved,omitempty"`
+	// Adopted: the state says that the machine was adopted. The second plan of a replacement has
+	// no state.
+	Adopted bool `json:"adopted,omitempty"`
+	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	Unclaimed planmodifiers.Unclaimed `json:"unclaimed,omitempty"`
+	// Machine is the system id of the machine that it is on.
+	Machine string `json:"machine,omitempty"`
+	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
+	// before there were marks.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the machine was installed with.
+	UserData values.InstalledUserData `json:"user_data,omitzero"`
+	// Image and Kernel that are installed, by MAAS's word, such as "ubuntu/noble" and
+	// "ga-24.04"; empty: not known.
+	Image  string `json:"image,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+}
+
+// withObserved brings the notes up to date with what was seen of the host.
+func (n privateState) withObserved(h engine.Host) privateState {
+	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
+	n.Image, n.Kernel = h.Machine.Image, h.Machine.Kernel
+	if h.FormerKey != "" && h.FormerKey == n.Key { // a run died after it had renamed the host
+		n.Key = h.Key
+	}
+	if n.Key == "" {
+		n.Key, n.Foreign = h.Key, h.Key == ""
+	}
+	if h.Key != "" && h.Key == n.Key {
+		n.Pending, n.Foreign = !h.Finished, false
+	}
+	return n
+}
+
+// afterUpdate are the notes of a host that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n privateState) afterUpdate(key engine.Key, h engine.Host, deployed *values.Deployment) privateState {
+	out := privateState{Key: key, Unclaimed: n.Unclaimed, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
+	if deployed != nil && (n.Imported || n.Pending) {
+		out.UserData = values.NewInstalledUserData(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	return out
+}
+
+// isGone tells whether what the notes are of is not there any more: the machine
+// was released, and perhaps deployed anew by someone else, which takes the
+// marks off.
+func (n privateState) isGone(h engine.Host) bool {
+	if n.Foreign {
+		switch h.Machine.Status.Phase() {
+		case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
+			return false
+		default:
+			return true
+		}
+	}
+	return h.Key != n.Key
+}
+
+func readPrivateState(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
+	return values.ReadPrivateState[privateState](ctx, private, privateStateKey, "VM host", diags)
+}
+
+// readPrivateStateForPlan are the notes of a host that a refresh has looked at.
+func readPrivateStateForPlan(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
+	n := readPrivateState(ctx, private, diags)
+	if n.Moved {
+		diags.AddError("The moved VM host was not looked at",
+			"Its state was a "+canonicalHostType+", and says nothing else before the first refresh. Plan without -refresh=false.")
+	}
+	return n
+}
+
+func writePrivateState(ctx context.Context, private values.PrivateWriter, n privateState, diags *diag.Diagnostics) {
+	values.WritePrivateState(ctx, private, privateStateKey, "VM host", n, diags)
+}

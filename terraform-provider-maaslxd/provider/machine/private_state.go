@@ -1,0 +1,118 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/maaslxd/maaslxd/engine"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
+	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
+)
+
+// privateStateKey is where the notes are in the private state of a machine.
+const privateStateKey = "machine"
+
+// privateState are what the provider remembers of a machine besides its state. They hold no
+// secret.
+type privateState struct {
+	// Key that the machine is known by. It changes with its name.
+	Key engine.Key `json:"key,omitempty"`
+	// Pending: an apply stopped waiting before everything was done.
+	Pending bool `json:"pending,omitempty"`
+	// Imported: what it was installed with is not known as a whole, so the configuration
+	// is believed.
+	Imported bool `json:"imported,omitempty"`
+	// Foreign: it carries no mark of anybody's yet. The next apply marks it.
+	Foreign bool `json:"foreign,omitempty"`
+	// MAAS is the mark of the MAAS that the machine is in.
+	MAAS string `json:"maas,omitempty"`
+	// UserData that the machine was installed with.
+	UserData values.InstalledUserData `json:"user_data,omitzero"`
+	// Image and Kernel that are installed, by MAAS's word; empty: not known.
+	Image  string `json:"image,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+	// Ephemeral and HardwareSync say how, by MAAS's word.
+	Ephemeral    bool `json:"ephemeral,omitempty"`
+	HardwareSync bool `json:"enable_hw_sync,omitempty"`
+	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	Unclaimed planmodifiers.Unclaimed `json:"unclaimed,omitempty"`
+	// Protected: the state protects the machine from deletion. The second plan of a
+	// replacement has no state.
+	Protected bool `json:"protected,omitempty"`
+	// ProtectionApplied: the last apply wanted it protected. Somebody may have taken the lock
+	// off since.
+	ProtectionApplied bool `json:"protection_applied,omitempty"`
+}
+
+// withImported are the notes after a look, which is the first one after an import or not.
+func (n privateState) withImported(first bool) privateState {
+	if first {
+		n.Imported, n.Unclaimed = true, planmodifiers.Unclaimed{"tags", "deletion_protection"}
+	}
+	return n
+}
+
+// markOf is the key that a machine is marked with; empty: with none.
+func markOf(m engine.BareMetal) engine.Key { return engine.Key(m.OwnerData[engine.KeyData]) }
+
+// isUnread tells of notes that no look has filled yet: those of an import.
+func (n privateState) isUnread() bool { return n.Key == "" && !n.Foreign }
+
+// withObserved brings the notes up to date with what was seen of the machine.
+func (n privateState) withObserved(m engine.BareMetal) privateState {
+	n.Image, n.Kernel, n.Ephemeral, n.HardwareSync = m.Image, m.Kernel, m.Ephemeral, m.HardwareSync
+	mark := markOf(m)
+	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerKeyData]) == n.Key { // a run died after it had renamed the machine
+		n.Key = mark
+	}
+	if n.Key == "" {
+		n.Key, n.Foreign = mark, mark == ""
+	}
+	if mark != "" && mark == n.Key {
+		n.Pending, n.Foreign = !m.Finished, false
+	}
+	return n
+}
+
+// isGone tells whether what the notes are of is not there any more: the machine was released,
+// and perhaps deployed anew by someone else, which takes the marks off.
+func (n privateState) isGone(m engine.BareMetal) bool {
+	if n.Foreign {
+		return !isInstalled(m.Machine)
+	}
+	return markOf(m) != n.Key
+}
+
+// isInstalled tells whether something is, or was to be, on the machine's disks.
+func isInstalled(m engine.Machine) bool {
+	switch m.Status.Phase() {
+	case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
+		return true
+	default:
+		return false
+	}
+}
+
+// afterUpdate are the notes of a machine that an update has brought to its end. What was
+// believed of an imported one, and what was installed now, it was installed with.
+func (n privateState) afterUpdate(key engine.Key, m engine.BareMetal, deployed *deployModel) privateState {
+	out := privateState{Key: key, MAAS: n.MAAS, Unclaimed: n.Unclaimed, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync}
+	if deployed != nil && (n.Imported || n.Pending) {
+		out.UserData = values.NewInstalledUserData(deployed.UserDataWO, deployed.UserDataWOVersion)
+	}
+	return out
+}
+
+// installation tells what the machine was installed with.
+func (n privateState) installation() values.Installation {
+	return values.Installation{UserData: n.UserData, Image: n.Image, Kernel: n.Kernel, Imported: n.Imported}
+}
+
+func readPrivateState(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
+	return values.ReadPrivateState[privateState](ctx, private, privateStateKey, "machine", diags)
+}
+
+func writePrivateState(ctx context.Context, private values.PrivateWriter, n privateState, diags *diag.Diagnostics) {
+	values.WritePrivateState(ctx, private, privateStateKey, "machine", n, diags)
+}

@@ -1,0 +1,162 @@
+package planmodifiers
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// TestAttributes: what is optional keeps its value, also in objects. What is required, write-only
+// or decided otherwise does not, and neither does what stands in elements of maps and lists.
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	text := func(optional, computed, writeOnly bool) schema.Attribute {
+		return schema.StringAttribute{Optional: optional, Required: !optional && !computed, Computed: computed, WriteOnly: writeOnly}
+	}
+	inner := map[string]schema.Attribute{
+		"optional": text(true, false, false), "required": text(false, false, false), "computed": text(false, true, false), "secret": text(true, false, true),
+	}
+	element := schema.NestedAttributeObject{Attributes: inner}
+	got := map[string]bool{}
+	note := func(at string, attributes map[string]schema.Attribute) {
+		for name, a := range attributes {
+			got[at+name] = a.IsComputed() && keepsValue(t, a)
+		}
+	}
+	all := KeepAllWhenRemoved(map[string]schema.Attribute{
+		"text": text(true, false, false), "bool": schema.BoolAttribute{Optional: true}, "number": schema.Int64Attribute{Optional: true},
+		"list": schema.ListAttribute{Optional: true, ElementType: types.StringType}, "map": schema.MapAttribute{Optional: true, ElementType: types.StringType},
+		"object": schema.SingleNestedAttribute{Required: true, Attributes: inner}, "optional_object": schema.SingleNestedAttribute{Optional: true, Attributes: inner},
+		"objects": schema.ListNestedAttribute{Optional: true, NestedObject: element}, "keyed": schema.MapNestedAttribute{Optional: true, NestedObject: element},
+	})
+	note("", all)
+	note("object.", all["object"].(schema.SingleNestedAttribute).Attributes)
+	note("objects.", all["objects"].(schema.ListNestedAttribute).NestedObject.Attributes)
+	note("keyed.", all["keyed"].(schema.MapNestedAttribute).NestedObject.Attributes)
+	want := map[string]bool{
+		"text": true, "bool": true, "number": true, "list": true, "map": true, "objects": true, "keyed": true, "object": false, "optional_object": true,
+		"object.optional": true, "object.required": false, "object.computed": false, "object.secret": false,
+		"objects.optional": false, "objects.required": false, "objects.computed": false, "objects.secret": false,
+		"keyed.optional": false, "keyed.required": false, "keyed.computed": false, "keyed.secret": false,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// keepsValue tells whether the first plan modifier of an attribute plans what the state says
+// where the configuration says nothing.
+func keepsValue(t *testing.T, a schema.Attribute) bool {
+	t.Helper()
+	text := types.StringValue("x")
+	list, object := types.ListValueMust(types.StringType, []attr.Value{text}), types.ObjectValueMust(map[string]attr.Type{"x": types.StringType}, map[string]attr.Value{"x": text})
+	keyed := types.MapValueMust(types.StringType, map[string]attr.Value{"x": text})
+	switch a := a.(type) {
+	case schema.StringAttribute:
+		var resp planmodifier.StringResponse
+		for _, m := range a.PlanModifiers {
+			m.PlanModifyString(t.Context(), planmodifier.StringRequest{StateValue: text}, &resp)
+		}
+		return resp.PlanValue.Equal(text)
+	case schema.BoolAttribute:
+		var resp planmodifier.BoolResponse
+		a.PlanModifiers[0].PlanModifyBool(t.Context(), planmodifier.BoolRequest{StateValue: types.BoolValue(true)}, &resp)
+		return resp.PlanValue.ValueBool()
+	case schema.Int64Attribute:
+		var resp planmodifier.Int64Response
+		a.PlanModifiers[0].PlanModifyInt64(t.Context(), planmodifier.Int64Request{StateValue: types.Int64Value(7)}, &resp)
+		return resp.PlanValue.ValueInt64() == 7
+	case schema.ListAttribute:
+		return keepsList(t, a.PlanModifiers, list)
+	case schema.ListNestedAttribute:
+		return keepsList(t, a.PlanModifiers, list)
+	case schema.MapAttribute:
+		return keepsMap(t, a.PlanModifiers, keyed)
+	case schema.MapNestedAttribute:
+		return keepsMap(t, a.PlanModifiers, keyed)
+	case schema.SingleNestedAttribute:
+		var resp planmodifier.ObjectResponse
+		for _, m := range a.PlanModifiers {
+			m.PlanModifyObject(t.Context(), planmodifier.ObjectRequest{StateValue: object}, &resp)
+		}
+		return resp.PlanValue.Equal(object)
+	}
+	t.Fatalf("no test of %T", a)
+	return false
+}
+
+func keepsList(t *testing.T, modifiers []planmodifier.List, state types.List) bool {
+	t.Helper()
+	var resp planmodifier.ListResponse
+	for _, m := range modifiers {
+		m.PlanModifyList(t.Context(), planmodifier.ListRequest{StateValue: state}, &resp)
+	}
+	return resp.PlanValue.Equal(state)
+}
+
+func keepsMap(t *testing.T, modifiers []planmodifier.Map, state types.Map) bool {
+	t.Helper()
+	var resp planmodifier.MapResponse
+	for _, m := range modifiers {
+		m.PlanModifyMap(t.Context(), planmodifier.MapRequest{StateValue: state}, &resp)
+	}
+	return resp.PlanValue.Equal(state)
+}
+
+// TestAttributesOfOtherKinds: an attribute that would silently keep nothing is a slip.
+func TestAttributesOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("a set is taken, and would keep nothing")
+		}
+	}()
+	KeepWhenRemoved(schema.SetAttribute{Optional: true, ElementType: types.StringType})
+}
+
+func TestKeepOrFalse(t *testing.T) {
+	t.Parallel()
+	null, yes, no := types.BoolNull(), types.BoolValue(true), types.BoolValue(false)
+	cases := map[string]struct {
+		reason              string
+		config, state, want types.Bool
+	}{
+		"Create":  {"Before there was a line.", null, null, no},
+		"Removed": {"A line that is removed changes nothing.", null, yes, yes},
+		"Said":    {"A line is a line.", no, yes, no},
+		"Unknown": {"It may be either.", types.BoolUnknown(), yes, types.BoolUnknown()},
+	}
+	for title, tc := range cases {
+		resp := planmodifier.BoolResponse{PlanValue: tc.config}
+		KeepOrFalse().PlanModifyBool(t.Context(), planmodifier.BoolRequest{ConfigValue: tc.config, StateValue: tc.state, PlanValue: tc.config}, &resp)
+		if !resp.PlanValue.Equal(tc.want) {
+			t.Errorf("%s: %s\ngot %s, want %s", title, tc.reason, resp.PlanValue, tc.want)
+		}
+	}
+}
+
+func TestUnclaimed(t *testing.T) {
+	t.Parallel()
+	u := Unclaimed{"tags", "deletion_protection"}
+	left := u.WithoutClaimed(map[string]attr.Value{"tags": types.SetValueMust(types.StringType, nil), "deletion_protection": types.BoolNull()})
+	if diff := cmp.Diff(Unclaimed{"deletion_protection"}, left); diff != "" {
+		t.Errorf("once tags are said (-want +got):\n%s", diff)
+	}
+	if !u.Contains("tags") || left.Contains("tags") {
+		t.Error("what is left out of a copy is left out of the original, or not at all")
+	}
+	said, none := types.SetValueMust(types.StringType, []attr.Value{types.StringValue("a")}), types.SetNull(types.StringType)
+	if !u.IsClaimedBy(said, types.BoolNull()) || !u.IsClaimedBy(none, types.BoolValue(true)) || u.IsClaimedBy(none, types.BoolValue(false)) || left.IsClaimedBy(said, types.BoolNull()) {
+		t.Error("only tags and a lock that are said are claimed, and only once")
+	}
+	i := importedValueModifier{"vm", "tags"}
+	for raw, want := range map[string]bool{"": false, "{}": false, `{"unclaimed":["tags"]}`: true, `{"unclaimed":["x"]}`: false, `{"unclaimed":7}`: false, "no JSON": false} {
+		if i.isUnclaimed([]byte(raw)) != want {
+			t.Errorf("notes %q: want %t", raw, want)
+		}
+	}
+}
