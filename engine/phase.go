@@ -82,7 +82,7 @@ func (m Machine) WithStatus(s Status) Machine {
 
 // PhaseActs is a row of a kind's table of phases: what a step does with an object whose
 // machine is in a phase, or in a part of a phase that is treated otherwise.
-// docs/states.md shows the tables.
+// docs/reference/states.md shows the tables.
 type PhaseActs struct {
 	In        string // "Deployed", "Failed before Ready"
 	Reconcile string // "finish"

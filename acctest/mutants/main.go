@@ -1,4 +1,4 @@
-// Mutants breaks the rules of docs/architecture.md on purpose, one mistake at a time,
+// Mutants breaks the rules of docs/design/architecture.md on purpose, one mistake at a time,
 // and wants a test to notice each.
 //
 //	mutants [-only TEXT] [FOLDER]

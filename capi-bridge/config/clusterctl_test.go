@@ -50,11 +50,11 @@ func TestKubeInstall(t *testing.T) {
 	wantKeyOutlives(t, c, ctl)
 }
 
-// TestKubeInstallAnother installs a release and then another one, as the
-// documentation says.
+// TestKubeInstallAnother installs a release, makes a cluster and then installs another
+// release, as the guide says.
 func TestKubeInstallAnother(t *testing.T) {
 	t.Parallel()
-	followPage(t, kubetest.StartForTest(t, kubetest.Options{}), "../../docs/cluster-api.md", newerVersion)
+	followPage(t, kubetest.StartForTest(t, kubetest.Options{}), "../../docs/guides/clusters.md", newerVersion)
 }
 
 // wantKeyOutlives wants the fleet's key to outlive the release, which clusterctl deletes

@@ -17,6 +17,7 @@ package config
 //go:generate go tool -modfile=../../acctest/tools/kube/go.mod controller-gen crd output:crd:dir=crd/bases paths=../api/...
 //go:generate go tool -modfile=../../acctest/tools/kube/go.mod controller-gen webhook output:webhook:dir=webhook paths=../webhook/...
 //go:generate go tool -modfile=../../acctest/tools/kube/go.mod controller-gen rbac:roleName=manager-role output:rbac:dir=rbac paths=.
+//go:generate go test . -count=1 -run ^TestKindsPage$ -update-kinds
 
 // What the manager may do in the namespaces that it serves. All that it writes to an
 // object is a patch. It reads Secrets by name only: bootstrap data, credentials, and

@@ -129,7 +129,7 @@ func TestManifests(t *testing.T) {
 // there are no others.
 func checkVariables(t *testing.T, file string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/cluster-api.md")
+	page, err := os.ReadFile("../../docs/reference/bridge-manager.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +100,26 @@ func TestReasonsAreSetAndDocumented(t *testing.T) {
 		}
 		set[kind] = true
 	}
-	documented := controllertest.CapitalisedWords(controllertest.ConditionRows(t))
+	documented, sections := map[string]bool{}, map[string]bool{}
+	for kind, conditions := range controllertest.DocumentedConditions(t) {
+		for condition, why := range conditions {
+			if !slices.Contains(slices.Collect(maps.Values(types)), condition) {
+				t.Errorf("the documentation of %s tells of %s, which is no condition", kind, condition)
+			}
+			sections[condition] = true
+			for _, reason := range why {
+				documented[reason] = true
+				if !slices.Contains(slices.Collect(maps.Values(reasons)), reason) {
+					t.Errorf("the documentation of %s tells of %s of %s, which is no reason", kind, reason, condition)
+				}
+			}
+		}
+	}
+	for name, condition := range types {
+		if !sections[condition] {
+			t.Errorf("no section of the documentation is about %s, %s", condition, name)
+		}
+	}
 	for name, reason := range reasons {
 		if !set[reason] {
 			t.Errorf("%s is never set", name)
@@ -110,24 +128,18 @@ func TestReasonsAreSetAndDocumented(t *testing.T) {
 			t.Errorf("no table of the documentation has %s", reason)
 		}
 	}
-	known := slices.Concat(slices.Collect(maps.Values(reasons)), slices.Collect(maps.Values(types)))
-	for word := range documented {
-		if !slices.Contains(known, word) && camelCaseWord.MatchString(word) {
-			t.Errorf("the documentation tells of %s, which is no reason", word)
-		}
-	}
 }
 
-// camelCaseWord are words that are no word of prose.
-var camelCaseWord = regexp.MustCompile(`^[A-Z]+[a-z]+[A-Z]`)
+// documentedKinds are the kinds whose conditions a package sets.
+var documentedKinds = map[string]string{"cluster": "MaasCluster", "machine": "MaasMachine"}
 
-// TestReasonsOfConditions: a condition's own row has each reason that the code
+// TestReasonsOfConditions: the section of a condition has each reason that the code
 // gives it by name.
 func TestReasonsOfConditions(t *testing.T) {
 	t.Parallel()
 	api := parseFiles(t, "../api/v1beta1/conditions_*.go")
 	reasons, types := stringConstants(api, "Reason"), stringConstants(api, "Condition")
-	rows, pairs := controllertest.ConditionRows(t), 0
+	documented, pairs := controllertest.DocumentedConditions(t), 0
 	for name, file := range parseFiles(t, "*/*.go") {
 		visitConditionCalls(file, func(kind, reason, message ast.Expr) {
 			condition, why := types[lastIdentifier(kind)], reasons[lastIdentifier(reason)]
@@ -135,12 +147,8 @@ func TestReasonsOfConditions(t *testing.T) {
 				return // it is a variable
 			}
 			pairs++
-			own := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !strings.HasPrefix(row, "| `"+condition+"` |") })
-			if condition == infrav1.MachineDeployedCondition {
-				own = rows // the table is about it
-			}
-			if !controllertest.CapitalisedWords(own)[why] {
-				t.Errorf("%s: the row of %s has no %s", name, condition, why)
+			if of := documentedKinds[filepath.Dir(name)]; !slices.Contains(documented[of][condition], why) {
+				t.Errorf("%s: the section of %s, of %q, has no %s", name, condition, of, why)
 			}
 			text, literal := message.(*ast.BasicLit)
 			silent := condition == infrav1.DNSAttachedCondition || condition == infrav1.LXDVMDeployedCondition || why == infrav1.ReadyReason || why == infrav1.NotDeletingReason

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestLessonsAreHeld: each row of docs/lessons.md names tests, and all of them are
+// TestLessonsAreHeld: each row of docs/design/lessons.md names tests, and all of them are
 // there.
 func TestLessonsAreHeld(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/lessons.md")
+	page, err := os.ReadFile("../../docs/design/lessons.md")
 	if err != nil {
 		t.Fatal(err)
 	}

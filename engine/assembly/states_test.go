@@ -14,11 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/vm"
 )
 
-// TestStatesAreTold: docs/states.md shows, in the section of each kind, what the kind
+// TestStatesAreTold: docs/reference/states.md shows, in the section of each kind, what the kind
 // does in each phase, in the order of its table.
 func TestStatesAreTold(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/states.md")
+	page, err := os.ReadFile("../../docs/reference/states.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestStatesAreTold(t *testing.T) {
 		t.Run(section, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(rows, statesTable(string(page), section)); diff != "" {
-				t.Errorf("docs/states.md, section %s (-does +says):\n%s", section, diff)
+				t.Errorf("docs/reference/states.md, section %s (-does +says):\n%s", section, diff)
 			}
 		})
 	}

@@ -4,7 +4,7 @@
 // and goes elsewhere or gives up. Its faces are few: [Attempt.Make] and
 // [Attempt.Elsewhere] make a VM, [Maker.End] forgets one that is gone, [Maker.Grow] lets
 // one take more of its host. The table of outcomes in attempt.go says what follows from
-// what a compose answers. docs/architecture.md has the three rules that it follows.
+// what a compose answers. docs/design/architecture.md has the three rules that it follows.
 package compose
 
 import (

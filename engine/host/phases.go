@@ -76,7 +76,7 @@ func actionsIn(s situation) situationActions {
 	panic("engine/host: no act for a host with " + string(s))
 }
 
-// Phases is the table of phases, as docs/states.md shows it.
+// Phases is the table of phases, as docs/reference/states.md shows it.
 func Phases() []engine.PhaseActs {
 	var rows []engine.PhaseActs
 	for _, a := range situationTable() {

@@ -9,31 +9,45 @@ import (
 	"testing"
 )
 
-// ConditionRows are the rows of the documentation about conditions.
-func ConditionRows(t *testing.T) []string {
+// DocumentedConditions are the reasons that the documentation lists, by kind and
+// condition.
+func DocumentedConditions(t *testing.T) map[string]map[string][]string {
 	t.Helper()
-	var rows []string
-	for file, begin := range map[string]string{"states.md": "## MaasMachine\n", "manager.md": "## Conditions of a MaasCluster\n"} {
-		text, err := os.ReadFile(filepath.Join(docsFolder(t), file))
-		if err != nil {
-			t.Fatal(err)
+	text, err := os.ReadFile(filepath.Join(documentation(t), "reference", "conditions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]map[string][]string{}
+	kind, condition := "", ""
+	for line := range strings.Lines(string(text)) {
+		if heading := kindHeading.FindStringSubmatch(line); heading != nil {
+			kind, condition = heading[1], ""
+			kinds[kind] = map[string][]string{}
 		}
-		_, section, ok := strings.Cut(string(text), begin)
-		if !ok {
-			t.Fatalf("%s has no section %q", file, begin)
+		if heading := conditionHeading.FindStringSubmatch(line); heading != nil && kind != "" {
+			condition = heading[1]
+			kinds[kind][condition] = []string{}
 		}
-		section, _, _ = strings.Cut(section, "\n## ")
-		for line := range strings.Lines(section) {
-			if strings.HasPrefix(line, "|") {
-				rows = append(rows, line)
-			}
+		if condition == "" || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		if row := reasonRow.FindStringSubmatch(line); row != nil {
+			kinds[kind][condition] = append(kinds[kind][condition], row[1])
+		} else {
+			t.Errorf("%s of %s has no reason, status, sentence and advice in the row %s", condition, kind, line)
 		}
 	}
-	return rows
+	return kinds
 }
 
-// docsFolder is the folder of the documentation.
-func docsFolder(t *testing.T) string {
+var (
+	kindHeading      = regexp.MustCompile(`^## (\w+)\s`)
+	conditionHeading = regexp.MustCompile("^### `(\\w+)`\\s")
+	reasonRow        = regexp.MustCompile("^\\| `(\\w+)` \\| (?:True|False|Unknown) \\| \\S.*[.] \\| \\S.*[.] \\|\\s")
+)
+
+// documentation is the folder of the documentation.
+func documentation(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
@@ -46,17 +60,4 @@ func docsFolder(t *testing.T) string {
 		dir = filepath.Dir(dir)
 	}
 	return filepath.Join(dir, "docs")
-}
-
-var capitalisedWord = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
-
-// CapitalisedWords are the capitalised words of rows.
-func CapitalisedWords(rows []string) map[string]bool {
-	all := map[string]bool{}
-	for _, row := range rows {
-		for _, word := range capitalisedWord.FindAllString(row, -1) {
-			all[word] = true
-		}
-	}
-	return all
 }
