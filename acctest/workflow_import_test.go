@@ -14,10 +14,14 @@ import (
 )
 
 // importWithGeneratedConfig imports one object into an empty folder with the configuration that the
-// CLI generates for it, unedited: the first plan only adopts, the second is empty.
+// CLI generates for it, unedited: the first plan only adopts, the second is empty. While there
+// is no resource, the block names the provider: Terraform 1.16 takes hashicorp's otherwise.
 func importWithGeneratedConfig(t *testing.T, provider, address, id string) (workspace, string) {
 	t.Helper()
-	w := newWorkspace(t, provider+"import {\n  to = "+address+"\n  id = \""+id+"\"\n}\n")
+	block := func(line string) string {
+		return provider + "import {\n  to = " + address + "\n  id = \"" + id + "\"\n" + line + "}\n"
+	}
+	w := newWorkspace(t, block("  provider = maaslxd\n"))
 	out := unwrapMessage(w.run(t, "plan", "-no-color", "-generate-config-out=generated.tf"))
 	if !wordsPattern(`Plan: 1 to import, 0 to add,`).MatchString(out) || !wordsPattern(`0 to destroy`).MatchString(out) {
 		t.Errorf("the first plan does more than to adopt:\n%s", out)
@@ -26,6 +30,7 @@ func importWithGeneratedConfig(t *testing.T, provider, address, id string) (work
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.configure(t, block(""))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	return w, w.names.toWords(string(generated))
