@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// textOr is the text, or another where it is empty.
+// textOr returns the text, or another one where it is empty.
 func textOr(text, otherwise string) string {
 	if text == "" {
 		return otherwise
@@ -22,10 +22,10 @@ func textOr(text, otherwise string) string {
 	return text
 }
 
-// usageError is an error that the caller of the command made.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// Unwrap is the error itself.
+// Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
 // options are the command line.
@@ -35,12 +35,12 @@ type options struct {
 	model       sim.Model
 	compare     string // the folder to replay; empty to serve
 	record      string // the folder to write; empty to serve
-	upstreamURL string // the MAAS that is recorded
-	caFile      string // certificates that it may show
+	upstreamURL string // the URL of the MAAS that is recorded
+	caFile      string // trusted certificates for that MAAS
 	modelGiven  bool   // -model was given
 }
 
-// hostFlags shape the hosts that are made where no file describes them.
+// hostFlags describe the hosts that are made where no file describes them.
 type hostFlags struct {
 	hosts, machines, cores int
 	memoryMiB              int64
@@ -67,7 +67,8 @@ func (n namesFlag) Set(text string) error {
 	return nil
 }
 
-// nastyShareFlag is the flag that makes everything nasty; over-commitment has its own.
+// nastyShareFlag sets the share of all random faults but over-commitment, which has a flag
+// of its own.
 type nastyShareFlag struct{ randomFaults *sim.RandomFaults }
 
 func (s nastyShareFlag) String() string { return "" }
@@ -98,7 +99,7 @@ steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
 Flags:
 `
 
-// parseFlags reads the flags: the file first, then what changes it.
+// parseFlags reads the flags: the file first, then the flags that change it.
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	o, h, file := options{model: sim.DefaultModel()}, hostFlags{hosts: -1, machines: -1}, ""
 	if err := o.newFlagSet(&h, &file, io.Discard).Parse(args); err != nil {
@@ -115,7 +116,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		}
 		o.model, o.modelGiven = m, true
 	}
-	// Once more, now on top of the file.
+	// The second pass changes the model of the file.
 	h = hostFlags{hosts: -1, machines: -1}
 	flags := o.newFlagSet(&h, &file, io.Discard)
 	if err := flags.Parse(args); err != nil {
@@ -134,7 +135,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// checkMode says what does not go together.
+// checkMode refuses flags that exclude each other.
 func (o options) checkMode() error {
 	switch {
 	case o.record != "" && o.upstreamURL == "":
@@ -147,7 +148,8 @@ func (o options) checkMode() error {
 	return nil
 }
 
-// recordingModel is the model of a recording's world, nil where the recording tells.
+// recordingModel is the model of a recording's world. It is nil where the recording itself
+// describes that world.
 func (o options) recordingModel() *sim.Model {
 	if !o.modelGiven {
 		return nil
@@ -177,7 +179,7 @@ func printHelp(w io.Writer) {
 	flags.PrintDefaults()
 }
 
-// newFlagSet ties the flags to the options.
+// newFlagSet defines the flags. They write into the options.
 func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet("maassim", flag.ContinueOnError)
 	f.SetOutput(w)
@@ -215,7 +217,8 @@ func (h *hostFlags) addFlags(f *flag.FlagSet) {
 	f.IntVar(&h.machines, "machines", h.machines, "`number` of bare-metal machines instead of the model's")
 }
 
-// addLatencyFlags say how long things take; zero shows each transition to one read.
+// addLatencyFlags defines a flag for each latency. With a zero latency, one read shows
+// each transition.
 func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	for name, to := range map[string]struct {
 		field *time.Duration
@@ -232,7 +235,7 @@ func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}
 }
 
-// applyTo replaces hosts and machines where flags want so.
+// applyTo replaces the model's hosts and machines where flags describe others.
 func (h hostFlags) applyTo(m *sim.Model) error {
 	shaped := h.cores != 0 || h.memoryMiB != 0 || h.storageGB != 0
 	switch {
@@ -259,7 +262,7 @@ func (h hostFlags) applyTo(m *sim.Model) error {
 	return nil
 }
 
-// makeHosts makes equal hosts, one zone after the other.
+// makeHosts makes equal hosts and spreads them over the zones.
 func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
 	var hosts []sim.HostModel
 	for i := range h.hosts {
@@ -281,8 +284,8 @@ func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
 	return hosts
 }
 
-// spreadOverZones moves hosts and machines whose zone the flags took away to the zones
-// that there are.
+// spreadOverZones moves hosts and machines out of zones that the flags removed, into those
+// that remain.
 func spreadOverZones(m *sim.Model) {
 	zone := func(have string, i int) string {
 		switch {

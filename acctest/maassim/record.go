@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/record"
 )
 
-// recordMAAS stands before a MAAS and records until ctx ends.
+// recordMAAS records the MAAS behind it until ctx ends.
 func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	transport, err := upstreamTransport(o.caFile)
 	if err != nil {
@@ -42,7 +42,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 	soon, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := server.Shutdown(soon); err != nil {
-		_ = server.Close() // what is still under way is not recorded
+		_ = server.Close() // calls that are still under way are not recorded
 	}
 	if err := proxy.Finish(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 	return nil
 }
 
-// upstreamTransport is the way to the MAAS that is recorded. It trusts the system's
+// upstreamTransport connects to the MAAS that is recorded. It trusts the system's
 // certificates and those of the file.
 func upstreamTransport(caFile string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// secretWords stand in the names of fields and settings that hold secrets.
+// secretWords occur in the names of fields and settings that hold secrets.
 const secretWords = `pass|pwd|secret|token|cred|macaroon|cookie|session|csrf|oauth|private|k_g|apikey|sshkey|keydata`
 
-// secretKeys are the names of such fields. Short words count as whole words only.
+// secretKeys matches the names of such fields. Short words count as whole words only.
 var secretKeys = regexp.MustCompile(`(?i)(` + secretWords + `|auth|sign(ature|ed)|keyring_data|(^|[^a-z])(keys?|pin|pw|otp|psk|salt|kg|community)([^a-z]|$)|[a-z]keys?\d*$)`)
 
-// nonSecretFields look like secrets and are none.
+// nonSecretFields have names like secrets but hold none.
 var nonSecretFields = wordSet(`authoritative has_password key_id keyring_filename keysource primary_key sort_key storage_key tag_key`)
 
 // IsSecret tells whether a field of this name, or a setting of MAAS, is secret.
@@ -20,15 +20,15 @@ func IsSecret(key string) bool {
 	return secretKeys.MatchString(key) && !nonSecretFields[key] || strings.HasPrefix(key, "vcenter_")
 }
 
-// freeTextFields are fields that people fill with anything.
+// freeTextFields are fields in which people write anything.
 var freeTextFields = wordSet(`description comment note message first_name last_name kernel_opts serial
 	system_serial chassis_serial mainboard_serial wwn id_path content script definition`)
 
-// ownerDataFields are objects whose keys and values clients choose.
+// ownerDataFields are objects whose keys and values the clients choose.
 var ownerDataFields = wordSet(`owner_data workload_annotations`)
 
-// constraints are fields in which a client asks for disks or interfaces, as
-// root:8(fast),data:10 and eth0:space=dmz. constraintWords are MAAS's own in them.
+// constraintFields are fields in which a client asks for disks or interfaces, as in
+// root:8(fast),data:10 and eth0:space=dmz. constraintWords are MAAS's own words in them.
 var (
 	constraintFields = wordSet(`storage interfaces`)
 	constraintWords  = wordSet(`cidr fabric fabric_class hostname ip mode name space subnet subnet_cidr tag vid vlan`)
@@ -37,9 +37,9 @@ var (
 // sentenceFields are fields in which MAAS writes sentences.
 var sentenceFields = wordSet(`status_message status_info error type used_for`)
 
-// harmlessFields are the fields and settings whose values tell nothing of a site, but
-// for names and addresses in them. The value of a field that is not known is left
-// out: the API of another MAAS may have secrets that nobody thought of.
+// harmlessFields are the fields and settings whose values reveal nothing of a site, except
+// for names and addresses in them. The values of all other fields are left out, because
+// another MAAS's API may have secrets that this list does not know.
 var harmlessFields = wordSet(`
 	accept_all accept_ra action active_discovery add add_block_devices add_partitions add_spare_devices add_spare_partitions added address_ttl
 	admins after alias all alloc_type alloc_type_name allow_dns allow_proxy always_use_ping apply_configured_networking arch arches architecture
@@ -81,7 +81,7 @@ var harmlessFields = wordSet(`
 	enable_third_party_drivers http_proxy kernel_modules max_node_commissioning_results network_discovery release_notifications
 	session_length_unit tls_port use_peer_proxy use_rack_proxy`)
 
-// nameKinds are fields that hold names of the site.
+// nameKinds are fields that hold names which the site chose, with the kind of each name.
 var nameKinds = map[string]string{
 	"hostname": "host", "fqdn": "host", "instance_name": "host", "pod": "vmhost", "not_pod": "vmhost", "vm_host": "vmhost",
 	"username": "user", "owner": "user", "user": "user", "power_user": "user", "zone": "zone", "not_in_zone": "zone",
@@ -90,8 +90,8 @@ var nameKinds = map[string]string{
 	"space": "space", "subnet": "subnet", "not_subnets": "subnet", "storage_pool": "storage", "vg_name": "group", "agent_name": "agent",
 }
 
-// namedRoutes are collections, and objects in answers, whose rows have a name of
-// the site's choice.
+// namedRoutes are collections, and objects in answers, whose rows have a name that the
+// site chose.
 var namedRoutes = map[string]string{
 	"machines": "host", "nodes": "host", "devices": "host", "rackcontrollers": "host", "regioncontrollers": "host",
 	"vm-hosts": "vmhost", "pods": "vmhost", "pod": "vmhost", "zones": "zone", "zone": "zone",
@@ -101,7 +101,7 @@ var namedRoutes = map[string]string{
 	"boot_interface": "nic", "boot-resources": "image",
 }
 
-// secretParameters are secret ones that MAAS has.
+// secretParameters are MAAS's own parameters that hold secrets.
 var secretParameters = wordSet(`key license_key password power_pass token token_key token_secret user_data value certificate`)
 
 // routeWords are the other words of MAAS's paths.
@@ -112,10 +112,10 @@ var routeWords = wordSet(`MAAS api 2.0 account boot-sources boot-source-selectio
 	volume-groups vm-host op fabric space rackcontroller regioncontroller device dnsresource dnsresourcerecord installation-results
 	commissioning-results groups oidc-providers virtual-machines boot-resources node`)
 
-// MAAS, LXD and Linux make such names up themselves. They tell nothing of a site.
+// MAAS, LXD and Linux generate such names. They reveal nothing of a site.
 var generatedNamePattern = regexp.MustCompile(`^((fabric|vlan|space|subnet)-\d+|(eth|bond|br|maasbr|lxdbr|virbr|tap|veth|lo|ib|eno|ens|enp|enx|en|wlan|wlp)[0-9a-f]*(s\d+)?(f\d+)?(np?\d+)?(\.\d+)?|ethmaas\d+|(sd|vd|hd|xvd)[a-z]+\d*|(nvme|md|dm-|bcache)\d+[np0-9]*|\d+rpm)$`)
 
-// knownWords are not names of a site, whatever field holds them.
+// knownWords are never names of a site, in whatever field they are.
 var knownWords = wordSet(`default maas MAAS None null true false on off unknown error virtual undefined untagged
 	pod-console-logging lxd LXD virsh manual ubuntu amd64 arm64 generic admin_only machine Ready New Deployed Allocated Broken
 	ready new deployed allocated broken deploying commissioning physical bridge bond vlan auto static dhcp link_up any all
@@ -131,17 +131,17 @@ func wordSet(text string) map[string]bool {
 	return all
 }
 
-// leftOutOperations are operations and collections whose answers are made of secrets,
-// scripts or logs. Nothing of them is kept.
+// leftOutOperations are operations and collections whose answers consist of secrets,
+// scripts or logs. No part of these answers is kept.
 var leftOutOperations = wordSet(`details get_curtin_config get_preseed get_token download files scripts results commissioning-results
 	installation-results commissioning-scripts describe`)
 
-// isLeftOut tells whether nothing of an answer may be kept.
+// isLeftOut tells whether the whole answer must be left out.
 func isLeftOut(op, collection string) bool {
 	return leftOutOperations[op] || leftOutOperations[collection]
 }
 
-// mediaTypes are the content types of requests that a recording tells.
+// mediaTypes are the content types of requests that a recording keeps.
 var mediaTypes = []string{
 	"application/json", "application/octet-stream", "application/x-www-form-urlencoded", "application/xml", "multipart/form-data", "text/plain",
 }

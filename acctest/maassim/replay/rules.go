@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// rule says how values are compared whose text depends on the moment, on
-// chance or on the machine that ran the genuine MAAS. Everything that no rule
-// names is compared as it is.
+// rule says how to compare values whose text depends on the time, on chance or on the
+// genuine MAAS's server. Values without a rule are compared unchanged.
 type rule struct {
 	name   string
 	reason string
@@ -23,7 +22,7 @@ type rule struct {
 // textRule replaces tokens of a sentence before it is compared.
 type textRule struct {
 	pattern *regexp.Regexp
-	space   nameSpace // bind the tokens in this space; empty: forget them
+	space   nameSpace // the space in which to bind the tokens; empty: ignore them
 	reason  string
 }
 
@@ -45,8 +44,8 @@ var (
 	longDatePattern  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
 )
 
-// rules are tried in order; the first whose path matches counts. A path is
-// written as the keys from the body's root ($), lists as [].
+// rules are tried in order, and the first matching path decides. A path consists of the
+// keys from the body's root ($); lists are [].
 var rules = []rule{
 	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
 	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
@@ -102,8 +101,8 @@ func (m *matcher) ruleFor(path string) rule {
 	return rule{}
 }
 
-// matchBound makes a rule for values that name a thing: the same thing must keep
-// the same name in every later answer. null is compared as it is.
+// matchBound makes a rule for values that name a thing. The thing must keep its name in
+// every later answer. null is compared as it is.
 func matchBound(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		if jsonType(recorded) != jsonType(simulated) || recorded == nil {
@@ -120,8 +119,8 @@ var (
 	numberWord = regexp.MustCompile(`\b\d+\b`)
 )
 
-// matchFabric compares names that somebody gave as they are, and those that are made
-// of an id by the id.
+// matchFabric compares chosen names as they are. It compares a name that MAAS made from an
+// id by that id.
 func matchFabric(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	a, b := fabricName.FindStringSubmatch(want), fabricName.FindStringSubmatch(got)
@@ -132,7 +131,7 @@ func matchFabric(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// matchQuotedWords compares sentences with the words that they quote, in any order.
+// matchQuotedWords compares sentences whose quoted words may come in any order.
 func matchQuotedWords(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if !ok {
@@ -147,7 +146,7 @@ func matchQuotedWords(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// matchSentenceWith compares sentences that name rows of a kind by their ids.
+// matchSentenceWith compares sentences that contain ids of rows of one kind.
 func matchSentenceWith(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		want, got, ok := twoStrings(recorded, simulated)
@@ -189,8 +188,7 @@ func sortQuery(uri string) string {
 	return path + "?" + strings.Join(parts, "&")
 }
 
-// matchName compares names that some request chose as they are, and binds
-// the others.
+// matchName compares names that a request chose as they are, and binds all others.
 func matchName(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if !ok {
@@ -244,8 +242,8 @@ func matchTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
 	return jsonType(recorded) == jsonType(simulated)
 }
 
-// matchForm compares keys and types. Each entry of a simulated list must have
-// the form of some recorded one; how many there are is the server's.
+// matchForm compares keys and types. Each entry of a simulated list must have the form of
+// a recorded entry. The number of entries may differ.
 func matchForm(m *matcher, path string, recorded, simulated any) bool {
 	for _, p := range formProblems(path, recorded, simulated) {
 		at, text, _ := strings.Cut(p, ": ")
@@ -254,12 +252,12 @@ func matchForm(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// nullableKeys are keys whose null says something of the server alone.
+// nullableKeys are keys whose null depends on the server only.
 var nullableKeys = map[string]string{
 	"primary_rack": "its first interface is on a VLAN with DHCP in one recording, and without in the others",
 }
 
-// matchBridges compares the form of all interfaces, and strictly what a compose
+// matchBridges compares the form of all interfaces. It compares strictly what a compose
 // depends on: the bridges, whether MAAS serves DHCP on them, and their links.
 func matchBridges(m *matcher, path string, recorded, simulated any) bool {
 	want, got := describeBridges(recorded), describeBridges(simulated)
@@ -321,8 +319,7 @@ func formProblems(path string, recorded, simulated any) (problems []string) {
 	return problems
 }
 
-// nearestForm are the problems of an entry with the recorded one that it is
-// most like.
+// nearestForm returns the problems of an entry with the most similar recorded entry.
 func nearestForm(path string, recorded []any, entry any) []string {
 	var least []string // an empty list has no form to compare with
 	for i, want := range recorded {
@@ -341,7 +338,7 @@ func matchSentence(m *matcher, path string, recorded, simulated any) bool {
 	return ok
 }
 
-// matchAnyOrder sorts both lists by what their entries are known by.
+// matchAnyOrder sorts both lists by the keys that identify their entries.
 func matchAnyOrder(m *matcher, path string, recorded, simulated any) bool {
 	want, okWant := recorded.([]any)
 	got, okGot := simulated.([]any)
