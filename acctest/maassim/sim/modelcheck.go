@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// withDefaults fills in what a model leaves open.
+// withDefaults fills in the fields that a model leaves empty.
 func (m Model) withDefaults() Model {
 	m.MAASVersion = cmp.Or(m.MAASVersion, Version34)
 	m.AdminKey = cmp.Or(m.AdminKey, DefaultAdminKey)
@@ -74,8 +74,7 @@ func (m MachineModel) withDefaults() MachineModel {
 	return m
 }
 
-// check looks for contradictions in a model that has its defaults. An error
-// names the field.
+// check finds contradictions in a model with defaults. The error names the field.
 func (m Model) check() error {
 	if !versions.IsKnown(m.MAASVersion) {
 		return fmt.Errorf("maas_version: %q is none of %s", m.MAASVersion, strings.Join(versions.Names(), ", "))
