@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// decodeStrict reads a steering body and refuses fields that it does not know.
+// decodeStrict decodes a body of the simulator's own API and refuses unknown fields.
 func decodeStrict(body []byte, to any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()

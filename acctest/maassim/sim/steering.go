@@ -10,22 +10,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// steerRoot is where the simulator is steered, outside of MAAS's own paths.
+// steerRoot is the root of the simulator's own API, outside of MAAS's paths.
 const steerRoot = "/_sim/"
 
 // steeringOp is an operation below /_sim/. Bodies and answers are JSON.
 type steeringOp struct {
 	method, path string
-	description  string // for people
+	description  string // text for people
 	handle       func(s *Sim, vars map[string]string, body []byte) (any, error)
 }
 
-// steeringOps lists what can be done; GET /_sim/ shows it.
+// steeringOps are all operations of the simulator's own API. GET /_sim/ lists them.
 func steeringOps() []steeringOp {
 	return slices.Concat(machineSteeringOps(), lxdSteeringOps(), regionSteeringOps())
 }
 
-// machineSteeringOps are the list itself, and what is about MAAS's machines.
+// machineSteeringOps are the list itself and the operations on MAAS's machines.
 func machineSteeringOps() []steeringOp {
 	return []steeringOp{
 		{"GET", "", "this list", func(*Sim, map[string]string, []byte) (any, error) { return steerHelp(), nil }},
@@ -42,7 +42,7 @@ func machineSteeringOps() []steeringOp {
 	}
 }
 
-// lxdSteeringOps are about LXDs and what is in them.
+// lxdSteeringOps are the operations on LXDs and their instances.
 func lxdSteeringOps() []steeringOp {
 	return []steeringOp{
 		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
@@ -66,7 +66,7 @@ func lxdSteeringOps() []steeringOp {
 	}
 }
 
-// regionSteeringOps are about MAAS as a whole, and what goes wrong.
+// regionSteeringOps are the operations on MAAS as a whole, and on faults.
 func regionSteeringOps() []steeringOp {
 	return []steeringOp{
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
@@ -92,8 +92,8 @@ func steerHelp() map[string]string {
 	return help
 }
 
-// answerSteering answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and
-// 405 with {"error": "..."}.
+// answerSteering answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and 405
+// with {"error": "..."}.
 func (s *Sim) answerSteering(r *http.Request) rest.Reply {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, steerRoot), "/")
 	known := false

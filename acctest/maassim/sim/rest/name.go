@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// LabelProblem is MAAS's word on a hostname (validators/hostname.py); a dot
-// passes.
+// LabelProblem is MAAS's message about an invalid hostname (validators/hostname.py). A dot
+// is allowed.
 func LabelProblem(name string) string {
 	for label := range strings.SplitSeq(name, ".") {
 		switch {
@@ -37,7 +37,7 @@ func IsValidLabel(name string) bool {
 	return true
 }
 
-// InstanceNameProblem is LXD's word on an instance's name.
+// InstanceNameProblem is LXD's message about an invalid instance name.
 func InstanceNameProblem(name string) string {
 	switch {
 	case !IsValidLabel(name):

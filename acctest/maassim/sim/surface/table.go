@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 )
 
-// tableHead opens the table of operations.
+// tableHead is the text before the table of operations.
 const tableHead = `# Operations of MAAS's API 2.0
 
 Generated from the routes of the simulator by ` + "`make generate`" + `: do not edit. The operations are those of
@@ -36,7 +36,7 @@ func (r *Router) Table() string {
 	return b.String()
 }
 
-// versionSpan is in which versions the operation exists.
+// versionSpan are the versions that have the operation.
 func (o Operation) versionSpan() string {
 	text := o.first + " to " + o.last
 	switch {
