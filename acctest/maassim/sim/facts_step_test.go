@@ -47,7 +47,7 @@ func (s factStep) isStatus() bool {
 	return err == nil && status >= 100 && status <= 599
 }
 
-// isExpectation says whether the step can fail because of what the simulator did.
+// isExpectation tells whether the step can fail because of what the simulator did.
 func (s factStep) isExpectation() bool { return verbs[s.verb] || s.isStatus() }
 
 func (r *factRun) step(s factStep) error {

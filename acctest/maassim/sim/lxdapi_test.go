@@ -594,7 +594,7 @@ func TestLXDListens(t *testing.T) {
 	}
 }
 
-// refusesConnections says whether connections to the LXD are refused.
+// refusesConnections tells whether connections to the LXD are refused.
 func refusesConnections(l sim.LXD) bool {
 	conn, err := net.Dial("tcp", l.Listening[0])
 	if err == nil {

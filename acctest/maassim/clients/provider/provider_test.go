@@ -155,7 +155,7 @@ func machineNamed(c *client.Client, name string) (*entity.Machine, error) {
 	return nil, fmt.Errorf("machine %s not found", name)
 }
 
-// isNotFound says whether a read found nothing.
+// isNotFound tells whether a read found nothing.
 func isNotFound(err error) bool {
 	answer, ok := gomaasapi.GetServerError(err)
 	return ok && answer.StatusCode == http.StatusNotFound

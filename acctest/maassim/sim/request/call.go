@@ -32,7 +32,7 @@ type Call struct {
 // Field is the last value of a form field, as Django reads it.
 func (c *Call) Field(name string) string { return rest.LastValue(c.Form[name]) }
 
-// HasField says whether the form has the field, be it empty.
+// HasField tells whether the form has the field, be it empty.
 func (c *Call) HasField(name string) bool { return len(c.Form[name]) > 0 }
 
 // UnknownEndpointReply is 404 for a path that is no resource.

@@ -41,7 +41,7 @@ func showStatusBefore(m *world.Machine) func() {
 	return func() { m.StatusBefore = outer }
 }
 
-// HasPermission says whether the caller has the permission on the machine.
+// HasPermission tells whether the caller has the permission on the machine.
 func (c *Call) HasPermission(need Permission, m *world.Machine) bool {
 	switch {
 	case need >= Edit && m.Locked:

@@ -39,12 +39,12 @@ func (r Resource) Operation(method, op string) (Route, bool) {
 	return r.Routes[i], true
 }
 
-// HasOp says whether the resource has a route of the op, by any method.
+// HasOp tells whether the resource has a route of the op, by any method.
 func (r Resource) HasOp(op string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Op == op })
 }
 
-// AllowsMethod says whether the resource has a route of the method.
+// AllowsMethod tells whether the resource has a route of the method.
 func (r Resource) AllowsMethod(method string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Method == method })
 }

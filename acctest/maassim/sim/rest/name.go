@@ -23,7 +23,7 @@ func LabelProblem(name string) string {
 	return ""
 }
 
-// IsValidLabel says whether the name is one label of letters, digits and
+// IsValidLabel tells whether the name is one label of letters, digits and
 // hyphens.
 func IsValidLabel(name string) bool {
 	if name == "" || len(name) > 63 || name[0] == '-' || name[len(name)-1] == '-' {

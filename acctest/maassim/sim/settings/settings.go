@@ -106,7 +106,7 @@ var allSettings = []setting{
 	{"auto_vlan_creation", checkbox{}, true, ""},
 }
 
-// existsIn says whether a version has the setting.
+// existsIn tells whether a version has the setting.
 func (s setting) existsIn(version string) bool {
 	return versions.IsAtLeast(version, cmp.Or(s.since, versions.V34))
 }

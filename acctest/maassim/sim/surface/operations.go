@@ -33,12 +33,12 @@ func (o Operation) String() string {
 	return o.Method + " " + o.Path + " op=" + o.Op
 }
 
-// ExistsIn says whether a version has the operation.
+// ExistsIn tells whether a version has the operation.
 func (o Operation) ExistsIn(version string) bool {
 	return versions.IsAtLeast(version, o.first) && versions.IsAtLeast(o.last, version)
 }
 
-// RemovedIn says whether the operation answers 410 Gone in a version.
+// RemovedIn tells whether the operation answers 410 Gone in a version.
 func (o Operation) RemovedIn(version string) bool {
 	return o.removed && version == versions.WithoutVMHosts
 }

@@ -75,7 +75,7 @@ func (r *Router) add(route request.Route, o *Operation) {
 	r.entries[first] = append(r.entries[first], routeEntry{route, o, Shape(route.Path)})
 }
 
-// IsServed says whether an operation is served.
+// IsServed tells whether an operation is served.
 func (r *Router) IsServed(o Operation) bool {
 	_, served := r.served[o.key()]
 	return served

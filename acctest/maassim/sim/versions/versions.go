@@ -31,7 +31,7 @@ func Names() []string {
 	return all
 }
 
-// IsKnown says whether there is such a version.
+// IsKnown tells whether there is such a version.
 func IsKnown(version string) bool { return slices.Contains(Names(), version) }
 
 // FullNumber is the full number that a version reports, such as "3.4.10".
@@ -39,7 +39,7 @@ func FullNumber(version string) string {
 	return orderedVersions[indexOf(version)].number
 }
 
-// IsAtLeast says whether a version is another one or follows it.
+// IsAtLeast tells whether a version is another one or follows it.
 func IsAtLeast(version, other string) bool { return indexOf(version) >= indexOf(other) }
 
 func indexOf(version string) int { return max(0, slices.Index(Names(), version)) }

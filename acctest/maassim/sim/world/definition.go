@@ -150,7 +150,7 @@ func keepsVolatileKey(key string, devices map[string]map[string]string) bool {
 	return ok && devices[name] == nil
 }
 
-// IsRoot says whether a device is a root disk.
+// IsRoot tells whether a device is a root disk.
 func IsRoot(device map[string]string) bool {
 	return device["type"] == "disk" && device["path"] == "/" && device["source"] == ""
 }

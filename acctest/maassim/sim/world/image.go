@@ -35,7 +35,7 @@ func DeploySeries(w *World) string {
 	return w.DefaultSeries()
 }
 
-// HasImage says whether an image is imported.
+// HasImage tells whether an image is imported.
 func (w *World) HasImage(osystem, series string) bool {
 	for _, image := range w.Images {
 		if image == osystem+"/"+series {

@@ -188,7 +188,7 @@ func (l *LXD) DefaultPool() string {
 	return l.Pools[0].Name
 }
 
-// HasPool says whether there is a storage pool of that name.
+// HasPool tells whether there is a storage pool of that name.
 func (l *LXD) HasPool(name string) bool {
 	return slices.ContainsFunc(l.Pools, func(p daemon.StoragePool) bool { return p.Name == name })
 }
@@ -206,7 +206,7 @@ func (m *Machine) LXDInstance() *Instance {
 	return l.Projects[m.BMC.Project][m.Instance]
 }
 
-// IsAtLeast says whether the LXD is of that version or a later one.
+// IsAtLeast tells whether the LXD is of that version or a later one.
 func (l *LXD) IsAtLeast(v daemon.Version) bool { return daemon.IsAtLeast(l.Version, v) }
 
 // SyncInstances updates the known instances of a real LXD from its current list.
