@@ -100,8 +100,8 @@ func lastDeployed(w *world.World, image string) any {
 	return when.UTC().Format("2006-01-02T15:04:05.000")
 }
 
-// subarches are the hardware classes that an image of a release serves: one with a letter
-// for each release up to 16.04, and since then a kernel for each half year.
+// subarches are the hardware classes that an image of a release serves. There is one with
+// a letter for each release up to 16.04, and since then a kernel for each half year.
 func subarches(version string) string {
 	names := []string{"generic", "hwe-p", "hwe-q", "hwe-r", "hwe-s", "hwe-t", "hwe-u", "hwe-v", "hwe-w"}
 	for year := 16; year < 30; year++ {

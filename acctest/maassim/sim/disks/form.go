@@ -144,7 +144,7 @@ func (f form) readChoice(field string, required bool, choices ...string) string 
 	return ""
 }
 
-// readCheckbox reads a checkbox, as Django does: any text but these is true.
+// readCheckbox reads a checkbox as Django does: every text but those listed here is true.
 func (f form) readCheckbox(field string) bool {
 	switch strings.ToLower(f.Field(field)) {
 	case "", "false", "0":

@@ -55,8 +55,8 @@ func (f *nicForm) read() {
 	}
 }
 
-// readCommon reads what every kind of interface takes. Of tags that a change does not
-// name MAAS keeps the last one: it hands the list to a field of one text.
+// readCommon reads the fields of every kind. If an update does not name tags, MAAS keeps
+// only the last one, because it passes the list to a field for one text.
 func (f *nicForm) readCommon() {
 	n := f.newNIC
 	if f.HasField("tags") {

@@ -50,8 +50,8 @@ func NewFabric(w *World, name string) *Fabric {
 	return &Fabric{ID: id, Name: cmp.Or(name, "fabric-"+strconv.Itoa(id))}
 }
 
-// GuessOrMakeVLAN is the VLAN that MAAS gives an interface on an unknown VLAN: the first
-// of all while it has no other interface, else a new one on its own fabric
+// GuessOrMakeVLAN is the VLAN of an interface whose VLAN MAAS does not know. It is the
+// first VLAN of all while that has no other interface, else a new one on its own fabric
 // (builtin_scripts/network.py, guess_vlan_for_interface).
 func GuessOrMakeVLAN(w *World) *VLAN {
 	isUsed := len(w.VLANs) == 0 || slices.ContainsFunc(w.Subnets, func(n *Subnet) bool { return n.HasRack && n.VLAN == w.VLANs[0] })
