@@ -76,7 +76,7 @@ func (s nastyShareFlag) String() string { return "" }
 func (s nastyShareFlag) Set(text string) error {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%q is no number from 0 to 1", text)
+		return fmt.Errorf("%q is not a number from 0 to 1", text)
 	}
 	nasty := sim.AllRandomFaults(n)
 	nasty.Overcommit = s.randomFaults.Overcommit
@@ -84,17 +84,17 @@ func (s nastyShareFlag) Set(text string) error {
 	return nil
 }
 
-const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is interrupted.
+const usageText = `maassim serves a simulated MAAS with LXD VM hosts until you interrupt it.
 
 	maassim -hosts 3 -commission 5s -deploy 5s > maas.env &
 	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
 	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY
 
-maassim -record DIR -before URL stands before a MAAS and records it instead, and
-maassim -compare DIR replays such a recording and tells where the simulator differs.
+maassim -record DIR -before URL is a proxy that records a MAAS instead, and
+maassim -compare DIR replays such a recording and reports where the simulator differs.
 
-A world can be described in a file (-model FILE); flags change it. It is
-steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
+Describe a world in a file (-model FILE); flags change it. Control it over HTTP
+below /_sim/: GET /_sim/ lists the operations.
 
 Flags:
 `
@@ -123,7 +123,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		return o, usageError{err}
 	}
 	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("%q is no flag: maassim takes nothing else", flags.Arg(0))}
+		return o, usageError{fmt.Errorf("%q is not a flag: maassim takes only flags", flags.Arg(0))}
 	}
 	if err := o.checkMode(); err != nil {
 		return o, usageError{err}
@@ -139,11 +139,11 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 func (o options) checkMode() error {
 	switch {
 	case o.record != "" && o.upstreamURL == "":
-		return errors.New("-record: say which MAAS with -before URL")
+		return errors.New("-record: name the MAAS with -before URL")
 	case o.record == "" && (o.upstreamURL != "" || o.caFile != ""):
 		return errors.New("-before and -ca are for -record DIR")
 	case o.record != "" && o.compare != "":
-		return errors.New("-record and -compare: one at a time")
+		return errors.New("-record and -compare: give only one of them")
 	}
 	return nil
 }
@@ -186,10 +186,10 @@ func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.Flag
 	f.Usage = func() {}
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 picks one")
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
-	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, say how true the simulator is, and end; -model is their world")
-	f.StringVar(&o.record, "record", "", "stand before the MAAS of -before, pass calls on, and write them into the folder `DIR`, without secrets")
-	f.StringVar(&o.upstreamURL, "before", "", "`URL` of the MAAS that -record records, as https://maas.example:5443/MAAS")
-	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, that the MAAS of -before may show besides the system's")
+	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, report how well the simulator matches, and end; -model is their world")
+	f.StringVar(&o.record, "record", "", "record the MAAS of -before: pass calls on, and write them into the folder `DIR`, without secrets")
+	f.StringVar(&o.upstreamURL, "before", "", "`URL` of the MAAS that -record records, such as https://maas.example:5443/MAAS")
+	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, to trust for the MAAS of -before besides the system's")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
 	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")
@@ -201,10 +201,10 @@ func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.Flag
 	f.StringVar(&m.AdminKey, "admin-key", m.AdminKey, "API `key` of the user admin (default a well-known one)")
 	f.StringVar(&m.UserKey, "user-key", m.UserKey, "API `key` of a user without admin rights (default a well-known one)")
 	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
-	f.StringVar(&m.LXDListen, "lxd-listen", textOr(m.LXDListen, sim.LXDListenAuto), "`where` LXD's API is served: auto, a free network of 127.0.0.0/8; one of them, as 127.77.0.0/16; ports, each LXD on one of 127.0.0.1; or off")
+	f.StringVar(&m.LXDListen, "lxd-listen", textOr(m.LXDListen, sim.LXDListenAuto), "`where` LXDs serve their API: auto (a free network of 127.0.0.0/8), a network such as 127.77.0.0/16, ports (each LXD on a port of 127.0.0.1), or off")
 	h.addFlags(f)
 	addLatencyFlags(f, &m.Latency)
-	f.Var(nastyShareFlag{&m.RandomFaults}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")
+	f.Var(nastyShareFlag{&m.RandomFaults}, "nasty", "`share` of operations that go wrong at random, such as 0.05, for each kind of fault; also a random refresh every ten seconds")
 	f.BoolVar(&m.RandomFaults.Overcommit, "over-commit", m.RandomFaults.Overcommit, "compose beyond the ratios of VM hosts and the room of storage pools")
 	return f
 }
@@ -226,7 +226,7 @@ func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}{
 		"call": {&l.Call, "every call"}, "compose": {&l.Compose, "composing"},
 		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"}, "first-boot": {&l.FirstBoot, "running user-data, after Deployed,"},
-		"first-boot-most": {&l.FirstBootMost, "the longest first boot, where they take random times from -first-boot on,"},
+		"first-boot-most": {&l.FirstBootMost, "the longest first boot, if first boots take random times from -first-boot on,"},
 		"release":         {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
 		"power-off": {&l.PowerOff, "powering off"}, "refresh": {&l.Refresh, "discovering a VM host"},
 		"inventory": {&l.Inventory, "the inventory of a new VM host"}, "delete": {&l.Delete, "deleting a VM"},
@@ -244,11 +244,11 @@ func (h hostFlags) applyTo(m *sim.Model) error {
 	case h.machines < -1:
 		return usageError{fmt.Errorf("-machines: %d is negative", h.machines)}
 	case h.cores < 0 || h.memoryMiB < 0 || h.storageGB < 0:
-		return usageError{errors.New("-cores, -memory and -storage are positive")}
+		return usageError{errors.New("-cores, -memory and -storage must be positive")}
 	case h.memoryMiB > 0 && h.memoryMiB < 1024:
 		return usageError{fmt.Errorf("-memory: want at least 1024 MiB, have %d", h.memoryMiB)}
 	case shaped && h.hosts < 0:
-		return usageError{errors.New("-cores, -memory and -storage shape the hosts of -hosts: give their number")}
+		return usageError{errors.New("-cores, -memory and -storage need -hosts: give the number of hosts")}
 	}
 	if h.hosts >= 0 {
 		m.Hosts = h.makeHosts(m.Zones)

@@ -30,7 +30,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 		return fmt.Errorf("cannot record: %w", err)
 	}
 	fmt.Fprintf(stdout, "export MAAS_API_URL=%s\n", proxy.URL(listener.Addr().String()))
-	fmt.Fprintf(stderr, "maassim: recording what goes to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.upstreamURL, o.record)
+	fmt.Fprintf(stderr, "maassim: recording the calls to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.upstreamURL, o.record)
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

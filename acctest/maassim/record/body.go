@@ -48,7 +48,7 @@ func (c *call) readForm() (f sentForm) {
 		f.json, err = decode(body)
 		problem = readProblem(err)
 	default:
-		problem = "its content type is none that MAAS reads"
+		problem = "MAAS does not read its content type"
 	}
 	f.problem = problem
 	return f

@@ -122,7 +122,7 @@ func (p *Proxy) recordRequest(c *call, e *recording.Exchange) (setting string) {
 }
 
 // outsideAPIProblem is the reason why the body of a path outside of API 2.0 is left out.
-const outsideAPIProblem = "the path is none of API 2.0"
+const outsideAPIProblem = "the path is outside of API 2.0"
 
 // sentFieldNames are the names of an urlencoded body's fields in their order. Some answers
 // of MAAS depend on that order.

@@ -76,7 +76,7 @@ func TestInference(t *testing.T) {
 			s.deploy()
 			s.mustSucceed(s.sim.SetInstanceRunning("lxd", "default", "vm1", false))
 			s.call("GET", s.machine+"?op=query_power_state", nil)
-		}, "somebody turned the instance of"},
+		}, "somebody switched the instance of"},
 		"InstanceDeleted": {"a refresh forgets the machine", func(s *site) {
 			s.mustSucceed(s.sim.RemoveInstance("lxd", "default", "vm1"))
 			s.call("POST", s.host+"?op=refresh", nil)
@@ -100,13 +100,13 @@ func TestInference(t *testing.T) {
 			s.call("POST", s.host+"?op=refresh", nil)
 			s.mustSucceed(s.sim.SetLXDCondition("lxd", sim.ConditionOK))
 			s.call("POST", s.host+"?op=refresh", nil)
-		}, "the LXD was away"},
+		}, "the LXD was unreachable"},
 		"ScriptsAborted": {"the machine failed by itself", func(s *site) {
 			s.call("POST", s.machine+"?op=commission", nil)
 			s.waitForTransitions()
 			s.mustSucceed(s.sim.FailWithoutScript(s.vm))
 			s.call("GET", s.machine, nil)
-		}, "none of its scripts did"},
+		}, "reported a failure, and none of its scripts failed"},
 		"MachineDeletedByOther": {"MAAS has it no more", func(s *site) {
 			s.elsewhere.call("DELETE", s.machine, nil)
 			s.call("GET", s.machine, nil)

@@ -44,7 +44,7 @@ type Proxy struct {
 func New(before, dir string, transport http.RoundTripper, report func(error)) (*Proxy, error) {
 	upstream, err := url.Parse(before)
 	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
-		return nil, fmt.Errorf("cannot record before %q: want an URL like http://maas.example:5240/MAAS", before)
+		return nil, fmt.Errorf("cannot record the MAAS at %q: want a URL like http://maas.example:5240/MAAS", before)
 	}
 	folder, err := openFolder(dir)
 	if err != nil {
@@ -106,7 +106,7 @@ func signsAddress(r *http.Request) bool {
 func (p *Proxy) reportRefusedSignature(c *call, status int) {
 	if status == http.StatusUnauthorized && p.upstream.Scheme == "https" && signsAddress(c.request) {
 		p.reportSignatureOnce.Do(func() {
-			p.log(errors.New("a client signs the address of the recorder, and MAAS refuses it (401): record before MAAS's http address, or let the client sign with PLAINTEXT"))
+			p.log(errors.New("a client signs the recorder's address, and MAAS refuses that (401): record at MAAS's http address, or let the client sign with PLAINTEXT"))
 		})
 	}
 }
@@ -135,7 +135,7 @@ func (p *Proxy) answerBadGateway(w http.ResponseWriter, r *http.Request, err err
 	if r.Context().Err() == nil {
 		p.log(fmt.Errorf("%s %s was not answered: %w", r.Method, r.URL.Path, err))
 	}
-	http.Error(w, fmt.Sprintf("The recorder cannot reach the MAAS before which it stands: %v", err), http.StatusBadGateway)
+	http.Error(w, fmt.Sprintf("The recorder cannot reach its MAAS: %v", err), http.StatusBadGateway)
 }
 
 // bodyCopy is the beginning of a body.

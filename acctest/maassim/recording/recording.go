@@ -174,7 +174,7 @@ func ParseExchange(file string, content []byte) (Exchange, error) {
 		return e, fmt.Errorf("the file's name does not begin with a number: %w", err)
 	}
 	if err := json.Unmarshal(content, &e); err != nil {
-		return e, fmt.Errorf("no exchange: %w", err)
+		return e, fmt.Errorf("not an exchange: %w", err)
 	}
 	e.Number = n
 	return e, e.check()
@@ -184,26 +184,26 @@ func ParseExchange(file string, content []byte) (Exchange, error) {
 func (e Exchange) check() error {
 	switch {
 	case e.Request.Method == "" || strings.ContainsFunc(e.Request.Method, isNotLetter):
-		return fmt.Errorf("no exchange: %q is no method", e.Request.Method)
+		return fmt.Errorf("not an exchange: %q is not a method", e.Request.Method)
 	case !strings.HasPrefix(e.Request.Path, "/"):
-		return fmt.Errorf("no exchange: the path %q does not begin with /", e.Request.Path)
+		return fmt.Errorf("not an exchange: the path %q does not begin with /", e.Request.Path)
 	case e.Response.Status < 100 || e.Response.Status > 999:
-		return fmt.Errorf("no exchange: %d is no status", e.Response.Status)
+		return fmt.Errorf("not an exchange: %d is not a status", e.Response.Status)
 	case len(e.Response.Body) == 0:
-		return errors.New("no exchange: the response has no body")
+		return errors.New("not an exchange: the response has no body")
 	}
 	if _, err := url.Parse("http://maas.test" + e.Request.Path); err != nil {
-		return fmt.Errorf("no exchange: the path cannot be read: %w", err)
+		return fmt.Errorf("not an exchange: the path cannot be read: %w", err)
 	}
 	var form any
 	if len(e.Request.Form) > 0 && json.Unmarshal(e.Request.Form, &form) != nil {
-		return errors.New("no exchange: the form cannot be read")
+		return errors.New("not an exchange: the form cannot be read")
 	}
 	switch form.(type) {
 	case nil, string, map[string]any:
 		return nil
 	}
-	return errors.New("no exchange: the form is neither an object nor a text")
+	return errors.New("not an exchange: the form is neither an object nor a text")
 }
 
 func isNotLetter(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') }

@@ -307,7 +307,7 @@ func (p worldStarter) startMachine(s sighting) {
 	if !decodeBody(p.tryCall(http.MethodPost, "vm-hosts/"+host+"/?op=compose", form), &made) {
 		return
 	}
-	p.addNote("at the start: there is the VM %s, %s", s.Hostname, s.Status)
+	p.addNote("at the start: the VM %s, %s, exists", s.Hostname, s.Status)
 	p.bindNode(s.ID, made.SystemID)
 	zone, pool, status, power, tags := nameOf(s.Body["zone"]), nameOf(s.Body["pool"]), s.Status, s.Power, listOf(s.Body["tag_names"])
 	edit := sim.MachineEdit{Zone: &zone, Pool: &pool, Tags: &tags, StatusName: &status}

@@ -41,7 +41,7 @@ func (p *outages) applyOutages(e recording.Exchange) {
 	if away := noLXDMessage.FindStringSubmatch(text); away != nil {
 		p.loseLXD(e, away[1]+":"+away[2])
 	} else if e.OK() && reachedLXD(e) && p.lxdAway {
-		p.addNote("before %s: the LXD was there again", e)
+		p.addNote("before %s: the LXD was reachable again", e)
 		p.lxdAway = false
 		p.noteSteeringError(p.world.SetLXDCondition(p.model.Hosts[0].Name, sim.ConditionOK))
 	}
@@ -61,7 +61,7 @@ func (p *outages) applyTrust(e recording.Exchange, text string) {
 		}
 	case p.trustedByHost[id] && !p.distrusted && strings.Contains(text, "Certificate is not trusted"):
 		p.distrusted = true
-		p.addNote("before %s: the LXD trusted MAAS no more", e)
+		p.addNote("before %s: the LXD no longer trusted MAAS", e)
 		p.noteSteeringError(p.world.DistrustCertificate(lxd, p.trustedPair.certificate))
 	}
 }
@@ -91,7 +91,7 @@ func (p *outages) loseLXD(e recording.Exchange, address string) {
 	switch host, bound := p.match.simulatedOf["VM host"][hostOf(e)]; {
 	case strings.HasSuffix(p.address(), address) && !p.lxdAway:
 		p.lxdAway = true
-		p.addNote("before %s: the LXD was away", e)
+		p.addNote("before %s: the LXD was unreachable", e)
 		p.noteSteeringError(p.world.SetLXDCondition(p.model.Hosts[0].Name, sim.ConditionUnreachable))
 	case bound && !p.movedAddresses[hostOf(e)+known] && !p.wasGivenAddress(e, known):
 		p.movedAddresses[hostOf(e)+known] = true

@@ -247,7 +247,7 @@ func (m *matcher) compareDetails(recorded any, got []byte) {
 	text, _ := recorded.(string)
 	for _, name := range []string{"lldp", "lshw"} {
 		if strings.Contains(text, "\x05"+name) != bytes.Contains(got, []byte("\x05"+name)) {
-			m.report("details", "%s is in one of both only", name)
+			m.report("details", "only one of the two has %s", name)
 		}
 	}
 }

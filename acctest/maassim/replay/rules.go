@@ -33,8 +33,8 @@ var textRules = []textRule{
 	{regexp.MustCompile(`Nonce already used: \S+`), "", "the nonce that was sent"},
 	{regexp.MustCompile(`signature base string: &(?:<[^>]+>|[^\s'<]+)'?`), "", "the token secret: a placeholder in the recording"},
 	{regexp.MustCompile(`any rack controller [a-z0-9]{6};`), "", "system id of the rack"},
-	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set: its order is chance"},
-	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set: its order is chance"},
+	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set, whose order is random"},
+	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set, whose order is random"},
 }
 
 var (
@@ -47,14 +47,14 @@ var (
 // rules are tried in order, and the first matching path decides. A path consists of the
 // keys from the body's root ($); lists are [].
 var rules = []rule{
-	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
-	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
+	{name: "the recorded server's interfaces", reason: "compares its NICs and taps by form, and the bridges that VMs join exactly", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
+	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compares their form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
 	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: matchTypeOnly},
 	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: matchTypeOnly},
 	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: matchBound("node")},
 	{name: "addresses in the API", reason: "they contain ids", path: regexp.MustCompile(`\.resource_uri$`), handle: matchURI},
 	{name: "paging links", reason: "they contain event ids", path: regexp.MustCompile(`\.(next|prev)_uri$`), handle: matchPaging},
-	{name: "VM host ids", reason: "a sequence that failed creates advance too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: matchBound("VM host")},
+	{name: "VM host ids", reason: "failed creates use up ids, too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: matchBound("VM host")},
 	{name: "interface ids", reason: "a sequence", path: regexp.MustCompile(`(interface_set\[\]|boot_interface|^\$interfaces(\[\])?)\.id$`), handle: matchBound("interface")},
 	{name: "link ids", reason: "a sequence", path: regexp.MustCompile(`\.links\[\]\.id$`), handle: matchBound("link")},
 	{name: "block device ids", reason: "a sequence", path: regexp.MustCompile(`(blockdevice_set\[\]|boot_disk|^\$blockdevices(\[\])?|logical_volumes\[\]|virtual_device)\.id$|\.device_id$`), handle: matchBound("block device")},
@@ -66,7 +66,7 @@ var rules = []rule{
 	{name: "subnet ids", reason: "a sequence", path: regexp.MustCompile(`(\.subnet|^\$subnets(\[\])?)\.id$`), handle: matchBound("subnet")},
 	{name: "fabric ids", reason: "a sequence", path: regexp.MustCompile(`\.fabric_id$|^\$fabrics(\[\])?\.id$`), handle: matchBound("fabric")},
 	{name: "names of fabrics", reason: "made of their ids", path: regexp.MustCompile(`\.fabric$|^\$fabrics(\[\])?\.name$`), handle: matchFabric},
-	{name: "sets of words in sentences", reason: "a Python set: its order is chance", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: matchQuotedWords},
+	{name: "sets of words in sentences", reason: "a Python set, whose order is random", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: matchQuotedWords},
 	{name: "ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(root_device|cache_device|block_devices|spare_devices)\[\]$`), handle: matchSentenceWith("block device")},
 	{name: "partition ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(partitions|spare_partitions|cache_partition|backing_partition)\[\]$`), handle: matchSentenceWith("partition")},
 	{name: "interface ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.parents?\[\]$`), handle: matchSentenceWith("interface")},
@@ -76,14 +76,14 @@ var rules = []rule{
 	{name: "event ids", reason: "a sequence", path: regexp.MustCompile(`\.events\[\]\.id$`), handle: matchBound("event")},
 	{name: "MAC addresses", reason: "made by LXD", path: regexp.MustCompile(`\.mac_address$`), handle: matchBound("MAC address")},
 	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: matchBound("node")},
-	{name: "names made up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
-	{name: "addresses given out", reason: "which free address MAAS takes next is not promised", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
+	{name: "names that MAAS makes up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
+	{name: "addresses that MAAS assigns", reason: "MAAS does not promise which free address it takes next", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
 	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated|last_deployed)$`), handle: matchFormat(timestampPattern, longDatePattern)},
 	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: matchFormat(uuidPattern)},
 	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: matchTypeOnly},
 	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: matchTypeOnly},
 	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: matchFormat(pemPattern)},
-	{name: "sentences of forms", reason: "they can contain sets in chance order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__|name)\[\]$`), handle: matchSentence},
+	{name: "sentences of forms", reason: "they can contain sets in random order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__|name)\[\]$`), handle: matchSentence},
 	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses)$`), handle: matchAnyOrder},
 }
 

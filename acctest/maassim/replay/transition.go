@@ -112,7 +112,7 @@ func (p *player) endTransition(e recording.Exchange, s sighting) {
 	switch {
 	case !slices.Contains(transientStatuses, m.StatusName) || slices.Contains(transientStatuses, s.Status) && s.Status != "Testing":
 	case s.Status == "Failed commissioning" && numberOf(s.Body["commissioning_status"]) < 0:
-		p.addNote("before %s: %s said that it failed, and none of its scripts did", e, s.Hostname)
+		p.addNote("before %s: %s reported a failure, and none of its scripts failed", e, s.Hostname)
 		p.noteSteeringError(p.world.FailWithoutScript(m.SystemID))
 	case strings.HasPrefix(s.Status, "Failed"):
 		p.addNote("before %s: %s failed on %s", e, m.StatusName, s.Hostname)
@@ -227,7 +227,7 @@ func (p *player) awaitQueriedPower(i int, id string) {
 	}
 	for _, instance := range p.world.Instances() {
 		if instance.MachineID == m.SystemID {
-			p.addNote("before %s: somebody turned the instance of %s %s", e, m.Hostname, answer.State)
+			p.addNote("before %s: somebody switched the instance of %s %s", e, m.Hostname, answer.State)
 			p.noteSteeringError(p.world.SetInstanceRunning(instance.Host, instance.Project, instance.Name, answer.State == "on"))
 		}
 	}

@@ -109,13 +109,13 @@ func (f Fault) check() error {
 	kinds := []string{FaultStatus, FaultHang, FaultReset, FaultLostReply, FaultDelay}
 	switch {
 	case !slices.Contains(kinds, f.Kind):
-		return fmt.Errorf("kind: %q is none of %s", f.Kind, strings.Join(kinds, ", "))
+		return fmt.Errorf("kind: %q is not one of %s", f.Kind, strings.Join(kinds, ", "))
 	case f.When != "" && f.When != FaultBeforeEffect && f.When != FaultAfterEffect:
 		return fmt.Errorf("when: %q is neither before nor after", f.When)
 	case f.Kind == FaultStatus && (f.Status < 200 || f.Status > 599):
-		return fmt.Errorf("status: %d is no status of an answer", f.Status)
+		return fmt.Errorf("status: %d is not the status of an answer", f.Status)
 	case f.Nth < 0 || f.Times < 0 || f.Delay < 0:
-		return fmt.Errorf("nth, times and delay are not negative")
+		return fmt.Errorf("nth, times and delay must not be negative")
 	case f.Probability < 0 || f.Probability > 1:
 		return fmt.Errorf("probability: %v is not between 0 and 1", f.Probability)
 	}

@@ -46,7 +46,7 @@ func (m Model) checkLXDListen() error {
 func parseLoopbackNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() || p.Bits() != 16 || p != p.Masked() || !p.Addr().IsLoopback() || p.Addr().As4()[1] == 0 {
-		return p, fmt.Errorf(`lxd_listen: %q is none of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
+		return p, fmt.Errorf(`lxd_listen: %q is not one of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
 	}
 	return p, nil
 }
@@ -69,7 +69,7 @@ func openSockets(listen string) (*lxdSockets, error) {
 		return nil, err
 	}
 	if err := s.holdNetwork(network); err != nil {
-		return nil, fmt.Errorf("lxd_listen: cannot have %s: %w; another simulator may have it: take another, or auto", network, err)
+		return nil, fmt.Errorf("lxd_listen: cannot use %s: %w; another simulator may use it: choose another network, or auto", network, err)
 	}
 	return s, nil
 }

@@ -80,7 +80,7 @@ func ReadModel(r io.Reader) (Model, error) {
 		return Model{}, fmt.Errorf("cannot read model: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Model{}, errors.New("cannot read model: something follows it")
+		return Model{}, errors.New("cannot read model: there is more text after it")
 	}
 	return m, nil
 }

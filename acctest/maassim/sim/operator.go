@@ -143,7 +143,7 @@ func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message strin
 		return err
 	}
 	if outcome == "" || !outcome.isValid() {
-		return fmt.Errorf("outcome %q is none of ok, fails, never, real", outcome)
+		return fmt.Errorf("outcome %q is not one of ok, fails, never, real", outcome)
 	}
 	waiting := m.BootJob.IsPending() || m.BootNeverEnds
 	m.FirstBoot, m.BootMessage = world.FirstBoot(outcome), message
@@ -220,7 +220,7 @@ func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d
 		}
 	}
 	if e.PowerState != nil && !slices.Contains(powerStates, *e.PowerState) {
-		return nil, nil, nil, nil, fmt.Errorf("power_state %q is none of %s", *e.PowerState, strings.Join(powerStates, ", "))
+		return nil, nil, nil, nil, fmt.Errorf("power_state %q is not one of %s", *e.PowerState, strings.Join(powerStates, ", "))
 	}
 	if e.StatusName == nil {
 		return z, p, d, nil, nil
@@ -300,7 +300,7 @@ func (o *operator) SetHardware(machine string, h Hardware) error {
 		return err
 	}
 	if m.LXDInstance() != nil {
-		return errors.New("its LXD says what a VM is made of")
+		return errors.New("the hardware of a VM comes from its LXD")
 	}
 	found := &world.Hardware{Cores: h.Cores, MemoryMiB: h.MemoryMiB, Info: h.Info}
 	for _, n := range h.NICs {

@@ -33,10 +33,10 @@ func (o *operator) AddInstance(i Instance) error {
 	}
 	subnets := l.Subnets[:min(1, len(l.Subnets))]
 	if len(i.MACs) > len(subnets) {
-		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
+		return fmt.Errorf("cannot add instance %q: it has %d NICs, but macs has %d", i.Name, len(subnets), len(i.MACs))
 	}
 	if i.Cores < 0 || i.MemoryMiB < 0 || i.DiskBytes < 0 {
-		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes are positive", i.Name)
+		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes must be positive", i.Name)
 	}
 	if l.Lent != nil {
 		return driver.AddForeignVM(o.world, l, driver.ForeignVM{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
@@ -144,7 +144,7 @@ func (o *operator) RenewCertificate(host string) (string, error) {
 		return "", err
 	}
 	if l.Lent != nil {
-		return "", fmt.Errorf("the LXD of %s is a real one, which keeps its certificate", host)
+		return "", fmt.Errorf("the LXD of %s is real, and its certificate cannot be renewed", host)
 	}
 	if e := o.lxds.endpoints[l]; e != nil {
 		delete(o.lxds.endpoints, l) // the next use makes another one
@@ -168,7 +168,7 @@ func (o *operator) SetLXDCondition(host string, c Condition) error {
 		return err
 	}
 	if !slices.Contains([]Condition{ConditionOK, ConditionUnreachable, ConditionSlow, ConditionHanging}, c) {
-		return fmt.Errorf("condition %q is none of ok, unreachable, slow, hanging", c)
+		return fmt.Errorf("condition %q is not one of ok, unreachable, slow, hanging", c)
 	}
 	l.Condition = world.Condition(c)
 	return nil

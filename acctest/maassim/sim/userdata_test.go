@@ -124,7 +124,7 @@ func TestUserData(t *testing.T) {
 		"Field":         {"LXD reads strictly.", preseedConfig("certificates: []"), "", "field certificates not found"},
 		"Key":           {"Of keys, too.", preseedConfig("config: {core.bogus: 1}"), "", "unknown key"},
 		"Network":       {"A profile's network must exist.", preseedConfig(plainPreseed + "    eth1: {type: nic, network: none}\n"), "", `network "none" not found`},
-		"Mapping":       {"The preseed is a text.", "#cloud-config\nlxd: {preseed: {config: {}}}\n", "", "preseed is no text"},
+		"Mapping":       {"The preseed is a text.", "#cloud-config\nlxd: {preseed: {config: {}}}\n", "", "preseed is not a text"},
 		"YAML":          {"It cannot be read.", "#cloud-config\nlxd: [\n", "", "cloud-config: yaml"},
 		"Unknown":       {"Neither config nor script.", "hello\n", "", "SUCCESS"},
 		"NoProject":     {"A trust needs its project.", multiPart("text/cloud-config\n"+preseedConfig("config: {core.https_address: ':8443'}"), "text/x-shellscript\n"+strings.Replace(trustScript(), "lxc project create", "true", 1)), "10.77.0.1:8443 5.0.4 [] [default] []", `project "fleet" not found`},

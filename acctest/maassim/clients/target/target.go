@@ -17,7 +17,7 @@ func ResetSimulator(t testing.TB) (url, key string) {
 	t.Helper()
 	url, key = os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY")
 	if url == "" || key == "" {
-		t.Fatal("MAAS_API_URL and MAAS_API_KEY are to name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
+		t.Fatal("MAAS_API_URL and MAAS_API_KEY must name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
 	}
 	CallSteering(t, http.MethodPost, "reset", nil)
 	return url, key

@@ -124,7 +124,7 @@ func (b *LXD) runLXDSection(s *lxdSection) error {
 	case s.Preseed.Kind != 0 && s.Init != nil:
 		return errors.New("preseed and init are both given")
 	case s.Preseed.Kind != 0 && (s.Preseed.Kind != yaml.ScalarNode || s.Preseed.ShortTag() != "!!str"):
-		return errors.New("preseed is no text")
+		return errors.New("preseed is not a text")
 	case s.Preseed.Kind != 0:
 		return b.runPreseed(s.Preseed.Value)
 	case s.Init != nil:

@@ -77,7 +77,7 @@ func (c *client) readAnswer(path string, text []byte, into any) error {
 	var envelope api.ResponseRaw
 	envelope.Metadata = into
 	if err := json.Unmarshal(text, &envelope); err != nil {
-		return fmt.Errorf("%s is not the answer of an LXD: %w", path, err)
+		return fmt.Errorf("%s is not an answer of LXD: %w", path, err)
 	}
 	if envelope.Error != "" {
 		return &lxdError{code: envelope.Code, text: strings.TrimSpace(envelope.Error)}

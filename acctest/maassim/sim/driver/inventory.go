@@ -149,7 +149,7 @@ func getJSON(client *http.Client, address string, into any) error {
 	var envelope api.ResponseRaw
 	envelope.Metadata = into
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&envelope); err != nil {
-		return fmt.Errorf("%s is not the answer of an LXD: %w", address, err)
+		return fmt.Errorf("%s is not an answer of LXD: %w", address, err)
 	}
 	if envelope.Error != "" {
 		return fmt.Errorf("%s: %s", address, strings.TrimSpace(envelope.Error))

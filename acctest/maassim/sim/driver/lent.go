@@ -131,7 +131,7 @@ func (r *Lent) admitMAAS(b *world.BMC, who string) string {
 func (r *Lent) Trust(t daemon.Trust) error {
 	block, _ := pem.Decode([]byte(strings.TrimSpace(t.Certificate)))
 	if block == nil {
-		return errors.New("a real LXD trusts certificates in PEM only")
+		return errors.New("a real LXD trusts only certificates in PEM")
 	}
 	return ignoreExisting(r.admin.call(http.MethodPost, "/1.0/certificates", rest.Object{
 		"type": "client", "name": cmp.Or(t.Name, "client"), "certificate": base64.StdEncoding.EncodeToString(block.Bytes),

@@ -35,9 +35,9 @@ func createInstance(c *Call) rest.Reply {
 	in.Name = cmp.Or(in.Name, c.World.RandomName())
 	switch {
 	case in.Type != api.InstanceTypeVM:
-		return BadRequestReply("maassim keeps virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
+		return BadRequestReply("maassim simulates virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
 	case in.Source.Type != api.SourceTypeNone:
-		return BadRequestReply("maassim has no images: a source is none, not %q", in.Source.Type)
+		return BadRequestReply("maassim has no images: the type of the source must be none, not %q", in.Source.Type)
 	case rest.InstanceNameProblem(in.Name) != "":
 		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	}
@@ -186,7 +186,7 @@ func renameInstance(c *Call) rest.Reply {
 	}
 	switch {
 	case in.Migration || in.Project != "" || in.Pool != "":
-		return BadRequestReply("maassim moves no instances: only a name can be changed")
+		return BadRequestReply("maassim cannot move instances: only the name can be changed")
 	case rest.InstanceNameProblem(in.Name) != "":
 		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	case c.LXD.Projects[c.Project][in.Name] != nil:

@@ -98,7 +98,7 @@ func createVolume(c *Call) rest.Reply {
 	case in.Name == "" || strings.ContainsAny(in.Name, "/ "):
 		return BadRequestReply("Invalid storage volume name %q", in.Name)
 	case in.Type != "" && in.Type != "custom", in.ContentType != "block":
-		return BadRequestReply("maassim keeps custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
+		return BadRequestReply("maassim supports custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
 	case err != nil:
 		return BadRequestReply("%v", err)
 	case c.LXD.Volumes[key] != nil:

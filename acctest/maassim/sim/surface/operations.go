@@ -90,7 +90,7 @@ func parseOperation(fields []string) (Operation, error) {
 		o.last = o.first
 	}
 	if !versions.IsKnown(o.first) || !versions.IsKnown(o.last) {
-		return Operation{}, fmt.Errorf("%q are no versions", fields[3])
+		return Operation{}, fmt.Errorf("%q are not versions", fields[3])
 	}
 	return o, nil
 }
