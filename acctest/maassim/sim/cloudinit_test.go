@@ -8,8 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCloudInit: whatever way user-data is packed, what it writes and runs is
-// the same.
+// TestCloudInit: user-data writes and runs the same in every packaging.
 func TestCloudInit(t *testing.T) {
 	t.Parallel()
 	const plain = "#cloud-config\nwrite_files:\n- {path: /run/a, encoding: b64, content: aGVsbG8=}\nruncmd:\n- kubeadm init && true\n- [echo, done]\n"

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestEnds ends a world in which calls are asleep: they wake at once, and what
-// ended it waits for them.
+// TestEnds ends a world in which calls sleep. They wake at once, and the end waits for
+// them.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -58,7 +58,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestStopEndsCalls stops a server while a call is asleep.
+// TestStopEndsCalls stops a server while a call sleeps.
 func TestStopEndsCalls(t *testing.T) {
 	t.Parallel()
 	m := oneHost()

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// fact is one row of testdata/facts.txt: something that MAAS does and that a
-// client relies on or has to live with.
+// fact is one row of testdata/facts.txt: a behaviour of MAAS on which clients rely, or
+// which they must handle.
 type fact struct {
 	name, reason string
 	line         int
@@ -25,13 +25,12 @@ type fact struct {
 // factStep is one line of a fact.
 type factStep struct {
 	line int
-	verb string // a method, a status, or has, lacks, save, wait
+	verb string // a method or a status, or has, lacks, save, wait
 	rest string
 }
 
-// TestFacts holds the simulator against what was seen on a genuine MAAS 3.4
-// and what its source says, written down in our own words. The head of testdata/facts.txt explains
-// its lines.
+// TestFacts compares the simulator with observations of a genuine MAAS 3.4 and with its
+// source, in our own words. The head of testdata/facts.txt explains the format.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/facts*.txt")
@@ -70,7 +69,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// parseFacts reads the table; an error names the line.
+// parseFacts reads the table. An error names the line.
 func parseFacts(text string) ([]fact, error) {
 	var facts []fact
 	seen := map[string]bool{}
@@ -99,7 +98,7 @@ func parseFacts(text string) ([]fact, error) {
 	return facts, nil
 }
 
-// check wants a reason, and steps that could show that the fact does not hold.
+// check requires a reason, and steps that can fail if the fact does not hold.
 func (f *fact) check() error {
 	for _, s := range f.steps {
 		if err := s.check(); err != nil {
@@ -132,8 +131,7 @@ func runFact(t *testing.T, f fact) {
 	}
 }
 
-// runSteps takes the fact's steps in a world of its own; an error begins with the
-// line.
+// runSteps runs the fact's steps in a world of its own. An error begins with the line.
 func (f fact) runSteps(t *testing.T) error {
 	model, err := sim.ReadModel(strings.NewReader(cmp.Or(f.model, "{}")))
 	if err != nil {
@@ -156,7 +154,7 @@ func (f fact) runSteps(t *testing.T) error {
 	return nil
 }
 
-// TestFactsCanFail holds that facts which are no facts do not pass.
+// TestFactsCanFail checks that false facts do not pass.
 func TestFactsCanFail(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, steps, problem string }{
@@ -188,8 +186,8 @@ func TestFactsCanFail(t *testing.T) {
 	}
 }
 
-// factsModel is the world of a fact that brings none: two hosts, two pools
-// each, all waiting steered by the fact.
+// factsModel is the world of a fact without a model: two hosts with two pools each. The
+// fact itself controls all waiting.
 func factsModel() sim.Model {
 	model := sim.DefaultModel()
 	model.Hosts = model.Hosts[:2]

@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// malformed are bodies that are not what their type says, and what MAAS answers.
+// malformed are bodies that contradict their content type, with MAAS's answers.
 var malformed = map[string]struct {
 	reason, kind, body string
-	status             int // 0: as if the body were empty
+	status             int // 0 if MAAS treats the body as empty
 	text               string
 }{
 	"JSON":            {"It does not end.", "application/json", `{"name":`, 400, "Bad Request"},
@@ -37,7 +37,7 @@ var malformed = map[string]struct {
 	"NoType":          {"A body without a type has no fields.", "", "name=x", 0, ""},
 }
 
-// malformedRequest is a signed request of an operation, for objects called 1.
+// malformedRequest is a signed request of an operation. All ids in its path are 1.
 func malformedRequest(o surface.Operation, value, kind, body string) *http.Request {
 	r := signedRequest(o.Method, strings.ReplaceAll(surface.Shape(o.Path), "{}", url.PathEscape(value))+"?op="+o.Op, nil, int(surfaceNonce.Add(1)))
 	plain := httptest.NewRequest(o.Method, r.URL.String(), strings.NewReader(body))
@@ -49,8 +49,8 @@ func malformedRequest(o surface.Operation, value, kind, body string) *http.Reque
 	return plain
 }
 
-// TestMalformedBodies sends each malformed body to each operation: it is answered
-// as MAAS answers it, and trips no handler.
+// TestMalformedBodies sends each malformed body to each operation. The answer must be
+// MAAS's, and no handler may panic.
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	for name, tc := range malformed {
@@ -79,8 +79,8 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestMalformedAfterCredentials: who may not call is not told what is wrong with
-// his body, but nginx counts its bytes first.
+// TestMalformedAfterCredentials: a caller without permission learns nothing about the
+// body. But nginx checks its size first.
 func TestMalformedAfterCredentials(t *testing.T) {
 	t.Parallel()
 	s, err := New(Model{})
@@ -108,8 +108,8 @@ func TestMalformedAfterCredentials(t *testing.T) {
 	}
 }
 
-// FuzzOperations calls any operation of any version with any value in its path,
-// any type and any body: no handler panics.
+// FuzzOperations calls any operation of any version with any path, content type and body.
+// No handler may panic.
 func FuzzOperations(f *testing.F) {
 	for i, value := range []string{"1", "0", "-1", "99999999999999999999", "x", "a/b", "\x00", "\xff", "é", " ", "..", "op-x", "%2F", "10.77.0.0/24"} {
 		f.Add(uint16(i*29), uint8(i), value, "application/x-www-form-urlencoded", []byte("name=%ff&id=1"))

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// startBootable is a MAAS with a machine that something else boots, being deployed.
+// startBootable starts a MAAS with a Deploying machine that an outside program boots.
 func startBootable(t *testing.T) (*Server, Machine) {
 	t.Helper()
 	s := StartServer(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
@@ -85,8 +85,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestMetadataStatus: what begins and what fails becomes an event; a stage that
-// fails before the machine is Deployed ends the deployment.
+// TestMetadataStatus: beginnings and failures become events. A failed stage of a Deploying
+// machine ends the deployment.
 func TestMetadataStatus(t *testing.T) {
 	t.Parallel()
 	const failed = `{"event_type":"finish","origin":"cloudinit","name":%q,"description":"it broke","result":"FAIL","timestamp":1.5}`
@@ -141,7 +141,7 @@ func lastEvent(s *Server) int {
 	return s.world.LastID["event"]
 }
 
-// TestInstalled: a machine finds its metadata, and its network as MAAS has it.
+// TestInstalled: a machine finds its metadata service, and its network as MAAS has it.
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	s, m := startBootable(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCredentials holds the 401 for each thing that can be wrong with OAuth.
+// TestCredentials checks the 401 for each error in OAuth.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	k := strings.Split(sim.DefaultAdminKey, ":")
@@ -63,8 +63,8 @@ func replaceTimestamp(to string) func(string) string {
 	}
 }
 
-// TestHMAC signs as RFC 5849 says, with a query and an urlencoded body. That of a PUT
-// is not signed, and an op in a body is one.
+// TestHMAC signs as RFC 5849 demands, with a query and an urlencoded body. The body of a
+// PUT is not signed. The operation may be a field of the body.
 func TestHMAC(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{})
@@ -90,7 +90,7 @@ func signedRequest(c *maasClient, method, path string, form url.Values) *http.Re
 	esc := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	body := form
 	if method == "PUT" {
-		body = nil // MAAS leaves it out
+		body = nil // MAAS does not sign it
 	}
 	for _, values := range []url.Values{params, r.URL.Query(), body} {
 		for name := range values {
@@ -109,8 +109,7 @@ func signedRequest(c *maasClient, method, path string, form url.Values) *http.Re
 	return r
 }
 
-// TestRouting holds what MAAS answers to paths, methods and users that do not
-// fit.
+// TestRouting checks MAAS's answers to wrong paths, methods and users.
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -146,7 +145,7 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestBodies reads a form in each of the encodings that MAAS takes.
+// TestBodies reads a form in each encoding that MAAS accepts.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer

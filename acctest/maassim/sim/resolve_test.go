@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestResolve: MAAS's DNS knows the names that users made and its machines'.
+// TestResolve: MAAS's DNS knows the names of users and of machines.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Domains: []string{"example.com"}, Machines: []sim.MachineModel{{Hostname: "m1"}}})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSwap: what is deployed has swap, unless swap_size is 0 and the image is
-// Ubuntu's, or user-data turns it off.
+// TestSwap: a deployed system has swap, unless swap_size is 0 and the image is Ubuntu's,
+// or user-data switches swap off.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	off := "user_data=" + base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nswapoff -a\n"))

@@ -45,7 +45,7 @@ profiles:
     eth0: {type: nic, nictype: bridged, parent: br0}
 `
 
-// trustScript trusts the fleet's certificate in a project.
+// trustScript makes the LXD trust the fleet's certificate in a project.
 func trustScript() string {
 	certificate, _ := keyPair()
 	return "#!/bin/sh\nset -eu\n" +
@@ -56,8 +56,8 @@ func trustScript() string {
 		"\tlxc config trust add /run/fleet.crt --name fleet \\\n\t\t--restricted --projects fleet\nfi\nrm -f /run/fleet.crt\n"
 }
 
-// multiPart puts parts, each "type\ntext", into one message; every second one
-// in base64.
+// multiPart joins parts, each "type\ntext", into one message. Every second one is in
+// base64.
 func multiPart(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("Content-Type: multipart/mixed;\n boundary=\"XX\"\nMIME-Version: 1.0\n\n")
@@ -85,7 +85,7 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-// TestUserData holds what user-data makes of a machine, and what not.
+// TestUserData checks the result of user-data on a machine.
 func TestUserData(t *testing.T) {
 	t.Parallel()
 	certificate, _ := keyPair()
@@ -94,7 +94,7 @@ func TestUserData(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		userData string
-		want     string // empty: nothing listens
+		want     string // empty if nothing listens
 		event    string
 	}{
 		"Parts":     {"A preseed and a script.", both, full, "SUCCESS"},
@@ -147,8 +147,8 @@ func TestUserData(t *testing.T) {
 	}
 }
 
-// describeLXDs is what there is: address, version, pools with their GiB,
-// projects, and what each certificate may.
+// describeLXDs lists each LXD: address, version, pools with their GiB, projects, and the
+// projects of each certificate.
 func describeLXDs(s *sim.Sim) string {
 	var all []string
 	for _, l := range s.LXDs() {
@@ -171,14 +171,14 @@ func describeLXDs(s *sim.Sim) string {
 	return strings.Join(all, "\n")
 }
 
-// TestDisksOfPools holds which disks a pool can lie on.
+// TestDisksOfPools checks which disks a pool can use.
 func TestDisksOfPools(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		more   []int64
 		source string
-		want   string // the pool's bytes; empty: no LXD
+		want   string // the pool's bytes; empty for no LXD
 	}{
 		"Known":    {"By its path; the pool is as large.", []int64{200}, "/dev/sdb", "200000000000"},
 		"ByName":   {"By another.", []int64{200, 300}, "/dev/disk/by-dname/sdc", "300000000000"},

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// unregisteredHost is an LXD with a trust password that MAAS has no VM host for.
+// unregisteredHost is an LXD with a trust password for which MAAS has no VM host.
 func unregisteredHost() sim.Model {
 	m := oneHost()
 	m.Hosts[0].Unregistered, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, "secret", "https://10.1.1.1:8443"
@@ -20,7 +20,7 @@ func unregisteredHost() sim.Model {
 	return m
 }
 
-// TestRegister holds that a create is 200 whatever came of it.
+// TestRegister: a create answers 200, even if MAAS cannot reach the LXD.
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -56,8 +56,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestAdoption is what registering does to the VMs that are there: they become
-// machines and are power-cycled.
+// TestAdoption: registering a host adopts its VMs as machines and power-cycles them.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// TestProjectDestroys holds the most dangerous field of a VM host.
+// TestProjectDestroys tests the most dangerous field of a VM host.
 func TestProjectDestroys(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -118,7 +117,7 @@ func TestProjectDestroys(t *testing.T) {
 	}
 }
 
-// TestDeleteVMHost holds that only the query string decides about the VMs.
+// TestDeleteVMHost: only the query string decides about the VMs.
 func TestDeleteVMHost(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -147,8 +146,8 @@ func TestDeleteVMHost(t *testing.T) {
 	}
 }
 
-// TestSharedServer is two VM hosts on one LXD: deleting one takes the host's
-// machine from the other, which cannot compose until it is refreshed.
+// TestSharedServer has two VM hosts on one LXD. Deleting one takes the host's machine from
+// the other, which then cannot compose until it is refreshed.
 func TestSharedServer(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -164,8 +163,8 @@ func TestSharedServer(t *testing.T) {
 	c.compose("hostname=x")
 }
 
-// TestAllocateComposes is the trap in allocate: without a machine that fits it
-// makes one, even for a dry run.
+// TestAllocateComposes tests the trap in allocate: without a matching machine it composes
+// one, even in a dry run.
 func TestAllocateComposes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -196,8 +195,7 @@ func TestAllocateComposes(t *testing.T) {
 	}
 }
 
-// TestGone is a MAAS whose VM hosts were removed: machines stay, and an LXD VM
-// can be enlisted.
+// TestGone tests a MAAS without VM hosts: machines stay, and an LXD VM can be enlisted.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -227,8 +225,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestEnlistAbsent is an enlisted instance that is not there: LXD is asked only
-// when the power is needed.
+// TestEnlistAbsent enlists an instance that does not exist. MAAS asks LXD only when it
+// needs the power.
 func TestEnlistAbsent(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, unregisteredHost())
@@ -243,8 +241,8 @@ func TestEnlistAbsent(t *testing.T) {
 	wantStatus(t, again, 400, "already in use on o9.")
 }
 
-// TestHostMachineDeleted registers an LXD on a machine that MAAS knows, deletes
-// the VM host and then the machine, and registers again.
+// TestHostMachineDeleted registers an LXD on a known machine, deletes the VM host and then
+// the machine, and registers it again.
 func TestHostMachineDeleted(t *testing.T) {
 	t.Parallel()
 	const mac = "00:16:3e:aa:00:01"
