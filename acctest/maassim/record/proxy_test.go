@@ -272,7 +272,7 @@ func TestProxySignedAddress(t *testing.T) {
 				r.Header.Set("Authorization", fmt.Sprintf(`OAuth oauth_signature_method="%s", oauth_signature="x"`, tc.method))
 				proxy.ServeHTTP(httptest.NewRecorder(), r)
 			}
-			if tc.told && (len(problems) != 1 || !strings.Contains(problems[0].Error(), "signs the address")) || !tc.told && len(problems) > 0 {
+			if tc.told && (len(problems) != 1 || !strings.Contains(problems[0].Error(), "signs the recorder's address")) || !tc.told && len(problems) > 0 {
 				t.Errorf("%s: reported are %v", tc.reason, problems)
 			}
 		})
