@@ -22,9 +22,9 @@ func TestCloudInit(t *testing.T) {
 		"Plain":   {"One cloud-config.", plain, want, false},
 		"Jinja":   {"As Cluster API writes it.", "## template: jinja\n" + plain, want, false},
 		"Parts":   {"With a script beside it.", multiPart("text/cloud-config\n"+plain, "text/x-shellscript\n#!/bin/sh\ntrue\n"), want, false},
-		"Nothing": {"Nothing is no error.", "", sim.CloudInit{Files: map[string]string{}, Commands: []string{}}, false},
-		"Broken":  {"What is no YAML is one.", "#cloud-config\nruncmd: [\n", sim.CloudInit{}, true},
-		"Base64":  {"A file that cannot be decoded, too.", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: '*'}]\n", sim.CloudInit{}, true},
+		"Nothing": {"Empty user-data is valid.", "", sim.CloudInit{Files: map[string]string{}, Commands: []string{}}, false},
+		"Broken":  {"Invalid YAML is an error.", "#cloud-config\nruncmd: [\n", sim.CloudInit{}, true},
+		"Base64":  {"A file that cannot be decoded is an error.", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: '*'}]\n", sim.CloudInit{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,10 +31,10 @@ func TestComposeRefused(t *testing.T) {
 		"Underscore":       {"The form looks at labels.", []string{"hostname=a_b"}, 400, "Host label cannot contain underscore: 'a_b'."},
 		"HostMachinesName": {"The host's own machine has the VM host's name.", []string{"hostname=h1"}, 400, `Node with hostname \"h1\" already exists`},
 		"OverCommit":       {"A VM that fits the host alone does not fit beside others.", []string{"cores=7"}, 503, "CPU overcommit ratio is 1.0 and there are 6 available resources; 7 requested."},
-		"DiskTooBig":       {"MAAS trips over a full pool.", []string{"storage=root:500(default)"}, 500, "Not enough storage space on storage pools: default"},
+		"DiskTooBig":       {"MAAS has an internal error for a full pool.", []string{"storage=root:500(default)"}, 500, "Not enough storage space on storage pools: default"},
 		"TakenInLXDOnly":   {"MAAS does not know the name, LXD does.", []string{"hostname=ghost"}, 503, `This "instances" entry already exists`},
 		"UnknownSubnet":    {"The host has no bridge on it.", []string{"interfaces=eth0:subnet=99"}, 400, "This pod does not match the specified networks."},
-		"IPOutside":        {"MAAS trips over an address without a subnet.", []string{"interfaces=eth0:ip=192.0.2.1"}, 500, ""},
+		"IPOutside":        {"MAAS has an internal error for an address outside of all subnets.", []string{"interfaces=eth0:ip=192.0.2.1"}, 500, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestComposeNewTags(t *testing.T) {
 		made, leaked int
 	}{
 		"Unknown": {"The first one makes the tag, and the others leave their instances.", nil, 1, 3},
-		"Known":   {"A tag that is there stops nobody.", []string{"kvm"}, 4, 0},
+		"Known":   {"An existing tag causes no race.", []string{"kvm"}, 4, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

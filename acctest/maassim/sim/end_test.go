@@ -18,8 +18,8 @@ func TestEnds(t *testing.T) {
 		reason string
 		end    func(*sim.Sim)
 	}{
-		"Close": {"A test is over.", (*sim.Sim).Close},
-		"Twice": {"And its cleanup comes after it.", func(s *sim.Sim) { s.Close(); s.Close() }},
+		"Close": {"The test ends.", (*sim.Sim).Close},
+		"Twice": {"The test's cleanup closes it again.", func(s *sim.Sim) { s.Close(); s.Close() }},
 		"Reset": {"The next test begins.", (*sim.Sim).Reset},
 	}
 	for name, tc := range cases {

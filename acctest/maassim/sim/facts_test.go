@@ -158,19 +158,19 @@ func (f fact) runSteps(t *testing.T) error {
 func TestFactsCanFail(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, steps, problem string }{
-		"Verb":        {"A slip is no method.", "  GTE zones/\n  200", `"GTE" is neither`},
+		"Verb":        {"A misspelled method is an error.", "  GTE zones/\n  200", `"GTE" is neither`},
 		"NoneAtAll":   {"A call alone shows nothing.", "  GET zones/", "expects something"},
-		"Status":      {"No answer has it.", "  GET zones/\n  20", `"20" is neither`},
-		"Unsaved":     {"It would be read as it stands.", "  GET machines/{nobody}/\n  404", "{nobody} was not saved"},
-		"UnsavedText": {"In what is expected, too.", "  GET zones/\n  200 application/json ~{nobody}", "{nobody} was not saved"},
-		"SavedName":   {"It could never be filled in.", "  GET zones/\n  save Zone 0.id\n  200", `"Zone" cannot be`},
-		"Has":         {"It compares with something.", "  GET zones/\n  has 0.name", "PATH=JSON"},
-		"Until":       {"So does this.", "  until zones/ 0.name", "FIELD=JSON"},
-		"Start":       {"It sends a call.", "  start a zones/\n  200", `the method "zones/"`},
-		"End":         {"It waits for one.", "  end a\n  200", `nothing was started as "a"`},
-		"Who":         {"There are a few.", "  GET as root zones/\n  200", `unknown caller "root"`},
-		"Wrong":       {"It does not hold.", "  GET zones/\n  404", "want status 404"},
-		"Lost":        {"It was answered.", "  GET zones/\n  lost", "want no answer"},
+		"Status":      {"No answer has this status.", "  GET zones/\n  20", `"20" is neither`},
+		"Unsaved":     {"An unknown name would be sent unchanged.", "  GET machines/{nobody}/\n  404", "{nobody} was not saved"},
+		"UnsavedText": {"Expected texts may not have unknown names, either.", "  GET zones/\n  200 application/json ~{nobody}", "{nobody} was not saved"},
+		"SavedName":   {"No text could refer to this name.", "  GET zones/\n  save Zone 0.id\n  200", `"Zone" cannot be`},
+		"Has":         {"has needs a value to compare.", "  GET zones/\n  has 0.name", "PATH=JSON"},
+		"Until":       {"until needs a value to compare.", "  until zones/ 0.name", "FIELD=JSON"},
+		"Start":       {"start needs a method.", "  start a zones/\n  200", `the method "zones/"`},
+		"End":         {"end needs a started call.", "  end a\n  200", `nothing was started as "a"`},
+		"Who":         {"Only some callers exist.", "  GET as root zones/\n  200", `unknown caller "root"`},
+		"Wrong":       {"A fact that does not hold fails.", "  GET zones/\n  404", "want status 404"},
+		"Lost":        {"The call was answered.", "  GET zones/\n  lost", "want no answer"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 		"StatusBefore": {"The call never reached MAAS.", sim.Fault{Kind: sim.FaultStatus, Status: 503}, 503, nil, 0},
 		"StatusAfter":  {"A proxy's answer hides MAAS's.", sim.Fault{Kind: sim.FaultStatus, Status: 504, When: sim.FaultAfterEffect}, 504, nil, 1},
 		"LostReply":    {"The effect is there, the answer is not.", sim.Fault{Kind: sim.FaultLostReply, When: sim.FaultAfterEffect}, 0, io.EOF, 1},
-		"LostRequest":  {"Nothing happened.", sim.Fault{Kind: sim.FaultLostReply}, 0, io.EOF, 0},
+		"LostRequest":  {"The call had no effect.", sim.Fault{Kind: sim.FaultLostReply}, 0, io.EOF, 0},
 		"Reset":        {"The connection was reset after the effect.", sim.Fault{Kind: sim.FaultReset, When: sim.FaultAfterEffect}, 0, syscall.ECONNRESET, 1},
 		"Hang":         {"The client's own deadline ends it.", sim.Fault{Kind: sim.FaultHang}, 0, context.DeadlineExceeded, 0},
 		"OtherObject":  {"The fault is for another name.", sim.Fault{Kind: sim.FaultReset, Object: "y"}, 200, nil, 1},

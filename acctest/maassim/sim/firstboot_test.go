@@ -172,7 +172,7 @@ func TestMetalWithoutNetwork(t *testing.T) {
 	}{
 		"Both":     {"The plain case.", true, true, 200, "system_id"},
 		"NoBridge": {"MAAS has nothing to attach a VM to.", true, false, 503, "No host network to attach VM interfaces to"},
-		"NoDHCP":   {"Nothing would boot there.", false, true, 503, "No host network to attach VM interfaces to"},
+		"NoDHCP":   {"Nothing could boot on that network.", false, true, 503, "No host network to attach VM interfaces to"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -211,15 +211,15 @@ func TestReachMetal(t *testing.T) {
 		problem string // problem of a refresh; empty if it was registered
 	}{
 		"OK":       {"The plain case.", nil, "10.77.0.1", "fleet", ""},
-		"URL":      {"Written in full.", nil, "https://10.77.0.1:8443", "fleet", ""},
-		"Name":     {"By name.", nil, "https://m1.maas:8443", "fleet", ""},
+		"URL":      {"The address may be a URL.", nil, "https://10.77.0.1:8443", "fleet", ""},
+		"Name":     {"The address may be a name.", nil, "https://m1.maas:8443", "fleet", ""},
 		"Port":     {"Nothing listens there.", nil, "10.77.0.1:8444", "fleet", "Connection refused"},
 		"Project":  {"The certificate is restricted to another.", nil, "10.77.0.1", "other", "not authorized"},
-		"Default":  {"Even to the default one.", nil, "10.77.0.1", "default", "not authorized"},
-		"Off":      {"Its power is gone.", steer("PATCH", "machines/m1", `{"power_state": "off"}`), "10.77.0.1", "fleet", "Connection refused"},
+		"Default":  {"The certificate is not for the default project, either.", nil, "10.77.0.1", "default", "not authorized"},
+		"Off":      {"Its machine is off.", steer("PATCH", "machines/m1", `{"power_state": "off"}`), "10.77.0.1", "fleet", "Connection refused"},
 		"Rescue":   {"Another system runs.", call("rescue_mode"), "10.77.0.1", "fleet", "Connection refused"},
 		"Slow":     {"An LXD like others.", steer("PUT", "lxd/m1", `{"condition": "unreachable"}`), "10.77.0.1", "fleet", "Connection refused"},
-		"Released": {"Nothing is left.", call("release"), "10.77.0.1", "fleet", "Connection refused"},
+		"Released": {"A release removes the LXD.", call("release"), "10.77.0.1", "fleet", "Connection refused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,11 +258,11 @@ func TestFirstBootOutcome(t *testing.T) {
 	}{
 		"OK":       {"As it is.", "", nothing, nothing, 1, "SUCCESS"},
 		"Model":    {"The model says so.", sim.BootFails, nothing, nothing, 0, "running modules for final failed"},
-		"Fails":    {"With its reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
-		"Never":    {"It hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
-		"Recovers": {"One that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
-		"TooLate":  {"What is over is over.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
-		"WrongWord": {"A slip is said.", "", func(c *maasClient) {
+		"Fails":    {"The events have the reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
+		"Never":    {"The first boot hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
+		"Recovers": {"A first boot that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
+		"TooLate":  {"The first boot has already ended.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
+		"WrongWord": {"An unknown outcome is an error.", "", func(c *maasClient) {
 			wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "is not one of ok, fails, never")
 		}, nothing, 1, "SUCCESS"},
 	}
@@ -293,8 +293,8 @@ func TestBridgeLives(t *testing.T) {
 		want   []string
 	}{
 		"Deploy":      {"MAAS configures it.", "deploy", []string{"br0", "eth0"}},
-		"Commission":  {"It is found anew without.", "commission", []string{"eth0"}},
-		"KeepNetwork": {"Unless the network is left alone.", "commission&skip_networking=1", []string{"br0", "eth0"}},
+		"Commission":  {"Commissioning finds the interfaces again, without bridges.", "commission", []string{"eth0"}},
+		"KeepNetwork": {"skip_networking keeps the bridges.", "commission&skip_networking=1", []string{"br0", "eth0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -443,9 +443,9 @@ func TestLXDOperationsFail(t *testing.T) {
 	}{
 		"UnknownKey": {"LXD knows its keys.", func(p *api.InstancesPost) { p.Config["limits.bogus"] = "1" }},
 		"BootMode":   {"boot.mode came with 6.7.", func(p *api.InstancesPost) { p.Config["boot.mode"] = "bios" }},
-		"NoPool":     {"A pool that is not there.", func(p *api.InstancesPost) { p.Devices["root"]["pool"] = "nope" }},
-		"NoNetwork":  {"A network that is not there.", func(p *api.InstancesPost) { p.Devices["eth0"] = map[string]string{"type": "nic", "network": "nope"} }},
-		"NoVolume": {"A volume that is not there.", func(p *api.InstancesPost) {
+		"NoPool":     {"The pool does not exist.", func(p *api.InstancesPost) { p.Devices["root"]["pool"] = "nope" }},
+		"NoNetwork":  {"The network does not exist.", func(p *api.InstancesPost) { p.Devices["eth0"] = map[string]string{"type": "nic", "network": "nope"} }},
+		"NoVolume": {"The volume does not exist.", func(p *api.InstancesPost) {
 			p.Devices["d"] = map[string]string{"type": "disk", "pool": "fast", "source": "nope"}
 		}},
 		"NoRoot":       {"A VM needs a disk.", func(p *api.InstancesPost) { p.Devices["root"] = map[string]string{"type": "none"} }},
@@ -485,8 +485,8 @@ func TestLXDVersions(t *testing.T) {
 		token, password     int // statuses for a token in its own field, and as a password
 		secureBoot, inAsync bool
 	}{
-		"5.0.4":  {"Tokens come as passwords.", 403, 0, true, false},
-		"5.21.3": {"Either will do.", 0, 0, true, false},
+		"5.0.4":  {"A token is sent as a password.", 403, 0, true, false},
+		"5.21.3": {"A token may be in its own field or a password.", 0, 0, true, false},
 		"6.5":    {"Passwords are gone.", 0, 501, true, false},
 		"6.8":    {"secureboot is gone, pools are asynchronous.", 0, 501, false, true},
 	}

@@ -20,20 +20,20 @@ var malformed = map[string]struct {
 	status             int // 0 if MAAS treats the body as empty
 	text               string
 }{
-	"JSON":            {"It does not end.", "application/json", `{"name":`, 400, "Bad Request"},
-	"EmptyJSON":       {"Nothing is no JSON.", "application/json", "", 400, "Bad Request"},
-	"JSONTwice":       {"Two values are none.", "application/json", `{} {}`, 400, "Bad Request"},
+	"JSON":            {"The JSON is incomplete.", "application/json", `{"name":`, 400, "Bad Request"},
+	"EmptyJSON":       {"An empty body is not valid JSON.", "application/json", "", 400, "Bad Request"},
+	"JSONTwice":       {"Two JSON values are not valid JSON.", "application/json", `{} {}`, 400, "Bad Request"},
 	"JSONNotUTF8":     {"Python cannot decode it.", "application/json", "{\"name\": \"\xff\"}", 400, "Bad Request"},
 	"JSONList":        {"A list has no fields.", "application/json", `[1]`, 500, "'list' object has no attribute 'get'"},
-	"JSONNull":        {"Nor has nothing.", "application/json", `null`, 500, "'NoneType' object has no attribute 'get'"},
-	"JSONText":        {"Nor a text.", "application/json; charset=utf-8", `"x"`, 500, "'str' object has no attribute 'get'"},
+	"JSONNull":        {"null has no fields.", "application/json", `null`, 500, "'NoneType' object has no attribute 'get'"},
+	"JSONText":        {"A JSON text has no fields.", "application/json; charset=utf-8", `"x"`, 500, "'str' object has no attribute 'get'"},
 	"XML":             {"MAAS reads no XML.", "text/xml", "<a/>", 500, "'NoneType' object has no attribute 'get'"},
-	"TypeUnreadable":  {"Nor what has no good type.", "x/", "a=b", 500, "'NoneType' object has no attribute 'get'"},
+	"TypeUnreadable":  {"A body with an invalid content type has no fields.", "x/", "a=b", 500, "'NoneType' object has no attribute 'get'"},
 	"NoBoundary":      {"Parts cannot be told apart.", "multipart/form-data", "--x\r\n", 500, "Invalid boundary in multipart: None"},
 	"Fields":          {"A form has so many fields at most.", "application/x-www-form-urlencoded", strings.Repeat("a=&", 1001), 500, "The number of GET/POST parameters exceeded"},
-	"Truncated":       {"What is there of a part counts.", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"zzz\"\r\n\r\nab", 0, ""},
-	"PartWithoutName": {"A part without a name is none.", "multipart/form-data; boundary=x", "--x\r\n\r\nab\r\n--x--\r\n", 0, ""},
-	"Escapes":         {"What is no escape is text.", "application/x-www-form-urlencoded", "zzz=%zz%&%=%ff;&&=", 0, ""},
+	"Truncated":       {"The existing beginning of a part counts.", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"zzz\"\r\n\r\nab", 0, ""},
+	"PartWithoutName": {"A part without a name is ignored.", "multipart/form-data; boundary=x", "--x\r\n\r\nab\r\n--x--\r\n", 0, ""},
+	"Escapes":         {"An invalid escape is plain text.", "application/x-www-form-urlencoded", "zzz=%zz%&%=%ff;&&=", 0, ""},
 	"NoType":          {"A body without a type has no fields.", "", "name=x", 0, ""},
 }
 

@@ -61,10 +61,10 @@ func TestMetadata(t *testing.T) {
 		want   string
 	}{
 		"Hostname": {"The name with its domain.", "2012-03-01/meta-data/local-hostname", 200, "m1.maas"},
-		"Instance": {"What tells one deployment's machine from another.", "2012-03-01/meta-data/instance-id", 200, m.SystemID},
+		"Instance": {"The id changes with each deployment.", "2012-03-01/meta-data/instance-id", 200, m.SystemID},
 		"Vendor":   {"In MAAS's wrapper, with what the model adds.", "2012-03-01/meta-data/vendor-data", 200, "runcmd"},
-		"Unknown":  {"Not every item is there.", "2012-03-01/meta-data/nosuch", 404, "nosuch"},
-		"Version":  {"Nor every version.", "2009-01-01/user-data", 404, "2009-01-01"},
+		"Unknown":  {"An unknown item does not exist.", "2012-03-01/meta-data/nosuch", 404, "nosuch"},
+		"Version":  {"An unknown version does not exist.", "2009-01-01/user-data", 404, "2009-01-01"},
 	}
 	for name, tc := range cases {
 		if status, text := asMachine(t, s, m.SystemID, http.MethodGet, tc.path, ""); status != tc.status || !strings.Contains(text, tc.want) {
@@ -98,11 +98,11 @@ func TestMetadataStatus(t *testing.T) {
 		machine  string
 		event    string
 	}{
-		"Start":     {"A beginning is noted.", false, `{"event_type":"start","origin":"cloudinit","name":"init","description":"it began"}`, 204, "Deploying", "Node installation: 'cloudinit' it began"},
-		"Success":   {"An end is not.", false, `{"event_type":"finish","origin":"cloudinit","name":"init","description":"it ended","result":"SUCCESS"}`, 204, "Deploying", ""},
-		"Step":      {"A step that fails ends nothing.", false, fmt.Sprintf(failed, "init-network/config-ssh"), 204, "Deploying", "Node installation failure: 'cloudinit' it broke"},
-		"Stage":     {"A stage that fails does.", false, fmt.Sprintf(failed, "init-network"), 204, "Failed deployment", "Node installation failure: 'cloudinit' it broke"},
-		"FirstBoot": {"Not once the machine is Deployed.", true, fmt.Sprintf(failed, "modules-final"), 204, "Deployed", "Node post-installation failure: 'cloudinit' it broke"},
+		"Start":     {"The beginning of a stage becomes an event.", false, `{"event_type":"start","origin":"cloudinit","name":"init","description":"it began"}`, 204, "Deploying", "Node installation: 'cloudinit' it began"},
+		"Success":   {"The success of a stage becomes no event.", false, `{"event_type":"finish","origin":"cloudinit","name":"init","description":"it ended","result":"SUCCESS"}`, 204, "Deploying", ""},
+		"Step":      {"A failed step does not end the deployment.", false, fmt.Sprintf(failed, "init-network/config-ssh"), 204, "Deploying", "Node installation failure: 'cloudinit' it broke"},
+		"Stage":     {"A failed stage ends the deployment.", false, fmt.Sprintf(failed, "init-network"), 204, "Failed deployment", "Node installation failure: 'cloudinit' it broke"},
+		"FirstBoot": {"A failed stage does not change a Deployed machine.", true, fmt.Sprintf(failed, "modules-final"), 204, "Deployed", "Node post-installation failure: 'cloudinit' it broke"},
 		"Missing":   {"Four keys are needed.", false, `{"event_type":"start","origin":"cloudinit"}`, 400, "Deploying", ""},
 		"NotASCII":  {"MAAS takes ASCII only.", false, `{"event_type":"start","origin":"é","name":"x","description":"y"}`, 400, "Deploying", ""},
 	}

@@ -29,14 +29,14 @@ func TestCredentials(t *testing.T) {
 		text   string
 	}{
 		"Right":        {"The plain case.", func(h string) string { return h }, 200, "[]"},
-		"None":         {"No header, no sentence.", func(string) string { return "" }, 401, "Forbidden"},
+		"None":         {"Without OAuth the answer has no message.", func(string) string { return "" }, 401, "Forbidden"},
 		"Bearer":       {"Not OAuth.", func(string) string { return "Bearer x" }, 401, "Forbidden"},
 		"Consumer":     {"Unknown consumer.", replaceHeaderText(k[0], "nobody"), 401, "Authorization Error: Invalid API key."},
 		"Token":        {"Unknown token.", replaceHeaderText(k[1], "nothing"), 401, "Authorization Error: 'Invalid access token: nothing'"},
 		"Secret":       {"MAAS echoes the real secret.", replaceHeaderText(k[2], "guess"), 401, "'Invalid signature. Expected signature base string: &" + k[2] + "'"},
 		"Method":       {"Two methods are known.", replaceHeaderText("PLAINTEXT", "RSA-SHA1"), 401, "'Signature method RSA-SHA1 not supported try one of the following: PLAINTEXT, HMAC-SHA1'"},
-		"OldTimestamp": {"The past is checked.", replaceTimestamp(old), 401, "has a greater difference than threshold 300'"},
-		"Future":       {"The future is not.", replaceTimestamp("9999999999"), 200, "[]"},
+		"OldTimestamp": {"Old timestamps are refused.", replaceTimestamp(old), 401, "has a greater difference than threshold 300'"},
+		"Future":       {"Timestamps of the future are accepted.", replaceTimestamp("9999999999"), 200, "[]"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,15 +120,15 @@ func TestRouting(t *testing.T) {
 	}{
 		"NoSlash":    {"MAAS does not redirect.", "GET", "vm-hosts", false, 404, "Unknown API endpoint: /MAAS/api/2.0/vm-hosts."},
 		"Unknown":    {"No such resource.", "GET", "nothing/", false, 404, "Unknown API endpoint"},
-		"NoHost":     {"A GET has words of its own.", "GET", "vm-hosts/99/", false, 404, "Not Found"},
-		"NoHostPUT":  {"Others call it a pod.", "PUT", "vm-hosts/99/", false, 404, "No Pod matches the given query."},
-		"NotANumber": {"MAAS trips.", "GET", "vm-hosts/x/", false, 500, "Field 'id' expected a number but got 'x'."},
-		"Method":     {"Not even for a collection.", "PUT", "vm-hosts/", false, 405, ""},
+		"NoHost":     {"GET has its own message.", "GET", "vm-hosts/99/", false, 404, "Not Found"},
+		"NoHostPUT":  {"Other methods call it a pod.", "PUT", "vm-hosts/99/", false, 404, "No Pod matches the given query."},
+		"NotANumber": {"MAAS has an internal error.", "GET", "vm-hosts/x/", false, 500, "Field 'id' expected a number but got 'x'."},
+		"Method":     {"A collection has no PUT.", "PUT", "vm-hosts/", false, 405, ""},
 		"HEAD":       {"MAAS knows no HEAD.", "HEAD", "vm-hosts/", false, 405, ""},
 		"Op":         {"Known path, unknown op.", "GET", "vm-hosts/?op=no", false, 400, "Unrecognised signature: method=GET op=no"},
 		"Format":     {"JSON only.", "GET", "zones/?format=xml", false, 400, "Invalid output format specified 'xml'."},
 		"UserReads":  {"Reading is for all.", "GET", "vm-hosts/", true, 200, "["},
-		"UserWrites": {"Composing is not.", "POST", "vm-hosts/1/?op=compose", true, 403, "This method is reserved for admin users."},
+		"UserWrites": {"Users cannot compose.", "POST", "vm-hosts/1/?op=compose", true, 403, "This method is reserved for admin users."},
 		"UserEdits":  {"No permission on the object: no body.", "DELETE", "machines/{m}/", true, 403, ""},
 		"Filter":     {"An unknown filter is an error, an unknown parameter is not.", "GET", "machines/?x=1", false, 400, `{"x":["No such constraint."]}`},
 	}

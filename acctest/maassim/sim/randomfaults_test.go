@@ -31,17 +31,17 @@ func TestNasty(t *testing.T) {
 		leaks    []string // instances that MAAS does not know
 		struckAs string
 	}{
-		"ErrorBefore":     {"Nothing happened.", sim.RandomFaults{ErrorBefore: 1}, 503, "", nil, "", nil, "error_before"},
-		"ErrorAfter":      {"It happened all the same.", sim.RandomFaults{ErrorAfter: 1}, 503, "", nil, "x", nil, "error_after"},
-		"Reset":           {"Nothing happened.", sim.RandomFaults{Reset: 1}, 0, "", syscall.ECONNRESET, "", nil, "reset"},
-		"LostReply":       {"It happened all the same.", sim.RandomFaults{LostReply: 1}, 0, "", io.ErrUnexpectedEOF, "x", nil, "lost_reply"},
-		"Delay":           {"It only takes longer.", sim.RandomFaults{Delay: 1}, 200, "system_id", nil, "x", nil, "delay"},
+		"ErrorBefore":     {"The call has no effect.", sim.RandomFaults{ErrorBefore: 1}, 503, "", nil, "", nil, "error_before"},
+		"ErrorAfter":      {"The call has its effect.", sim.RandomFaults{ErrorAfter: 1}, 503, "", nil, "x", nil, "error_after"},
+		"Reset":           {"The call has no effect.", sim.RandomFaults{Reset: 1}, 0, "", syscall.ECONNRESET, "", nil, "reset"},
+		"LostReply":       {"The call has its effect.", sim.RandomFaults{LostReply: 1}, 0, "", io.ErrUnexpectedEOF, "x", nil, "lost_reply"},
+		"Delay":           {"The call only takes longer.", sim.RandomFaults{Delay: 1}, 200, "system_id", nil, "x", nil, "delay"},
 		"LeakCompose":     {"LXD made it, MAAS lost it.", sim.RandomFaults{LeakCompose: 1}, 503, "timed out", nil, "", []string{"x"}, "leak_compose"},
-		"LeakComposeLost": {"And nobody says so.", sim.RandomFaults{LeakComposeLost: 1}, 0, "", io.ErrUnexpectedEOF, "", []string{"x"}, "leak_compose_lost"},
-		"LateCompose":     {"It comes in the end.", sim.RandomFaults{LateCompose: 1, MaxLate: time.Minute}, 200, "system_id", nil, "x", nil, "late_compose"},
+		"LeakComposeLost": {"The reply is lost, too.", sim.RandomFaults{LeakComposeLost: 1}, 0, "", io.ErrUnexpectedEOF, "", []string{"x"}, "leak_compose_lost"},
+		"LateCompose":     {"The compose ends later.", sim.RandomFaults{LateCompose: 1, MaxLate: time.Minute}, 200, "system_id", nil, "x", nil, "late_compose"},
 		"SyncInCompose":   {"The newborn is adopted.", sim.RandomFaults{SyncInCompose: 1}, 400, "already exists", nil, "x", nil, "sync_in_compose"},
 		"SyncOverCompose": {"The newborn is removed.", sim.RandomFaults{SyncOverCompose: 1}, 200, "system_id", nil, "", nil, "sync_over_compose"},
-		"RandomNames":     {"What is adopted loses its name.", sim.RandomFaults{SyncInCompose: 1, RandomNames: 1}, 200, "system_id", nil, "x", nil, "random_names"},
+		"RandomNames":     {"The adopted machine loses its name.", sim.RandomFaults{SyncInCompose: 1, RandomNames: 1}, 200, "system_id", nil, "x", nil, "random_names"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestOvercommit(t *testing.T) {
 		fields []string
 		want   []string
 	}{
-		"Fits":    {"Two that just fit.", []string{"cores=4", "memory=8192", "storage=50"}, []string{}},
-		"Cores":   {"One core too many.", []string{"cores=5"}, []string{"h1: 10 cores held of 8"}},
-		"Memory":  {"A little too much.", []string{"memory=8193"}, []string{"h1: 16386 MiB of memory held of 16384"}},
+		"Fits":    {"Two VMs just fit.", []string{"cores=4", "memory=8192", "storage=50"}, []string{}},
+		"Cores":   {"Two VMs exceed the cores.", []string{"cores=5"}, []string{"h1: 10 cores held of 8"}},
+		"Memory":  {"Two VMs slightly exceed the memory.", []string{"memory=8193"}, []string{"h1: 16386 MiB of memory held of 16384"}},
 		"Storage": {"A pool.", []string{"storage=30(fast)"}, []string{"h1: 60000000000 bytes of pool fast held of 50000000000"}},
 	}
 	for name, tc := range cases {

@@ -22,7 +22,7 @@ func TestResolve(t *testing.T) {
 		"Made":    {"All addresses of a name that a user made.", "api.example.com", []string{"10.77.0.8", "10.77.0.9"}},
 		"Dot":     {"Resolvers end names with a dot, and do not care for case.", "API.example.com.", []string{"10.77.0.8", "10.77.0.9"}},
 		"Machine": {"A machine's own name.", "m1.maas", c.sim.Machines()[0].IPAddresses},
-		"Unknown": {"A name that nobody made.", "other.example.com", []string{}},
+		"Unknown": {"Nobody made this name.", "other.example.com", []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

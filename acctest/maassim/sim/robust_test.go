@@ -58,13 +58,13 @@ func TestNotANumber(t *testing.T) {
 	}{
 		"Ratio":       {"An answer cannot show it.", "PUT", "vm-hosts/1/", "cpu_over_commit_ratio=NaN", 400, `{"cpu_over_commit_ratio":["Enter a number."]}`},
 		"Infinity":    {"Nor this.", "PUT", "vm-hosts/1/", "memory_over_commit_ratio=-inf", 400, `{"memory_over_commit_ratio":["Enter a number."]}`},
-		"CPUs":        {"Nothing is more or less than it.", "POST", "machines/?op=allocate", "cpu_count=NaN", 400, `{"cpu_count":["Invalid CPU count: number required."]}`},
+		"CPUs":        {"NaN compares with no number.", "POST", "machines/?op=allocate", "cpu_count=NaN", 400, `{"cpu_count":["Invalid CPU count: number required."]}`},
 		"Memory":      {"A form refuses it.", "POST", "machines/?op=allocate", "mem=inf", 400, `{"mem":["Invalid memory: number of MiB required."]}`},
-		"Negative":    {"No VM has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
-		"Huge":        {"Nor so many.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
-		"Gateway":     {"It is of another family than the network.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
+		"Negative":    {"No machine has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
+		"Huge":        {"No machine has so many cores.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
+		"Gateway":     {"The address and the network belong to different families.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
 		"LongZone":    {"The column has room for 256 characters.", "POST", "zones/", "name=" + strings.Repeat("z", 257), 400, `{"name":["Ensure this value has at most 256 characters (it has 257)."]}`},
-		"GatewayWord": {"It is no address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
+		"GatewayWord": {"The text is not an address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
 		"PointToPoint": {"Its statistics divide by zero.", "POST", "subnets/", "cidr=10.5.0.0/31", 400,
 			`{"cidr":["Only networks of at least 4 addresses are simulated."]}`},
 	}

@@ -33,8 +33,8 @@ func TestRegister(t *testing.T) {
 		"Password":      {"The plain case.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=secret"}, "5.21.3", ""},
 		"WrongPassword": {"MAAS keeps a host that refused it.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=wrong"}, "", "Password authentication failed: not authorized"},
 		"NoCredentials": {"MAAS makes a certificate that nobody trusts.", func(*maasClient) {}, []string{"power_address=10.1.1.1"}, "", "Certificate is not trusted and no password was given"},
-		"Nobody":        {"Nothing listens there.", func(*maasClient) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
-		"RackDown":      {"Nobody can look.", rackCondition(sim.ConditionUnreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
+		"Nobody":        {"Nothing listens at the address.", func(*maasClient) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
+		"RackDown":      {"No rack controller can reach the LXD.", rackCondition(sim.ConditionUnreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
 		"Hangs":         {"The region gives up after 120 s.", lxdCondition(sim.ConditionHanging), []string{"power_address=10.1.1.1", "password=secret"}, "", "Failed talking to pod"},
 	}
 	for name, tc := range cases {
@@ -98,7 +98,7 @@ func TestProjectDestroys(t *testing.T) {
 		left   []string
 	}{
 		"Unchanged": {"The recorded project is harmless.", "project=p1", []string{"x"}},
-		"Absent":    {"So is none.", "name=h1", []string{"x"}},
+		"Absent":    {"Without a project nothing changes.", "name=h1", []string{"x"}},
 		"Other":     {"Another project deletes the VMs of the old one.", "project=p2", []string{}},
 		"Empty":     {"An empty one means default.", "project=", []string{}},
 	}
@@ -173,8 +173,8 @@ func TestAllocateComposes(t *testing.T) {
 		status int
 		vms    int
 	}{
-		"NoConstraint": {"Any host with room will do.", nil, 200, 1},
-		"DryRun":       {"It is not dry.", []string{"dry_run=true"}, 200, 1},
+		"NoConstraint": {"Any host with room is possible.", nil, 200, 1},
+		"DryRun":       {"Even a dry run composes.", []string{"dry_run=true"}, 200, 1},
 		"NoSuchName":   {"The name is no constraint on hosts.", []string{"name=nosuch"}, 200, 1},
 		"SystemID":     {"The one safe way.", []string{"system_id=xxxxxx"}, 409, 0},
 		"Tags":         {"A new VM has no tags.", []string{"tags=virtual"}, 409, 0},
