@@ -80,7 +80,8 @@ var secretParameters = wordSet(`key license_key password power_pass token token_
 // routeWords are the other words of MAAS's paths.
 var routeWords = wordSet(routeWordsList)
 
-// MAAS, LXD and Linux generate such names. They reveal nothing of a site.
+// generatedNamePattern matches names that MAAS, LXD and Linux generate. They reveal
+// nothing of a site.
 var generatedNamePattern = regexp.MustCompile(`^((fabric|vlan|space|subnet)-\d+|(eth|bond|br|maasbr|lxdbr|virbr|tap|veth|lo|ib|eno|ens|enp|enx|en|wlan|wlp)[0-9a-f]*(s\d+)?(f\d+)?(np?\d+)?(\.\d+)?|ethmaas\d+|(sd|vd|hd|xvd)[a-z]+\d*|(nvme|md|dm-|bcache)\d+[np0-9]*|\d+rpm)$`)
 
 // knownWords are never names of a site, in whatever field they are.

@@ -140,7 +140,7 @@ func (p *player) compose(recordedHost, hostname string, form url.Values) string 
 	return made.SystemID
 }
 
-// The address of the LXD with which the recordings were made.
+// lxdURL is the address of the LXD with which the recordings were made.
 const lxdURL = "https://127.0.0.1:18444"
 
 // registerVMHost makes a VM host for the LXD and returns its id.
