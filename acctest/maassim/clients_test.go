@@ -17,12 +17,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// minClientTests is what passes of the clients' tests at least, so that none is lost
-// unseen.
+// minClientTests is the least number of the clients' tests that pass, so that no test
+// disappears unnoticed.
 const minClientTests = 138
 
-// TestClients runs the tests of other people's clients on a simulator. They are a
-// module of their own, in the folder clients.
+// TestClients runs the tests of other people's clients on a simulator. They are a Go
+// module of their own in the folder clients.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("clients/model.json")
@@ -67,8 +67,8 @@ func runGoInClients(t *testing.T, environ []string, args ...string) ([]byte, err
 // testEvent is a line of "go test -json".
 type testEvent struct{ Action, Package, ImportPath, Test, Output, FailedBuild string }
 
-// reportClientTests makes a subtest of each test that failed, was skipped or passed, with
-// what it printed, and counts those that passed.
+// reportClientTests makes a subtest with the output of each test, and counts the passed
+// ones.
 func reportClientTests(t *testing.T, out []byte) (passed int) {
 	t.Helper()
 	printed := map[string]*strings.Builder{}

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// compareRecordings replays the recordings of a folder and writes how they came out: a
-// line for each story and for all, and each cause of a first difference.
+// compareRecordings replays the recordings of a folder and writes the results: a line for
+// each story, a line for all, and each cause of a first difference.
 func compareRecordings(dir string, model *sim.Model, w io.Writer) error {
 	stories, err := recording.LoadStories(dir)
 	if err != nil {
@@ -40,8 +40,8 @@ func compareRecordings(dir string, model *sim.Model, w io.Writer) error {
 	return nil
 }
 
-// replayStory replays a story. A recording may hold anything, so what the replay did not
-// foresee is a sentence, too.
+// replayStory replays a story. A recording may hold anything, so a panic of the replay
+// becomes an error, too.
 func replayStory(story recording.Story, model *sim.Model) (o replay.Outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {

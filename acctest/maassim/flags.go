@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// textOr is the text, or another where it is empty.
+// textOr returns the text, or another one where it is empty.
 func textOr(text, otherwise string) string {
 	if text == "" {
 		return otherwise
@@ -22,10 +22,10 @@ func textOr(text, otherwise string) string {
 	return text
 }
 
-// usageError is an error that the caller of the command made.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// Unwrap is the error itself.
+// Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
 // options are the command line.
@@ -35,12 +35,12 @@ type options struct {
 	model       sim.Model
 	compare     string // the folder to replay; empty to serve
 	record      string // the folder to write; empty to serve
-	upstreamURL string // the MAAS that is recorded
-	caFile      string // certificates that it may show
+	upstreamURL string // the URL of the MAAS that is recorded
+	caFile      string // trusted certificates for that MAAS
 	modelGiven  bool   // -model was given
 }
 
-// hostFlags shape the hosts that are made where no file describes them.
+// hostFlags describe the hosts that are made where no file describes them.
 type hostFlags struct {
 	hosts, machines, cores int
 	memoryMiB              int64
@@ -67,7 +67,8 @@ func (n namesFlag) Set(text string) error {
 	return nil
 }
 
-// nastyShareFlag is the flag that makes everything nasty; over-commitment has its own.
+// nastyShareFlag sets the share of all random faults but over-commitment, which has a flag
+// of its own.
 type nastyShareFlag struct{ randomFaults *sim.RandomFaults }
 
 func (s nastyShareFlag) String() string { return "" }
@@ -75,7 +76,7 @@ func (s nastyShareFlag) String() string { return "" }
 func (s nastyShareFlag) Set(text string) error {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%q is no number from 0 to 1", text)
+		return fmt.Errorf("%q is not a number from 0 to 1", text)
 	}
 	nasty := sim.AllRandomFaults(n)
 	nasty.Overcommit = s.randomFaults.Overcommit
@@ -83,22 +84,22 @@ func (s nastyShareFlag) Set(text string) error {
 	return nil
 }
 
-const usageText = `maassim serves a simulated MAAS with LXD VM hosts until it is interrupted.
+const usageText = `maassim serves a simulated MAAS with LXD VM hosts until you interrupt it.
 
 	maassim -hosts 3 -commission 5s -deploy 5s > maas.env &
 	until [ -s maas.env ] || ! kill -0 $!; do sleep 0.1; done
 	. ./maas.env                 # sets MAAS_API_URL and MAAS_API_KEY
 
-maassim -record DIR -before URL stands before a MAAS and records it instead, and
-maassim -compare DIR replays such a recording and tells where the simulator differs.
+maassim -record DIR -before URL is a proxy that records a MAAS instead, and
+maassim -compare DIR replays such a recording and reports where the simulator differs.
 
-A world can be described in a file (-model FILE); flags change it. It is
-steered over HTTP below /_sim/: GET /_sim/ lists what can be done.
+Describe a world in a file (-model FILE); flags change it. Control it over HTTP
+below /_sim/: GET /_sim/ lists the operations.
 
 Flags:
 `
 
-// parseFlags reads the flags: the file first, then what changes it.
+// parseFlags reads the flags: the file first, then the flags that change it.
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	o, h, file := options{model: sim.DefaultModel()}, hostFlags{hosts: -1, machines: -1}, ""
 	if err := o.newFlagSet(&h, &file, io.Discard).Parse(args); err != nil {
@@ -115,14 +116,14 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		}
 		o.model, o.modelGiven = m, true
 	}
-	// Once more, now on top of the file.
+	// The second pass changes the model of the file.
 	h = hostFlags{hosts: -1, machines: -1}
 	flags := o.newFlagSet(&h, &file, io.Discard)
 	if err := flags.Parse(args); err != nil {
 		return o, usageError{err}
 	}
 	if flags.NArg() > 0 {
-		return o, usageError{fmt.Errorf("%q is no flag: maassim takes nothing else", flags.Arg(0))}
+		return o, usageError{fmt.Errorf("%q is not a flag: maassim takes only flags", flags.Arg(0))}
 	}
 	if err := o.checkMode(); err != nil {
 		return o, usageError{err}
@@ -134,20 +135,21 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// checkMode says what does not go together.
+// checkMode refuses flags that exclude each other.
 func (o options) checkMode() error {
 	switch {
 	case o.record != "" && o.upstreamURL == "":
-		return errors.New("-record: say which MAAS with -before URL")
+		return errors.New("-record: name the MAAS with -before URL")
 	case o.record == "" && (o.upstreamURL != "" || o.caFile != ""):
 		return errors.New("-before and -ca are for -record DIR")
 	case o.record != "" && o.compare != "":
-		return errors.New("-record and -compare: one at a time")
+		return errors.New("-record and -compare: give only one of them")
 	}
 	return nil
 }
 
-// recordingModel is the model of a recording's world, nil where the recording tells.
+// recordingModel is the model of a recording's world. It is nil where the recording itself
+// describes that world.
 func (o options) recordingModel() *sim.Model {
 	if !o.modelGiven {
 		return nil
@@ -177,17 +179,17 @@ func printHelp(w io.Writer) {
 	flags.PrintDefaults()
 }
 
-// newFlagSet ties the flags to the options.
+// newFlagSet defines the flags. They write into the options.
 func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.FlagSet {
 	f := flag.NewFlagSet("maassim", flag.ContinueOnError)
 	f.SetOutput(w)
 	f.Usage = func() {}
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 picks one")
 	f.BoolVar(&o.journal, "journal", false, "print the calls by route when it ends")
-	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, say how true the simulator is, and end; -model is their world")
-	f.StringVar(&o.record, "record", "", "stand before the MAAS of -before, pass calls on, and write them into the folder `DIR`, without secrets")
-	f.StringVar(&o.upstreamURL, "before", "", "`URL` of the MAAS that -record records, as https://maas.example:5443/MAAS")
-	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, that the MAAS of -before may show besides the system's")
+	f.StringVar(&o.compare, "compare", "", "replay the recordings of the folder `DIR`, report how well the simulator matches, and end; -model is their world")
+	f.StringVar(&o.record, "record", "", "record the MAAS of -before: pass calls on, and write them into the folder `DIR`, without secrets")
+	f.StringVar(&o.upstreamURL, "before", "", "`URL` of the MAAS that -record records, such as https://maas.example:5443/MAAS")
+	f.StringVar(&o.caFile, "ca", "", "`FILE` of certificates, in PEM, to trust for the MAAS of -before besides the system's")
 	f.StringVar(file, "model", "", "`FILE` that describes the world, in JSON")
 	m := &o.model
 	f.StringVar(&m.MAASVersion, "version", m.MAASVersion, "`MAAS` version: 3.4 (if empty) to 3.8, or gone for one without VM hosts")
@@ -199,10 +201,10 @@ func (o *options) newFlagSet(h *hostFlags, file *string, w io.Writer) *flag.Flag
 	f.StringVar(&m.AdminKey, "admin-key", m.AdminKey, "API `key` of the user admin (default a well-known one)")
 	f.StringVar(&m.UserKey, "user-key", m.UserKey, "API `key` of a user without admin rights (default a well-known one)")
 	f.Int64Var(&m.Seed, "seed", m.Seed, "`number` that makes names and ids repeatable")
-	f.StringVar(&m.LXDListen, "lxd-listen", textOr(m.LXDListen, sim.LXDListenAuto), "`where` LXD's API is served: auto, a free network of 127.0.0.0/8; one of them, as 127.77.0.0/16; ports, each LXD on one of 127.0.0.1; or off")
+	f.StringVar(&m.LXDListen, "lxd-listen", textOr(m.LXDListen, sim.LXDListenAuto), "`where` LXDs serve their API: auto (a free network of 127.0.0.0/8), a network such as 127.77.0.0/16, ports (each LXD on a port of 127.0.0.1), or off")
 	h.addFlags(f)
 	addLatencyFlags(f, &m.Latency)
-	f.Var(nastyShareFlag{&m.RandomFaults}, "nasty", "`share` of everything that can go wrong that does, as 0.05, and a refresh by a stranger every ten seconds")
+	f.Var(nastyShareFlag{&m.RandomFaults}, "nasty", "`share` of operations that go wrong at random, such as 0.05, for each kind of fault; also a random refresh every ten seconds")
 	f.BoolVar(&m.RandomFaults.Overcommit, "over-commit", m.RandomFaults.Overcommit, "compose beyond the ratios of VM hosts and the room of storage pools")
 	return f
 }
@@ -215,7 +217,8 @@ func (h *hostFlags) addFlags(f *flag.FlagSet) {
 	f.IntVar(&h.machines, "machines", h.machines, "`number` of bare-metal machines instead of the model's")
 }
 
-// addLatencyFlags say how long things take; zero shows each transition to one read.
+// addLatencyFlags defines a flag for each latency. With a zero latency, one read shows
+// each transition.
 func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	for name, to := range map[string]struct {
 		field *time.Duration
@@ -223,7 +226,7 @@ func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}{
 		"call": {&l.Call, "every call"}, "compose": {&l.Compose, "composing"},
 		"commission": {&l.Commission, "commissioning"}, "deploy": {&l.Deploy, "deploying"}, "first-boot": {&l.FirstBoot, "running user-data, after Deployed,"},
-		"first-boot-most": {&l.FirstBootMost, "the longest first boot, where they take random times from -first-boot on,"},
+		"first-boot-most": {&l.FirstBootMost, "the longest first boot, if first boots take random times from -first-boot on,"},
 		"release":         {&l.Release, "releasing"}, "power-on": {&l.PowerOn, "powering on"},
 		"power-off": {&l.PowerOff, "powering off"}, "refresh": {&l.Refresh, "discovering a VM host"},
 		"inventory": {&l.Inventory, "the inventory of a new VM host"}, "delete": {&l.Delete, "deleting a VM"},
@@ -232,7 +235,7 @@ func addLatencyFlags(f *flag.FlagSet, l *sim.Latency) {
 	}
 }
 
-// applyTo replaces hosts and machines where flags want so.
+// applyTo replaces the model's hosts and machines where flags describe others.
 func (h hostFlags) applyTo(m *sim.Model) error {
 	shaped := h.cores != 0 || h.memoryMiB != 0 || h.storageGB != 0
 	switch {
@@ -241,11 +244,11 @@ func (h hostFlags) applyTo(m *sim.Model) error {
 	case h.machines < -1:
 		return usageError{fmt.Errorf("-machines: %d is negative", h.machines)}
 	case h.cores < 0 || h.memoryMiB < 0 || h.storageGB < 0:
-		return usageError{errors.New("-cores, -memory and -storage are positive")}
+		return usageError{errors.New("-cores, -memory and -storage must be positive")}
 	case h.memoryMiB > 0 && h.memoryMiB < 1024:
 		return usageError{fmt.Errorf("-memory: want at least 1024 MiB, have %d", h.memoryMiB)}
 	case shaped && h.hosts < 0:
-		return usageError{errors.New("-cores, -memory and -storage shape the hosts of -hosts: give their number")}
+		return usageError{errors.New("-cores, -memory and -storage need -hosts: give the number of hosts")}
 	}
 	if h.hosts >= 0 {
 		m.Hosts = h.makeHosts(m.Zones)
@@ -259,7 +262,7 @@ func (h hostFlags) applyTo(m *sim.Model) error {
 	return nil
 }
 
-// makeHosts makes equal hosts, one zone after the other.
+// makeHosts makes equal hosts and spreads them over the zones.
 func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
 	var hosts []sim.HostModel
 	for i := range h.hosts {
@@ -281,8 +284,8 @@ func (h hostFlags) makeHosts(zones []string) []sim.HostModel {
 	return hosts
 }
 
-// spreadOverZones moves hosts and machines whose zone the flags took away to the zones
-// that there are.
+// spreadOverZones moves hosts and machines out of zones that the flags removed, into those
+// that remain.
 func spreadOverZones(m *sim.Model) {
 	zone := func(have string, i int) string {
 		switch {

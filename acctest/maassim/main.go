@@ -1,8 +1,8 @@
-// Command maassim is a MAAS with LXD VM hosts in one process, for trying and
-// testing clients of MAAS's API without hardware.
+// Command maassim is a MAAS with LXD VM hosts in one process, for trying and testing
+// clients of MAAS's API without hardware.
 //
-// It prints how to reach it as two shell variables, serves until it is
-// interrupted, and keeps nothing.
+// It prints how to reach it as two shell variables and serves until you interrupt it. It
+// stores nothing on disk.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// reportError tells an error, and is the exit code for it.
+// reportError prints an error and returns the exit code for it.
 func reportError(err error) int {
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "maassim:", err)
@@ -37,7 +37,7 @@ func reportError(err error) int {
 	return exitCode(err)
 }
 
-// exitCode is 0 for success and help, 2 for bad flags and 1 for the rest.
+// exitCode is 0 for success and help, 2 for bad flags and 1 for every other error.
 func exitCode(err error) int {
 	var usage usageError
 	switch {
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return server.Stop()
 }
 
-// printJournal says what was called and what is left.
+// printJournal prints the calls that were made and the leaked instances that are left.
 func printJournal(w io.Writer, j sim.Journal, s *sim.Sim) {
 	fmt.Fprintf(w, "%d calls, %d connections, %d bytes, %d machine objects\n", j.Total(), j.Connections, j.Bytes, j.MachineObjects)
 	for _, r := range j.Routes {

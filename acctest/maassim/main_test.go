@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestMain puts maassim on PATH for the scripts, and as much of curl as the
-// README needs, so that its commands run on machines without curl.
+// TestMain puts maassim on PATH for the scripts, and a small curl, so that the README's
+// commands run on machines without curl.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"maassim": main, "curl": curl})
 }
@@ -50,7 +50,7 @@ func TestREADME(t *testing.T) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-xc", session.String())
 	c.Dir, c.WaitDelay = t.TempDir(), 5*time.Second
-	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // twenty processes need not wait a second each
+	c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // so that twenty processes do not wait a second each
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -62,8 +62,8 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// TestREADMEStartFails runs the README's first commands with a flag that is
-// wrong: they end, and say what it was.
+// TestREADMEStartFails runs the README's first commands with a wrong flag. They must end
+// and show the error.
 func TestREADMEStartFails(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
@@ -87,7 +87,7 @@ func TestREADMEStartFails(t *testing.T) {
 
 var pythonBlock = regexp.MustCompile("(?s)```python\n(.*?)```")
 
-// TestPythonInREADME runs the README's Python, where there is one.
+// TestPythonInREADME runs the README's Python, if Python is installed.
 func TestPythonInREADME(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")

@@ -12,7 +12,7 @@ import (
 
 var updateOperations = flag.Bool("update-operations", false, "write OPERATIONS.md")
 
-// TestOperationsTable: the table is what the routes serve.
+// TestOperationsTable: the table must agree with the routes.
 func TestOperationsTable(t *testing.T) {
 	t.Parallel()
 	want := sim.OperationsTable()

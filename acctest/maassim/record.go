@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/record"
 )
 
-// recordMAAS stands before a MAAS and records until ctx ends.
+// recordMAAS records the MAAS behind it until ctx ends.
 func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	transport, err := upstreamTransport(o.caFile)
 	if err != nil {
@@ -30,7 +30,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 		return fmt.Errorf("cannot record: %w", err)
 	}
 	fmt.Fprintf(stdout, "export MAAS_API_URL=%s\n", proxy.URL(listener.Addr().String()))
-	fmt.Fprintf(stderr, "maassim: recording what goes to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.upstreamURL, o.record)
+	fmt.Fprintf(stderr, "maassim: recording the calls to %s into %s. Point clients at the URL above, with their own API keys; end it with Ctrl-C.\n", o.upstreamURL, o.record)
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -42,7 +42,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 	soon, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := server.Shutdown(soon); err != nil {
-		_ = server.Close() // what is still under way is not recorded
+		_ = server.Close() // calls that are still under way are not recorded
 	}
 	if err := proxy.Finish(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func recordMAAS(ctx context.Context, o options, stdout, stderr io.Writer) error 
 	return nil
 }
 
-// upstreamTransport is the way to the MAAS that is recorded. It trusts the system's
+// upstreamTransport connects to the MAAS that is recorded. It trusts the system's
 // certificates and those of the file.
 func upstreamTransport(caFile string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()

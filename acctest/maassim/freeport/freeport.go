@@ -1,9 +1,9 @@
-// Package freeport finds TCP ports of 127.0.0.1 for programs that tests start, and
-// for servers that leave their port for a while and come back to it.
+// Package freeport finds TCP ports of 127.0.0.1. Programs that tests start use them, and
+// servers that leave their port for a while and come back to it.
 //
-// A listener on port 0 gets a free port, too. But it must be closed before the
-// program can have that port, and by then the kernel may give it to somebody
-// else: to another test's server, or to a connection that goes out.
+// A listener on port 0 gets a free port, too. But it must be closed before the program can
+// have that port. By then the kernel may give the port to another test's server, or to an
+// outgoing connection.
 package freeport
 
 import (
@@ -15,23 +15,23 @@ import (
 	"sync"
 )
 
-// The kernel gives ports from 32768 on to those who ask for any, on Linux; on
-// other systems from 49152 on. So nobody gets one of these unasked.
+// A program that asks for any port gets one from 32768 on under Linux, and from 49152 on
+// under other systems. So nobody gets one of these ports unasked.
 const (
 	firstPort = 20000
 	lastPort  = 32767
 )
 
-// reserved are ports of this process. Each keeps a UDP socket of the same
-// number, which no other process can have until this one ends or gives the port
-// back. It needs no file, and a killed test leaves nothing behind.
+// reservedPorts are the ports that this process reserved. Each keeps a UDP socket of the
+// same number. No other process can have that socket until this one ends or releases the
+// port. This needs no file, and a killed test leaves nothing behind.
 var (
 	mu            sync.Mutex
 	reservedPorts = map[int]net.PacketConn{}
 )
 
-// Ports returns n different ports of 127.0.0.1 that nobody listens on. No other
-// call returns them until this process ends, in other processes neither.
+// Ports returns n different ports of 127.0.0.1 that nobody listens on. No other call
+// returns them before this process ends, not even in another process.
 func Ports(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -47,8 +47,8 @@ func Ports(n int) ([]int, error) {
 	return ports, nil
 }
 
-// Listen listens on such a port of 127.0.0.1. Who closes the listener still has the
-// port, and may listen on it again. release gives it to others.
+// Listen listens on such a port of 127.0.0.1. After you close the listener the port is
+// still yours, and you may listen on it again. Only release makes it free for others.
 func Listen() (listener net.Listener, release func(), err error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -76,8 +76,8 @@ func Address() (string, error) {
 	return loopbackAddress(ports[0]), nil
 }
 
-// reservePort keeps other processes from the port and listens on it, unless somebody
-// else does.
+// reservePort reserves the port against other processes and listens on it. It fails if
+// somebody else does already.
 func reservePort(port int) (net.Listener, error) {
 	lock, err := net.ListenPacket("udp", loopbackAddress(port))
 	if err != nil {

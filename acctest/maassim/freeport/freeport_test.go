@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain: a second process wants a certain port, too.
+// TestMain may run as a second process that asks for a given port.
 func TestMain(m *testing.M) {
 	port, err := strconv.Atoi(os.Getenv("FREEPORT_WANTED"))
 	if err != nil {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	fmt.Println(err)
 }
 
-// TestPortsAreOurs: each port is given once, and a server can have it.
+// TestPortsAreOurs: each port is given out once, and a server can use it.
 func TestPortsAreOurs(t *testing.T) {
 	ports, err := Ports(200)
 	if err != nil {
@@ -43,8 +43,8 @@ func TestPortsAreOurs(t *testing.T) {
 	listener.Close()
 }
 
-// TestOtherProcessesGetOthers: another process does not get a port of this one,
-// although nobody listens there yet.
+// TestOtherProcessesGetOthers: another process does not get a port of this one, even if
+// nobody listens there yet.
 func TestOtherProcessesGetOthers(t *testing.T) {
 	ports, err := Ports(1)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestOtherProcessesGetOthers(t *testing.T) {
 	}
 }
 
-// TestTakenPort: a port at which somebody listens is not given.
+// TestTakenPort: a port on which somebody listens is not given out.
 func TestTakenPort(t *testing.T) {
 	ports, err := Ports(1)
 	if err != nil {
@@ -78,8 +78,8 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// TestListen: who listens keeps the port while nobody listens there, until it is
-// given back.
+// TestListen: the caller keeps the port while nobody listens there, until the caller
+// releases it.
 func TestListen(t *testing.T) {
 	listener, release, err := Listen()
 	if err != nil {
@@ -107,7 +107,7 @@ func TestListen(t *testing.T) {
 		t.Fatalf("the port was not given back: %v", err)
 	}
 	defer lock.Close()
-	release() // must not end what somebody else has by now
+	release() // must not close what another process has by now
 	if other, err := net.ListenPacket("udp", at.String()); err == nil {
 		other.Close()
 		t.Errorf("a second release gave away %s", at)

@@ -17,8 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// sentForm is the body of a request. It is fields or JSON; the problem says why
-// it is neither.
+// sentForm is the body of a request: fields or JSON. If it is neither, problem says why.
 type sentForm struct {
 	media   string
 	fields  url.Values
@@ -49,13 +48,13 @@ func (c *call) readForm() (f sentForm) {
 		f.json, err = decode(body)
 		problem = readProblem(err)
 	default:
-		problem = "its content type is none that MAAS reads"
+		problem = "MAAS does not read its content type"
 	}
 	f.problem = problem
 	return f
 }
 
-// readProblem says that a body cannot be read. It does not tell what stands in it.
+// readProblem says that a body cannot be read. It shows nothing of the body.
 func readProblem(err error) string {
 	if err == nil {
 		return ""
@@ -95,14 +94,13 @@ func multipartForm(body io.Reader, boundary string) (url.Values, error) {
 	}
 }
 
-// Longer texts are no messages. MAAS's messages of success are shorter still.
+// Longer texts are no messages of MAAS. Its messages of success are shorter still.
 const (
 	maxTextLength    = 2048
 	maxMessageLength = 200
 )
 
-// readContent reads an answer: JSON, or a short text. The problem says why it is
-// neither.
+// readContent reads an answer: JSON or a short text. If it is neither, problem says why.
 func (a answer) readContent() (text string, v *any, problem string) {
 	body, problem := a.body.content()
 	if problem == "" {
@@ -124,7 +122,7 @@ func (a answer) readContent() (text string, v *any, problem string) {
 	return string(body), nil, ""
 }
 
-// decompress is a body as it was before it was compressed for the way.
+// decompress undoes the Content-Encoding of a body.
 func decompress(encoding string, body []byte) (plain []byte, problem string) {
 	switch {
 	case encoding == "" || encoding == "identity" || len(body) == 0:

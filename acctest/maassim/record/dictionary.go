@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// dictionary holds placeholders: the same secret, address or name becomes the same
-// one.
+// dictionary holds placeholders. One secret, address or name always gets the same
+// placeholder.
 type dictionary struct {
 	keyOrder   keyOrders
 	secrets    map[string]string // literal → placeholder
@@ -62,7 +62,7 @@ func (d *dictionary) placeholderForSecret(text, kind string) string {
 	return placeholder
 }
 
-// spellings are the ways in which an answer may repeat a text.
+// spellings are the forms in which an answer may repeat a text.
 func spellings(text string) []string {
 	quoted, _ := json.Marshal(text)
 	return []string{
@@ -71,7 +71,8 @@ func spellings(text string) []string {
 	}
 }
 
-// placeholderForName is the placeholder of a name. Numbers, known words and addresses stay.
+// placeholderForName is the placeholder of a name. Numbers, MAAS's own words and addresses
+// stay as they are.
 func (d *dictionary) placeholderForName(text, kind string) string {
 	if known, ok := d.names[text]; ok {
 		return known
@@ -93,8 +94,8 @@ func (d *dictionary) placeholderForName(text, kind string) string {
 
 var dashedAddressPattern = regexp.MustCompile(`^\d{1,3}(-\d{1,3}){3}$`)
 
-// invalidNameSuffix is what may make MAAS refuse a name: its signs, a dash at an end, and its
-// length.
+// invalidNameSuffix keeps what may make MAAS refuse a name: invalid characters, a dash at
+// either end, and too great a length.
 func invalidNameSuffix(text string) string {
 	signs := strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' || r < 0x80 && anyWord.MatchString(string(r)) {
@@ -128,7 +129,7 @@ func (d *dictionary) newName(text, kind string) string {
 	return fmt.Sprintf("%s%d", kind, n)
 }
 
-// placeholderForUserData is valid user-data that tells nothing.
+// placeholderForUserData is valid user-data that reveals nothing.
 func (d *dictionary) placeholderForUserData(text string) string {
 	if known, ok := d.secrets[text]; ok {
 		return known
@@ -144,7 +145,7 @@ func (d *dictionary) placeholderForUserData(text string) string {
 // lxdDisk is the serial number, or path, of a disk that LXD makes.
 var lxdDisk = regexp.MustCompile(`^(/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_)?lxd_(root|disk\d+)$|^/dev/[a-z]{3}$`)
 
-// placeholderForText is the placeholder of what somebody wrote.
+// placeholderForText is the placeholder of a text that somebody wrote.
 func (d *dictionary) placeholderForText(text string) string {
 	if text == "" || text == "Default pool" || text == "Unknown" || lxdDisk.MatchString(text) {
 		return text

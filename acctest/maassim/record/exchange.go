@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// recordedHeaders are the headers of answers that are kept.
+// recordedHeaders are the headers of answers that a recording keeps.
 var recordedHeaders = []string{"Content-Type", "Vary", "X-MAAS-API-Hash", "X-Frame-Options", "Content-Length", "WWW-Authenticate", "Allow", "Retry-After", "Location"}
 
 // answer is what a MAAS answered.
@@ -27,7 +27,7 @@ type answer struct {
 	body   *bodyCopy
 }
 
-// writeExchange masks an exchange that is over and writes it.
+// writeExchange masks a finished exchange and writes it.
 func (p *Proxy) writeExchange(c *call, a answer) {
 	e := p.maskExchange(c, a)
 	if err := p.folder.write(e); err != nil {
@@ -35,8 +35,8 @@ func (p *Proxy) writeExchange(c *call, a answer) {
 	}
 }
 
-// maskExchange is the recording of a call. All of it is masked twice: the first time
-// learns the names that the second one looks for.
+// maskExchange makes the recording of a call. It masks everything twice: the first pass
+// learns names, and the second one replaces them everywhere.
 func (p *Proxy) maskExchange(c *call, a answer) recording.Exchange {
 	e := recording.Exchange{}
 	for range 2 {
@@ -59,7 +59,7 @@ func (p *Proxy) maskExchange(c *call, a answer) recording.Exchange {
 	return e
 }
 
-// apiHashPattern is the form of X-MAAS-API-Hash. It tells the version of the API.
+// apiHashPattern is the form of X-MAAS-API-Hash, which depends on the API's version only.
 var apiHashPattern = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // maskHeader masks the value of a header.
@@ -86,8 +86,8 @@ func addNote(e *recording.Exchange, format string, args ...any) {
 	e.Note = &text
 }
 
-// recordRequest fills in what was asked, and gives the setting of MAAS that it is
-// about, if it is about one.
+// recordRequest records the request. If it is about a setting of MAAS, it returns the
+// setting's name.
 func (p *Proxy) recordRequest(c *call, e *recording.Exchange) (setting string) {
 	r := c.request
 	e.Request = recording.Request{Method: r.Method, Query: map[string]any{}, Form: json.RawMessage("{}"), Authenticated: r.Header.Get("Authorization") != ""}
@@ -121,11 +121,11 @@ func (p *Proxy) recordRequest(c *call, e *recording.Exchange) (setting string) {
 	return setting
 }
 
-// outsideAPIProblem says why a body of another path than API 2.0's is not kept.
-const outsideAPIProblem = "the path is none of API 2.0"
+// outsideAPIProblem is the reason why the body of a path outside of API 2.0 is left out.
+const outsideAPIProblem = "the path is outside of API 2.0"
 
-// sentFieldNames are the names of an urlencoded body's fields, in their order: some answers
-// of MAAS show it.
+// sentFieldNames are the names of an urlencoded body's fields in their order. Some answers
+// of MAAS depend on that order.
 func (c *call) sentFieldNames() (names []string) {
 	body, _ := c.sent.content()
 	for pair := range strings.SplitSeq(string(body), "&") {
@@ -137,7 +137,7 @@ func (c *call) sentFieldNames() (names []string) {
 	return names
 }
 
-// encodeInOrder encodes fields in the order of the names; those that it does not name come
+// encodeInOrder encodes fields in the order of the names. Fields without a name there come
 // last.
 func encodeInOrder(fields map[string]any, names []string) json.RawMessage {
 	var out bytes.Buffer
@@ -180,8 +180,8 @@ func (p *Proxy) maskFields(collection string, values url.Values, setting string)
 	return out
 }
 
-// maskPath is the path of a request with the names in it masked. API 2.0 is where it
-// is in each recording, whatever stands before the MAAS.
+// maskPath masks the names in the path of a request. In each recording the path begins
+// with /MAAS, whatever prefix a proxy in front of the MAAS uses.
 func (p *Proxy) maskPath(u *url.URL) string {
 	whole := u.EscapedPath()
 	if _, below, found := strings.Cut(whole, apiPath); found {
@@ -200,10 +200,10 @@ func (p *Proxy) maskPath(u *url.URL) string {
 	return strings.Join(parts, "/")
 }
 
-// apiPath is in the path of each request to API 2.0.
+// apiPath is a part of the path of each request to API 2.0.
 const apiPath = "/api/2.0/"
 
-// recordResponse fills in what was answered.
+// recordResponse records the answer.
 func (p *Proxy) recordResponse(c *call, e *recording.Exchange, a answer, setting string) {
 	collection := collectionOf(c.request.URL.Path)
 	text, v, problem := a.readContent()
@@ -231,8 +231,8 @@ func (p *Proxy) recordResponse(c *call, e *recording.Exchange, a answer, setting
 	}
 }
 
-// collectionOf is the last word of a path that names a collection, or empty for a
-// path that is none of API 2.0.
+// collectionOf is the last word of a path that names a collection. It is empty for a path
+// outside of API 2.0.
 func collectionOf(path string) string {
 	_, below, found := strings.Cut(path, apiPath)
 	if !found {
@@ -249,7 +249,7 @@ func collectionOf(path string) string {
 
 var nonNamePattern = regexp.MustCompile(`[^a-z0-9]+`)
 
-// fileNameOf names an exchange's file by its request.
+// fileNameOf names the file of an exchange after its request.
 func fileNameOf(e recording.Exchange) string {
 	words := []string{e.Request.Method}
 	for i, part := range e.Route() {
@@ -264,7 +264,7 @@ func fileNameOf(e recording.Exchange) string {
 	return strings.Trim(nonNamePattern.ReplaceAllString(strings.ToLower(strings.Join(words, "-")), "-"), "-")
 }
 
-// learnNonAdmin tells whether the caller is known to be no admin.
+// learnNonAdmin tells whether the caller is known not to be an administrator.
 func (p *Proxy) learnNonAdmin(c *call, status int, e recording.Exchange) bool {
 	key := consumerKey.FindString(c.request.Header.Get("Authorization"))
 	p.mu.Lock()

@@ -15,10 +15,10 @@ import (
 type folder struct {
 	dir         string
 	mu          sync.Mutex
-	lastWritten int // is written
+	lastWritten int // the last number that is written
 }
 
-// openFolder makes the folder if need be. It must be empty.
+// openFolder makes the folder where there is none. An existing one must be empty.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot record: %w", err)
@@ -33,8 +33,8 @@ func openFolder(dir string) (*folder, error) {
 	return &folder{dir: dir}, nil
 }
 
-// write gives an exchange the next number and writes its file. The file is
-// whole or not there.
+// write gives an exchange the next number and writes its file. The file is never there in
+// part.
 func (f *folder) write(e recording.Exchange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *folder) write(e recording.Exchange) error {
 	return nil
 }
 
-// writeFile writes the file of an exchange, if it can be read again.
+// writeFile writes the file of an exchange. It fails if the file could not be read again.
 func (f *folder) writeFile(e recording.Exchange) error {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -65,7 +65,7 @@ func (f *folder) writeFile(e recording.Exchange) error {
 	return nil
 }
 
-// rewriteExchanges changes each exchange that was written.
+// rewriteExchanges applies a change to each written exchange.
 func (f *folder) rewriteExchanges(change func(*recording.Exchange)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,7 @@ type site struct {
 	client
 	sim               *sim.Sim
 	host, vm, machine string
-	elsewhere         client // whose calls are not recorded
+	elsewhere         client // a client that does not use the recorder
 }
 
 // mustSucceed ends the test where a change behind the client's back fails.
@@ -30,7 +30,7 @@ func (s *site) mustSucceed(err error) {
 	}
 }
 
-// waitForTransitions lets what is under way end.
+// waitForTransitions waits until all transitions have ended.
 func (s *site) waitForTransitions() { time.Sleep(3 * time.Second) }
 
 func (s *site) registerAndCompose() {
@@ -55,14 +55,14 @@ func (s *site) deploy() {
 	s.call("GET", s.machine, nil)
 }
 
-// TestInference records stories in which something happens that is not recorded,
-// and checks that the replay infers it: all comes out the same.
+// TestInference records stories with changes that are not recorded. The replay must infer
+// them and reproduce all answers.
 func TestInference(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		play   func(s *site)
-		want   string // of what the replay says that it inferred
+		want   string // a part of the replay's inferences
 	}{
 		"DeploymentEnded": {"the next answer shows it", func(s *site) { s.deploy() }, "Deploying ended on"},
 		"DeploymentFailed": {"with MAAS's words for it", func(s *site) {
@@ -76,7 +76,7 @@ func TestInference(t *testing.T) {
 			s.deploy()
 			s.mustSucceed(s.sim.SetInstanceRunning("lxd", "default", "vm1", false))
 			s.call("GET", s.machine+"?op=query_power_state", nil)
-		}, "somebody turned the instance of"},
+		}, "somebody switched the instance of"},
 		"InstanceDeleted": {"a refresh forgets the machine", func(s *site) {
 			s.mustSucceed(s.sim.RemoveInstance("lxd", "default", "vm1"))
 			s.call("POST", s.host+"?op=refresh", nil)
@@ -100,13 +100,13 @@ func TestInference(t *testing.T) {
 			s.call("POST", s.host+"?op=refresh", nil)
 			s.mustSucceed(s.sim.SetLXDCondition("lxd", sim.ConditionOK))
 			s.call("POST", s.host+"?op=refresh", nil)
-		}, "the LXD was away"},
+		}, "the LXD was unreachable"},
 		"ScriptsAborted": {"the machine failed by itself", func(s *site) {
 			s.call("POST", s.machine+"?op=commission", nil)
 			s.waitForTransitions()
 			s.mustSucceed(s.sim.FailWithoutScript(s.vm))
 			s.call("GET", s.machine, nil)
-		}, "none of its scripts did"},
+		}, "reported a failure, and none of its scripts failed"},
 		"MachineDeletedByOther": {"MAAS has it no more", func(s *site) {
 			s.elsewhere.call("DELETE", s.machine, nil)
 			s.call("GET", s.machine, nil)
@@ -143,8 +143,8 @@ func TestInference(t *testing.T) {
 	}
 }
 
-// TestLaterStoryReplays replays a recording that begins in the middle: the VM host
-// and its VM are there already.
+// TestLaterStoryReplays replays a recording that begins when the VM host and its VM
+// already exist.
 func TestLaterStoryReplays(t *testing.T) {
 	t.Parallel()
 	o := recordAndReplay(t, func(s *site) {
@@ -161,8 +161,8 @@ func TestLaterStoryReplays(t *testing.T) {
 	}
 }
 
-// recordAndReplay records a story, or only what comes behind its begin, and
-// replays the recording.
+// recordAndReplay records a story, or only its part after the beginning, and replays the
+// recording.
 func recordAndReplay(t *testing.T, play func(*site), late ...string) (o replay.Outcome) {
 	t.Helper()
 	dir := t.TempDir()

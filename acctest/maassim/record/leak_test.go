@@ -18,7 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/record"
 )
 
-// hush is the secret of each case, secretNumber one that is a number, and secretWord
+// secretText is the secret of each case, secretNumber one that is a number, and secretWord
 // one that looks like a word.
 const (
 	secretText   = "Zq9sup3rs3cretZq9"
@@ -26,7 +26,7 @@ const (
 	secretWord   = "Xyzzyhush"
 )
 
-// What a client sends.
+// Content types of a client's requests.
 const (
 	urlencoded = "application/x-www-form-urlencoded"
 	jsonKind   = "application/json"
@@ -37,8 +37,8 @@ const (
 type leak struct {
 	method, path, kind, body string
 	answerKind, answer       string
-	answerLength             int // that is announced; 0: the true one
-	status                   int // 200 if not given
+	answerLength             int // announced length; 0: the true one
+	status                   int // 200 by default
 	encoding                 string
 	authorization            string
 }
@@ -63,7 +63,7 @@ func partLeak(header, body string) leak {
 	return postLeak("machines/", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; "+header+"\r\n\r\n"+body+"\r\n--x--\r\n")
 }
 
-// unparsableBodies are bodies that no parser takes.
+// unparsableBodies are bodies that no parser accepts.
 var unparsableBodies = map[string]leak{
 	"BadEscape":           postLeak("machines/", urlencoded, "power_pass="+secretText+"&x=%zz"),
 	"BadEscapeInSecret":   postLeak("machines/", urlencoded, "power_pass=%zz"+secretText),
@@ -104,7 +104,7 @@ var unparsableBodies = map[string]leak{
 	"OtherAPIAnswerPlain": answerLeak("../../metadata/latest/", plainKind, secretText),
 }
 
-// secretFields are fields that hold a secret in one form or another.
+// secretFields are fields with a secret in some form.
 var secretFields = map[string]leak{
 	"Password":           fieldLeak("vm-hosts/", "password", secretText),
 	"PowerPass":          fieldLeak("machines/", "power_pass", secretText),
@@ -170,7 +170,7 @@ var secretFields = map[string]leak{
 	"JSONKey":            postLeak("machines/", jsonKind, `{"`+secretText+`":1}`),
 }
 
-// answers are what a MAAS says.
+// answers are MAAS's answers.
 var answers = map[string]leak{
 	"Truncated":        {method: "GET", path: "machines/a/?op=power_parameters", answerKind: jsonKind, answer: `{"power_pass":"` + secretText + `","k_g":"`, answerLength: 200},
 	"TruncatedText":    {method: "GET", path: "version/", answerKind: plainKind, answer: "hello " + secretText, answerLength: 200},
@@ -248,11 +248,11 @@ func gzipText(text string) string {
 	return b.String()
 }
 
-// ambiguousCases are cases in which nothing tells a secret that looks like a word from
-// MAAS's own words, or from names of fields.
+// ambiguousCases are cases in which a secret that looks like a word cannot be
+// distinguished from MAAS's own words or field names.
 var ambiguousCases = []string{"Answers/RandomWord", "Answers/ErrorUnknown", "Fields/OwnerDataKey", "Fields/JSONKey", "Unread/UnknownOp"}
 
-// withSecret is the same exchange with another secret.
+// withSecret is the exchange with another secret.
 func (l leak) withSecret(secret string) leak {
 	for _, text := range []*string{&l.path, &l.kind, &l.body, &l.answer, &l.authorization} {
 		*text = strings.ReplaceAll(*text, secretText, secret)
@@ -260,8 +260,8 @@ func (l leak) withSecret(secret string) leak {
 	return l
 }
 
-// TestLeaks checks that no secret gets into a recording, in whatever form it comes:
-// what the recorder does not understand is left out.
+// TestLeaks checks that no secret gets into a recording in any form. The recorder must
+// leave out what it does not understand.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
 	for group, cases := range map[string]map[string]leak{"Unread": unparsableBodies, "Fields": secretFields, "Answers": answers} {
@@ -277,7 +277,7 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// checkNoSecret records an exchange and looks for its secret.
+// checkNoSecret records an exchange and searches the recording for its secret.
 func checkNoSecret(t *testing.T, l leak) {
 	t.Helper()
 	dir := l.record(t)
@@ -303,7 +303,7 @@ func filesIn(t *testing.T, dir string) []string {
 	return paths
 }
 
-// record sends the exchange through a recorder, and gives its folder.
+// record sends the exchange through a recorder and returns the recorder's folder.
 func (l leak) record(t *testing.T) (dir string) {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,14 +12,15 @@ import (
 	"sync"
 )
 
-// Mask makes what a recording must not tell neutral. A field that it does not know
-// is left out. It may be used from many goroutines.
+// Mask replaces everything that a recording must not reveal. It leaves out the values of
+// fields that it does not know. Several goroutines may use it at a time.
 type Mask struct {
 	mu sync.Mutex
 	*dictionary
 }
 
-// NewMask knows no secrets yet. Those given never appear in a recording.
+// NewMask returns a mask that knows only the given secrets. These never appear in a
+// recording.
 func NewMask(secrets ...string) *Mask {
 	m := &Mask{dictionary: newDictionary()}
 	for _, s := range secrets {
@@ -36,7 +37,8 @@ func (m *Mask) Field(parent, key, text string) string {
 	return m.maskField(parent, key, text)
 }
 
-// maskField asks first whether a value is secret: nothing else may show it then.
+// maskField checks first whether a value is secret, because no other rule may show a
+// secret.
 func (m *Mask) maskField(parent, key, text string) string {
 	short := strings.TrimPrefix(key, "power_parameters_")
 	switch {
@@ -66,11 +68,11 @@ func (m *Mask) maskField(parent, key, text string) string {
 	return m.maskText(text)
 }
 
-// simpleValuePattern are values of few words, without quotes or braces.
+// simpleValuePattern matches values of few words, without quotes or braces.
 var simpleValuePattern = regexp.MustCompile("^[^\n\r{}\"'`<>\\\\]{1,300}$")
 
-// maskSecretField is the placeholder of a field that is secret. A PEM block keeps its
-// kind: the replay has one of its own for it.
+// maskSecretField is the placeholder of a secret field. A PEM block keeps its kind,
+// because the replay puts a block of its own in its place.
 func (m *Mask) maskSecretField(key, text string) string {
 	blocks := pemPattern.FindAllString(text, -1)
 	switch {
@@ -96,7 +98,7 @@ func nameKindOf(parent, key string) string {
 var nameInList = regexp.MustCompile(`[^,\s]+`)
 
 // maskNameList masks the names of a list. A word may begin with a specifier, as in
-// name:web1.
+// name:web-1.
 func (m *Mask) maskNameList(text, kind string) string {
 	return nameInList.ReplaceAllStringFunc(text, func(word string) string {
 		if isAddress(word) {
@@ -146,8 +148,8 @@ func (m *Mask) maskConstraint(text, kind string) string {
 	return h.reveal(text)
 }
 
-// learnCredentials learns the parts of an Authorization header: MAAS's answers may
-// name them.
+// learnCredentials learns the parts of an Authorization header as secrets, because MAAS's
+// answers may quote them.
 func (m *Mask) learnCredentials(header string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +171,8 @@ func (m *Mask) learnCredentials(header string) {
 	}
 }
 
-// maskJSON masks a value that is itself JSON. What only looks so is left out.
+// maskJSON masks a text that holds JSON. It leaves out a text that looks like JSON but
+// cannot be decoded.
 func (m *Mask) maskJSON(parent, key, text string) string {
 	v, err := decode([]byte(text))
 	if err != nil {
@@ -178,8 +181,8 @@ func (m *Mask) maskJSON(parent, key, text string) string {
 	return string(encode(m.maskValue(parent, key, v)))
 }
 
-// Body masks the body of an answer or request about a collection. Nothing says
-// what a text alone is.
+// Body masks the body of an answer or request about a collection. It leaves out a body
+// that is only a text, because its meaning is not known.
 func (m *Mask) Body(collection string, v any) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,7 +220,7 @@ func (m *Mask) maskValue(parent, key string, v any) any {
 	case map[string]any:
 		inner := key
 		if ownerDataFields[parent] || key != parent && !isKnownField(short) {
-			inner = "owner_data" // it may hold anything
+			inner = "owner_data" // may hold any keys
 		}
 		out := make(map[string]any, len(v))
 		for _, k := range sortedKeys(v) {
@@ -233,7 +236,7 @@ func isKnownField(key string) bool {
 	return harmlessFields[key] || nameKinds[key] != "" || namedRoutes[key] != "" || sentenceFields[key] || ownerDataFields[key]
 }
 
-// maskSecretValue is one placeholder for all that a secret field holds.
+// maskSecretValue replaces the whole value of a secret field by one placeholder.
 func (m *Mask) maskSecretValue(key string, v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -247,7 +250,7 @@ func (m *Mask) maskSecretValue(key string, v any) any {
 	return m.maskSecretField(key, string(encode(v)))
 }
 
-// learnSecrets takes each text in a secret value for a secret.
+// learnSecrets learns each text in a secret value as a secret.
 func (m *Mask) learnSecrets(v any) {
 	switch v := v.(type) {
 	case string:
@@ -274,10 +277,10 @@ func (m *Mask) maskNumber(key string, n json.Number) any {
 	return json.Number("0")
 }
 
-// fieldNamePattern is the form of names of fields.
+// fieldNamePattern is the form of the names of fields.
 var fieldNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
-// maskKey masks the name of a field that is none of MAAS's.
+// maskKey masks the name of a field that is not one of MAAS's.
 func (m *Mask) maskKey(key string) string {
 	switch {
 	case isKnownField(key) || key == "":
@@ -288,8 +291,8 @@ func (m *Mask) maskKey(key string) string {
 	return m.placeholderForText(key)
 }
 
-// Parameter masks the name of a parameter that is none of MAAS's. A body of
-// another kind may have been read as one long name.
+// Parameter masks the name of a parameter that is not one of MAAS's. Such a name may be a
+// whole body of another content type, read as one long name.
 func (m *Mask) Parameter(name string, given bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -299,7 +302,8 @@ func (m *Mask) Parameter(name string, given bool) string {
 	return m.maskKey(name)
 }
 
-// Segment masks a part of a path. What stands before it says what it is.
+// Segment masks a part of a path. The part before it, such as "zones", tells what kind of
+// name it is.
 func (m *Mask) Segment(before, text string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -316,7 +320,7 @@ func (m *Mask) Segment(before, text string) string {
 // systemID is the form of the ids of machines.
 var systemID = regexp.MustCompile(`^[a-z0-9]{6}$`)
 
-// Refusal masks the body of an answer that refuses: sentences by field.
+// Refusal masks the body of an error answer: sentences by field.
 func (m *Mask) Refusal(v any) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -346,7 +350,7 @@ func (m *Mask) maskRefusal(key string, v any) any {
 	return v
 }
 
-// Text masks all that is known, addresses and keys in a text.
+// Text masks all known secrets and names, and all addresses and keys, in a text.
 func (m *Mask) Text(text string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

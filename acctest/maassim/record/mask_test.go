@@ -10,7 +10,7 @@ import (
 
 const somePEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n"
 
-// TestMaskField checks what becomes of single fields.
+// TestMaskField checks how single fields are masked.
 func TestMaskField(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -82,8 +82,8 @@ func TestMaskField(t *testing.T) {
 	}
 }
 
-// TestMaskIsConsistent checks that a thing keeps its placeholder, in fields and
-// in sentences.
+// TestMaskIsConsistent checks that a name keeps its placeholder, in fields and in
+// sentences.
 func TestMaskIsConsistent(t *testing.T) {
 	t.Parallel()
 	m := record.NewMask()
@@ -120,8 +120,8 @@ func TestMaskKeepsNamesApart(t *testing.T) {
 	}
 }
 
-// FuzzMask checks that no input breaks the mask, that JSON stays JSON, and that a
-// password is never told.
+// FuzzMask checks that no input breaks the mask, that JSON stays JSON, and that a password
+// never appears.
 func FuzzMask(f *testing.F) {
 	f.Add("machines", "hostname", "acme-01.example")
 	f.Add("vm-hosts", "power_parameters", `{"a":["10.0.0.1"]}`)

@@ -1,6 +1,5 @@
-// Package record is a proxy before a MAAS that keeps what is asked and answered,
-// in the form of package recording, with secrets, addresses and names made
-// neutral.
+// Package record is a proxy in front of a MAAS. It records requests and answers in the
+// form of package recording, without secrets, addresses and names.
 package record
 
 import (
@@ -19,12 +18,12 @@ import (
 	"time"
 )
 
-// maxKeptBytes is how much of a body is kept. A longer one is passed on whole, and
-// the recording says how long it was.
+// maxKeptBytes is how much of a body the recording keeps. The proxy passes on a longer
+// body whole, and the recording notes its length.
 const maxKeptBytes = 32 << 20
 
-// Proxy passes requests to a MAAS and writes each exchange into a folder. It may
-// serve many requests at a time.
+// Proxy passes requests to a MAAS and writes each exchange into a folder. It serves many
+// requests at a time.
 type Proxy struct {
 	upstream *url.URL
 	folder   *folder
@@ -35,17 +34,17 @@ type Proxy struct {
 	mu           sync.Mutex
 	isAdminByKey map[string]bool // consumer key → is an admin
 
-	reportSignatureOnce sync.Once // was told of
+	reportSignatureOnce sync.Once // reports a refused signature once
 }
 
-// New makes a proxy before the MAAS at an URL like https://maas.example:5443/MAAS
-// that writes into the folder dir, which must be empty: placeholders mean the same
-// in one run alone. Problems that keep an exchange from being written go to
-// report.
+// New makes a proxy in front of the MAAS at an URL like https://maas.example:5443/MAAS. It
+// writes into the folder dir, which must be empty: a placeholder means the same thing only
+// within one run. It calls report with each problem that keeps an exchange from being
+// written.
 func New(before, dir string, transport http.RoundTripper, report func(error)) (*Proxy, error) {
 	upstream, err := url.Parse(before)
 	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" {
-		return nil, fmt.Errorf("cannot record before %q: want an URL like http://maas.example:5240/MAAS", before)
+		return nil, fmt.Errorf("cannot record the MAAS at %q: want a URL like http://maas.example:5240/MAAS", before)
 	}
 	folder, err := openFolder(dir)
 	if err != nil {
@@ -59,12 +58,12 @@ func New(before, dir string, transport http.RoundTripper, report func(error)) (*
 	return p, nil
 }
 
-// URL is what a client takes for MAAS's address where the proxy listens there.
+// URL is the URL that clients use as MAAS's, if the proxy listens at the address.
 func (p *Proxy) URL(address string) string {
 	return "http://" + address + strings.TrimSuffix(path.Clean("/"+p.upstream.Path), "/")
 }
 
-// WrittenCount is how many exchanges were written.
+// WrittenCount is the number of exchanges that were written.
 func (p *Proxy) WrittenCount() int { return p.folder.writtenCount() }
 
 // call is an exchange that is under way.
@@ -76,7 +75,7 @@ type call struct {
 
 type callKey struct{}
 
-// ServeHTTP passes a request on, and keeps it with its answer.
+// ServeHTTP passes a request on, and records it with its answer.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{request: r.Clone(context.WithoutCancel(r.Context())), sent: &bodyCopy{}, started: time.Now()}
 	ctx := context.WithValue(r.Context(), callKey{}, c)
@@ -86,33 +85,34 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.reverse.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// rewrite aims a request at the MAAS. The path stays: clients name /MAAS.
+// rewrite sends a request to the MAAS. The path stays, because clients already use /MAAS.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.Scheme, r.Out.URL.Host = p.upstream.Scheme, p.upstream.Host
 	if p.upstream.Scheme == "https" || !signsAddress(r.In) {
 		r.Out.Host = p.upstream.Host
 	}
-	r.Out.Header.Del("Expect") // the body is read at once
+	r.Out.Header.Del("Expect") // the proxy reads the body at once
 }
 
-// signsAddress tells whether the signature of a request covers the address that
-// its client sees: then MAAS must see the same one.
+// signsAddress tells whether a signature covers the address that the client sees. Then
+// MAAS must see the same address.
 func signsAddress(r *http.Request) bool {
 	header := r.Header.Get("Authorization")
 	return strings.Contains(header, "oauth_signature_method") && !strings.Contains(header, "PLAINTEXT")
 }
 
-// reportRefusedSignature says once why a MAAS behind TLS refuses signed addresses.
+// reportRefusedSignature explains once why a MAAS behind TLS refuses a signature that
+// covers the address.
 func (p *Proxy) reportRefusedSignature(c *call, status int) {
 	if status == http.StatusUnauthorized && p.upstream.Scheme == "https" && signsAddress(c.request) {
 		p.reportSignatureOnce.Do(func() {
-			p.log(errors.New("a client signs the address of the recorder, and MAAS refuses it (401): record before MAAS's http address, or let the client sign with PLAINTEXT"))
+			p.log(errors.New("a client signs the recorder's address, and MAAS refuses that (401): record at MAAS's http address, or let the client sign with PLAINTEXT"))
 		})
 	}
 }
 
-// recordAnswer keeps an answer while it goes to the client, and writes the exchange
-// before the client knows that it is over.
+// recordAnswer copies an answer while it goes to the client. It writes the exchange before
+// the client sees the end of the answer.
 func (p *Proxy) recordAnswer(response *http.Response) error {
 	c, _ := response.Request.Context().Value(callKey{}).(*call)
 	if c == nil {
@@ -122,7 +122,7 @@ func (p *Proxy) recordAnswer(response *http.Response) error {
 		response.Header.Set("Location", strings.TrimPrefix(location, p.upstream.Scheme+"://"+p.upstream.Host))
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		return nil // a websocket has no exchange
+		return nil // a websocket is no exchange
 	}
 	got := answer{response.StatusCode, response.Header.Clone(), &bodyCopy{}}
 	p.reportRefusedSignature(c, got.status)
@@ -135,7 +135,7 @@ func (p *Proxy) answerBadGateway(w http.ResponseWriter, r *http.Request, err err
 	if r.Context().Err() == nil {
 		p.log(fmt.Errorf("%s %s was not answered: %w", r.Method, r.URL.Path, err))
 	}
-	http.Error(w, fmt.Sprintf("The recorder cannot reach the MAAS before which it stands: %v", err), http.StatusBadGateway)
+	http.Error(w, fmt.Sprintf("The recorder cannot reach its MAAS: %v", err), http.StatusBadGateway)
 }
 
 // bodyCopy is the beginning of a body.
@@ -143,7 +143,7 @@ type bodyCopy struct {
 	mu         sync.Mutex
 	prefix     bytes.Buffer
 	size       int64
-	reachedEnd bool // it was read to its end
+	reachedEnd bool // the body was read to its end
 }
 
 func (k *bodyCopy) add(b []byte, ended bool) {
@@ -162,7 +162,7 @@ func (k *bodyCopy) length() int64 {
 	return k.size
 }
 
-// content is the body. The problem says why it is not whole.
+// content returns the body. If it is not whole, problem says why.
 func (k *bodyCopy) content() (body []byte, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,15 +175,15 @@ func (k *bodyCopy) content() (body []byte, problem string) {
 	return bytes.Clone(k.prefix.Bytes()), ""
 }
 
-// tee keeps what is read, and says once when that ends.
+// tee copies what is read, and calls onEnd once at the end.
 type tee struct {
 	from       io.ReadCloser
 	to         *bodyCopy
-	wantLength int64 // how long the body is, -1 if nobody said it
+	wantLength int64 // length of the body, -1 if unknown
 	onEnd      func()
 }
 
-// Read reads on, and keeps it.
+// Read reads on and copies what it read.
 func (t *tee) Read(b []byte) (int, error) {
 	n, err := t.from.Read(b)
 	t.to.add(b[:n], errors.Is(err, io.EOF) || t.wantLength >= 0 && t.to.length()+int64(n) == t.wantLength)
@@ -193,7 +193,7 @@ func (t *tee) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends it, too: a client may go away in the middle.
+// Close ends the copy, too, because a client may go away in the middle.
 func (t *tee) Close() error {
 	if t.onEnd != nil {
 		t.onEnd()

@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// startProxy starts a proxy before a handler, and gives its URL and its folder.
+// startProxy starts a proxy in front of a handler and returns its URL and its folder.
 func startProxy(t *testing.T, maas http.Handler) (proxyURL, dir string) {
 	t.Helper()
 	upstream := httptest.NewTLSServer(maas)
@@ -46,8 +46,8 @@ func loadExchanges(t *testing.T, dir string) []recording.Exchange {
 	return stories[0].Exchanges
 }
 
-// ownClient has connections of its own. httptest.Server.Close ends those of the default
-// transport, which other tests are using.
+// ownClient has its own connections. httptest.Server.Close closes those of the default
+// transport, which other tests use.
 func ownClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -81,8 +81,7 @@ func newTestRequest(t *testing.T, method, url, kind string, body io.Reader) *htt
 	return r
 }
 
-// TestProxyForms checks that each kind of body reaches the MAAS as it was sent,
-// and is recorded.
+// TestProxyForms checks that each kind of body reaches the MAAS unchanged and is recorded.
 func TestProxyForms(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer
@@ -127,8 +126,8 @@ func TestProxyForms(t *testing.T) {
 	}
 }
 
-// TestProxyGzip checks that a compressed answer reaches the client as it is, and
-// is recorded in clear, without its secrets.
+// TestProxyGzip checks that a compressed answer reaches the client unchanged, and is
+// recorded uncompressed without secrets.
 func TestProxyGzip(t *testing.T) {
 	t.Parallel()
 	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +145,7 @@ func TestProxyGzip(t *testing.T) {
 	}
 }
 
-// TestProxyStreams checks that the client reads an answer while it comes.
+// TestProxyStreams checks that the client can read an answer before its end.
 func TestProxyStreams(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
@@ -174,8 +173,8 @@ func TestProxyStreams(t *testing.T) {
 	}
 }
 
-// TestProxyCrowd checks that many calls at once are each recorded once, with
-// their own answers.
+// TestProxyCrowd checks that each of many simultaneous calls is recorded once, with its
+// own answer.
 func TestProxyCrowd(t *testing.T) {
 	t.Parallel()
 	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +204,7 @@ func TestProxyCrowd(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutMAAS checks the answer where no MAAS is behind the proxy.
+// TestProxyWithoutMAAS checks the answer if the proxy cannot reach a MAAS.
 func TestProxyWithoutMAAS(t *testing.T) {
 	t.Parallel()
 	nobody := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -218,13 +217,13 @@ func TestProxyWithoutMAAS(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	proxy.ServeHTTP(w, httptest.NewRequest("GET", "/MAAS/api/2.0/version/", nil))
-	if w.Code != http.StatusBadGateway || !strings.Contains(w.Body.String(), "cannot reach the MAAS") || len(problems) != 1 {
+	if w.Code != http.StatusBadGateway || !strings.Contains(w.Body.String(), "cannot reach its MAAS") || len(problems) != 1 {
 		t.Errorf("got %d %q and %v", w.Code, w.Body, problems)
 	}
 }
 
-// TestProxyWantsEmptyFolder checks that a second run does not go on in the
-// folder of the first: its placeholders mean something else.
+// TestProxyWantsEmptyFolder checks that a second run cannot use the folder of the first,
+// because its placeholders have other meanings.
 func TestProxyWantsEmptyFolder(t *testing.T) {
 	t.Parallel()
 	url, dir := startProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "yes") }))
@@ -237,8 +236,8 @@ func TestProxyWantsEmptyFolder(t *testing.T) {
 	}
 }
 
-// TestProxySignedAddress checks that a MAAS sees the address that its client signs
-// with HMAC, where it can be the same one, and its own for all others.
+// TestProxySignedAddress checks that a MAAS sees the address that its client signs with
+// HMAC, if that is possible. For all other requests it sees its own address.
 func TestProxySignedAddress(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -273,7 +272,7 @@ func TestProxySignedAddress(t *testing.T) {
 				r.Header.Set("Authorization", fmt.Sprintf(`OAuth oauth_signature_method="%s", oauth_signature="x"`, tc.method))
 				proxy.ServeHTTP(httptest.NewRecorder(), r)
 			}
-			if tc.told && (len(problems) != 1 || !strings.Contains(problems[0].Error(), "signs the address")) || !tc.told && len(problems) > 0 {
+			if tc.told && (len(problems) != 1 || !strings.Contains(problems[0].Error(), "signs the recorder's address")) || !tc.told && len(problems) > 0 {
 				t.Errorf("%s: reported are %v", tc.reason, problems)
 			}
 		})
@@ -284,8 +283,8 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestProxyFinish checks that a name is masked in the exchanges before the one that
-// told that it is a name, and that placeholders stay.
+// TestProxyFinish checks that a name is masked in earlier exchanges, too, after a later
+// one revealed it. Placeholders must stay.
 func TestProxyFinish(t *testing.T) {
 	t.Parallel()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -21,7 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// client is somebody whose calls are recorded.
+// client is a client whose calls are recorded.
 type client struct {
 	t     *testing.T
 	proxy http.Handler
@@ -54,13 +54,13 @@ func (c client) send(method, path, body string, isForm bool) map[string]any {
 	return answer
 }
 
-// siteSecrets are what the site below keeps to itself.
+// siteSecrets are the secrets of the site below.
 var siteSecrets = []string{
 	"acme", "ACME", "Acme", "sesame-open", "top secret text", "dG9wIHNlY3JldCB0ZXh0", "BEGIN",
 	"simAdminConsumer00", "simAdminToken00000", "simAdminSecret", "simUserConsumer", "rpcsecretvalue", "10.99.", "00:16:3e:aa:bb:cc",
 }
 
-// playSite is a story of a site with names, secrets and addresses of its own.
+// playSite plays the story of a site with its own names, secrets and addresses.
 func playSite(t *testing.T, s *sim.Sim, proxy http.Handler) {
 	t.Helper()
 	admin, user := client{t, proxy, s.APIKey()}, client{t, proxy, s.UserAPIKey()}
@@ -114,7 +114,7 @@ func playSite(t *testing.T, s *sim.Sim, proxy http.Handler) {
 	admin.call("GET", machine, nil)
 }
 
-// siteModel is the recordings' world at a site's address.
+// siteModel is the world of recordings at a site's address.
 func siteModel(t *testing.T) sim.Model {
 	t.Helper()
 	m, err := replay.World()
@@ -126,8 +126,8 @@ func siteModel(t *testing.T) sim.Model {
 	return m
 }
 
-// TestRecordingReplays records a simulator and replays the recording: all of it
-// comes out the same, and nothing of the site is in it.
+// TestRecordingReplays records a simulator and replays the recording. All answers must be
+// reproduced, and the recording must not contain secrets of the site.
 func TestRecordingReplays(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestRecordingReplays(t *testing.T) {
 	})
 }
 
-// checkNothingLeaks looks for the site's secrets in each file.
+// checkNothingLeaks searches each file for the site's secrets.
 func checkNothingLeaks(t *testing.T, dir string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// Finish masks all that was written once more, with the names that later
-// exchanges told. Call it when nothing is under way any more.
+// Finish masks all written exchanges once more, with the names that later exchanges
+// revealed. Call it only after the last request has ended.
 func (p *Proxy) Finish() error {
 	if err := p.folder.rewriteExchanges(p.mask.remaskExchange); err != nil {
 		return fmt.Errorf("cannot mask the names that were learned late: %w", err)
@@ -57,10 +57,10 @@ func (m *Mask) remaskValue(v any) any {
 	return v
 }
 
-// placeholderPattern is the form of those that hold words.
+// placeholderPattern matches placeholders that contain words.
 var placeholderPattern = regexp.MustCompile(`^/MAAS/api/2\.0/[a-z-]+/|<[A-Z][A-Z0-9 -]*>|\btext \d+\b|\bsite\d+\.example\b|\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)
 
-// remaskText masks what is known now in a text that is masked already.
+// remaskText masks, in a masked text, the names that became known later.
 func (m *Mask) remaskText(text string) string {
 	h := &placeholderStore{}
 	text = placeholderPattern.ReplaceAllStringFunc(h.stripPrivateRunes(text), h.hide)

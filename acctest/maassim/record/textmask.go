@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// minLiteralLength is how long a secret or a text is that is looked for in other texts.
+// minLiteralLength is the least length of a secret or text that is searched for in other
+// texts.
 const minLiteralLength = 4
 
 var (
@@ -38,9 +39,9 @@ var (
 	randomWord          = regexp.MustCompile(`[A-Za-z0-9]{12,}`)
 )
 
-// maskPatterns find what is masked wherever it stands, in their order. Where all signs
-// are missing, nothing is looked for: most values are short words. What begins
-// with a secret's name is masked to the end of the text.
+// maskPatterns find what is masked in any text, in their order. A pattern is tried only on
+// a text that has one of its characters, because most values are short words. A text that
+// begins with a secret's name is masked up to its end.
 var maskPatterns = []struct {
 	signs   string
 	pattern *regexp.Regexp
@@ -67,7 +68,7 @@ var maskPatterns = []struct {
 	{".", ipv4Pattern, (*dictionary).maskIPv4},
 }
 
-// maskText masks a text that holds no secret as a whole.
+// maskText masks a text that is not a secret as a whole.
 func (d *dictionary) maskText(text string) string {
 	h := &placeholderStore{}
 	text = d.maskLiterals(h, h.stripPrivateRunes(text))
@@ -79,7 +80,7 @@ func (d *dictionary) maskText(text string) string {
 	return h.reveal(d.maskKnownNames(h, text))
 }
 
-// maskLiterals replaces the secrets and texts that are known.
+// maskLiterals replaces known secrets and texts.
 func (d *dictionary) maskLiterals(h *placeholderStore, text string) string {
 	for _, secret := range d.keyOrder.longestFirst("secrets", d.secrets) {
 		if len(secret) >= minLiteralLength && !knownWords[secret] && strings.Contains(text, secret) {
@@ -96,7 +97,7 @@ func (d *dictionary) maskLiterals(h *placeholderStore, text string) string {
 
 func isNotLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }
 
-// replaceWhole replaces a text where it is not a part of a word.
+// replaceWhole replaces a text except where it is a part of a word.
 func replaceWhole(text, old, placeholder string) string {
 	var b strings.Builder
 	for {
@@ -115,7 +116,7 @@ func replaceWhole(text, old, placeholder string) string {
 	}
 }
 
-// maskKnownNames replaces the names that are known, domains, and words that nobody thinks up.
+// maskKnownNames replaces known names, domains, and words that look random.
 func (d *dictionary) maskKnownNames(h *placeholderStore, text string) string {
 	text = d.maskNameWords(h, text, nil)
 	text = h.hideMatches(domainPattern, text, func(found []string) string { return d.placeholderForSite(found[0]) })
@@ -127,8 +128,8 @@ func (d *dictionary) maskKnownNames(h *placeholderStore, text string) string {
 	})
 }
 
-// maskNameWords replaces the names that are known, but for placeholders in use where
-// the text may hold some.
+// maskNameWords replaces known names. It keeps placeholders in use where the text may hold
+// some.
 func (d *dictionary) maskNameWords(h *placeholderStore, text string, placeholders map[string]bool) string {
 	for _, name := range d.keyOrder.longestFirst("names", d.names) {
 		if len(name) >= minLiteralLength && !placeholders[name] && anyWord.FindString(name) != name && strings.Contains(text, name) {
@@ -144,14 +145,14 @@ func (d *dictionary) maskNameWords(h *placeholderStore, text string, placeholder
 	})
 }
 
-// isRandom tells whether a long word has digits and letters. Python tells the
-// addresses of its objects.
+// isRandom tells whether a long word has both digits and letters. It excludes the
+// addresses of objects that Python prints.
 func isRandom(word string) bool {
 	return !strings.HasPrefix(word, "0x") && strings.ContainsAny(word, "0123456789") && strings.ContainsFunc(word, func(r rune) bool { return r > '9' })
 }
 
-// placeholderStore keeps placeholders out of the way of the patterns that follow: each is
-// one rune of Unicode's private use until the end.
+// placeholderStore hides placeholders from the patterns that follow. Until the end each
+// placeholder is one rune of Unicode's private use area.
 type placeholderStore struct{ all []string }
 
 const (
@@ -167,7 +168,7 @@ func (h *placeholderStore) hide(placeholder string) string {
 	return string(firstHidden + rune(len(h.all)-1))
 }
 
-// stripPrivateRunes is a text without runes of the private use.
+// stripPrivateRunes removes runes of the private use area from a text.
 func (h *placeholderStore) stripPrivateRunes(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= firstHidden && r <= lastHidden {
@@ -177,12 +178,12 @@ func (h *placeholderStore) stripPrivateRunes(text string) string {
 	}, text)
 }
 
-// hideMatches hides what becomes of each place that a pattern finds. Where that is
-// nothing, the place stays as it is.
+// hideMatches replaces each match of a pattern and hides the replacement. An empty
+// replacement leaves the match as it is.
 func (h *placeholderStore) hideMatches(pattern *regexp.Regexp, text string, mask func(found []string) string) string {
 	return pattern.ReplaceAllStringFunc(text, func(match string) string {
 		found := pattern.FindStringSubmatch(match)
-		if found == nil { // the pattern looks at what stands beside
+		if found == nil { // the pattern depends on the neighbouring characters
 			found = []string{match, "", "", ""}
 		}
 		for i := range found {
@@ -210,8 +211,8 @@ func (h *placeholderStore) reveal(text string) string {
 	return b.String()
 }
 
-// keyOrders keeps the keys of maps that only grow, the longest first, so that none is
-// replaced inside of another.
+// keyOrders caches the keys of maps that only grow, the longest first, so that no key is
+// replaced inside a longer one.
 type keyOrders map[string][]string
 
 func (o keyOrders) longestFirst(name string, known map[string]string) []string {
@@ -223,7 +224,7 @@ func (o keyOrders) longestFirst(name string, known map[string]string) []string {
 	return o[name]
 }
 
-// keepURI keeps MAAS's own words at the beginning of a resource_uri.
+// keepURI keeps MAAS's own words at the start of a resource_uri.
 func (d *dictionary) keepURI(found []string) string {
 	if namedRoutes[found[1]] == "" && !routeWords[found[1]] {
 		return ""
@@ -240,11 +241,11 @@ func (d *dictionary) maskPEMBlock(block string) string {
 	return d.placeholderForSecret(block, kind+" PEM")
 }
 
-// publicSites serve images and packages to everybody.
+// publicSites serve images and packages to the public.
 var publicSites = wordSet(`images.maas.io archive.ubuntu.com ports.ubuntu.com security.ubuntu.com localhost`)
 
-// maskAuthority masks what stands behind the :// of an URL: a password, the host, and
-// the path, which may be a secret too.
+// maskAuthority masks the rest of an URL after ://: a password, the host, and the path,
+// which may be secret, too.
 func (d *dictionary) maskAuthority(rest string) string {
 	secret := ""
 	if at := strings.LastIndex(rest, "@"); at >= 0 {
@@ -297,7 +298,7 @@ func (d *dictionary) maskUUID(found []string) string {
 	return d.uuids[found[0]]
 }
 
-// maskMAC keeps the maker's half of LXD's addresses.
+// maskMAC keeps the vendor's half of an address that LXD made.
 func (d *dictionary) maskMAC(found []string) string {
 	lower := strings.ToLower(found[0])
 	if lower == "00:00:00:00:00:00" || lower == "ff:ff:ff:ff:ff:ff" {
@@ -316,8 +317,8 @@ func (d *dictionary) maskMAC(found []string) string {
 	return placeholder
 }
 
-// maskIPv4 replaces the first half of an address, so that what is in a network stays
-// in it. Loopback, masks and all zeros tell nothing.
+// maskIPv4 replaces the first half of an address, so that addresses of one network stay in
+// one network. Loopback addresses, netmasks and 0.0.0.0 stay, because they reveal nothing.
 func (d *dictionary) maskIPv4(found []string) string {
 	address := found[0]
 	if _, err := netip.ParseAddr(address); err != nil || strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "0.0.") || strings.HasPrefix(address, "255.") {
@@ -348,7 +349,7 @@ func (d *dictionary) maskIPv6(found []string) string {
 
 func sortedKeys(v map[string]any) []string { return slices.Sorted(maps.Keys(v)) }
 
-// encode is JSON without escapes for HTML, which has no place here.
+// encode makes JSON without HTML escapes.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -1,5 +1,5 @@
-// Package recording is the form in which exchanges with a MAAS are kept: one
-// JSON file for each exchange, numbered in the order in which they were sent.
+// Package recording is the format of recorded exchanges with a MAAS: one JSON file for
+// each exchange, numbered in the order of the requests.
 package recording
 
 import (
@@ -20,7 +20,7 @@ import (
 // APIRoot begins the path of each request to MAAS's API.
 const APIRoot = "/MAAS/api/2.0/"
 
-// Exchange is one recorded request and what the MAAS answered.
+// Exchange is one recorded request and MAAS's answer.
 type Exchange struct {
 	Number   int      `json:"-"` // of the file
 	Name     string   `json:"name"`
@@ -29,8 +29,8 @@ type Exchange struct {
 	Response Response `json:"response"`
 }
 
-// Request is what was asked. Query and Form hold a text, or a list of texts,
-// by name; the Form of a body of another kind is one text.
+// Request is the recorded request. Query and Form hold, by name, a text or a list of
+// texts. If the body is no form, Form is one text.
 type Request struct {
 	Method        string          `json:"method"`
 	Path          string          `json:"path"`
@@ -38,12 +38,12 @@ type Request struct {
 	Form          json.RawMessage `json:"form"`
 	Authenticated bool            `json:"authenticated"`
 	ContentType   *string         `json:"content_type"`
-	// LeftOut tells that there was a body and that it was not kept: the request
-	// cannot be sent again.
+	// LeftOut means that the request had a body that was not recorded. It cannot be sent
+	// again.
 	LeftOut bool `json:"left_out,omitempty"`
 }
 
-// Response is what was answered. The Body is JSON, or one text.
+// Response is the recorded answer. The Body is JSON, or one text.
 type Response struct {
 	Status  int               `json:"status"`
 	Reason  string            `json:"reason"`
@@ -51,7 +51,7 @@ type Response struct {
 	IsJSON  bool              `json:"body_is_json"`
 	Body    json.RawMessage   `json:"body"`
 	Elapsed float64           `json:"elapsed_s"`
-	// LeftOut tells that there was a body and that it was not kept.
+	// LeftOut means that the answer had a body that was not recorded.
 	LeftOut bool `json:"left_out,omitempty"`
 }
 
@@ -66,7 +66,7 @@ func (e Exchange) Route() []string {
 	return strings.Split(strings.Trim(strings.TrimPrefix(e.Request.Path, APIRoot), "/"), "/")
 }
 
-// FormValues are the fields of the form; none where the body was no form.
+// FormValues are the fields of the form. There are none where the body is no form.
 func (e Exchange) FormValues() url.Values {
 	form, isObject := e.Form()
 	if !isObject {
@@ -75,8 +75,8 @@ func (e Exchange) FormValues() url.Values {
 	return Values(form)
 }
 
-// Form is the form as it was recorded, numbers as they are written; false where
-// the body was no form.
+// Form is the form as recorded, with numbers as they are written. It returns false where
+// the body is no form.
 func (e Exchange) Form() (map[string]any, bool) {
 	if len(e.Request.Form) == 0 {
 		return nil, false
@@ -120,9 +120,9 @@ type Story struct {
 	Exchanges []Exchange
 }
 
-// LoadStories reads the stories of a folder: its own exchanges are one, and each
-// folder in it that holds exchanges is another. The error names the file that
-// it could not read.
+// LoadStories reads the stories of a folder. The exchanges in the folder itself are one
+// story, and those of each folder in it another. The error names the file that it could
+// not read.
 func LoadStories(dir string) ([]Story, error) {
 	var stories []Story
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -165,7 +165,7 @@ func loadFolder(dir string) ([]Exchange, error) {
 	return all, nil
 }
 
-// ParseExchange reads the exchange of a file. The error says what does not fit.
+// ParseExchange reads the exchange of a file. The error says what is wrong in it.
 func ParseExchange(file string, content []byte) (Exchange, error) {
 	var e Exchange
 	number, _, _ := strings.Cut(file, "-")
@@ -174,42 +174,42 @@ func ParseExchange(file string, content []byte) (Exchange, error) {
 		return e, fmt.Errorf("the file's name does not begin with a number: %w", err)
 	}
 	if err := json.Unmarshal(content, &e); err != nil {
-		return e, fmt.Errorf("no exchange: %w", err)
+		return e, fmt.Errorf("not an exchange: %w", err)
 	}
 	e.Number = n
 	return e, e.check()
 }
 
-// check says what of an exchange cannot be replayed.
+// check refuses an exchange that cannot be replayed.
 func (e Exchange) check() error {
 	switch {
 	case e.Request.Method == "" || strings.ContainsFunc(e.Request.Method, isNotLetter):
-		return fmt.Errorf("no exchange: %q is no method", e.Request.Method)
+		return fmt.Errorf("not an exchange: %q is not a method", e.Request.Method)
 	case !strings.HasPrefix(e.Request.Path, "/"):
-		return fmt.Errorf("no exchange: the path %q does not begin with /", e.Request.Path)
+		return fmt.Errorf("not an exchange: the path %q does not begin with /", e.Request.Path)
 	case e.Response.Status < 100 || e.Response.Status > 999:
-		return fmt.Errorf("no exchange: %d is no status", e.Response.Status)
+		return fmt.Errorf("not an exchange: %d is not a status", e.Response.Status)
 	case len(e.Response.Body) == 0:
-		return errors.New("no exchange: the response has no body")
+		return errors.New("not an exchange: the response has no body")
 	}
 	if _, err := url.Parse("http://maas.test" + e.Request.Path); err != nil {
-		return fmt.Errorf("no exchange: the path cannot be read: %w", err)
+		return fmt.Errorf("not an exchange: the path cannot be read: %w", err)
 	}
 	var form any
 	if len(e.Request.Form) > 0 && json.Unmarshal(e.Request.Form, &form) != nil {
-		return errors.New("no exchange: the form cannot be read")
+		return errors.New("not an exchange: the form cannot be read")
 	}
 	switch form.(type) {
 	case nil, string, map[string]any:
 		return nil
 	}
-	return errors.New("no exchange: the form is neither an object nor a text")
+	return errors.New("not an exchange: the form is neither an object nor a text")
 }
 
 func isNotLetter(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') }
 
-// DecodeJSON keeps numbers as written, so that 8000.0 and 8000 stay apart:
-// a client that reads the first into an integer fails.
+// DecodeJSON keeps numbers as written, so that 8000.0 and 8000 stay different: a client
+// that reads 8000.0 into an integer fails.
 func DecodeJSON(content []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
@@ -221,8 +221,8 @@ func DecodeJSON(content []byte) (any, error) {
 // UserSuffix ends the names of exchanges that a user without admin rights sent.
 const UserSuffix = "-user1"
 
-// IsByUser tells whether a user without admin rights sent the exchange, where the
-// recorder knew it.
+// IsByUser tells whether a user without admin rights sent the exchange. It is false where
+// the recorder did not know.
 func (e Exchange) IsByUser() bool { return strings.HasSuffix(e.Name, UserSuffix) }
 
 // Values turns a recorded query or form (value or list of values by name)

@@ -21,12 +21,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// apiKey is consumer:token:secret, as MAAS hands it out.
+// apiKey is consumer:token:secret, as MAAS shows it.
 type apiKey string
 
 var headerSerial atomic.Int64
 
-// header is a fresh OAuth1 PLAINTEXT header: MAAS remembers nonces.
+// header is a new OAuth1 PLAINTEXT header, because MAAS refuses a nonce that it has seen.
 func (k apiKey) header(at time.Time) string {
 	consumer, rest, _ := strings.Cut(string(k), ":")
 	token, secret, _ := strings.Cut(rest, ":")
@@ -62,7 +62,7 @@ func newCertificatePair() (certificatePair, error) {
 	}, nil
 }
 
-// certificatesFor are what stands for the placeholders of a request.
+// certificatesFor returns the pair that replaces the placeholders of a request.
 func (p *player) certificatesFor(e recording.Exchange) certificatePair {
 	if p.certificatesOf != nil {
 		return p.certificatesOf(p, e)
@@ -70,8 +70,8 @@ func (p *player) certificatesFor(e recording.Exchange) certificatePair {
 	return p.trustedPair
 }
 
-// setAuthorization makes the Authorization header of an exchange: a fresh one, none,
-// or one that MAAS refuses as it did.
+// setAuthorization sets the Authorization header of an exchange: a new one, none, or one
+// that MAAS refuses as recorded.
 func (p *player) setAuthorization(e recording.Exchange, request *http.Request) {
 	header := ""
 	if p.headerOf != nil {
@@ -93,8 +93,8 @@ func (p *player) setAuthorization(e recording.Exchange, request *http.Request) {
 	}
 }
 
-// isFromNonAdmin tells which exchanges a user without admin rights sent: as the answer
-// says, or else the recording.
+// isFromNonAdmin tells whether a user without admin rights sent the exchange. The answer
+// decides; else the recording does.
 func (p *player) isFromNonAdmin(e recording.Exchange) bool {
 	var answer struct {
 		Owner struct {
@@ -107,8 +107,8 @@ func (p *player) isFromNonAdmin(e recording.Exchange) bool {
 	return e.IsByUser() || p.byUser != nil && p.byUser(e)
 }
 
-// refusalPatterns are what MAAS says to a header that it does not take
-// (apiserver/middleware and piston's authentication), with what names the rest.
+// refusalPatterns are MAAS's messages about a header that it refuses (apiserver/middleware
+// and piston's authentication).
 var refusalPatterns = map[string]*regexp.Regexp{
 	"key":       regexp.MustCompile(`Invalid API key`),
 	"token":     regexp.MustCompile(`Invalid access token: ([^']*)`),
@@ -118,8 +118,8 @@ var refusalPatterns = map[string]*regexp.Regexp{
 	"method":    regexp.MustCompile(`Signature method (\S+) not supported`),
 }
 
-// refusedHeader is a header that MAAS refuses with the words of the recorded answer,
-// or none where it said that there was none.
+// refusedHeader makes a header that MAAS refuses with the words of the recorded answer. It
+// is empty where that answer says that the header was missing.
 func refusedHeader(world *sim.Sim, e recording.Exchange) string {
 	var text string
 	decode(e, &text)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// bindIDs finds the simulator's names of what a request names and no answer
-// before it showed: later answers tell whose it is.
+// bindIDs binds recorded ids that a request names before any answer shows them. Later
+// answers tell which object they belong to.
 func (p *player) bindIDs(i int) {
 	route := p.exchanges[i].Route()
 	if len(route) >= 4 && route[0] == "nodes" && route[2] == "interfaces" {
@@ -18,8 +18,8 @@ func (p *player) bindIDs(i int) {
 	}
 }
 
-// bindFoundMachine binds a machine that no answer showed before: MAAS made it from an
-// instance that it found, which has its name or its MAC address.
+// bindFoundMachine binds a machine that MAAS made from an instance which it found. The
+// instance has the same name or MAC address. No earlier answer shows the machine.
 func (p *player) bindFoundMachine(s sighting) {
 	if p.match.simulatedOf["node"][s.ID] != "" || s.PodID == "" {
 		return
@@ -35,8 +35,7 @@ func (p *player) bindFoundMachine(s sighting) {
 	}
 }
 
-// bindLink binds a link by its place among the interface's, as an answer before
-// lists them.
+// bindLink binds a link by its position among the interface's links in an earlier answer.
 func (p *player) bindLink(node, nic, recorded string) {
 	if p.match.simulatedOf["link"][recorded] != "" {
 		return
@@ -59,7 +58,7 @@ func (p *player) bindLink(node, nic, recorded string) {
 	}
 }
 
-// bindInterface binds the interface of a node by its place among the node's.
+// bindInterface binds the interface of a node by its position among the node's interfaces.
 func (p *player) bindInterface(node, recorded string) {
 	simNode, known := p.match.simulatedOf["node"][node]
 	if !known || p.match.simulatedOf["interface"][recorded] != "" {
@@ -75,7 +74,7 @@ func (p *player) bindInterface(node, recorded string) {
 	}
 }
 
-// interfaceIDs are the ids of a node's interfaces, as some answer lists them.
+// interfaceIDs are the ids of a node's interfaces, as an answer lists them.
 func (v *evidence) interfaceIDs(node string) (all []string) {
 	for _, s := range v.sightings(node) {
 		list, _ := s.Body["interface_set"].([]any)

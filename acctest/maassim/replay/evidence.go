@@ -23,10 +23,10 @@ type sighting struct {
 	Body                        map[string]any
 }
 
-// evidence is what the answers of a recording tell of its objects.
+// evidence is what the answers of a recording reveal about its objects.
 type evidence struct {
 	exchanges []recording.Exchange
-	bodies    []any        // decoded; nil where an answer is no JSON
+	bodies    []any        // decoded; nil where an answer is not JSON
 	seen      [][]sighting // by exchange
 }
 
@@ -51,7 +51,7 @@ func gatherEvidence(exchanges []recording.Exchange) *evidence {
 	return v
 }
 
-// objectsOf are the objects of an answer: the one, or those of the list.
+// objectsOf are the objects of an answer: one, or those of a list.
 func objectsOf(body any) []map[string]any {
 	switch body := body.(type) {
 	case map[string]any:
@@ -115,7 +115,7 @@ func isVMHost(o map[string]any) bool {
 	return total && host
 }
 
-// hostsIn are the VM hosts that an answer shows.
+// hostsIn are the VM hosts in an answer.
 func (v *evidence) hostsIn(i int) []map[string]any {
 	return slices.DeleteFunc(objectsOf(v.bodies[i]), func(o map[string]any) bool { return !isVMHost(o) })
 }
@@ -132,8 +132,8 @@ func (v *evidence) sightings(id string) (all []sighting) {
 	return all
 }
 
-// madeBy tells which exchange made a machine: a compose, an enlistment, or an
-// allocation that composed. -1 if none did.
+// madeBy is the index of the exchange that made a machine: a compose, an enlistment, or an
+// allocation that composed. It is -1 if none did.
 func (v *evidence) madeBy(id string) int {
 	for i, e := range v.exchanges {
 		if e.Request.Method != http.MethodPost || !e.OK() {
@@ -172,8 +172,8 @@ func hostOf(e recording.Exchange) string {
 	return ""
 }
 
-// triggersRefresh tells whether an exchange makes MAAS look into the LXD of a VM host:
-// a refresh, a registration, or a change of its address or project.
+// triggersRefresh tells whether an exchange makes MAAS read the inventory of a VM host's
+// LXD: a refresh, a registration, or a change of its address or project.
 func triggersRefresh(e recording.Exchange) bool {
 	route := e.Route()
 	if !e.OK() || route[0] != "vm-hosts" && route[0] != "pods" {

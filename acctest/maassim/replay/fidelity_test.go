@@ -11,24 +11,23 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// folders hold genuine exchanges. A variable names each; a relative path counts
-// from the repository's root.
+// folders hold genuine exchanges. A variable names each folder, and a relative path starts
+// at the repository's root.
 var folders = map[string]struct {
 	variable      string
 	scenes        map[int]worldChange
 	together      map[int]int
-	leastWhole    float64 // the share that must be reproduced whole
-	mostFirstHand float64 // the share that may differ first-hand
-	mostSure      float64 // of it, the share that may rest on no inference
+	leastWhole    float64 // least share of reproduced exchanges
+	mostFirstHand float64 // greatest share with a first difference
+	mostSure      float64 // greatest share with a first difference that rests on no inference
 }{
 	"FirstInferred": {variable: "MAAS_RECORDINGS", leastWhole: 0.55, mostFirstHand: 0.1, mostSure: 0.02},
 	"First":         {variable: "MAAS_RECORDINGS", scenes: genuineChanges, together: genuineTogether, leastWhole: 0.99, mostFirstHand: 0.01, mostSure: 0.01},
 	"Second":        {variable: "MAAS_RECORDINGS_2", leastWhole: 0.97, mostFirstHand: 0.03, mostSure: 0.01},
 }
 
-// TestFidelity replays exchanges with a genuine MAAS 3.4, in their order,
-// against the simulator and compares the answers. Exchanges that differ in -v are
-// grouped by cause.
+// TestFidelity replays exchanges with a genuine MAAS 3.4 in their order and compares the
+// answers. With -v it groups the differences by cause.
 func TestFidelity(t *testing.T) {
 	for name, folder := range folders {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +58,7 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-// replayAll replays the stories of a folder, and tells how each came out.
+// replayAll replays the stories of a folder and returns their outcomes.
 func replayAll(t *testing.T, dir string, scenes map[int]worldChange, together map[int]int) (outcomes []Outcome) {
 	t.Helper()
 	stories, err := recording.LoadStories(dir)

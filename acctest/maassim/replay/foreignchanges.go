@@ -14,16 +14,16 @@ import (
 // uniquelyNamedCollections are the collections whose rows have a unique name.
 var uniquelyNamedCollections = []string{"zones", "resourcepools", "tags", "domains", "spaces", "fabrics"}
 
-// otherClients makes and deletes what somebody else did.
+// otherClients repeats changes that other clients made.
 type otherClients struct{ *player }
 
-// notFoundMessages is what MAAS says where there is no such machine, or VM host.
+// notFoundMessages are MAAS's messages about a machine or VM host that it does not have.
 var notFoundMessages = map[nameSpace]*regexp.Regexp{
 	"node": regexp.MustCompile(`^No (Machine|Node) matches the given query\.$`), "VM host": regexp.MustCompile(`^No Pod matches the given query\.$|^Not Found$`),
 }
 
-// applyForeignChanges makes or deletes objects that somebody else made or deleted, as
-// the answer to an exchange tells.
+// applyForeignChanges makes or deletes objects that another client made or deleted. The
+// answer to an exchange shows this.
 func (p otherClients) applyForeignChanges(i int) {
 	e := p.exchanges[i]
 	route := e.Route()
@@ -35,8 +35,8 @@ func (p otherClients) applyForeignChanges(i int) {
 	}
 }
 
-// freeOrTakeName lets a name be free, or taken, as it was when a request wanted it, and
-// the ids be used up that rows of others had.
+// freeOrTakeName frees or takes the name that a request asks for, so that the answer is as
+// recorded. It also uses up the ids that rows of other clients had.
 func (p otherClients) freeOrTakeName(i int, collection string) {
 	e, name := p.exchanges[i], p.exchanges[i].FormValues().Get("name")
 	uri := p.uriOfNamed(collection, name)
@@ -55,11 +55,11 @@ func (p otherClients) freeOrTakeName(i int, collection string) {
 	}
 }
 
-// singlePaths are the paths of one row of the collections whose ids clients see in
-// other objects.
+// singlePaths are the paths of one row, for the collections whose ids appear in other
+// objects.
 var singlePaths = map[string]string{"zones": "zones", "resourcepools": "resourcepool"}
 
-// useUpIDs uses up the ids before one.
+// useUpIDs uses up all ids below a given one.
 func (p otherClients) useUpIDs(collection string, until int) {
 	if p.highestID[collection]+1 >= until {
 		return
@@ -69,7 +69,7 @@ func (p otherClients) useUpIDs(collection string, until int) {
 	p.tryCall(http.MethodDelete, strings.TrimPrefix(p.uriOfNamed(collection, last.name), recording.APIRoot), nil)
 }
 
-// uriOfNamed is where the row of a name is, empty if there is none.
+// uriOfNamed is the path of the row with a name. It is empty if there is none.
 func (p otherClients) uriOfNamed(collection, name string) string {
 	var all []struct {
 		Name string
@@ -84,8 +84,8 @@ func (p otherClients) uriOfNamed(collection, name string) string {
 	return ""
 }
 
-// applyForeignDelete deletes a machine or VM host that MAAS says it does not have, and that
-// no request deleted.
+// applyForeignDelete deletes a machine or VM host that MAAS no longer has although no
+// recorded request deleted it.
 func (p otherClients) applyForeignDelete(e recording.Exchange, route []string) {
 	var text string
 	in := collections[route[0]]
@@ -102,7 +102,7 @@ func (p otherClients) applyForeignDelete(e recording.Exchange, route []string) {
 	p.callMAAS(http.MethodDelete, path, nil)
 }
 
-// noteHighestID keeps the id of a row that a request made.
+// noteHighestID remembers the id of a row that a request made.
 func (p otherClients) noteHighestID(e recording.Exchange, got simResponse) {
 	var made struct{ ID int }
 	if route := e.Route(); e.Request.Method == http.MethodPost && len(route) == 1 && singlePaths[route[0]] != "" && decodeBody(got, &made) {

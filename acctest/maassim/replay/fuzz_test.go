@@ -7,8 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// FuzzPlay checks that a recording of anything is replayed, or refused with a
-// sentence.
+// FuzzPlay checks that any recording is either replayed or refused with a message.
 func FuzzPlay(f *testing.F) {
 	for _, seed := range []string{
 		`{"name": "v", "request": {"method": "GET", "path": "/MAAS/api/2.0/machines/abcdef/", "query": {"op": ["a", null]}, "form": {}, "authenticated": true}, "response": {"status": 200, "body_is_json": true, "body": {"system_id": "abcdef", "status_name": "Ready", "pod": {"id": 3, "name": "x"}, "power_state": "on"}}}`,

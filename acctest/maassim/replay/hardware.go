@@ -4,8 +4,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// setFoundHardware gives a machine of metal the hardware that its commissioning found, as the
-// first answer after that shows it.
+// setFoundHardware gives a bare-metal machine the hardware that its commissioning found.
+// The first answer after the commissioning shows it.
 func setFoundHardware(p *player, m sim.Machine, s sighting) {
 	if m.StatusName != "Commissioning" || textOf(s.Body["power_type"]) == "lxd" || s.Cores == 0 {
 		return

@@ -11,13 +11,13 @@ import (
 )
 
 // inferenceBasis tells which differences rest on an inference: on an object that no
-// recorded request made, or whose state the replay inferred. The simulator may be
-// right there, and the inference wrong.
+// recorded request made, or whose state the replay inferred. There the simulator may be
+// right and the inference wrong.
 type inferenceBasis struct {
 	*evidence
-	inferredKeys  map[string]bool // objects, by their keys, and kinds of objects
-	madeByRequest map[string]bool // by a recorded request, and not deleted since
-	seenInAnswer  map[string]bool // in an answer
+	inferredKeys  map[string]bool // keys of objects, and kinds of objects
+	madeByRequest map[string]bool // made by a recorded request and not deleted since
+	seenInAnswer  map[string]bool // seen in an answer
 	keyByName     map[string]string
 }
 
@@ -25,14 +25,14 @@ func newInferenceBasis(found *evidence) *inferenceBasis {
 	return &inferenceBasis{evidence: found, inferredKeys: map[string]bool{}, madeByRequest: map[string]bool{}, seenInAnswer: map[string]bool{}, keyByName: map[string]string{}}
 }
 
-// collectionKinds are collections whose rows are the same things, or follow from them.
+// collectionKinds are collections whose rows are the same objects, or depend on them.
 var collectionKinds = map[string]string{
 	"machines": "nodes", "rackcontrollers": "nodes", "devices": "nodes", "pods": "vm-hosts", "pod": "vm-hosts", "vm-host": "vm-hosts",
 	"resourcepool": "resourcepools", "dnsresourcerecords": "dnsresources", "events": "nodes", "ipaddresses": "nodes", "dnsresources": "nodes",
 }
 
-// objectKeyOf is the object that a path names, and the kind of those in its collection.
-// A part of a machine, such as an interface, is the machine.
+// objectKeyOf returns the object that a path names, and the kind of the objects in its
+// collection. A part of a machine, such as an interface, counts as the machine.
 func objectKeyOf(path string) (key, kind string) {
 	parts := strings.Split(strings.Trim(strings.TrimPrefix(path, recording.APIRoot), "/"), "/")
 	kind = parts[0]
@@ -45,14 +45,14 @@ func objectKeyOf(path string) (key, kind string) {
 	return kind + "/" + parts[1], kind
 }
 
-// markInferred notes that an object's state is inferred. What its VM host has left, and
-// lists of such objects, are so, too.
+// markInferred notes that an object's state is inferred. So are the free resources of its
+// VM host, and lists of such objects.
 func (b *inferenceBasis) markInferred(key string) {
 	kind, _, _ := strings.Cut(key, "/")
 	b.inferredKeys[key], b.inferredKeys[kind] = true, true
 }
 
-// markNamedInferred is doubt for an object that is known by its name.
+// markNamedInferred is markInferred for an object that is known by its name.
 func (b *inferenceBasis) markNamedInferred(kind, name string) {
 	b.keyByName[name] = kind + "/" + name
 	b.markInferred(kind + "/" + name)
@@ -65,8 +65,8 @@ func (b *inferenceBasis) markMachineInferred(s sighting) {
 	}
 }
 
-// markMentioned takes what the replay noted before an exchange: it names machines by their
-// names or ids.
+// markMentioned marks the machines that the replay's notes before an exchange mention by
+// name or id.
 func (b *inferenceBasis) markMentioned(i int, notes []string) {
 	if len(notes) == 0 {
 		return
@@ -84,8 +84,8 @@ func (b *inferenceBasis) markMentioned(i int, notes []string) {
 	}
 }
 
-// markProblems tells which problems of an exchange rest on an inference, and whether it is
-// about something inferred at all.
+// markProblems marks the problems of an exchange that rest on an inference. It tells
+// whether the exchange is about an inferred object at all.
 func (b *inferenceBasis) markProblems(i int, problems []Problem, got simResponse) (inferred bool) {
 	b.learnExchange(i)
 	spreads := false
@@ -104,7 +104,7 @@ func (b *inferenceBasis) markProblems(i int, problems []Problem, got simResponse
 	return inferred
 }
 
-// learnExchange takes what an exchange made or showed.
+// learnExchange notes the objects that an exchange made or showed.
 func (b *inferenceBasis) learnExchange(i int) {
 	e := b.exchanges[i]
 	creates := e.OK() && e.Request.Method == http.MethodPost
@@ -118,7 +118,7 @@ func (b *inferenceBasis) learnExchange(i int) {
 	}
 }
 
-// learnObject takes an object of an answer, and those in it.
+// learnObject notes an object of an answer, and the objects in it.
 func (b *inferenceBasis) learnObject(o map[string]any, made bool) {
 	if uri := textOf(o["resource_uri"]); uri != "" {
 		key, _ := objectKeyOf(uri)
@@ -144,11 +144,11 @@ func (b *inferenceBasis) learnKey(key string, made bool) {
 	}
 }
 
-// builtInObjects are objects that each MAAS has.
+// builtInObjects are objects that every MAAS has.
 var builtInObjects = regexp.MustCompile(`^(zones/default|resourcepools/0|domains/0|users/admin)$`)
 
-// spreadInference notes that what an exchange asked for and showed is not sure any more: it
-// came out otherwise, and that rests on an inference.
+// spreadInference marks the objects that an exchange named or showed, where its answer
+// differs and the difference rests on an inference.
 func (b *inferenceBasis) spreadInference(i int) {
 	if key, _ := objectKeyOf(b.exchanges[i].Request.Path); key != "" {
 		b.markInferred(key)
@@ -165,10 +165,10 @@ func (b *inferenceBasis) spreadInference(i int) {
 func (b *inferenceBasis) restsOnInference(i int, p Problem, got simResponse) bool {
 	e := b.exchanges[i]
 	if got.Status == http.StatusNotImplemented {
-		return false // the simulator says that it does not serve it
+		return false // the simulator reports that it does not serve the operation
 	}
 	if e.Response.Status == http.StatusServiceUnavailable || got.Status == http.StatusServiceUnavailable {
-		return true // the LXD or the rack controller says so, which no answer shows
+		return true // the LXD or the rack controller refused, and no answer shows the state of either
 	}
 	key, kind := objectKeyOf(p.Object)
 	asked, _ := objectKeyOf(e.Request.Path)

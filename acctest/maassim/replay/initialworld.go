@@ -14,11 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// worldStarter makes the world in which a story begins.
+// worldStarter makes the world at the start of a story.
 type worldStarter struct{ *player }
 
-// makeInitialWorld makes what the story takes for granted: what answers show, or requests
-// succeed with, and no exchange made.
+// makeInitialWorld makes the objects that answers show, or that requests need to succeed,
+// and that no exchange made.
 func (p worldStarter) makeInitialWorld() {
 	p.startZonesOrPools("zone", "zones", "zones")
 	p.startZonesOrPools("pool", "resourcepools", "resourcepool")
@@ -33,8 +33,8 @@ type zoneOrPool struct {
 	name, description string
 }
 
-// startZonesOrPools makes the zones or pools that were there, in the order of their
-// ids. Those that had been deleted before take an id, too.
+// startZonesOrPools makes the zones or pools that existed at the start, in the order of
+// their ids. Deleted rows before them use up an id, too.
 func (p worldStarter) startZonesOrPools(key, collection, single string) {
 	there := map[int]zoneOrPool{}
 	for i, e := range p.exchanges {
@@ -52,7 +52,7 @@ func (p worldStarter) startZonesOrPools(key, collection, single string) {
 	}
 }
 
-// addZoneOrPool keeps a zone or pool unless an exchange before made it.
+// addZoneOrPool keeps a zone or pool unless an earlier exchange made it.
 func (p worldStarter) addZoneOrPool(there map[int]zoneOrPool, o map[string]any, i int, collection string) {
 	id, name := numberOf(o["id"]), textOf(o["name"])
 	if name == "" || name == "default" || there[id].name != "" || p.wasZoneOrPoolMade(name, id, i, collection) {
@@ -115,8 +115,8 @@ func walkObjects(v any, key string, found func(map[string]any)) {
 	}
 }
 
-// startHosts registers the VM hosts that were there, in the order of their ids.
-// One that was registered later is registered before the answer that shows it.
+// startHosts registers the VM hosts that existed at the start, in the order of their ids.
+// A host that was registered later is registered just before the answer that shows it.
 func (p worldStarter) startHosts() {
 	there, made := map[int]map[string]any{}, map[string]bool{}
 	highest := 0
@@ -158,8 +158,8 @@ func (p worldStarter) wasHostAbsent(i, id int) bool {
 	return false
 }
 
-// hostBefore is a VM host before the exchange that shows it: without what the
-// request changed.
+// hostBefore is a VM host before the exchange that shows it, that is, without the
+// request's changes.
 func hostBefore(e recording.Exchange, o map[string]any) map[string]any {
 	before := maps.Clone(o)
 	if e.Op() == "add_tag" {
@@ -209,8 +209,8 @@ func (p worldStarter) registerHost(o map[string]any) {
 	p.updateStartedHost(strconv.Itoa(made.ID), o)
 }
 
-// updateStartedHost gives a VM host what only a change can give it. A host that nobody
-// changed has no macvlan mode; one that was changed has an empty one.
+// updateStartedHost sets the attributes of a VM host that only an update can set. A host
+// that nobody updated has no macvlan mode, and an updated host has an empty one.
 func (p worldStarter) updateStartedHost(id string, o map[string]any) {
 	var have map[string]any
 	body, err := recording.DecodeJSON(p.callMAAS(http.MethodGet, "vm-hosts/"+id+"/", nil))
@@ -244,7 +244,7 @@ func defaultPool(host map[string]any) string {
 // address is where the LXD of the story listens.
 func (p *player) address() string { return p.model.Hosts[0].Address }
 
-// startTags makes the tags that requests named with success and none made.
+// startTags makes the tags that successful requests named and that no request made.
 func (p worldStarter) startTags() {
 	made := map[string]bool{}
 	for i, e := range p.exchanges {
@@ -273,7 +273,7 @@ func (p worldStarter) startTags() {
 	}
 }
 
-// wasTagMissing tells whether MAAS said before exchange i that there is no such tag.
+// wasTagMissing tells whether MAAS said before exchange i that the tag does not exist.
 func (p worldStarter) wasTagMissing(i int, name string) bool {
 	return slices.ContainsFunc(p.exchanges[:i], func(e recording.Exchange) bool {
 		route := e.Route()
@@ -281,7 +281,7 @@ func (p worldStarter) wasTagMissing(i int, name string) bool {
 	})
 }
 
-// startMachines composes the VMs that were there.
+// startMachines composes the VMs that existed at the start.
 func (p worldStarter) startMachines() {
 	known := map[string]bool{}
 	for i, seen := range p.evidence.seen {
@@ -307,7 +307,7 @@ func (p worldStarter) startMachine(s sighting) {
 	if !decodeBody(p.tryCall(http.MethodPost, "vm-hosts/"+host+"/?op=compose", form), &made) {
 		return
 	}
-	p.addNote("at the start: there is the VM %s, %s", s.Hostname, s.Status)
+	p.addNote("at the start: the VM %s, %s, exists", s.Hostname, s.Status)
 	p.bindNode(s.ID, made.SystemID)
 	zone, pool, status, power, tags := nameOf(s.Body["zone"]), nameOf(s.Body["pool"]), s.Status, s.Power, listOf(s.Body["tag_names"])
 	edit := sim.MachineEdit{Zone: &zone, Pool: &pool, Tags: &tags, StatusName: &status}
@@ -333,7 +333,7 @@ func listOf(v any) []string {
 
 func decode(e recording.Exchange, into any) bool { return json.Unmarshal(e.Response.Body, into) == nil }
 
-// decodeBody reads a successful answer.
+// decodeBody decodes a successful answer.
 func decodeBody(got simResponse, into any) bool {
 	return got.Status < http.StatusMultipleChoices && json.Unmarshal(got.Body, into) == nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// projectOfHost is the LXD project of a VM host: of its registration, of the
-// machines in it, or else the host's name.
+// projectOfHost is the LXD project of a VM host. It is in the host's registration or in
+// its machines. Otherwise it is the host's name.
 func (v *evidence) projectOfHost(recordedID, name string) string {
 	for i, e := range v.exchanges {
 		if e.Request.Method == http.MethodPost && len(e.Route()) == 1 && len(v.hostsIn(i)) == 1 && textOf(v.hostsIn(i)[0]["id"]) == recordedID {
@@ -51,7 +51,7 @@ func (v *evidence) projectOfHost(recordedID, name string) string {
 	return name
 }
 
-// shownProject is the LXD project that the parameters of a VM host show, or empty.
+// shownProject is the LXD project in the parameters of a VM host, or empty.
 func (v *evidence) shownProject(recordedID string) string {
 	for i, e := range v.exchanges {
 		if o, ok := v.bodies[i].(map[string]any); ok && e.Op() == "parameters" && hostOf(e) == recordedID && textOf(o["project"]) != "" {
@@ -61,8 +61,8 @@ func (v *evidence) shownProject(recordedID string) string {
 	return ""
 }
 
-// lastRefreshBefore is the last exchange before i in which MAAS looked into the LXD of
-// the machine's VM host; -1 if none did.
+// lastRefreshBefore is the last exchange before i in which MAAS read the inventory of the
+// machine's VM host. It is -1 if there is none.
 func (v *evidence) lastRefreshBefore(i int, s sighting) int {
 	for j := i; j >= 0; j-- {
 		e := v.exchanges[j]
@@ -80,9 +80,9 @@ func (v *evidence) lastRefreshBefore(i int, s sighting) int {
 	return -1
 }
 
-// enlistmentOfFound is the enlistment of the instance that MAAS found by itself in
-// exchange at, and gave another name and machine: its MAC was another one than
-// the enlistment said. -1 if there is none.
+// enlistmentOfFound returns the enlistment of an instance that MAAS found by itself in
+// exchange at. MAAS made another machine with another name for it, because the MAC
+// differed from the one in the enlistment. It is -1 if there is none.
 func (v *evidence) enlistmentOfFound(at int, s sighting) int {
 	if at < 0 {
 		return -1
@@ -105,8 +105,8 @@ func (v *evidence) enlistmentOfFound(at int, s sighting) int {
 	return -1
 }
 
-// hadInstance tells whether the instance of the enlistment i was in the LXD: unless
-// what MAAS says of it first is that there is none.
+// hadInstance tells whether the instance of the enlistment i was in the LXD. It was,
+// unless the first answer about it says that there is none.
 func (v *evidence) hadInstance(i int) bool {
 	o, _ := v.bodies[i].(map[string]any)
 	id := textOf(o["system_id"])
@@ -121,8 +121,8 @@ func (v *evidence) hadInstance(i int) bool {
 	return true
 }
 
-// instancePresence says whether an answer tells that a machine's instance is there, or
-// that it is not.
+// instancePresence tells whether an answer shows that a machine's instance exists, or that
+// it does not.
 func (v *evidence) instancePresence(j int, id string) (there, told bool) {
 	e := v.exchanges[j]
 	if machineOf(e) == id && e.Op() == "query_power_state" && e.OK() {
@@ -153,8 +153,8 @@ func (v *evidence) machineIDs() (all []string) {
 	return all
 }
 
-// wasLeaked tells whether the instance of the machine that exchange i deletes was
-// left in LXD: MAAS finds it again later.
+// wasLeaked tells whether the instance stayed in LXD after exchange i deleted its machine:
+// MAAS finds it again later.
 func (v *evidence) wasLeaked(i int) bool {
 	seen := v.sightings(machineOf(v.exchanges[i]))
 	if len(seen) == 0 {
@@ -170,8 +170,9 @@ func (v *evidence) wasLeaked(i int) bool {
 	return false
 }
 
-// wasTurnedInLXD tells whether the last answer before i that shows a machine's power
-// shows another one, and nobody asked MAAS for anything about it since.
+// wasTurnedInLXD tells whether somebody switched the machine's power in LXD. Then the last
+// answer before i that shows the power shows another one, and no request about the machine
+// came since.
 func (v *evidence) wasTurnedInLXD(i int, id, power string) bool {
 	last := sighting{index: -1}
 	for _, s := range v.sightings(id) {

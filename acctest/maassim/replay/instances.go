@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// instancePlanner plans what happens in the LXD between the exchanges.
+// instancePlanner plans the changes in the LXD between the exchanges.
 type instancePlanner struct {
 	*evidence
 	host    string                // the LXD's name
 	changes map[int][]worldChange // before the exchange of that index
 }
 
-// planInstances finds out which instances somebody made or deleted in the LXD,
-// and before which exchange.
+// planInstances finds the instances that somebody made or deleted in the LXD, and the
+// exchanges before which that happened.
 func (p *instancePlanner) planInstances() {
 	placed := map[string]bool{}
 	for i, seen := range p.seen {
@@ -54,8 +54,8 @@ func macsOf(mac string) []string {
 	return []string{mac}
 }
 
-// planEnlisted makes the instance of an enlistment before it, with the MAC that
-// MAAS found in LXD if it found another one later.
+// planEnlisted makes the instance of an enlistment before it. If MAAS later found another
+// MAC in LXD, the instance gets that one.
 func (p *instancePlanner) planEnlisted(i int, n enlistment) {
 	s := sighting{Hostname: n.Instance}
 	if o, ok := p.bodies[i].(map[string]any); ok {
@@ -64,7 +64,7 @@ func (p *instancePlanner) planEnlisted(i int, n enlistment) {
 	p.planInstance(i, s, sim.Instance{Project: cmp.Or(n.Project, "default"), Name: n.Instance, MACs: macsOf(n.MAC)})
 }
 
-// planInstance makes an instance before an exchange, as big as MAAS found it.
+// planInstance makes an instance before an exchange, with the size that MAAS found.
 func (p *instancePlanner) planInstance(at int, s sighting, made sim.Instance) {
 	made.Host, made.Cores, made.MemoryMiB = p.host, 1, 1024
 	for _, later := range p.sightings(s.ID) {
@@ -78,8 +78,8 @@ func (p *instancePlanner) planInstance(at int, s sighting, made sim.Instance) {
 	}})
 }
 
-// planRemovals deletes the instance of a machine before the exchange that tells
-// that it is gone.
+// planRemovals deletes the instance of a machine before the exchange that shows its
+// absence.
 func (p *instancePlanner) planRemovals() {
 	for _, id := range p.machineIDs() {
 		there := false
@@ -99,8 +99,8 @@ func (p *instancePlanner) planRemovals() {
 	}
 }
 
-// hasVanished tells whether exchange j shows that MAAS has no longer a machine that
-// nobody deleted: then the look into LXD before it found no instance.
+// hasVanished tells whether exchange j shows that MAAS lost a machine that nobody deleted.
+// Then the refresh before it found no instance.
 func (p *instancePlanner) hasVanished(j int, id string) bool {
 	e := p.exchanges[j]
 	if machineOf(e) != id || e.Request.Method != http.MethodGet || e.Response.Status != http.StatusNotFound {
@@ -121,7 +121,7 @@ func (p *instancePlanner) hasVanished(j int, id string) bool {
 	for k := last + 1; k < j; k++ {
 		if e := p.exchanges[k]; triggersRefresh(e) {
 			if e.Request.Method == http.MethodPut {
-				return true // another project: MAAS forgets the machine by itself
+				return true // another project: MAAS removes the machine by itself
 			}
 			sync = k
 		}

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// matcher compares recorded values with simulated ones. Names that MAAS
-// makes up (system ids, row ids, MAC addresses …) are bound to the
-// simulator's own at their first meeting and must agree ever after.
+// matcher compares recorded values with simulated ones. It binds a name that MAAS makes
+// up, such as a system id or a MAC address, to the simulator's own name when it first
+// meets both. From then on the two must agree.
 type matcher struct {
 	simulatedOf map[nameSpace]map[string]string // recorded → simulated
 	recordedOf  map[nameSpace]map[string]string // simulated → recorded
-	chosenNames map[string]bool                 // names that a request chose: compared as they are
+	chosenNames map[string]bool                 // names that a request chose; they are compared unchanged
 	rules       []rule
-	ruleByPath  map[string]rule // by path: what was found among rules
+	ruleByPath  map[string]rule // by path: a cache of lookups in rules
 	problems    []Problem
 	subject     subject
 }
@@ -26,7 +26,7 @@ type matcher struct {
 // subject is the innermost object that is being compared, and where it begins.
 type subject struct{ uri, root string }
 
-// nameSpace is a kind of made-up name: two kinds may use the same value.
+// nameSpace is a kind of made-up name. Two kinds may use the same value.
 type nameSpace string
 
 func newMatcher(spoken map[string]bool) *matcher {
@@ -45,7 +45,7 @@ func (m *matcher) report(path, format string, args ...any) {
 	})
 }
 
-// bind requires that recorded and simulated name the same thing.
+// bind requires that the recorded and the simulated name stand for the same thing.
 func (m *matcher) bind(in nameSpace, path, recorded, simulated string) {
 	if m.simulatedOf[in] == nil {
 		m.simulatedOf[in], m.recordedOf[in] = map[string]string{}, map[string]string{}
@@ -62,7 +62,8 @@ func (m *matcher) bind(in nameSpace, path, recorded, simulated string) {
 	}
 }
 
-// translate gives the simulator's name of a recorded one, or the name itself.
+// translate returns the simulator's name for a recorded one. Without one it returns the
+// recorded name.
 func (m *matcher) translate(in nameSpace, recorded string) string {
 	if simulated, ok := m.simulatedOf[in][recorded]; ok {
 		return simulated
@@ -70,7 +71,7 @@ func (m *matcher) translate(in nameSpace, recorded string) string {
 	return recorded
 }
 
-// translateBack is the other way round.
+// translateBack returns the recorded name for a simulated one.
 func (m *matcher) translateBack(in nameSpace, simulated string) string {
 	if recorded, ok := m.recordedOf[in][simulated]; ok {
 		return recorded
@@ -139,7 +140,7 @@ func (m *matcher) compareList(path string, recorded, simulated []any) {
 	}
 }
 
-// jsonType tells whole numbers and numbers with a point apart, as decoders do.
+// jsonType distinguishes whole numbers from numbers with a point, as decoders do.
 func jsonType(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -167,8 +168,8 @@ func shortJSON(v any) string {
 	return string(text)
 }
 
-// compareURI compares two paths or full addresses segment by segment; a segment
-// behind a collection's name is a made-up one of that collection.
+// compareURI compares two paths or URLs segment by segment. A segment after a collection's
+// name is an id of that collection.
 func (m *matcher) compareURI(path, recorded, simulated string) {
 	want, got := strings.Split(recorded, "/"), strings.Split(simulated, "/")
 	if len(want) != len(got) {
@@ -189,7 +190,7 @@ func (m *matcher) compareURI(path, recorded, simulated string) {
 	}
 }
 
-// collections name the rows whose ids depend on what a database saw before.
+// collections are the collections whose row ids depend on the history of the database.
 var collections = map[string]nameSpace{
 	"machines": "node", "nodes": "node", "rackcontrollers": "node",
 	"vm-hosts": "VM host", "pods": "VM host",
@@ -200,7 +201,7 @@ var collections = map[string]nameSpace{
 	"bcache-cache-set": "cache set", "bcache-cache-sets": "cache set", "partitions": "partition",
 }
 
-// translatePath puts the simulator's names in place of recorded ones in a path.
+// translatePath replaces recorded names in a path by the simulator's.
 func (m *matcher) translatePath(path string) string {
 	parts := strings.Split(path, "/")
 	for i := 1; i < len(parts); i++ {
@@ -211,8 +212,7 @@ func (m *matcher) translatePath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// translateParameter puts the simulator's name in place of a recorded one in a
-// query or form value.
+// translateParameter replaces a recorded name in a query or form value by the simulator's.
 func (m *matcher) translateParameter(value string) string {
 	for _, in := range []nameSpace{"node", "MAC address"} {
 		if simulated := m.translate(in, value); simulated != value {
@@ -222,8 +222,8 @@ func (m *matcher) translateParameter(value string) string {
 	return value
 }
 
-// isSameNetwork guards a binding of addresses: both must be addresses of
-// the same /24 (or /64) network.
+// isSameNetwork checks a binding of addresses: both must be in the same /24 (or /64)
+// network.
 func isSameNetwork(recorded, simulated string) bool {
 	a, errA := netip.ParseAddr(recorded)
 	b, errB := netip.ParseAddr(simulated)
@@ -238,7 +238,7 @@ func isSameNetwork(recorded, simulated string) bool {
 	return net.Contains(b)
 }
 
-// compareText compares two sentences after the tokens that depend on the moment.
+// compareText compares two sentences except for tokens that change from run to run.
 func (m *matcher) compareText(path, recorded, simulated string) {
 	want, got := recorded, simulated
 	for _, r := range textRules {
@@ -263,16 +263,16 @@ func (m *matcher) compareText(path, recorded, simulated string) {
 // apiPaths finds paths of the API.
 var apiPaths = regexp.MustCompile(`/MAAS/api/2\.0/[^\s.]+`)
 
-// systemIDs finds words that may be a system id.
+// systemIDs finds words that may be system ids.
 var systemIDs = regexp.MustCompile(`\b[a-z0-9]{6}\b`)
 
-// maskedPattern are placeholders of what a recording does not tell.
+// maskedPattern finds placeholders of values that a recording hides.
 var maskedPattern = regexp.MustCompile(`<(SECRET|SETTING|RANDOM|LXD TRUST PASSWORD)( \d+)?>`)
 
 // trustPlaceholder is the trust password of the replay's LXD.
 const trustPlaceholder = "<LXD TRUST PASSWORD>"
 
-// matchesMasked tells whether a sentence is the recorded one, where that has
+// matchesMasked tells whether a sentence equals the recorded one except for its
 // placeholders.
 func matchesMasked(recorded, simulated string) bool {
 	parts := maskedPattern.Split(recorded, -1)

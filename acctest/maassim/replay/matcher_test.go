@@ -6,7 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// TestMatcher checks that the replay would notice what it is there to notice.
+// TestMatcher checks that the replay notices differences.
 func TestMatcher(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

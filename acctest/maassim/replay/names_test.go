@@ -8,12 +8,12 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// genuineHooks is what the names of the genuine exchanges tell besides their content.
+// genuineHooks are the details that the names of the genuine exchanges reveal.
 func genuineHooks() hooks {
 	return hooks{headerOf: brokenHeaders(), acceptOf: acceptOf, certificatesOf: genuineCertificates, byUser: isGenuineUserCall, formOf: formOf}
 }
 
-// acceptOf is an Accept header that a recording does not keep.
+// acceptOf is an Accept header that a recording does not contain.
 func acceptOf(e recording.Exchange) string {
 	return map[string]string{"accept-xml": "application/xml", "accept-any": "*/*"}[e.Name]
 }
@@ -33,7 +33,7 @@ func isGenuineUserCall(e recording.Exchange) bool {
 		strings.HasSuffix(e.Name, "-nonadmin") && e.Request.Method == "GET" || e.Name == "nonadmin-vmhost-list"
 }
 
-// formOf is a form of parts that a recording does not keep.
+// formOf is a multipart form that a recording does not contain.
 func formOf(e recording.Exchange) map[string]any {
 	if e.Name == "zone-create-multipart" {
 		return map[string]any{"name": "az-mp", "description": "multipart"}
@@ -41,7 +41,7 @@ func formOf(e recording.Exchange) map[string]any {
 	return nil
 }
 
-// brokenHeaders are the headers of the exchanges about OAuth itself.
+// brokenHeaders are the invalid headers of the exchanges about OAuth itself.
 func brokenHeaders() func(recording.Exchange) string {
 	parts := strings.Split(sim.DefaultAdminKey, ":")
 	consumer, token, secret := parts[0], parts[1], parts[2]

@@ -12,23 +12,23 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// What MAAS says where its rack controllers are gone, and where an LXD is.
+// MAAS's messages when its rack controllers, or an LXD, cannot be reached.
 var (
 	noRackMessage = regexp.MustCompile(`No rack controllers connected|any rack controller`)
 	noLXDMessage  = regexp.MustCompile(`Failed to connect to the LXD REST API: HTTPSConnectionPool\(host='([^']+)', port=(\d+)\)`)
 )
 
-// outages is what is away in the world of a replay.
+// outages tells which parts of a replay's world cannot be reached.
 type outages struct {
 	*player
 	rackAway, lxdAway bool
 	distrusted        bool
 	trustedByHost     map[string]bool // VM hosts whose LXD trusted MAAS
-	movedAddresses    map[string]bool // addresses that somebody gave to VM hosts
+	movedAddresses    map[string]bool // addresses that a request gave to VM hosts
 }
 
-// applyOutages connects or disconnects the rack controller and the LXD, as the
-// answer tells that they were.
+// applyOutages connects or disconnects the rack controller and the LXD, as the recorded
+// answer shows.
 func (p *outages) applyOutages(e recording.Exchange) {
 	var text string
 	decode(e, &text)
@@ -41,14 +41,14 @@ func (p *outages) applyOutages(e recording.Exchange) {
 	if away := noLXDMessage.FindStringSubmatch(text); away != nil {
 		p.loseLXD(e, away[1]+":"+away[2])
 	} else if e.OK() && reachedLXD(e) && p.lxdAway {
-		p.addNote("before %s: the LXD was there again", e)
+		p.addNote("before %s: the LXD was reachable again", e)
 		p.lxdAway = false
 		p.noteSteeringError(p.world.SetLXDCondition(p.model.Hosts[0].Name, sim.ConditionOK))
 	}
 }
 
-// applyTrust makes the LXD distrust MAAS's certificate where a VM host lost
-// its trust, and trust it again where MAAS could go on.
+// applyTrust makes the LXD distrust MAAS's certificate where a VM host lost its trust. It
+// restores the trust where MAAS succeeded again.
 func (p *outages) applyTrust(e recording.Exchange, text string) {
 	lxd := p.model.Hosts[0].Name
 	switch id := hostOf(e); {
@@ -61,7 +61,7 @@ func (p *outages) applyTrust(e recording.Exchange, text string) {
 		}
 	case p.trustedByHost[id] && !p.distrusted && strings.Contains(text, "Certificate is not trusted"):
 		p.distrusted = true
-		p.addNote("before %s: the LXD trusted MAAS no more", e)
+		p.addNote("before %s: the LXD no longer trusted MAAS", e)
 		p.noteSteeringError(p.world.DistrustCertificate(lxd, p.trustedPair.certificate))
 	}
 }
@@ -75,7 +75,7 @@ func (p *outages) setRack(e recording.Exchange, c sim.Condition) {
 	p.noteSteeringError(p.world.SetRackCondition(c))
 }
 
-// reachedLXD tells whether an operation that succeeded asked an LXD.
+// reachedLXD tells whether a successful operation called an LXD.
 func reachedLXD(e recording.Exchange) bool {
 	if e.Op() == "query_power_state" {
 		var answer struct{ State string }
@@ -91,7 +91,7 @@ func (p *outages) loseLXD(e recording.Exchange, address string) {
 	switch host, bound := p.match.simulatedOf["VM host"][hostOf(e)]; {
 	case strings.HasSuffix(p.address(), address) && !p.lxdAway:
 		p.lxdAway = true
-		p.addNote("before %s: the LXD was away", e)
+		p.addNote("before %s: the LXD was unreachable", e)
 		p.noteSteeringError(p.world.SetLXDCondition(p.model.Hosts[0].Name, sim.ConditionUnreachable))
 	case bound && !p.movedAddresses[hostOf(e)+known] && !p.wasGivenAddress(e, known):
 		p.movedAddresses[hostOf(e)+known] = true
@@ -100,22 +100,22 @@ func (p *outages) loseLXD(e recording.Exchange, address string) {
 	}
 }
 
-// wasGivenAddress tells whether a request before gave the VM host this address.
+// wasGivenAddress tells whether an earlier request gave the VM host this address.
 func (p *outages) wasGivenAddress(e recording.Exchange, address string) bool {
 	return slices.ContainsFunc(p.exchanges, func(before recording.Exchange) bool {
 		return before.Number < e.Number && strings.Contains(before.FormValues().Get("power_address"), strings.TrimPrefix(address, "https://"))
 	})
 }
 
-// collision is how long after the first compose of a name the second met it: by
-// what LXD said to the second.
+// collisionDelays are how long after the first compose of a name the second one came, by
+// LXD's message to the second.
 var collisionDelays = map[string]time.Duration{
 	`busy running a "create"`:          time.Millisecond,
 	`"instances" entry already exists`: 250 * time.Millisecond,
 }
 
-// sendColliding sends two composes of one name at the same time, where the answers
-// tell that one met the other.
+// sendColliding sends two composes of one name at the same time, where the answers show
+// that they collided.
 func (p *player) sendColliding(i int) {
 	if p.exchanges[i].Op() != "compose" || p.sentAhead[p.exchanges[i].Number] != nil {
 		return

@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// PlayStory replays a story in a simulator of its own and compares. A nil model is
-// [WorldOf] the story. What the recording does not tell is inferred from its
-// answers. It waits as long as the story took, so call it in a bubble of
-// [synctest] or through [InVirtualTime].
+// PlayStory replays a story in a simulator of its own and compares the answers. Without a
+// model it uses [WorldOf] the story. It infers from the answers what the recording does
+// not show. It waits as long as the story took, so call it in a bubble of [synctest] or
+// through [InVirtualTime].
 func PlayStory(story recording.Story, model *sim.Model) (Outcome, error) {
 	o, err := playWithHooks(story, model, hooks{})
 	if err != nil {
@@ -26,7 +26,7 @@ func PlayStory(story recording.Story, model *sim.Model) (Outcome, error) {
 	return o, err
 }
 
-// playWithHooks replays a story in the time of its caller.
+// playWithHooks replays a story on the caller's clock.
 func playWithHooks(story recording.Story, model *sim.Model, known hooks) (Outcome, error) {
 	world, err := WorldOf(story)
 	if err != nil {
@@ -57,11 +57,12 @@ func playWithHooks(story recording.Story, model *sim.Model, known hooks) (Outcom
 	return o, nil
 }
 
-// brokenInstallation is MAAS's word where its own installation is not whole.
+// brokenInstallation matches MAAS's messages about its own incomplete installation.
 var brokenInstallation = regexp.MustCompile(`^"Failed to render preseed: `)
 
-// answeredByMAAS leaves out what a proxy before MAAS answered in its place, as one
-// does while MAAS starts, and what failed for MAAS's own installation, and counts it.
+// answeredByMAAS drops and counts the exchanges that MAAS itself did not answer, such as
+// those that a proxy answered while MAAS started. It also drops failures of MAAS's own
+// installation.
 func answeredByMAAS(all []recording.Exchange) (answered []recording.Exchange, left int) {
 	for _, e := range all {
 		isProxy := e.Response.Status == http.StatusBadGateway || e.Response.Status == http.StatusGatewayTimeout
@@ -78,12 +79,12 @@ func answeredByMAAS(all []recording.Exchange) (answered []recording.Exchange, le
 	return answered, left
 }
 
-// InVirtualTime runs a function in a bubble of synctest, whose time passes as
-// soon as all in it wait, and ends the process with the code that it returns.
-// Hours of a story take a moment. Package testing offers bubbles to tests alone,
-// so the function runs as the only test of a process.
+// InVirtualTime runs a function in a bubble of synctest and ends the process with the code
+// that it returns. In a bubble, time passes as soon as all goroutines wait, so hours of a
+// story take a moment. Package testing offers bubbles to tests only, so the function runs
+// as the only test of a process.
 func InVirtualTime(f func() int) {
-	os.Args = os.Args[:1] // package testing would read them
+	os.Args = os.Args[:1] // package testing would read the flags
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "InVirtualTime", F: func(t *testing.T) {
 		synctest.Test(t, func(*testing.T) { os.Exit(f()) })

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// storyOf is a story of the exchanges in some files.
+// storyOf is a story made from the exchanges in some files.
 func storyOf(t *testing.T, files ...string) (s recording.Story) {
 	t.Helper()
 	s.Name = "story"
@@ -36,8 +36,8 @@ func replayFiles(t *testing.T, files ...string) (o Outcome) {
 	return o
 }
 
-// TestNamesTellNothing checks that an exchange of any name is replayed by what is
-// in it.
+// TestNamesTellNothing checks that the replay depends on an exchange's content only, and
+// not on its name.
 func TestNamesTellNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"oauth-invalid-token", "oauth-expired-timestamp", "oauth-bearer-header", "accept-xml", "x-nonadmin", "nonadmin-vmhost-list", "untrusted-cert", "plain"} {
@@ -49,7 +49,7 @@ func TestNamesTellNothing(t *testing.T) {
 	}
 }
 
-// zoneCreation is a request that makes a zone, with the description that MAAS gave it.
+// zoneCreation is a request that makes a zone, with the description in MAAS's answer.
 func zoneCreation(description string) string {
 	return `{"name": "x", "request": {"method": "POST", "path": "/MAAS/api/2.0/zones/", "form": {"name": "z"}, "authenticated": true},
 		"response": {"status": 200, "headers": {"Content-Type": "application/json; charset=utf-8"}, "body_is_json": true,
@@ -89,8 +89,8 @@ func TestBasis(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that a request without its body is not sent, that an answer
-// without one is held by its status, and that placeholders are not compared.
+// TestLeftOut: a request without its body is not sent, only the status of an answer
+// without a body is compared, and placeholders are not compared.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	unsent := strings.Replace(zoneCreation(""), `"authenticated"`, `"left_out": true, "authenticated"`, 1)

@@ -17,8 +17,8 @@ import (
 //go:embed world.json
 var worldJSON []byte
 
-// World is the world in which a recording is replayed that says nothing else:
-// one LXD server with two storage pools, a subnet with DHCP, and no VM host.
+// World is the default world of a replay: one LXD server with two storage pools, a subnet
+// with DHCP, and no VM host.
 func World() (sim.Model, error) {
 	m, err := sim.ReadModel(strings.NewReader(string(worldJSON)))
 	if err != nil {
@@ -36,39 +36,39 @@ type player struct {
 	basis     *inferenceBasis
 	outages   *outages
 	lastPower powerRequests
-	changes   map[int][]worldChange // by exchange: what somebody did in the LXD before it
+	changes   map[int][]worldChange // by exchange: the changes in the LXD before it
 	hooks
 	match         *matcher
 	problems      [][]Problem
-	inferred      []bool // by exchange: it is about something inferred
+	inferred      []bool // by exchange: whether it is about an inferred object
 	notes         []string
-	sentAhead     map[int]chan simResponse // exchanges that were sent ahead of their turn
+	sentAhead     map[int]chan simResponse // exchanges that were sent before their turn
 	trustedPair   certificatePair
 	untrustedPair certificatePair
-	highestID     map[string]int // by collection: the highest id that a row had here
+	highestID     map[string]int // by collection: the highest id that a row had in the simulator
 }
 
-// worldChange is what happened before an exchange and was not recorded: time that
-// passed, guests that booted, changes at LXD, and calls of somebody else.
+// worldChange is what happened before an exchange and was not recorded: time passed,
+// guests booted, and other clients called LXD or MAAS.
 type worldChange struct {
 	reason string
 	apply  func(*player)
 }
 
-// hooks are what a recording does not tell, where somebody knows it. Without
-// scenes, what went on between the exchanges is inferred.
+// hooks add what a recording does not show, where the caller knows it. Without
+// knownChanges the replay infers what happened between the exchanges.
 type hooks struct {
 	knownChanges map[int]worldChange // before the exchange of that number
 	sentTogether map[int]int         // exchanges that were sent at the same time
 
 	headerOf       func(recording.Exchange) string                   // the Authorization header, or empty
 	acceptOf       func(recording.Exchange) string                   // the Accept header, or empty
-	certificatesOf func(*player, recording.Exchange) certificatePair // for the placeholders of a certificate and its key
+	certificatesOf func(*player, recording.Exchange) certificatePair // the pair for the placeholders of a certificate and its key
 	formOf         func(recording.Exchange) map[string]any
-	byUser         func(recording.Exchange) bool // no admin sent it
+	byUser         func(recording.Exchange) bool // whether the sender is no administrator
 }
 
-// newPlayer builds the world of a story. Close its world at the end.
+// newPlayer builds the world of a story. The caller closes that world at the end.
 func newPlayer(exchanges []recording.Exchange, model sim.Model) (*player, error) {
 	p := &player{
 		model: model, evidence: gatherEvidence(exchanges), exchanges: exchanges, match: newMatcher(chosenNamesIn(exchanges)), problems: make([][]Problem, len(exchanges)),
@@ -92,7 +92,7 @@ func newPlayer(exchanges []recording.Exchange, model sim.Model) (*player, error)
 	return p, nil
 }
 
-// chosenNamesIn are the names and addresses that some request chose.
+// chosenNamesIn are the names and addresses that requests chose.
 func chosenNamesIn(exchanges []recording.Exchange) map[string]bool {
 	spoken := map[string]bool{}
 	for _, e := range exchanges {
@@ -139,7 +139,7 @@ func (p *player) run() {
 	}
 }
 
-// prepareWorld brings the world to where the recorded one was before an exchange.
+// prepareWorld brings the world to its recorded state before an exchange.
 func (p *player) prepareWorld(i int) {
 	e := p.exchanges[i]
 	if p.knownChanges == nil {
@@ -158,8 +158,7 @@ func (p *player) addNote(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
-// sendAhead starts an exchange that was under way when the next one was
-// answered.
+// sendAhead starts an exchange that was still under way when the next one was answered.
 func (p *player) sendAhead(later []recording.Exchange, number int) {
 	for _, e := range later {
 		if e.Number != number {
@@ -192,8 +191,8 @@ func (p *player) newRequest(e recording.Exchange) (*http.Request, error) {
 	return request, nil
 }
 
-// learnSystemID binds what a compose made to the recorded id even where the answers
-// differ otherwise, so that one difference does not make many.
+// learnSystemID binds the machine that a compose made to the recorded id, even where the
+// answers differ. So one difference does not cause many.
 func (p *player) learnSystemID(e recording.Exchange, got simResponse) {
 	otherClients{p}.noteHighestID(e, got)
 	if e.Request.Method != http.MethodPost || e.Response.Status != http.StatusOK || got.Status != http.StatusOK {
@@ -207,7 +206,7 @@ func (p *player) learnSystemID(e recording.Exchange, got simResponse) {
 	}
 }
 
-// callMAAS is a call that was not recorded; it must succeed.
+// callMAAS makes a call that was not recorded. The call must succeed.
 func (p *player) callMAAS(method, path string, form url.Values) []byte {
 	got := p.tryCall(method, path, form)
 	if got.Status >= http.StatusMultipleChoices {
@@ -225,7 +224,7 @@ func (p *player) tryCall(method, path string, form url.Values) simResponse {
 	return serveRequest(p.world, request)
 }
 
-// noteSteeringError notes a change behind the client's back that was not possible.
+// noteSteeringError notes a failed change of the simulator's world.
 func (p *player) noteSteeringError(err error) {
 	if err != nil {
 		p.addNote("steering: %v", err)

@@ -1,5 +1,5 @@
-// Package replay sends recorded requests to the simulator, in their order, and
-// compares what it answers with what the genuine MAAS answered.
+// Package replay sends recorded requests to the simulator in their order, and compares its
+// answers with those of the genuine MAAS.
 package replay
 
 import (
@@ -15,11 +15,11 @@ import (
 
 // Problem is one difference between a recorded answer and the simulator's.
 type Problem struct {
-	Object string // the recorded resource_uri of what differs, or the request's path
-	Path   string // where in the object
-	At     string // where in the answer
+	Object string // the recorded resource_uri of the differing object, or the request's path
+	Path   string // the path in the object
+	At     string // the path in the answer
 	Text   string
-	// Inferred tells that the difference rests on an inference: on state that the
+	// Inferred means that the difference rests on an inference: on state that the
 	// recording does not show.
 	Inferred bool
 }
@@ -27,41 +27,41 @@ type Problem struct {
 // String is the difference in one line.
 func (p Problem) String() string { return cmp.Or(p.At, p.Path) + ": " + p.Text }
 
-// Comparison is how an exchange came out.
+// Comparison is the result of an exchange.
 type Comparison struct {
 	Exchange recording.Exchange
 	Problems []Problem
-	// FirstProblems are those of the problems that their objects did not show before:
-	// the others follow from them.
+	// FirstProblems are the problems whose objects did not show them before. All others
+	// follow from them.
 	FirstProblems []Problem
-	// Inferred tells that the exchange is about something that the replay inferred.
+	// Inferred means that the exchange is about an object that the replay inferred.
 	Inferred bool
-	// LeftOut tells that the request could not be sent: its body was not recorded.
+	// LeftOut means that the request was not sent, because its body was not recorded.
 	LeftOut bool
 }
 
-// IsReproduced tells that nothing differs.
+// IsReproduced tells whether nothing differs.
 func (c Comparison) IsReproduced() bool { return len(c.Problems) == 0 }
 
-// Outcome is how a story came out.
+// Outcome is the result of a story.
 type Outcome struct {
 	Story       string
 	Comparisons []Comparison
-	// Inferences says what the replay did between the exchanges, and why.
+	// Inferences are the changes that the replay made between the exchanges, with reasons.
 	Inferences []string
 }
 
-// HasCertainDifference tells whether some first difference rests on no inference.
+// HasCertainDifference tells whether a first difference rests on no inference.
 func (c Comparison) HasCertainDifference() bool {
 	return slices.ContainsFunc(c.FirstProblems, func(p Problem) bool { return !p.Inferred })
 }
 
-// Tally counts exchanges by how they came out. Whole has those that are
-// ReproducedInferred, too, and FirstHand those that are Sure: Sure ones rest on no
-// inference. LeftOut are not in All.
+// Tally counts exchanges by their results. Reproduced includes ReproducedInferred.
+// FirstHand includes Certain, whose first differences rest on no inference. Total does not
+// include LeftOut.
 type Tally struct{ Total, Reproduced, ReproducedInferred, FirstHand, Certain, Following, LeftOut int }
 
-// Add counts the exchanges of a story too.
+// Add adds the exchanges of a story.
 func (t *Tally) Add(o Outcome) {
 	for _, c := range o.Comparisons {
 		if c.LeftOut {
@@ -100,12 +100,12 @@ func (t Tally) String() string {
 	return text
 }
 
-// InferenceSummary is how much of it rests on inferences, in one line.
+// InferenceSummary tells in one line how many of the results rest on inferences.
 func (t Tally) InferenceSummary() string {
 	return fmt.Sprintf("%d of the %d reproduced and %d of the %d first-hand differences rest on inferences", t.ReproducedInferred, t.Reproduced, t.FirstHand-t.Certain, t.FirstHand)
 }
 
-// newOutcome tells first-hand differences from those that follow.
+// newOutcome separates first differences from those that follow.
 func newOutcome(story string, exchanges []recording.Exchange, problems [][]Problem) Outcome {
 	o := Outcome{Story: story}
 	seen := map[[2]string]bool{}
@@ -128,15 +128,15 @@ func newOutcome(story string, exchanges []recording.Exchange, problems [][]Probl
 // Cause is a kind of first difference: the same key of the same kind of object.
 type Cause struct {
 	Name    string
-	Count   int // exchanges that show it first-hand
+	Count   int // exchanges that show it as a first difference
 	Example string
 }
 
-// idPattern are the parts of a path that are names or numbers.
+// idPattern finds the parts of a path that are ids.
 var idPattern = regexp.MustCompile(`/(\d+|[a-z0-9]{6})(/|$)`)
 
-// Causes groups the first differences of stories, the most frequent first: those
-// that rest on an inference, or the others.
+// Causes groups the first differences of stories, the most frequent first. It returns
+// either those that rest on an inference, or the others.
 func Causes(outcomes []Outcome, inferred bool) []Cause {
 	by := map[string]*Cause{}
 	for _, o := range outcomes {

@@ -17,16 +17,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/recording"
 )
 
-// simResponse is what a simulated MAAS said.
+// simResponse is an answer of the simulated MAAS.
 type simResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
 
-	panicked any // what the simulator panicked with
+	panicked any // the value of a panic in the simulator
 }
 
-// serveRecovering is serve for another goroutine, where nobody could recover.
+// serveRecovering is serveRequest for another goroutine, in which the caller could not
+// recover.
 func serveRecovering(handler http.Handler, request *http.Request) (got simResponse) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -44,8 +45,8 @@ func serveRequest(handler http.Handler, request *http.Request) simResponse {
 	return simResponse{Status: result.StatusCode, Header: result.Header, Body: body}
 }
 
-// rebuildRequest makes a recorded request anew with the simulator's own names. The
-// unrecorded form takes the place of one whose parts were not kept.
+// rebuildRequest makes a recorded request again with the simulator's own names. The
+// unrecorded form is used where the parts of a form were not recorded.
 func (m *matcher) rebuildRequest(e recording.Exchange, secrets certificatePair, unrecorded map[string]any) (*http.Request, error) {
 	query := m.translateParameters(e, recording.Values(e.Request.Query))
 	target, err := url.Parse("http://maas.test" + m.translatePath(e.Request.Path))
@@ -64,8 +65,7 @@ func (m *matcher) rebuildRequest(e recording.Exchange, secrets certificatePair, 
 	return request, nil
 }
 
-// translateParameters puts the simulator's names in place of recorded ones in a query or
-// form.
+// translateParameters replaces recorded names in a query or form by the simulator's.
 func (m *matcher) translateParameters(e recording.Exchange, out url.Values) url.Values {
 	for name, all := range out {
 		for i := range all {
@@ -80,14 +80,14 @@ func (m *matcher) translateParameters(e recording.Exchange, out url.Values) url.
 	return out
 }
 
-// idParameters are parameters of operations that are the id of a row.
+// idParameters are parameters of operations that hold a row's id.
 var idParameters = map[[2]string]nameSpace{
 	{"unlink_subnet", "id"}: "link", {"set_default_gateway", "link_id"}: "link",
 	{"query", "after"}: "event", {"query", "before"}: "event", {"delete_logical_volume", "id"}: "block device",
 	{"set_storage_layout", "root_device"}: "block device", {"set_storage_layout", "cache_device"}: "block device",
 }
 
-// rowParameters are those that name rows in each operation.
+// rowParameters are parameters that name rows in every operation.
 var rowParameters = map[string]nameSpace{
 	"parent": "interface", "parents": "interface", "vlan": "VLAN", "subnet": "subnet", "fabric": "fabric",
 	"block_devices": "block device", "add_block_devices": "block device", "remove_block_devices": "block device",
@@ -98,7 +98,7 @@ var rowParameters = map[string]nameSpace{
 	"cache_partition": "partition", "backing_partition": "partition",
 }
 
-// requestBody renders the form in the content type that the recording used.
+// requestBody encodes the form in the recorded content type.
 func (m *matcher) requestBody(e recording.Exchange, secrets certificatePair, unrecorded map[string]any) (contentType string, body []byte, err error) {
 	var form map[string]any
 	var raw string
@@ -131,8 +131,8 @@ func encodeInOrder(values url.Values, names []string) []byte {
 	return []byte(strings.Join(pairs, "&"))
 }
 
-// fillForm puts a real pair in place of the placeholders of a form, also where a
-// value is itself JSON.
+// fillForm replaces the placeholders of a form by a real pair, also where a value holds
+// JSON.
 func (s certificatePair) fillForm(form map[string]any) map[string]any {
 	for name, value := range form {
 		if text, ok := value.(string); ok {
@@ -158,14 +158,14 @@ func (s certificatePair) fillText(text string) string {
 	})
 }
 
-// A placeholder of a PEM block stands alone, or in JSON within a text. Recorders
-// other than ours leave words out.
+// A placeholder of a PEM block is a whole text, or is in JSON within a text. Other
+// recorders leave words of it out.
 var (
 	pemPlaceholder    = regexp.MustCompile(`<(CERTIFICATE|(PRIVATE )?KEY)( PEM)?( \d+)?>`)
 	quotedPlaceholder = regexp.MustCompile(`"<(CERTIFICATE|(PRIVATE )?KEY)( PEM)?( \d+)?>"`)
 )
 
-// formOrDefault is the recorded form, or the other one where nothing was recorded.
+// formOrDefault is the recorded form, or the other one where none was recorded.
 func formOrDefault(recorded, otherwise map[string]any) map[string]any {
 	if len(recorded) == 0 {
 		return otherwise
@@ -193,7 +193,7 @@ func multipartBody(form url.Values) (string, []byte, error) {
 	return writer.FormDataContentType(), body.Bytes(), err
 }
 
-// compareAnswer holds an answer against the recorded one and says what differs.
+// compareAnswer compares an answer with the recorded one and returns the differences.
 func (m *matcher) compareAnswer(e recording.Exchange, got simResponse) []Problem {
 	m.problems, m.subject = nil, subject{uri: e.Request.Path}
 	if got.Status != e.Response.Status {
@@ -241,19 +241,19 @@ func (m *matcher) compareBody(e recording.Exchange, got simResponse) {
 	m.compareValue("$"+lastCollection(e.Request.Path), recorded, simulated)
 }
 
-// compareDetails holds only the names of a machine's details against the recorded
-// ones, in BSON: lldp and lshw tell of the hardware of the site.
+// compareDetails compares only the names in a machine's details, which are BSON: the
+// contents of lldp and lshw depend on the hardware of the site.
 func (m *matcher) compareDetails(recorded any, got []byte) {
 	text, _ := recorded.(string)
 	for _, name := range []string{"lldp", "lshw"} {
 		if strings.Contains(text, "\x05"+name) != bytes.Contains(got, []byte("\x05"+name)) {
-			m.report("details", "%s is in one of both only", name)
+			m.report("details", "only one of the two has %s", name)
 		}
 	}
 }
 
-// lastCollection is the last word of a path that is no id: it says what the
-// body's root holds.
+// lastCollection is the last word of a path that is no id. It names what the body's root
+// holds.
 func lastCollection(path string) string {
 	name := ""
 	for _, part := range strings.Split(strings.TrimPrefix(path, "/MAAS/api/2.0/"), "/") {

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// rule says how values are compared whose text depends on the moment, on
-// chance or on the machine that ran the genuine MAAS. Everything that no rule
-// names is compared as it is.
+// rule says how to compare values whose text depends on the time, on chance or on the
+// genuine MAAS's server. Values without a rule are compared unchanged.
 type rule struct {
 	name   string
 	reason string
@@ -23,7 +22,7 @@ type rule struct {
 // textRule replaces tokens of a sentence before it is compared.
 type textRule struct {
 	pattern *regexp.Regexp
-	space   nameSpace // bind the tokens in this space; empty: forget them
+	space   nameSpace // the space in which to bind the tokens; empty: ignore them
 	reason  string
 }
 
@@ -34,8 +33,8 @@ var textRules = []textRule{
 	{regexp.MustCompile(`Nonce already used: \S+`), "", "the nonce that was sent"},
 	{regexp.MustCompile(`signature base string: &(?:<[^>]+>|[^\s'<]+)'?`), "", "the token secret: a placeholder in the recording"},
 	{regexp.MustCompile(`any rack controller [a-z0-9]{6};`), "", "system id of the rack"},
-	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set: its order is chance"},
-	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set: its order is chance"},
+	{regexp.MustCompile(`<DNSResource: .*>`), "", "a Python set, whose order is random"},
+	{regexp.MustCompile(`is not one of [A-Z ]+\.`), "", "a Python set, whose order is random"},
 }
 
 var (
@@ -45,17 +44,17 @@ var (
 	longDatePattern  = regexp.MustCompile(`^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2}\. \d{4} \d\d:\d\d:\d\d$`)
 )
 
-// rules are tried in order; the first whose path matches counts. A path is
-// written as the keys from the body's root ($), lists as [].
+// rules are tried in order, and the first matching path decides. A path consists of the
+// keys from the body's root ($); lists are [].
 var rules = []rule{
-	{name: "the recorded server's interfaces", reason: "its NICs and taps are compared in form, the bridges that VMs join as they are", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
-	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compared in form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
+	{name: "the recorded server's interfaces", reason: "compares its NICs and taps by form, and the bridges that VMs join exactly", path: regexp.MustCompile(`\(server\)\.interface_set$`), handle: matchBridges},
+	{name: "the recorded server", reason: "taps, disks and nodes of the computer that LXD ran on; compares their form only", path: regexp.MustCompile(`\(server\)\.(boot_interface|blockdevice_set|physicalblockdevice_set|boot_disk|numanode_set|ip_addresses)$`), handle: matchForm},
 	{name: "the recorded server's disk", reason: "its size", path: regexp.MustCompile(`\(server\)\.storage$`), handle: matchTypeOnly},
 	{name: "MAAS's own server", reason: "its names", path: regexp.MustCompile(`\.node_summary\.(hostname|fqdn|via)$|^\$rackcontrollers\[\]\.(hostname|fqdn)$|^\$rackcontrollers\[\]\.interface_set\[\]\.name$`), handle: matchTypeOnly},
 	{name: "system ids", reason: "six random letters", path: regexp.MustCompile(`\.(system_id|node)$`), handle: matchBound("node")},
 	{name: "addresses in the API", reason: "they contain ids", path: regexp.MustCompile(`\.resource_uri$`), handle: matchURI},
 	{name: "paging links", reason: "they contain event ids", path: regexp.MustCompile(`\.(next|prev)_uri$`), handle: matchPaging},
-	{name: "VM host ids", reason: "a sequence that failed creates advance too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: matchBound("VM host")},
+	{name: "VM host ids", reason: "failed creates use up ids, too", path: regexp.MustCompile(`^\$(vm-hosts|pods)(\[\])?\.id$|\.pod\.id$`), handle: matchBound("VM host")},
 	{name: "interface ids", reason: "a sequence", path: regexp.MustCompile(`(interface_set\[\]|boot_interface|^\$interfaces(\[\])?)\.id$`), handle: matchBound("interface")},
 	{name: "link ids", reason: "a sequence", path: regexp.MustCompile(`\.links\[\]\.id$`), handle: matchBound("link")},
 	{name: "block device ids", reason: "a sequence", path: regexp.MustCompile(`(blockdevice_set\[\]|boot_disk|^\$blockdevices(\[\])?|logical_volumes\[\]|virtual_device)\.id$|\.device_id$`), handle: matchBound("block device")},
@@ -67,7 +66,7 @@ var rules = []rule{
 	{name: "subnet ids", reason: "a sequence", path: regexp.MustCompile(`(\.subnet|^\$subnets(\[\])?)\.id$`), handle: matchBound("subnet")},
 	{name: "fabric ids", reason: "a sequence", path: regexp.MustCompile(`\.fabric_id$|^\$fabrics(\[\])?\.id$`), handle: matchBound("fabric")},
 	{name: "names of fabrics", reason: "made of their ids", path: regexp.MustCompile(`\.fabric$|^\$fabrics(\[\])?\.name$`), handle: matchFabric},
-	{name: "sets of words in sentences", reason: "a Python set: its order is chance", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: matchQuotedWords},
+	{name: "sets of words in sentences", reason: "a Python set, whose order is random", path: regexp.MustCompile(`\.storage_layout\[\]$`), handle: matchQuotedWords},
 	{name: "ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(root_device|cache_device|block_devices|spare_devices)\[\]$`), handle: matchSentenceWith("block device")},
 	{name: "partition ids in sentences", reason: "a sequence", path: regexp.MustCompile(`\.(partitions|spare_partitions|cache_partition|backing_partition)\[\]$`), handle: matchSentenceWith("partition")},
 	{name: "interface ids in sentences", reason: "a sequence", path: regexp.MustCompile(`^\$interfaces\.parents?\[\]$`), handle: matchSentenceWith("interface")},
@@ -77,14 +76,14 @@ var rules = []rule{
 	{name: "event ids", reason: "a sequence", path: regexp.MustCompile(`\.events\[\]\.id$`), handle: matchBound("event")},
 	{name: "MAC addresses", reason: "made by LXD", path: regexp.MustCompile(`\.mac_address$`), handle: matchBound("MAC address")},
 	{name: "racks", reason: "system id of the rack", path: regexp.MustCompile(`\.(primary|secondary)_rack$`), handle: matchBound("node")},
-	{name: "names made up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
-	{name: "addresses given out", reason: "which free address MAAS takes next is not promised", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
+	{name: "names that MAAS makes up", reason: "a petname where the request gave no name", path: regexp.MustCompile(`\.(hostname|fqdn|name)$`), handle: matchName},
+	{name: "addresses that MAAS assigns", reason: "MAAS does not promise which free address it takes next", path: regexp.MustCompile(`\.ip_address$|\.ip$|\.ip_addresses\[\]$`), handle: matchAddress},
 	{name: "moments", reason: "the day of the recording", path: regexp.MustCompile(`\.(created|updated|last_deployed)$`), handle: matchFormat(timestampPattern, longDatePattern)},
 	{name: "UUIDs", reason: "random", path: regexp.MustCompile(`\.uuid$`), handle: matchFormat(uuidPattern)},
 	{name: "maker's names", reason: "DMI and CPU names of the machine that ran the genuine MAAS and its emulator", path: regexp.MustCompile(`\.hardware_info\.[a-z_]+$`), handle: matchTypeOnly},
 	{name: "API hash", reason: "hash of MAAS's own description", path: regexp.MustCompile(`\.api_hash$`), handle: matchTypeOnly},
 	{name: "certificates and keys", reason: "placeholders in the recordings", path: regexp.MustCompile(`\.(certificate|key)$`), handle: matchFormat(pemPattern)},
-	{name: "sentences of forms", reason: "they can contain sets in chance order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__|name)\[\]$`), handle: matchSentence},
+	{name: "sentences of forms", reason: "they can contain sets in random order", path: regexp.MustCompile(`^\$[\w-]+\.(rrtype|__all__|name)\[\]$`), handle: matchSentence},
 	{name: "sets of words", reason: "Python sets and unordered queries", path: regexp.MustCompile(`\.(tags|tag_names|ip_addresses)$`), handle: matchAnyOrder},
 }
 
@@ -102,8 +101,8 @@ func (m *matcher) ruleFor(path string) rule {
 	return rule{}
 }
 
-// matchBound makes a rule for values that name a thing: the same thing must keep
-// the same name in every later answer. null is compared as it is.
+// matchBound makes a rule for values that name a thing. The thing must keep its name in
+// every later answer. null is compared as it is.
 func matchBound(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		if jsonType(recorded) != jsonType(simulated) || recorded == nil {
@@ -120,8 +119,8 @@ var (
 	numberWord = regexp.MustCompile(`\b\d+\b`)
 )
 
-// matchFabric compares names that somebody gave as they are, and those that are made
-// of an id by the id.
+// matchFabric compares chosen names as they are. It compares a name that MAAS made from an
+// id by that id.
 func matchFabric(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	a, b := fabricName.FindStringSubmatch(want), fabricName.FindStringSubmatch(got)
@@ -132,7 +131,7 @@ func matchFabric(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// matchQuotedWords compares sentences with the words that they quote, in any order.
+// matchQuotedWords compares sentences whose quoted words may come in any order.
 func matchQuotedWords(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if !ok {
@@ -147,7 +146,7 @@ func matchQuotedWords(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// matchSentenceWith compares sentences that name rows of a kind by their ids.
+// matchSentenceWith compares sentences that contain ids of rows of one kind.
 func matchSentenceWith(in nameSpace) func(*matcher, string, any, any) bool {
 	return func(m *matcher, path string, recorded, simulated any) bool {
 		want, got, ok := twoStrings(recorded, simulated)
@@ -189,8 +188,7 @@ func sortQuery(uri string) string {
 	return path + "?" + strings.Join(parts, "&")
 }
 
-// matchName compares names that some request chose as they are, and binds
-// the others.
+// matchName compares names that a request chose as they are, and binds all others.
 func matchName(m *matcher, path string, recorded, simulated any) bool {
 	want, got, ok := twoStrings(recorded, simulated)
 	if !ok {
@@ -244,8 +242,8 @@ func matchTypeOnly(_ *matcher, _ string, recorded, simulated any) bool {
 	return jsonType(recorded) == jsonType(simulated)
 }
 
-// matchForm compares keys and types. Each entry of a simulated list must have
-// the form of some recorded one; how many there are is the server's.
+// matchForm compares keys and types. Each entry of a simulated list must have the form of
+// a recorded entry. The number of entries may differ.
 func matchForm(m *matcher, path string, recorded, simulated any) bool {
 	for _, p := range formProblems(path, recorded, simulated) {
 		at, text, _ := strings.Cut(p, ": ")
@@ -254,12 +252,12 @@ func matchForm(m *matcher, path string, recorded, simulated any) bool {
 	return true
 }
 
-// nullableKeys are keys whose null says something of the server alone.
+// nullableKeys are keys whose null depends on the server only.
 var nullableKeys = map[string]string{
 	"primary_rack": "its first interface is on a VLAN with DHCP in one recording, and without in the others",
 }
 
-// matchBridges compares the form of all interfaces, and strictly what a compose
+// matchBridges compares the form of all interfaces. It compares strictly what a compose
 // depends on: the bridges, whether MAAS serves DHCP on them, and their links.
 func matchBridges(m *matcher, path string, recorded, simulated any) bool {
 	want, got := describeBridges(recorded), describeBridges(simulated)
@@ -321,8 +319,7 @@ func formProblems(path string, recorded, simulated any) (problems []string) {
 	return problems
 }
 
-// nearestForm are the problems of an entry with the recorded one that it is
-// most like.
+// nearestForm returns the problems of an entry with the most similar recorded entry.
 func nearestForm(path string, recorded []any, entry any) []string {
 	var least []string // an empty list has no form to compare with
 	for i, want := range recorded {
@@ -341,7 +338,7 @@ func matchSentence(m *matcher, path string, recorded, simulated any) bool {
 	return ok
 }
 
-// matchAnyOrder sorts both lists by what their entries are known by.
+// matchAnyOrder sorts both lists by the keys that identify their entries.
 func matchAnyOrder(m *matcher, path string, recorded, simulated any) bool {
 	want, okWant := recorded.([]any)
 	got, okGot := simulated.([]any)

@@ -17,12 +17,12 @@ var (
 	inventoryDone = worldChange{"the host's inventory arrived", func(p *player) { time.Sleep(settleTime) }}
 )
 
-// finishedGuest is the end of a transition, played through MAAS's metadata API.
+// finishedGuest ends a transition through MAAS's metadata API.
 func finishedGuest(hostname string) worldChange {
 	return worldChange{"the guest's part was played through the metadata API", func(p *player) { p.noteSteeringError(p.world.FinishMachine(hostname)) }}
 }
 
-// genuineChanges maps an exchange to what went before it.
+// genuineChanges are the changes before each exchange.
 var genuineChanges = map[int]worldChange{
 	110: {"the other names of the domain were deleted", func(p *player) {
 		for _, path := range []string{"dnsresources/2/", "dnsresources/3/", "dnsresourcerecords/1/", "dnsresourcerecords/2/"} {
@@ -119,8 +119,8 @@ var genuineChanges = map[int]worldChange{
 	}},
 }
 
-// genuineTogether names exchanges that were sent at the same time: the first was
-// answered while the second was under way.
+// genuineTogether are exchanges that were sent at the same time: the first was answered
+// while the second was under way.
 var genuineTogether = map[int]int{421: 422, 423: 424}
 
 func (p *player) updateHost(recordedID string, form url.Values) {
@@ -140,7 +140,7 @@ func (p *player) compose(recordedHost, hostname string, form url.Values) string 
 	return made.SystemID
 }
 
-// The LXD of the world in which the recordings were made.
+// lxdURL is the address of the LXD with which the recordings were made.
 const lxdURL = "https://127.0.0.1:18444"
 
 // registerVMHost makes a VM host for the LXD and returns its id.

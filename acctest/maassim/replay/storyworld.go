@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// WorldOf is [World] with what a story tells of its own: how big its LXD server
-// is and where it listens, MAAS's subnets, and its images.
+// WorldOf is [World] with the details that a story shows: the size and address of its LXD
+// server, MAAS's subnets, and its images.
 func WorldOf(story recording.Story) (sim.Model, error) {
 	m, err := World()
 	if err != nil {
@@ -26,8 +26,8 @@ func WorldOf(story recording.Story) (sim.Model, error) {
 	return m, nil
 }
 
-// fillLXD gives the LXD server its address, and the size that MAAS first saw, or
-// that its refusals tell. One of which nothing tells is large.
+// fillLXD sets the LXD server's address and size. The size is the one that MAAS saw first,
+// or that its refusals show. A server of unknown size is large.
 func (v *evidence) fillLXD(host *sim.HostModel) {
 	host.Address = cmp.Or(v.firstAddress(), host.Address)
 	seen := false
@@ -46,16 +46,18 @@ func (v *evidence) fillLXD(host *sim.HostModel) {
 	}
 }
 
-// The size of an LXD of which nothing tells.
+// The size of an LXD server of unknown size.
 const (
 	assumedCores     = 64
 	assumedMemoryMiB = 256 << 10
 )
 
-// maxValueMessage is MAAS's word on a field of a compose that wants too much of a host.
+// maxValueMessage is MAAS's message about a field of a compose that asks for too much of a
+// host.
 var maxValueMessage = regexp.MustCompile(`^Ensure this value is less than or equal to (\d+)\.$`)
 
-// largestAllowed is the most that MAAS said a field of a compose may be; 0 if it did not say so.
+// largestAllowed is the maximum that MAAS named for a field of a compose. It is 0 if MAAS
+// named none.
 func (v *evidence) largestAllowed(field string) int {
 	for _, e := range v.exchanges {
 		var problems map[string]json.RawMessage
@@ -73,7 +75,7 @@ func (v *evidence) largestAllowed(field string) int {
 	return 0
 }
 
-// fillStoragePools gives the LXD server the storage pools that an answer shows.
+// fillStoragePools gives the LXD server the storage pools of an answer.
 func (v *evidence) fillStoragePools(o map[string]any, host *sim.HostModel) {
 	pools := objectsOf(o["storage_pools"])
 	if len(pools) == 0 {
@@ -88,8 +90,8 @@ func (v *evidence) fillStoragePools(o map[string]any, host *sim.HostModel) {
 	}
 }
 
-// firstAddress is where the LXD listens that answered at its registration, or whose
-// parameters an answer shows; empty if nothing tells.
+// firstAddress is the address of the LXD that answered its registration, or that an
+// answer's parameters show. It is empty if no answer shows one.
 func (v *evidence) firstAddress() string {
 	shown := ""
 	for i, e := range v.exchanges {
@@ -113,7 +115,7 @@ func addressOf(e recording.Exchange) string {
 	return ""
 }
 
-// fillSubnets replaces the subnets by those of the first list of all.
+// fillSubnets replaces the subnets by those of the first full list.
 func (v *evidence) fillSubnets(m *sim.Model) {
 	for i, e := range v.exchanges {
 		list, ok := v.bodies[i].([]any)
@@ -146,7 +148,8 @@ func knownCIDR(subnets []sim.SubnetModel, cidr string) string {
 	return ""
 }
 
-// subnetOf is a subnet as MAAS shows it; a known one keeps what MAAS does not show.
+// subnetOf is a subnet as MAAS shows it. A known subnet keeps the values that MAAS does
+// not show.
 func (v *evidence) subnetOf(o map[string]any, known map[string]sim.SubnetModel) sim.SubnetModel {
 	n := known[textOf(o["cidr"])]
 	vlan, _ := o["vlan"].(map[string]any)

@@ -10,30 +10,31 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// transientStatuses are statuses that a machine does not stay in: what ends them happens
-// between exchanges.
+// transientStatuses are statuses that a machine leaves by itself. The transition ends
+// between two exchanges.
 var transientStatuses = []string{
 	"Commissioning", "Testing", "Deploying", "Releasing", "Disk erasing", "Entering rescue mode", "Exiting rescue mode",
 }
 
-// statusKeepingOps are operations whose answer shows the status that was there before.
+// statusKeepingOps are operations whose answer shows the status from before the operation.
 var statusKeepingOps = []string{"power_on", "power_off", "set_owner_data", "lock", "unlock", "set_storage_layout", "details", "update"}
 
-// opsRefusedInTransition are operations that MAAS refuses while a machine is in a passage.
+// opsRefusedInTransition are operations that MAAS refuses during a transition of the
+// machine.
 var opsRefusedInTransition = []string{"deploy", "allocate", "commission", "test", "rescue_mode", "exit_rescue_mode", "mark_fixed"}
 
 // opsRefusedWhilePowering are operations that MAAS refuses while a power action is under way.
 var opsRefusedWhilePowering = []string{"deploy", "release", "abort", "commission", "rescue_mode", "exit_rescue_mode", "test"}
 
-// A power action ends within powerActionTimeout, and MAAS looks at the power again
-// within powerQueryTimeout of a machine's getting Ready.
+// A power action ends within powerActionTimeout. MAAS queries the power again within
+// powerQueryTimeout after a machine is Ready.
 const (
 	pollInterval       = 100 * time.Millisecond
 	powerActionTimeout = 5 * time.Second
 	powerQueryTimeout  = 90 * time.Second
 )
 
-// waitUntil lets time pass until the condition holds, at most so long.
+// waitUntil lets time pass until the condition holds, or until the limit.
 func waitUntil(limit time.Duration, until func() bool) bool {
 	for waited := time.Duration(0); ; waited += pollInterval {
 		if until() {
@@ -60,7 +61,7 @@ func (p *player) simulatedMachine(recordedID string) (sim.Machine, bool) {
 	return sim.Machine{}, false
 }
 
-// inferState brings the world to where the answer to an exchange implies that it was.
+// inferState brings the world to the state that the answer to an exchange implies.
 func (p *player) inferState(i int) {
 	e := p.exchanges[i]
 	for _, change := range p.changes[i] {
@@ -81,8 +82,8 @@ func (p *player) inferState(i int) {
 	p.sendColliding(i)
 }
 
-// bringMachineTo ends passages and lets power actions end until the machine is as the
-// answer shows it.
+// bringMachineTo ends transitions and power actions until the machine is as the answer
+// shows it.
 func (p *player) bringMachineTo(e recording.Exchange, s sighting) {
 	m, ok := p.simulatedMachine(s.ID)
 	if !ok {
@@ -101,7 +102,7 @@ func (p *player) bringMachineTo(e recording.Exchange, s sighting) {
 	}
 }
 
-// endTransition ends what is under way as the answer shows that it ended.
+// endTransition ends a transition with the result that the answer shows.
 func (p *player) endTransition(e recording.Exchange, s sighting) {
 	arrived := func() bool { m, ok := p.simulatedMachine(s.ID); return ok && m.StatusName == s.Status }
 	if waitUntil(powerActionTimeout, arrived) {
@@ -111,7 +112,7 @@ func (p *player) endTransition(e recording.Exchange, s sighting) {
 	switch {
 	case !slices.Contains(transientStatuses, m.StatusName) || slices.Contains(transientStatuses, s.Status) && s.Status != "Testing":
 	case s.Status == "Failed commissioning" && numberOf(s.Body["commissioning_status"]) < 0:
-		p.addNote("before %s: %s said that it failed, and none of its scripts did", e, s.Hostname)
+		p.addNote("before %s: %s reported a failure, and none of its scripts failed", e, s.Hostname)
 		p.noteSteeringError(p.world.FailWithoutScript(m.SystemID))
 	case strings.HasPrefix(s.Status, "Failed"):
 		p.addNote("before %s: %s failed on %s", e, m.StatusName, s.Hostname)
@@ -124,7 +125,7 @@ func (p *player) endTransition(e recording.Exchange, s sighting) {
 	}
 }
 
-// finishTransition ends a passage in which MAAS would have refused what it did.
+// finishTransition ends a transition during which MAAS would have refused the operation.
 func (p *player) finishTransition(e recording.Exchange, id string) {
 	m, ok := p.simulatedMachine(id)
 	if !ok || !e.OK() || !slices.Contains(transientStatuses, m.StatusName) {
@@ -147,8 +148,8 @@ func (p *player) finishTransition(e recording.Exchange, id string) {
 	p.noteSteeringError(p.world.FinishMachine(m.SystemID))
 }
 
-// awaitPower lets time pass until MAAS shows the power of the answer. An answer
-// shows the power before the request: power actions come later.
+// awaitPower lets time pass until MAAS shows the power of the answer. An answer shows the
+// power from before the request, because power actions come later.
 func (p *player) awaitPower(s sighting) {
 	m, ok := p.simulatedMachine(s.ID)
 	if !ok || m.PowerState == s.Power {
@@ -161,7 +162,8 @@ func (p *player) awaitPower(s sighting) {
 	waitUntil(limit, func() bool { m, ok := p.simulatedMachine(s.ID); return !ok || m.PowerState == s.Power })
 }
 
-// awaitIdlePower lets a power action end that would have kept MAAS from what it did.
+// awaitIdlePower waits for the end of a power action during which MAAS would have refused
+// the operation.
 func (p *player) awaitIdlePower(i int) {
 	e := p.exchanges[i]
 	id := machineOf(e)
@@ -187,12 +189,11 @@ func (p *player) awaitIdlePower(i int) {
 	}
 }
 
-// powerRequests are the power operations that were asked for last, by recorded
-// system id.
+// powerRequests are the last requested power operations, by recorded system id.
 type powerRequests map[string]string
 
-// recordPowerOp tells whether an operation needs another power action than the one that
-// was asked for last: MAAS takes only the same one twice.
+// recordPowerOp tells whether an operation needs another power action than the last
+// requested one. MAAS accepts a second request only for the same action.
 func (last powerRequests) recordPowerOp(id, op string) bool {
 	switch op {
 	case "power_on", "power_off":
@@ -207,9 +208,9 @@ func (last powerRequests) recordPowerOp(id, op string) bool {
 	return false
 }
 
-// awaitQueriedPower lets a power action end where LXD's power was another one when
-// MAAS asked. Where none was asked for since an answer showed another power,
-// somebody turned the instance on or off in LXD.
+// awaitQueriedPower waits for the end of a power action where MAAS's query found another
+// power in LXD. If nobody requested a power action since an answer showed another power,
+// somebody switched the instance in LXD.
 func (p *player) awaitQueriedPower(i int, id string) {
 	var answer struct{ State string }
 	e := p.exchanges[i]
@@ -226,7 +227,7 @@ func (p *player) awaitQueriedPower(i int, id string) {
 	}
 	for _, instance := range p.world.Instances() {
 		if instance.MachineID == m.SystemID {
-			p.addNote("before %s: somebody turned the instance of %s %s", e, m.Hostname, answer.State)
+			p.addNote("before %s: somebody switched the instance of %s %s", e, m.Hostname, answer.State)
 			p.noteSteeringError(p.world.SetInstanceRunning(instance.Host, instance.Project, instance.Name, answer.State == "on"))
 		}
 	}

@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// fileWords are what the simulator may say of os and io/fs: the words of an
-// interface to files, none of which opens one.
+// fileWords are the words of os and io/fs that the simulator may use: interfaces to files,
+// none of which opens a file.
 var fileWords = []string{
 	"fs.DirEntry", "fs.ErrNotExist", "fs.FileInfo", "fs.FileMode", "fs.ModeDir", "fs.PathError",
 	"os.FileMode", "os.O_APPEND", "os.O_CREATE", "os.O_RDWR", "os.O_WRONLY",
 }
 
-// TestAnswersFromState holds the simulator to answering from its state: it
-// reads no files, so no recorded answer can be in it. It embeds the list of MAAS's
-// operations alone.
+// TestAnswersFromState checks that the simulator answers from its state. It opens no
+// files, so it cannot contain recorded answers. It embeds only the list of MAAS's
+// operations.
 func TestAnswersFromState(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{"surface/operations.go": true}
@@ -33,7 +33,7 @@ func TestAnswersFromState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		imports := map[string]bool{} // os and fs, by the word that the file says
+		imports := map[string]bool{} // os and fs, by their names in the file
 		for _, spec := range file.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
 			if err != nil || slices.Contains(forbidden, path) && !allowed[name] {
@@ -59,7 +59,7 @@ func TestAnswersFromState(t *testing.T) {
 	}
 }
 
-// sources are the files of the simulator that are no tests, in all of its packages.
+// sources are the non-test files of all packages of the simulator.
 func sources(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {

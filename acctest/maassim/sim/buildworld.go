@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// buildWorld makes the world of a model that was checked.
+// buildWorld makes the world of a checked model.
 func buildWorld(k *world.Keeper, m Model) *world.World {
 	w := &world.World{
 		Keeper: k, Latency: world.Latency(m.Latency), Version: m.MAASVersion, Architectures: m.Architectures, Rand: rand.New(rand.NewPCG(uint64(m.Seed), 1)), RackCondition: world.ConditionOK, Site: site.New(),
@@ -30,7 +30,7 @@ func buildWorld(k *world.Keeper, m Model) *world.World {
 		Timers: map[*time.Timer]bool{}, UsedNames: map[string]bool{}, FaultSource: world.NewRandomFaultSource(world.RandomFaults(m.RandomFaults), m.Seed),
 	}
 	w.RackID = w.NewSystemID()
-	w.NextID("scriptset") // the rack's own
+	w.NextID("scriptset") // the rack controller's own set
 	w.LastID["packagerepository"], w.LastID["bootsource"] = len(w.Site.Repositories), len(w.Site.BootSources)
 	w.Users = []*world.User{world.NewUser("admin", m.AdminKey, true), world.NewUser("user1", m.UserKey, false)}
 	buildNames(w, m)
@@ -50,8 +50,8 @@ func buildWorld(k *world.Keeper, m Model) *world.World {
 	return w
 }
 
-// buildNames makes zones, pools, domains and tags. Pools and domains count
-// from 0, zones from 1.
+// buildNames makes zones, pools, domains and tags. The ids of pools and domains begin at
+// 0, those of zones at 1.
 func buildNames(w *world.World, m Model) {
 	w.AddZone("default", "")
 	for _, name := range m.Zones {
@@ -82,7 +82,7 @@ func buildSubnet(w *world.World, m SubnetModel) {
 	world.AddRange(w, "reserved", n, m.ReservedStart, m.ReservedEnd)
 }
 
-// buildHost makes the LXD of a model, if it is a new one, and its VM host.
+// buildHost makes the LXD of a model, if it is new, and its VM host.
 func buildHost(w *world.World, h HostModel) {
 	l := w.LXDAt(h.Address)
 	if l == nil {
@@ -109,7 +109,8 @@ func buildHost(w *world.World, h HostModel) {
 	labelHostMachine(host.Machine, h)
 }
 
-// labelHostMachine gives the machine of a host what its model says of it.
+// labelHostMachine applies the model's description, tags and owner data to the machine of
+// a host.
 func labelHostMachine(m *world.Machine, h HostModel) {
 	for _, name := range h.MachineTags {
 		m.World.EnsureTag(name)
@@ -130,7 +131,7 @@ func buildInstance(w *world.World, l *world.LXD, project, name string) {
 	hosts.AddInstance(w, l, project, name, 1, 2048, []world.Volume{{SizeBytes: 8e9, Pool: l.DefaultPool()}}, subnets)
 }
 
-// newHostBMC is how MAAS reaches the LXD of a model's VM host, which lets it in.
+// newHostBMC is MAAS's access to the LXD of a model's VM host. The LXD trusts it.
 func newHostBMC(w *world.World, l *world.LXD, h HostModel) *world.BMC {
 	b := &world.BMC{Address: h.Address, Project: h.Project}
 	var err error
@@ -166,7 +167,7 @@ func buildLXD(w *world.World, h HostModel) *world.LXD {
 	return l
 }
 
-// daemonPools are those of a model as an LXD has them.
+// daemonPools are a model's storage pools in LXD's form.
 func daemonPools(models []StoragePoolModel) (pools []daemon.StoragePool) {
 	for _, m := range models {
 		pools = append(pools, daemon.StoragePool(m))

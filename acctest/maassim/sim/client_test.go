@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// maasClient is the smallest client of MAAS that a test can do with.
+// maasClient is a minimal client of MAAS for tests.
 type maasClient struct {
 	t    *testing.T
 	sim  *sim.Sim
@@ -24,17 +24,17 @@ type maasClient struct {
 	via  http.RoundTripper
 }
 
-// outcome is what came back.
+// outcome is the answer to a call, or its error.
 type outcome struct {
 	status int
 	text   string
 	err    error
 }
 
-// nonces makes each request's nonce its own.
+// nonces makes each request's nonce unique.
 var nonces atomic.Int64
 
-// newMAASClient builds a model and a client of it that needs no sockets.
+// newMAASClient builds a model and a client of it without sockets.
 func newMAASClient(t *testing.T, m sim.Model) *maasClient {
 	t.Helper()
 	s, err := sim.New(m)
@@ -79,13 +79,13 @@ func (c *maasClient) send(r *http.Request) outcome {
 	return outcome{status: resp.StatusCode, text: string(body), err: err}
 }
 
-// call sends fields given as "name=value".
+// call sends fields in the form "name=value".
 func (c *maasClient) call(method, path string, fields ...string) outcome {
 	c.t.Helper()
 	return c.send(c.request(method, path, formOf(fields...)))
 }
 
-// mustCall is call with a 2xx, decoded.
+// mustCall is call for a 2xx with a JSON body.
 func (c *maasClient) mustCall(method, path string, fields ...string) map[string]any {
 	c.t.Helper()
 	a := c.call(method, path, fields...)
@@ -101,19 +101,19 @@ func (c *maasClient) mustCall(method, path string, fields ...string) map[string]
 	return out
 }
 
-// compose makes a VM on the first host and gives its system id.
+// compose makes a VM on the first host and returns its system id.
 func (c *maasClient) compose(fields ...string) string {
 	c.t.Helper()
 	return c.mustCall("POST", "vm-hosts/1/?op=compose", fields...)["system_id"].(string)
 }
 
-// readMachine reads a machine once: a poll.
+// readMachine reads a machine once.
 func (c *maasClient) readMachine(id string) map[string]any {
 	c.t.Helper()
 	return c.mustCall("GET", "machines/"+id+"/")
 }
 
-// composeReady composes a VM and lets it become Ready.
+// composeReady composes a VM and waits until it is Ready.
 func (c *maasClient) composeReady(hostname string) string {
 	c.t.Helper()
 	id := c.compose("hostname=" + hostname)
@@ -129,7 +129,7 @@ func wantStatus(t *testing.T, a outcome, status int, text string) {
 	}
 }
 
-// instanceNames are the names of what really is in the LXDs.
+// instanceNames are the names of all instances in the LXDs.
 func instanceNames(s *sim.Sim) []string {
 	names := []string{}
 	for _, i := range s.Instances() {
@@ -138,7 +138,7 @@ func instanceNames(s *sim.Sim) []string {
 	return names
 }
 
-// leakedInstances are the instances that MAAS does not know: leaks.
+// leakedInstances are the instances that MAAS does not know.
 func leakedInstances(s *sim.Sim) []string {
 	names := []string{}
 	for _, i := range s.Instances() {
@@ -149,7 +149,7 @@ func leakedInstances(s *sim.Sim) []string {
 	return names
 }
 
-// formOf reads fields given as "name=value".
+// formOf reads fields in the form "name=value".
 func formOf(fields ...string) url.Values {
 	form := url.Values{}
 	for _, f := range fields {

@@ -8,8 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCloudInit: whatever way user-data is packed, what it writes and runs is
-// the same.
+// TestCloudInit: user-data writes and runs the same in every packaging.
 func TestCloudInit(t *testing.T) {
 	t.Parallel()
 	const plain = "#cloud-config\nwrite_files:\n- {path: /run/a, encoding: b64, content: aGVsbG8=}\nruncmd:\n- kubeadm init && true\n- [echo, done]\n"
@@ -23,9 +22,9 @@ func TestCloudInit(t *testing.T) {
 		"Plain":   {"One cloud-config.", plain, want, false},
 		"Jinja":   {"As Cluster API writes it.", "## template: jinja\n" + plain, want, false},
 		"Parts":   {"With a script beside it.", multiPart("text/cloud-config\n"+plain, "text/x-shellscript\n#!/bin/sh\ntrue\n"), want, false},
-		"Nothing": {"Nothing is no error.", "", sim.CloudInit{Files: map[string]string{}, Commands: []string{}}, false},
-		"Broken":  {"What is no YAML is one.", "#cloud-config\nruncmd: [\n", sim.CloudInit{}, true},
-		"Base64":  {"A file that cannot be decoded, too.", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: '*'}]\n", sim.CloudInit{}, true},
+		"Nothing": {"Empty user-data is valid.", "", sim.CloudInit{Files: map[string]string{}, Commands: []string{}}, false},
+		"Broken":  {"Invalid YAML is an error.", "#cloud-config\nruncmd: [\n", sim.CloudInit{}, true},
+		"Base64":  {"A file that cannot be decoded is an error.", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: '*'}]\n", sim.CloudInit{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestComposeRefused holds what MAAS and LXD say against a compose, and that
-// nothing is left of it.
+// TestComposeRefused checks MAAS's and LXD's reasons to refuse a compose, and that nothing
+// is left of it.
 func TestComposeRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -31,10 +31,10 @@ func TestComposeRefused(t *testing.T) {
 		"Underscore":       {"The form looks at labels.", []string{"hostname=a_b"}, 400, "Host label cannot contain underscore: 'a_b'."},
 		"HostMachinesName": {"The host's own machine has the VM host's name.", []string{"hostname=h1"}, 400, `Node with hostname \"h1\" already exists`},
 		"OverCommit":       {"A VM that fits the host alone does not fit beside others.", []string{"cores=7"}, 503, "CPU overcommit ratio is 1.0 and there are 6 available resources; 7 requested."},
-		"DiskTooBig":       {"MAAS trips over a full pool.", []string{"storage=root:500(default)"}, 500, "Not enough storage space on storage pools: default"},
+		"DiskTooBig":       {"MAAS has an internal error for a full pool.", []string{"storage=root:500(default)"}, 500, "Not enough storage space on storage pools: default"},
 		"TakenInLXDOnly":   {"MAAS does not know the name, LXD does.", []string{"hostname=ghost"}, 503, `This "instances" entry already exists`},
 		"UnknownSubnet":    {"The host has no bridge on it.", []string{"interfaces=eth0:subnet=99"}, 400, "This pod does not match the specified networks."},
-		"IPOutside":        {"MAAS trips over an address without a subnet.", []string{"interfaces=eth0:ip=192.0.2.1"}, 500, ""},
+		"IPOutside":        {"MAAS has an internal error for an address outside of all subnets.", []string{"interfaces=eth0:ip=192.0.2.1"}, 500, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestComposeRefused(t *testing.T) {
 	}
 }
 
-// TestComposeLeaks holds the failures that come after LXD has made the VM: the
-// call fails, the instance stays.
+// TestComposeLeaks checks failures after LXD has made the VM: the call fails and the
+// instance stays.
 func TestComposeLeaks(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -83,8 +83,8 @@ func TestComposeLeaks(t *testing.T) {
 	}
 }
 
-// TestComposeMarks follows the tags of the root disk: they come with the VM and
-// go with commissioning.
+// TestComposeMarks follows the tags of the root disk. A compose adds them and
+// commissioning removes them.
 func TestComposeMarks(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -108,12 +108,12 @@ func TestComposeMarks(t *testing.T) {
 	}
 }
 
-// TestComposeTwice is two composes of one name at once.
+// TestComposeTwice makes two composes of one name at a time.
 func TestComposeTwice(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		second string // the host of the second compose
+		second string // host of the second compose
 		delay  time.Duration
 		status int
 		text   string
@@ -148,8 +148,8 @@ func TestComposeTwice(t *testing.T) {
 	}
 }
 
-// TestComposeGoesOn is a client that goes away: MAAS composes on, and gives up
-// after 120 s, with LXD's VM there all the same.
+// TestComposeGoesOn: MAAS continues a compose after its client has gone, and gives up
+// after 120 s. LXD's VM exists in both cases.
 func TestComposeGoesOn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -186,7 +186,7 @@ func TestComposeGoesOn(t *testing.T) {
 	}
 }
 
-// TestRefreshDuringCompose is the race that the API's refresh wins.
+// TestRefreshDuringCompose: the API's refresh wins the race against a compose.
 func TestRefreshDuringCompose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestRefreshDuringCompose(t *testing.T) {
 		c := newMAASClient(t, m)
 		composed := make(chan outcome, 1)
 		go func() { composed <- c.call("POST", "vm-hosts/1/?op=compose", "hostname=newborn") }()
-		time.Sleep(1500 * time.Millisecond) // LXD has made it, MAAS has not saved it
+		time.Sleep(1500 * time.Millisecond) // LXD has made it, but MAAS has not saved it
 		c.mustCall("POST", "vm-hosts/1/?op=refresh")
 		wantStatus(t, <-composed, 400, `Node with hostname \"newborn\" already exists`)
 		machines := c.sim.Machines()
@@ -207,8 +207,8 @@ func TestRefreshDuringCompose(t *testing.T) {
 	})
 }
 
-// TestNewbornAndRefreshButton is the refresh of MAAS's UI, which removes a VM
-// that was composed while it listed.
+// TestNewbornAndRefreshButton: the refresh of MAAS's UI removes a VM that was composed
+// while it listed.
 func TestNewbornAndRefreshButton(t *testing.T) {
 	t.Parallel()
 	for name, press := range map[string]func(*maasClient) error{
@@ -237,7 +237,7 @@ func TestNewbornAndRefreshButton(t *testing.T) {
 	}
 }
 
-// TestUsage follows the host's numbers, which count what MAAS knows.
+// TestUsage follows the host's numbers, which count only what MAAS knows.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -256,9 +256,9 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestComposeNewTags composes on a VM host whose tag no machine has had yet, in
-// parallel. MAAS gives itself the tag in one of the transactions and runs the
-// others again after LXD has made their instances.
+// TestComposeNewTags composes in parallel on a VM host whose tag no machine has had yet.
+// MAAS makes the tag in one of the transactions. It repeats the others after LXD has made
+// their instances.
 func TestComposeNewTags(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -267,7 +267,7 @@ func TestComposeNewTags(t *testing.T) {
 		made, leaked int
 	}{
 		"Unknown": {"The first one makes the tag, and the others leave their instances.", nil, 1, 3},
-		"Known":   {"A tag that is there stops nobody.", []string{"kvm"}, 4, 0},
+		"Known":   {"An existing tag causes no race.", []string{"kvm"}, 4, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +294,8 @@ func TestComposeNewTags(t *testing.T) {
 				if made != tc.made || left != tc.leaked {
 					t.Errorf("%s made %d, leaked %d; want %d and %d", tc.reason, made, left, tc.made, tc.leaked)
 				}
-				// Each repeat of a refused compose is refused, and leaks one volume more.
+				// Each repetition of a refused compose is refused and leaks one more
+				// volume.
 				if tc.leaked > 0 {
 					volumes := len(c.sim.Volumes("h1"))
 					for n := range 4 {

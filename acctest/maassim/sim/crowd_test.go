@@ -10,8 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCrowd leads 60 VMs through their lives at once, over sockets, and wants
-// nothing left.
+// TestCrowd runs the lifecycles of 60 VMs at a time over sockets. Nothing must be left.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	m := sim.Model{Latency: sim.Latency{Compose: 4 * time.Millisecond, Commission: 10 * time.Millisecond, Deploy: 10 * time.Millisecond, Release: 5 * time.Millisecond, PowerOn: 2 * time.Millisecond, PowerOff: 2 * time.Millisecond}}
@@ -19,8 +18,8 @@ func TestCrowd(t *testing.T) {
 		m.Hosts = append(m.Hosts, sim.HostModel{Name: fmt.Sprintf("h%d", i+1), Cores: 64, MemoryMiB: 1 << 18})
 	}
 	server := sim.StartServer(t, m)
-	// Without room for idle ones the transport closes and opens connections as
-	// it goes, and how many there are in all is chance.
+	// Without room for idle connections the transport opens and closes them at random
+	// times, and so their total is random.
 	client := &http.Transport{MaxConnsPerHost: 16, MaxIdleConnsPerHost: 16}
 	t.Cleanup(client.CloseIdleConnections)
 	c := &maasClient{t: t, sim: server.Sim, key: server.APIKey(), base: server.URL, via: client}
@@ -40,7 +39,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// liveVM is a VM's life; errors end it.
+// liveVM runs a VM's lifecycle. An error ends it.
 func (c *maasClient) liveVM(hostname string, host int) {
 	out := c.call("POST", fmt.Sprintf("vm-hosts/%d/?op=compose", host), "hostname="+hostname)
 	if out.status != 200 {

@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// bareMetalModel is a MAAS with two bare machines.
+// bareMetalModel is a MAAS with two bare-metal machines.
 func bareMetalModel() sim.Model {
 	machine := sim.MachineModel{Cores: 8, MemoryMiB: 32768, DiskGB: 480}
 	one, two := machine, machine
@@ -15,7 +15,7 @@ func bareMetalModel() sim.Model {
 	return sim.Model{Machines: []sim.MachineModel{one, two}, Zones: []string{"az1"}, Pools: []string{"blue"}}
 }
 
-// readSettledStatus lets all end that is under way.
+// readSettledStatus ends all transitions and reads the status.
 func (c *maasClient) readSettledStatus(id string) string {
 	for range 10 {
 		c.readMachine(id)
@@ -23,8 +23,8 @@ func (c *maasClient) readSettledStatus(id string) string {
 	return fmt.Sprint(c.readMachine(id)["status_name"])
 }
 
-// TestRegisterVMHost: MAAS deploys a machine, sets LXD up on it, and registers it
-// before it says Deployed.
+// TestRegisterVMHost: MAAS deploys a machine, sets LXD up on it, and registers it before
+// the machine is Deployed.
 func TestRegisterVMHost(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, bareMetalModel())
@@ -60,7 +60,7 @@ func TestRegisterVMHost(t *testing.T) {
 	}
 }
 
-// TestRegisterVMHostFails: a first boot that fails leaves the machine Deploying, for
+// TestRegisterVMHostFails: after a failed first boot the machine stays Deploying, because
 // MAAS waits for the LXD.
 func TestRegisterVMHostFails(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestRegisterVMHostFails(t *testing.T) {
 	wantStatus(t, c.call("GET", "vm-hosts/"), 200, "[]")
 }
 
-// TestReleaseMachines: several machines are given back by one call, or none.
+// TestReleaseMachines: one call releases several machines, or none.
 func TestReleaseMachines(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, bareMetalModel())

@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/upkeep"
 )
 
-// dispatch runs a call to its reply. The lock is held; handlers may release it
+// dispatch runs the handler of a call. The caller holds the lock; handlers may release it
 // to let time pass.
 func (s *Sim) dispatch(c *request.Call, r *http.Request) rest.Reply {
 	path, isAPI := strings.CutPrefix(r.URL.Path, rest.APIRoot)
@@ -66,8 +66,8 @@ func (s *Sim) runOperation(c *request.Call, res request.Resource) rest.Reply {
 	return route.Handle(c)
 }
 
-// hasNull says whether a variable of the path holds what PostgreSQL takes in no
-// text.
+// hasNull tells whether a variable of the path holds a NUL character, which PostgreSQL
+// accepts in no text.
 func hasNull(vars map[string]string) bool {
 	for _, value := range vars {
 		if strings.Contains(value, "\x00") {
@@ -77,8 +77,8 @@ func hasNull(vars map[string]string) bool {
 	return false
 }
 
-// anonymousMachines is the handler that MAAS has for enlisting machines
-// without credentials: the reason why GET machines/ is 400 there and not 401.
+// anonymousMachines is MAAS's handler for enlisting machines without credentials. Because
+// of it GET machines/ answers 400 there, and not 401.
 func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Reply {
 	if c.BodyRefusal != nil {
 		return *c.BodyRefusal
@@ -92,14 +92,13 @@ func (s *Sim) anonymousMachines(c *request.Call, res request.Resource) rest.Repl
 	return request.BadSignatureReply(c)
 }
 
-// allRoutes is every operation that is simulated. Each file of operations
-// brings its own table.
+// allRoutes are all simulated operations. Each package of operations has its own table.
 func allRoutes() []request.Route {
 	return slices.Concat(
 		machines.Routes(), disks.Routes(), network.Routes(), hosts.Routes(), catalog.Routes(), accounts.Routes(), settings.Routes(), upkeep.Routes(),
 	)
 }
 
-// OperationsTable is the table of MAAS's operations, as Markdown: which are
-// served, and in which versions MAAS has them.
+// OperationsTable is the table of MAAS's operations in Markdown: whether the simulator
+// serves each one, and which versions of MAAS have it.
 func OperationsTable() string { return surface.NewRouter(allRoutes()).Table() }

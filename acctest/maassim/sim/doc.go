@@ -1,22 +1,23 @@
-// Package sim is a MAAS and the LXD servers behind its VM hosts in one
-// process: what a client of MAAS's API 2.0 can be tested against without
-// hardware.
+// Package sim is a MAAS and the LXD servers behind its VM hosts in one process. It tests
+// clients of MAAS's API 2.0 without hardware.
 //
-// A [Model] gives the size and the manner of the world, [New] builds it, and
-// [Start] serves it on a loopback port for a test. It answers from its state.
-// It models what is awkward about the real thing, and not only what is
-// documented: composes and deletes that leak an instance, refreshes that adopt
-// or remove VMs, VM hosts that are saved although nobody could reach them, and
-// a region that goes on composing after its caller has gone.
+// A [Model] describes the size and the behaviour of the world, [New] builds it, and
+// [StartServer] serves it on a loopback port for a test. All answers come from its state.
+// It also has the undocumented faults of a real MAAS:
 //
-// Each LXD also serves its own API over TLS, to who dials it with
-// [Sim.DialContext] or, where [Model].LXDListen says so, over loopback.
+//   - composes and deletes that leak an instance
+//   - refreshes that adopt or remove VMs
+//   - VM hosts that MAAS saves although nobody can reach them
+//   - a region that continues a compose after its client has gone
 //
-// A test steers the world through the methods of [Sim], or over HTTP below
-// /_sim/: faults, unreachable LXDs, transitions that finish or fail now,
-// changes that an operator makes behind the client's back. [Sim.Journal] says
-// what the client called, [Sim.Instances] what is really there.
+// Each LXD also serves its own API over TLS. A client dials it with [Sim.DialContext], or
+// over loopback if [Model].LXDListen says so.
 //
-// The package is the face. The state is package world; what MAAS and LXD do with
-// it is in the packages beside that.
+// A test controls the world through the methods of [Sim], or over HTTP below /_sim/. It
+// can add faults, make LXDs unreachable, end transitions at once, and change objects
+// behind the client's back. [Sim.Journal] shows the client's calls, and [Sim.Instances]
+// the instances that really exist.
+//
+// This package is the API of the simulator. Package world holds the state, and the
+// packages beside it hold the behaviour of MAAS and LXD.
 package sim

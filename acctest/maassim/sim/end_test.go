@@ -10,16 +10,16 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestEnds ends a world in which calls are asleep: they wake at once, and what
-// ended it waits for them.
+// TestEnds ends a world in which calls sleep. They wake at once, and the end waits for
+// them.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		end    func(*sim.Sim)
 	}{
-		"Close": {"A test is over.", (*sim.Sim).Close},
-		"Twice": {"And its cleanup comes after it.", func(s *sim.Sim) { s.Close(); s.Close() }},
+		"Close": {"The test ends.", (*sim.Sim).Close},
+		"Twice": {"The test's cleanup closes it again.", func(s *sim.Sim) { s.Close(); s.Close() }},
 		"Reset": {"The next test begins.", (*sim.Sim).Reset},
 	}
 	for name, tc := range cases {
@@ -58,7 +58,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestStopEndsCalls stops a server while a call is asleep.
+// TestStopEndsCalls stops a server while a call sleeps.
 func TestStopEndsCalls(t *testing.T) {
 	t.Parallel()
 	m := oneHost()

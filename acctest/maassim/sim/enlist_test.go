@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// enlist makes a machine of an instance by hand, as New.
+// enlist enlists an instance as a New machine.
 func (c *maasClient) enlist(name string) string {
 	c.t.Helper()
 	var mac string
@@ -22,8 +22,8 @@ func (c *maasClient) enlist(name string) string {
 		"power_parameters_certificate=CERT", "power_parameters_key=KEY")["system_id"].(string)
 }
 
-// TestEnlistedDelete says when the DELETE of an enlisted VM takes the instance
-// along: when MAAS has a VM host for it.
+// TestEnlistedDelete: DELETE of an enlisted VM removes the instance, too, if MAAS has a VM
+// host for it.
 func TestEnlistedDelete(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -65,8 +65,8 @@ func register(c *maasClient) {
 	c.mustCall("POST", "vm-hosts/", "type=lxd", "name=h1", "power_address=10.1.1.1", "password=secret")
 }
 
-// TestMACMismatch is an instance whose MAC is not the record's: a refresh drops
-// the record and adopts the instance under a random name.
+// TestMACMismatch: the MAC of an instance differs from its record. A refresh removes the
+// record and adopts the instance under a random name.
 func TestMACMismatch(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -86,9 +86,8 @@ func TestMACMismatch(t *testing.T) {
 	}
 }
 
-// TestEnlistedRekeyed changes the credentials of a machine: parameters that are
-// not given stay, and machines of one address, project and certificate change
-// together.
+// TestEnlistedRekeyed changes the credentials of a machine. Other parameters stay, and
+// machines with one address, project and certificate change together.
 func TestEnlistedRekeyed(t *testing.T) {
 	t.Parallel()
 	m := unregisteredHost()

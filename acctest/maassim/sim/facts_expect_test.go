@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// wantReply checks status [media type [body]]; a body that begins with ~ is a
-// part of it, one that is JSON is compared as JSON.
+// wantReply checks status [media type [body]]. A body that begins with ~ is a part of the
+// answer's body. A JSON body is compared as JSON.
 func (r *factRun) wantReply(status int, rest string) error {
 	if r.last.Status != status {
 		return fmt.Errorf("want status %d, got %d %s", status, r.last.Status, r.last.Body)
@@ -53,7 +53,7 @@ func sameJSON(want, got string) error {
 	return nil
 }
 
-// wantField checks PATH=JSON in the last answer, as in status_name="Ready".
+// wantField checks PATH=JSON in the last answer, such as status_name="Ready".
 func (r *factRun) wantField(rest string) error {
 	path, want, whole := strings.Cut(rest, "=")
 	if !whole {
@@ -77,7 +77,7 @@ func (r *factRun) wantNoField(path string) error {
 	return nil
 }
 
-// save keeps NAME PATH of the last answer for {NAME}.
+// save saves PATH of the last answer as {NAME}.
 func (r *factRun) save(rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
 	if !savedName.MatchString("{" + name + "}") {
@@ -91,7 +91,7 @@ func (r *factRun) save(rest string) error {
 	return nil
 }
 
-// waitForField repeats GET PATH until FIELD=JSON holds, for a few seconds.
+// waitForField repeats GET PATH for a few seconds until FIELD=JSON holds.
 func (r *factRun) waitForField(rest string) error {
 	path, want, _ := strings.Cut(rest, " ")
 	if !strings.Contains(want, "=") {
@@ -109,7 +109,7 @@ func (r *factRun) waitForField(rest string) error {
 	return fmt.Errorf("waited in vain: %w", err)
 }
 
-// lookUp walks a path like 0.blockdevice_set.0.tags or # (a list's length).
+// lookUp finds a path like 0.blockdevice_set.0.tags. # is the length of a list.
 func (r *factRun) lookUp(path string) (any, error) {
 	v, err := decodeJSON(r.last.Body)
 	if err != nil {
@@ -140,8 +140,7 @@ func (r *factRun) lookUp(path string) (any, error) {
 	return v, nil
 }
 
-// fill puts saved values in place of {name}; one that was not saved is an
-// error.
+// fill replaces {name} by saved values. An unknown name is an error.
 func (r *factRun) fill(text string) (string, error) {
 	var missing error
 	filled := savedName.ReplaceAllStringFunc(text, func(name string) string {

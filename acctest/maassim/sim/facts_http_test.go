@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// apiKey is consumer:token:secret, as MAAS hands it out.
+// apiKey is consumer:token:secret, as MAAS shows it.
 type apiKey string
 
 var headerSerial atomic.Int64
 
-// header is a fresh OAuth1 PLAINTEXT header: MAAS remembers nonces.
+// header is a new OAuth1 PLAINTEXT header, because MAAS refuses a nonce that it has seen.
 func (k apiKey) header(at time.Time) string {
 	consumer, rest, _ := strings.Cut(string(k), ":")
 	token, secret, _ := strings.Cut(rest, ":")
@@ -28,15 +28,15 @@ func oauthHeader(consumer, token, secret, nonce string, at time.Time, method str
 		method, consumer, token, secret, at.Unix(), nonce)
 }
 
-// simResponse is what a simulated MAAS said.
+// simResponse is an answer of the simulated MAAS.
 type simResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// decodeJSON keeps numbers as written, so that 8000.0 and 8000 stay apart:
-// a client that reads the first into an integer fails.
+// decodeJSON keeps numbers as written, so that 8000.0 and 8000 stay different: a client
+// that reads 8000.0 into an integer fails.
 func decodeJSON(content []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// factRun is a fact being tried out.
+// factRun is the run of a fact.
 type factRun struct {
 	t       *testing.T
 	maas    http.RoundTripper
@@ -26,14 +26,14 @@ type factRun struct {
 	started map[string]chan simResponse
 }
 
-// methods are the verbs that are calls.
+// methods are the verbs that make a call.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
 
-// verbs are the others, but for a status; true for those that expect
-// something.
+// verbs are the other verbs except for statuses. The value tells whether the verb is an
+// expectation.
 var verbs = map[string]bool{"has": true, "lacks": true, "until": true, "lost": true, "save": false, "wait": false, "start": false, "end": false}
 
-// check says what is wrong with a step before it is taken.
+// check returns what is wrong with a step before it runs.
 func (s factStep) check() error {
 	_, known := verbs[s.verb]
 	if !known && !s.isStatus() && !slices.Contains(methods, s.verb) {
@@ -47,7 +47,7 @@ func (s factStep) isStatus() bool {
 	return err == nil && status >= 100 && status <= 599
 }
 
-// isExpectation says whether the step can fail because of what the simulator did.
+// isExpectation tells whether the step checks the simulator's behaviour.
 func (s factStep) isExpectation() bool { return verbs[s.verb] || s.isStatus() }
 
 func (r *factRun) step(s factStep) error {
@@ -84,7 +84,7 @@ func (r *factRun) step(s factStep) error {
 	return r.call(s.verb, rest)
 }
 
-// start sends a call and goes on without its answer; end waits for that.
+// start sends a call without waiting for its answer. The verb end waits for that.
 func (r *factRun) start(rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
 	method, rest, _ := strings.Cut(rest, " ")
@@ -111,7 +111,7 @@ func (r *factRun) end(name string) error {
 	return nil
 }
 
-// roundTrip is a call whose answer may be lost: status 0.
+// roundTrip makes a call whose answer may be lost: its status is 0 then.
 func roundTrip(maas http.RoundTripper, request *http.Request) simResponse {
 	response, err := maas.RoundTrip(request)
 	if err != nil {
@@ -134,8 +134,7 @@ func (r *factRun) call(method, rest string) error {
 	return nil
 }
 
-// request makes a call of METHOD [as NAME] [within TIME] PATH [field=value …]
-// or [JSON].
+// request makes the call METHOD [as NAME] [within TIME] PATH [field=value …] or [JSON].
 func (r *factRun) request(method, rest string) (*http.Request, error) {
 	who, ctx := "admin", r.t.Context()
 	if after, ok := strings.CutPrefix(rest, "as "); ok {
@@ -172,8 +171,8 @@ func (r *factRun) request(method, rest string) (*http.Request, error) {
 	return request, r.sign(request, who)
 }
 
-// sign adds the Authorization header of admin, user, nobody, a header that
-// was saved (same), or a broken one.
+// sign adds an Authorization header: of admin, user or nobody, a saved one (same), or a
+// broken one.
 func (r *factRun) sign(request *http.Request, who string) error {
 	header := ""
 	switch who {
@@ -200,7 +199,7 @@ func (r *factRun) sign(request *http.Request, who string) error {
 	return nil
 }
 
-// formBody turns a=1 b='x y' into a form.
+// formBody reads a=1 b='x y' as a form.
 func formBody(text string) string {
 	var fields []string
 	for _, field := range formField.FindAllStringSubmatch(text, -1) {

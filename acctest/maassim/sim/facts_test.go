@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// fact is one row of testdata/facts.txt: something that MAAS does and that a
-// client relies on or has to live with.
+// fact is one row of testdata/facts.txt: a behaviour of MAAS on which clients rely, or
+// which they must handle.
 type fact struct {
 	name, reason string
 	line         int
@@ -25,13 +25,12 @@ type fact struct {
 // factStep is one line of a fact.
 type factStep struct {
 	line int
-	verb string // a method, a status, or has, lacks, save, wait
+	verb string // a method or a status, or has, lacks, save, wait
 	rest string
 }
 
-// TestFacts holds the simulator against what was seen on a genuine MAAS 3.4
-// and what its source says, written down in our own words. The head of testdata/facts.txt explains
-// its lines.
+// TestFacts compares the simulator with observations of a genuine MAAS 3.4 and with its
+// source, in our own words. The head of testdata/facts.txt explains the format.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/facts*.txt")
@@ -70,7 +69,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// parseFacts reads the table; an error names the line.
+// parseFacts reads the table. An error names the line.
 func parseFacts(text string) ([]fact, error) {
 	var facts []fact
 	seen := map[string]bool{}
@@ -99,7 +98,7 @@ func parseFacts(text string) ([]fact, error) {
 	return facts, nil
 }
 
-// check wants a reason, and steps that could show that the fact does not hold.
+// check requires a reason, and steps that can fail if the fact does not hold.
 func (f *fact) check() error {
 	for _, s := range f.steps {
 		if err := s.check(); err != nil {
@@ -132,8 +131,7 @@ func runFact(t *testing.T, f fact) {
 	}
 }
 
-// runSteps takes the fact's steps in a world of its own; an error begins with the
-// line.
+// runSteps runs the fact's steps in a world of its own. An error begins with the line.
 func (f fact) runSteps(t *testing.T) error {
 	model, err := sim.ReadModel(strings.NewReader(cmp.Or(f.model, "{}")))
 	if err != nil {
@@ -156,23 +154,23 @@ func (f fact) runSteps(t *testing.T) error {
 	return nil
 }
 
-// TestFactsCanFail holds that facts which are no facts do not pass.
+// TestFactsCanFail checks that false facts do not pass.
 func TestFactsCanFail(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, steps, problem string }{
-		"Verb":        {"A slip is no method.", "  GTE zones/\n  200", `"GTE" is neither`},
+		"Verb":        {"A misspelled method is an error.", "  GTE zones/\n  200", `"GTE" is neither`},
 		"NoneAtAll":   {"A call alone shows nothing.", "  GET zones/", "expects something"},
-		"Status":      {"No answer has it.", "  GET zones/\n  20", `"20" is neither`},
-		"Unsaved":     {"It would be read as it stands.", "  GET machines/{nobody}/\n  404", "{nobody} was not saved"},
-		"UnsavedText": {"In what is expected, too.", "  GET zones/\n  200 application/json ~{nobody}", "{nobody} was not saved"},
-		"SavedName":   {"It could never be filled in.", "  GET zones/\n  save Zone 0.id\n  200", `"Zone" cannot be`},
-		"Has":         {"It compares with something.", "  GET zones/\n  has 0.name", "PATH=JSON"},
-		"Until":       {"So does this.", "  until zones/ 0.name", "FIELD=JSON"},
-		"Start":       {"It sends a call.", "  start a zones/\n  200", `the method "zones/"`},
-		"End":         {"It waits for one.", "  end a\n  200", `nothing was started as "a"`},
-		"Who":         {"There are a few.", "  GET as root zones/\n  200", `unknown caller "root"`},
-		"Wrong":       {"It does not hold.", "  GET zones/\n  404", "want status 404"},
-		"Lost":        {"It was answered.", "  GET zones/\n  lost", "want no answer"},
+		"Status":      {"No answer has this status.", "  GET zones/\n  20", `"20" is neither`},
+		"Unsaved":     {"An unknown name would be sent unchanged.", "  GET machines/{nobody}/\n  404", "{nobody} was not saved"},
+		"UnsavedText": {"Expected texts may not have unknown names, either.", "  GET zones/\n  200 application/json ~{nobody}", "{nobody} was not saved"},
+		"SavedName":   {"No text could refer to this name.", "  GET zones/\n  save Zone 0.id\n  200", `"Zone" cannot be`},
+		"Has":         {"has needs a value to compare.", "  GET zones/\n  has 0.name", "PATH=JSON"},
+		"Until":       {"until needs a value to compare.", "  until zones/ 0.name", "FIELD=JSON"},
+		"Start":       {"start needs a method.", "  start a zones/\n  200", `the method "zones/"`},
+		"End":         {"end needs a started call.", "  end a\n  200", `nothing was started as "a"`},
+		"Who":         {"Only some callers exist.", "  GET as root zones/\n  200", `unknown caller "root"`},
+		"Wrong":       {"A fact that does not hold fails.", "  GET zones/\n  404", "want status 404"},
+		"Lost":        {"The call was answered.", "  GET zones/\n  lost", "want no answer"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,8 +186,8 @@ func TestFactsCanFail(t *testing.T) {
 	}
 }
 
-// factsModel is the world of a fact that brings none: two hosts, two pools
-// each, all waiting steered by the fact.
+// factsModel is the world of a fact without a model: two hosts with two pools each. The
+// fact itself controls all waiting.
 func factsModel() sim.Model {
 	model := sim.DefaultModel()
 	model.Hosts = model.Hosts[:2]

@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestFaults breaks a compose in each way and looks what came of it, in memory
-// and over a socket.
+// TestFaults breaks a compose in each way and checks the result, in memory and over a
+// socket.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 		"StatusBefore": {"The call never reached MAAS.", sim.Fault{Kind: sim.FaultStatus, Status: 503}, 503, nil, 0},
 		"StatusAfter":  {"A proxy's answer hides MAAS's.", sim.Fault{Kind: sim.FaultStatus, Status: 504, When: sim.FaultAfterEffect}, 504, nil, 1},
 		"LostReply":    {"The effect is there, the answer is not.", sim.Fault{Kind: sim.FaultLostReply, When: sim.FaultAfterEffect}, 0, io.EOF, 1},
-		"LostRequest":  {"Nothing happened.", sim.Fault{Kind: sim.FaultLostReply}, 0, io.EOF, 0},
+		"LostRequest":  {"The call had no effect.", sim.Fault{Kind: sim.FaultLostReply}, 0, io.EOF, 0},
 		"Reset":        {"The connection was reset after the effect.", sim.Fault{Kind: sim.FaultReset, When: sim.FaultAfterEffect}, 0, syscall.ECONNRESET, 1},
 		"Hang":         {"The client's own deadline ends it.", sim.Fault{Kind: sim.FaultHang}, 0, context.DeadlineExceeded, 0},
 		"OtherObject":  {"The fault is for another name.", sim.Fault{Kind: sim.FaultReset, Object: "y"}, 200, nil, 1},
@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// wantBroken compares status or error; io.EOF stands for any early end.
+// wantBroken compares the status or the error. io.EOF means any early end.
 func wantBroken(t *testing.T, out outcome, status int, want error) {
 	t.Helper()
 	early := errors.Is(out.err, io.EOF) || errors.Is(out.err, io.ErrUnexpectedEOF)
@@ -76,7 +76,7 @@ func wantBroken(t *testing.T, out outcome, status int, want error) {
 	}
 }
 
-// TestFaultCounts holds Nth, Times and Probability over many calls.
+// TestFaultCounts checks Nth, Times and Probability over many calls.
 func TestFaultCounts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -119,7 +119,7 @@ func TestFaultCounts(t *testing.T) {
 	}
 }
 
-// TestFaultJSON keeps a fault through JSON, its delay as a text.
+// TestFaultJSON converts a fault to JSON and back. Its delay is a text.
 func TestFaultJSON(t *testing.T) {
 	t.Parallel()
 	f := sim.Fault{ID: 1, Method: "GET", Path: "machines/*/", Nth: 2, When: sim.FaultAfterEffect, Kind: sim.FaultDelay, Delay: 300 * time.Millisecond}
@@ -136,7 +136,7 @@ func TestFaultJSON(t *testing.T) {
 	}
 }
 
-// TestFaultSlips refuses what is no field of a fault, also in a list.
+// TestFaultSlips: an unknown field of a fault is an error, also in a list.
 func TestFaultSlips(t *testing.T) {
 	t.Parallel()
 	var fs []sim.Fault
@@ -147,7 +147,7 @@ func TestFaultSlips(t *testing.T) {
 	}
 }
 
-// TestSlow is a delay and a slow LXD on the virtual clock.
+// TestSlow tests a delay and a slow LXD on the virtual clock.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestReset goes back to the model and drops what was under way.
+// TestReset restores the model and ends what was under way.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// faultSet are the faults that were added, in their order.
+// faultSet are the added faults in their order.
 type faultSet struct {
 	*region
 	lastID int
@@ -21,13 +21,13 @@ type faultSet struct {
 	rand   *rand.Rand
 }
 
-// init begins with no faults.
+// init starts without faults.
 func (all *faultSet) init(seed int64) {
 	all.lastID, all.list, all.rand = 0, nil, rand.New(rand.NewPCG(uint64(seed), 2))
 }
 
-// AddFault adds a fault and returns its id. It panics for a fault that can
-// never strike: the test is wrong then.
+// AddFault adds a fault and returns its id. It panics if the fault is invalid, because
+// then the test is wrong.
 func (all *faultSet) AddFault(f Fault) int {
 	id, err := all.addFault(f)
 	if err != nil {
@@ -48,7 +48,7 @@ func (all *faultSet) addFault(f Fault) (int, error) {
 	return f.ID, nil
 }
 
-// RemoveFault removes a fault; one that is not there is no error.
+// RemoveFault removes a fault. Removing an unknown one is no error.
 func (all *faultSet) RemoveFault(id int) {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
@@ -62,7 +62,7 @@ func (all *faultSet) ClearFaults() {
 	all.list = nil
 }
 
-// Faults are the faults that are there, and how often they struck.
+// Faults are the current faults with their counts.
 func (all *faultSet) Faults() []Fault {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
@@ -73,15 +73,15 @@ func (all *faultSet) Faults() []Fault {
 	return out
 }
 
-// callPlan is what the faults make of one call.
+// callPlan is the effect of the faults on one call.
 type callPlan struct {
 	delay         time.Duration
 	before, after *Fault
 	entry         *entry
 }
 
-// planCall counts the call for every fault that it matches; the first that strikes
-// before and the first that strikes after are kept.
+// planCall counts the call for each matching fault. It keeps the first fault before the
+// effect, and the first one after it.
 func (all *faultSet) planCall(c *request.Call) callPlan {
 	var p callPlan
 	for _, f := range all.list {
@@ -132,7 +132,7 @@ func (f *Fault) matchesCall(c *request.Call) bool {
 	return false
 }
 
-// matchesPath compares a path with a pattern whose * is any one part.
+// matchesPath compares a path with a pattern. A * in the pattern is any one part.
 func matchesPath(pattern, path string) bool {
 	want := strings.Split(strings.Trim(strings.TrimPrefix(pattern, rest.APIRoot), "/"), "/")
 	have := strings.Split(strings.Trim(path, "/"), "/")
@@ -163,7 +163,7 @@ func callPath(c *request.Call) string {
 	return path
 }
 
-// isAbout says whether the call is about an object of that id or name.
+// isAbout tells whether the call concerns an object with that id or name.
 func isAbout(c *request.Call, object string) bool {
 	for _, value := range c.Vars {
 		if value == object {

@@ -28,7 +28,7 @@ func (c *maasClient) idOf(hostname string) string {
 	return ""
 }
 
-// deployMetal deploys a machine and lets its first boot end.
+// deployMetal deploys a machine and ends its first boot.
 func (c *maasClient) deployMetal(hostname, userData string) string {
 	c.t.Helper()
 	id := c.idOf(hostname)
@@ -37,7 +37,7 @@ func (c *maasClient) deployMetal(hostname, userData string) string {
 	return id
 }
 
-// fleetData is user-data that makes an LXD for the fleet.
+// fleetData is user-data that sets up an LXD for the fleet.
 func fleetData() string {
 	return multiPart("text/cloud-config\n"+preseedConfig(plainPreseed), "text/x-shellscript\n"+trustScript())
 }
@@ -58,8 +58,8 @@ func (c *maasClient) makeBridge(id string) {
 	c.mustCall("POST", "nodes/"+id+"/interfaces/"+number(br["id"])+"/?op=link_subnet", "mode=AUTO", "subnet=1")
 }
 
-// TestMetalBecomesHost goes the whole way: bridge, deploy, register, compose,
-// back to Ready, and once more.
+// TestMetalBecomesHost runs the whole cycle twice: bridge, deploy, register, compose, and
+// release to Ready.
 func TestMetalBecomesHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestMetalBecomesHost(t *testing.T) {
 	})
 }
 
-// useAsHost registers the LXD of a machine, composes on it, and takes all back.
+// useAsHost registers the LXD of a machine, composes on it, and removes everything again.
 func (c *maasClient) useAsHost(id, address string) {
 	t := c.t
 	h := c.registerVMHost(address, "fleet")
@@ -88,7 +88,7 @@ func (c *maasClient) useAsHost(id, address string) {
 	if h["host"].(map[string]any)["system_id"] != id || h["version"] != "5.0.4" {
 		t.Errorf("registered %v on %v", h["version"], h["host"])
 	}
-	c.mustCall("GET", host) // the inventory is over after it
+	c.mustCall("GET", host) // the inventory ends after this read
 	if h = c.mustCall("GET", host); h["total"].(map[string]any)["cores"] != 8.0 || h["total"].(map[string]any)["memory"] != 16384.0 {
 		t.Errorf("total %v", h["total"])
 	}
@@ -141,7 +141,7 @@ func interfaceNames(m map[string]any) (names []string) {
 	return names
 }
 
-// TestBridgeViews holds what MAAS shows of a bridge and of the NIC below.
+// TestBridgeViews checks MAAS's view of a bridge and of the NIC below it.
 func TestBridgeViews(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1"}}})
@@ -160,7 +160,7 @@ func TestBridgeViews(t *testing.T) {
 	}
 }
 
-// TestMetalWithoutNetwork composes only on a bridge that MAAS knows, with DHCP.
+// TestMetalWithoutNetwork: a compose needs a bridge that MAAS knows, with DHCP.
 func TestMetalWithoutNetwork(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -172,7 +172,7 @@ func TestMetalWithoutNetwork(t *testing.T) {
 	}{
 		"Both":     {"The plain case.", true, true, 200, "system_id"},
 		"NoBridge": {"MAAS has nothing to attach a VM to.", true, false, 503, "No host network to attach VM interfaces to"},
-		"NoDHCP":   {"Nothing would boot there.", false, true, 503, "No host network to attach VM interfaces to"},
+		"NoDHCP":   {"Nothing could boot on that network.", false, true, 503, "No host network to attach VM interfaces to"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestMetalWithoutNetwork(t *testing.T) {
 	}
 }
 
-// TestReachMetal holds when the LXD of a machine answers MAAS.
+// TestReachMetal checks when the LXD of a machine answers MAAS.
 func TestReachMetal(t *testing.T) {
 	t.Parallel()
 	steer := func(method, path, body string) func(*maasClient, string) {
@@ -208,18 +208,18 @@ func TestReachMetal(t *testing.T) {
 		first   func(*maasClient, string)
 		address string // of the registration
 		project string
-		problem string // of a refresh; empty: registered
+		problem string // problem of a refresh; empty if it was registered
 	}{
 		"OK":       {"The plain case.", nil, "10.77.0.1", "fleet", ""},
-		"URL":      {"Written in full.", nil, "https://10.77.0.1:8443", "fleet", ""},
-		"Name":     {"By name.", nil, "https://m1.maas:8443", "fleet", ""},
+		"URL":      {"The address may be a URL.", nil, "https://10.77.0.1:8443", "fleet", ""},
+		"Name":     {"The address may be a name.", nil, "https://m1.maas:8443", "fleet", ""},
 		"Port":     {"Nothing listens there.", nil, "10.77.0.1:8444", "fleet", "Connection refused"},
 		"Project":  {"The certificate is restricted to another.", nil, "10.77.0.1", "other", "not authorized"},
-		"Default":  {"Even to the default one.", nil, "10.77.0.1", "default", "not authorized"},
-		"Off":      {"Its power is gone.", steer("PATCH", "machines/m1", `{"power_state": "off"}`), "10.77.0.1", "fleet", "Connection refused"},
+		"Default":  {"The certificate is not for the default project, either.", nil, "10.77.0.1", "default", "not authorized"},
+		"Off":      {"Its machine is off.", steer("PATCH", "machines/m1", `{"power_state": "off"}`), "10.77.0.1", "fleet", "Connection refused"},
 		"Rescue":   {"Another system runs.", call("rescue_mode"), "10.77.0.1", "fleet", "Connection refused"},
 		"Slow":     {"An LXD like others.", steer("PUT", "lxd/m1", `{"condition": "unreachable"}`), "10.77.0.1", "fleet", "Connection refused"},
-		"Released": {"Nothing is left.", call("release"), "10.77.0.1", "fleet", "Connection refused"},
+		"Released": {"A release removes the LXD.", call("release"), "10.77.0.1", "fleet", "Connection refused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestReachMetal(t *testing.T) {
 	}
 }
 
-// TestFirstBootOutcome steers how user-data ends.
+// TestFirstBootOutcome sets how user-data ends.
 func TestFirstBootOutcome(t *testing.T) {
 	t.Parallel()
 	put := func(body string) func(*maasClient) {
@@ -258,12 +258,12 @@ func TestFirstBootOutcome(t *testing.T) {
 	}{
 		"OK":       {"As it is.", "", nothing, nothing, 1, "SUCCESS"},
 		"Model":    {"The model says so.", sim.BootFails, nothing, nothing, 0, "running modules for final failed"},
-		"Fails":    {"With its reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
-		"Never":    {"It hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
-		"Recovers": {"One that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
-		"TooLate":  {"What is over is over.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
-		"WrongWord": {"A slip is said.", "", func(c *maasClient) {
-			wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "none of ok, fails, never")
+		"Fails":    {"The events have the reason.", "", put(`{"outcome": "fails", "message": "no snap store"}`), nothing, 0, "no snap store"},
+		"Never":    {"The first boot hangs.", sim.BootNever, nothing, nothing, 0, "running modules for final"},
+		"Recovers": {"A first boot that hung goes on.", sim.BootNever, nothing, put(`{"outcome": "ok"}`), 1, "SUCCESS"},
+		"TooLate":  {"The first boot has already ended.", "", nothing, put(`{"outcome": "fails"}`), 1, "SUCCESS"},
+		"WrongWord": {"An unknown outcome is an error.", "", func(c *maasClient) {
+			wantStatus(c.t, c.postSteering("PUT", "machines/m1/first-boot", `{"outcome": "maybe"}`), 400, "is not one of ok, fails, never")
 		}, nothing, 1, "SUCCESS"},
 	}
 	for name, tc := range cases {
@@ -284,7 +284,7 @@ func TestFirstBootOutcome(t *testing.T) {
 	}
 }
 
-// TestBridgeLives holds what a bridge survives.
+// TestBridgeLives checks what a bridge survives.
 func TestBridgeLives(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -293,8 +293,8 @@ func TestBridgeLives(t *testing.T) {
 		want   []string
 	}{
 		"Deploy":      {"MAAS configures it.", "deploy", []string{"br0", "eth0"}},
-		"Commission":  {"It is found anew without.", "commission", []string{"eth0"}},
-		"KeepNetwork": {"Unless the network is left alone.", "commission&skip_networking=1", []string{"br0", "eth0"}},
+		"Commission":  {"Commissioning finds the interfaces again, without bridges.", "commission", []string{"eth0"}},
+		"KeepNetwork": {"skip_networking keeps the bridges.", "commission&skip_networking=1", []string{"br0", "eth0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -316,10 +316,10 @@ func TestBridgeLives(t *testing.T) {
 	}
 }
 
-// number is an id as paths have it.
+// number is an id in the form of a path.
 func number(id any) string { return fmt.Sprint(int(id.(float64))) }
 
-// TestFirstBootsDiffer: first boots take random times, which a seed repeats.
+// TestFirstBootsDiffer: first boots take random times, which a seed makes repeatable.
 func TestFirstBootsDiffer(t *testing.T) {
 	t.Parallel()
 	const least, most = 2 * time.Second, 20 * time.Second

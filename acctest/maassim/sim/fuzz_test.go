@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// FuzzHTTP: whatever is asked of the simulator, by MAAS's API or to steer it, is
-// answered in time, and by no handler that panics.
+// FuzzHTTP: the simulator answers any request in time, to MAAS's API and to its own, and
+// no handler panics.
 func FuzzHTTP(f *testing.F) {
 	const form, text = "application/x-www-form-urlencoded", "application/json"
 	for _, seed := range []struct{ method, path, kind, body string }{
@@ -42,7 +42,7 @@ func FuzzHTTP(f *testing.F) {
 	f.Cleanup(s.Close)
 	nonce := 1 << 20
 	f.Fuzz(func(t *testing.T, method, path, kind string, body []byte) {
-		// What is told to wait, waits.
+		// A call with a delay must wait.
 		if text := strings.ToLower(path + string(body)); strings.Contains(text, "hang") || strings.Contains(text, "delay") || strings.Contains(text, "latency") {
 			return
 		}

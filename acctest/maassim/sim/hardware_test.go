@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestHardware: a commissioning finds what the machine is made of, and forgets what
-// somebody only told MAAS.
+// TestHardware: a commissioning finds the machine's real hardware and replaces what
+// somebody entered in MAAS.
 func TestHardware(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Subnets: []sim.SubnetModel{{Name: "lan", CIDR: "10.1.0.0/24", DHCP: true}}})

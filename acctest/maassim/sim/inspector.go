@@ -14,21 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// inspector is what a test sees of the simulator that no client does.
+// inspector shows a test what no client of MAAS can see.
 type inspector struct {
 	*region
 	lxds *lxdEndpoints
 }
 
-// CloudInit is what cloud-init makes of a machine's user-data.
+// CloudInit is the result of a machine's user-data.
 type CloudInit struct {
-	Files    map[string]string // by path, as write_files has them
-	Commands []string          // of runcmd, one line each
+	Files    map[string]string // by path, from write_files
+	Commands []string          // from runcmd, one a line
 }
 
-// CloudInit reads the user-data that the machine was deployed with, as its
-// first boot does: MIME or not, compressed or not, several cloud-configs in
-// one. The machine is named by system id or hostname.
+// CloudInit reads the user-data that the machine was deployed with, as its first boot
+// does. It reads MIME, compressed data, and several cloud-configs in one. The machine is
+// named by system id or hostname.
 func (wit *inspector) CloudInit(machine string) (CloudInit, error) {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -43,11 +43,11 @@ func (wit *inspector) CloudInit(machine string) (CloudInit, error) {
 	return CloudInit{Files: files, Commands: commands}, nil
 }
 
-// InstalledFiles is what MAAS's installer leaves on the disk of a machine with the
-// first boot "real" that is Deploying, by path: where cloud-init finds the
-// metadata and with which credentials, and the network as MAAS has it, with its
-// bridges and addresses. The URL is the simulator's, as the machine reaches it:
-// http://10.0.0.1:5240/MAAS.
+// InstalledFiles are the files, by path, that MAAS's installer leaves on the disk of a
+// machine. The machine must be Deploying and have the first boot "real". The files tell
+// cloud-init where the metadata service is, its credentials, and the machine's network
+// with bridges and addresses. The URL is the simulator's as the machine reaches it, such
+// as http://10.0.0.1:5240/MAAS.
 func (wit *inspector) InstalledFiles(machine, url string) (map[string]string, error) {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -58,9 +58,9 @@ func (wit *inspector) InstalledFiles(machine, url string) (map[string]string, er
 	return metadata.InstalledFiles(m, url)
 }
 
-// Resolve is what MAAS's DNSResources server answers for a name: the addresses that
-// users gave it, and those of the machine of that name. There are none where
-// MAAS does not know the name; a dot at its end does not count.
+// Resolve returns what MAAS's DNS server answers for a name: the addresses that users gave
+// it, and those of the machine with that name. A name that MAAS does not know has none. A
+// dot at the end is ignored.
 func (wit *inspector) Resolve(fqdn string) []string {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -81,25 +81,24 @@ func (wit *inspector) Resolve(fqdn string) []string {
 	return slices.Compact(addresses)
 }
 
-// Instance is a VM as it really is in an LXD: the witness for leaks and
-// doubles.
+// Instance is a VM as it really is in an LXD. It shows leaks and duplicates.
 type Instance struct {
 	Host      string `json:"host"` // the model's name of the LXD
 	Project   string `json:"project"`
 	Name      string `json:"name"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// DiskBytes is the size of its root disk where one is added, 8 GB if zero.
+	// DiskBytes is the size of the root disk when you add an instance. Zero means 8 GB.
 	DiskBytes int64 `json:"disk_bytes,omitempty"`
 	Running   bool  `json:"running"`
-	// MACs are the addresses of its NICs, by which MAAS recognises it.
+	// MACs are the addresses of its NICs. MAAS recognises it by them.
 	MACs []string `json:"macs"`
-	// MachineID is the system id of the machine that MAAS has for it, empty if
-	// MAAS does not know it.
+	// MachineID is the system id of its machine in MAAS, or empty if MAAS does not know
+	// it.
 	MachineID string `json:"machine_id,omitempty"`
 }
 
-// Machine is a plain view of one of MAAS's machines.
+// Machine is a short view of one of MAAS's machines.
 type Machine struct {
 	SystemID      string       `json:"system_id"`
 	Hostname      string       `json:"hostname"`
@@ -109,13 +108,13 @@ type Machine struct {
 	Description   string       `json:"description,omitempty"`
 	Owner         string       `json:"owner,omitempty"`
 	PowerState    string       `json:"power_state"`
-	// PowerBusy tells that a power action is under way.
+	// PowerBusy means that a power action is under way.
 	PowerBusy bool     `json:"power_busy,omitempty"`
 	Zone      string   `json:"zone"`
 	Pool      string   `json:"pool"`
 	Domain    string   `json:"domain"`
 	Tags      []string `json:"tags"`
-	// Host is the VM host's name, empty for a machine that is no VM of one.
+	// Host is the VM host's name, or empty if the machine is not a VM of one.
 	Host string `json:"host,omitempty"`
 	// HostedHosts names the VM hosts that run on this machine.
 	HostedHosts string            `json:"hosted_hosts,omitempty"`
@@ -124,18 +123,17 @@ type Machine struct {
 	IPAddresses []string          `json:"ip_addresses"`
 	OwnerData   map[string]string `json:"owner_data,omitempty"`
 	Locked      bool              `json:"locked,omitempty"`
-	// Image is what is being or was deployed, like "ubuntu/noble"; empty for
-	// nothing.
+	// Image is the image of the current or last deployment, like "ubuntu/noble", or empty.
 	Image string `json:"image,omitempty"`
-	// SwapOn tells that what was deployed has swap, as curtin makes it unless
-	// swap_size is 0: a kubelet does not start there.
+	// SwapOn means that the deployed system has swap. curtin makes swap unless swap_size
+	// is 0, and a kubelet does not start with it.
 	SwapOn bool `json:"swap_on,omitempty"`
-	// FirstBoot is what its last first boot takes in seconds; zero: none has begun, or it
-	// takes no time.
+	// FirstBoot is the duration of its last first boot in seconds. Zero means that none
+	// has begun, or that it takes no time.
 	FirstBoot float64 `json:"first_boot_s,omitempty"`
 }
 
-// Instances are the VMs that are really in the LXDs.
+// Instances are the VMs that really exist in the LXDs.
 func (wit *inspector) Instances() []Instance {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -150,9 +148,9 @@ func (wit *inspector) Instances() []Instance {
 	return out
 }
 
-// Volumes lists the custom volumes in the LXD of a host, as "pool/name": the data
-// disks of VMs, and what failed composes left. It is empty for a host that is not
-// there, and for a real LXD.
+// Volumes lists the custom volumes in the LXD of a host as "pool/name": the data disks of
+// VMs, and the remains of failed composes. It is empty for an unknown host and for a real
+// LXD.
 func (wit *inspector) Volumes(host string) []string {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -187,8 +185,8 @@ func (wit *inspector) Machines() []Machine {
 	return out
 }
 
-// DescribeState are MAAS's machines, and the instances and volumes of the LXDs: of one who
-// takes away all that he made, the same before and after.
+// DescribeState lists MAAS's machines, and the instances and volumes of the LXDs. If a
+// client removes everything that it made, the list is the same as before.
 func (wit *inspector) DescribeState() []string {
 	var all []string
 	for _, m := range wit.Machines() {
@@ -203,7 +201,7 @@ func (wit *inspector) DescribeState() []string {
 	return all
 }
 
-// Machine is one of MAAS's machines, by its hostname or system id.
+// Machine returns one of MAAS's machines by its hostname or system id.
 func (wit *inspector) Machine(name string) (Machine, bool) {
 	for _, m := range wit.Machines() {
 		if m.Hostname == name || m.SystemID == name {
@@ -237,8 +235,7 @@ func publicMachine(m *world.Machine) Machine {
 	return out
 }
 
-// UserData is the user-data that the machine was deployed with, decoded; nil
-// for none.
+// UserData is the decoded user-data that the machine was deployed with, or nil.
 func (wit *inspector) UserData(systemID string) ([]byte, error) {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Overcommits says where the instances of an LXD ever held more at once than
-// its size times the over-commit ratio of then, each at its worst: "host1: 20
-// cores held of 16". Empty is what a test wants. Instances that a model or a
-// test puts there count, too.
+// Overcommits lists where the instances of an LXD held more at once than its size times
+// the over-commit ratio of that time. Each entry shows the worst moment: "host1: 20 cores
+// held of 16". A test wants an empty list. Instances that a model or a test adds count,
+// too.
 func (wit *inspector) Overcommits() []string {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -26,50 +26,51 @@ func (wit *inspector) Overcommits() []string {
 	return out
 }
 
-// LXD is an LXD that listens: one of the model, or one that the user-data of a
-// deployed machine has set up.
+// LXD is an LXD that listens: one of the model, or one that the user-data of a deployed
+// machine set up.
 type LXD struct {
-	// Name is that of the model's first host there, or its machine's hostname.
+	// Name is the name of the model's first host on it, or its machine's hostname.
 	Name string `json:"name"`
 	// Address is host:port.
 	Address string `json:"address"`
 	Version string `json:"version"`
-	// Condition is how it answers; one whose machine is off, or in rescue mode,
-	// is unreachable.
+	// Condition tells how it answers. An LXD whose machine is off or in rescue mode is
+	// unreachable.
 	Condition Condition `json:"condition"`
-	// MachineID is the system id of the machine that it runs on, as far as MAAS
-	// knows one.
+	// MachineID is the system id of the machine that it runs on, or empty if MAAS knows
+	// none.
 	MachineID string `json:"machine_id,omitempty"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
 	// StoragePools with their sizes in bytes.
 	StoragePools []StoragePoolModel `json:"storage_pools"`
 	Projects     []string           `json:"projects"`
-	// Subnets are the CIDRs that its bridges are attached to.
+	// Subnets are the CIDRs of its bridges.
 	Subnets []string `json:"subnets"`
-	// Used is what its instances hold, Peak the most that they ever held.
+	// Used is what its instances hold now, and Peak the most that they held at any time.
 	Used ResourceUse `json:"used"`
 	Peak ResourceUse `json:"peak"`
-	// Trusted are the certificates that it lets in.
+	// Trusted are the certificates that it trusts.
 	Trusted []TrustedCertificate `json:"trusted"`
-	// Listening is where its API is served: host:port, none where only
+	// Listening are the host:port where it serves its API. There are none if only
 	// DialContext reaches it.
 	Listening []string `json:"listening"`
-	// Certificate is what it shows to clients, in PEM.
+	// Certificate is its server certificate, in PEM.
 	Certificate string `json:"certificate"`
 }
 
-// ResourceUse is what the instances of an LXD hold, of all its projects, whether MAAS
+// ResourceUse is what all instances of an LXD hold, in all its projects, whether MAAS
 // knows them or not.
 type ResourceUse struct {
 	Cores     int   `json:"cores"`
 	MemoryMiB int64 `json:"memory_mib"`
-	// HugePagesMiB is what VMs on huge pages take when they run; they may be off.
+	// HugePagesMiB is the memory in huge pages of all VMs that use them, also of those
+	// that are off.
 	HugePagesMiB int64            `json:"huge_pages_mib,omitempty"`
 	PoolBytes    map[string]int64 `json:"pool_bytes"` // by storage pool
 }
 
-// TrustedCertificate is a certificate that an LXD lets in.
+// TrustedCertificate is a certificate that an LXD trusts.
 type TrustedCertificate struct {
 	Certificate string `json:"certificate"` // PEM
 	// Restricted limits it to Projects.
@@ -77,7 +78,7 @@ type TrustedCertificate struct {
 	Projects   []string `json:"projects,omitempty"`
 }
 
-// LXDs are the LXDs that there are, by address.
+// LXDs are the current LXDs, sorted by address.
 func (wit *inspector) LXDs() []LXD {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
@@ -113,7 +114,7 @@ func publicLXD(l *world.LXD) LXD {
 	}
 	for _, t := range l.Trusted {
 		if len(daemon.CertificatesIn(t.Certificate)) == 0 {
-			continue // stands for the key of a VM host of the model
+			continue // it replaces the key of a VM host of the model
 		}
 		out.Trusted = append(out.Trusted, TrustedCertificate{Certificate: t.Certificate, Restricted: t.Restricted, Projects: slices.Clone(t.Projects)})
 	}

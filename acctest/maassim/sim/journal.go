@@ -16,29 +16,29 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Journal is what the simulator was asked since it began or was reset.
+// Journal lists the calls since the simulator began or was reset.
 type Journal struct {
 	// Routes counts the calls by route: method, path and op.
 	Routes []RouteCount `json:"routes"`
-	// Calls are the calls in the order in which they came.
+	// Calls are the calls in their order.
 	Calls []Call `json:"calls,omitzero"`
-	// Connections is how many TCP connections came with calls of the API,
-	// also those that are older than the journal; where none ever did, as
-	// through RoundTripper, how many calls were at most under way at once.
+	// Connections is the number of TCP connections with calls of the API, including
+	// connections older than the journal. Without TCP, as through RoundTripper, it is the
+	// largest number of simultaneous calls.
 	Connections int `json:"connections"`
-	// MachineObjects is how many machines were written into answers.
+	// MachineObjects is the number of machines in all answers.
 	MachineObjects int `json:"machine_objects"`
 	// Bytes is the size of all answers' bodies.
 	Bytes int64 `json:"bytes"`
-	// LXD is what the LXDs were asked, which nothing else here counts.
+	// LXD counts the calls of the LXDs. The other fields do not count them.
 	LXD LXDJournal `json:"lxd"`
 }
 
-// LXDJournal is what the LXDs' API was asked, by others than MAAS.
+// LXDJournal lists the calls of the LXDs' API, except for MAAS's own.
 type LXDJournal struct {
-	// Routes counts the calls by route, "GET 1.0/instances/{name}", of all LXDs.
+	// Routes counts the calls of all LXDs by route, such as "GET 1.0/instances/{name}".
 	Routes []RouteCount `json:"routes"`
-	// Calls are the calls in the order in which they came.
+	// Calls are the calls in their order.
 	Calls []Call `json:"calls,omitzero"`
 }
 
@@ -50,16 +50,15 @@ type RouteCount struct {
 	// Route is like "POST vm-hosts/{id}/ compose".
 	Route string `json:"route"`
 	Calls int    `json:"calls"`
-	// Failed counts the calls that were not answered with 2xx.
+	// Failed counts the calls whose status was not 2xx.
 	Failed         int   `json:"failed,omitempty"`
 	Bytes          int64 `json:"bytes"`
 	MachineObjects int   `json:"machine_objects,omitempty"`
 }
 
-// Call is one call of MAAS's API, or of an LXD's. Values that may be secret are
-// "…".
+// Call is one call of MAAS's API or of an LXD's. Values that may be secret are "…".
 type Call struct {
-	// Host is the name of the LXD that was called, empty for MAAS.
+	// Host is the name of the called LXD, or empty for MAAS.
 	Host  string              `json:"host,omitempty"`
 	Route string              `json:"route"`
 	Path  string              `json:"path"`
@@ -67,12 +66,11 @@ type Call struct {
 	Form  map[string][]string `json:"form,omitempty"`
 	At    time.Time           `json:"at"`
 	Took  time.Duration       `json:"took_ns"`
-	// Status is 0 while the call is under way, and for a call that never got
-	// an answer.
+	// Status is 0 while the call is under way, and for a call without an answer.
 	Status         int   `json:"status"`
 	Bytes          int64 `json:"bytes"`
 	MachineObjects int   `json:"machine_objects,omitempty"`
-	// Lost says that the client never got an answer.
+	// Lost means that the client got no answer.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -91,16 +89,16 @@ func countOf(routes []RouteCount, route string) int {
 	return routes[i].Calls
 }
 
-// entry is a call while it may still change. The lock guards it.
+// entry is a call that may still change. The lock guards it.
 type entry = Call
 
-// journal is what is written down of calls, while it may still change.
+// journal is the record of calls. It may still change.
 type journal struct {
 	*region
 	calls                 []*entry
 	connections           int
-	hasTCPCalls           bool // calls came by TCP
-	epoch                 int  // how often it was emptied
+	hasTCPCalls           bool // whether calls came over TCP
+	epoch                 int  // how often the journal was reset
 	underWay, maxUnderWay int
 }
 
@@ -109,7 +107,7 @@ func (j *journal) reset() {
 	j.epoch++
 }
 
-// secretFields are never written down.
+// secretFields are never recorded.
 var secretFields = []string{"password", "key", "certificate", "user_data", "power_parameters", "power_pass", "preseed"}
 
 func (j *journal) noteCall(c *request.Call, r *http.Request) *entry {
@@ -156,7 +154,7 @@ func (j *journal) noteLostCall(e *entry) {
 	e.Took, e.Lost = time.Since(e.At), true
 }
 
-// noteCallEnded notes that a call is not under way any more.
+// noteCallEnded notes that a call is no longer under way.
 func (j *journal) noteCallEnded(e *entry) {
 	if e.Host == "" {
 		j.underWay--
@@ -188,7 +186,7 @@ func (j *journal) Journal() Journal {
 	return out
 }
 
-// sortByCalls lists routes, those that were called most first.
+// sortByCalls lists routes, the most frequent first.
 func sortByCalls(routes map[string]*RouteCount) []RouteCount {
 	out := []RouteCount{}
 	for _, r := range routes {
@@ -225,16 +223,16 @@ func (j *journal) ResetJournal() {
 type connKey struct{}
 
 // connection is a TCP connection that was accepted. The lock guards it.
-type connection struct{ counted int } // the journal's epoch when it was counted
+type connection struct{ counted int } // the journal's epoch in which it was counted
 
-// ConnContext lets the journal count connections: it is the http.Server's
-// field of that name where the simulator is served by a server of one's own.
+// ConnContext lets the journal count connections. If you serve the simulator with your own
+// http.Server, set its field of that name to this function.
 func (j *journal) ConnContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{})
 }
 
-// countConnection counts the connection of a call of the API, once a journal;
-// those that only steer do not count.
+// countConnection counts the connection of an API call once per journal. Connections that
+// only use /_sim/ do not count.
 func (j *journal) countConnection(ctx context.Context) {
 	conn, known := ctx.Value(connKey{}).(*connection)
 	if !known {

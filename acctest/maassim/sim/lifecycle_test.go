@@ -12,8 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestInstantStates says that a world without latencies shows each state on
-// the way to one read.
+// TestInstantStates: in a world without latencies, one read shows each state on the way.
 func TestInstantStates(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -56,7 +55,7 @@ func TestTimedStates(t *testing.T) {
 		look(time.Second)
 		look(7 * time.Second)  // 9.5 s: the last fifth of commissioning is testing
 		look(2 * time.Second)  // 11.5 s
-		look(18 * time.Second) // 29.5 s: MAAS has not asked for the power yet
+		look(18 * time.Second) // 29.5 s: MAAS has not queried the power yet
 		look(2 * time.Second)
 		c.mustCall("POST", "machines/"+id+"/?op=deploy")
 		look(500 * time.Millisecond)
@@ -74,7 +73,7 @@ func TestTimedStates(t *testing.T) {
 	})
 }
 
-// TestPowerInFlight holds what another action gets while one is in flight.
+// TestPowerInFlight checks MAAS's answers to a second power action while one is in flight.
 func TestPowerInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,8 +99,8 @@ func TestPowerInFlight(t *testing.T) {
 	})
 }
 
-// TestDeleteLeaks holds the deletes that say 204 and leave the instance, which
-// the next refresh brings back under another system id.
+// TestDeleteLeaks: some deletes answer 204 and leave the instance. The next refresh adopts
+// it under another system id.
 func TestDeleteLeaks(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -162,7 +161,7 @@ func rackCondition(condition sim.Condition) func(*maasClient) {
 	}
 }
 
-// TestReleaseEnds says where a release ends.
+// TestReleaseEnds checks the status after a release.
 func TestReleaseEnds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -190,8 +189,8 @@ func TestReleaseEnds(t *testing.T) {
 	}
 }
 
-// TestWhatSurvives follows description, owner data, agent name and addresses
-// through a life.
+// TestWhatSurvives follows description, owner data, agent name and addresses through a
+// lifecycle.
 func TestWhatSurvives(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -236,7 +235,7 @@ func TestWhatSurvives(t *testing.T) {
 	}
 }
 
-// TestWrongState holds MAAS's words for what a state does not allow.
+// TestWrongState checks MAAS's messages about operations that a status does not allow.
 func TestWrongState(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -260,7 +259,7 @@ func TestWrongState(t *testing.T) {
 	wantStatus(t, c.call("POST", "machines/?op=allocate", "system_id="+id), 409, "No machine with system ID "+id+" available.")
 }
 
-// TestMarkFixed makes a machine Ready that was broken before it was ever so.
+// TestMarkFixed makes a machine Ready that was never Ready before it was broken.
 func TestMarkFixed(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -272,7 +271,7 @@ func TestMarkFixed(t *testing.T) {
 	}
 }
 
-// TestFailed fails transitions from outside.
+// TestFailed makes transitions fail from outside.
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -301,7 +300,7 @@ func TestFailed(t *testing.T) {
 	wantStatus(t, c.call("POST", "machines/"+id+"/?op=release"), 200, "Releasing")
 }
 
-// TestVanished is an instance that goes away behind MAAS's back.
+// TestVanished: somebody deletes an instance behind MAAS's back.
 func TestVanished(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -315,9 +314,9 @@ func TestVanished(t *testing.T) {
 	wantStatus(t, c.call("GET", "machines/"+id+"/"), 404, "")
 }
 
-// TestRescueOfAllocated leads an allocated machine out of rescue mode: MAAS leaves its
-// power on, and calls that a failure when it next asks for the power. Turned off, it
-// leaves, and has no owner any more.
+// TestRescueOfAllocated: an Allocated machine leaves rescue mode. MAAS leaves its power
+// on, and takes that for a failure at the next query of the power. After it is switched
+// off, it leaves rescue mode and has no owner any more.
 func TestRescueOfAllocated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

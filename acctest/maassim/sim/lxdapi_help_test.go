@@ -8,13 +8,13 @@ import (
 	"github.com/canonical/lxd/shared/api"
 )
 
-// base64Of is the text that forms and LXD's API want.
+// base64Of is data in the form for MAAS's forms and LXD's API.
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// secondError is the error of a read.
+// secondError is the error of a read with three results.
 func secondError[T any](_ T, _ string, err error) error { return err }
 
-// withKey is an instance's definition with one key changed.
+// withKey is an instance's definition with one changed key.
 func withKey(i *api.Instance, key, value string) api.InstancePut {
 	put := i.Writable()
 	put.Config = maps.Clone(put.Config)
@@ -22,7 +22,7 @@ func withKey(i *api.Instance, key, value string) api.InstancePut {
 	return put
 }
 
-// operationOf is the operation that an event tells of.
+// operationOf is the operation in an event.
 func operationOf(e api.Event) (op api.Operation, err error) {
 	return op, json.Unmarshal(e.Metadata, &op)
 }

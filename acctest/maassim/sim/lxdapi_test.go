@@ -27,7 +27,7 @@ import (
 // clientPair is a client's certificate with its key, both in PEM.
 type clientPair struct{ certificate, key string }
 
-// newClientPair makes one.
+// newClientPair makes a new pair.
 func newClientPair(t *testing.T) clientPair {
 	t.Helper()
 	made, err := makeClientPair()
@@ -60,15 +60,15 @@ func makeClientPair() (clientPair, error) {
 	return clientPair{text("CERTIFICATE", der), text("PRIVATE KEY", keyDER)}, nil
 }
 
-// lxdWorld is one host whose LXD trusts a client, and MAAS without VM hosts on
-// it unless the test registers one.
+// lxdModel is a world with one host whose LXD trusts a client. MAAS has no VM host for it
+// unless the test registers one.
 func lxdModel(pair clientPair) sim.Model {
 	m := oneHost()
 	m.Hosts[0].TrustedCertificates = []string{pair.certificate}
 	return m
 }
 
-// lxdArgs are the client's, pinned to the server's certificate.
+// lxdArgs are the client's connection arguments, with the server's certificate.
 func lxdArgs(s *sim.Sim, pair clientPair) *lxdclient.ConnectionArgs {
 	return &lxdclient.ConnectionArgs{
 		TLSClientCert: pair.certificate, TLSClientKey: pair.key, TLSServerCert: s.LXDs()[0].Certificate,
@@ -76,7 +76,7 @@ func lxdArgs(s *sim.Sim, pair clientPair) *lxdclient.ConnectionArgs {
 	}
 }
 
-// dialLXD connects to the first LXD as its users do.
+// dialLXD connects to the first LXD as clients do.
 func dialLXD(t *testing.T, s *sim.Sim, pair clientPair) lxdclient.InstanceServer {
 	t.Helper()
 	c, err := lxdclient.ConnectLXDWithContext(t.Context(), "https://"+s.LXDs()[0].Address, lxdArgs(s, pair))
@@ -95,7 +95,7 @@ func wantLXD(t *testing.T, what string, err error, status int) {
 	t.Errorf("%s: want status %d, got %v", what, status, err)
 }
 
-// waitForLXD waits for an operation and gives its error.
+// waitForLXD waits for an operation and returns its error.
 func waitForLXD(op lxdclient.Operation, err error) error {
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func waitForLXD(op lxdclient.Operation, err error) error {
 	return op.Wait()
 }
 
-// newVM is a VM as a composer would make it.
+// newVM is the request for a VM as a client makes it.
 func newVM(name string) api.InstancesPost {
 	return api.InstancesPost{
 		Name: name, Type: api.InstanceTypeVM, Source: api.InstanceSource{Type: "none"},
@@ -117,8 +117,8 @@ func newVM(name string) api.InstancesPost {
 	}
 }
 
-// TestLXDLifeOfAVM makes a VM through LXD's API, without sockets and inside a
-// bubble: MAAS sees the same.
+// TestLXDLifeOfAVM makes a VM through LXD's API, without sockets and inside a bubble. MAAS
+// must see the same VM.
 func TestLXDLifeOfAVM(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -213,8 +213,8 @@ func TestLXDShowsComposed(t *testing.T) {
 	}
 }
 
-// TestLXDTrust is what clients see: one that is not trusted, one that is
-// restricted to a project, and one that is neither.
+// TestLXDTrust checks the views of an untrusted client, of one that is restricted to a
+// project, and of one without restriction.
 func TestLXDTrust(t *testing.T) {
 	t.Parallel()
 	stranger, restricted, admin := newClientPair(t), newClientPair(t), newClientPair(t)
@@ -286,7 +286,7 @@ func TestLXDTrust(t *testing.T) {
 	}
 }
 
-// TestLXDConditions is an LXD that is not there, hangs, is slow.
+// TestLXDConditions tests an LXD that is unreachable, hanging or slow.
 func TestLXDConditions(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -335,7 +335,7 @@ func TestLXDConditions(t *testing.T) {
 	})
 }
 
-// TestLXDFaults breaks calls of one LXD, and of no other thing.
+// TestLXDFaults breaks calls of one LXD only.
 func TestLXDFaults(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -365,7 +365,7 @@ func TestLXDFaults(t *testing.T) {
 	}
 }
 
-// TestLXDRefused holds the statuses of errors.
+// TestLXDRefused checks the statuses of errors.
 func TestLXDRefused(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -430,7 +430,7 @@ func TestLXDRefused(t *testing.T) {
 	}
 }
 
-// TestLXDOperationsFail holds what only the operation says.
+// TestLXDOperationsFail checks errors that only the operation reports.
 func TestLXDOperationsFail(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -443,9 +443,9 @@ func TestLXDOperationsFail(t *testing.T) {
 	}{
 		"UnknownKey": {"LXD knows its keys.", func(p *api.InstancesPost) { p.Config["limits.bogus"] = "1" }},
 		"BootMode":   {"boot.mode came with 6.7.", func(p *api.InstancesPost) { p.Config["boot.mode"] = "bios" }},
-		"NoPool":     {"A pool that is not there.", func(p *api.InstancesPost) { p.Devices["root"]["pool"] = "nope" }},
-		"NoNetwork":  {"A network that is not there.", func(p *api.InstancesPost) { p.Devices["eth0"] = map[string]string{"type": "nic", "network": "nope"} }},
-		"NoVolume": {"A volume that is not there.", func(p *api.InstancesPost) {
+		"NoPool":     {"The pool does not exist.", func(p *api.InstancesPost) { p.Devices["root"]["pool"] = "nope" }},
+		"NoNetwork":  {"The network does not exist.", func(p *api.InstancesPost) { p.Devices["eth0"] = map[string]string{"type": "nic", "network": "nope"} }},
+		"NoVolume": {"The volume does not exist.", func(p *api.InstancesPost) {
 			p.Devices["d"] = map[string]string{"type": "disk", "pool": "fast", "source": "nope"}
 		}},
 		"NoRoot":       {"A VM needs a disk.", func(p *api.InstancesPost) { p.Devices["root"] = map[string]string{"type": "none"} }},
@@ -477,16 +477,16 @@ func TestLXDOperationsFail(t *testing.T) {
 	}
 }
 
-// TestLXDVersions is what differs.
+// TestLXDVersions checks the differences between versions.
 func TestLXDVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason              string
-		token, password     int // statuses of a token in its own field, and as a password
+		token, password     int // statuses for a token in its own field, and as a password
 		secureBoot, inAsync bool
 	}{
-		"5.0.4":  {"Tokens come as passwords.", 403, 0, true, false},
-		"5.21.3": {"Either will do.", 0, 0, true, false},
+		"5.0.4":  {"A token is sent as a password.", 403, 0, true, false},
+		"5.21.3": {"A token may be in its own field or a password.", 0, 0, true, false},
 		"6.5":    {"Passwords are gone.", 0, 501, true, false},
 		"6.8":    {"secureboot is gone, pools are asynchronous.", 0, 501, false, true},
 	}
@@ -514,7 +514,7 @@ func TestLXDVersions(t *testing.T) {
 	}
 }
 
-// presentToken lets a new client bring a token.
+// presentToken makes a new client use a token.
 func presentToken(t *testing.T, s *sim.Sim, admin lxdclient.InstanceServer, put func(*api.CertificatesPost, string)) error {
 	t.Helper()
 	op, err := admin.CreateCertificateToken(api.CertificatesPost{Name: "new", Type: "client", Token: true})
@@ -594,7 +594,7 @@ func TestLXDListens(t *testing.T) {
 	}
 }
 
-// refusesConnections says whether connections to the LXD are refused.
+// refusesConnections tells whether connections to the LXD are refused.
 func refusesConnections(l sim.LXD) bool {
 	conn, err := net.Dial("tcp", l.Listening[0])
 	if err == nil {
@@ -617,7 +617,7 @@ func lxdNamed(t *testing.T, s *sim.Sim, name string) sim.LXD {
 	return sim.LXD{}
 }
 
-// deployLXD deploys a machine that becomes an LXD which trusts a client.
+// deployLXD deploys a machine as an LXD that trusts a client.
 func deployLXD(c *maasClient, hostname string, pair clientPair) {
 	c.t.Helper()
 	id := c.mustCall("POST", "machines/?op=allocate", "name="+hostname)["system_id"].(string)
@@ -628,8 +628,9 @@ func deployLXD(c *maasClient, hostname string, pair clientPair) {
 	c.sim.Settle()
 }
 
-// TestLXDNetworksAreApart gives two simulators networks of their own. A certain one
-// is given once, and again when it is free: one that nobody takes who takes any.
+// TestLXDNetworksAreApart gives two simulators separate networks. One of them asks for a
+// given network, outside of those that auto takes. It gets it, and gets it again after it
+// was released.
 func TestLXDNetworksAreApart(t *testing.T) {
 	t.Parallel()
 	m := oneHost()

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// forwardToRealLXD joins a connection and a real LXD, which so see each other's
-// certificates. One that is slow is so once for each connection, and one that
-// hangs takes connections that lead nowhere.
+// forwardToRealLXD connects a client and a real LXD, so that each sees the other's
+// certificate. A slow LXD delays each connection once. A hanging LXD accepts connections
+// and forwards nothing.
 func (e *endpoint) forwardToRealLXD(conn net.Conn) {
 	defer conn.Close()
 	e.group.keeper.Lock()
@@ -23,7 +23,7 @@ func (e *endpoint) forwardToRealLXD(conn net.Conn) {
 	e.group.keeper.Unlock()
 	switch condition {
 	case world.ConditionHanging:
-		_, _ = io.Copy(io.Discard, conn) // until somebody gives up
+		_, _ = io.Copy(io.Discard, conn) // until a side closes the connection
 		return
 	case world.ConditionSlow:
 		time.Sleep(driver.SlowDelay)
@@ -36,7 +36,7 @@ func (e *endpoint) forwardToRealLXD(conn net.Conn) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = io.Copy(real, conn) // ends with either of them
+		_, _ = io.Copy(real, conn) // ends with either connection
 		_ = real.Close()
 	}()
 	_, _ = io.Copy(conn, real)
@@ -44,13 +44,13 @@ func (e *endpoint) forwardToRealLXD(conn net.Conn) {
 	<-ended
 }
 
-// rawConn is a connection below TLS, which close cuts without a word.
+// rawConn is the connection below TLS. Closing it ends the session without a TLS alert.
 type rawConn struct {
 	net.Conn
 	endpoint *endpoint
 }
 
-// Close also forgets the connection.
+// Close also removes the connection from the endpoint.
 func (c *rawConn) Close() error {
 	c.endpoint.mu.Lock()
 	delete(c.endpoint.conns, c)
@@ -58,10 +58,10 @@ func (c *rawConn) Close() error {
 	return c.Conn.Close()
 }
 
-// oneConnListener is a listener with one connection.
+// oneConnListener is a listener with a single connection.
 type oneConnListener struct{ conn net.Conn }
 
-// Accept gives the connection, then none.
+// Accept returns the connection once, then an error.
 func (o *oneConnListener) Accept() (net.Conn, error) {
 	if o.conn == nil {
 		return nil, net.ErrClosed
@@ -71,7 +71,7 @@ func (o *oneConnListener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// Close ends a connection that nobody took; one that was taken lives on.
+// Close closes the connection unless it was accepted.
 func (o *oneConnListener) Close() error {
 	if o.conn == nil {
 		return nil
@@ -79,12 +79,12 @@ func (o *oneConnListener) Close() error {
 	return o.conn.Close()
 }
 
-// Addr is of no use here.
+// Addr returns an empty address, because nobody needs it.
 func (o *oneConnListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// DialContext connects to the LXD that listens at host:port as MAAS knows it,
-// without sockets; it works inside a testing/synctest bubble, too. Where no
-// LXD is, the connection is refused. The client speaks TLS on it.
+// DialContext connects to the LXD that listens at host:port, the address that MAAS knows.
+// It uses no sockets, so it works inside a testing/synctest bubble, too. It refuses the
+// connection if no LXD is there. The client does TLS on the connection.
 func (all *lxdEndpoints) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -104,11 +104,11 @@ func (all *lxdEndpoints) DialContext(ctx context.Context, network, address strin
 	return client, nil
 }
 
-// LXDTransport is an HTTP transport whose connections go to the simulated
-// LXDs. It is what TransportWrapper of github.com/canonical/lxd/client wants.
+// LXDTransport is an HTTP transport whose connections go to the simulated LXDs.
+// TransportWrapper of github.com/canonical/lxd/client accepts it.
 type LXDTransport struct{ http *http.Transport }
 
-// LXDTransport lets a transport, with its TLS, reach the LXDs by DialContext.
+// LXDTransport makes a transport with TLS connect to the LXDs by DialContext.
 func (all *lxdEndpoints) LXDTransport(t *http.Transport) *LXDTransport {
 	t.Proxy, t.DialContext, t.DialTLSContext = nil, all.DialContext, nil
 	return &LXDTransport{http: t}

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// lxdEndpoints are where the LXDs answer. Whoever leaves the world has opened
-// those of LXDs that came, and closed those of LXDs that went.
+// lxdEndpoints are the endpoints of all LXDs. Before the lock is released, new LXDs have
+// got their endpoints, and those of removed LXDs are closed.
 type lxdEndpoints struct {
 	*region
 	faults  *faultSet
@@ -24,11 +24,10 @@ type lxdEndpoints struct {
 
 	sockets   *lxdSockets // nil: the LXDs do not listen
 	endpoints map[*world.LXD]*endpoint
-	serving   sync.WaitGroup // what runs for them
+	serving   sync.WaitGroup // goroutines of the endpoints
 }
 
-// endpoint is where an LXD answers: connections of DialContext and, where LXDs
-// listen, its sockets.
+// endpoint serves one LXD: for connections of DialContext and, if LXDs listen, on sockets.
 type endpoint struct {
 	group   *lxdEndpoints
 	lxd     *world.LXD
@@ -41,7 +40,7 @@ type endpoint struct {
 	ended bool
 }
 
-// syncEndpoints makes endpoints and LXDs agree. The lock is held.
+// syncEndpoints makes the endpoints agree with the LXDs. The caller holds the lock.
 func (all *lxdEndpoints) syncEndpoints() {
 	w := all.world
 	if w == nil || all.sockets == nil && len(all.endpoints) == 0 {
@@ -71,7 +70,7 @@ func (all *lxdEndpoints) openListeners(l *world.LXD) {
 		return
 	}
 	if l.Metal == nil && len(e.sockets) > 0 {
-		return // its address never changes
+		return // the address of an LXD never changes
 	}
 	for _, address := range l.Addresses() {
 		if _, tried := e.sockets[address]; tried {
@@ -86,7 +85,7 @@ func (all *lxdEndpoints) openListeners(l *world.LXD) {
 	}
 }
 
-// listenAddresses are the sockets of an LXD.
+// listenAddresses are the addresses of an LXD's sockets.
 func (all *lxdEndpoints) listenAddresses(l *world.LXD) []string {
 	at := []string{}
 	if e := all.endpoints[l]; e != nil {
@@ -99,7 +98,7 @@ func (all *lxdEndpoints) listenAddresses(l *world.LXD) []string {
 	return at
 }
 
-// endpointOf is the LXD's endpoint, made if there is none.
+// endpointOf is the LXD's endpoint. It makes one if there is none.
 func (all *lxdEndpoints) endpointOf(l *world.LXD) (*endpoint, error) {
 	if e := all.endpoints[l]; e != nil {
 		return e, nil
@@ -111,17 +110,17 @@ func (all *lxdEndpoints) endpointOf(l *world.LXD) (*endpoint, error) {
 	e := &endpoint{group: all, lxd: l, sockets: map[string]net.Listener{}, conns: map[*rawConn]bool{}}
 	e.tls = &tls.Config{
 		Certificates: []tls.Certificate{shown.Pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-		SessionTicketsDisabled: true, // a ticket is a write that a client in memory may not read in time
+		SessionTicketsDisabled: true, // a session ticket is a write, and a client in memory may not read it in time
 	}
 	e.http = &http.Server{
 		Handler: e, ReadHeaderTimeout: 10 * time.Second, ConnContext: all.journal.ConnContext,
-		ErrorLog: log.New(io.Discard, "", 0), // clients that refuse the certificate are their own business
+		ErrorLog: log.New(io.Discard, "", 0), // a client that refuses the certificate is no error of the LXD
 	}
 	all.endpoints[l] = e
 	return e, nil
 }
 
-// acceptFrom serves what comes to a socket until it is closed.
+// acceptFrom serves the connections of a socket until the socket is closed.
 func (e *endpoint) acceptFrom(socket net.Listener) {
 	e.group.serving.Go(func() {
 		for {
@@ -134,7 +133,7 @@ func (e *endpoint) acceptFrom(socket net.Listener) {
 	})
 }
 
-// serveConn answers on a connection.
+// serveConn serves one connection.
 func (e *endpoint) serveConn(conn net.Conn) {
 	raw := &rawConn{Conn: conn, endpoint: e}
 	e.mu.Lock()
@@ -152,7 +151,7 @@ func (e *endpoint) serveConn(conn net.Conn) {
 	_ = e.http.Serve(&oneConnListener{conn: tls.Server(raw, e.tls)}) // returns at once
 }
 
-// close ends the sockets and cuts the connections.
+// close closes the sockets and all connections.
 func (e *endpoint) close() {
 	for _, socket := range e.sockets {
 		if socket != nil {
@@ -170,7 +169,7 @@ func (e *endpoint) close() {
 	_ = e.http.Close()
 }
 
-// beginHandler counts a handler; false where the endpoint is closed.
+// beginHandler counts a running handler. It returns false if the endpoint is closed.
 func (e *endpoint) beginHandler() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

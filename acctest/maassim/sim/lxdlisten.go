@@ -12,27 +12,27 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// How the LXDs of a simulator listen; see Model.LXDListen.
+// Values of Model.LXDListen.
 const (
-	// LXDListenOff: not at all. In-process users have DialContext.
+	// LXDListenOff listens nowhere. Code in the same process can use DialContext.
 	LXDListenOff = "off"
-	// LXDListenAuto: at their own addresses, in a loopback network that is free;
-	// where the system has none, on ports.
+	// LXDListenAuto listens at the LXDs' own addresses in a free loopback network. On a
+	// system without such a network it listens on ports.
 	LXDListenAuto = "auto"
-	// LXDListenPorts: each on a port of 127.0.0.1.
+	// LXDListenPorts gives each LXD a port of 127.0.0.1.
 	LXDListenPorts = "ports"
 )
 
-// lxdSockets are how the LXDs listen. A network is held by a socket of its own, so
-// that two simulators never share one.
+// lxdSockets are the sockets of the LXDs. Another socket reserves their network, so that
+// two simulators never share one.
 type lxdSockets struct {
-	network       netip.Prefix // invalid: none of its own
+	network       netip.Prefix // invalid if there is no network
 	networkHolder net.Listener
-	ports         map[string]string // where what could not listen at its address does
-	portReleases  []func()          // of those ports
+	ports         map[string]string // the port of each LXD that could not listen at its address
+	portReleases  []func()          // release the ports
 }
 
-// checkLXDListen says what is wrong with the field.
+// checkLXDListen refuses an invalid value.
 func (m Model) checkLXDListen() error {
 	switch m.LXDListen {
 	case "", LXDListenOff, LXDListenAuto, LXDListenPorts:
@@ -46,13 +46,13 @@ func (m Model) checkLXDListen() error {
 func parseLoopbackNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() || p.Bits() != 16 || p != p.Masked() || !p.Addr().IsLoopback() || p.Addr().As4()[1] == 0 {
-		return p, fmt.Errorf(`lxd_listen: %q is none of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
+		return p, fmt.Errorf(`lxd_listen: %q is not one of off, auto, ports, or a network of 127.1.0.0/16 to 127.255.0.0/16`, text)
 	}
 	return p, nil
 }
 
-// openSockets takes the network that the model wants, nil for LXDs that do not
-// listen.
+// openSockets reserves the network that the model asks for. It returns nil if the LXDs do
+// not listen.
 func openSockets(listen string) (*lxdSockets, error) {
 	s := &lxdSockets{ports: map[string]string{}}
 	switch listen {
@@ -69,18 +69,18 @@ func openSockets(listen string) (*lxdSockets, error) {
 		return nil, err
 	}
 	if err := s.holdNetwork(network); err != nil {
-		return nil, fmt.Errorf("lxd_listen: cannot have %s: %w; another simulator may have it: take another, or auto", network, err)
+		return nil, fmt.Errorf("lxd_listen: cannot use %s: %w; another simulator may use it: choose another network, or auto", network, err)
 	}
 	return s, nil
 }
 
-// holdAnyNetwork takes the first network that is free, beginning at 127.77.0.0/16;
-// none where the system has no loopback addresses but one.
+// holdAnyNetwork reserves the first free network from 127.77.0.0/16 on. On a system with a
+// single loopback address it reserves none.
 func (s *lxdSockets) holdAnyNetwork() {
 	for i := range 250 {
 		second := byte(77 + i)
 		if i >= 178 {
-			second = byte(i - 176) // from 2
+			second = byte(i - 176) // numbers from 2 on
 		}
 		if s.holdNetwork(netip.PrefixFrom(netip.AddrFrom4([4]byte{127, second, 0, 0}), 16)) == nil {
 			return
@@ -97,7 +97,7 @@ func (s *lxdSockets) holdNetwork(network netip.Prefix) (err error) {
 	return err
 }
 
-// release gives the network and the ports back.
+// release releases the network and the ports.
 func (s *lxdSockets) release() {
 	if s == nil {
 		return
@@ -111,8 +111,8 @@ func (s *lxdSockets) release() {
 	s.portReleases = nil
 }
 
-// listen listens at an address if it is a loopback address, else, or where that
-// is not to be had, on a port of 127.0.0.1, the same each time.
+// listen listens at the address if that is a free loopback address. Otherwise it uses a
+// port of 127.0.0.1, always the same for one address.
 func (s *lxdSockets) listen(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -136,9 +136,9 @@ func (s *lxdSockets) listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenOnPort listens on a port that is kept until release: an LXD that is unreachable
-// for a while closes its port, and must find it again. Where no such port is left, any
-// will do.
+// listenOnPort listens on a port that stays reserved until release. An LXD that is
+// unreachable for a while closes its port and later needs the same one. If all such ports
+// are taken, it uses any port.
 func (s *lxdSockets) listenOnPort() (net.Listener, error) {
 	l, release, err := freeport.Listen()
 	if err != nil {
@@ -148,8 +148,7 @@ func (s *lxdSockets) listenOnPort() (net.Listener, error) {
 	return l, nil
 }
 
-// originalAddress is the address whose LXD listens on a port of 127.0.0.1, empty for
-// none.
+// originalAddress is the address of the LXD that listens on a port of 127.0.0.1, or empty.
 func (s *lxdSockets) originalAddress(port string) string {
 	if s == nil {
 		return ""
@@ -162,12 +161,12 @@ func (s *lxdSockets) originalAddress(port string) string {
 	return ""
 }
 
-// firstHostOctet is the part of a loopback network that hosts are in, above the
-// subnet of machines.
+// firstHostOctet is the third octet of the hosts' addresses in a loopback network, above
+// the machines' subnet.
 const firstHostOctet = 200
 
-// withNetwork moves what the model leaves open into the network: its subnets, and
-// the addresses of its hosts.
+// withNetwork sets addresses that the model does not name to addresses in the network:
+// those of subnets and hosts.
 func (m Model) withNetwork(network netip.Prefix) Model {
 	prefix, found := strings.CutSuffix(network.String(), ".0.0/16")
 	if !found {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPortsAreKept: the port of an LXD that is unreachable for a while is given to
-// nobody else, and it is there again afterwards.
+// TestPortsAreKept: while an LXD is unreachable, nobody else gets its port. Afterwards the
+// LXD listens on it again.
 func TestPortsAreKept(t *testing.T) {
 	t.Parallel()
 	s, err := openSockets(LXDListenPorts)

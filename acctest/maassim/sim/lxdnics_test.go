@@ -9,7 +9,7 @@ import (
 	"github.com/canonical/lxd/shared/api"
 )
 
-// TestLXDPlugsNICs plugs NICs into a VM that runs, as far as LXD does, and takes one away.
+// TestLXDPlugsNICs adds NICs to a running VM as far as LXD allows it, and removes one.
 func TestLXDPlugsNICs(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -54,7 +54,7 @@ func TestLXDPlugsNICs(t *testing.T) {
 		reason   string
 		adds     string // number of a NIC
 		drops    string
-		says     string // empty: LXD does it
+		says     string // empty if LXD accepts it
 		restarts bool
 	}{
 		{reason: "The port is free.", adds: "1"},

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestLXDEnlisted is a VM on a MAAS without VM hosts: made in LXD, enlisted,
-// and driven by MAAS's power from then on.
+// TestLXDEnlisted tests a VM on a MAAS without VM hosts: it is made in LXD and enlisted,
+// and from then on MAAS controls its power.
 func TestLXDEnlisted(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -56,7 +56,8 @@ func TestLXDEnlisted(t *testing.T) {
 	})
 }
 
-// TestLXDPower holds what a power action refuses, and what it is refused by.
+// TestLXDPower checks which operations prevent a power action, and which a power action
+// prevents.
 func TestLXDPower(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -114,8 +115,8 @@ func TestLXDPower(t *testing.T) {
 	})
 }
 
-// TestLXDOperationIsForgotten: LXD knows an operation for five seconds after
-// its end, and a wait ends with its timeout.
+// TestLXDOperationIsForgotten: LXD keeps an operation for five seconds after its end, and
+// a wait ends with its timeout.
 func TestLXDOperationIsForgotten(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -148,7 +149,7 @@ func TestLXDOperationIsForgotten(t *testing.T) {
 	})
 }
 
-// TestLXDChanges is what may change on a VM, and when.
+// TestLXDChanges checks which changes of a VM are possible, and when.
 func TestLXDChanges(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -231,7 +232,7 @@ func TestLXDChanges(t *testing.T) {
 	wantLXD(t, "volume that stayed", c.DeleteStoragePoolVolume("fast", "custom", "data"), 0)
 }
 
-// TestLXDProfiles is a VM that has its disk and its NIC from a profile.
+// TestLXDProfiles tests a VM whose disk and NIC come from a profile.
 func TestLXDProfiles(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)
@@ -273,8 +274,7 @@ func TestLXDProfiles(t *testing.T) {
 	}
 }
 
-// TestLXDPassword trusts a client for the LXD's password, as long as there is
-// one.
+// TestLXDPassword: the LXD trusts a client with its password, as long as there is one.
 func TestLXDPassword(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -292,7 +292,7 @@ func TestLXDPassword(t *testing.T) {
 	wantLXD(t, "a stranger's password after it", dialLXD(t, maas.sim, newClientPair(t)).CreateCertificate(api.CertificatesPost{Type: "client", Password: "s3cret"}), 0)
 }
 
-// TestLXDEvents listens while something happens.
+// TestLXDEvents receives the events of some operations.
 func TestLXDEvents(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)

@@ -20,7 +20,7 @@ import (
 
 func isLXDEvents(r *http.Request) bool { return strings.Trim(r.URL.Path, "/") == "1.0/events" }
 
-// serveEvents sends the LXD's events over a websocket until the client goes.
+// serveEvents sends the LXD's events over a websocket until the client disconnects.
 func (e *endpoint) serveEvents(rw http.ResponseWriter, r *http.Request) {
 	s := e.group
 	c, _, plan := s.beginLXDCall(e.lxd, r, nil)
@@ -46,7 +46,7 @@ func (e *endpoint) serveEvents(rw http.ResponseWriter, r *http.Request) {
 	}
 	defer c.StopWatching(watcher)
 	conn, err := (&websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}).Upgrade(rw, r, nil)
-	if err != nil { // it has answered
+	if err != nil { // the upgrade has answered with an error
 		s.journal.noteAnswer(plan.entry, lxd.BadRequestReply("%v", err))
 		return
 	}
@@ -72,7 +72,7 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	writeReply(rw, rep, r.Method)
 }
 
-// exchangeLXDCall is one call of an LXD with the faults that hit it.
+// exchangeLXDCall handles one call of an LXD, with its faults.
 func (all *lxdEndpoints) exchangeLXDCall(l *world.LXD, r *http.Request) (rest.Reply, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
 	if err != nil {
@@ -95,7 +95,7 @@ func (all *lxdEndpoints) exchangeLXDCall(l *world.LXD, r *http.Request) (rest.Re
 	return rep, nil
 }
 
-// beginLXDCall notes the call and looks which faults hit it.
+// beginLXDCall records the call and finds its faults.
 func (all *lxdEndpoints) beginLXDCall(l *world.LXD, r *http.Request, body []byte) (*lxd.Call, []lxd.Route, callPlan) {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()
@@ -117,7 +117,7 @@ func (all *lxdEndpoints) beginLXDCall(l *world.LXD, r *http.Request, body []byte
 	return c, found, plan
 }
 
-// waitForLXD lets pass what the LXD's condition and the faults want.
+// waitForLXD waits as the LXD's condition and the faults demand.
 func waitForLXD(c *lxd.Call, plan callPlan) error {
 	c.World.Keeper.Lock()
 	condition := c.LXD.EffectiveCondition()
@@ -135,7 +135,7 @@ func waitForLXD(c *lxd.Call, plan callPlan) error {
 	return pauseCall(c.World, c.Ctx, delay)
 }
 
-// runLXDCall handles the call. A panic is a bug of the simulator, as in run.
+// runLXDCall runs the call's handler. As in runCall, a panic is a bug of the simulator.
 func (all *lxdEndpoints) runLXDCall(c *lxd.Call, found []lxd.Route) (rep rest.Reply) {
 	all.keeper.Lock()
 	defer all.keeper.Unlock()

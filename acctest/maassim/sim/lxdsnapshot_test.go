@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestLXDSnapshots takes, lists, restores and deletes snapshots, as LXD 5.0.2 was measured
-// to do it.
+// TestLXDSnapshots takes, lists, restores and deletes snapshots. The results were measured
+// with LXD 5.0.2.
 func TestLXDSnapshots(t *testing.T) {
 	t.Parallel()
 	pair := newClientPair(t)

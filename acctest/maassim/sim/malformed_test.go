@@ -14,30 +14,30 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// malformed are bodies that are not what their type says, and what MAAS answers.
+// malformed are bodies that contradict their content type, with MAAS's answers.
 var malformed = map[string]struct {
 	reason, kind, body string
-	status             int // 0: as if the body were empty
+	status             int // 0 if MAAS treats the body as empty
 	text               string
 }{
-	"JSON":            {"It does not end.", "application/json", `{"name":`, 400, "Bad Request"},
-	"EmptyJSON":       {"Nothing is no JSON.", "application/json", "", 400, "Bad Request"},
-	"JSONTwice":       {"Two values are none.", "application/json", `{} {}`, 400, "Bad Request"},
+	"JSON":            {"The JSON is incomplete.", "application/json", `{"name":`, 400, "Bad Request"},
+	"EmptyJSON":       {"An empty body is not valid JSON.", "application/json", "", 400, "Bad Request"},
+	"JSONTwice":       {"Two JSON values are not valid JSON.", "application/json", `{} {}`, 400, "Bad Request"},
 	"JSONNotUTF8":     {"Python cannot decode it.", "application/json", "{\"name\": \"\xff\"}", 400, "Bad Request"},
 	"JSONList":        {"A list has no fields.", "application/json", `[1]`, 500, "'list' object has no attribute 'get'"},
-	"JSONNull":        {"Nor has nothing.", "application/json", `null`, 500, "'NoneType' object has no attribute 'get'"},
-	"JSONText":        {"Nor a text.", "application/json; charset=utf-8", `"x"`, 500, "'str' object has no attribute 'get'"},
+	"JSONNull":        {"null has no fields.", "application/json", `null`, 500, "'NoneType' object has no attribute 'get'"},
+	"JSONText":        {"A JSON text has no fields.", "application/json; charset=utf-8", `"x"`, 500, "'str' object has no attribute 'get'"},
 	"XML":             {"MAAS reads no XML.", "text/xml", "<a/>", 500, "'NoneType' object has no attribute 'get'"},
-	"TypeUnreadable":  {"Nor what has no good type.", "x/", "a=b", 500, "'NoneType' object has no attribute 'get'"},
+	"TypeUnreadable":  {"A body with an invalid content type has no fields.", "x/", "a=b", 500, "'NoneType' object has no attribute 'get'"},
 	"NoBoundary":      {"Parts cannot be told apart.", "multipart/form-data", "--x\r\n", 500, "Invalid boundary in multipart: None"},
 	"Fields":          {"A form has so many fields at most.", "application/x-www-form-urlencoded", strings.Repeat("a=&", 1001), 500, "The number of GET/POST parameters exceeded"},
-	"Truncated":       {"What is there of a part counts.", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"zzz\"\r\n\r\nab", 0, ""},
-	"PartWithoutName": {"A part without a name is none.", "multipart/form-data; boundary=x", "--x\r\n\r\nab\r\n--x--\r\n", 0, ""},
-	"Escapes":         {"What is no escape is text.", "application/x-www-form-urlencoded", "zzz=%zz%&%=%ff;&&=", 0, ""},
+	"Truncated":       {"The existing beginning of a part counts.", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"zzz\"\r\n\r\nab", 0, ""},
+	"PartWithoutName": {"A part without a name is ignored.", "multipart/form-data; boundary=x", "--x\r\n\r\nab\r\n--x--\r\n", 0, ""},
+	"Escapes":         {"An invalid escape is plain text.", "application/x-www-form-urlencoded", "zzz=%zz%&%=%ff;&&=", 0, ""},
 	"NoType":          {"A body without a type has no fields.", "", "name=x", 0, ""},
 }
 
-// malformedRequest is a signed request of an operation, for objects called 1.
+// malformedRequest is a signed request of an operation. All ids in its path are 1.
 func malformedRequest(o surface.Operation, value, kind, body string) *http.Request {
 	r := signedRequest(o.Method, strings.ReplaceAll(surface.Shape(o.Path), "{}", url.PathEscape(value))+"?op="+o.Op, nil, int(surfaceNonce.Add(1)))
 	plain := httptest.NewRequest(o.Method, r.URL.String(), strings.NewReader(body))
@@ -49,8 +49,8 @@ func malformedRequest(o surface.Operation, value, kind, body string) *http.Reque
 	return plain
 }
 
-// TestMalformedBodies sends each malformed body to each operation: it is answered
-// as MAAS answers it, and trips no handler.
+// TestMalformedBodies sends each malformed body to each operation. The answer must be
+// MAAS's, and no handler may panic.
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	for name, tc := range malformed {
@@ -79,8 +79,8 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestMalformedAfterCredentials: who may not call is not told what is wrong with
-// his body, but nginx counts its bytes first.
+// TestMalformedAfterCredentials: a caller without permission learns nothing about the
+// body. But nginx checks its size first.
 func TestMalformedAfterCredentials(t *testing.T) {
 	t.Parallel()
 	s, err := New(Model{})
@@ -108,8 +108,8 @@ func TestMalformedAfterCredentials(t *testing.T) {
 	}
 }
 
-// FuzzOperations calls any operation of any version with any value in its path,
-// any type and any body: no handler panics.
+// FuzzOperations calls any operation of any version with any path, content type and body.
+// No handler may panic.
 func FuzzOperations(f *testing.F) {
 	for i, value := range []string{"1", "0", "-1", "99999999999999999999", "x", "a/b", "\x00", "\xff", "é", " ", "..", "op-x", "%2F", "10.77.0.0/24"} {
 		f.Add(uint16(i*29), uint8(i), value, "application/x-www-form-urlencoded", []byte("name=%ff&id=1"))

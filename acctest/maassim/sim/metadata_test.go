@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// startBootable is a MAAS with a machine that something else boots, being deployed.
+// startBootable starts a MAAS with a Deploying machine that an outside program boots.
 func startBootable(t *testing.T) (*Server, Machine) {
 	t.Helper()
 	s := StartServer(t, Model{Machines: []MachineModel{{Hostname: "m1", Cores: 4, MemoryMiB: 8192, FirstBoot: BootReal, VendorData: "runcmd: [sync]\n"}}})
@@ -61,10 +61,10 @@ func TestMetadata(t *testing.T) {
 		want   string
 	}{
 		"Hostname": {"The name with its domain.", "2012-03-01/meta-data/local-hostname", 200, "m1.maas"},
-		"Instance": {"What tells one deployment's machine from another.", "2012-03-01/meta-data/instance-id", 200, m.SystemID},
+		"Instance": {"The id changes with each deployment.", "2012-03-01/meta-data/instance-id", 200, m.SystemID},
 		"Vendor":   {"In MAAS's wrapper, with what the model adds.", "2012-03-01/meta-data/vendor-data", 200, "runcmd"},
-		"Unknown":  {"Not every item is there.", "2012-03-01/meta-data/nosuch", 404, "nosuch"},
-		"Version":  {"Nor every version.", "2009-01-01/user-data", 404, "2009-01-01"},
+		"Unknown":  {"An unknown item does not exist.", "2012-03-01/meta-data/nosuch", 404, "nosuch"},
+		"Version":  {"An unknown version does not exist.", "2009-01-01/user-data", 404, "2009-01-01"},
 	}
 	for name, tc := range cases {
 		if status, text := asMachine(t, s, m.SystemID, http.MethodGet, tc.path, ""); status != tc.status || !strings.Contains(text, tc.want) {
@@ -85,8 +85,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestMetadataStatus: what begins and what fails becomes an event; a stage that
-// fails before the machine is Deployed ends the deployment.
+// TestMetadataStatus: beginnings and failures become events. A failed stage of a Deploying
+// machine ends the deployment.
 func TestMetadataStatus(t *testing.T) {
 	t.Parallel()
 	const failed = `{"event_type":"finish","origin":"cloudinit","name":%q,"description":"it broke","result":"FAIL","timestamp":1.5}`
@@ -98,11 +98,11 @@ func TestMetadataStatus(t *testing.T) {
 		machine  string
 		event    string
 	}{
-		"Start":     {"A beginning is noted.", false, `{"event_type":"start","origin":"cloudinit","name":"init","description":"it began"}`, 204, "Deploying", "Node installation: 'cloudinit' it began"},
-		"Success":   {"An end is not.", false, `{"event_type":"finish","origin":"cloudinit","name":"init","description":"it ended","result":"SUCCESS"}`, 204, "Deploying", ""},
-		"Step":      {"A step that fails ends nothing.", false, fmt.Sprintf(failed, "init-network/config-ssh"), 204, "Deploying", "Node installation failure: 'cloudinit' it broke"},
-		"Stage":     {"A stage that fails does.", false, fmt.Sprintf(failed, "init-network"), 204, "Failed deployment", "Node installation failure: 'cloudinit' it broke"},
-		"FirstBoot": {"Not once the machine is Deployed.", true, fmt.Sprintf(failed, "modules-final"), 204, "Deployed", "Node post-installation failure: 'cloudinit' it broke"},
+		"Start":     {"The beginning of a stage becomes an event.", false, `{"event_type":"start","origin":"cloudinit","name":"init","description":"it began"}`, 204, "Deploying", "Node installation: 'cloudinit' it began"},
+		"Success":   {"The success of a stage becomes no event.", false, `{"event_type":"finish","origin":"cloudinit","name":"init","description":"it ended","result":"SUCCESS"}`, 204, "Deploying", ""},
+		"Step":      {"A failed step does not end the deployment.", false, fmt.Sprintf(failed, "init-network/config-ssh"), 204, "Deploying", "Node installation failure: 'cloudinit' it broke"},
+		"Stage":     {"A failed stage ends the deployment.", false, fmt.Sprintf(failed, "init-network"), 204, "Failed deployment", "Node installation failure: 'cloudinit' it broke"},
+		"FirstBoot": {"A failed stage does not change a Deployed machine.", true, fmt.Sprintf(failed, "modules-final"), 204, "Deployed", "Node post-installation failure: 'cloudinit' it broke"},
 		"Missing":   {"Four keys are needed.", false, `{"event_type":"start","origin":"cloudinit"}`, 400, "Deploying", ""},
 		"NotASCII":  {"MAAS takes ASCII only.", false, `{"event_type":"start","origin":"é","name":"x","description":"y"}`, 400, "Deploying", ""},
 	}
@@ -141,7 +141,7 @@ func lastEvent(s *Server) int {
 	return s.world.LastID["event"]
 }
 
-// TestInstalled: a machine finds its metadata, and its network as MAAS has it.
+// TestInstalled: a machine finds its metadata service, and its network as MAAS has it.
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	s, m := startBootable(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestContradictions says that a model that cannot be names its field.
+// TestContradictions: the error about an invalid model names the field.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	host := func(change func(*sim.HostModel)) sim.Model {
@@ -71,7 +71,7 @@ func TestModelFile(t *testing.T) {
 		`{"zone": ["a"]}`:                "zone",
 		`{"latency": {"compse": "1s"}}`:  "compse",
 		`{"latency": {"compose": "1x"}}`: "compose",
-		`{} {}`:                          "follows",
+		`{} {}`:                          "there is more text after it",
 		`{"zones": "a"}`:                 "zones",
 	} {
 		if _, err := sim.ReadModel(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -80,8 +80,7 @@ func TestModelFile(t *testing.T) {
 	}
 }
 
-// TestDefaultModelTakesTime deletes a VM while it starts, in the world of the
-// command line.
+// TestDefaultModelTakesTime deletes a VM while it starts, in the command's default world.
 func TestDefaultModelTakesTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

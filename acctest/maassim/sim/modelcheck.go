@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// withDefaults fills in what a model leaves open.
+// withDefaults fills in the fields that a model leaves empty.
 func (m Model) withDefaults() Model {
 	m.MAASVersion = cmp.Or(m.MAASVersion, Version34)
 	m.AdminKey = cmp.Or(m.AdminKey, DefaultAdminKey)
@@ -74,11 +74,10 @@ func (m MachineModel) withDefaults() MachineModel {
 	return m
 }
 
-// check looks for contradictions in a model that has its defaults. An error
-// names the field.
+// check finds contradictions in a model with defaults. The error names the field.
 func (m Model) check() error {
 	if !versions.IsKnown(m.MAASVersion) {
-		return fmt.Errorf("maas_version: %q is none of %s", m.MAASVersion, strings.Join(versions.Names(), ", "))
+		return fmt.Errorf("maas_version: %q is not one of %s", m.MAASVersion, strings.Join(versions.Names(), ", "))
 	}
 	for name, d := range m.Latency.durations() {
 		if *d < 0 {
@@ -117,7 +116,7 @@ func (m Model) checkNames() error {
 				return fmt.Errorf("%s: a name is empty", field)
 			}
 			if seen[name] {
-				return fmt.Errorf("%s: %q is there twice (MAAS has its defaults anyway)", field, name)
+				return fmt.Errorf("%s: %q is given twice (MAAS has its defaults anyway)", field, name)
 			}
 			seen[name] = true
 		}
@@ -135,22 +134,22 @@ func (m Model) checkSubnets() error {
 	for i, s := range m.Subnets {
 		network, err := netip.ParsePrefix(s.CIDR)
 		if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() > world.MaxPrefixBits {
-			return fmt.Errorf("subnets[%d].cidr: %q is no IPv4 network of at least 4 addresses", i, s.CIDR)
+			return fmt.Errorf("subnets[%d].cidr: %q is not an IPv4 network of at least 4 addresses", i, s.CIDR)
 		}
 		if seen[s.CIDR] || seen[s.Name] {
-			return fmt.Errorf("subnets[%d]: %s is there twice", i, s.Name)
+			return fmt.Errorf("subnets[%d]: %s is given twice", i, s.Name)
 		}
 		seen[s.CIDR], seen[s.Name] = true, true
 		known = known || !s.Learned
 		for field, text := range map[string]string{"gateway": s.Gateway, "dynamic_start": s.DynamicStart, "dynamic_end": s.DynamicEnd, "reserved_start": s.ReservedStart, "reserved_end": s.ReservedEnd} {
 			ip, err := netip.ParseAddr(text)
 			if text != "" && (err != nil || !network.Contains(ip)) {
-				return fmt.Errorf("subnets[%d].%s: %q is no address of %s", i, field, text, s.CIDR)
+				return fmt.Errorf("subnets[%d].%s: %q is not an address of %s", i, field, text, s.CIDR)
 			}
 		}
 	}
 	if !known {
-		return errors.New("subnets: all are learned; MAAS needs one from the start")
+		return errors.New("subnets: all are learned, but MAAS needs one at the start")
 	}
 	return nil
 }
@@ -164,9 +163,9 @@ func (m Model) checkHosts() error {
 		_, taken := places[place]
 		switch {
 		case !rest.IsValidLabel(h.Name):
-			return fmt.Errorf("%s.name: %q is no hostname", field, h.Name)
+			return fmt.Errorf("%s.name: %q is not a hostname", field, h.Name)
 		case names[h.Name]:
-			return fmt.Errorf("%s.name: %q is there twice", field, h.Name)
+			return fmt.Errorf("%s.name: %q is given twice", field, h.Name)
 		case h.Cores < 1:
 			return fmt.Errorf("%s.cores: want at least 1, have %d", field, h.Cores)
 		case h.MemoryMiB < 1024:
@@ -176,7 +175,7 @@ func (m Model) checkHosts() error {
 		case !m.hasPool(h.Pool):
 			return fmt.Errorf("%s.pool: %q is not among pools", field, h.Pool)
 		case h.CPUOvercommit < 0 || h.CPUOvercommit > 10 || h.MemoryOvercommit < 0 || h.MemoryOvercommit > 10:
-			return fmt.Errorf("%s: over-commit ratios are 0 to 10", field)
+			return fmt.Errorf("%s: over-commit ratios must be 0 to 10", field)
 		case taken:
 			return fmt.Errorf("%s.address: another host has the same address and project", field)
 		case shared && !hasSameHardware(m.Hosts[first], h):
@@ -233,9 +232,9 @@ func (m Model) checkMachines() error {
 		field := fmt.Sprintf("machines[%d]", i)
 		switch {
 		case !rest.IsValidLabel(machine.Hostname):
-			return fmt.Errorf("%s.hostname: %q is no hostname", field, machine.Hostname)
+			return fmt.Errorf("%s.hostname: %q is not a hostname", field, machine.Hostname)
 		case names[machine.Hostname]:
-			return fmt.Errorf("%s.hostname: %q is there twice", field, machine.Hostname)
+			return fmt.Errorf("%s.hostname: %q is given twice", field, machine.Hostname)
 		case !m.hasZone(machine.Zone):
 			return fmt.Errorf("%s.zone: %q is not among zones", field, machine.Zone)
 		case !m.hasPool(machine.Pool):
@@ -243,15 +242,15 @@ func (m Model) checkMachines() error {
 		case machine.Domain != "maas" && !slices.Contains(m.Domains, machine.Domain):
 			return fmt.Errorf("%s.domain: %q is not among domains", field, machine.Domain)
 		case !slices.Contains([]string{"New", "Ready", "Allocated", "Deployed", "Broken"}, machine.Status):
-			return fmt.Errorf("%s.status: %q is none of New, Ready, Allocated, Deployed, Broken", field, machine.Status)
+			return fmt.Errorf("%s.status: %q is not one of New, Ready, Allocated, Deployed, Broken", field, machine.Status)
 		case machine.Cores < 1 || machine.MemoryMiB < 1 || machine.DiskGB < 1:
-			return fmt.Errorf("%s: cores, memory_mib and disk_gb are positive", field)
+			return fmt.Errorf("%s: cores, memory_mib and disk_gb must be positive", field)
 		case slices.ContainsFunc(machine.MoreDisksGB, func(sizeGB int64) bool { return sizeGB < 1 }):
 			return fmt.Errorf("%s.more_disks_gb: a size is not positive", field)
 		case !strings.Contains(machine.Architecture, "/"):
 			return fmt.Errorf(`%s.architecture: %q is not like "amd64/generic"`, field, machine.Architecture)
 		case !machine.FirstBoot.isValid():
-			return fmt.Errorf("%s.first_boot: %q is none of ok, fails, never, real", field, machine.FirstBoot)
+			return fmt.Errorf("%s.first_boot: %q is not one of ok, fails, never, real", field, machine.FirstBoot)
 		}
 		names[machine.Hostname] = true
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// durations gives the fields their names in files.
+// durations maps names in files to fields.
 func (l *Latency) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{
 		"call": &l.Call, "compose": &l.Compose, "commission": &l.Commission,
@@ -29,8 +29,7 @@ func (l Latency) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads texts like "300ms" and refuses names that it does not
-// know.
+// UnmarshalJSON reads texts like "300ms" and refuses unknown names.
 func (l *Latency) UnmarshalJSON(data []byte) error {
 	var in map[string]string
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -51,9 +50,9 @@ func (l *Latency) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// DefaultModel is a small useful world: three VM hosts in two zones and two
-// machines. Transitions take no time but for that which power and LXD need, so
-// that what happens while a VM starts or goes can happen.
+// DefaultModel is a small useful world: three VM hosts in two zones and two machines. Only
+// the operations of power and LXD take time, so that something can happen while a VM
+// starts or is deleted.
 func DefaultModel() Model {
 	host := func(name, zone string) HostModel {
 		return HostModel{Name: name, Cores: 16, MemoryMiB: 65536, Zone: zone,
@@ -71,8 +70,8 @@ func DefaultModel() Model {
 	}
 }
 
-// ReadModel reads a model from JSON. A field that no model has is an error, so
-// that a slip of the pen does not silently mean the default.
+// ReadModel reads a model from JSON. An unknown field is an error, so that a misspelled
+// field does not silently mean the default.
 func ReadModel(r io.Reader) (Model, error) {
 	var m Model
 	d := json.NewDecoder(r)
@@ -81,7 +80,7 @@ func ReadModel(r io.Reader) (Model, error) {
 		return Model{}, fmt.Errorf("cannot read model: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Model{}, errors.New("cannot read model: something follows it")
+		return Model{}, errors.New("cannot read model: there is more text after it")
 	}
 	return m, nil
 }

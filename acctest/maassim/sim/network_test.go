@@ -26,7 +26,7 @@ func (c *maasClient) nics(id string) []string {
 	return out
 }
 
-// TestBridge follows a bridge that is made on a Ready machine.
+// TestBridge tests a bridge that is made on a Ready machine.
 func TestBridge(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -58,8 +58,8 @@ func TestBridge(t *testing.T) {
 	want("but not without", "enp5s0 physical auto")
 }
 
-// TestAcquiredBridge: a bridge that is made on an Allocated machine takes the NIC's links
-// over, and goes with the release (forms/interface.py, AcquiredBridgeInterfaceForm).
+// TestAcquiredBridge: a bridge on an Allocated machine takes over the NIC's links, and a
+// release removes it (forms/interface.py, AcquiredBridgeInterfaceForm).
 func TestAcquiredBridge(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -79,9 +79,9 @@ func TestAcquiredBridge(t *testing.T) {
 	}
 }
 
-// TestAcquiredNetwork: a bond and a VLAN interface that are made on an Allocated machine
-// stay when it is released, and get the link of the bridge above. What is above an
-// interface that is deleted goes with it; the NICs get no links back.
+// TestAcquiredNetwork: a bond and a VLAN interface on an Allocated machine stay after its
+// release, and get the link of the bridge above them. Deleting an interface deletes those
+// above it, and the NICs get no links back.
 func TestAcquiredNetwork(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 2, MemoryMiB: 2048, MoreNICs: 1}}})
@@ -113,8 +113,8 @@ func TestAcquiredNetwork(t *testing.T) {
 	want("without the bond", "eth0 physical", "eth1 physical")
 }
 
-// TestAutoAddressIsSilent: MAAS asks the network before it gives an address away, and so
-// none that a server has which it does not know yet.
+// TestAutoAddressIsSilent: before MAAS assigns an address, it checks that no unknown
+// server answers there.
 func TestAutoAddressIsSilent(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{
@@ -134,7 +134,7 @@ func TestAutoAddressIsSilent(t *testing.T) {
 	}
 }
 
-// TestBridgeAll holds the bridges that live as long as a deployment.
+// TestBridgeAll tests the bridges that exist during a deployment.
 func TestBridgeAll(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, oneHost())
@@ -151,7 +151,7 @@ func TestBridgeAll(t *testing.T) {
 	}
 }
 
-// TestNetworkFacts holds the simulator against what MAAS does with networks.
+// TestNetworkFacts compares the simulator with MAAS's behaviour on networks.
 func TestNetworkFacts(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("testdata/network-facts.txt")

@@ -15,11 +15,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// Condition says how an LXD, or the rack controller, answers.
+// Condition is how an LXD, or the rack controller, answers.
 type Condition string
 
-// The conditions. A hanging LXD takes connections and never answers; MAAS
-// gives up after 120 s. A rack is "ok" or "unreachable".
+// The conditions. A hanging LXD accepts connections and never answers; MAAS gives up after
+// 120 s. A rack controller is "ok" or "unreachable".
 const (
 	ConditionOK          = Condition(world.ConditionOK)
 	ConditionUnreachable = Condition(world.ConditionUnreachable)
@@ -27,14 +27,14 @@ const (
 	ConditionHanging     = Condition(world.ConditionHanging)
 )
 
-// operator is what somebody else does, to MAAS and to its LXDs, behind the
-// client's back.
+// operator makes changes to MAAS and its LXDs behind the client's back.
 type operator struct {
 	*region
 	lxds *lxdEndpoints
 }
 
-// MachineEdit is a change that somebody else makes; nil fields stay.
+// MachineEdit is a change of a machine behind the client's back. A nil field is not
+// changed.
 type MachineEdit struct {
 	Hostname    *string            `json:"hostname,omitempty"`
 	Description *string            `json:"description,omitempty"`
@@ -42,15 +42,15 @@ type MachineEdit struct {
 	Pool        *string            `json:"pool,omitempty"`
 	Domain      *string            `json:"domain,omitempty"`
 	Tags        *[]string          `json:"tags,omitempty"`
-	PowerState  *string            `json:"power_state,omitempty"` // on or off, in LXD, too; unknown or error
+	PowerState  *string            `json:"power_state,omitempty"` // on or off, also in LXD; unknown or error
 	StatusName  *string            `json:"status_name,omitempty"`
 	Locked      *bool              `json:"locked,omitempty"`
 	OwnerData   *map[string]string `json:"owner_data,omitempty"`
 }
 
-// FinishMachine ends the machine's transition, and its power action, well and now; of
-// a Deployed machine, its first boot.
-// The machine is named by system id or hostname.
+// FinishMachine ends the machine's transition and its power action now, with success. For
+// a Deployed machine it ends the first boot. The machine is named by system id or
+// hostname.
 func (o *operator) FinishMachine(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -75,17 +75,18 @@ func (o *operator) FinishMachine(systemID string) error {
 	return nil
 }
 
-// FailMachine ends the machine's transition badly and now, with MAAS's status for it:
-// Failed commissioning, Failed deployment, …
+// FailMachine makes the machine's transition fail now, with MAAS's status for it: Failed
+// commissioning, Failed deployment, …
 func (o *operator) FailMachine(systemID, message string) error {
 	return o.FailScript(systemID, message, Failure{Output: message})
 }
 
-// Failure is a script that fails: its name, exit status and output. Without a name it is
-// one that MAAS brings along.
+// Failure is a script that fails: its name, exit status and output. Without a name, one of
+// MAAS's built-in scripts fails.
 type Failure = script.Failure
 
-// FailScript is Fail by a script: of the commissioning, of the tests, or the installation.
+// FailScript is FailMachine by a script of the commissioning, the tests or the
+// installation.
 func (o *operator) FailScript(systemID, message string, f Failure) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -102,8 +103,8 @@ func (o *operator) FailScript(systemID, message string, f Failure) error {
 	return nil
 }
 
-// FailWithoutScript ends the commissioning of a machine badly and now, though none of its
-// scripts failed: the machine itself says so.
+// FailWithoutScript makes the commissioning of a machine fail now although none of its
+// scripts failed. The machine itself reports the failure.
 func (o *operator) FailWithoutScript(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -131,10 +132,9 @@ func (o *operator) SetRackCondition(c Condition) error {
 	return nil
 }
 
-// SetFirstBoot says how the user-data of a machine ends: "ok", "fails" or
-// "never", from now on and each time that it is deployed. One that is under way
-// ends so, too; one that never ended begins anew. The message is for the
-// machine's events.
+// SetFirstBoot sets how the user-data of a machine ends in this and each later deployment:
+// "ok", "fails" or "never". A first boot under way ends so, too. One that never ended
+// starts again. The message appears in the machine's events.
 func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -143,7 +143,7 @@ func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message strin
 		return err
 	}
 	if outcome == "" || !outcome.isValid() {
-		return fmt.Errorf("outcome %q is none of ok, fails, never, real", outcome)
+		return fmt.Errorf("outcome %q is not one of ok, fails, never, real", outcome)
 	}
 	waiting := m.BootJob.IsPending() || m.BootNeverEnds
 	m.FirstBoot, m.BootMessage = world.FirstBoot(outcome), message
@@ -153,9 +153,9 @@ func (o *operator) SetFirstBoot(machine string, outcome FirstBoot, message strin
 	return nil
 }
 
-// EditMachine changes a machine as an operator would, without MAAS's rules. A
-// status ends what is under way; one that is itself a passage, as Deploying,
-// stays until it is edited again or fails.
+// EditMachine changes a machine without MAAS's rules. A new status ends the current
+// transition. A transient status such as Deploying stays until you edit it again or the
+// machine fails.
 func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -189,8 +189,8 @@ func (o *operator) EditMachine(systemID string, e MachineEdit) error {
 	return nil
 }
 
-// setPowerState ends a power action and leaves MAAS and LXD agreeing on the power. LXD
-// knows no other states than on and off.
+// setPowerState ends a power action and sets the power in both MAAS and LXD. LXD has only
+// the states on and off.
 func setPowerState(m *world.Machine, state string) {
 	m.PowerJob.Cancel()
 	m.PowerQueryJob.Cancel()
@@ -200,7 +200,7 @@ func setPowerState(m *world.Machine, state string) {
 	}
 }
 
-// powerStates are those that MAAS remembers (enum.py, POWER_STATE).
+// powerStates are the states that MAAS stores (enum.py, POWER_STATE).
 var powerStates = []string{"on", "off", "unknown", "error"}
 
 func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d *world.Domain, status *world.Status, err error) {
@@ -220,7 +220,7 @@ func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d
 		}
 	}
 	if e.PowerState != nil && !slices.Contains(powerStates, *e.PowerState) {
-		return nil, nil, nil, nil, fmt.Errorf("power_state %q is none of %s", *e.PowerState, strings.Join(powerStates, ", "))
+		return nil, nil, nil, nil, fmt.Errorf("power_state %q is not one of %s", *e.PowerState, strings.Join(powerStates, ", "))
 	}
 	if e.StatusName == nil {
 		return z, p, d, nil, nil
@@ -235,9 +235,8 @@ func resolveEdit(w *world.World, e MachineEdit) (z *world.Zone, p *world.Pool, d
 	return z, p, d, &s, nil
 }
 
-// DeleteMachine deletes a machine as an operator would in the UI, with its
-// instance where LXD can be reached. A machine that VM hosts run on stays, as
-// there.
+// DeleteMachine deletes a machine as the UI does, and its instance if LXD can be reached.
+// As in the UI, a machine on which VM hosts run stays.
 func (o *operator) DeleteMachine(systemID string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -252,16 +251,16 @@ func (o *operator) DeleteMachine(systemID string) error {
 	return nil
 }
 
-// Hardware is what a machine is made of. MAAS learns of it when the machine is
-// commissioned; until then it knows what somebody told it.
+// Hardware is the real hardware of a machine. MAAS learns it when the machine is
+// commissioned. Until then it knows only what somebody entered.
 type Hardware struct {
 	Cores     int   `json:"cores,omitempty"`
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// Info is what the machine says of its makers, by MAAS's keys of
-	// hardware_info: "system_vendor", "cpu_model", …
+	// Info is the machine's own description, by MAAS's keys of hardware_info:
+	// "system_vendor", "cpu_model", …
 	Info  map[string]string `json:"info,omitempty"`
 	Disks []HardwareDisk    `json:"disks,omitempty"`
-	// NICs are its network ports; none: those that MAAS knows.
+	// NICs are its network ports. Without any, they are those that MAAS knows.
 	NICs []HardwareNIC `json:"nics,omitempty"`
 }
 
@@ -287,12 +286,12 @@ type HardwareNIC struct {
 	Speed     int     `json:"speed,omitempty"` // in Mbit/s
 	LinkSpeed int     `json:"link_speed,omitempty"`
 	Unplugged bool    `json:"unplugged,omitempty"`
-	// Subnet is the name or the CIDR of that whose DHCP gives the port an
-	// address; empty: none does.
+	// Subnet is the name or CIDR of the subnet whose DHCP gives the port an address, or
+	// empty for none.
 	Subnet string `json:"subnet,omitempty"`
 }
 
-// SetHardware says what the next commissioning of a machine finds in it.
+// SetHardware sets the hardware that the next commissioning of a machine finds.
 func (o *operator) SetHardware(machine string, h Hardware) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -301,7 +300,7 @@ func (o *operator) SetHardware(machine string, h Hardware) error {
 		return err
 	}
 	if m.LXDInstance() != nil {
-		return errors.New("its LXD says what a VM is made of")
+		return errors.New("the hardware of a VM comes from its LXD")
 	}
 	found := &world.Hardware{Cores: h.Cores, MemoryMiB: h.MemoryMiB, Info: h.Info}
 	for _, n := range h.NICs {
@@ -327,7 +326,7 @@ func (o *operator) SetHardware(machine string, h Hardware) error {
 	return nil
 }
 
-// networkNamed is a network by its name or its CIDR, whether MAAS knows it or not.
+// networkNamed finds a network by its name or CIDR, whether or not MAAS knows it.
 func (o *operator) networkNamed(name string) *world.Subnet {
 	for _, n := range append(o.world.Subnets, o.world.Networks...) {
 		if n.Name == name || n.CIDR.String() == name {

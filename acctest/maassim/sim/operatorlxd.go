@@ -13,10 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// AddInstance makes a VM in the LXD of a host behind MAAS's back: the next
-// refresh adopts it. Empty project is the host's; cores and memory are 1 and
-// 2048 if zero. It has one NIC where the LXD has a bridge, whose MAC is made up
-// unless it is given.
+// AddInstance makes a VM in the LXD of a host behind MAAS's back. The next refresh adopts
+// it. The default project is the host's; cores and memory are 1 and 2048 MiB by default.
+// If the LXD has a bridge, the VM has one NIC. Its MAC is made up unless you give one.
 func (o *operator) AddInstance(i Instance) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -34,10 +33,10 @@ func (o *operator) AddInstance(i Instance) error {
 	}
 	subnets := l.Subnets[:min(1, len(l.Subnets))]
 	if len(i.MACs) > len(subnets) {
-		return fmt.Errorf("cannot add instance %q: it has %d NICs, and macs are %d", i.Name, len(subnets), len(i.MACs))
+		return fmt.Errorf("cannot add instance %q: it has %d NICs, but macs has %d", i.Name, len(subnets), len(i.MACs))
 	}
 	if i.Cores < 0 || i.MemoryMiB < 0 || i.DiskBytes < 0 {
-		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes are positive", i.Name)
+		return fmt.Errorf("cannot add instance %q: cores, memory_mib and disk_bytes must be positive", i.Name)
 	}
 	if l.Lent != nil {
 		return driver.AddForeignVM(o.world, l, driver.ForeignVM{Project: i.Project, Name: i.Name, Cores: i.Cores, MemoryMiB: i.MemoryMiB, Running: i.Running, MACs: i.MACs}, subnets)
@@ -51,8 +50,8 @@ func (o *operator) AddInstance(i Instance) error {
 	return nil
 }
 
-// RemoveInstance removes a VM from an LXD behind MAAS's back. Empty project is
-// the host's.
+// RemoveInstance removes a VM from an LXD behind MAAS's back. The default project is the
+// host's.
 func (o *operator) RemoveInstance(host, project, name string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -64,8 +63,8 @@ func (o *operator) RemoveInstance(host, project, name string) error {
 	return nil
 }
 
-// SetInstanceRunning starts or stops a VM in an LXD behind MAAS's back, which goes on
-// showing the power that it knew. Empty project is the host's.
+// SetInstanceRunning starts or stops a VM in an LXD behind MAAS's back. MAAS continues to
+// show the old power state. The default project is the host's.
 func (o *operator) SetInstanceRunning(host, project, name string, running bool) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -77,10 +76,10 @@ func (o *operator) SetInstanceRunning(host, project, name string, running bool) 
 	return nil
 }
 
-// RefreshHost is the Refresh button of MAAS's UI. Unlike the API's refresh it
-// lists the instances first and syncs in a transaction of its own, a
-// Latency.Refresh later: a VM composed in between is not in the list, so it is
-// removed with its instance.
+// RefreshHost is the Refresh button of MAAS's UI. It lists the instances first. It updates
+// the machines later, after Latency.Refresh, in another transaction. A VM composed in
+// between is not in the list, so MAAS removes it with its instance. The API's refresh does
+// not do that.
 func (o *operator) RefreshHost(name string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -94,8 +93,8 @@ func (o *operator) RefreshHost(name string) error {
 	return hosts.RefreshFromUI(w, h)
 }
 
-// TrustCertificate makes the LXD of a host trust a PEM certificate, as
-// "lxc config trust add" on the host would.
+// TrustCertificate makes the LXD of a host trust a PEM certificate, like "lxc config trust
+// add" on the host.
 func (o *operator) TrustCertificate(host, certificate string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -113,8 +112,8 @@ func (o *operator) TrustCertificate(host, certificate string) error {
 	return nil
 }
 
-// DistrustCertificate makes the LXD of a host forget a PEM certificate, as
-// "lxc config trust remove" on the host would.
+// DistrustCertificate removes a PEM certificate from the trust store of a host's LXD, like
+// "lxc config trust remove" on the host.
 func (o *operator) DistrustCertificate(host, certificate string) error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -134,9 +133,9 @@ func (o *operator) DistrustCertificate(host, certificate string) error {
 	return nil
 }
 
-// RenewCertificate lets the LXD of a host show another certificate, as one that
-// was installed anew, or something else at its address, would. Connections of
-// before are cut. It returns the new certificate, in PEM.
+// RenewCertificate gives the LXD of a host another server certificate, as after a new
+// installation or when another server has the address. It closes open connections, and
+// returns the new certificate in PEM.
 func (o *operator) RenewCertificate(host string) (string, error) {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -145,10 +144,10 @@ func (o *operator) RenewCertificate(host string) (string, error) {
 		return "", err
 	}
 	if l.Lent != nil {
-		return "", fmt.Errorf("the LXD of %s is a real one, which keeps its certificate", host)
+		return "", fmt.Errorf("the LXD of %s is real, and its certificate cannot be renewed", host)
 	}
 	if e := o.lxds.endpoints[l]; e != nil {
-		delete(o.lxds.endpoints, l) // made anew when the world is left, or asked for
+		delete(o.lxds.endpoints, l) // the next use makes another one
 		e.close()
 	}
 	l.Identity = nil
@@ -169,7 +168,7 @@ func (o *operator) SetLXDCondition(host string, c Condition) error {
 		return err
 	}
 	if !slices.Contains([]Condition{ConditionOK, ConditionUnreachable, ConditionSlow, ConditionHanging}, c) {
-		return fmt.Errorf("condition %q is none of ok, unreachable, slow, hanging", c)
+		return fmt.Errorf("condition %q is not one of ok, unreachable, slow, hanging", c)
 	}
 	l.Condition = world.Condition(c)
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestCredentials holds the 401 for each thing that can be wrong with OAuth.
+// TestCredentials checks the 401 for each error in OAuth.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	k := strings.Split(sim.DefaultAdminKey, ":")
@@ -29,14 +29,14 @@ func TestCredentials(t *testing.T) {
 		text   string
 	}{
 		"Right":        {"The plain case.", func(h string) string { return h }, 200, "[]"},
-		"None":         {"No header, no sentence.", func(string) string { return "" }, 401, "Forbidden"},
+		"None":         {"Without OAuth the answer has no message.", func(string) string { return "" }, 401, "Forbidden"},
 		"Bearer":       {"Not OAuth.", func(string) string { return "Bearer x" }, 401, "Forbidden"},
 		"Consumer":     {"Unknown consumer.", replaceHeaderText(k[0], "nobody"), 401, "Authorization Error: Invalid API key."},
 		"Token":        {"Unknown token.", replaceHeaderText(k[1], "nothing"), 401, "Authorization Error: 'Invalid access token: nothing'"},
 		"Secret":       {"MAAS echoes the real secret.", replaceHeaderText(k[2], "guess"), 401, "'Invalid signature. Expected signature base string: &" + k[2] + "'"},
 		"Method":       {"Two methods are known.", replaceHeaderText("PLAINTEXT", "RSA-SHA1"), 401, "'Signature method RSA-SHA1 not supported try one of the following: PLAINTEXT, HMAC-SHA1'"},
-		"OldTimestamp": {"The past is checked.", replaceTimestamp(old), 401, "has a greater difference than threshold 300'"},
-		"Future":       {"The future is not.", replaceTimestamp("9999999999"), 200, "[]"},
+		"OldTimestamp": {"Old timestamps are refused.", replaceTimestamp(old), 401, "has a greater difference than threshold 300'"},
+		"Future":       {"Timestamps of the future are accepted.", replaceTimestamp("9999999999"), 200, "[]"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func replaceTimestamp(to string) func(string) string {
 	}
 }
 
-// TestHMAC signs as RFC 5849 says, with a query and an urlencoded body. That of a PUT
-// is not signed, and an op in a body is one.
+// TestHMAC signs as RFC 5849 demands, with a query and an urlencoded body. The body of a
+// PUT is not signed. The operation may be a field of the body.
 func TestHMAC(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{})
@@ -90,7 +90,7 @@ func signedRequest(c *maasClient, method, path string, form url.Values) *http.Re
 	esc := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	body := form
 	if method == "PUT" {
-		body = nil // MAAS leaves it out
+		body = nil // MAAS does not sign it
 	}
 	for _, values := range []url.Values{params, r.URL.Query(), body} {
 		for name := range values {
@@ -109,8 +109,7 @@ func signedRequest(c *maasClient, method, path string, form url.Values) *http.Re
 	return r
 }
 
-// TestRouting holds what MAAS answers to paths, methods and users that do not
-// fit.
+// TestRouting checks MAAS's answers to wrong paths, methods and users.
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -121,15 +120,15 @@ func TestRouting(t *testing.T) {
 	}{
 		"NoSlash":    {"MAAS does not redirect.", "GET", "vm-hosts", false, 404, "Unknown API endpoint: /MAAS/api/2.0/vm-hosts."},
 		"Unknown":    {"No such resource.", "GET", "nothing/", false, 404, "Unknown API endpoint"},
-		"NoHost":     {"A GET has words of its own.", "GET", "vm-hosts/99/", false, 404, "Not Found"},
-		"NoHostPUT":  {"Others call it a pod.", "PUT", "vm-hosts/99/", false, 404, "No Pod matches the given query."},
-		"NotANumber": {"MAAS trips.", "GET", "vm-hosts/x/", false, 500, "Field 'id' expected a number but got 'x'."},
-		"Method":     {"Not even for a collection.", "PUT", "vm-hosts/", false, 405, ""},
+		"NoHost":     {"GET has its own message.", "GET", "vm-hosts/99/", false, 404, "Not Found"},
+		"NoHostPUT":  {"Other methods call it a pod.", "PUT", "vm-hosts/99/", false, 404, "No Pod matches the given query."},
+		"NotANumber": {"MAAS has an internal error.", "GET", "vm-hosts/x/", false, 500, "Field 'id' expected a number but got 'x'."},
+		"Method":     {"A collection has no PUT.", "PUT", "vm-hosts/", false, 405, ""},
 		"HEAD":       {"MAAS knows no HEAD.", "HEAD", "vm-hosts/", false, 405, ""},
 		"Op":         {"Known path, unknown op.", "GET", "vm-hosts/?op=no", false, 400, "Unrecognised signature: method=GET op=no"},
 		"Format":     {"JSON only.", "GET", "zones/?format=xml", false, 400, "Invalid output format specified 'xml'."},
 		"UserReads":  {"Reading is for all.", "GET", "vm-hosts/", true, 200, "["},
-		"UserWrites": {"Composing is not.", "POST", "vm-hosts/1/?op=compose", true, 403, "This method is reserved for admin users."},
+		"UserWrites": {"Users cannot compose.", "POST", "vm-hosts/1/?op=compose", true, 403, "This method is reserved for admin users."},
 		"UserEdits":  {"No permission on the object: no body.", "DELETE", "machines/{m}/", true, 403, ""},
 		"Filter":     {"An unknown filter is an error, an unknown parameter is not.", "GET", "machines/?x=1", false, 400, `{"x":["No such constraint."]}`},
 	}
@@ -146,7 +145,7 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestBodies reads a form in each of the encodings that MAAS takes.
+// TestBodies reads a form in each encoding that MAAS accepts.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	var parts bytes.Buffer

@@ -14,61 +14,57 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// RandomFaults is how much goes wrong without being asked for call by call. Shares are
-// probabilities from 0 to 1; the zero value is a MAAS at its best.
+// RandomFaults is how often things go wrong by chance. Shares are probabilities from 0 to
+// 1. The zero value is a MAAS without faults.
 //
-// What strikes depends on the model's seed, on what is struck (the route with
-// the names in it) and on how often that was at risk before, but not on the
-// order in which different things happen: a run can be repeated as far as its
-// goroutines do the same to each object in the same order.
+// A fault depends on the model's seed, on the affected object (the route with the names in
+// it), and on how often that object was at risk before. It does not depend on the order of
+// calls for different objects. So you can repeat a run if its goroutines make the same
+// calls in the same order for each object.
 type RandomFaults struct {
-	// ErrorBefore is the share of calls that are answered 503 and do nothing,
-	// ErrorAfter of those that are answered 503 and have done what they should.
+	// ErrorBefore is the share of calls with the answer 503 and no effect. ErrorAfter is
+	// the share of calls with the answer 503 that still have their effect.
 	ErrorBefore float64 `json:"error_before,omitempty"`
 	ErrorAfter  float64 `json:"error_after,omitempty"`
-	// Reset is the share of calls whose connection is reset before they do
-	// anything, LostReply of those whose reply is lost.
+	// Reset is the share of calls whose connection is reset before they have an effect.
+	// LostReply is the share of calls whose reply is lost.
 	Reset     float64 `json:"reset,omitempty"`
 	LostReply float64 `json:"lost_reply,omitempty"`
-	// Delay is the share of calls that wait first, for up to MaxDelay; a
-	// second if that is zero.
+	// Delay is the share of calls that first wait up to MaxDelay. The default of MaxDelay
+	// is a second.
 	Delay    float64       `json:"delay,omitempty"`
 	MaxDelay time.Duration `json:"-"`
-	// LeakCompose is the share of composes that are answered 503 after LXD made
-	// the instance, which MAAS then does not know; of LeakComposeLost the reply
-	// is lost as well.
+	// LeakCompose is the share of composes with the answer 503 whose instance LXD made,
+	// without MAAS knowing it. With LeakComposeLost the reply is lost, too.
 	LeakCompose     float64 `json:"leak_compose,omitempty"`
 	LeakComposeLost float64 `json:"leak_compose_lost,omitempty"`
-	// LateCompose is the share of composes that LXD takes longer for, by up to
-	// MaxLate: the 120 s that MAAS waits if that is zero. MAAS goes on when the
+	// LateCompose is the share of composes for which LXD takes up to MaxLate longer. The
+	// default of MaxLate is 120 s, the time that MAAS waits. MAAS continues after the
 	// caller has gone.
 	LateCompose float64       `json:"late_compose,omitempty"`
 	MaxLate     time.Duration `json:"-"`
-	// LeakDelete is the share of deletes of VMs that are answered 204 and leave
-	// the instance.
+	// LeakDelete is the share of deletes of VMs that answer 204 but leave the instance.
 	LeakDelete float64 `json:"leak_delete,omitempty"`
-	// SyncInCompose is the share of composes inside which a refresh ends: it
-	// adopts the newborn, and the compose is told that the name is taken.
+	// SyncInCompose is the share of composes during which a refresh ends. The refresh
+	// adopts the new instance, and the compose fails because the name is taken.
 	SyncInCompose float64 `json:"sync_in_compose,omitempty"`
-	// SyncOverCompose is the share of composes that are over before the UI's
-	// refresh is, which had listed the instances before: the newborn is
-	// removed. Its instance goes too, unless its start is in flight.
+	// SyncOverCompose is the share of composes that end during a UI refresh that had
+	// listed the instances before. The refresh removes the new machine, and its instance
+	// unless that is just starting.
 	SyncOverCompose float64 `json:"sync_over_compose,omitempty"`
-	// SyncEvery is the mean time between refreshes of a VM host that somebody
-	// else asks for, through the API or the UI. Zero: nobody does.
+	// SyncEvery is the mean time between refreshes of a VM host by somebody else, through
+	// the API or the UI. Zero means none.
 	SyncEvery time.Duration `json:"-"`
-	// RandomNames is the share of adopted instances whose machine gets a random
-	// name, though theirs is free.
+	// RandomNames is the share of adopted instances whose machine gets a random name
+	// although their own name is free.
 	RandomNames float64 `json:"random_names,omitempty"`
-	// Overcommit lets MAAS compose beyond the ratios of its VM hosts and the
-	// room of their storage pools, so that it is the client alone that keeps to
-	// them. Flag: -over-commit.
+	// Overcommit lets MAAS compose beyond the ratios of its VM hosts and the room of their
+	// storage pools, so that only the client respects them. Flag: -over-commit.
 	Overcommit bool `json:"overcommit,omitempty"`
 }
 
-// AllRandomFaults is everything at once, each with the same share, and a refresh every
-// ten seconds, but for over-commitment. A share of zero is nothing. Flag:
-// -nasty.
+// AllRandomFaults is all random faults but over-commitment, each with the same share, and
+// a refresh every ten seconds. A share of zero is no fault at all. Flag: -nasty.
 func AllRandomFaults(share float64) RandomFaults {
 	if share == 0 {
 		return RandomFaults{}
@@ -80,7 +76,7 @@ func AllRandomFaults(share float64) RandomFaults {
 	}
 }
 
-// check names the field that is wrong.
+// check refuses an invalid field and names it.
 func (n RandomFaults) check() error {
 	for name, share := range (*world.RandomFaults)(&n).SharesByName() {
 		if !(*share >= 0 && *share <= 1) {
@@ -119,8 +115,7 @@ func (n RandomFaults) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads times from texts and refuses fields that it does not
-// know.
+// UnmarshalJSON reads times from texts and refuses unknown fields.
 func (n *RandomFaults) UnmarshalJSON(data []byte) error {
 	var file randomFaultFile
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -142,7 +137,7 @@ func (n *RandomFaults) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plan adds what strikes a call to what faults do.
+// planRandomFaults adds random faults to a call's plan.
 func planRandomFaults(n *world.RandomFaultSource, c *request.Call, p *callPlan) {
 	if c.Pattern == "" {
 		return
@@ -166,8 +161,8 @@ func planRandomFaults(n *world.RandomFaultSource, c *request.Call, p *callPlan) 
 	}
 }
 
-// riskedObject names what a call does to what: ids are made anew in each run and
-// depend on the order of calls, names do not.
+// riskedObject names the operation and the object of a call. It uses names instead of ids,
+// because ids depend on the order of calls.
 func riskedObject(c *request.Call) string {
 	name := c.Vars["id"]
 	if m := c.World.Machines[name]; m != nil {
@@ -176,8 +171,7 @@ func riskedObject(c *request.Call) string {
 	return c.Method + " " + c.Pattern + " " + c.Op + " " + name + " " + c.Field("hostname")
 }
 
-// SetRandomFaults changes how much goes wrong from now on. The error names the field
-// that is wrong.
+// SetRandomFaults changes the random faults from now on. The error names an invalid field.
 func (o *operator) SetRandomFaults(n RandomFaults) error {
 	if err := n.check(); err != nil {
 		return err
@@ -192,15 +186,15 @@ func (o *operator) SetRandomFaults(n RandomFaults) error {
 	return nil
 }
 
-// RandomFaults is how much goes wrong.
+// RandomFaults are the current random faults.
 func (wit *inspector) RandomFaults() RandomFaults {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()
 	return RandomFaults(wit.world.FaultSource.RandomFaults)
 }
 
-// RandomFaultCounts counts what went wrong so far, by the names that the JSON of
-// Nasty has; "sync_every" are the refreshes.
+// RandomFaultCounts counts the random faults so far, by the JSON names of RandomFaults.
+// "sync_every" counts the refreshes.
 func (wit *inspector) RandomFaultCounts() map[string]int {
 	wit.keeper.Lock()
 	defer wit.keeper.Unlock()

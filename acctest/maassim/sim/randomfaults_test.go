@@ -18,30 +18,30 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestNasty strikes one compose with each of the things that can go wrong.
+// TestNasty applies each random fault to one compose.
 func TestNasty(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason   string
 		nasty    sim.RandomFaults
-		status   int // 0: no answer
+		status   int // 0 without an answer
 		text     string
 		lost     error
-		machine  string   // the hostname that MAAS has, empty for none
+		machine  string   // the hostname in MAAS, or empty
 		leaks    []string // instances that MAAS does not know
 		struckAs string
 	}{
-		"ErrorBefore":     {"Nothing happened.", sim.RandomFaults{ErrorBefore: 1}, 503, "", nil, "", nil, "error_before"},
-		"ErrorAfter":      {"It happened all the same.", sim.RandomFaults{ErrorAfter: 1}, 503, "", nil, "x", nil, "error_after"},
-		"Reset":           {"Nothing happened.", sim.RandomFaults{Reset: 1}, 0, "", syscall.ECONNRESET, "", nil, "reset"},
-		"LostReply":       {"It happened all the same.", sim.RandomFaults{LostReply: 1}, 0, "", io.ErrUnexpectedEOF, "x", nil, "lost_reply"},
-		"Delay":           {"It only takes longer.", sim.RandomFaults{Delay: 1}, 200, "system_id", nil, "x", nil, "delay"},
+		"ErrorBefore":     {"The call has no effect.", sim.RandomFaults{ErrorBefore: 1}, 503, "", nil, "", nil, "error_before"},
+		"ErrorAfter":      {"The call has its effect.", sim.RandomFaults{ErrorAfter: 1}, 503, "", nil, "x", nil, "error_after"},
+		"Reset":           {"The call has no effect.", sim.RandomFaults{Reset: 1}, 0, "", syscall.ECONNRESET, "", nil, "reset"},
+		"LostReply":       {"The call has its effect.", sim.RandomFaults{LostReply: 1}, 0, "", io.ErrUnexpectedEOF, "x", nil, "lost_reply"},
+		"Delay":           {"The call only takes longer.", sim.RandomFaults{Delay: 1}, 200, "system_id", nil, "x", nil, "delay"},
 		"LeakCompose":     {"LXD made it, MAAS lost it.", sim.RandomFaults{LeakCompose: 1}, 503, "timed out", nil, "", []string{"x"}, "leak_compose"},
-		"LeakComposeLost": {"And nobody says so.", sim.RandomFaults{LeakComposeLost: 1}, 0, "", io.ErrUnexpectedEOF, "", []string{"x"}, "leak_compose_lost"},
-		"LateCompose":     {"It comes in the end.", sim.RandomFaults{LateCompose: 1, MaxLate: time.Minute}, 200, "system_id", nil, "x", nil, "late_compose"},
+		"LeakComposeLost": {"The reply is lost, too.", sim.RandomFaults{LeakComposeLost: 1}, 0, "", io.ErrUnexpectedEOF, "", []string{"x"}, "leak_compose_lost"},
+		"LateCompose":     {"The compose ends later.", sim.RandomFaults{LateCompose: 1, MaxLate: time.Minute}, 200, "system_id", nil, "x", nil, "late_compose"},
 		"SyncInCompose":   {"The newborn is adopted.", sim.RandomFaults{SyncInCompose: 1}, 400, "already exists", nil, "x", nil, "sync_in_compose"},
 		"SyncOverCompose": {"The newborn is removed.", sim.RandomFaults{SyncOverCompose: 1}, 200, "system_id", nil, "", nil, "sync_over_compose"},
-		"RandomNames":     {"What is adopted loses its name.", sim.RandomFaults{SyncInCompose: 1, RandomNames: 1}, 200, "system_id", nil, "x", nil, "random_names"},
+		"RandomNames":     {"The adopted machine loses its name.", sim.RandomFaults{SyncInCompose: 1, RandomNames: 1}, 200, "system_id", nil, "x", nil, "random_names"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestNasty(t *testing.T) {
 	}
 }
 
-// TestNastyDelete is 204 for an instance that stays, and comes back.
+// TestNastyDelete: a delete answers 204, but the instance stays and is adopted again.
 func TestNastyDelete(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -93,7 +93,7 @@ func TestNastyDelete(t *testing.T) {
 	}
 }
 
-// TestLateComposeGoesOn holds that MAAS composes on for a caller that has gone.
+// TestLateComposeGoesOn: MAAS continues a compose after its caller has gone.
 func TestLateComposeGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestLateComposeGoesOn(t *testing.T) {
 	})
 }
 
-// TestStrangersSync lets others refresh, until they are told to stop.
+// TestStrangersSync: others refresh VM hosts until the test stops them.
 func TestStrangersSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,12 +145,12 @@ func TestStrangersSync(t *testing.T) {
 	})
 }
 
-// randomFaultSession is the same work in a world with a seed: what came of it.
+// randomFaultSession does some work in a world with a seed, and returns the results.
 func randomFaultSession(t *testing.T, seed int64, names []string) []string {
 	t.Helper()
 	m := oneHost()
 	m.Seed, m.RandomFaults = seed, sim.AllRandomFaults(0.2)
-	m.RandomFaults.SyncEvery = 0 // would depend on the clock
+	m.RandomFaults.SyncEvery = 0 // it would depend on the clock
 	m.RandomFaults.MaxDelay, m.RandomFaults.MaxLate = time.Millisecond, time.Millisecond
 	c := newMAASClient(t, m)
 	outcomes := map[string]string{}
@@ -165,8 +165,7 @@ func randomFaultSession(t *testing.T, seed int64, names []string) []string {
 	return append(sortedTexts(all), fmt.Sprint(sortedTexts(instanceNames(c.sim)), c.sim.RandomFaultCounts()))
 }
 
-// TestNastyRepeats holds that a seed repeats what goes wrong, whatever the
-// order.
+// TestNastyRepeats: a seed repeats the random faults, whatever the order of calls.
 func TestNastyRepeats(t *testing.T) {
 	t.Parallel()
 	first := randomFaultSession(t, 7, []string{"a", "b", "c", "d"})
@@ -182,7 +181,7 @@ func TestNastyRepeats(t *testing.T) {
 	}
 }
 
-// TestOvercommit is a MAAS that takes what it should refuse, and the witness.
+// TestOvercommit: a MAAS composes more than it should allow, and Overcommits shows that.
 func TestOvercommit(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -190,9 +189,9 @@ func TestOvercommit(t *testing.T) {
 		fields []string
 		want   []string
 	}{
-		"Fits":    {"Two that just fit.", []string{"cores=4", "memory=8192", "storage=50"}, []string{}},
-		"Cores":   {"One core too many.", []string{"cores=5"}, []string{"h1: 10 cores held of 8"}},
-		"Memory":  {"A little too much.", []string{"memory=8193"}, []string{"h1: 16386 MiB of memory held of 16384"}},
+		"Fits":    {"Two VMs just fit.", []string{"cores=4", "memory=8192", "storage=50"}, []string{}},
+		"Cores":   {"Two VMs exceed the cores.", []string{"cores=5"}, []string{"h1: 10 cores held of 8"}},
+		"Memory":  {"Two VMs slightly exceed the memory.", []string{"memory=8193"}, []string{"h1: 16386 MiB of memory held of 16384"}},
 		"Storage": {"A pool.", []string{"storage=30(fast)"}, []string{"h1: 60000000000 bytes of pool fast held of 50000000000"}},
 	}
 	for name, tc := range cases {
@@ -224,7 +223,7 @@ func TestOvercommit(t *testing.T) {
 	}
 }
 
-// TestOvercommitRatio holds that ratios count.
+// TestOvercommitRatio: the over-commit ratios count.
 func TestOvercommitRatio(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -237,7 +236,7 @@ func TestOvercommitRatio(t *testing.T) {
 	}
 }
 
-// TestNastyJSON holds that a Nasty goes through JSON, and that slips are said.
+// TestNastyJSON converts RandomFaults to JSON and back. Errors name the wrong field.
 func TestNastyJSON(t *testing.T) {
 	t.Parallel()
 	want := sim.AllRandomFaults(0.25)
@@ -270,8 +269,8 @@ func TestNastyJSON(t *testing.T) {
 	}
 }
 
-// TestNastyCrowd lets many work at once in the worst of worlds, and looks for
-// what must not be: bugs, two machines for one instance, power that is stuck.
+// TestNastyCrowd runs many clients at a time with all random faults, and looks for
+// impossible results: bugs, two machines for one instance, or power that is stuck.
 func TestNastyCrowd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -303,8 +302,8 @@ func TestNastyCrowd(t *testing.T) {
 	})
 }
 
-// endRandomFaults ends what goes wrong, lets what is under way end, and wants each
-// instance to be known once, to start and to go.
+// endRandomFaults ends the random faults and everything under way. Then MAAS must know
+// each instance once, and each must start and be deleted.
 func (c *maasClient) endRandomFaults() {
 	t := c.t
 	if err := c.sim.SetRandomFaults(sim.RandomFaults{}); err != nil {

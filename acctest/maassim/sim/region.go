@@ -11,7 +11,7 @@ import (
 type region struct {
 	model  Model
 	keeper *world.Keeper
-	world  *world.World // of now: a reset makes another
+	world  *world.World // the current world; a reset replaces it
 }
 
 // findMachine finds a machine by system id or hostname.

@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// TestResolve: MAAS's DNS knows the names that users made and its machines'.
+// TestResolve: MAAS's DNS knows the names of users and of machines.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, sim.Model{Domains: []string{"example.com"}, Machines: []sim.MachineModel{{Hostname: "m1"}}})
@@ -22,7 +22,7 @@ func TestResolve(t *testing.T) {
 		"Made":    {"All addresses of a name that a user made.", "api.example.com", []string{"10.77.0.8", "10.77.0.9"}},
 		"Dot":     {"Resolvers end names with a dot, and do not care for case.", "API.example.com.", []string{"10.77.0.8", "10.77.0.9"}},
 		"Machine": {"A machine's own name.", "m1.maas", c.sim.Machines()[0].IPAddresses},
-		"Unknown": {"A name that nobody made.", "other.example.com", []string{}},
+		"Unknown": {"Nobody made this name.", "other.example.com", []string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

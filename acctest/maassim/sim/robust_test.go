@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// signedRequest is a call by the admin.
+// signedRequest is a request by the administrator.
 func signedRequest(method, path string, form url.Values, nonce int) *http.Request {
 	r := httptest.NewRequest(method, "http://maas.test"+rest.APIRoot+path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -29,8 +29,8 @@ func signedRequest(method, path string, form url.Values, nonce int) *http.Reques
 	return r
 }
 
-// TestBugCostsOneCall sends a call whose handler panics: it is 500, and the
-// next one is served.
+// TestBugCostsOneCall calls a handler that panics. That call answers 500, and the next one
+// is served.
 func TestBugCostsOneCall(t *testing.T) {
 	t.Parallel()
 	s, err := New(Model{})
@@ -48,7 +48,7 @@ func TestBugCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestNotANumber holds what once ended the whole simulator.
+// TestNotANumber tests a request that once ended the whole simulator.
 func TestNotANumber(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -58,13 +58,13 @@ func TestNotANumber(t *testing.T) {
 	}{
 		"Ratio":       {"An answer cannot show it.", "PUT", "vm-hosts/1/", "cpu_over_commit_ratio=NaN", 400, `{"cpu_over_commit_ratio":["Enter a number."]}`},
 		"Infinity":    {"Nor this.", "PUT", "vm-hosts/1/", "memory_over_commit_ratio=-inf", 400, `{"memory_over_commit_ratio":["Enter a number."]}`},
-		"CPUs":        {"Nothing is more or less than it.", "POST", "machines/?op=allocate", "cpu_count=NaN", 400, `{"cpu_count":["Invalid CPU count: number required."]}`},
+		"CPUs":        {"NaN compares with no number.", "POST", "machines/?op=allocate", "cpu_count=NaN", 400, `{"cpu_count":["Invalid CPU count: number required."]}`},
 		"Memory":      {"A form refuses it.", "POST", "machines/?op=allocate", "mem=inf", 400, `{"mem":["Invalid memory: number of MiB required."]}`},
-		"Negative":    {"No VM has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
-		"Huge":        {"Nor so many.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
-		"Gateway":     {"It is of another family than the network.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
+		"Negative":    {"No machine has so few cores.", "POST", "machines/?op=allocate", "cpu_count=-3", 409, ""},
+		"Huge":        {"No machine has so many cores.", "POST", "machines/?op=allocate", "cpu_count=1e300", 409, ""},
+		"Gateway":     {"The address and the network belong to different families.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=fe80::1", 400, `{"gateway_ip":["Gateway IP must be within CIDR range."]}`},
 		"LongZone":    {"The column has room for 256 characters.", "POST", "zones/", "name=" + strings.Repeat("z", 257), 400, `{"name":["Ensure this value has at most 256 characters (it has 257)."]}`},
-		"GatewayWord": {"It is no address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
+		"GatewayWord": {"The text is not an address.", "POST", "subnets/", "cidr=10.5.0.0/24&gateway_ip=x", 400, `{"gateway_ip":["Enter a valid IPv4 or IPv6 address."]}`},
 		"PointToPoint": {"Its statistics divide by zero.", "POST", "subnets/", "cidr=10.5.0.0/31", 400,
 			`{"cidr":["Only networks of at least 4 addresses are simulated."]}`},
 	}
@@ -88,8 +88,7 @@ func TestNotANumber(t *testing.T) {
 	}
 }
 
-// wildCaller makes calls of every route with values that MAAS's forms were not made
-// for.
+// wildCaller calls every route with values that MAAS's forms do not expect.
 type wildCaller struct {
 	*rand.Rand
 	s *Sim
@@ -102,8 +101,8 @@ var wildValues = []string{
 	"dynamic", "reserved", "lxd", "manual", "amd64/generic", "00:16:3e:00:00:01", "jammy", "ubuntu/jammy", "MX", "10 mail.maas", "www.maas",
 }
 
-// wildFields are the fields that the forms below a path read, and usual values
-// of them, without which nothing would get far.
+// wildFields are the fields of the forms below a path, with valid values. Without these
+// most calls would fail early.
 var wildFields = map[string]map[string]string{
 	"zones":         {"name": "z1", "description": ""},
 	"resourcepools": {"name": "p1", "description": ""},
@@ -137,7 +136,7 @@ func (w wildCaller) value() string {
 	return pickOne(w.Rand, wildValues)
 }
 
-// fields are some of those that a path's forms know: two in three as usual.
+// fields are some fields of a path's forms. Two in three have a valid value.
 func (w wildCaller) fields(path string) url.Values {
 	kind, _, _ := strings.Cut(path, "/")
 	usual := wildFields[kind]
@@ -167,8 +166,8 @@ func (w wildCaller) request(nonce int) *http.Request {
 	return signedRequest(r.Method, path+"?"+query.Encode(), w.fields(r.Path), nonce)
 }
 
-// TestWildCalls sends thousands of calls with odd values, the same ones each
-// time, and wants no panic.
+// TestWildCalls sends thousands of calls with odd values, always the same ones. No handler
+// may panic.
 func TestWildCalls(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -198,8 +197,8 @@ func TestWildCalls(t *testing.T) {
 	}
 }
 
-// TestNoncesAreDropped makes calls for twenty minutes: only those of the last minutes
-// are remembered, and none of them can be used again.
+// TestNoncesAreDropped makes calls for twenty minutes. The simulator keeps only the nonces
+// of the last minutes, and none can be used again.
 func TestNoncesAreDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +225,7 @@ func TestNoncesAreDropped(t *testing.T) {
 	})
 }
 
-// TestResetStopsTimers holds that the world of before a reset stands still.
+// TestResetStopsTimers: after a reset the old world does not change any more.
 func TestResetStopsTimers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

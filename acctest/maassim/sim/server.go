@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// serveMetadata answers a machine, which is known by the credentials that the
-// installer left on its disk. Nothing of it is in the journal.
+// serveMetadata answers a machine, which the credentials on its disk identify. The journal
+// does not record these calls.
 func (s *Sim) serveMetadata(r *http.Request) rest.Reply {
 	body, err := io.ReadAll(io.LimitReader(r.Body, rest.MaxBody))
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Sim) serveMetadata(r *http.Request) rest.Reply {
 	return metadata.ServeMetadata(s.world, r, body)
 }
 
-// ServeHTTP answers MAAS's API below /MAAS/ and the steering below /_sim/.
+// ServeHTTP serves MAAS's API below /MAAS/ and the simulator's own API below /_sim/.
 func (s *Sim) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, steerRoot) {
 		writeReply(rw, s.answerSteering(r), r.Method)
@@ -59,10 +59,10 @@ func writeReply(rw http.ResponseWriter, rep rest.Reply, method string) {
 	}
 }
 
-// exchangeCall is one call of the API with the faults that hit it. The error is
-// how the connection ends instead of a reply.
+// exchangeCall handles one call of the API with its faults. If there is no reply, the
+// error tells how the connection ends.
 //
-// As in MAAS, a call runs to its end although its client has gone.
+// As in MAAS, a call runs to its end even if its client has gone.
 func (s *Sim) exchangeCall(r *http.Request) (rest.Reply, error) {
 	order := rest.FieldsInOrder(r)
 	form, unreadable := rest.ReadForm(r)
@@ -101,7 +101,7 @@ func (s *Sim) exchangeCall(r *http.Request) (rest.Reply, error) {
 	}
 }
 
-// beginCall notes the call and looks which faults hit it.
+// beginCall records the call and finds its faults.
 func (s *Sim) beginCall(c *request.Call, r *http.Request) callPlan {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
@@ -118,8 +118,8 @@ func (s *Sim) beginCall(c *request.Call, r *http.Request) callPlan {
 	return plan
 }
 
-// runCall handles the call in the world that it began in. A panic is a bug of the
-// simulator: it costs that call a 500 and spares all others.
+// runCall runs the call in the world in which it began. A panic is a bug of the simulator:
+// the call answers 500, and all others continue.
 func (s *Sim) runCall(c *request.Call, r *http.Request) (rep rest.Reply) {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
@@ -138,7 +138,7 @@ func (s *Sim) runCall(c *request.Call, r *http.Request) (rep rest.Reply) {
 	return s.dispatch(c, r)
 }
 
-// breakCall ends a call as a fault says.
+// breakCall ends a call as a fault demands.
 func (j *journal) breakCall(ctx context.Context, c *request.Call, plan callPlan, f *Fault) (rest.Reply, error) {
 	switch f.Kind {
 	case FaultStatus:

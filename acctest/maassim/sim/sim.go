@@ -12,8 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Sim is a simulated MAAS with its LXDs. Its methods may be called from many
-// goroutines.
+// Sim is a simulated MAAS with its LXDs. Several goroutines may use it at a time.
 type Sim struct {
 	*region
 	*operator
@@ -25,7 +24,7 @@ type Sim struct {
 	router *surface.Router
 }
 
-// newSim is a simulator without a world.
+// newSim makes a simulator without a world.
 func newSim(m Model, sockets *lxdSockets) *Sim {
 	r := &region{model: m, keeper: world.NewKeeper()}
 	s := &Sim{region: r, faultSet: &faultSet{region: r}, journal: &journal{region: r}, router: surface.NewRouter(allRoutes())}
@@ -38,8 +37,7 @@ func newSim(m Model, sockets *lxdSockets) *Sim {
 	return s
 }
 
-// New builds the world of a model. The error of a contradictory model names
-// the field.
+// New builds the world of a model. The error about an invalid model names the field.
 func New(m Model, options ...Option) (*Sim, error) {
 	if err := m.withDefaults().check(); err != nil {
 		return nil, fmt.Errorf("cannot build the model: %w", err)
@@ -75,8 +73,8 @@ func (s *Sim) APIKey() string { return s.model.AdminKey }
 // UserAPIKey is the API key of a user without admin rights.
 func (s *Sim) UserAPIKey() string { return s.model.UserKey }
 
-// Reset goes back to the model: objects, conditions, faults and journal. Calls
-// that are under way end at once with 503, without an effect on the new world.
+// Reset restores the model: objects, conditions, faults and the journal. Calls that are
+// under way end at once with 503 and do not affect the new world.
 func (s *Sim) Reset() {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
@@ -86,8 +84,8 @@ func (s *Sim) Reset() {
 	s.journal.reset()
 }
 
-// Close stops all timers, ends the calls that are under way and the LXDs'
-// connections, and waits for them. The world stays readable.
+// Close stops all timers, the running calls and the LXDs' connections, and waits for their
+// ends. The world stays readable.
 func (s *Sim) Close() {
 	s.keeper.Lock()
 	s.world.End()
@@ -98,10 +96,9 @@ func (s *Sim) Close() {
 	s.serving.Wait()
 }
 
-// Settle finishes every transition and power action of machines, every
-// inventory of a VM host and every operation of an LXD that is under way, and
-// those that follow from them. Calls go on: a compose that is asleep is not
-// over, nor is a fault's delay.
+// Settle finishes all transitions and power actions of machines, inventories of VM hosts
+// and operations of LXDs, and everything that follows from them. It does not end calls: a
+// compose that waits stays under way, and so does a fault's delay.
 func (s *Sim) Settle() {
 	s.keeper.Lock()
 	defer s.keeper.Unlock()
@@ -127,17 +124,17 @@ func (s *Sim) Settle() {
 	}
 }
 
-// Server is a simulator that listens.
+// Server is a simulator that listens on a port.
 type Server struct {
 	*Sim
-	// URL is what a client of MAAS is given: http://127.0.0.1:port/MAAS.
+	// URL is MAAS's URL for clients: http://127.0.0.1:port/MAAS.
 	URL string
 
 	http *http.Server
 }
 
-// TB is the part of testing.TB that Start needs; so the simulator's binary
-// does not link package testing.
+// TB is the part of testing.TB that StartServer needs. So the simulator's binary does not
+// link package testing.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
@@ -174,8 +171,7 @@ func ServeAt(s *Sim, address string) (*Server, error) {
 	return server, nil
 }
 
-// Stop ends the server at once and closes the simulator: nothing of it runs
-// any more then.
+// Stop ends the server at once and closes the simulator. Afterwards no part of it runs.
 func (s *Server) Stop() error {
 	err := s.http.Close()
 	s.Close()
@@ -185,11 +181,11 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// Option changes a simulator beyond its model.
+// Option changes a simulator in ways that a model cannot.
 type Option func(*Sim)
 
-// WithLXDs lets a simulator borrow real LXDs, for the hosts of its model and for
-// the machines whose user-data sets one up: what MAAS or its clients do there is
-// done to them, over TLS from end to end, and what is seen there is what they
-// say. Faults, delays and the journal know simulated ones only.
+// WithLXDs makes a simulator borrow real LXDs, for the hosts of its model and for machines
+// whose user-data sets up an LXD. Calls of MAAS and of clients reach these LXDs over TLS
+// from end to end, and the answers are theirs. Faults, delays and the journal work only
+// with simulated LXDs.
 func WithLXDs(l world.Lender) Option { return func(s *Sim) { s.keeper.Lender = l } }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// decodeStrict reads a steering body and refuses fields that it does not know.
+// decodeStrict decodes a body of the simulator's own API and refuses unknown fields.
 func decodeStrict(body []byte, to any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()
@@ -18,7 +18,7 @@ func decodeStrict(body []byte, to any) error {
 		return fmt.Errorf("cannot read the body: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("cannot read the body: something follows it")
+		return errors.New("cannot read the body: there is more text after it")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func steerJournal(s *Sim, vars map[string]string, _ []byte) (any, error) {
 func steerRemoveFault(s *Sim, vars map[string]string, _ []byte) (any, error) {
 	id, err := strconv.Atoi(vars["id"])
 	if err != nil {
-		return nil, fmt.Errorf("%q is no id of a fault", vars["id"])
+		return nil, fmt.Errorf("%q is not the id of a fault", vars["id"])
 	}
 	s.RemoveFault(id)
 	return nil, nil

@@ -10,22 +10,22 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// steerRoot is where the simulator is steered, outside of MAAS's own paths.
+// steerRoot is the root of the simulator's own API, outside of MAAS's paths.
 const steerRoot = "/_sim/"
 
 // steeringOp is an operation below /_sim/. Bodies and answers are JSON.
 type steeringOp struct {
 	method, path string
-	description  string // for people
+	description  string // text for people
 	handle       func(s *Sim, vars map[string]string, body []byte) (any, error)
 }
 
-// steeringOps lists what can be done; GET /_sim/ shows it.
+// steeringOps are all operations of the simulator's own API. GET /_sim/ lists them.
 func steeringOps() []steeringOp {
 	return slices.Concat(machineSteeringOps(), lxdSteeringOps(), regionSteeringOps())
 }
 
-// machineSteeringOps are the list itself, and what is about MAAS's machines.
+// machineSteeringOps are the list itself and the operations on MAAS's machines.
 func machineSteeringOps() []steeringOp {
 	return []steeringOp{
 		{"GET", "", "this list", func(*Sim, map[string]string, []byte) (any, error) { return steerHelp(), nil }},
@@ -35,19 +35,19 @@ func machineSteeringOps() []steeringOp {
 		{"DELETE", "machines/{id}", "delete a machine as the UI would", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.DeleteMachine(v["id"]) }},
 		{"POST", "machines/{id}/finish", "finish the machine's transition now", func(s *Sim, v map[string]string, _ []byte) (any, error) { return nil, s.FinishMachine(v["id"]) }},
 		{"POST", "machines/{id}/fail", `fail it now: {"message": "..."}, by a script: {"script": "...", "exit_status": 1, "output": "..."}`, steerFailMachine},
-		{"PUT", "machines/{id}/hardware", `what its next commissioning finds: {"cores": 4, "memory_mib": 8192, "disks": [{"name": "sda", ...}], "nics": [{"mac": "...", ...}]}`, steerHardware},
-		{"PUT", "machines/{id}/first-boot", `how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
+		{"PUT", "machines/{id}/hardware", `set the hardware that its next commissioning finds: {"cores": 4, "memory_mib": 8192, "disks": [{"name": "sda", ...}], "nics": [{"mac": "...", ...}]}`, steerHardware},
+		{"PUT", "machines/{id}/first-boot", `set how its user-data ends: {"outcome": "ok"|"fails"|"never", "message": "..."}`, steerFirstBoot},
 		{"GET", "machines/{id}/user-data", "the user-data that it was deployed with", steerUserData},
-		{"POST", "settle", "finish what is under way in machines, VM hosts and LXDs; calls go on", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
+		{"POST", "settle", "finish everything that is under way in machines, VM hosts and LXDs; calls go on", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Settle(); return nil, nil }},
 	}
 }
 
-// lxdSteeringOps are about LXDs and what is in them.
+// lxdSteeringOps are the operations on LXDs and their instances.
 func lxdSteeringOps() []steeringOp {
 	return []steeringOp{
-		{"GET", "instances", "what really is in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
+		{"GET", "instances", "the instances that really are in the LXDs", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Instances(), nil }},
 		{"POST", "instances", `make a VM in an LXD: {"host": "host1", "name": "x"}`, steerAddInstance},
-		{"PATCH", "instances/{host}/{name}", `start or stop it in LXD alone: {"running": true}`, steerSetRunning},
+		{"PATCH", "instances/{host}/{name}", `start or stop it in LXD only: {"running": true}`, steerSetRunning},
 		{"PATCH", "instances/{host}/{project}/{name}", "in a project", steerSetRunning},
 		{"DELETE", "instances/{host}/{name}", "remove a VM from the host's project", func(s *Sim, v map[string]string, _ []byte) (any, error) {
 			return nil, s.RemoveInstance(v["host"], "", v["name"])
@@ -66,21 +66,21 @@ func lxdSteeringOps() []steeringOp {
 	}
 }
 
-// regionSteeringOps are about MAAS as a whole, and what goes wrong.
+// regionSteeringOps are the operations on MAAS as a whole, and on faults.
 func regionSteeringOps() []steeringOp {
 	return []steeringOp{
 		{"PUT", "rack", `{"condition": "ok"|"unreachable"}`, steerRack},
-		{"GET", "nasty", "how much goes wrong, and what did", steerGetRandomFaults},
-		{"PUT", "nasty", `let things go wrong by themselves: {"lost_reply": 0.1, ...}; {} ends it`, steerSetRandomFaults},
-		{"GET", "overcommits", "where instances ever held more than there is", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Overcommits(), nil }},
+		{"GET", "nasty", "the random faults, and how often each struck", steerGetRandomFaults},
+		{"PUT", "nasty", `set random faults: {"lost_reply": 0.1, ...}; {} ends them`, steerSetRandomFaults},
+		{"GET", "overcommits", "where instances held more than an LXD may give", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Overcommits(), nil }},
 		{"GET", "faults", "the faults that were added", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return s.Faults(), nil }},
 		{"POST", "faults", "add a fault", steerAddFault},
 		{"DELETE", "faults", "remove all faults", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ClearFaults(); return nil, nil }},
 		{"DELETE", "faults/{id}", "remove a fault", steerRemoveFault},
-		{"GET", "journal", "what was called; with ?calls=0 only the counts", steerJournal},
+		{"GET", "journal", "the calls; with ?calls=0 only their counts", steerJournal},
 		{"DELETE", "journal", "empty the journal", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.ResetJournal(); return nil, nil }},
 		{"POST", "upgrade", "remove the VM hosts from MAAS, as its upgrade does, and leave the machines", func(s *Sim, _ map[string]string, _ []byte) (any, error) { return nil, s.Upgrade() }},
-		{"POST", "reset", "go back to the model", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Reset(); return nil, nil }},
+		{"POST", "reset", "reset the world to the model", func(s *Sim, _ map[string]string, _ []byte) (any, error) { s.Reset(); return nil, nil }},
 	}
 }
 
@@ -92,8 +92,8 @@ func steerHelp() map[string]string {
 	return help
 }
 
-// answerSteering answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and
-// 405 with {"error": "..."}.
+// answerSteering answers a request below /_sim/: 200 with JSON, 204, or 400, 404 and 405
+// with {"error": "..."}.
 func (s *Sim) answerSteering(r *http.Request) rest.Reply {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, steerRoot), "/")
 	known := false

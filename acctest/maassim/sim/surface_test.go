@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 )
 
-// TestServedOperations: nothing is served that MAAS does not have, and the
-// routes of one path call its variables by one name.
+// TestServedOperations: the simulator serves only operations that MAAS has, and all routes
+// of one path use the same variable names.
 func TestServedOperations(t *testing.T) {
 	t.Parallel()
 	router := surface.NewRouter(allRoutes())
@@ -30,8 +30,8 @@ func TestServedOperations(t *testing.T) {
 	}
 }
 
-// TestEveryOperation asks for each operation in each version: where MAAS has it,
-// it is answered, be it by 501; where MAAS does not, as MAAS does.
+// TestEveryOperation calls each operation in each version. If the version has it, the
+// simulator must answer it, at least with 501. If not, it must answer as MAAS does.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions.Names() {
@@ -66,7 +66,7 @@ func TestEveryOperation(t *testing.T) {
 
 var pathVariable = regexp.MustCompile(`\{[^}]*\}`)
 
-// askOperation calls an operation for objects called 1, with an empty body.
+// askOperation calls an operation with an empty body. All ids in its path are 1.
 func askOperation(t *testing.T, s *Sim, o surface.Operation) (status int, body string) {
 	t.Helper()
 	target := pathVariable.ReplaceAllString(o.Path, "1")

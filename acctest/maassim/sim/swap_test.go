@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSwap: what is deployed has swap, unless swap_size is 0 and the image is
-// Ubuntu's, or user-data turns it off.
+// TestSwap: a deployed system has swap, unless swap_size is 0 and the image is Ubuntu's,
+// or user-data switches swap off.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	off := "user_data=" + base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nswapoff -a\n"))
@@ -18,10 +18,10 @@ func TestSwap(t *testing.T) {
 	}{
 		"Untold":    {"MAAS leaves it to curtin, which makes /swap.img.", "", []string{"distro_series=ubuntu/noble"}, true},
 		"Zero":      {"swap_size=0 is kept.", "swap_size=0", []string{"distro_series=ubuntu/noble"}, false},
-		"Some":      {"Another size is one.", "swap_size=1G", []string{"distro_series=ubuntu/noble"}, true},
+		"Some":      {"Any size but 0 makes swap.", "swap_size=1G", []string{"distro_series=ubuntu/noble"}, true},
 		"Custom":    {"MAAS does not pass it on for other systems.", "swap_size=0", []string{"distro_series=custom/k8s"}, true},
 		"CustomOff": {"The user-data can.", "", []string{"distro_series=custom/k8s", off}, false},
-		"InMemory":  {"Nothing is installed.", "", []string{"distro_series=ubuntu/noble", "ephemeral_deploy=true"}, false},
+		"InMemory":  {"A system in memory has no disk for swap.", "", []string{"distro_series=ubuntu/noble", "ephemeral_deploy=true"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,16 +17,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// errReset and errLostReply are the two ways in which a connection ends
-// without a reply.
+// errReset and errLostReply are the two ways to end a connection without a reply.
 var (
 	errReset     = fmt.Errorf("simulated: %w", syscall.ECONNRESET)
 	errLostReply = fmt.Errorf("simulated: the reply is lost: %w", io.ErrUnexpectedEOF)
 )
 
-// RoundTripper reaches the simulator without sockets, for any host name. Time
-// passes by the clock of package time alone, so it works inside a
-// testing/synctest bubble.
+// RoundTripper reaches the simulator without sockets, whatever the host name in the URL.
+// It uses only the clock of package time, so it works inside a testing/synctest bubble.
 func (s *Sim) RoundTripper() http.RoundTripper { return roundTripper{s} }
 
 type roundTripper struct{ sim *Sim }
@@ -51,7 +49,7 @@ func withRequest(resp *http.Response, r *http.Request) *http.Response {
 	return resp
 }
 
-// serverRequest is a client's request as a server would see it.
+// serverRequest converts a client's request into the form that a server sees.
 func serverRequest(r *http.Request) (*http.Request, error) {
 	in := r.Clone(r.Context())
 	in.Host = cmp.Or(r.Host, r.URL.Host)
@@ -85,8 +83,8 @@ func httpResponse(rep rest.Reply, method string) *http.Response {
 	}
 }
 
-// breakConnection ends an HTTP connection without a reply: a reset for a
-// reset, a plain close for the rest.
+// breakConnection ends an HTTP connection without a reply: by a reset for errReset, else
+// by a plain close.
 func breakConnection(rw http.ResponseWriter, err error) {
 	if errors.Is(err, syscall.ECONNRESET) {
 		if conn, _, err := http.NewResponseController(rw).Hijack(); err == nil {

@@ -6,20 +6,18 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Upgrade turns a MAAS with VM hosts into one without, while everything runs on:
-// what its upgrade to the version does that has removed them. It drops of its
-// database (alembic migrations 0036 to 0038):
+// Upgrade turns a MAAS with VM hosts into one without them while clients run, as the
+// upgrade to such a version does. It deletes from MAAS's database (alembic migrations 0036
+// to 0038):
 //
-//   - the VM hosts with their over-commit ratios, zones, pools, tags, default
-//     storage pools, macvlan modes and inventories, the link to the machine that
-//     each runs on among them;
-//   - which VM a machine is, and which storage pool its disks lie in;
-//   - that a machine was to become a VM host.
+//   - the VM hosts with their over-commit ratios, zones, pools, tags, default storage
+//     pools, macvlan modes, inventories, and links to their machines;
+//   - the links from machines to their VMs and from disks to storage pools;
+//   - the requests to make a machine a VM host.
 //
-// Machines stay as they are, with owner data and tags: the VMs with power type
-// lxd and its parameters, of which several still share those of the VM host that
-// was, and the machines that VM hosts ran on, Deployed. Nothing happens in LXD.
-// Calls that are under way on a VM host find it deleted.
+// Machines keep their owner data and tags. VMs keep power type lxd and its parameters,
+// which VMs of one former VM host still share. The machines of VM hosts stay Deployed.
+// Nothing changes in LXD. Calls on a VM host that are under way find it deleted.
 func (o *operator) Upgrade() error {
 	o.keeper.Lock()
 	defer o.keeper.Unlock()
@@ -30,7 +28,7 @@ func (o *operator) Upgrade() error {
 	return nil
 }
 
-// dropVMHosts is the upgrade.
+// dropVMHosts applies the upgrade.
 func dropVMHosts(w *world.World) {
 	w.VMHostsRemoved, w.Version = true, VersionGone
 	for id, h := range w.Hosts {

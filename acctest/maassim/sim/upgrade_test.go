@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// machineRecord is what of a machine is to outlive an upgrade.
+// machineRecord is the part of a machine that an upgrade must keep.
 func machineRecord(c *maasClient, id string) map[string]any {
 	m := c.readMachine(id)
 	kept := map[string]any{"parameters": c.mustCall("GET", "machines/"+id+"/?op=power_parameters")}
@@ -19,8 +19,8 @@ func machineRecord(c *maasClient, id string) map[string]any {
 	return kept
 }
 
-// TestUpgrade removes the VM hosts under a fleet that runs: MAAS forgets them,
-// and all machines stay.
+// TestUpgrade removes the VM hosts of a running fleet. MAAS loses them and keeps all
+// machines.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	m := oneHost()

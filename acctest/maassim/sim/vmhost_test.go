@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// unregisteredHost is an LXD with a trust password that MAAS has no VM host for.
+// unregisteredHost is an LXD with a trust password for which MAAS has no VM host.
 func unregisteredHost() sim.Model {
 	m := oneHost()
 	m.Hosts[0].Unregistered, m.Hosts[0].TrustPassword, m.Hosts[0].Address = true, "secret", "https://10.1.1.1:8443"
@@ -20,7 +20,7 @@ func unregisteredHost() sim.Model {
 	return m
 }
 
-// TestRegister holds that a create is 200 whatever came of it.
+// TestRegister: a create answers 200, even if MAAS cannot reach the LXD.
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -33,8 +33,8 @@ func TestRegister(t *testing.T) {
 		"Password":      {"The plain case.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=secret"}, "5.21.3", ""},
 		"WrongPassword": {"MAAS keeps a host that refused it.", func(*maasClient) {}, []string{"power_address=10.1.1.1", "password=wrong"}, "", "Password authentication failed: not authorized"},
 		"NoCredentials": {"MAAS makes a certificate that nobody trusts.", func(*maasClient) {}, []string{"power_address=10.1.1.1"}, "", "Certificate is not trusted and no password was given"},
-		"Nobody":        {"Nothing listens there.", func(*maasClient) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
-		"RackDown":      {"Nobody can look.", rackCondition(sim.ConditionUnreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
+		"Nobody":        {"Nothing listens at the address.", func(*maasClient) {}, []string{"power_address=https://10.9.9.9:8443"}, "", "Max retries exceeded"},
+		"RackDown":      {"No rack controller can reach the LXD.", rackCondition(sim.ConditionUnreachable), []string{"power_address=10.1.1.1", "password=secret"}, "", "No rack controllers connected."},
 		"Hangs":         {"The region gives up after 120 s.", lxdCondition(sim.ConditionHanging), []string{"power_address=10.1.1.1", "password=secret"}, "", "Failed talking to pod"},
 	}
 	for name, tc := range cases {
@@ -56,8 +56,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestAdoption is what registering does to the VMs that are there: they become
-// machines and are power-cycled.
+// TestAdoption: registering a host adopts its VMs as machines and power-cycles them.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// TestProjectDestroys holds the most dangerous field of a VM host.
+// TestProjectDestroys tests the most dangerous field of a VM host.
 func TestProjectDestroys(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -99,7 +98,7 @@ func TestProjectDestroys(t *testing.T) {
 		left   []string
 	}{
 		"Unchanged": {"The recorded project is harmless.", "project=p1", []string{"x"}},
-		"Absent":    {"So is none.", "name=h1", []string{"x"}},
+		"Absent":    {"Without a project nothing changes.", "name=h1", []string{"x"}},
 		"Other":     {"Another project deletes the VMs of the old one.", "project=p2", []string{}},
 		"Empty":     {"An empty one means default.", "project=", []string{}},
 	}
@@ -118,7 +117,7 @@ func TestProjectDestroys(t *testing.T) {
 	}
 }
 
-// TestDeleteVMHost holds that only the query string decides about the VMs.
+// TestDeleteVMHost: only the query string decides about the VMs.
 func TestDeleteVMHost(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -147,8 +146,8 @@ func TestDeleteVMHost(t *testing.T) {
 	}
 }
 
-// TestSharedServer is two VM hosts on one LXD: deleting one takes the host's
-// machine from the other, which cannot compose until it is refreshed.
+// TestSharedServer has two VM hosts on one LXD. Deleting one takes the host's machine from
+// the other, which then cannot compose until it is refreshed.
 func TestSharedServer(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -164,8 +163,8 @@ func TestSharedServer(t *testing.T) {
 	c.compose("hostname=x")
 }
 
-// TestAllocateComposes is the trap in allocate: without a machine that fits it
-// makes one, even for a dry run.
+// TestAllocateComposes tests the trap in allocate: without a matching machine it composes
+// one, even in a dry run.
 func TestAllocateComposes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -174,8 +173,8 @@ func TestAllocateComposes(t *testing.T) {
 		status int
 		vms    int
 	}{
-		"NoConstraint": {"Any host with room will do.", nil, 200, 1},
-		"DryRun":       {"It is not dry.", []string{"dry_run=true"}, 200, 1},
+		"NoConstraint": {"Any host with room is possible.", nil, 200, 1},
+		"DryRun":       {"Even a dry run composes.", []string{"dry_run=true"}, 200, 1},
 		"NoSuchName":   {"The name is no constraint on hosts.", []string{"name=nosuch"}, 200, 1},
 		"SystemID":     {"The one safe way.", []string{"system_id=xxxxxx"}, 409, 0},
 		"Tags":         {"A new VM has no tags.", []string{"tags=virtual"}, 409, 0},
@@ -196,8 +195,7 @@ func TestAllocateComposes(t *testing.T) {
 	}
 }
 
-// TestGone is a MAAS whose VM hosts were removed: machines stay, and an LXD VM
-// can be enlisted.
+// TestGone tests a MAAS without VM hosts: machines stay, and an LXD VM can be enlisted.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	m := oneHost()
@@ -227,8 +225,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestEnlistAbsent is an enlisted instance that is not there: LXD is asked only
-// when the power is needed.
+// TestEnlistAbsent enlists an instance that does not exist. MAAS asks LXD only when it
+// needs the power.
 func TestEnlistAbsent(t *testing.T) {
 	t.Parallel()
 	c := newMAASClient(t, unregisteredHost())
@@ -243,8 +241,8 @@ func TestEnlistAbsent(t *testing.T) {
 	wantStatus(t, again, 400, "already in use on o9.")
 }
 
-// TestHostMachineDeleted registers an LXD on a machine that MAAS knows, deletes
-// the VM host and then the machine, and registers again.
+// TestHostMachineDeleted registers an LXD on a known machine, deletes the VM host and then
+// the machine, and registers it again.
 func TestHostMachineDeleted(t *testing.T) {
 	t.Parallel()
 	const mac = "00:16:3e:aa:00:01"

@@ -88,7 +88,7 @@ func TestPartitions(t *testing.T) {
 	})
 }
 
-// makePartitions are partitions of the second disk of metal1.
+// makePartitions makes n partitions on the second disk of metal1.
 func makePartitions(c *client.Client, n int) (id string, disk int, all []string) {
 	id = machineNamed(c, "metal1").SystemID
 	disk = must(c.BlockDevices.Get(id))[1].ID

@@ -13,7 +13,7 @@ import (
 
 func hostname(m entity.Machine) string { return m.Hostname }
 
-// machineNamed is the machine of a name, as the list has it.
+// machineNamed is the machine with a name, from the list.
 func machineNamed(c *client.Client, name string) entity.Machine {
 	for _, m := range must(c.Machines.Get(&entity.MachinesParams{Hostname: []string{name}})) {
 		if m.Hostname == name {
@@ -23,10 +23,10 @@ func machineNamed(c *client.Client, name string) entity.Machine {
 	panic(testFailure{"there is no machine " + name})
 }
 
-// settleSimulator lets everything end that is under way.
+// settleSimulator ends everything that is under way.
 func settleSimulator(t *testing.T) { target.CallSteering(t, http.MethodPost, "settle", nil) }
 
-// wantStatus wants a machine to be in a state.
+// wantStatus checks a machine's status.
 func wantStatus(t *testing.T, c *client.Client, id, want string) {
 	t.Helper()
 	wantSame(t, "the status", must(c.Machine.Get(id)).StatusName, want)
@@ -110,7 +110,7 @@ func TestMachineBroken(t *testing.T) {
 	})
 }
 
-// composeReady is a VM on h1 that is Ready.
+// composeReady composes a VM on h1 and returns it when it is Ready.
 func composeReady(t *testing.T, c *client.Client, name string) entity.Machine {
 	t.Helper()
 	made := must(c.VMHost.Compose(vmHostNamed(c, "h1").ID, &entity.VMHostMachineParams{Hostname: name, Cores: 2, Memory: 2048, Storage: "8,8"}))

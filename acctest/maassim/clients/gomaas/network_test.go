@@ -9,7 +9,7 @@ import (
 	"github.com/canonical/gomaasclient/entity/subnet"
 )
 
-// subnetNamed is the subnet of a name, as the list has it.
+// subnetNamed is the subnet with a name, from the list.
 func subnetNamed(c *client.Client, name string) entity.Subnet {
 	for _, s := range must(c.Subnets.Get()) {
 		if s.Name == name {
@@ -19,7 +19,7 @@ func subnetNamed(c *client.Client, name string) entity.Subnet {
 	panic(testFailure{"there is no subnet " + name})
 }
 
-// bootNICID is the id of the interface that a machine boots from.
+// bootNICID is the id of a machine's boot interface.
 func bootNICID(c *client.Client, machine string) int {
 	return must(c.Machine.Get(machine)).BootInterface.ID
 }

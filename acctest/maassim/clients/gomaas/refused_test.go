@@ -8,7 +8,7 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
-// refusal is a call and what MAAS says to it.
+// refusal is a call and MAAS's error.
 type refusal struct {
 	reason string
 	call   func(*client.Client) error
@@ -16,7 +16,7 @@ type refusal struct {
 	says   string
 }
 
-// TestRefused calls what the client sends in a way that MAAS itself refuses.
+// TestRefused makes calls that the client sends in a way that MAAS itself refuses.
 func TestRefused(t *testing.T) {
 	cases := map[string]refusal{
 		"SSHKeys.Import": {
@@ -69,7 +69,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// neverSent are the errors of methods that the client ends before it calls.
+// neverSent are the errors of methods that fail in the client before they send a call.
 func neverSent(c *client.Client) map[string]error {
 	return map[string]error{
 		"BootResources.Create":               errorOf(c.BootResources.Create(&entity.BootResourceParams{Name: "custom/one"})),

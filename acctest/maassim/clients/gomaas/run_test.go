@@ -1,5 +1,5 @@
-// Package gomaas runs github.com/canonical/gomaasclient on the simulator: each of its
-// methods, whose effect a second read shows.
+// Package gomaas runs each method of github.com/canonical/gomaasclient on the simulator. A
+// second read shows the method's effect.
 package gomaas
 
 import (
@@ -14,10 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/clients/target"
 )
 
-// testFailure is what must panics with, and start turns into the end of a test.
+// testFailure is the value with which must panics. startClient ends the test with it.
 type testFailure struct{ text string }
 
-// startClient is a client of a fresh simulator. What must or try fails on ends the test.
+// startClient runs a test with a client of a reset simulator. A call that fails in must or
+// mustSucceed ends the test.
 func startClient(t *testing.T, test func(*client.Client)) {
 	t.Helper()
 	url, key := target.ResetSimulator(t)
@@ -37,7 +38,7 @@ func startClient(t *testing.T, test func(*client.Client)) {
 	test(c)
 }
 
-// must is what a call gave. Where it failed, the test ends.
+// must returns the value of a call, and ends the test if the call failed.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(testFailure{callerLine() + err.Error()})
@@ -45,20 +46,20 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// mustSucceed ends the test where a call failed.
+// mustSucceed ends the test if a call failed.
 func mustSucceed(err error) {
 	if err != nil {
 		panic(testFailure{callerLine() + err.Error()})
 	}
 }
 
-// callerLine is the line of a test that called must or try.
+// callerLine is the line of the test that called must or mustSucceed.
 func callerLine() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d: ", filepath.Base(file), line)
 }
 
-// wantSame wants two values to be the same.
+// wantSame checks that two values are equal.
 func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -66,7 +67,7 @@ func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// names are those of a list of things, sorted.
+// names are the sorted names of a list's entries.
 func names[T any](things []T, name func(T) string) []string {
 	var all []string
 	for _, thing := range things {
@@ -76,7 +77,7 @@ func names[T any](things []T, name func(T) string) []string {
 	return all
 }
 
-// wantContains wants a list to have a thing, or not to have it.
+// wantContains checks whether a list contains a value.
 func wantContains[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
 	t.Helper()
 	if slices.Contains(list, thing) != want {
@@ -84,7 +85,7 @@ func wantContains[T comparable](t *testing.T, what string, list []T, thing T, wa
 	}
 }
 
-// wantNotFound wants a read to answer 404.
+// wantNotFound checks that a read answers 404.
 func wantNotFound(t *testing.T, what string, err error) {
 	t.Helper()
 	if status := statusOf(err); status != 404 {

@@ -13,7 +13,7 @@ import (
 // api is the package of the client's interfaces.
 const api = "github.com/canonical/gomaasclient/api"
 
-// TestSurface wants each method of the client to be called by these tests.
+// TestSurface checks that these tests call each method of the client.
 func TestSurface(t *testing.T) {
 	called, err := surface.CalledMethods(api)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestSurface(t *testing.T) {
 	t.Logf("%d methods", len(methods))
 }
 
-// statusOf is the HTTP status of an error of the client, 0 for none.
+// statusOf is the HTTP status in an error of the client, or 0.
 func statusOf(err error) int {
 	if answer, ok := gomaasapi.GetServerError(err); ok {
 		return answer.StatusCode
@@ -39,7 +39,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// bodyOf is what MAAS said in an error of the client.
+// bodyOf is MAAS's message in an error of the client.
 func bodyOf(err error) string {
 	if answer, ok := gomaasapi.GetServerError(err); ok {
 		return answer.BodyMessage

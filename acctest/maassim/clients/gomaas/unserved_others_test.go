@@ -5,7 +5,8 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
-// unservedOthers are calls for what a machine or a network does not have.
+// unservedOthers are calls for objects of machines and networks that the simulator does
+// not have.
 var unservedOthers = []unservedGroup{
 	{"there are no devices", map[string]func(*client.Client, string) error{
 		"Device.Delete": func(c *client.Client, _ string) error { return c.Device.Delete("abcdef") },

@@ -5,7 +5,7 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
-// unservedSettings are calls for what a model says of the region.
+// unservedSettings are calls for objects of the region that come from the model.
 var unservedSettings = []unservedGroup{
 	{"images are those of the model", map[string]func(*client.Client, string) error{
 		"BootResource.Delete":      func(c *client.Client, _ string) error { return c.BootResource.Delete(1) },

@@ -9,19 +9,19 @@ import (
 	"github.com/canonical/gomaasclient/client"
 )
 
-// unservedGroup is a kind of things that the simulator does not have, and the client's
-// methods for them.
+// unservedGroup is a kind of object that the simulator does not have, with the client's
+// methods for it.
 type unservedGroup struct {
 	reason string
 	calls  map[string]func(c *client.Client, machine string) error
 }
 
-// notServed are the methods whose operations the simulator answers with 501, by a
-// sentence that names the operation.
+// notServed are the methods whose operations the simulator answers with 501 and a message
+// that names the operation.
 var notServed = slices.Concat(unservedSettings, unservedOthers)
 
-// TestNotServed calls each method that is not served: MAAS's operation is known, and
-// the answer says that the simulator lacks it.
+// TestNotServed calls each method that is not served. The answer must name MAAS's
+// operation and report that the simulator lacks it.
 func TestNotServed(t *testing.T) {
 	for _, g := range notServed {
 		for _, method := range slices.Sorted(maps.Keys(g.calls)) {
@@ -35,7 +35,7 @@ func TestNotServed(t *testing.T) {
 	}
 }
 
-// wantNotServed wants an error that says what the simulator does not have.
+// wantNotServed checks for the error about an operation that the simulator does not have.
 func wantNotServed(t *testing.T, err error, reason string) {
 	t.Helper()
 	if statusOf(err) != 501 || !strings.Contains(bodyOf(err), "does not serve it") {
@@ -43,5 +43,5 @@ func wantNotServed(t *testing.T, err error, reason string) {
 	}
 }
 
-// errorOf is the error of a call whose answer does not matter.
+// errorOf is the error of a call, without its answer.
 func errorOf[T any](_ T, err error) error { return err }

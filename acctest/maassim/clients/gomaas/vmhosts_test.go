@@ -7,7 +7,7 @@ import (
 	"github.com/canonical/gomaasclient/entity"
 )
 
-// vmHostNamed is the VM host of a name, as the list has it.
+// vmHostNamed is the VM host with a name, from the list.
 func vmHostNamed(c *client.Client, name string) entity.VMHost {
 	for _, h := range must(c.VMHosts.Get()) {
 		if h.Name == name {

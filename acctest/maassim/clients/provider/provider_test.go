@@ -1,6 +1,6 @@
-// Package provider plays on the simulator what the resources of the Terraform provider
-// canonical/maas ask of MAAS: each is created, planned twice, changed, planned and
-// destroyed, and nothing is left.
+// Package provider makes on the simulator the calls of the resources of the Terraform
+// provider canonical/maas. Each resource is created, planned twice, changed, planned and
+// destroyed. Nothing must be left.
 package provider
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/clients/target"
 )
 
-// resource is one of the provider's. Each of its functions makes the calls that the
-// provider makes, and read gives what a plan compares.
+// resource is a resource of the provider. Each function makes the provider's calls, and
+// read returns what a plan compares.
 type resource struct {
 	create  func() error
 	read    func() (any, error)
@@ -27,8 +27,7 @@ type resource struct {
 	destroy func() error
 }
 
-// runLifecycle is a resource from nothing to nothing, in a region that looks afterwards as it
-// did before.
+// runLifecycle creates and destroys a resource. Afterwards the region must be as before.
 func runLifecycle(t *testing.T, make func(*client.Client) resource) {
 	t.Helper()
 	url, key := target.ResetSimulator(t)
@@ -57,7 +56,7 @@ func runStep(t *testing.T, name string, do func() error) {
 	}
 }
 
-// readPlan reads a resource twice, and wants to see the same.
+// readPlan reads a resource twice and checks that both results are equal.
 func readPlan(t *testing.T, r resource) any {
 	t.Helper()
 	var seen [2]any
@@ -73,7 +72,7 @@ func readPlan(t *testing.T, r resource) any {
 	return seen[0]
 }
 
-// readRegion is what there is of each kind, by name.
+// readRegion lists the objects of each kind by name.
 func readRegion(t *testing.T, c *client.Client) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -117,7 +116,7 @@ func names[T any](things []T, name func(T) string) []string {
 	return all
 }
 
-// waitForStatus looks at a machine until it has left a state.
+// waitForStatus polls a machine until it has left a status.
 func waitForStatus(c *client.Client, id, pending, want string) error {
 	for range 100 {
 		m, err := c.Machine.Get(id)
@@ -133,7 +132,7 @@ func waitForStatus(c *client.Client, id, pending, want string) error {
 	return fmt.Errorf("machine %s never became %s", id, want)
 }
 
-// releaseMachine gives a machine back, as a destroyed instance or VM host does.
+// releaseMachine releases a machine, as destroying an instance or a VM host does.
 func releaseMachine(c *client.Client, id string) error {
 	if err := c.Machines.Release([]string{id}, "Released by Terraform"); err != nil {
 		return err
@@ -141,7 +140,7 @@ func releaseMachine(c *client.Client, id string) error {
 	return waitForStatus(c, id, "Releasing", "Ready")
 }
 
-// machineNamed is the machine of a name: the provider lists all of them.
+// machineNamed is the machine with a name. Like the provider, it lists all machines.
 func machineNamed(c *client.Client, name string) (*entity.Machine, error) {
 	machines, err := c.Machines.Get(&entity.MachinesParams{})
 	if err != nil {
@@ -155,13 +154,13 @@ func machineNamed(c *client.Client, name string) (*entity.Machine, error) {
 	return nil, fmt.Errorf("machine %s not found", name)
 }
 
-// isNotFound says whether a read found nothing.
+// isNotFound tells whether a read answered 404.
 func isNotFound(err error) bool {
 	answer, ok := gomaasapi.GetServerError(err)
 	return ok && answer.StatusCode == http.StatusNotFound
 }
 
-// TestVM is maas_vm_host_machine and the maas_instance on it.
+// TestVM tests maas_vm_host_machine with a maas_instance on it.
 func TestVM(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var id string
@@ -232,7 +231,7 @@ func vmHostCalls(c *client.Client, id *int, params entity.VMHostParams) (read fu
 	return read, update
 }
 
-// TestVMHostOnMachine is a maas_vm_host with the argument machine, which MAAS deploys.
+// TestVMHostOnMachine tests a maas_vm_host with the argument machine, which MAAS deploys.
 func TestVMHostOnMachine(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var id int
@@ -257,7 +256,7 @@ func TestVMHostOnMachine(t *testing.T) {
 	})
 }
 
-// deployVMHost deploys a machine as a VM host, and finds what MAAS registered.
+// deployVMHost deploys a machine as a VM host, and finds the VM host that MAAS registered.
 func deployVMHost(c *client.Client, name string) (int, error) {
 	m, err := machineNamed(c, name)
 	if err != nil {
@@ -294,7 +293,7 @@ func deployVMHost(c *client.Client, name string) (int, error) {
 	return 0, fmt.Errorf("no VM host was registered on %s", name)
 }
 
-// TestVMHostByAddress is a maas_vm_host with the argument power_address.
+// TestVMHostByAddress tests a maas_vm_host with the argument power_address.
 func TestVMHostByAddress(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var id int
@@ -316,7 +315,7 @@ func TestVMHostByAddress(t *testing.T) {
 	})
 }
 
-// TestMachine is a maas_machine: it is enlisted, and commissioned at once.
+// TestMachine tests a maas_machine, which is enlisted and commissioned at once.
 func TestMachine(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var id string
@@ -348,7 +347,7 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// TestSubnet is a maas_subnet with a range in it, which an update makes anew.
+// TestSubnet tests a maas_subnet with a range, which an update replaces.
 func TestSubnet(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var id int
@@ -396,7 +395,7 @@ func TestSubnet(t *testing.T) {
 	})
 }
 
-// TestDNS is a maas_dns_domain with a maas_dns_record in it.
+// TestDNS tests a maas_dns_domain with a maas_dns_record.
 func TestDNS(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var domain, record int
@@ -452,7 +451,7 @@ func TestDNS(t *testing.T) {
 	})
 }
 
-// TestTag is a maas_tag with machines, and the maas_resource_pool beside it.
+// TestTag tests a maas_tag with machines, and a maas_resource_pool.
 func TestTag(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var pool int
@@ -510,7 +509,7 @@ func TestTag(t *testing.T) {
 	})
 }
 
-// TestFabric is a maas_fabric with a maas_vlan in a maas_space.
+// TestFabric tests a maas_fabric with a maas_vlan in a maas_space.
 func TestFabric(t *testing.T) {
 	runLifecycle(t, func(c *client.Client) resource {
 		var fabric, space, vid int

@@ -64,8 +64,8 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// TestTagsAssigned: MAAS knows no op=assign and no op=remove, and the client does not
-// look at the answer.
+// TestTagsAssigned: MAAS has neither op=assign nor op=remove, and the client ignores the
+// answer.
 func TestTagsAssigned(t *testing.T) {
 	startClient(t, func(c maas.ClientSetInterface) {
 		m := machineNamed(t, "metal1")

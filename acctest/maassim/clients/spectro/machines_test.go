@@ -7,7 +7,7 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// machineNamed is the machine of a name, as it is now.
+// machineNamed is the current state of the machine with a name.
 func machineNamed(t *testing.T, name string) maas.Machine {
 	t.Helper()
 	c := newClient()

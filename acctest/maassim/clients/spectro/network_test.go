@@ -7,7 +7,7 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// bootNIC is the boot interface of a machine, as it is now.
+// bootNIC is the current state of a machine's boot interface.
 func bootNIC(t *testing.T, m maas.Machine) maas.NetworkInterface {
 	t.Helper()
 	return must(newClient().NetworkInterfaces().Interface(m.SystemID(), m.BootInterfaceID()).Get(t.Context()))
@@ -59,7 +59,7 @@ func TestInterfaceLinked(t *testing.T) {
 	})
 }
 
-// addresses are those of the links of an interface.
+// addresses are the addresses of an interface's links.
 func addresses(n maas.NetworkInterface) []string {
 	return names(n.Links(), func(l maas.NetworkInterfaceLink) string { return l.IPAddress().String() })
 }

@@ -1,5 +1,5 @@
-// Package spectro runs github.com/spectrocloud/maas-client-go, the client of CAPMaaS,
-// on the simulator: each of its methods, whose effect a second read shows.
+// Package spectro runs each method of github.com/spectrocloud/maas-client-go, the client
+// of CAPMaaS, on the simulator. A second read shows the method's effect.
 package spectro
 
 import (
@@ -22,7 +22,7 @@ import (
 // clientPackage is the package of the client's interfaces.
 const clientPackage = "github.com/spectrocloud/maas-client-go/maasclient"
 
-// TestSurface wants each method of the client to be called by these tests.
+// TestSurface checks that these tests call each method of the client.
 func TestSurface(t *testing.T) {
 	called, err := surface.CalledMethods(clientPackage)
 	if err != nil {
@@ -40,10 +40,11 @@ func TestSurface(t *testing.T) {
 	t.Logf("%d methods", len(methods))
 }
 
-// testFailure is what must panics with, and start turns into the end of a test.
+// testFailure is the value with which must panics. startClient ends the test with it.
 type testFailure struct{ text string }
 
-// startClient is a client of a fresh simulator. What must or try fails on ends the test.
+// startClient runs a test with a client of a reset simulator. A call that fails in must or
+// mustSucceed ends the test.
 func startClient(t *testing.T, test func(maas.ClientSetInterface)) {
 	t.Helper()
 	url, key := target.ResetSimulator(t)
@@ -59,13 +60,13 @@ func startClient(t *testing.T, test func(maas.ClientSetInterface)) {
 	test(maas.NewAuthenticatedClientSet(url, key))
 }
 
-// newClient is a client of the same simulator. A client's Machines and the like keep
-// the parameters of their last call, and send them with the next one.
+// newClient is another client of the same simulator. A client's Machines and other
+// services keep the parameters of their last call, and send them with the next one.
 func newClient() maas.ClientSetInterface {
 	return maas.NewAuthenticatedClientSet(os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY"))
 }
 
-// must is what a call gave. Where it failed, the test ends.
+// must returns the value of a call, and ends the test if the call failed.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(testFailure{callerLine() + err.Error()})
@@ -73,20 +74,20 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// mustSucceed ends the test where a call failed.
+// mustSucceed ends the test if a call failed.
 func mustSucceed(err error) {
 	if err != nil {
 		panic(testFailure{callerLine() + err.Error()})
 	}
 }
 
-// callerLine is the line of a test that called must or try.
+// callerLine is the line of the test that called must or mustSucceed.
 func callerLine() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d: ", filepath.Base(file), line)
 }
 
-// wantSame wants two values to be the same.
+// wantSame checks that two values are equal.
 func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -94,7 +95,7 @@ func wantSame[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// wantContains wants a list to have a thing, or not to have it.
+// wantContains checks whether a list contains a value.
 func wantContains[T comparable](t *testing.T, what string, list []T, thing T, want bool) {
 	t.Helper()
 	if slices.Contains(list, thing) != want {
@@ -102,7 +103,7 @@ func wantContains[T comparable](t *testing.T, what string, list []T, thing T, wa
 	}
 }
 
-// names are those of a list of things.
+// names are the names of a list's entries.
 func names[T any](things []T, name func(T) string) (all []string) {
 	for _, thing := range things {
 		all = append(all, name(thing))
@@ -110,7 +111,7 @@ func names[T any](things []T, name func(T) string) (all []string) {
 	return all
 }
 
-// wantRefused wants an error with a status, in the words of MAAS.
+// wantRefused checks for an error with a status and MAAS's words.
 func wantRefused(t *testing.T, err error, status int, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("status: %d", status)) || !strings.Contains(err.Error(), says) {
@@ -118,5 +119,5 @@ func wantRefused(t *testing.T, err error, status int, says string) {
 	}
 }
 
-// settleSimulator lets everything end that is under way.
+// settleSimulator ends everything that is under way.
 func settleSimulator(t *testing.T) { target.CallSteering(t, http.MethodPost, "settle", nil) }

@@ -13,7 +13,7 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// wantNotServed wants an error that says what the simulator does not have.
+// wantNotServed checks for the error about an operation that the simulator does not have.
 func wantNotServed(t *testing.T, reason string, err error) {
 	t.Helper()
 	if err != nil && strings.Contains(err.Error(), "status: 501") && strings.Contains(err.Error(), "does not serve it") {

@@ -6,7 +6,7 @@ import (
 	maas "github.com/spectrocloud/maas-client-go/maasclient"
 )
 
-// vmHostNamed is the VM host of a name, as it is now.
+// vmHostNamed is the current state of the VM host with a name.
 func vmHostNamed(t *testing.T, name string) maas.VMHost {
 	t.Helper()
 	c := newClient()

@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// ListMethods are those of all interfaces of one package that can be reached from a
-// type: by its fields and by what its methods return. "Machine.Deploy" is one.
+// ListMethods returns the methods of all interfaces of one package that a type leads to:
+// by its fields and by what its methods return. An example is "Machine.Deploy".
 func ListMethods(root reflect.Type, pkg string) []string {
 	var methods []string
 	seen := map[reflect.Type]bool{}
@@ -54,8 +54,8 @@ func ListMethods(root reflect.Type, pkg string) []string {
 	return methods
 }
 
-// CalledMethods are the methods of a package's interfaces that the tests of the current
-// directory call, by the names that [Methods] gives them.
+// CalledMethods returns the methods of a package's interfaces that the tests of the
+// current directory call. It names them as [ListMethods] does.
 func CalledMethods(pkg string) (map[string]bool, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob("*_test.go")
@@ -109,8 +109,8 @@ func collectCalls(files []*ast.File, info *types.Info, pkg string) map[string]bo
 	return called
 }
 
-// exportFiles are the files in which the compiler notes the types of each package
-// that the current directory's tests import.
+// exportFiles returns, for each package that the current directory's tests import, the
+// file in which the compiler notes its types.
 func exportFiles() (map[string]string, error) {
 	var stdout, stderr bytes.Buffer
 	list := exec.Command("go", "list", "-test", "-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}", ".")

@@ -11,20 +11,20 @@ import (
 	"testing"
 )
 
-// ResetSimulator is the URL and the API key of the simulator, which is put back to its model.
-// It ends the test where the environment names none.
+// ResetSimulator resets the simulator to its model, and returns its URL and API key. It
+// ends the test where the environment names no simulator.
 func ResetSimulator(t testing.TB) (url, key string) {
 	t.Helper()
 	url, key = os.Getenv("MAAS_API_URL"), os.Getenv("MAAS_API_KEY")
 	if url == "" || key == "" {
-		t.Fatal("MAAS_API_URL and MAAS_API_KEY are to name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
+		t.Fatal("MAAS_API_URL and MAAS_API_KEY must name a simulator, which each test resets: start maassim, or run TestClients of acctest/maassim")
 	}
 	CallSteering(t, http.MethodPost, "reset", nil)
 	return url, key
 }
 
-// CallSteering sends a call of the simulator's own to /_sim/, and reads its answer into a
-// value, if there is one.
+// CallSteering calls a path below /_sim/, the simulator's own API. It decodes the answer
+// into a value, if there is one.
 func CallSteering(t testing.TB, method, path string, into any) {
 	t.Helper()
 	root := strings.TrimSuffix(strings.TrimSuffix(os.Getenv("MAAS_API_URL"), "/"), "/MAAS")

@@ -1,3 +1,2 @@
-// Package accounts has the operations on users and on what is theirs: API keys,
-// SSH keys and certificates.
+// Package accounts has the operations on users, API keys, SSH keys and certificates.
 package accounts

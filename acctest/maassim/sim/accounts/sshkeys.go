@@ -75,9 +75,8 @@ func hasKey(keys map[int]*site.Key, user, text string) bool {
 	return false
 }
 
-// sshKeyTypes are the types of keys that a version takes, in the order in which
-// it names them (OPENSSH_PROTOCOL2_KEY_TYPES). 3.8 dropped DSA and took
-// security keys.
+// sshKeyTypes are the key types that a version accepts, in the order of its message
+// (OPENSSH_PROTOCOL2_KEY_TYPES). 3.8 removed DSA and added security keys.
 func sshKeyTypes(version string) []string {
 	ecdsa := []string{"ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"}
 	if versions.IsAtLeast(version, versions.V38) {
@@ -86,8 +85,9 @@ func sshKeyTypes(version string) []string {
 	return append(ecdsa, "ssh-dss", "ssh-ed25519", "ssh-rsa")
 }
 
-// sshKeyProblem is MAAS's word on a key (provisioningserver/utils/sshkey.py).
-// In the place of ssh-keygen the type is compared with the one in the key.
+// sshKeyProblem is MAAS's message about an invalid key
+// (provisioningserver/utils/sshkey.py). MAAS runs ssh-keygen; the simulator compares the
+// type with the one inside the key.
 func sshKeyProblem(text, version string) string {
 	parts := strings.Fields(text)
 	if len(parts) < 2 {
@@ -119,7 +119,7 @@ func quoteAll(words []string) (quoted []string) {
 
 var shellSafe = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellQuote writes a word as a shell would want it.
+// shellQuote quotes a word as Python's shlex does.
 func shellQuote(word string) string {
 	if shellSafe.MatchString(word) {
 		return word
@@ -127,8 +127,8 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
 }
 
-// importSSHKeys knows the protocols of MAAS and nobody at them: the simulator
-// asks no other server.
+// importSSHKeys knows MAAS's protocols but finds no user there, because the simulator
+// calls no other server.
 func importSSHKeys(c *request.Call) rest.Reply {
 	if !c.HasField("keysource") {
 		return rest.BadTextReply("Importing SSH keys failed. Input needs to be in protocol:auth_id or auth_id format.")
@@ -146,7 +146,7 @@ func importSSHKeys(c *request.Call) rest.Reply {
 	return rest.BadTextReply(fmt.Sprintf("Unable to import SSH keys. %s user %s doesn't exist.", server, user))
 }
 
-// readSSHKey shows the key to anybody.
+// readSSHKey shows the key to any user.
 func readSSHKey(c *request.Call) rest.Reply {
 	k, wrong := request.FindByID(c, c.World.Site.SSHKeys, "SSHKey")
 	if wrong != nil {

@@ -43,7 +43,7 @@ func tokenOf(u *world.User, key string) *world.Token {
 	return u.Tokens[i]
 }
 
-// deleteToken deletes also the token that signed the call.
+// deleteToken also deletes the token that signed the call.
 func deleteToken(c *request.Call) rest.Reply {
 	if !c.HasField("token_key") {
 		return rest.BadTextReply("No provided token_key!")

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
 )
 
-// Routes are the operations on users and on what is theirs.
+// Routes are the operations on users and on their keys and certificates.
 func Routes() []request.Route {
 	return slices.Concat(userRoutes, tokenRoutes, sshKeyRoutes, sslKeyRoutes)
 }
@@ -28,8 +28,8 @@ var userRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "users/{name}/", Admin: true, Handle: deleteUser},
 }
 
-// workerUser is MAAS's own user, whom the controllers belong to
-// (maasserver/worker_user.py). He has no profile and no key.
+// workerUser is MAAS's own user, who owns the controllers (maasserver/worker_user.py).
+// This user has no profile and no key.
 var workerUser = &world.User{Name: "MAAS", Email: "maas@localhost"}
 
 func whoAmI(c *request.Call) rest.Reply { return rest.OKReply(view.User(c.User)) }
@@ -58,8 +58,8 @@ func readUser(c *request.Call) rest.Reply {
 // maxUserName is the width of the database's column.
 const maxUserName = 150
 
-// createUser takes nearly any name, and trips over the database where it does
-// not (api/users.py: no form checks them).
+// createUser accepts nearly any name. An invalid one fails in the database with an
+// internal error (api/users.py: no form checks it).
 func createUser(c *request.Call) rest.Reply {
 	for _, field := range []string{"username", "email", "password", "is_superuser"} {
 		if !c.HasField(field) {
@@ -99,15 +99,15 @@ func normalizeEmail(email string) string {
 	return email[:at] + strings.ToLower(email[at:])
 }
 
-// isUserTaken says whether a user has the name or the address.
+// isUserTaken tells whether a user has the name or the e-mail address.
 func isUserTaken(w *world.World, name, email string) bool {
 	return slices.ContainsFunc(append([]*world.User{workerUser}, w.Users...), func(u *world.User) bool {
 		return u.Name == name || email != "" && u.Email == email
 	})
 }
 
-// deleteUser refuses one who owns something, unless it goes to another
-// (models/userprofile.py). One who is not there is deleted, too.
+// deleteUser refuses to delete the owner of resources unless they are transferred to
+// another user (models/userprofile.py). Deleting an unknown user succeeds.
 func deleteUser(c *request.Call) rest.Reply {
 	name := c.Vars["name"]
 	if name == c.User.Name {
@@ -150,8 +150,8 @@ func transferResources(w *world.World, from, to *world.User) {
 	}
 }
 
-// ownedResources counts what a user owns, in MAAS's words. An address of a
-// machine has the owner of the machine.
+// ownedResources counts the resources that a user owns, in MAAS's words. An address of a
+// machine belongs to the machine's owner.
 func ownedResources(w *world.World, u *world.User) string {
 	addresses, nodes := 0, 0
 	for _, r := range w.ReservedIPs {

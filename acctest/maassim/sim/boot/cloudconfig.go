@@ -13,8 +13,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// cloudConfig are the keys of the cloud-configs that bear on LXD. Of several
-// parts the last that has a key decides on all of it.
+// cloudConfig has the keys of cloud-configs that concern LXD. If several parts have a key,
+// the last part decides on its whole value.
 type cloudConfig struct {
 	LXD        *lxdSection `yaml:"lxd"`
 	WriteFiles []struct {
@@ -28,13 +28,13 @@ type cloudConfig struct {
 	RunCmd yaml.Node `yaml:"runcmd"`
 }
 
-// lxdSection is cloud-init's own way to set LXD up: by preseed or by init.
+// lxdSection is cloud-init's own section for LXD: a preseed or init.
 type lxdSection struct {
 	Preseed yaml.Node `yaml:"preseed"`
 	Init    *lxdInit  `yaml:"init"`
 }
 
-// lxdInit are the arguments of "lxd init --auto".
+// lxdInit has the arguments of "lxd init --auto".
 type lxdInit struct {
 	NetworkAddress string `yaml:"network_address"`
 	NetworkPort    int    `yaml:"network_port"`
@@ -46,8 +46,8 @@ type lxdInit struct {
 }
 
 // RunUserData runs user-data in cloud-init's order: boothooks, files, snaps, the lxd
-// section, then scripts and runcmd. What fails is noted, and the rest runs. Vendor
-// data comes before user-data, and so of one key the user's counts.
+// section, then scripts and runcmd. A failed step is noted, and the next ones run. Vendor
+// data comes before user-data, so the user's value of a key counts.
 func (b *LXD) RunUserData(data ...[]byte) {
 	var parts []part
 	for _, text := range data {
@@ -83,8 +83,7 @@ func (b *LXD) runScripts(parts []part, kind partKind, name string) {
 	}
 }
 
-// mergeConfigs reads the cloud-configs into one. Those that cannot be read do
-// not count.
+// mergeConfigs merges the cloud-configs into one. It ignores those that it cannot read.
 func mergeConfigs(parts []part) (config cloudConfig, bad error) {
 	keys := map[string]yaml.Node{}
 	for _, p := range parts {
@@ -125,7 +124,7 @@ func (b *LXD) runLXDSection(s *lxdSection) error {
 	case s.Preseed.Kind != 0 && s.Init != nil:
 		return errors.New("preseed and init are both given")
 	case s.Preseed.Kind != 0 && (s.Preseed.Kind != yaml.ScalarNode || s.Preseed.ShortTag() != "!!str"):
-		return errors.New("preseed is no text")
+		return errors.New("preseed is not a text")
 	case s.Preseed.Kind != 0:
 		return b.runPreseed(s.Preseed.Value)
 	case s.Init != nil:
@@ -164,8 +163,8 @@ func (b *LXD) runInitAuto(in lxdInit) error {
 	return nil
 }
 
-// runCommands runs runcmd, or a snap's commands, as one script: each is a line
-// of shell or a list of words, in a list or under names.
+// runCommands runs runcmd, or a snap's commands, as one script. Each command is a line of
+// shell or a list of words. The commands are a list or the values of a map.
 func (b *LXD) runCommands(n yaml.Node) {
 	var script strings.Builder
 	for i, item := range n.Content {
@@ -189,8 +188,8 @@ func (b *LXD) runCommands(n yaml.Node) {
 	}
 }
 
-// FilesAndCommands reads which files the user-data of a machine writes, by path, and
-// which commands its runcmd runs, one line each, as its first boot does.
+// FilesAndCommands returns what a first boot does with the user-data of a machine: the
+// files that it writes, by path, and the commands of its runcmd, one a line.
 func FilesAndCommands(userData []byte, hostname string) (files map[string]string, commands []string, err error) {
 	parts, err := readParts(userData)
 	if err != nil {

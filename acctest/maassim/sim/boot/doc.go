@@ -1,5 +1,4 @@
-// Package boot runs user-data as cloud-init does on the first boot of a
-// machine: cloud-configs, MIME multi-parts and archives, and scripts, by a
-// little shell. Nothing of it touches the computer that it runs on. [LXD] is
-// what comes of it.
+// Package boot runs user-data as cloud-init does on the first boot of a machine:
+// cloud-configs, MIME multi-parts, archives and scripts, which a small shell runs. It does
+// not touch the computer that it runs on. The result is an [LXD].
 package boot

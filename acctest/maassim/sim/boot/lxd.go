@@ -16,18 +16,18 @@ import (
 type LXD struct {
 	series    string
 	Disks     []Disk
-	Addresses []string // of the machine
-	// Interfaces are those that MAAS configured.
+	Addresses []string // addresses of the machine
+	// Interfaces are the interfaces that MAAS configured.
 	Interfaces []string
 	files      map[string]string
 
 	Version  string // empty: not installed
-	channel  string // of the snap
+	channel  string // channel of the snap
 	Pools    []daemon.StoragePool
 	Networks []string
 	Projects []string
 	Profiles map[string]map[string]map[string]any // devices, by project/name
-	rootPool string                               // where the profile that MAAS uses puts disks
+	rootPool string                               // the pool for disks in the profile that MAAS uses
 	// Config of storage pools, projects, networks and profiles, by kind and name.
 	Config   map[string]map[string]string
 	Trusted  []daemon.Trust
@@ -36,8 +36,8 @@ type LXD struct {
 	Problems []string
 }
 
-// New is what a machine with a series of Ubuntu, and with these
-// addresses, has before its user-data runs.
+// New is the LXD of a machine before its user-data runs. The series of Ubuntu decides
+// which LXD is preinstalled.
 func New(series string, addresses []string) *LXD {
 	return &LXD{
 		series: series, Addresses: addresses, Version: preinstalledVersions[series], Projects: []string{"default"}, files: map[string]string{},
@@ -49,27 +49,27 @@ func New(series string, addresses []string) *LXD {
 type Disk struct {
 	Paths     []string
 	SizeBytes int64
-	System    bool // holds the system
-	Used      bool // by a storage pool
+	System    bool // whether it holds the system
+	Used      bool // whether a storage pool uses it
 }
 
-// preinstalledVersions is the LXD in Ubuntu's images, by series. Later ones get theirs
-// when it is first called.
+// preinstalledVersions are the LXD versions in Ubuntu's images, by series. Later series
+// install LXD when it is first called.
 var preinstalledVersions = map[string]string{"focal": "4.0.9", "jammy": "5.0.4"}
 
-// firstCallVersion is the version that comes with the first call where none is
-// installed, and where no channel is named.
+// firstCallVersion is the version that the first call installs, and that a snap without a
+// channel installs.
 const firstCallVersion = "5.21.3"
 
-// channelVersions are the versions behind the snap's tracks.
+// channelVersions are the versions in the snap's tracks.
 var channelVersions = map[string]string{"4.0": "4.0.9", "5.0": "5.0.4", "5.21": "5.21.3", "6": "6.5", "latest": "6.5"}
 
-// AddProblem notes what went wrong.
+// AddProblem notes a problem of the first boot.
 func (b *LXD) AddProblem(format string, args ...any) {
 	b.Problems = append(b.Problems, fmt.Sprintf(format, args...))
 }
 
-// clone is a copy to try something on.
+// clone copies it, so that a change can be tried on the copy.
 func (b *LXD) clone() *LXD {
 	c := *b
 	c.Disks, c.Pools, c.Networks = slices.Clone(b.Disks), slices.Clone(b.Pools), slices.Clone(b.Networks)
@@ -78,11 +78,11 @@ func (b *LXD) clone() *LXD {
 	return &c
 }
 
-// ensureInstalled installs LXD where it is not there.
+// ensureInstalled installs LXD if it is missing.
 func (b *LXD) ensureInstalled() { b.Version = cmp.Or(b.Version, firstCallVersion) }
 
-// install is snap install, which leaves an LXD that is there as it is, or snap
-// refresh, which needs one.
+// install is "snap install", which does not change an installed LXD, or "snap refresh",
+// which needs an installed one.
 func (b *LXD) install(channel string, refresh bool) error {
 	track, _, _ := strings.Cut(cmp.Or(channel, "latest/stable"), "/")
 	if slices.Contains([]string{"stable", "candidate", "beta", "edge"}, track) {
@@ -137,7 +137,7 @@ func (b *LXD) setServerKey(key, value string) error {
 	return nil
 }
 
-// addTrust trusts certificates, in projects that there are.
+// addTrust trusts certificates, in projects that must exist.
 func (b *LXD) addTrust(certificates []string, restricted bool, projects []string) error {
 	if len(certificates) == 0 {
 		return errors.New("lxc config trust add: no certificate found")
@@ -165,7 +165,7 @@ func (b *LXD) addProject(name string) error {
 	return nil
 }
 
-// StoragePools are the pools with the one marked that MAAS takes by default.
+// StoragePools are the pools. The pool that MAAS uses by default is marked.
 func (b *LXD) StoragePools() []daemon.StoragePool {
 	pools := slices.Clone(b.Pools)
 	i := max(slices.IndexFunc(pools, func(p daemon.StoragePool) bool { return p.Name == b.rootPool }), 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// snap installs and refreshes LXD, and lists it.
+// snap installs, refreshes and lists LXD.
 func (c *command) snap() error {
 	flags, args := splitFlags(c.args)
 	b := c.shell.lxd
@@ -35,7 +35,7 @@ func (c *command) snap() error {
 	return nil
 }
 
-// lxd initialises it: "lxd init --preseed", from standard input, or --auto.
+// lxd initialises LXD: "lxd init --preseed" from standard input, or "lxd init --auto".
 func (c *command) lxd() error {
 	flags, args := splitFlags(c.args)
 	_, preseed := flags["--preseed"]
@@ -58,7 +58,7 @@ func (c *command) lxd() error {
 	return nil
 }
 
-// lxc talks to it. What is not known of its commands does nothing, well.
+// lxc manages LXD. A command of lxc that is not known does nothing and succeeds.
 func (c *command) lxc() error {
 	b := c.shell.lxd
 	b.ensureInstalled()
@@ -99,7 +99,7 @@ func (c *command) lxc() error {
 	return nil
 }
 
-// lxcConfig reads and writes the server's configuration, and whom it trusts.
+// lxcConfig reads and writes the server's configuration and its trusted certificates.
 func (c *command) lxcConfig(flags map[string]string, args []string) error {
 	b := c.shell.lxd
 	switch args[1] {
@@ -150,7 +150,7 @@ func (c *command) runConfigTrust(verb string, flags map[string]string, file stri
 	return b.addTrust(daemon.CertificatesIn(text), restricted, projectsIn(flags["--projects"]))
 }
 
-// projectsIn reads names that commas separate.
+// projectsIn splits names at commas.
 func projectsIn(text string) (names []string) {
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -196,7 +196,7 @@ func (c *command) runQuery(address string) error {
 	return err
 }
 
-// queryProfile is nil for one that is not there; each project has "default".
+// queryProfile is a profile, or nil if it does not exist. Each project has "default".
 func (b *LXD) queryProfile(name, address string) any {
 	project := "default"
 	if _, after, found := strings.Cut(address, "project="); found {

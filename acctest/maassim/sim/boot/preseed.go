@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// lxdPreseed is what "lxd init --preseed" reads. A field that it does not know
-// is an error, as there.
+// lxdPreseed is the input of "lxd init --preseed". An unknown field is an error, as in
+// LXD.
 type lxdPreseed struct {
 	Config       map[string]any `yaml:"config"`
 	StoragePools []struct {
@@ -47,7 +47,7 @@ type lxdProfile struct {
 	Devices     map[string]map[string]any `yaml:"devices"`
 }
 
-// runPreseed initialises LXD, or leaves it as it was.
+// runPreseed initialises LXD completely, or does not change it.
 func (b *LXD) runPreseed(text string) error {
 	b.ensureInstalled()
 	var in lxdPreseed
@@ -66,7 +66,7 @@ func (b *LXD) runPreseed(text string) error {
 	return nil
 }
 
-// applyPreseed goes in LXD's order.
+// applyPreseed makes the objects in LXD's order.
 func (b *LXD) applyPreseed(in lxdPreseed) error {
 	for key, value := range daemon.ConfigTexts(in.Config) {
 		if err := b.setServerKey(key, value); err != nil {
@@ -96,8 +96,8 @@ func (b *LXD) applyPreseed(in lxdPreseed) error {
 	return nil
 }
 
-// applyProfile checks what LXD checks: a pool or a parent that does not exist
-// shows only once a VM is made.
+// applyProfile checks what LXD checks. LXD reports a missing pool or parent only when a VM
+// is made.
 func (b *LXD) applyProfile(p lxdProfile) error {
 	for name, device := range p.Devices {
 		d := daemon.ConfigTexts(device)

@@ -19,22 +19,22 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxCommands ends a script that would never end.
+// maxCommands ends an endless script.
 const maxCommands = 20_000
 
-// shell runs a script of user-data on the machine that its LXD runs on: in
-// files that are only a map, with commands that are only those of this package.
-// Nothing of it reaches the computer that the simulator runs on.
+// shell runs a script of user-data on the machine of its LXD. Its files exist only in a
+// map, and its commands are those of this package. It does not touch the computer that the
+// simulator runs on.
 type shell struct {
 	lxd *LXD
 
-	mu       sync.Mutex // pipelines run side by side; held while a command runs, not while it waits for another
+	mu       sync.Mutex // a command holds it while it runs, because the parts of a pipeline run side by side; not while it waits for another
 	commands int
-	stderr   bytes.Buffer // on standard error
+	stderr   bytes.Buffer // standard error
 }
 
-// runScript runs a script under a name. One that fails is a problem, in its
-// last words.
+// runScript runs a script under a name. If the script fails, its last message is noted as
+// a problem.
 func (b *LXD) runScript(name, text string, args ...string) {
 	b.files[name] = text
 	s := &shell{lxd: b}
@@ -55,30 +55,30 @@ func (s *shell) run(name, text string, args []string, stdin io.Reader, stdout io
 		interp.CallHandler(s.call),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
 		interp.OpenHandler(s.open), interp.StatHandler(s.stat),
-		interp.ReadDirHandler2(func(context.Context, string) ([]fs.DirEntry, error) { return nil, nil }), // no pattern matches
+		interp.ReadDirHandler2(func(context.Context, string) ([]fs.DirEntry, error) { return nil, nil }), // no files are listed, so no pattern matches
 	)
 	if err != nil {
 		return err
 	}
-	return r.Run(context.Background(), program) // ends by itself: it waits for nobody
+	return r.Run(context.Background(), program) // it ends by itself, because it waits for nobody
 }
 
 // errorWriter collects standard error.
 type errorWriter struct{ s *shell }
 
-// Write keeps what is said.
+// Write keeps the text.
 func (w errorWriter) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	return w.s.stderr.Write(p)
 }
 
-// findProgramCommand is how commands are called that the shell would look for on the
+// findProgramCommand replaces commands with which the shell would look for programs on the
 // computer that it runs on.
 const findProgramCommand = "simulated command -v"
 
-// call counts commands and turns what looks for programs into a command of
-// ours.
+// call counts commands. It replaces a command that looks for programs by one of this
+// package.
 func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// exec runs a command of ours, one at a time.
+// exec runs a command of this package, one at a time.
 func (s *shell) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	var out bytes.Buffer
@@ -99,7 +99,7 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 	s.mu.Lock()
 	err := c.run(path.Base(args[0]))
 	s.mu.Unlock()
-	_, _ = hc.Stdout.Write(out.Bytes()) // the reader may have gone
+	_, _ = hc.Stdout.Write(out.Bytes()) // the reader may have ended
 	var status interp.ExitStatus
 	if err == nil || errors.As(err, &status) {
 		return err
@@ -108,7 +108,7 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 	return interp.ExitStatus(1)
 }
 
-// open is a file of the machine.
+// open opens a file of the machine.
 func (s *shell) open(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
 	name = absolutePath(ctx, name)
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func absolutePath(ctx context.Context, name string) string {
 	return path.Clean(name)
 }
 
-// openFile is one that is read or written.
+// openFile is a file that a script reads or writes.
 type openFile struct {
 	shell   *shell
 	name    string
@@ -145,7 +145,7 @@ type openFile struct {
 	written bytes.Buffer
 }
 
-// Read reads what was there when it was opened.
+// Read reads the content from when the file was opened.
 func (f *openFile) Read(p []byte) (int, error) { return f.content.Read(p) }
 
 // Write writes at once.
@@ -162,7 +162,7 @@ func (f *openFile) Write(p []byte) (int, error) {
 // Close has nothing to do.
 func (f *openFile) Close() error { return nil }
 
-// stat finds files, and every folder that somebody could want.
+// stat finds files, and treats any folder as existing.
 func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, error) {
 	name = absolutePath(ctx, name)
 	s.mu.Lock()
@@ -177,7 +177,7 @@ func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, err
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-// hasFolder says whether a file lies below it.
+// hasFolder tells whether a file lies below the folder.
 func (b *LXD) hasFolder(name string) bool {
 	for file := range b.files {
 		if strings.HasPrefix(file, name+"/") {
@@ -187,7 +187,7 @@ func (b *LXD) hasFolder(name string) bool {
 	return false
 }
 
-// fileInfo is what the shell's tests ask for.
+// fileInfo answers the shell's file tests.
 type fileInfo struct {
 	name   string
 	size   int
@@ -200,7 +200,7 @@ func (i fileInfo) Name() string { return path.Base(i.name) }
 // Size is in bytes.
 func (i fileInfo) Size() int64 { return int64(i.size) }
 
-// Mode lets root do all.
+// Mode allows root everything.
 func (i fileInfo) Mode() fs.FileMode {
 	if i.folder {
 		return fs.ModeDir | 0o755
@@ -211,8 +211,8 @@ func (i fileInfo) Mode() fs.FileMode {
 // ModTime is never asked for.
 func (i fileInfo) ModTime() time.Time { return time.Time{} }
 
-// IsDir says whether it is a folder.
+// IsDir tells whether it is a folder.
 func (i fileInfo) IsDir() bool { return i.folder }
 
-// Sys has nothing.
+// Sys is nil.
 func (i fileInfo) Sys() any { return nil }

@@ -25,8 +25,8 @@ type command struct {
 // errFalse is the exit status 1 of a question.
 var errFalse = error(interp.ExitStatus(1))
 
-// programs are what a machine has: what sets LXD up, and what such scripts work
-// with. Every other command does nothing, well.
+// programs are the programs of a machine: those that set LXD up, and those that such
+// scripts use. Every other command does nothing and succeeds.
 func programs() map[string]func(*command) error {
 	return map[string]func(*command) error{
 		"snap": (*command).snap, "lxd": (*command).lxd, "lxc": (*command).lxc,
@@ -44,14 +44,14 @@ func (c *command) run(name string) error {
 	return nil
 }
 
-// stdin reads standard input to its end, and lets who writes it go on.
+// stdin reads standard input to its end. Meanwhile the command that writes it can run.
 func (c *command) stdin() string {
 	if c.in == nil {
 		return ""
 	}
 	c.shell.mu.Unlock()
 	defer c.shell.mu.Lock()
-	text, _ := io.ReadAll(c.in) // what was read counts
+	text, _ := io.ReadAll(c.in) // the text that was read counts
 	return string(text)
 }
 
@@ -89,7 +89,8 @@ func (c *command) rm() error {
 	return nil
 }
 
-// locatePrograms knows each program, and snap's and LXD's where they are installed.
+// locatePrograms prints the path of each known program. snap and LXD are found only where
+// they are installed.
 func (c *command) locatePrograms() error {
 	for _, name := range c.args {
 		if (name == "lxd" || name == "lxc") && c.shell.lxd.Version == "" {
@@ -116,8 +117,8 @@ func (c *command) base64() error {
 	return err
 }
 
-// awkColumn is the one program for awk that is known: a column, maybe of the
-// lines after the nth.
+// awkColumn matches the only awk program that is supported: it prints a column, optionally
+// only of the lines after the nth.
 var awkColumn = regexp.MustCompile(`^\s*(?:NR\s*>\s*(\d+))?\s*\{\s*print\s+\$(\d+)\s*;?\s*\}\s*$`)
 
 // ip finds the machine's interfaces: ip link show [dev] NAME.
@@ -133,8 +134,8 @@ func (c *command) ip() error {
 	return nil
 }
 
-// sh runs a script, or what follows a command's own options: sh FILE …, sh -c
-// TEXT, timeout 60 COMMAND …
+// sh runs a script, or the command after a command's own options: sh FILE …, sh -c TEXT,
+// timeout 60 COMMAND …
 func (c *command) sh() error {
 	args := c.args
 	for len(args) > 0 {
@@ -163,11 +164,12 @@ func (c *command) runNested(name, text string, args []string) error {
 	return c.shell.run(name, text, args, c.in, c.out)
 }
 
-// flagsWithValue are the flags that take the next word, where they have no =.
+// flagsWithValue are the flags that take the next word as their value, unless they have an
+// =.
 var flagsWithValue = []string{"--channel", "--projects", "--name", "--project", "--description", "--network-address", "--network-port",
 	"--storage-backend", "--storage-create-device", "--storage-create-loop", "--storage-pool", "--trust-password", "-c", "--config", "--type", "--target", "-f", "--format"}
 
-// splitFlags sorts words into flags and arguments.
+// splitFlags separates flags from arguments.
 func splitFlags(words []string) (flags map[string]string, args []string) {
 	flags = map[string]string{}
 	for i := 0; i < len(words); i++ {

@@ -14,16 +14,15 @@ import (
 var poolDrivers = []string{"dir", "btrfs", "zfs", "lvm", "ceph", "cephfs", "cephobject", "powerflex", "pure", "alletra"}
 
 const (
-	// minLoopBytes and maxLoopBytes bound a pool in a file that no size was given for:
-	// LXD takes a fifth of the disk.
+	// minLoopBytes and maxLoopBytes limit a pool in a file without a given size. LXD takes
+	// a fifth of the disk.
 	minLoopBytes = 5 << 30
 	maxLoopBytes = 30 << 30
-	// remotePoolBytes is how large a pool on a storage cluster is here.
+	// remotePoolBytes is the size of a pool on a storage cluster.
 	remotePoolBytes = 10e12
 )
 
-// AddPool makes a storage pool. Once more with the same driver changes
-// nothing.
+// AddPool makes a storage pool. Repeating it with the same driver changes nothing.
 func (b *LXD) AddPool(name, driver string, config map[string]string) error {
 	switch old := slices.IndexFunc(b.Pools, func(p daemon.StoragePool) bool { return p.Name == name }); {
 	case name == "":
@@ -44,7 +43,7 @@ func (b *LXD) AddPool(name, driver string, config map[string]string) error {
 	return nil
 }
 
-// poolSize is the room of a pool: a disk's, a file's, or that of a cluster.
+// poolSize is the size of a pool: that of its disk, file or cluster.
 func (b *LXD) poolSize(driver string, config map[string]string) (int64, error) {
 	var system int64
 	if len(b.Disks) > 0 {
@@ -67,8 +66,8 @@ func (b *LXD) poolSize(driver string, config map[string]string) (int64, error) {
 	return 0, fmt.Errorf("source %q does not exist", source)
 }
 
-// useDisk uses a disk for a pool. A machine whose model names only the disk
-// of its system has any other, too.
+// useDisk uses a disk for a pool. A machine whose model names only its system disk accepts
+// any other disk, too.
 func (b *LXD) useDisk(source string, sizeBytes int64) (int64, error) {
 	i := slices.IndexFunc(b.Disks, func(d Disk) bool { return slices.Contains(d.Paths, source) })
 	switch {

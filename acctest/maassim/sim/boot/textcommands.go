@@ -23,7 +23,7 @@ func (c *command) tee() error {
 	return nil
 }
 
-// grep knows patterns as far as Go reads them the same way.
+// grep supports the patterns that mean the same in Go.
 func (c *command) grep() error {
 	flags, args := splitFlags(c.args)
 	if len(args) == 0 {
@@ -74,7 +74,7 @@ func (c *command) awk() error {
 	if err != nil || found == nil {
 		return err
 	}
-	after, _ := strconv.Atoi(found[1]) // 0 without
+	after, _ := strconv.Atoi(found[1]) // 0 without a match
 	column, _ := strconv.Atoi(found[2])
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		fields := strings.Fields(line)

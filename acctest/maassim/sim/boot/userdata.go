@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// part is a piece of user-data that cloud-init acts on.
+// part is a piece of user-data that cloud-init runs.
 type part struct {
 	kind partKind
 	text string
@@ -30,18 +30,18 @@ type partKind int
 const (
 	configPart partKind = iota
 	scriptPart
-	hookPart // a script that runs first
+	hookPart // a script that runs before everything else
 )
 
-// maxUnpacked bounds what is unpacked.
+// maxUnpacked limits the size of unpacked user-data.
 const maxUnpacked = 64 << 20
 
-// gzipMagic begins what is compressed.
+// gzipMagic is the start of gzip data.
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// readParts takes user-data apart as cloud-init does: by its first line, and
-// MIME multi-parts and archives part by part, compressed or not. What is
-// neither a cloud-config nor a script is passed over.
+// readParts splits user-data as cloud-init does: by its first line, and MIME multi-parts
+// and archives part by part, compressed or not. It ignores parts that are neither a
+// cloud-config nor a script.
 func readParts(data []byte) ([]part, error) {
 	if bytes.HasPrefix(data, gzipMagic) {
 		r, err := gzip.NewReader(bytes.NewReader(data))
@@ -69,8 +69,8 @@ func readParts(data []byte) ([]part, error) {
 	return nil, nil
 }
 
-// withoutTemplate drops the line that says that jinja comes first; templates
-// are not filled in.
+// withoutTemplate drops the line that announces a jinja template. The template itself is
+// not filled in.
 func withoutTemplate(text string) string {
 	text = strings.TrimLeft(text, "\ufeff\r\n")
 	if strings.HasPrefix(text, "## template:") {

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Routes are the things that machines and VM hosts are sorted into, and
-// what MAAS says about itself.
+// Routes are the operations on zones, resource pools, tags and images, and on MAAS's own
+// servers.
 func Routes() []request.Route {
 	return slices.Concat(aboutRoutes, zoneRoutes, poolRoutes, tagRoutes, rackRoutes)
 }
@@ -27,7 +27,7 @@ var aboutRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "boot-resources/", Op: "is_importing", Handle: func(*request.Call) rest.Reply { return rest.OKReply(false) }},
 }
 
-// capabilities are what version/ lists: the same since MAAS 2.
+// capabilities are in the answer of version/. They are the same since MAAS 2.
 var capabilities = []string{
 	"networks-management", "static-ipaddresses", "ipv6-deployment-ubuntu", "devices-management",
 	"storage-deployment-ubuntu", "network-deployment-ubuntu", "bridging-interface-ubuntu",
@@ -42,7 +42,8 @@ func showVersion(c *request.Call) rest.Reply {
 
 func listImages(c *request.Call) rest.Reply { return rest.OKReply(imageViews(c.World)) }
 
-// readImage shows one boot resource. Its files are not there, so it has no sets.
+// readImage shows one boot resource. It has no sets, because the simulator has no image
+// files.
 func readImage(c *request.Call) rest.Reply {
 	for _, v := range imageViews(c.World) {
 		if fmt.Sprint(v["id"]) == c.Vars["id"] {
@@ -53,9 +54,9 @@ func readImage(c *request.Call) rest.Reply {
 	return rest.NoObjectReply("BootResource")
 }
 
-// imageViews shows two boot resources for each image and architecture: the
-// kernel of the release and the hardware enablement one. What somebody uploaded
-// has no kernel of its own, and no prefix.
+// imageViews shows two boot resources for each image and architecture: the kernel of the
+// release, and the hardware enablement kernel. An uploaded image has neither a kernel of
+// its own nor a prefix.
 func imageViews(w *world.World) []rest.Object {
 	views := []rest.Object{}
 	add := func(image string, more rest.Object) {
@@ -89,8 +90,8 @@ func imageViews(w *world.World) []rest.Object {
 	return views
 }
 
-// lastDeployed is when a machine last became Deployed with the image, null for
-// never (models/bootresource.py).
+// lastDeployed is when a machine last became Deployed with the image. It is null if none
+// ever did (models/bootresource.py).
 func lastDeployed(w *world.World, image string) any {
 	when, ever := w.LastDeployed[image]
 	if !ever {
@@ -99,8 +100,8 @@ func lastDeployed(w *world.World, image string) any {
 	return when.UTC().Format("2006-01-02T15:04:05.000")
 }
 
-// subarches are the hardware classes that an image of a release serves: the
-// lettered ones up to 16.04 and a kernel for each half year since.
+// subarches are the hardware classes that an image of a release serves. There is one with
+// a letter for each release up to 16.04, and since then a kernel for each half year.
 func subarches(version string) string {
 	names := []string{"generic", "hwe-p", "hwe-q", "hwe-r", "hwe-s", "hwe-t", "hwe-u", "hwe-v", "hwe-w"}
 	for year := 16; year < 30; year++ {

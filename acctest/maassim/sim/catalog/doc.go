@@ -1,3 +1,3 @@
-// Package catalog has the operations on what machines and VM hosts are sorted
-// into, zones, resource pools and tags, and on what MAAS says about itself.
+// Package catalog has the operations on zones, resource pools and tags, and on what MAAS
+// reports about itself.
 package catalog

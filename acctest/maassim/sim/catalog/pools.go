@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/view"
 )
 
-// poolRoutes are in the plural for the collection and in the singular for the
+// poolRoutes have the plural in the path of the collection and the singular in that of a
 // member, as in MAAS.
 var poolRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "resourcepools/", Handle: listPools},
@@ -60,8 +60,8 @@ func updatePool(c *request.Call) rest.Reply {
 	return rest.OKReply(view.Pool(p))
 }
 
-// deletePool refuses a pool with machines. A VM host alone falls back to the
-// default pool.
+// deletePool refuses to delete a pool with machines. VM hosts do not prevent it: they move
+// to the default pool.
 func deletePool(c *request.Call) rest.Reply {
 	p, wrong := request.PoolBySpecifier(c.World, c.Vars["id"])
 	if wrong != nil {

@@ -18,8 +18,8 @@ var rackRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/", Handle: listNodes},
 }
 
-// rackServices are the daemons that MAAS watches. Those whose state nothing
-// here depends on are "unknown", as where systemd cannot be asked.
+// rackServices are the daemons that MAAS monitors. A daemon that affects nothing in the
+// simulator is "unknown", as where systemd cannot be asked.
 var rackServices = []string{
 	"reverse_proxy", "regiond", "proxy", "bind9", "ntp_region", "syslog_region", "syslog_rack", "dhcpd",
 	"proxy_rack", "tftp", "dns_rack", "dhcpd6", "rackd", "ntp_rack", "http",
@@ -29,7 +29,8 @@ func listRacks(c *request.Call) rest.Reply { return rest.OKReply([]rest.Object{r
 
 func listRegions(c *request.Call) rest.Reply { return rest.OKReply([]rest.Object{regionView(c.World)}) }
 
-// onController shows MAAS's own server, which is the only controller of either kind.
+// onController makes a handler for MAAS's own server. It is the only region controller and
+// the only rack controller.
 func onController(kind string, show func(*world.World) rest.Object) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		if c.Vars["id"] != c.World.RackID {
@@ -39,7 +40,7 @@ func onController(kind string, show func(*world.World) rest.Object) func(*reques
 	}
 }
 
-// regionView is the server as a region controller: all but the services
+// regionView is the server as a region controller, without services
 // (api/regioncontrollers.py, DISPLAYED_REGION_CONTROLLER_FIELDS).
 func regionView(w *world.World) rest.Object {
 	v := rackView(w)
@@ -61,8 +62,8 @@ func listNodes(c *request.Call) rest.Reply {
 	return rest.OKReply(append(views, rackView(c.World)))
 }
 
-// rackView shows the server through the machine's view: a node has most of
-// what a machine has.
+// rackView shows the server through the machine's view, because any node has most fields
+// of a machine.
 func rackView(w *world.World) rest.Object {
 	m := &world.Machine{
 		World: w, SystemID: w.RackID, Hostname: world.RackHostname, Zone: w.DefaultZone(), Pool: w.Pools[0], Domain: w.Domains[0],
@@ -105,7 +106,7 @@ func serviceViews(w *world.World) []rest.Object {
 	return views
 }
 
-// rackKeys are what a rack controller shows of a node.
+// rackKeys are the fields of a node that a rack controller shows.
 var rackKeys = []string{
 	"commissioning_status", "commissioning_status_name", "cpu_count", "cpu_speed", "cpu_test_status",
 	"cpu_test_status_name", "current_commissioning_result_id", "current_installation_result_id",

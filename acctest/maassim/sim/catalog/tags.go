@@ -43,7 +43,7 @@ func listTags(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// checkTag is the tag form's complaints; t is nil for a new tag.
+// checkTag returns the tag form's errors. t is nil for a new tag.
 func checkTag(c *request.Call, t *world.Tag) rest.FormErrors {
 	errs := rest.FormErrors{}
 	if t == nil || c.HasField("name") {
@@ -58,8 +58,8 @@ func checkTag(c *request.Call, t *world.Tag) rest.FormErrors {
 	return errs
 }
 
-// isValidXPath looks for what is plainly no XPath: open brackets and quotes.
-// Definitions are kept and match nothing: the machines here have no lshw.
+// isValidXPath refuses only obvious errors: open brackets and quotes. Definitions match
+// nothing, because simulated machines have no lshw.
 func isValidXPath(text string) bool {
 	var open []rune
 	closes := map[rune]rune{'[': ']', '(': ')', '\'': '\'', '"': '"'}
@@ -103,8 +103,8 @@ func readTag(c *request.Call) rest.Reply {
 	return rest.OKReply(viewTag(t))
 }
 
-// updateTag renames on the machines too. VM hosts keep the old name: theirs
-// are words, not tags.
+// updateTag also renames the tag on machines. VM hosts keep the old name, because their
+// tags are only texts.
 func updateTag(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
@@ -157,8 +157,8 @@ func listTaggedMachines(c *request.Call) rest.Reply {
 	return rep
 }
 
-// listTaggedOthers are the tagged nodes that are no machines. There are no devices here, and
-// nothing tags MAAS's own server.
+// listTaggedOthers lists the tagged nodes that are not machines. There are none: the
+// simulator has no devices, and nothing tags MAAS's own server.
 func listTaggedOthers(c *request.Call) rest.Reply {
 	if c.World.Tags[c.Vars["name"]] == nil {
 		return rest.NoObjectReply("Tag")
@@ -166,7 +166,7 @@ func listTaggedOthers(c *request.Call) rest.Reply {
 	return rest.OKReply([]rest.Object{})
 }
 
-// updateTagNodes ignores system ids that no machine has.
+// updateTagNodes ignores system ids that do not exist.
 func updateTagNodes(c *request.Call) rest.Reply {
 	t := c.World.Tags[c.Vars["name"]]
 	if t == nil {
@@ -180,7 +180,8 @@ func updateTagNodes(c *request.Call) rest.Reply {
 	return rest.OKReply(rest.Object{"added": added, "removed": removed})
 }
 
-// updateEachNode calls f for the known machines that a repeated field names.
+// updateEachNode calls f for the machines that a repeated field names. It ignores unknown
+// ones.
 func updateEachNode(c *request.Call, field string, f func(*world.Machine)) (n int) {
 	for _, id := range c.Form[field] {
 		if m := c.World.Machines[id]; m != nil {

@@ -26,7 +26,7 @@ var zoneRoutes = []request.Route{
 // maxNameLength is the max_length of names in MAAS's models of zones, pools and tags.
 const maxNameLength = 256
 
-// modelNamePattern is what MAAS takes as the name of a zone or a pool.
+// modelNamePattern is the form that MAAS requires of the name of a zone or a pool.
 var modelNamePattern = regexp.MustCompile(`^\w[ \w-]*$`)
 
 func listZones(c *request.Call) rest.Reply {
@@ -37,8 +37,8 @@ func listZones(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// nameProblem is the complaint about a name, empty if there is none. taken says
-// whether another object has it.
+// nameProblem is MAAS's error about a name, or empty. taken tells whether another object
+// has the name.
 func nameProblem(name, kind string, valid *regexp.Regexp, taken bool) string {
 	switch {
 	case name == "":
@@ -87,8 +87,8 @@ func updateZone(c *request.Call) rest.Reply {
 	return rest.OKReply(view.Zone(z))
 }
 
-// deleteZone answers 204 for a zone that never was, too. What was in the zone
-// falls back to the default one.
+// deleteZone answers 204 for an unknown zone, too. The zone's machines and VM hosts move
+// to the default zone.
 func deleteZone(c *request.Call) rest.Reply {
 	z := c.World.ZoneNamed(c.Vars["name"])
 	if z == nil {

@@ -56,7 +56,7 @@ func createBcache(c *request.Call, m *world.Machine) rest.Reply {
 	})
 }
 
-// backingOf is the device that a bcache is to have, of which one was given.
+// backingOf is the new backing device of a bcache: a disk or a partition.
 func backingOf(m *world.Machine, disk, part storage.Device) (storage.Device, *storage.Problem) {
 	if disk != nil {
 		return partitionIfBootDisk(m, disk)
@@ -82,8 +82,8 @@ func (f form) readCacheSet(m *world.Machine, required bool) *storage.CacheSet {
 	return nil
 }
 
-// updateBcache changes what was given (UpdateBcacheForm). What the bcache makes is no
-// backing device of it.
+// updateBcache changes the given fields (UpdateBcacheForm). The bcache's own disk cannot
+// be its backing device.
 func updateBcache(c *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 	f := newForm(c)
 	name, id := f.readText("name", false), f.readUUID()
@@ -111,7 +111,7 @@ func updateBcache(c *request.Call, m *world.Machine, g *storage.Group) rest.Repl
 	})
 }
 
-// setBackingDevice gives a bcache another backing device, if one was given.
+// setBackingDevice changes the backing device of a bcache, if one was given.
 func setBackingDevice(m *world.Machine, g *storage.Group, disk, part storage.Device) *storage.Problem {
 	if disk == nil && part == nil {
 		return nil

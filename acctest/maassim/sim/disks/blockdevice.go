@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// createDisk adds a disk to the record of a machine, in any status (forms,
+// createDisk adds a disk to the record of a machine in any status (forms,
 // CreatePhysicalBlockDeviceForm).
 func createDisk(c *request.Call, m *world.Machine) rest.Reply {
 	f := newForm(c)
@@ -35,7 +35,7 @@ func isNameTaken(m *world.Machine, d *storage.Disk) bool {
 	return slices.ContainsFunc(m.Storage.AllDisks(), func(other *storage.Disk) bool { return other != d && other.Name == d.Name })
 }
 
-// readPhysical reads what a disk is. What is not given stays.
+// readPhysical reads the attributes of a disk. An attribute that was not given stays.
 func (f form) readPhysical(d *storage.Disk, isNew bool) {
 	f.checkLength("name", d.Name, 0, 255)
 	for field, value := range map[string]*string{"model": &d.Model, "serial": &d.Serial} {
@@ -63,14 +63,15 @@ func (f form) readPhysical(d *storage.Disk, isNew bool) {
 	f.checkIdentity(d)
 }
 
-// checkIdentity refuses a disk that nothing tells from others (models/physicalblockdevice.py).
+// checkIdentity refuses a disk that nothing distinguishes from others
+// (models/physicalblockdevice.py).
 func (f form) checkIdentity(d *storage.Disk) {
 	if d.IDPath == "" && (d.Model == "" || d.Serial == "") {
 		f.errs.Add("__all__", "serial/model are required if id_path is not provided.")
 	}
 }
 
-// checkNUMANode checks the index of a NUMA node: a machine has one.
+// checkNUMANode checks the index of a NUMA node. A simulated machine has one.
 func (f form) checkNUMANode() {
 	text := strings.TrimSpace(f.Field("numa_node"))
 	n, err := strconv.Atoi(text)
@@ -85,8 +86,8 @@ func (f form) checkNUMANode() {
 	}
 }
 
-// updateDisk changes the record of a block device. Of one of a machine that is
-// deployed only what it is known by can change.
+// updateDisk changes the record of a block device. On a Deployed machine only the fields
+// that identify the device can change.
 func updateDisk(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 	deployed := m.Status == world.StatusDeployed
 	switch {
@@ -147,7 +148,8 @@ func saveDisk(m *world.Machine, d *storage.Disk, edited storage.Disk, table stri
 	return m.Storage.ApplyDiskSize(d)
 }
 
-// readVirtual reads what can change of what a group makes (UpdateVirtualBlockDeviceForm).
+// readVirtual reads the attributes of a group's block device that can change
+// (UpdateVirtualBlockDeviceForm).
 func (f form) readVirtual(d, edited *storage.Disk) {
 	if id := f.readUUID(); id != "" {
 		edited.UUID = id
@@ -164,7 +166,7 @@ func (f form) readVirtual(d, edited *storage.Disk) {
 	}
 }
 
-// readTableType reads the kind of a partition table, which must be there.
+// readTableType reads the type of a partition table, which is required.
 func (f form) readTableType(d *storage.Disk) string {
 	kind := f.readChoice("partition_table_type", false, "MBR", "GPT")
 	if kind != "" && d.Table == nil {

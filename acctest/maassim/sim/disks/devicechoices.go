@@ -32,8 +32,7 @@ func freeParts(m *world.Machine) (free []storage.Device) {
 	return free
 }
 
-// splitDevices are those of a group's devices that are block devices, and those that are
-// partitions.
+// splitDevices separates a group's devices into block devices and partitions.
 func splitDevices(all []storage.Device) (disks, parts []storage.Device) {
 	for _, d := range all {
 		if _, isDisk := d.(*storage.Disk); isDisk {
@@ -45,7 +44,7 @@ func splitDevices(all []storage.Device) (disks, parts []storage.Device) {
 	return disks, parts
 }
 
-// idOf and nameOf are what a form knows a device by.
+// idOf and nameOf identify a device in a form.
 func idOf(d storage.Device) int {
 	switch d := d.(type) {
 	case *storage.Disk:
@@ -63,7 +62,7 @@ func nameOf(d storage.Device) string {
 	return d.ShownName()
 }
 
-// readDevice reads a device of a form, nil if none was given.
+// readDevice reads a device of a form. It is nil if none was given.
 func (f form) readDevice(field string, choices []storage.Device) storage.Device {
 	value := f.Field(field)
 	if value == "" {
@@ -101,8 +100,8 @@ func (f form) readDevices(field string, choices []storage.Device) (devices []sto
 	return devices
 }
 
-// partitionIfBootDisk puts a partition that fills it in the place of the boot disk, on which
-// nothing else may lie (create_partition_if_boot_disk).
+// partitionIfBootDisk replaces the boot disk by a partition that fills it, because groups
+// cannot use the boot disk itself (create_partition_if_boot_disk).
 func partitionIfBootDisk(m *world.Machine, d storage.Device) (storage.Device, *storage.Problem) {
 	disk, isDisk := d.(*storage.Disk)
 	if !isDisk || disk != m.Storage.EffectiveBootDisk() {
@@ -111,7 +110,7 @@ func partitionIfBootDisk(m *world.Machine, d storage.Device) (storage.Device, *s
 	return fillWithPartition(m, disk)
 }
 
-// fillWithPartition is a partition that fills a block device.
+// fillWithPartition makes a partition that fills a block device.
 func fillWithPartition(m *world.Machine, d *storage.Disk) (storage.Device, *storage.Problem) {
 	p, bad := m.Storage.AddPartition(d, nil, false, "")
 	if bad != nil {
@@ -120,7 +119,7 @@ func fillWithPartition(m *world.Machine, d *storage.Disk) (storage.Device, *stor
 	return p, nil
 }
 
-// withBootPartition makes room on the boot disk where it is among devices: its partition comes
+// withBootPartition replaces the boot disk among devices by a partition of it, which comes
 // last (_move_boot_disk_to_partitions).
 func withBootPartition(m *world.Machine, disks, parts []storage.Device) ([]storage.Device, *storage.Problem) {
 	var kept []storage.Device
@@ -138,7 +137,7 @@ func withBootPartition(m *world.Machine, disks, parts []storage.Device) ([]stora
 	return slices.Concat(kept, parts), nil
 }
 
-// fillWithPartitions are partitions that fill block devices.
+// fillWithPartitions makes a partition on each block device that fills it.
 func fillWithPartitions(m *world.Machine, disks []storage.Device) (parts []storage.Device, bad *storage.Problem) {
 	for _, d := range disks {
 		p, bad := fillWithPartition(m, d.(*storage.Disk))

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// contentTarget is a device whose file system a call is about, in MAAS's words for it.
+// contentTarget is the device whose file system a call changes, with MAAS's words for it.
 type contentTarget struct {
 	storage.Device
 	m       *world.Machine
@@ -22,7 +22,7 @@ type contentTarget struct {
 
 type contentsHandler func(*request.Call, contentTarget) rest.Reply
 
-// onDiskContents is a handler of what lies on a block device.
+// onDiskContents makes a handler for the file system of a block device.
 func onDiskContents(action string, f contentsHandler) func(*request.Call, *world.Machine, *storage.Disk) rest.Reply {
 	return func(c *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 		t := contentTarget{d, m, "block device", "Block device", "machine", func() any { return view.Disk(m, d) }}
@@ -30,7 +30,7 @@ func onDiskContents(action string, f contentsHandler) func(*request.Call, *world
 	}
 }
 
-// onPartitionContents is one of what lies on a partition.
+// onPartitionContents makes a handler for the file system of a partition.
 func onPartitionContents(action string, f contentsHandler) func(*request.Call, *world.Machine, *storage.Partition) rest.Reply {
 	return func(c *request.Call, m *world.Machine, p *storage.Partition) rest.Reply {
 		t := contentTarget{p, m, "partition", "Partition", "node", func() any { return view.Partition(m, p) }}
@@ -38,8 +38,8 @@ func onPartitionContents(action string, f contentsHandler) func(*request.Call, *
 	}
 }
 
-// handle refuses a machine in another status, and a Ready one to all but
-// administrators (raise_error_for_invalid_state_on_allocated_operations).
+// handle refuses machines in other statuses. It allows only administrators to change a
+// Ready machine (raise_error_for_invalid_state_on_allocated_operations).
 func (t contentTarget) handle(c *request.Call, action string, f contentsHandler) rest.Reply {
 	switch {
 	case !world.IsStatusIn(t.m.Status, world.StatusReady, world.StatusAllocated):
@@ -93,7 +93,7 @@ func unformatDevice(_ *request.Call, t contentTarget) rest.Reply {
 	return rest.OKReply(t.show())
 }
 
-// mountDevice writes where a file system is to be mounted (forms/filesystem.py).
+// mountDevice sets the mount point of a file system (forms/filesystem.py).
 func mountDevice(c *request.Call, t contentTarget) rest.Reply {
 	f, fs := newForm(c), t.m.Storage.EffectiveFilesystem(t.Device)
 	at, options := "none", f.readText("mount_options", false)

@@ -19,7 +19,7 @@ type form struct {
 
 func newForm(c *request.Call) form { return form{c, rest.FormErrors{}} }
 
-// errorReply is 400 with what was wrong, nil for nothing.
+// errorReply is 400 with the form's errors, or nil without errors.
 func (f form) errorReply() *rest.Reply {
 	if len(f.errs) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (f form) errorReply() *rest.Reply {
 
 var bytesText = regexp.MustCompile(`^-?[0-9]+[KkMmGgTtPpEe]?$`)
 
-// sizeOf is a number of bytes, with a decimal unit (utils/converters.py,
+// sizeOf reads a number of bytes with a decimal unit (utils/converters.py,
 // machine_readable_bytes).
 func sizeOf(text string) (int64, bool) {
 	if !bytesText.MatchString(text) {
@@ -47,7 +47,7 @@ func sizeOf(text string) (int64, bool) {
 	return n * factor, err == nil
 }
 
-// readSize reads a size, nil if it was not given.
+// readSize reads a size. It is nil if none was given.
 func (f form) readSize(field string, required bool) *int64 {
 	text := strings.TrimSpace(f.Field(field))
 	if text == "" {
@@ -81,7 +81,7 @@ func atLeast(n int64) string {
 
 var uuid4 = regexp.MustCompile(`^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?4[0-9a-fA-F]{3}-?[89abAB][0-9a-fA-F]{3}-?[0-9a-fA-F]{12}`)
 
-// readUUID reads a UUID of the fourth kind.
+// readUUID reads a UUID of version 4.
 func (f form) readUUID() string {
 	text := strings.TrimSpace(f.Field("uuid"))
 	if text == "" {
@@ -126,7 +126,7 @@ func (f form) readText(field string, required bool) string {
 	return text
 }
 
-// readChoice reads one of some words.
+// readChoice reads a text that must be one of the choices.
 func (f form) readChoice(field string, required bool, choices ...string) string {
 	text := f.Field(field)
 	if text == "" {
@@ -144,7 +144,7 @@ func (f form) readChoice(field string, required bool, choices ...string) string 
 	return ""
 }
 
-// readCheckbox reads a checkbox, as Django does: any text but these is true.
+// readCheckbox reads a checkbox as Django does: every text but those listed here is true.
 func (f form) readCheckbox(field string) bool {
 	switch strings.ToLower(f.Field(field)) {
 	case "", "false", "0":

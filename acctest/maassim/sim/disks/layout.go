@@ -16,8 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// layoutRoutes are the operations on a machine that are about its storage as a whole
-// (api/machines.py).
+// layoutRoutes are the operations on a machine's whole storage (api/machines.py).
 var layoutRoutes = []request.Route{
 	{Method: http.MethodPost, Path: "machines/{id}/", Op: "set_storage_layout", Handle: request.OnMachine(request.Admin, setLayout)},
 	{Method: http.MethodPost, Path: "machines/{id}/", Op: "mount_special", Handle: request.OnMachine(request.Edit, mountSpecial)},
@@ -31,13 +30,13 @@ const (
 	minRootBytes = 3 << 30
 )
 
-// minVMwareDisks is the smallest boot disk of an image of VMware.
+// minVMwareDisks are the least sizes of the boot disk for VMware's images.
 var minVMwareDisks = map[string]struct {
 	bytes int64
 	words string
 }{"vmfs6": {10 << 30, "Boot disk must be at least 10Gb."}, "vmfs7": {32 << 30, "Boot disk must be at least 32Gb."}}
 
-// setLayout replaces what lies on the disks.
+// setLayout replaces everything on the disks by a layout.
 func setLayout(c *request.Call, m *world.Machine) rest.Reply {
 	layout := c.Field("storage_layout")
 	switch {
@@ -69,7 +68,7 @@ func setLayout(c *request.Call, m *world.Machine) rest.Reply {
 	}))
 }
 
-// countMachine counts the machine that an answer shows.
+// countMachine counts one machine object in the answer.
 func countMachine(rep rest.Reply) rest.Reply {
 	if rep.Status == http.StatusOK {
 		rep.MachineObjects = 1
@@ -77,8 +76,8 @@ func countMachine(rep rest.Reply) rest.Reply {
 	return rep
 }
 
-// invalidChoiceText is MAAS's sentence about a word that is none of some (utils/forms.py,
-// compose_invalid_choice_text).
+// invalidChoiceText is MAAS's message about a text that is not one of the choices
+// (utils/forms.py, compose_invalid_choice_text).
 func invalidChoiceText(field, value string, choices []string) string {
 	return fmt.Sprintf("'%s' is not a valid %s.  It should be one of: '%s'.", value, field, strings.Join(choices, "', '"))
 }
@@ -122,8 +121,8 @@ func (f form) readRootDevice(s *storage.Storage) *storage.Disk {
 
 var percentage = regexp.MustCompile(`^\d+(\.\d*)?%$`)
 
-// readShare is a size, or a percentage of a whole (fields_storage.py). False: it is
-// neither, or was not given.
+// readShare reads a size, or a percentage of the whole (fields_storage.py). It returns
+// false if the text is neither or missing.
 func (f form) readShare(field string, whole int64) (int64, bool) {
 	text := strings.TrimSpace(f.Field(field))
 	if text == "" {
@@ -140,7 +139,7 @@ func (f form) readShare(field string, whole int64) (int64, bool) {
 	return n, isSize
 }
 
-// readPartSize is the size of a part of a disk, within bounds.
+// readPartSize reads the size of a part of a disk, within bounds.
 func (f form) readPartSize(field string, whole, least, most int64) int64 {
 	size, given := f.readShare(field, whole)
 	if given {
@@ -161,7 +160,7 @@ func (f form) checkPartSize(field string, size, least, most int64) {
 	}
 }
 
-// readVolumeOptions reads the options of a layout of volumes.
+// readVolumeOptions reads the options of the LVM layout.
 func (f form) readVolumeOptions(o *storage.LayoutOptions, boot *storage.Disk) {
 	for field, name := range map[string]*string{"vg_name": &o.VolumeGroup, "lv_name": &o.Volume} {
 		if text := f.readText(field, false); text != "" {
@@ -178,8 +177,8 @@ func (f form) readVolumeOptions(o *storage.LayoutOptions, boot *storage.Disk) {
 	}
 }
 
-// readCacheOptions reads the options of a bcache. MAAS checks the cache device that is asked for
-// and then takes the one that it would have taken anyway.
+// readCacheOptions reads the options of the bcache layout. MAAS validates the requested
+// cache device, but then uses its own default.
 func (f form) readCacheOptions(o *storage.LayoutOptions, s *storage.Storage) {
 	if mode := f.readChoice("cache_mode", false, storage.CacheModes...); mode != "" {
 		o.CacheMode = mode
@@ -252,7 +251,7 @@ func unmountSpecial(c *request.Call, m *world.Machine) rest.Reply {
 	if bad := f.errorReply(); bad != nil {
 		return *bad
 	}
-	if len(mounted) > 1 { // the copy of an acquired machine beside the original
+	if len(mounted) > 1 { // an acquired machine has a copy beside the original
 		return rest.InternalErrorReply(fmt.Sprintf("get() returned more than one Filesystem -- it returned %d!", len(mounted)))
 	}
 	m.Storage.RemoveFilesystem(mounted[0])

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// listPartitions shows the partitions of a block device. MAAS trips over one without
-// a partition table.
+// listPartitions shows the partitions of a block device. MAAS answers with an internal
+// error for a device without a partition table.
 func listPartitions(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply {
 	if d.Table == nil {
 		return rest.InternalErrorReply("PartitionTable matching query does not exist.")

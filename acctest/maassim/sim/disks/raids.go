@@ -51,7 +51,7 @@ func createRAID(c *request.Call, m *world.Machine) rest.Reply {
 	})
 }
 
-// readRAIDEdit is what a call changes of a RAID's devices.
+// raidEdit is the change that a call makes to a RAID's devices.
 type raidEdit struct {
 	add, spares    []storage.Device
 	removedDevices []storage.Device
@@ -67,8 +67,8 @@ func (f form) readRAIDEdit(m *world.Machine, g *storage.Group) (e raidEdit) {
 	return e
 }
 
-// updateRAID takes devices out, each of which the RAID must be able to miss, and then
-// adds others (UpdateRaidForm).
+// updateRAID removes devices that the RAID can do without, and then adds others
+// (UpdateRaidForm).
 func updateRAID(c *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 	f := newForm(c)
 	name, id := f.readText("name", false), f.readUUID()

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// Routes are these operations.
+// Routes are the operations of this package.
 func Routes() []request.Route {
 	return slices.Concat(layoutRoutes, diskRoutes, partitionRoutes, volumeGroupRoutes, raidRoutes, bcacheRoutes, datastoreRoutes)
 }
@@ -27,7 +27,7 @@ const (
 	onePart  = "nodes/{id}/blockdevices/{disk}/partition/{part}"
 )
 
-// diskRoutes are those on block devices (api/blockdevices.py).
+// diskRoutes are the operations on block devices (api/blockdevices.py).
 var diskRoutes = []request.Route{
 	{Method: http.MethodGet, Path: allDisks, Handle: request.OnMachine(request.ViewAll, listDisks)},
 	{Method: http.MethodPost, Path: allDisks, Admin: true, Handle: request.OnMachine(request.Admin, createDisk)},
@@ -43,7 +43,7 @@ var diskRoutes = []request.Route{
 	{Method: http.MethodPost, Path: oneDisk, Op: "unmount", Handle: onDisk(request.Edit, onDiskContents("unmount", unmountDevice))},
 }
 
-// partitionRoutes are those on partitions (api/partitions.py).
+// partitionRoutes are the operations on partitions (api/partitions.py).
 var partitionRoutes = []request.Route{
 	{Method: http.MethodGet, Path: allParts, Handle: onDisk(request.ViewAll, listPartitions)},
 	{Method: http.MethodPost, Path: allParts, Handle: onDisk(request.Admin, createPartition)},
@@ -91,8 +91,8 @@ func parseWholeNumber(text string) (int, bool) {
 	return n, err == nil
 }
 
-// onPartition looks up the partition of the path, by its id or its name. MAAS does
-// not mind whose it is, as long as the machine has it.
+// onPartition looks up the partition of the path by its id or its name. As in MAAS, it may
+// be on any block device of the machine.
 func onPartition(need request.Permission, f func(*request.Call, *world.Machine, *storage.Partition) rest.Reply) func(*request.Call) rest.Reply {
 	return onDisk(need, func(c *request.Call, m *world.Machine, _ *storage.Disk) rest.Reply {
 		p := findPartition(m, c.Vars["part"])
@@ -115,12 +115,12 @@ func findPartition(m *world.Machine, name string) *storage.Partition {
 	return nil
 }
 
-// notFoundReply is 404 without a word.
+// notFoundReply is 404 without a message.
 func notFoundReply() rest.Reply {
 	return rest.Reply{Status: http.StatusNotFound, Kind: rest.TypePlain, Header: rest.APIHeader()}
 }
 
-// problemReply is how MAAS answers what a model refuses outside of its forms.
+// problemReply is MAAS's answer where a model, and not a form, refuses a change.
 func problemReply(p *storage.Problem) rest.Reply {
 	if p.Field == "" {
 		return rest.BadTextReply(p.Text)
@@ -128,7 +128,7 @@ func problemReply(p *storage.Problem) rest.Reply {
 	return rest.BadModelReply(rest.FormErrors{p.Field: {p.Text}})
 }
 
-// changeStorage makes a change that is undone as a whole where it is refused.
+// changeStorage makes a change, and undoes it completely if MAAS refuses it.
 func changeStorage(m *world.Machine, f func() (any, *storage.Problem)) rest.Reply {
 	undo := storage.RecordUndo(&m.Storage)
 	shown, bad := f()
@@ -139,7 +139,7 @@ func changeStorage(m *world.Machine, f func() (any, *storage.Problem)) rest.Repl
 	return rest.OKReply(shown)
 }
 
-// removeFromStorage is change for what answers 204.
+// removeFromStorage is changeStorage for an operation that answers 204.
 func removeFromStorage(m *world.Machine, f func() *storage.Problem) rest.Reply {
 	rep := changeStorage(m, func() (any, *storage.Problem) { return nil, f() })
 	if rep.Status == http.StatusOK {
@@ -157,7 +157,7 @@ func notReadyReply(m *world.Machine, sentence string) *rest.Reply {
 	return &bad
 }
 
-// listDisks shows the disks as the machine does, but for one key.
+// listDisks shows the disks as the machine does, except for one key.
 func listDisks(_ *request.Call, m *world.Machine) rest.Reply {
 	views := []rest.Object{}
 	for _, d := range m.Storage.AllDisks() {
@@ -220,7 +220,7 @@ func setBootDisk(_ *request.Call, m *world.Machine, d *storage.Disk) rest.Reply 
 	return okTextReply()
 }
 
-// okTextReply is what MAAS says where there is nothing to show (rc.ALL_OK).
+// okTextReply is MAAS's answer without an object (rc.ALL_OK).
 func okTextReply() rest.Reply {
 	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("OK")}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// groupKind is a kind of groups, with MAAS's names for it.
+// groupKind is a kind of group, with MAAS's names for it.
 type groupKind struct {
 	model    string // "VolumeGroup"
 	words    string // "volume group"
@@ -25,7 +25,7 @@ var (
 	datastores   = groupKind{"VMFS", "VMFS datastore", func(g *storage.Group) bool { return g.Kind == storage.Datastore }}
 )
 
-// listHandler shows the groups of the kind.
+// listHandler makes the handler that lists the groups of the kind.
 func (k groupKind) listHandler() func(*request.Call) rest.Reply {
 	return request.OnMachine(request.ViewAll, func(_ *request.Call, m *world.Machine) rest.Reply {
 		views := []rest.Object{}
@@ -40,7 +40,7 @@ func (k groupKind) listHandler() func(*request.Call) rest.Reply {
 
 type groupHandler func(*request.Call, *world.Machine, *storage.Group) rest.Reply
 
-// onGroup looks up the group of the path, by its id or its name, among those of all
+// onGroup looks up the group of the path by its id or its name, among the groups of all
 // machines (get_object_or_404).
 func (k groupKind) onGroup(need request.Permission, f groupHandler) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
@@ -73,7 +73,7 @@ func readGroup(_ *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 	return rest.OKReply(view.Group(m, g))
 }
 
-// deleteHandler deletes the group.
+// deleteHandler makes the handler that deletes a group.
 func (k groupKind) deleteHandler() groupHandler {
 	return func(_ *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 		if bad := notReadyReply(m, "Cannot delete "+k.words+" because the machine is not Ready."); bad != nil {
@@ -83,7 +83,7 @@ func (k groupKind) deleteHandler() groupHandler {
 	}
 }
 
-// requireReady is f for Ready machines.
+// requireReady limits f to Ready machines.
 func requireReady(sentence string, f groupHandler) groupHandler {
 	return func(c *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 		if bad := notReadyReply(m, sentence); bad != nil {
@@ -93,7 +93,7 @@ func requireReady(sentence string, f groupHandler) groupHandler {
 	}
 }
 
-// requireReadyToCreate is f for Ready machines and those who may change them.
+// requireReadyToCreate limits f to Ready machines, and to users who may change them.
 func requireReadyToCreate(sentence string, f func(*request.Call, *world.Machine) rest.Reply) func(*request.Call) rest.Reply {
 	return request.OnMachine(request.Admin, func(c *request.Call, m *world.Machine) rest.Reply {
 		if bad := notReadyReply(m, sentence); bad != nil {
@@ -103,7 +103,7 @@ func requireReadyToCreate(sentence string, f func(*request.Call, *world.Machine)
 	})
 }
 
-// saveAndShowGroup ends a change of a group: it is checked, and shown.
+// saveAndShowGroup checks a changed group and shows it.
 func saveAndShowGroup(m *world.Machine, g *storage.Group) (any, *storage.Problem) {
 	if bad := storage.SaveGroup(&m.Storage, g); bad != nil {
 		return nil, bad
@@ -111,7 +111,7 @@ func saveAndShowGroup(m *world.Machine, g *storage.Group) (any, *storage.Problem
 	return view.Group(m, g), nil
 }
 
-// renameGroup gives a group what of a name and a UUID was given.
+// renameGroup sets a group's name and UUID, if they were given.
 func renameGroup(g *storage.Group, name, id string) {
 	if name != "" {
 		g.Name = name
@@ -207,7 +207,7 @@ func createLogicalVolume(c *request.Call, m *world.Machine, g *storage.Group) re
 	})
 }
 
-// deleteLogicalVolume removes a logical volume; one that is not there is removed already.
+// deleteLogicalVolume removes a logical volume. Removing an unknown one succeeds.
 func deleteLogicalVolume(c *request.Call, m *world.Machine, g *storage.Group) rest.Reply {
 	if !c.HasField("id") {
 		return rest.BadTextReply("No provided id!")

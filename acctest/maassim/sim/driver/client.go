@@ -18,26 +18,26 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// lentTimeout bounds a call of a real LXD.
+// lentTimeout limits a call of a real LXD.
 const lentTimeout = time.Minute
 
-// client calls a real LXD: as its administrator, or as MAAS does.
+// client calls a real LXD as its administrator or as MAAS.
 type client struct {
 	http *http.Client
 	root string
 }
 
-// lxdError is an error that LXD answers.
+// lxdError is an error that LXD answered.
 type lxdError struct {
 	code int
 	text string
 }
 
-// Error is LXD's own sentence.
+// Error is LXD's own message.
 func (r *lxdError) Error() string { return r.text }
 
-// newClient speaks over connections of dial: with TLS where a pair is given,
-// believing any certificate as MAAS does.
+// newClient connects with dial. If a pair is given it uses TLS and accepts any server
+// certificate, as MAAS does.
 func newClient(dial func(context.Context) (net.Conn, error), pair *tls.Certificate) *client {
 	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
 	c := &client{http: &http.Client{Transport: t, Timeout: lentTimeout}, root: "http://lxd"}
@@ -47,8 +47,8 @@ func newClient(dial func(context.Context) (net.Conn, error), pair *tls.Certifica
 	return c
 }
 
-// call makes a call, and waits for the operation that it may start. A refusal is an
-// *refusal.
+// call makes a call and waits for the operation that it may start. An error of LXD is an
+// *lxdError.
 func (c *client) call(method, path string, body, into any) error {
 	var sent bytes.Buffer
 	if body != nil {
@@ -72,12 +72,12 @@ func (c *client) call(method, path string, body, into any) error {
 	return c.readAnswer(path, text, into)
 }
 
-// readAnswer takes an answer apart.
+// readAnswer decodes an answer.
 func (c *client) readAnswer(path string, text []byte, into any) error {
 	var envelope api.ResponseRaw
 	envelope.Metadata = into
 	if err := json.Unmarshal(text, &envelope); err != nil {
-		return fmt.Errorf("%s is not the answer of an LXD: %w", path, err)
+		return fmt.Errorf("%s is not an answer of LXD: %w", path, err)
 	}
 	if envelope.Error != "" {
 		return &lxdError{code: envelope.Code, text: strings.TrimSpace(envelope.Error)}

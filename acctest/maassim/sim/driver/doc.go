@@ -1,4 +1,4 @@
-// Package driver is MAAS's driver for LXD, as a rack controller runs it: it
-// reaches the LXD behind an address, is let in or refused, asks for the power of
-// VMs, and works on real LXDs that were lent.
+// Package driver is MAAS's driver for LXD, as a rack controller runs it. It connects to
+// the LXD at an address, authenticates, and reads and changes the power of VMs. It also
+// works with real LXDs that a lender provides.
 package driver

@@ -21,13 +21,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// realLXDTimeout bounds a look at a real LXD.
+// realLXDTimeout limits the time to read a real LXD's inventory.
 const realLXDTimeout = 10 * time.Second
 
-// discoverRealLXD is the LXD of a machine whose first boot is real, if one listens at
-// the BMC's address, as it shows itself to MAAS's certificate; else the problem
-// in the words of MAAS's LXD driver. Only its inventory is taken: VMs that are
-// composed there are the simulator's own. It lets time pass.
+// discoverRealLXD finds the LXD of a machine whose first boot is real, at the BMC's
+// address. It connects with MAAS's certificate. If that fails it returns the problem in
+// the words of MAAS's LXD driver. It reads only the inventory, because VMs composed there
+// are simulated. Time passes meanwhile.
 func discoverRealLXD(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	m := realMachineAt(w, b.Address)
 	if m == nil {
@@ -51,8 +51,8 @@ func discoverRealLXD(w *world.World, b *world.BMC, who string) (*world.LXD, stri
 	return l, requirementProblem(l)
 }
 
-// realMachineAt is the Deployed machine with a real first boot that has the
-// address, nil for none.
+// realMachineAt is the Deployed machine with a real first boot that has the address, or
+// nil.
 func realMachineAt(w *world.World, address string) *world.Machine {
 	u, err := url.Parse("https://" + world.NormalizeLXDAddress(address))
 	if err != nil {
@@ -66,7 +66,7 @@ func realMachineAt(w *world.World, address string) *world.Machine {
 	return nil
 }
 
-// newRealServer is what MAAS then knows of the LXD.
+// newRealServer is MAAS's knowledge of the LXD after that.
 func newRealServer(w *world.World, m *world.Machine, b *world.BMC, found *realInventory) *world.LXD {
 	l := &world.LXD{
 		Address: world.NormalizeLXDAddress(b.Address), Name: m.Hostname, Condition: world.ConditionOK, Version: found.server.Environment.ServerVersion,
@@ -89,7 +89,7 @@ func newRealServer(w *world.World, m *world.Machine, b *world.BMC, found *realIn
 	return l
 }
 
-// realInventory is what MAAS's driver asks an LXD for (drivers/pod/lxd.py).
+// realInventory is what MAAS's driver reads from an LXD (drivers/pod/lxd.py).
 type realInventory struct {
 	server    api.Server
 	resources api.Resources
@@ -99,7 +99,7 @@ type realInventory struct {
 
 var errUntrusted = errors.New("the LXD does not trust the certificate")
 
-// readRealInventory takes the inventory. As MAAS does, it believes any certificate.
+// readRealInventory reads the inventory. Like MAAS, it accepts any server certificate.
 func readRealInventory(b *world.BMC) (*realInventory, error) {
 	pair, err := tls.X509KeyPair([]byte(b.Certificate), []byte(b.Key))
 	if err != nil {
@@ -131,7 +131,7 @@ func readRealInventory(b *world.BMC) (*realInventory, error) {
 	return found, err
 }
 
-// getJSON reads one answer of LXD.
+// getJSON reads one answer of an LXD.
 func getJSON(client *http.Client, address string, into any) error {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
 	if err != nil {
@@ -149,7 +149,7 @@ func getJSON(client *http.Client, address string, into any) error {
 	var envelope api.ResponseRaw
 	envelope.Metadata = into
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&envelope); err != nil {
-		return fmt.Errorf("%s is not the answer of an LXD: %w", address, err)
+		return fmt.Errorf("%s is not an answer of LXD: %w", address, err)
 	}
 	if envelope.Error != "" {
 		return fmt.Errorf("%s: %s", address, strings.TrimSpace(envelope.Error))

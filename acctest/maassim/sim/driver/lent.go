@@ -16,22 +16,21 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Lent is the real LXD in the place of a simulated one. What the simulator knows
-// of its instances is what it has listed last: see Look. It is called with the lock
-// held: it answers within milliseconds, but for the start of a VM, and never calls
-// back.
+// Lent is a real LXD in place of a simulated one. The simulator knows its instances from
+// the last [Lent.SyncInstances]. Methods are called with the lock held, so they return
+// within milliseconds, except for the start of a VM. They never call back.
 type Lent struct {
 	world.RealLXD
 	world    *world.World
 	server   *world.LXD
 	admin    *client
-	maas     map[string]*client // as MAAS, by BMC
+	maas     map[string]*client // MAAS's client, by BMC
 	identity world.Identity
-	returned bool // back
+	returned bool // given back
 }
 
-// borrowLXD borrows an LXD for a server that is described, with time passing. The
-// server has what the LXD then says of itself.
+// borrowLXD borrows a real LXD for a described server. Time passes meanwhile. Afterwards
+// the server has the identity and size that the real LXD reports.
 func borrowLXD(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
 	m := world.LXDMachine{Name: l.Name, Cores: l.Cores, MemoryMiB: l.MemoryMiB, StoragePools: l.Pools, Bridges: bridges}
 	w.Keeper.Unlock()
@@ -49,7 +48,7 @@ func borrowLXD(w *world.World, l *world.LXD, bridges []world.LXDBridge) error {
 	return nil
 }
 
-// readServer takes over what the LXD says of itself.
+// readServer copies what the LXD reports about itself.
 func (r *Lent) readServer() error {
 	l := r.server
 	var server api.Server
@@ -70,7 +69,7 @@ func (r *Lent) readServer() error {
 	return nil
 }
 
-// GiveBack returns the LXD. What was last seen of it stays.
+// GiveBack returns the LXD. The server keeps the last known instances.
 func (r *Lent) GiveBack() {
 	if r.returned {
 		return
@@ -84,7 +83,7 @@ func (r *Lent) GiveBack() {
 	r.Return()
 }
 
-// ClientFor is a client with the certificate of a BMC, as MAAS uses it.
+// ClientFor is a client with the certificate of a BMC, as MAAS connects.
 func (l *Lent) ClientFor(b *world.BMC) (*client, error) {
 	if c := l.maas[b.RowKey()]; c != nil {
 		return c, nil
@@ -97,7 +96,7 @@ func (l *Lent) ClientFor(b *world.BMC) (*client, error) {
 	return l.maas[b.RowKey()], nil
 }
 
-// admitMAAS lets the LXD itself judge MAAS's credentials: see Admit.
+// admitMAAS lets the LXD itself check MAAS's credentials: see AdmitMAAS.
 func (r *Lent) admitMAAS(b *world.BMC, who string) string {
 	c, err := r.ClientFor(b)
 	if err != nil {
@@ -128,11 +127,11 @@ func (r *Lent) admitMAAS(b *world.BMC, who string) string {
 	return ""
 }
 
-// Trust makes the LXD trust a certificate, once.
+// Trust makes the LXD trust a certificate. Repeating it changes nothing.
 func (r *Lent) Trust(t daemon.Trust) error {
 	block, _ := pem.Decode([]byte(strings.TrimSpace(t.Certificate)))
 	if block == nil {
-		return errors.New("a real LXD trusts certificates in PEM only")
+		return errors.New("a real LXD trusts only certificates in PEM")
 	}
 	return ignoreExisting(r.admin.call(http.MethodPost, "/1.0/certificates", rest.Object{
 		"type": "client", "name": cmp.Or(t.Name, "client"), "certificate": base64.StdEncoding.EncodeToString(block.Bytes),
@@ -140,12 +139,12 @@ func (r *Lent) Trust(t daemon.Trust) error {
 	}, nil))
 }
 
-// Distrust makes the LXD forget a certificate.
+// Distrust removes a certificate from the LXD's trust store.
 func (r *Lent) Distrust(certificate string) error {
 	return r.admin.call(http.MethodDelete, "/1.0/certificates/"+daemon.Fingerprint(strings.TrimSpace(certificate)), nil, nil)
 }
 
-// ignoreExisting drops the error of what is there already.
+// ignoreExisting drops the error about an object that exists already.
 func ignoreExisting(err error) error {
 	var refusal *lxdError
 	if errors.As(err, &refusal) && refusal.code == http.StatusConflict {
@@ -154,11 +153,11 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// LentTo is the real LXD that was lent for a server, nil where it is simulated.
+// LentTo is the real LXD that was lent for a server, or nil for a simulated one.
 func LentTo(l *world.LXD) *Lent {
 	r, _ := l.Lent.(*Lent)
 	return r
 }
 
-// Identity is what the LXD shows to clients.
+// Identity is the certificate and version that the LXD shows to clients.
 func (r *Lent) Identity() *world.Identity { return &r.identity }

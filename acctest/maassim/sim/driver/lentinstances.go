@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// SyncInstances makes what is known of the instances agree with what LXD lists now.
+// SyncInstances updates the known instances from LXD's current list.
 func (r *Lent) SyncInstances() {
 	if r.returned {
 		return
@@ -39,7 +39,7 @@ func (r *Lent) SyncInstances() {
 	r.world.MeasureUse(l)
 }
 
-// updateInstance is the instance as it was known, with what has changed, or a new one.
+// updateInstance updates a known instance, or makes a new one.
 func (r *Lent) updateInstance(before map[string]map[string]*world.Instance, found api.Instance) *world.Instance {
 	l, uuid := r.server, found.Config["volatile.uuid"]
 	i := &world.Instance{Server: l, Definition: world.Definition{UUID: uuid, CreatedAt: found.CreatedAt}}
@@ -87,7 +87,7 @@ func (r *Lent) readDevices(i *world.Instance, found api.Instance) {
 	}
 }
 
-// volumeSize asks for the size of a custom volume.
+// volumeSize reads the size of a custom volume from LXD.
 func (r *Lent) volumeSize(project string, d map[string]string) int64 {
 	var v api.StorageVolume
 	if err := r.admin.call(http.MethodGet, inProject("/1.0/storage-pools/"+d["pool"]+"/volumes/custom/"+d["source"], project), nil, &v); err != nil {
@@ -96,8 +96,8 @@ func (r *Lent) volumeSize(project string, d map[string]string) int64 {
 	return world.SizeOr(v.Config["size"], 0)
 }
 
-// Remove removes an instance, as MAAS's driver does (drivers/pod/lxd.py,
-// decompose): by force, and its volumes after it. What fails stays.
+// Remove removes an instance by force, and its volumes after it, as MAAS's driver does
+// (drivers/pod/lxd.py, decompose). If removing one fails, it stays.
 func (r *Lent) Remove(i *world.Instance) {
 	l := r.server
 	if i.Running {
@@ -111,7 +111,7 @@ func (r *Lent) Remove(i *world.Instance) {
 	delete(l.Projects[i.Project], i.Name)
 	for _, v := range i.Disks {
 		if v.Source != "" {
-			// MAAS leaves a volume that it cannot remove, too.
+			// MAAS also leaves a volume that it cannot remove.
 			_ = r.admin.call(http.MethodDelete, inProject("/1.0/storage-pools/"+v.Pool+"/volumes/custom/"+v.Source, i.Project), nil, nil)
 		}
 	}

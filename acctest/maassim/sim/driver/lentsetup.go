@@ -15,13 +15,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// maasProject is how MAAS makes the project that it is to use
-// (drivers/pod/lxd.py, LXD_MAAS_PROJECT_CONFIG).
+// maasProject is the configuration with which MAAS makes its project (drivers/pod/lxd.py,
+// LXD_MAAS_PROJECT_CONFIG).
 var maasProject = map[string]string{
 	"features.images": "false", "features.profiles": "true", "features.storage.volumes": "false",
 }
 
-// BorrowHost gives a host of the model a real LXD, where such are lent.
+// BorrowHost gives a host of the model a real LXD, if there is a lender.
 func BorrowHost(w *world.World, l *world.LXD, name, project, password string) error {
 	if w.Keeper.Lender == nil {
 		return nil
@@ -46,9 +46,9 @@ func BorrowHost(w *world.World, l *world.LXD, name, project, password string) er
 	return nil
 }
 
-// BorrowMetal gives a machine that has run its user-data a real LXD with what
-// that asks for, where such are lent. Time passes; false says that the machine is
-// not what it was.
+// BorrowMetal gives a machine that has run its user-data a real LXD with the wanted
+// set-up, if there is a lender. Time passes meanwhile. It returns false if the machine has
+// changed since.
 func BorrowMetal(m *world.Machine, l *world.LXD, b *boot.LXD) bool {
 	w := m.World
 	if w.Keeper.Lender == nil {
@@ -71,7 +71,7 @@ func BorrowMetal(m *world.Machine, l *world.LXD, b *boot.LXD) bool {
 	return true
 }
 
-// bridgesOf are those that MAAS has put on the machine.
+// bridgesOf are the bridges that MAAS configured on the machine.
 func bridgesOf(m *world.Machine) (found []world.LXDBridge) {
 	for _, n := range m.NICs {
 		if n.Kind != "bridge" {
@@ -88,8 +88,8 @@ func bridgesOf(m *world.Machine) (found []world.LXDBridge) {
 	return found
 }
 
-// applyBoot gives a real LXD the rest of what it is to be, in the order in
-// which one thing needs another.
+// applyBoot makes the remaining objects in a real LXD. The order follows their
+// dependencies.
 func (r *Lent) applyBoot(b *boot.LXD) error {
 	admin := r.admin
 	for _, name := range b.Networks {
@@ -120,10 +120,10 @@ func (r *Lent) applyBoot(b *boot.LXD) error {
 	return admin.call(http.MethodPatch, "/1.0", rest.Object{"config": config}, nil)
 }
 
-// MakeProject makes a project as MAAS does, unless it is there.
+// MakeProject makes a project as MAAS does, unless it exists.
 func (r *Lent) MakeProject(name string) error { return r.makeProject(name, maasProject) }
 
-// makeProject makes a project that is not there.
+// makeProject makes a project unless it exists.
 func (r *Lent) makeProject(name string, config map[string]string) error {
 	if name == "default" {
 		return nil
@@ -138,7 +138,7 @@ func (r *Lent) makeProject(name string, config map[string]string) error {
 	return nil
 }
 
-// makeProfile makes a profile; "default" is there in each project.
+// makeProfile makes a profile. Each project already has "default".
 func (r *Lent) makeProfile(key string, b *boot.LXD) error {
 	project, name, _ := strings.Cut(key, "/")
 	devices := map[string]map[string]string{}

@@ -18,8 +18,8 @@ const RegionTimeout = 120 * time.Second
 // SlowDelay is what a slow LXD adds to each of its operations.
 const SlowDelay = 3 * time.Second
 
-// ReachLXD is the LXD of a BMC if it answers and lets MAAS in, else the problem
-// in the words of MAAS's LXD driver. It may let time pass.
+// ReachLXD returns the LXD of a BMC if it answers and accepts MAAS. Otherwise it returns
+// the problem in the words of MAAS's LXD driver. Time may pass meanwhile.
 func ReachLXD(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	l := w.LXDAt(b.Address)
 	if l == nil {
@@ -41,10 +41,11 @@ func ReachLXD(w *world.World, b *world.BMC, who string) (*world.LXD, string) {
 	return l, requirementProblem(l)
 }
 
-// minVMVersion is the least LXD that MAAS takes (drivers/pod/lxd.py).
+// minVMVersion is the least version of LXD that MAAS accepts (drivers/pod/lxd.py).
 var minVMVersion = daemon.Version{Major: 4, Minor: 16}
 
-// requirementProblem is what MAAS's driver misses in an LXD that let it in.
+// requirementProblem is the message of MAAS's driver about a feature that a reachable LXD
+// lacks.
 func requirementProblem(l *world.LXD) string {
 	switch {
 	case !l.IsAtLeast(minVMVersion):
@@ -55,7 +56,7 @@ func requirementProblem(l *world.LXD) string {
 	return ""
 }
 
-// ConnectionProblem is the driver's sentence where nothing answers.
+// ConnectionProblem is the driver's message where nothing answers.
 func ConnectionProblem(b *world.BMC) string {
 	id := 0
 	if b.Host != nil {
@@ -64,15 +65,15 @@ func ConnectionProblem(b *world.BMC) string {
 	return connectionProblemOf(strconv.Itoa(id), b)
 }
 
-// connectionProblemOf is that sentence about a pod of a name.
+// connectionProblemOf is that message for a pod's name.
 func connectionProblemOf(pod string, b *world.BMC) string {
 	host, port, _ := strings.Cut(world.NormalizeLXDAddress(b.Address), ":")
 	return fmt.Sprintf("Pod %s: Failed to connect to the LXD REST API: HTTPSConnectionPool(host='%s', port=%s): Max retries exceeded with url: /1.0?project=%s (Caused by NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f0000000000>: Failed to establish a new connection: [Errno 111] Connection refused'))",
 		pod, host, port, url.QueryEscape(b.Project))
 }
 
-// PowerProblem is what the driver says when it cannot act on the machine's power,
-// empty if it can. It calls the machine a pod (drivers/pod/lxd.py, _get_machine).
+// PowerProblem is the driver's message when it cannot read or change the machine's power,
+// or empty. The driver calls the machine a pod (drivers/pod/lxd.py, _get_machine).
 func PowerProblem(m *world.Machine) string {
 	l := m.World.LXDAt(m.BMC.Address)
 	if l == nil || l.EffectiveCondition() == world.ConditionUnreachable || l.EffectiveCondition() == world.ConditionHanging {
@@ -90,9 +91,9 @@ func PowerProblem(m *world.Machine) string {
 	return ""
 }
 
-// AdmitMAAS checks MAAS's credentials. The right password makes LXD trust the
-// certificate, after which MAAS forgets the password. A restricted certificate
-// is let in, and then sees only its projects.
+// AdmitMAAS checks MAAS's credentials. With the right password LXD trusts the certificate,
+// and MAAS then forgets the password. A restricted certificate is accepted, but it sees
+// only its projects.
 func AdmitMAAS(l *world.LXD, b *world.BMC, who string) string {
 	if l.Lent != nil {
 		return LentTo(l).admitMAAS(b, who)
@@ -116,7 +117,7 @@ func AdmitMAAS(l *world.LXD, b *world.BMC, who string) string {
 	return ""
 }
 
-// PowerState is what power type lxd says now: on, off or error.
+// PowerState is the state that power type lxd reports now: on, off or error.
 func PowerState(m *world.Machine) string {
 	switch {
 	case m.PowerType != "lxd":
@@ -129,7 +130,7 @@ func PowerState(m *world.Machine) string {
 	return "off"
 }
 
-// AnswersMAAS says whether the LXD answers MAAS at once or after a while.
+// AnswersMAAS tells whether the LXD answers MAAS, at once or slowly.
 func AnswersMAAS(l *world.LXD, b *world.BMC) bool {
 	return (l.EffectiveCondition() == world.ConditionOK || l.EffectiveCondition() == world.ConditionSlow) && AdmitMAAS(l, b, "") == ""
 }

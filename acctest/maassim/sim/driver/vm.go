@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// VM is a VM as MAAS's driver asks LXD for it (drivers/pod/lxd.py,
+// VM is the request for a VM that MAAS's driver sends to LXD (drivers/pod/lxd.py,
 // get_lxd_machine_definition).
 type VM struct {
 	Project, Name string
@@ -20,7 +20,7 @@ type VM struct {
 	Bridges, macs []string // of the NICs; a MAC may be empty
 }
 
-// definition is what is sent.
+// definition is the body of the request.
 func (vm VM) definition(profiles []string) rest.Object {
 	devices := map[string]map[string]string{}
 	for n, d := range vm.Disks {
@@ -49,8 +49,8 @@ func (vm VM) definition(profiles []string) rest.Object {
 	}
 }
 
-// create creates the volumes, then the instance. Where that fails the volumes stay,
-// as they do with MAAS.
+// create makes the volumes, then the instance. If that fails the volumes stay, as with
+// MAAS.
 func (vm VM) create(c *client) error {
 	for _, d := range vm.Disks {
 		if d.Source == "" {
@@ -68,8 +68,8 @@ func (vm VM) create(c *client) error {
 	return c.call(http.MethodPost, inProject("/1.0/instances", vm.Project), vm.definition(profiles), nil)
 }
 
-// PinnedCores is limits.cpu of pinned cores: of one it is a range, as a number alone
-// is how many.
+// PinnedCores is limits.cpu for pinned cores. A single core is written as a range, because
+// a plain number means a count.
 func PinnedCores(cores []int) string {
 	if len(cores) == 1 {
 		return fmt.Sprintf("%d-%d", cores[0], cores[0])
@@ -81,7 +81,7 @@ func PinnedCores(cores []int) string {
 	return strings.Join(texts, ",")
 }
 
-// MakeVM makes a VM in a real LXD, with time passing.
+// MakeVM makes a VM in a real LXD. Time passes meanwhile.
 func MakeVM(w *world.World, l *world.LXD, c *client, vm VM) (*world.Instance, error) {
 	w.Keeper.Unlock()
 	err := vm.create(c)

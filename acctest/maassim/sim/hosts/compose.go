@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// composeOnVMHost makes a VM. The call answers when LXD has made it and MAAS has saved
-// it; what fails in between leaves the instance behind.
+// composeOnVMHost composes a VM. It answers after LXD has made the instance and MAAS has
+// saved the machine. A failure in between leaves the instance in LXD.
 func composeOnVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	if len(h.Capabilities) == 0 {
 		return rest.BadTextReply("VM host does not support composability.")
@@ -49,7 +49,7 @@ func ComposeVM(w *world.World, v *ComposeRequest) (*world.Machine, *rest.Reply) 
 	return saveVM(w, v, i)
 }
 
-// checkBeforeCompose is what MAAS checks before it lets LXD act.
+// checkBeforeCompose does MAAS's checks before it calls LXD.
 func checkBeforeCompose(w *world.World, v *ComposeRequest) (*world.LXD, *rest.Reply) {
 	if problem := v.overCommitProblem(); problem != "" && !w.FaultSource.Overcommit {
 		bad := rest.UnavailableReply(problem)
@@ -73,8 +73,8 @@ func checkBeforeCompose(w *world.World, v *ComposeRequest) (*world.LXD, *rest.Re
 	return l, v.checkPoolSpace(l)
 }
 
-// overCommitProblem is MAAS's sentence when the host's ratios do not allow the VM
-// (forms/pods.py). What other composes in flight take does not count.
+// overCommitProblem is MAAS's message when the host's ratios do not allow the VM
+// (forms/pods.py). MAAS does not count the resources of composes in flight.
 func (v *ComposeRequest) overCommitProblem() string {
 	h, used, problem := v.Host, v.Host.Usage(), ""
 	cores := int(float64(h.Cores)*h.CPURatio) - used.Cores
@@ -94,8 +94,9 @@ func (v *ComposeRequest) overCommitProblem() string {
 // FormatRatio is a ratio as MAAS writes it.
 func FormatRatio(f float64) string { return string(rest.Encode(rest.Float(f))) }
 
-// checkPoolSpace chooses the storage pool of each disk: the one that a tag names, else
-// the host's default. A tag that is no pool is only a tag.
+// checkPoolSpace refuses disks that do not fit into their storage pools. A disk's pool is
+// the one that a tag names, else the host's default. A tag that names no pool is only a
+// tag.
 func (v *ComposeRequest) checkPoolSpace(l *world.LXD) *rest.Reply {
 	free, used := map[string]int64{}, v.Host.Usage()
 	for _, p := range v.Host.Pools {
@@ -123,5 +124,5 @@ func (v *ComposeRequest) poolOf(l *world.LXD, d requestedDisk) (name string, nam
 	return v.Host.DefaultPool, false
 }
 
-// instanceExistsText is LXD's word on a name that an instance has.
+// instanceExistsText is LXD's message about a name that an instance already has.
 const instanceExistsText = `Failed creating instance record: Add instance info to the database: This "instances" entry already exists`

@@ -17,7 +17,7 @@ import (
 // MinMemoryMiB is the least memory of a VM (forms/pods.py).
 const MinMemoryMiB = 1024
 
-// ComposeRequest is a compose that was checked.
+// ComposeRequest is a checked compose request.
 type ComposeRequest struct {
 	Host              *world.VMHost
 	hostname          string
@@ -32,7 +32,7 @@ type ComposeRequest struct {
 	Domain            *world.Domain
 	SkipCommissioning bool
 	Commissioner      *world.User
-	newTags           []string // of the host, for which MAAS had no tag as the compose began
+	newTags           []string // the host's tags that MAAS did not have when the compose began
 }
 
 // requestedDisk is a part of storage=: label:size(tag,tag).
@@ -42,7 +42,7 @@ type requestedDisk struct {
 	tags      []string
 }
 
-// Spec is what the part says.
+// Spec returns the fields of the part.
 func (d requestedDisk) Spec() (label string, sizeBytes int64, tags []string) {
 	return d.label, d.sizeBytes, d.tags
 }
@@ -55,8 +55,8 @@ type requestedNIC struct {
 	isUnconfigured bool // mode=unconfigured
 }
 
-// readCompose checks the compose form in MAAS's order: fields first, then
-// networks. Zone, pool and domain are ids here, not names.
+// readCompose checks the compose form in MAAS's order: first the fields, then the
+// networks. In this form zone, pool and domain are ids, not names.
 func readCompose(c *request.Call, h *world.VMHost) (ComposeRequest, *rest.Reply) {
 	errs := rest.FormErrors{}
 	v := ComposeRequest{
@@ -90,7 +90,7 @@ func readCompose(c *request.Call, h *world.VMHost) (ComposeRequest, *rest.Reply)
 	return v, bad
 }
 
-// checkNewHostname refuses names that cannot be and those that machines have.
+// checkNewHostname refuses invalid hostnames, and hostnames that machines already have.
 func checkNewHostname(w *world.World, name string, errs rest.FormErrors) {
 	if name == "" {
 		return
@@ -125,7 +125,7 @@ func readNumber(c *request.Call, errs rest.FormErrors, field string, missing, le
 	return n
 }
 
-// readPinned reads repeated core numbers, which replace cores.
+// readPinned reads the repeated numbers of pinned cores, which replace cores.
 func (v *ComposeRequest) readPinned(c *request.Call, errs rest.FormErrors) {
 	for _, text := range c.Form["pinned_cores"] {
 		n, err := strconv.Atoi(text)
@@ -140,7 +140,7 @@ func (v *ComposeRequest) readPinned(c *request.Call, errs rest.FormErrors) {
 	}
 }
 
-// readByID reads a reference to an object by its number.
+// readByID reads a reference to an object by its id.
 func readByID[T any](c *request.Call, errs rest.FormErrors, field string, objects map[int]*T, to **T) {
 	text := c.Field(field)
 	if text == "" {
@@ -158,7 +158,7 @@ func readByID[T any](c *request.Call, errs rest.FormErrors, field string, object
 // (node_constraint_filter_forms.py).
 var storageConstraintPattern = regexp.MustCompile(`^(?:([a-zA-Z]\w*):)?(\d+(?:\.\d+)?)(?:\(([^)]*)\))?$`)
 
-// ReadStorage reads label:size(tag,…),…: sizes are decimal GB.
+// ReadStorage reads label:size(tag,…),… with sizes in decimal GB.
 func ReadStorage(text string) ([]requestedDisk, string) {
 	var disks []requestedDisk
 	for _, part := range splitOutsideParentheses(text, ',') {
@@ -175,7 +175,7 @@ func ReadStorage(text string) ([]requestedDisk, string) {
 	return disks, ""
 }
 
-// splitOutsideParentheses splits at a separator that is outside of parentheses.
+// splitOutsideParentheses splits a text at separators outside of parentheses.
 func splitOutsideParentheses(text string, sep rune) []string {
 	var parts []string
 	depth, start := 0, 0
@@ -196,7 +196,7 @@ func splitOutsideParentheses(text string, sep rune) []string {
 // maxNameBytes is Linux's limit for the name of an interface.
 const maxNameBytes = 15
 
-// nameForLabel is the interface name that MAAS makes of a label
+// nameForLabel is the interface name that MAAS derives from a label
 // (provisioningserver/utils/network.py, get_ifname_for_label).
 func nameForLabel(label string) string {
 	if n, err := strconv.Atoi(label); err == nil && n >= 0 {

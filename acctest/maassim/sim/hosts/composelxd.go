@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// createInstance is LXD's part: the first half of the time. It goes on if MAAS
-// gives up waiting for it.
+// createInstance is LXD's part of a compose, the first half of its time. It continues even
+// if MAAS stops waiting.
 func createInstance(w *world.World, v *ComposeRequest, l *world.LXD) (*world.Instance, *rest.Reply) {
 	v.hostname = cmp.Or(v.hostname, w.RandomName())
 	project := v.Host.BMC.Project
@@ -43,7 +43,7 @@ func createInstance(w *world.World, v *ComposeRequest, l *world.LXD) (*world.Ins
 	return nil, &bad
 }
 
-// makeInstance is the new instance in an LXD.
+// makeInstance makes the new instance in an LXD.
 func makeInstance(w *world.World, v *ComposeRequest, l *world.LXD, project string) (*world.Instance, error) {
 	if l.Lent != nil {
 		return composeOnRealLXD(w, v, l)
@@ -58,8 +58,8 @@ func makeInstance(w *world.World, v *ComposeRequest, l *world.LXD, project strin
 	return i, nil
 }
 
-// rereadInstance is MAAS's read of the instance that it has just asked LXD for. Where
-// that fails, the instance is there and MAAS does not know it.
+// rereadInstance is MAAS's read of the instance that it has just made. If the read fails,
+// the instance exists and MAAS does not know it.
 func rereadInstance(w *world.World, b *world.BMC, i *world.Instance, timeout time.Duration) *rest.Reply {
 	l := i.Server
 	if l.EffectiveCondition() == world.ConditionHanging {
@@ -83,7 +83,7 @@ func rereadInstance(w *world.World, b *world.BMC, i *world.Instance, timeout tim
 	return &bad
 }
 
-// lxdProblem is LXD's or its driver's word against a new instance.
+// lxdProblem is the message of LXD or its driver that refuses a new instance.
 func (v *ComposeRequest) lxdProblem(w *world.World, l *world.LXD) string {
 	i := l.Projects[v.Host.BMC.Project][v.hostname]
 	switch {
@@ -94,7 +94,7 @@ func (v *ComposeRequest) lxdProblem(w *world.World, l *world.LXD) string {
 	case l.IsAtLeast(daemon.VersionWithoutSecureBoot):
 		return "Invalid config: Unknown configuration key: security.secureboot"
 	case l.Lent != nil:
-		return "" // it says so itself
+		return "" // a real LXD reports it itself
 	case i != nil && i.Busy == "create":
 		return `Failed creating instance record: Instance is busy running a "create" operation`
 	case i != nil:
@@ -103,11 +103,11 @@ func (v *ComposeRequest) lxdProblem(w *world.World, l *world.LXD) string {
 	return ""
 }
 
-// leakVolumes leaves the volumes of the data disks: MAAS's driver makes them
-// before it asks LXD for the instance, and removes none when LXD refuses it.
+// leakVolumes leaves the volumes of the data disks. MAAS's driver makes them before the
+// instance, and does not remove them when LXD refuses the instance.
 func leakVolumes(w *world.World, v *ComposeRequest, l *world.LXD) {
 	if l.Lent != nil {
-		return // a real one has them
+		return // a real LXD has them already
 	}
 	for _, d := range v.Disks[min(1, len(v.Disks)):] {
 		pool, _ := v.poolOf(l, d)

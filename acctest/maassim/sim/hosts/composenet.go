@@ -10,14 +10,14 @@ import (
 
 const noHostNetworkText = "Unable to compose machine because: Failed talking to pod: No host network to attach VM interfaces to"
 
-// AttachNetworks gives the VM the networks that interfaces= names.
+// AttachNetworks connects the VM to the networks that interfaces= names.
 func (v *ComposeRequest) AttachNetworks(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
 	return v.readNICs(w, parts)
 }
 
-// readNICs finds the subnets that interfaces= names among those of the host's
-// bridges, then of its NICs (forms/pods.py, ComposeMachineForm). Without
-// interfaces= the VM gets one NIC on a bridge with DHCP.
+// readNICs finds the subnets that interfaces= names: first among the host's bridges, then
+// among its NICs (forms/pods.py, ComposeMachineForm). Without interfaces= the VM gets one
+// NIC on a bridge with DHCP.
 func (v *ComposeRequest) readNICs(w *world.World, parts []request.InterfaceConstraint) *rest.Reply {
 	if len(parts) == 0 {
 		return nil
@@ -42,9 +42,9 @@ func (v *ComposeRequest) readNICs(w *world.World, parts []request.InterfaceConst
 	return nil
 }
 
-// hostSubnet is the subnet of an interface of the host that fits a constraint.
-// An address only says on which VLAN: that of its subnet. Where no bridge fits,
-// MAAS attaches the VM to another interface by macvlan.
+// hostSubnet is the subnet of a host's interface that fits a constraint. An address in the
+// constraint only selects the VLAN of its subnet. If no bridge fits, MAAS attaches the VM
+// to another interface by macvlan.
 func hostSubnet(w *world.World, h *world.VMHost, part request.InterfaceConstraint) (*world.Subnet, *rest.Reply) {
 	wanted, bad := vlanOfAddress(w, part.Value("ip"))
 	if bad != nil {
@@ -65,9 +65,9 @@ func hostSubnet(w *world.World, h *world.VMHost, part request.InterfaceConstrain
 	return nil, &no
 }
 
-// vlanOfAddress is the VLAN of an address' subnet, nil for no address. MAAS trips
-// over one that is outside of all subnets. One that is taken is found only after
-// LXD made the VM.
+// vlanOfAddress is the VLAN of an address' subnet, or nil without an address. For an
+// address outside of all subnets MAAS has an internal error. It notices a taken address
+// only after LXD made the VM.
 func vlanOfAddress(w *world.World, text string) (*world.VLAN, *rest.Reply) {
 	if text == "" {
 		return nil, nil
@@ -104,8 +104,8 @@ func attachableInterfaces(w *world.World, h *world.VMHost, kind string) (out []a
 	return out
 }
 
-// linkNICs names and links the NICs as interfaces= says. The link of a NIC with
-// mode=unconfigured has no address (models/bmc.py, _assign_ip_addresses).
+// linkNICs names and links the NICs as interfaces= asks. With mode=unconfigured the NIC's
+// link has no address (models/bmc.py, _assign_ip_addresses).
 func (v *ComposeRequest) linkNICs(w *world.World, m *world.Machine) {
 	for n, want := range v.nics {
 		l := &world.Link{ID: w.NextID("link"), Mode: "auto", Subnet: want.subnet, IP: want.ip}
@@ -116,8 +116,8 @@ func (v *ComposeRequest) linkNICs(w *world.World, m *world.Machine) {
 	}
 }
 
-// subnets are the networks that the instance is attached to: what was wanted,
-// or the first bridge with DHCP.
+// subnets are the networks of the instance: the requested ones, or the first bridge with
+// DHCP.
 func (v *ComposeRequest) subnets(w *world.World) []*world.Subnet {
 	var out []*world.Subnet
 	for _, n := range v.nics {

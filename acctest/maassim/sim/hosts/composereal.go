@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// realVM is the VM that MAAS asks a real LXD for.
+// realVM is the VM that MAAS requests from a real LXD.
 func (v *ComposeRequest) realVM(w *world.World, l *world.LXD) driver.VM {
 	vm := driver.VM{
 		Project: v.Host.BMC.Project, Name: v.hostname, Cores: strconv.Itoa(v.Cores), Memory: strconv.FormatInt(v.MemoryMiB<<20, 10), Hugepages: v.hugepages,
@@ -31,7 +31,7 @@ func (v *ComposeRequest) realVM(w *world.World, l *world.LXD) driver.VM {
 	return vm
 }
 
-// composeOnRealLXD asks a real LXD for a VM with the credentials of the VM host.
+// composeOnRealLXD makes a VM in a real LXD with the credentials of the VM host.
 func composeOnRealLXD(w *world.World, v *ComposeRequest, l *world.LXD) (*world.Instance, error) {
 	c, err := driver.LentTo(l).ClientFor(v.Host.BMC)
 	if err != nil {
@@ -40,7 +40,7 @@ func composeOnRealLXD(w *world.World, v *ComposeRequest, l *world.LXD) (*world.I
 	return driver.MakeVM(w, l, c, v.realVM(w, l))
 }
 
-// describeComposed adds what MAAS says of a VM that it composes.
+// describeComposed adds MAAS's description to a VM that it composes.
 func describeComposed(i *world.Instance, v *ComposeRequest) {
 	if !i.Server.IsAtLeast(daemon.VersionWithoutSecureBoot) {
 		i.Config["security.secureboot"] = "false"

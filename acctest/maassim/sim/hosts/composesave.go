@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// saveVM is MAAS's part: the second half of the time, then one commit. Where
-// it fails the instance stays in LXD without a machine.
+// saveVM is MAAS's part of a compose: the second half of its time, then one commit. If it
+// fails, the instance stays in LXD without a machine.
 func saveVM(w *world.World, v *ComposeRequest, i *world.Instance) (*world.Machine, *rest.Reply) {
 	w.Sleep(w.Latency.Compose - w.Latency.Compose/2)
 	if bad := applyComposeFaults(w, v, i); bad != nil {
@@ -42,7 +42,8 @@ func saveVM(w *world.World, v *ComposeRequest, i *world.Instance) (*world.Machin
 	return m, nil
 }
 
-// checkBeforeCommit is what only the database can say: another one was first.
+// checkBeforeCommit finds conflicts that only the database notices, because another
+// request committed first.
 func checkBeforeCommit(w *world.World, v *ComposeRequest) *rest.Reply {
 	var bad rest.Reply
 	switch {
@@ -58,10 +59,10 @@ func checkBeforeCommit(w *world.World, v *ComposeRequest) *rest.Reply {
 	return &bad
 }
 
-// tagRaceReply runs a compose again after another one was the first to give MAAS a
-// tag of the host: a machine gets the host's tags, each made where there is none,
-// and PostgreSQL lets one of several transactions do so. MAAS runs the others
-// again from the start, where they meet the instances that they made before.
+// tagRaceReply repeats a compose that lost a race for a new tag. A machine gets its host's
+// tags, and MAAS makes those that do not exist. PostgreSQL lets only one of several
+// transactions make a tag. MAAS restarts the others, and they fail on the instances that
+// they made before.
 func tagRaceReply(w *world.World, v *ComposeRequest, l *world.LXD) *rest.Reply {
 	if len(namesWithoutTag(w, v.newTags)) == len(v.newTags) {
 		return nil
@@ -71,7 +72,7 @@ func tagRaceReply(w *world.World, v *ComposeRequest, l *world.LXD) *rest.Reply {
 	return &bad
 }
 
-// namesWithoutTag lists the names for which there is no tag.
+// namesWithoutTag lists the names that are not yet tags.
 func namesWithoutTag(w *world.World, names []string) (missing []string) {
 	for _, name := range names {
 		if w.Tags[name] == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// createVMHost registers an LXD. It answers 200 for one that it could not
-// reach or that refused it, and keeps the empty record.
+// createVMHost registers an LXD. Even if it cannot reach the LXD, or the LXD refuses it,
+// it answers 200 and keeps the empty record.
 func createVMHost(c *request.Call) rest.Reply {
 	w, errs := c.World, rest.FormErrors{}
 	switch kind := c.Field("type"); kind {
@@ -40,8 +40,8 @@ func createVMHost(c *request.Call) rest.Reply {
 	return rest.OKReply(view.VMHost(h))
 }
 
-// newBMC is the address and the credentials of a new VM host. Without a
-// certificate MAAS makes one.
+// newBMC is the address and the credentials of a new VM host. MAAS makes a certificate if
+// none is given.
 func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
 	b := &world.BMC{Address: *f.address, Project: "default", HasPassword: true, Generated: true}
 	if f.project != nil && *f.project != "" {
@@ -62,9 +62,8 @@ func (f hostForm) newBMC(w *world.World) (*world.BMC, *rest.Reply) {
 	return b, nil
 }
 
-// hostForBMC makes the VM host of a BMC. One that exists already with machines
-// enlisted on it is turned into the VM host, and then nothing of the form
-// counts.
+// hostForBMC makes the VM host of a BMC. If the BMC exists already and has enlisted
+// machines, it becomes the VM host, and MAAS ignores the rest of the form.
 func hostForBMC(w *world.World, b *world.BMC, f hostForm) (*world.VMHost, *rest.Reply) {
 	old := w.BMCs[b.RowKey()]
 	switch {
@@ -87,8 +86,8 @@ func hostName(w *world.World, f hostForm) string {
 	return *f.name
 }
 
-// discoverAfterSave is what follows a create or an update: discovery, whose failure is
-// swallowed, and the hardware inventory, which ends later.
+// discoverAfterSave runs the discovery after a create or an update, and ignores its
+// errors. The hardware inventory follows and ends later.
 func discoverAfterSave(w *world.World, h *world.VMHost, before func(*world.LXD)) {
 	if w.RackCondition != world.ConditionOK {
 		return
@@ -110,8 +109,8 @@ func discoverAfterSave(w *world.World, h *world.VMHost, before func(*world.LXD))
 	startInventory(h, l)
 }
 
-// startInventory asks for the hardware, unless it is known. A host machine
-// that was made anew knows nothing yet.
+// startInventory starts the hardware inventory unless the hardware is known. A new host
+// machine has no hardware yet.
 func startInventory(h *world.VMHost, l *world.LXD) {
 	if h.Cores > 0 && h.Machine.Cores > 0 || h.Inventory.IsPending() {
 		return

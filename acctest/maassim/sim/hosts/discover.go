@@ -22,7 +22,7 @@ func NewVMHost(w *world.World, name string, b *world.BMC) *world.VMHost {
 	return h
 }
 
-// DiscoverHost takes over what LXD says of itself.
+// DiscoverHost copies what LXD reports about itself.
 func DiscoverHost(w *world.World, h *world.VMHost, l *world.LXD) {
 	l.EnsureProject(h.BMC.Project)
 	if h.Version == "" {
@@ -37,7 +37,7 @@ func DiscoverHost(w *world.World, h *world.VMHost, l *world.LXD) {
 	}
 }
 
-// FindHostMachine ties the VM host to the machine that its LXD runs on.
+// FindHostMachine connects the VM host to the machine that its LXD runs on.
 func FindHostMachine(w *world.World, h *world.VMHost, l *world.LXD) {
 	if l.HostMachine == nil {
 		l.HostMachine = findOrMakeHostMachine(w, h, l)
@@ -45,8 +45,8 @@ func FindHostMachine(w *world.World, h *world.VMHost, l *world.LXD) {
 	h.Machine = l.HostMachine
 }
 
-// findOrMakeHostMachine finds the machine with the server's MAC, or makes one. MAAS puts
-// it into the default zone and pool, and calls it deployed.
+// findOrMakeHostMachine finds the machine with the server's MAC, or makes one. MAAS puts a
+// new one into the default zone and pool, as Deployed.
 func findOrMakeHostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world.Machine {
 	m := MachineWithMAC(w, l.MAC)
 	if m == nil {
@@ -68,8 +68,8 @@ func findOrMakeHostMachine(w *world.World, h *world.VMHost, l *world.LXD) *world
 	return m
 }
 
-// TakeInventory is the hardware inventory, which comes after the answer to the
-// call that asked for it.
+// TakeInventory reads the host's hardware. It happens after the answer to the call that
+// requested it.
 func TakeInventory(h *world.VMHost, l *world.LXD) {
 	h.Inventory = nil
 	h.Cores, h.MemoryMiB = l.Cores, l.MemoryMiB
@@ -97,7 +97,7 @@ func TakeInventory(h *world.VMHost, l *world.LXD) {
 	}
 }
 
-// connectNIC links the server's first NIC, where the model says to what.
+// connectNIC links the server's first NIC to the subnet that the model names, if any.
 func connectNIC(w *world.World, m *world.Machine, l *world.LXD) {
 	n := l.NICSubnet
 	i := slices.IndexFunc(m.NICs, func(i *world.NIC) bool { return i.MAC == l.MAC })
@@ -110,7 +110,7 @@ func connectNIC(w *world.World, m *world.Machine, l *world.LXD) {
 	}
 }
 
-// MachineWithMAC is the machine with a NIC of that address, nil for none.
+// MachineWithMAC is the machine with a NIC of that address, or nil.
 func MachineWithMAC(w *world.World, mac string) *world.Machine {
 	for _, m := range w.Machines {
 		if slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.MAC == mac }) {
@@ -120,9 +120,9 @@ func MachineWithMAC(w *world.World, mac string) *world.Machine {
 	return nil
 }
 
-// syncInstances makes the host's machines agree with a listing of its instances:
-// unknown instances are adopted, machines that are not in it are removed, and
-// with them, where it can be, the instance of their name.
+// syncInstances makes the host's machines agree with a list of its instances. It adopts
+// unknown instances, and removes machines whose instance is not in the list. With such a
+// machine it removes the instance of that name, if it can.
 func syncInstances(w *world.World, h *world.VMHost, l *world.LXD, listed []*world.Instance) {
 	adopted := map[*world.Instance]bool{}
 	for _, i := range listed {
@@ -145,7 +145,8 @@ func syncInstances(w *world.World, h *world.VMHost, l *world.LXD, listed []*worl
 	}
 }
 
-// adoptUnlessKnown ties an instance to its machine, or adopts it, which it reports.
+// adoptUnlessKnown connects an instance to its machine, or adopts it. It returns true if
+// it adopted.
 func adoptUnlessKnown(w *world.World, h *world.VMHost, i *world.Instance) bool {
 	for _, m := range world.SortedMachines(w.Machines) {
 		if m.HasInstance(i) {
@@ -157,8 +158,8 @@ func adoptUnlessKnown(w *world.World, h *world.VMHost, i *world.Instance) bool {
 	return true
 }
 
-// moveToVMHost makes a known machine a VM of the host. The disks lose their pool:
-// MAAS writes that at compose only.
+// moveToVMHost makes a known machine a VM of the host. Its disks lose their storage pool,
+// because MAAS sets that only in a compose.
 func moveToVMHost(m *world.Machine, h *world.VMHost, i *world.Instance) {
 	m.BMC, m.Instance = h.BMC, i.Name
 	m.VMID = cmp.Or(m.VMID, m.World.NextID("virtualmachine"))
@@ -173,8 +174,8 @@ func moveToVMHost(m *world.Machine, h *world.VMHost, i *world.Instance) {
 	}
 }
 
-// adoptInstance makes a machine of an instance that MAAS does not know, and commissions
-// it: a running VM is power-cycled.
+// adoptInstance makes a machine for an instance that MAAS does not know, and commissions
+// it. A running VM is power-cycled.
 func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 	name := i.Name
 	if w.MachineNamed(name) != nil || !rest.IsValidLabel(name) || w.FaultSource.DrawFault("random_names", name) {
@@ -195,7 +196,7 @@ func adoptInstance(w *world.World, h *world.VMHost, i *world.Instance) {
 	}
 }
 
-// newVM is the record of an instance: with the host's tags, without disks.
+// newVM is the machine record of an instance, with the host's tags and without disks.
 func newVM(w *world.World, hostname string, h *world.VMHost, i *world.Instance) *world.Machine {
 	m := w.NewMachine(hostname)
 	m.PowerType, m.PowerState, m.UEFI = "lxd", "off", true
@@ -228,12 +229,12 @@ func AddInstance(w *world.World, l *world.LXD, project, name string, cores int, 
 	return i
 }
 
-// NoRackReply is 503 when MAAS cannot reach a rack controller.
+// NoRackReply is 503 because MAAS cannot reach a rack controller.
 func NoRackReply(text string) rest.Reply {
 	rep := rest.UnavailableReply(text)
 	rep.Header.Set("Retry-After", "10")
 	return rep
 }
 
-// InternalErrorReply is 500 with a sentence.
+// InternalErrorReply is 500 with a message.
 func InternalErrorReply(text string) rest.Reply { return rest.InternalErrorReply(text) }

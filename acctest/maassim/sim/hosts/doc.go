@@ -1,4 +1,3 @@
-// Package hosts has the operations on VM hosts. It makes VMs, with all that can
-// go wrong inside a compose, and syncs: what a listing of instances makes MAAS
-// adopt and remove.
+// Package hosts has the operations on VM hosts: composes with all their failures, and
+// refreshes, in which MAAS adopts and removes machines.
 package hosts

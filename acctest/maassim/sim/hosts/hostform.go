@@ -20,8 +20,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// hostForm is the checked form of a VM host's create or update. A nil field
-// was not given.
+// hostForm is the checked form of a VM host's create or update. A field that was not given
+// is nil.
 type hostForm struct {
 	name, address, project, password *string
 	certificate, key                 *string
@@ -34,7 +34,7 @@ type hostForm struct {
 	macvlanMode                      *string
 }
 
-// OptionalField is a field's value, nil if the form does not have it.
+// OptionalField is a field's value, or nil if the form does not have it.
 func OptionalField(c *request.Call, name string) *string {
 	if !c.HasField(name) {
 		return nil
@@ -43,8 +43,8 @@ func OptionalField(c *request.Call, name string) *string {
 	return &value
 }
 
-// readHostForm checks what create and update have in common; zone and pool are
-// names here.
+// readHostForm checks the fields that create and update share. In this form zone and pool
+// are names.
 func readHostForm(c *request.Call, errs rest.FormErrors) hostForm {
 	f := hostForm{
 		name: OptionalField(c, "name"), address: OptionalField(c, "power_address"), project: OptionalField(c, "project"), password: OptionalField(c, "password"),
@@ -65,7 +65,7 @@ func readHostForm(c *request.Call, errs rest.FormErrors) hostForm {
 	return f
 }
 
-// readRatio reads an over-commit ratio: 0 to 10.
+// readRatio reads an over-commit ratio from 0 to 10.
 func readRatio(c *request.Call, errs rest.FormErrors, field string) *float64 {
 	text := c.Field(field)
 	if text == "" {
@@ -83,7 +83,7 @@ func readRatio(c *request.Call, errs rest.FormErrors, field string) *float64 {
 	return &ratio
 }
 
-// readUpdateOnly checks the fields that only an update knows.
+// readUpdateOnly checks the fields that only an update has.
 func (f *hostForm) readUpdateOnly(c *request.Call, h *world.VMHost, errs rest.FormErrors) {
 	if kind := c.Field("type"); kind != "" && kind != "lxd" {
 		errs.Add("type", "Cannot change the type of a pod. Delete and re-create the pod with a different type.")
@@ -102,7 +102,7 @@ func (f *hostForm) readUpdateOnly(c *request.Call, h *world.VMHost, errs rest.Fo
 	}
 }
 
-// applyTo writes what the form gives to the record; the LXD is not asked.
+// applyTo writes the given fields to the record. It does not call the LXD.
 func (f hostForm) applyTo(h *world.VMHost) {
 	if f.name != nil {
 		h.Name = cmp.Or(*f.name, h.World.RandomName()) // models/bmc.py, BMC.save
@@ -121,15 +121,15 @@ func (f hostForm) applyTo(h *world.VMHost) {
 	}
 }
 
-// SetIfGiven writes a value that was given.
+// SetIfGiven sets a field if a value was given.
 func SetIfGiven[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// checkCertificatePair is MAAS's check of a certificate with its key. Both failures are
-// internal errors there.
+// checkCertificatePair is MAAS's check of a certificate and its key. Both failures are
+// internal errors in MAAS.
 func checkCertificatePair(certificate, key string) *rest.Reply {
 	certBlock, _ := pem.Decode([]byte(certificate))
 	keyBlock, _ := pem.Decode([]byte(key))
@@ -144,7 +144,7 @@ func checkCertificatePair(certificate, key string) *rest.Reply {
 	return nil
 }
 
-// NewCertificatePair is the certificate that MAAS makes for a VM host without one.
+// NewCertificatePair makes the certificate of a VM host without one, as MAAS does.
 func NewCertificatePair(name string) (certificate, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
 	if err != nil {

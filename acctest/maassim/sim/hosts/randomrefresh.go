@@ -12,8 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// ScheduleRandomRefresh lets somebody refresh a VM host at a random moment, and then
-// again and again.
+// ScheduleRandomRefresh refreshes VM hosts at random times, again and again.
 func ScheduleRandomRefresh(w *world.World) {
 	w.NextSync.Cancel()
 	every := w.FaultSource.SyncEvery
@@ -28,8 +27,8 @@ func ScheduleRandomRefresh(w *world.World) {
 	w.NextSync.Timer = w.AfterFunc(max(wait, time.Millisecond), w.NextSync.Finish)
 }
 
-// refreshRandomHost is one such refresh, half of them through the UI. It runs
-// beside the calls, as theirs do.
+// refreshRandomHost refreshes one VM host, in half of all cases through the UI. It runs
+// concurrently with the calls.
 func refreshRandomHost(w *world.World) {
 	hosts := world.SortedHosts(w.Hosts)
 	if len(hosts) == 0 {
@@ -49,7 +48,7 @@ func refreshRandomHost(w *world.World) {
 			}
 		}()
 		if ui {
-			_ = RefreshFromUI(w, h) // an operator sees the error, nobody else
+			_ = RefreshFromUI(w, h) // only an operator would see the error
 			return
 		}
 		refreshVMHost(&request.Call{World: w}, h)
@@ -74,7 +73,7 @@ func RefreshFromUI(w *world.World, h *world.VMHost) error {
 	return nil
 }
 
-// syncHost is the end of a refresh.
+// syncHost ends a refresh.
 func syncHost(w *world.World, h *world.VMHost, l *world.LXD, listed []*world.Instance) {
 	DiscoverHost(w, h, l)
 	syncInstances(w, h, l, listed)
@@ -82,8 +81,8 @@ func syncHost(w *world.World, h *world.VMHost, l *world.LXD, listed []*world.Ins
 	startInventory(h, l)
 }
 
-// applyComposeFaults is what strikes a compose between LXD's part and MAAS's: the answer
-// without a machine, if any.
+// applyComposeFaults applies the random faults between LXD's part of a compose and MAAS's.
+// It returns the answer if the compose ends without a machine.
 func applyComposeFaults(w *world.World, v *ComposeRequest, i *world.Instance) *rest.Reply {
 	n, h := w.FaultSource, v.Host
 	if n.DrawFault("sync_in_compose", v.hostname) && w.Hosts[h.ID] == h {
@@ -98,8 +97,8 @@ func applyComposeFaults(w *world.World, v *ComposeRequest, i *world.Instance) *r
 	return &bad
 }
 
-// syncOverCompose is a refresh in the UI that listed the host's instances before
-// the newborn was there, and ends now.
+// syncOverCompose ends a UI refresh that listed the host's instances before the new one
+// existed.
 func syncOverCompose(w *world.World, h *world.VMHost, newborn *world.Machine) {
 	i := newborn.LXDInstance()
 	if i == nil || w.Hosts[h.ID] != h || !w.FaultSource.DrawFault("sync_over_compose", newborn.Hostname) {
@@ -109,7 +108,7 @@ func syncOverCompose(w *world.World, h *world.VMHost, newborn *world.Machine) {
 	syncHost(w, h, i.Server, listed)
 }
 
-// composeDelay is how much longer LXD takes for a compose.
+// composeDelay is the extra time that LXD takes for a compose.
 func composeDelay(w *world.World, v *ComposeRequest) time.Duration {
 	if !w.FaultSource.DrawFault("late_compose", v.hostname) {
 		return 0

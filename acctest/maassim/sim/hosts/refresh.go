@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// refreshVMHost lists the instances and makes the machines agree with them.
-// Listing and sync see one moment, because MAAS repeats both on a conflict.
+// refreshVMHost lists the instances and makes the machines agree with them. No change can
+// come between the two steps, because MAAS repeats both on a conflict.
 func refreshVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	w := c.World
 	if w.RackCondition != world.ConditionOK {
@@ -36,7 +36,7 @@ func refreshVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	return rest.OKReply(view.VMHost(h))
 }
 
-// adoptableInstances are those that a sync would adopt.
+// adoptableInstances are the instances that a refresh would adopt.
 func adoptableInstances(w *world.World, h *world.VMHost, l *world.LXD) []*world.Instance {
 	return slices.DeleteFunc(l.ListedInstances(h.BMC.Project), func(i *world.Instance) bool {
 		for _, m := range w.Machines {
@@ -48,7 +48,7 @@ func adoptableInstances(w *world.World, h *world.VMHost, l *world.LXD) []*world.
 	})
 }
 
-// NoCommissioningImage is MAAS's sentence when nothing can be booted.
+// NoCommissioningImage is MAAS's message when it has no image for commissioning.
 func NoCommissioningImage(w *world.World) string {
 	return "Ephemeral operating system ubuntu " + w.DefaultSeries() + " is unavailable."
 }

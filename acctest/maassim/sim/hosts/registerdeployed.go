@@ -5,12 +5,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// DeployedProject is the LXD project of the VM hosts that MAAS deploys itself.
+// DeployedProject is the LXD project of a VM host that MAAS deployed itself.
 const DeployedProject = "maas"
 
-// RegisterDeployedHost makes a machine's LXD a VM host, as the last step of a deployment
-// that asked for one (metadataserver/api_twisted.py, _create_vmhost_for_deployment):
-// with the machine's name, zone and pool. It is false where MAAS cannot do so.
+// RegisterDeployedHost makes a machine's LXD a VM host with the machine's name, zone and
+// pool. It is the last step of a deployment that asked for one
+// (metadataserver/api_twisted.py, _create_vmhost_for_deployment). It returns false where
+// MAAS cannot do so.
 func RegisterDeployedHost(m *world.Machine, certificate, key string) bool {
 	w, addresses := m.World, m.Addresses()
 	if len(addresses) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// deleteVMHost removes the record and those of its machines. The instances go
-// only with decompose=true in the query, and only where LXD can be reached.
+// deleteVMHost removes the VM host and its machines from MAAS. It removes the instances
+// only with decompose=true in the query, and only if it can reach LXD.
 func deleteVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	decompose := rest.ReadBool(c.Query.Get("decompose"))
 	for _, m := range h.VMs() {
@@ -22,11 +22,13 @@ func deleteVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// RemoveVMHost deletes a VM host, and the machine that MAAS made for it; other
-// VM hosts of that server lose it until they are refreshed. What MAAS knows of their
-// VMs goes as well: that machine is the parent of all of them, and the database
-// deletes children with it (models/bmc.py, create_machine: parent=self.host). The
-// instances stay. A machine that MAAS knew before stays.
+// RemoveVMHost deletes a VM host. Other VM hosts on the same server lose their machine
+// until the next refresh.
+//
+// It also deletes the host's machine if MAAS made that for the VM host, and with it the
+// records of all VMs there. That machine is their parent, and the database deletes
+// children with their parent (models/bmc.py, create_machine: parent=self.host). The
+// instances stay. A host machine that MAAS knew before stays, too.
 func RemoveVMHost(w *world.World, h *world.VMHost) {
 	h.Inventory.Cancel()
 	delete(w.Hosts, h.ID)

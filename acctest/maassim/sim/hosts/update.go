@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// updateVMHost changes a record and discovers again. Another project destroys
-// the VMs of the old one.
+// updateVMHost changes a VM host and runs the discovery again. Changing the project
+// destroys the VMs of the old project.
 func updateVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 	errs := rest.FormErrors{}
 	f := readHostForm(c, errs)
@@ -38,12 +38,13 @@ func updateVMHost(c *request.Call, h *world.VMHost) rest.Reply {
 		}
 	})
 	if h.BMC.Generated {
-		h.BMC.HasPassword = true // any update brings the field back, empty
+		h.BMC.HasPassword = true // after any update the field is there again, and empty
 	}
 	return rest.OKReply(view.VMHost(h))
 }
 
-// setMacvlanMode is null until the first update, and a text from then on.
+// setMacvlanMode sets the macvlan mode. It is null until the first update, and a text
+// afterwards.
 func setMacvlanMode(h *world.VMHost, mode *string) {
 	if mode == nil && h.MacvlanMode == nil {
 		empty := ""
@@ -54,7 +55,7 @@ func setMacvlanMode(h *world.VMHost, mode *string) {
 	}
 }
 
-// changeBMC changes address, project and credentials. An empty project means
+// changeBMC changes the address, project and credentials. An empty project means
 // "default".
 func changeBMC(h *world.VMHost, f hostForm) {
 	b := h.BMC
@@ -71,8 +72,8 @@ func changeBMC(h *world.VMHost, f hostForm) {
 	h.World.BMCs[b.RowKey()] = b
 }
 
-// deleteProjectVMs is what a change of project does to the machines of the old
-// one: they and their instances are deleted.
+// deleteProjectVMs deletes the machines and instances of the old project after a change of
+// project.
 func deleteProjectVMs(h *world.VMHost, l *world.LXD, project string) {
 	for _, m := range h.VMs() {
 		if i := l.Projects[project][m.Instance]; i != nil && i.Busy == "" {

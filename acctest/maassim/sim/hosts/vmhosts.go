@@ -11,11 +11,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Routes are the operations on VM hosts: pods is their old name.
+// Routes are the operations on VM hosts. "pods" is the old name of VM hosts.
 func Routes() []request.Route { return slices.Concat(vmHostRoutes("vm-hosts/"), vmHostRoutes("pods/")) }
 
-// vmHostRoutes are the operations on VM hosts below their path or its old
-// name.
+// vmHostRoutes are the operations on VM hosts below one of the two paths.
 func vmHostRoutes(root string) []request.Route {
 	one := root + "{id}/"
 	routes := []request.Route{
@@ -36,7 +35,7 @@ func vmHostRoutes(root string) []request.Route {
 	return routes
 }
 
-// refuseIfRemoved answers 410 where VM hosts were removed.
+// refuseIfRemoved answers 410 if the MAAS has no VM hosts any more.
 func refuseIfRemoved(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		if c.World.VMHostsRemoved {
@@ -46,8 +45,8 @@ func refuseIfRemoved(f func(*request.Call) rest.Reply) func(*request.Call) rest.
 	}
 }
 
-// onVMHost looks up the VM host of the path. MAAS has its own words for a GET,
-// and trips over what is no number.
+// onVMHost looks up the VM host of the path. As in MAAS, GET has its own message, and an
+// id that is not a number is an internal error.
 func onVMHost(f func(*request.Call, *world.VMHost) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		id, err := strconv.Atoi(c.Vars["id"])
@@ -82,8 +81,8 @@ func readVMHost(_ *request.Call, h *world.VMHost) rest.Reply {
 	return rep
 }
 
-// endSeenInventory ends an inventory that takes no time once a read has shown the empty
-// host.
+// endSeenInventory ends an inventory that takes no time, after one read has shown the
+// empty host.
 func endSeenInventory(h *world.VMHost) {
 	if h.Inventory.IsPending() && h.Inventory.EndsWhenSeen {
 		h.Inventory.Finish()

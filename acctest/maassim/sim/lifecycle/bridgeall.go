@@ -8,16 +8,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// maxInterfaceName is Linux's limit, which MAAS keeps to for names of its own.
+// maxInterfaceName is Linux's limit. MAAS respects it for the names that it makes.
 const maxInterfaceName = 15
 
-// isConfigured says whether an interface is more than up (models/interface.py).
+// isConfigured tells whether an interface has more than a link that is up
+// (models/interface.py).
 func isConfigured(n *world.NIC) bool {
 	return slices.ContainsFunc(n.Links, func(l *world.Link) bool { return l.Mode != world.LinkUp })
 }
 
-// BridgeAll puts a bridge on every configured NIC for the time of a deployment:
-// what bridge_all=true asks for. The bridge takes the links over.
+// BridgeAll puts a bridge on every configured NIC during a deployment, as bridge_all=true
+// asks. The bridge takes over the NIC's links.
 func BridgeAll(m *world.Machine, params rest.Object) {
 	for _, n := range physicalNICs(m) {
 		if !isConfigured(n) {
@@ -31,7 +32,7 @@ func BridgeAll(m *world.Machine, params rest.Object) {
 	}
 }
 
-// bridgeName is br-eth0, or b- and the end of a name that would be too long.
+// bridgeName is br-eth0, or b- and the end of the NIC's name where that would be too long.
 func bridgeName(nic string) string {
 	if len("br-"+nic) <= maxInterfaceName {
 		return "br-" + nic
@@ -39,9 +40,10 @@ func bridgeName(nic string) string {
 	return "b-" + nic[max(len(nic)-(maxInterfaceName-len("b-")), 0):]
 }
 
-// removeAcquiredBridges takes away the bridges that were made since the machine was acquired:
-// a release gives their links to what is below them, and takes what is on them alone
-// along (models/node.py, release_interface_config). Bonds and VLAN interfaces stay.
+// removeAcquiredBridges removes the bridges that were made since the machine was acquired.
+// Their links go back to the interfaces below them, and interfaces that are only on them
+// are removed, too (models/node.py, release_interface_config). Bonds and VLAN interfaces
+// stay.
 func removeAcquiredBridges(m *world.Machine) {
 	for _, b := range slices.Clone(m.NICs) {
 		if b.Acquired {

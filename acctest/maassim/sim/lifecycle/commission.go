@@ -8,14 +8,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// CommissionOptions are what the caller of a commissioning may leave out.
+// CommissionOptions are the parts of a commissioning that the caller may skip.
 type CommissionOptions struct {
 	KeepNetwork bool // skip_networking
 	KeepStorage bool // skip_storage
 	SkipTesting bool // testing_scripts=none
 }
 
-// CommissionMachine starts commissioning. The power action is the caller's.
+// CommissionMachine starts commissioning. The caller starts the power action.
 func CommissionMachine(w *world.World, m *world.Machine, u *world.User, o CommissionOptions) {
 	m.AddRequestEvent(u, "User starting node commissioning", "start commissioning", "")
 	m.AddStatusEvent("Commissioning", "")
@@ -36,7 +36,7 @@ func CommissionMachine(w *world.World, m *world.Machine, u *world.User, o Commis
 	m.Transition = w.StartJob(took, func() { startTesting(w, m, o) })
 }
 
-// startTesting is the last fifth of commissioning, unless there is nothing to test.
+// startTesting starts the last fifth of commissioning, unless there is nothing to test.
 func startTesting(w *world.World, m *world.Machine, o CommissionOptions) {
 	rest := w.Latency.Commission / 5
 	if rest <= 0 || o.SkipTesting {
@@ -48,11 +48,11 @@ func startTesting(w *world.World, m *world.Machine, o CommissionOptions) {
 	m.Transition = w.StartJob(rest, func() { passCommissioning(m, o) })
 }
 
-// passCommissioning is the good end of commissioning: what was found replaces
-// what compose wrote.
+// passCommissioning ends commissioning with success. The hardware that it found replaces
+// what the compose wrote.
 func passCommissioning(m *world.Machine, o CommissionOptions) {
 	EndPower(m, "on")
-	if !o.KeepNetwork { // MAAS then does not look at what was found, either
+	if !o.KeepNetwork { // in that case MAAS does not read the interfaces that it found
 		UpdateNICs(m)
 		m.GatewayLink = nil
 		m.ResetLinks()
@@ -65,11 +65,11 @@ func passCommissioning(m *world.Machine, o CommissionOptions) {
 	noteResults(m, o)
 	FinishCommissioning(m)
 	if i := m.LXDInstance(); i != nil {
-		i.SetRunning(false) // the guest turns itself off; MAAS does not know yet
+		i.SetRunning(false) // the guest switches itself off; MAAS does not know this yet
 	}
 }
 
-// noteResults writes what the scripts of a commissioning ended in.
+// noteResults records the results of the commissioning scripts.
 func noteResults(m *world.Machine, o CommissionOptions) {
 	if m.Status == world.StatusCommissioning {
 		passScripts(m)
@@ -90,7 +90,7 @@ func FinishCommissioning(m *world.Machine) {
 	setStatus(m, world.StatusReady)
 }
 
-// UpdateNICs writes what commissioning finds of the machine's interfaces.
+// UpdateNICs records the interfaces that commissioning found.
 func UpdateNICs(m *world.Machine) {
 	if m.Hardware != nil && len(m.Hardware.Ports) > 0 {
 		updatePorts(m)
@@ -102,7 +102,7 @@ func UpdateNICs(m *world.Machine) {
 	dropBridges(m)
 }
 
-// physicalNICs are the machine's NICs without bridges.
+// physicalNICs are the machine's NICs that are not bridges.
 func physicalNICs(m *world.Machine) (out []*world.NIC) {
 	for _, n := range m.NICs {
 		if n.Kind == "physical" {
@@ -112,14 +112,14 @@ func physicalNICs(m *world.Machine) (out []*world.NIC) {
 	return out
 }
 
-// dropBridges removes what was configured on top of the NICs.
+// dropBridges removes the interfaces that were configured on top of the NICs.
 func dropBridges(m *world.Machine) {
 	if len(physicalNICs(m)) > 0 {
 		m.NICs = physicalNICs(m)
 	}
 }
 
-// updateNIC is what commissioning learns about the nth NIC of a VM.
+// updateNIC records what commissioning finds out about the nth NIC of a VM.
 func updateNIC(m *world.Machine, n int, i *world.NIC) {
 	if i.VLAN == nil && i.RealSubnet != nil {
 		i.VLAN = i.RealSubnet.VLAN

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// AcquireMachine gives a machine to a user (models/node.py, acquire). From then on the
-// file systems that it shows are copies, which a release removes.
+// AcquireMachine allocates a machine to a user (models/node.py, acquire). From then on its
+// file systems are copies, which a release removes.
 func AcquireMachine(m *world.Machine, u *world.User, agentName, comment string) {
 	m.AddRequestEvent(u, "User acquiring node", "acquire", comment)
 	storage.AcquireFilesystems(&m.Storage)
@@ -17,7 +17,7 @@ func AcquireMachine(m *world.Machine, u *world.User, agentName, comment string) 
 	setStatus(m, world.StatusAllocated)
 }
 
-// DeployMachine starts a deployment that was checked, of a machine that is Allocated.
+// DeployMachine starts a checked deployment of an Allocated machine.
 func DeployMachine(w *world.World, m *world.Machine, u *world.User, comment string) {
 	m.AddRequestEvent(u, "User starting deployment", "start", comment)
 	setStatus(m, world.StatusDeploying)
@@ -27,13 +27,12 @@ func DeployMachine(w *world.World, m *world.Machine, u *world.User, comment stri
 	m.AddStatusEvent("Deploying", "")
 	m.Transition.Cancel()
 	if m.FirstBoot == world.BootReal && m.BMC == nil {
-		return // until it asks for its user-data
+		return // it goes on when the machine asks for its user-data
 	}
 	m.Transition = w.StartJob(w.Latency.Deploy, func() { PassDeployment(m) })
 }
 
-// PassDeployment is the good end of a deployment (models/node.py,
-// end_deployment).
+// PassDeployment ends a deployment with success (models/node.py, end_deployment).
 func PassDeployment(m *world.Machine) {
 	EndPower(m, "on")
 	if !m.Ephemeral {
@@ -50,8 +49,8 @@ func PassDeployment(m *world.Machine) {
 	StartFirstBoot(m)
 }
 
-// SetHardwareSync says whether an agent on the machine tells MAAS of its hardware, and how
-// often (models/node.py, Node.save). The interval stays where there is one.
+// SetHardwareSync sets whether an agent on the machine reports its hardware to MAAS, and
+// how often (models/node.py, Node.save). An existing interval stays.
 func SetHardwareSync(m *world.Machine, on bool) {
 	if m.HardwareSync = on; !on || m.SyncInterval > 0 {
 		return
@@ -64,7 +63,7 @@ func SetHardwareSync(m *world.Machine, on bool) {
 	m.SyncInterval = int(every.Seconds())
 }
 
-// finishDeployment calls a machine deployed.
+// finishDeployment makes the machine Deployed.
 func finishDeployment(m *world.Machine) {
 	endScripts(m, m.InstallationSet, script.StatusPassed)
 	m.AddStatusEvent("Image Deployed", "deployed "+m.Osystem+"/"+m.Series+"/"+m.Architecture)

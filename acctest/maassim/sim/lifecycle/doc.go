@@ -1,3 +1,3 @@
-// Package lifecycle moves machines from one status to the next: commissioning,
-// deployment and the first boot after it, release, and power.
+// Package lifecycle moves machines between statuses: commissioning, deployment with the
+// first boot after it, release, and power.
 package lifecycle

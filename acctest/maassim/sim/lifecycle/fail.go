@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
-// failedStatus is where a status leads to that ends badly (node_status.py,
+// failedStatus is the status after a failed transition (node_status.py,
 // NODE_FAILURE_STATUS_TRANSITIONS).
 var failedStatus = map[world.Status]world.Status{
 	world.StatusCommissioning: world.StatusFailedCommissioning, world.StatusTesting: world.StatusFailedTesting,
@@ -18,7 +18,7 @@ var failedStatus = map[world.Status]world.Status{
 	world.StatusExitingRescueMode: world.StatusFailedExitingRescueMode,
 }
 
-// failureMessages are MAAS's words where the machine itself reports that it failed
+// failureMessages are MAAS's messages where the machine itself reports a failure
 // (metadataserver/api.py).
 var failureMessages = map[world.Status]string{
 	world.StatusDeploying:          "Installation failed (refer to the installation log for more information).",
@@ -28,15 +28,15 @@ var failureMessages = map[world.Status]string{
 	world.StatusExitingRescueMode:  "Node operation 'Exiting rescue mode' timed out after 5 minutes.",
 }
 
-// FailTransition ends the transition that is under way badly, as the machine itself would
-// report it. The scripts of a commissioning, and tests, have no other message
-// than that they failed: what they say is in their output.
+// FailTransition makes the current transition fail, as if the machine reported it. Failed
+// commissioning scripts and tests have no message of their own: their messages are in
+// their output.
 func FailTransition(m *world.Machine, message string) bool {
 	return FailScript(m, message, script.Failure{Output: message})
 }
 
-// FailScript is Fail with the script that fails, and what it says. Without a name it is
-// one that MAAS brings along.
+// FailScript is FailTransition with the script that fails and its output. Without a name,
+// one of MAAS's built-in scripts fails.
 func FailScript(m *world.Machine, message string, f script.Failure) bool {
 	switch m.Status {
 	case world.StatusCommissioning:
@@ -59,7 +59,8 @@ func FailScript(m *world.Machine, message string, f script.Failure) bool {
 	return true
 }
 
-// failScriptIn makes a script of a set fail; usual is the one that does where none is named.
+// failScriptIn makes a script of a set fail. usual is the script that fails if none is
+// named.
 func failScriptIn(m *world.Machine, set int, usual string, f script.Failure) {
 	s := script.FindSet(m.Scripts, set)
 	if s == nil {
@@ -70,8 +71,8 @@ func failScriptIn(m *world.Machine, set int, usual string, f script.Failure) {
 	noteScript(m, f.Script, "Failed")
 }
 
-// FailWithoutScript is Fail where the machine says that it failed, and none of its
-// scripts did: they are aborted (metadataserver/api.py, signal).
+// FailWithoutScript is FailTransition where the machine reports a failure and none of its
+// scripts failed: MAAS aborts the scripts (metadataserver/api.py, signal).
 func FailWithoutScript(m *world.Machine) bool {
 	if m.Status != world.StatusCommissioning {
 		return false
@@ -84,8 +85,8 @@ func FailWithoutScript(m *world.Machine) bool {
 	return true
 }
 
-// MarkFailed is MAAS's own decision that what is under way has failed
-// (models/node.py, mark_failed).
+// MarkFailed is MAAS's own decision that the current transition failed (models/node.py,
+// mark_failed).
 func MarkFailed(m *world.Machine, why string) bool {
 	failed, passing := failedStatus[m.Status]
 	if !passing {
@@ -98,7 +99,7 @@ func MarkFailed(m *world.Machine, why string) bool {
 	return true
 }
 
-// isFailedStatus says whether a status is the bad end of another one.
+// isFailedStatus tells whether a status follows a failed transition.
 func isFailedStatus(s world.Status) bool {
 	for _, failed := range failedStatus {
 		if s == failed {

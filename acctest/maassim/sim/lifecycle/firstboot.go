@@ -12,10 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// hasSwap tells whether what boots after a deployment has swap. MAAS leaves it
-// to curtin, which makes /swap.img, unless swap_size is 0; and it passes swap_size
-// on for Ubuntu only (preseed.py). What runs from memory has none, and a script of
-// the user-data may turn it off.
+// hasSwap tells whether the deployed system has swap. curtin makes /swap.img unless
+// swap_size is 0, and MAAS passes swap_size on only for Ubuntu (preseed.py). A system that
+// runs from memory has no swap, and a script of the user-data may switch it off.
 func hasSwap(m *world.Machine) bool {
 	if m.Ephemeral || m.Osystem == "ubuntu" && m.SwapSize != nil && *m.SwapSize == 0 {
 		return false
@@ -23,14 +22,14 @@ func hasSwap(m *world.Machine) bool {
 	return !boot.TurnsSwapOff(m.UserData)
 }
 
-// The types of events that a first boot leaves (provisioningserver/events.py).
+// The types of events of a first boot (provisioningserver/events.py).
 const (
 	CloudInitEvent       = "Node status event"
 	CloudInitFailedEvent = "Node post-installation failure"
 )
 
-// StartFirstBoot lets a machine that was deployed run its user-data. VMs are
-// not looked into.
+// StartFirstBoot makes a deployed machine run its user-data. The user-data of VMs is not
+// run.
 func StartFirstBoot(m *world.Machine) {
 	removeLXD(m)
 	m.BootJob.Cancel()
@@ -44,8 +43,8 @@ func StartFirstBoot(m *world.Machine) {
 	m.BootJob = m.StartBoot(func() { _ = passFirstBoot(m) })
 }
 
-// passFirstBoot is the end of the user-data: with an LXD, if it made one. It is
-// false where cloud-init failed.
+// passFirstBoot ends the first boot, with an LXD if the user-data made one. It returns
+// false if cloud-init failed.
 func passFirstBoot(m *world.Machine) bool {
 	if m.FirstBoot == world.BootFails {
 		m.AddEvent("ERROR", CloudInitFailedEvent, "'cloudinit' "+cmp.Or(m.BootMessage, "running modules for final failed"), "")
@@ -72,7 +71,7 @@ func passFirstBoot(m *world.Machine) bool {
 	return true
 }
 
-// runUserData is what the user-data makes of the machine's own LXD.
+// runUserData runs the user-data and returns the machine's LXD.
 func runUserData(m *world.Machine) *boot.LXD {
 	b := boot.New(m.Series, m.Addresses())
 	for _, n := range m.NICs {
@@ -85,7 +84,7 @@ func runUserData(m *world.Machine) *boot.LXD {
 	return b
 }
 
-// serveLXD puts the machine's LXD on the network, where it listens.
+// serveLXD makes the machine's LXD reachable where it listens.
 func serveLXD(m *world.Machine, b *boot.LXD) bool {
 	host, port, _ := net.SplitHostPort(b.Listen)
 	if b.Version == "" || b.Listen == "" || daemon.IsLoopback(host) && !slices.Contains(b.Addresses, host) || len(b.Addresses) == 0 {
@@ -121,7 +120,7 @@ func serveLXD(m *world.Machine, b *boot.LXD) bool {
 	return true
 }
 
-// removeLXD takes the machine's LXD away with all that is in it.
+// removeLXD removes the machine's LXD and everything in it.
 func removeLXD(m *world.Machine) {
 	for address, l := range m.World.LXDs {
 		if l.Metal == m {
@@ -133,8 +132,8 @@ func removeLXD(m *world.Machine) {
 	}
 }
 
-// MakeAddressesStatic is what the inventory of an LXD makes of the machine's links:
-// the addresses that it finds there are fixed from then on.
+// MakeAddressesStatic makes the addresses of the machine's links static, as MAAS does when
+// it takes the inventory of an LXD there.
 func MakeAddressesStatic(m *world.Machine) {
 	for _, n := range m.NICs {
 		for _, l := range n.Links {

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// takeInventory writes what commissioning finds in the machine. With skip_storage
-// MAAS looks at no disk, and lays nothing out.
+// takeInventory records the hardware that commissioning finds. With skip_storage MAAS
+// neither reads the disks nor applies a layout.
 func takeInventory(m *world.Machine, o CommissionOptions) {
 	if h := m.Hardware; h != nil {
 		m.Cores, m.MemoryMiB, m.HardwareInfo = h.Cores, h.MemoryMiB, h.Info
@@ -26,7 +26,7 @@ func takeInventory(m *world.Machine, o CommissionOptions) {
 	ApplyDefaultLayout(m)
 }
 
-// addNewNICs writes the NICs that an instance has got since MAAS last looked.
+// addNewNICs records the NICs that an instance got since MAAS last read them.
 func addNewNICs(m *world.Machine, i *world.Instance) {
 	for n, mac := range i.MACs {
 		if !slices.ContainsFunc(m.NICs, func(known *world.NIC) bool { return known.MAC == mac }) {
@@ -35,7 +35,7 @@ func addNewNICs(m *world.Machine, i *world.Instance) {
 	}
 }
 
-// updatePorts writes the ports that the machine has, and forgets all other interfaces
+// updatePorts records the machine's ports and removes all other interfaces
 // (builtin_scripts/network.py, update_node_interfaces).
 func updatePorts(m *world.Machine) {
 	ports := slices.SortedFunc(slices.Values(m.Hardware.Ports), func(a, b world.Port) int { return cmp.Compare(a.Name, b.Name) })
@@ -55,8 +55,8 @@ func updatePorts(m *world.Machine) {
 	m.NICs = found
 }
 
-// updatePort writes one. A port that is not plugged in is on no VLAN, and one whose VLAN
-// nobody knows is alone on a new one (update_physical_interface).
+// updatePort records one port. A port without a cable is on no VLAN. A port on an unknown
+// VLAN is alone on a new one (update_physical_interface).
 func updatePort(m *world.Machine, n *world.NIC, p world.Port) {
 	n.Name, n.Vendor, n.Product, n.Firmware = p.Name, p.Vendor, p.Product, p.Firmware
 	n.Speed, n.LinkSpeed, n.Down, n.RealSubnet = p.Speed, p.LinkSpeed, p.Unplugged, p.Subnet
@@ -74,7 +74,7 @@ func updatePort(m *world.Machine, n *world.NIC, p world.Port) {
 	}
 }
 
-// ApplyDefaultLayout applies the site's storage layout. Where it cannot be used the disks stay
+// ApplyDefaultLayout applies the site's storage layout. If it does not fit, the disks stay
 // blank (models/node.py, set_default_storage_layout).
 func ApplyDefaultLayout(m *world.Machine) {
 	if m.Storage.EffectiveBootDisk() == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// RequestPower starts a power action through the driver. It reports false while
-// another one is in flight. MAAS logs it after the call that caused it has
-// answered, so callers write their answer first.
+// RequestPower starts a power action through the driver. It returns false while another
+// one is in flight. MAAS logs the action after it answered the call that caused it, so
+// callers write their answer first.
 func RequestPower(w *world.World, m *world.Machine, action string) bool {
 	if m.PowerType != "lxd" {
 		return true
@@ -31,7 +31,7 @@ func RequestPower(w *world.World, m *world.Machine, action string) bool {
 	return true
 }
 
-// IsPowerBusy says whether another action is in flight.
+// IsPowerBusy tells whether another action is in flight.
 func IsPowerBusy(m *world.Machine, action string) bool {
 	return m.PowerJob.IsInFlight() && m.PowerAction != action
 }
@@ -68,8 +68,8 @@ func startPower(m *world.Machine, action string) {
 	})
 }
 
-// notePowerChange is what MAAS learns once a power action is over
-// (rpc/power.py, power_change_success).
+// notePowerChange records the new power state after a power action (rpc/power.py,
+// power_change_success).
 func notePowerChange(m *world.Machine, action, state string) {
 	UpdatePowerState(m, state)
 	switch {
@@ -80,12 +80,12 @@ func notePowerChange(m *world.Machine, action, state string) {
 	}
 }
 
-// nodeTimeout is how long MAAS waits for a machine that commissions or deploys
-// (its setting node_timeout, 30 minutes).
+// nodeTimeout is how long MAAS waits for a commissioning or deploying machine (its setting
+// node_timeout, 30 minutes).
 const nodeTimeout = 30 * time.Minute
 
-// stallBoot is what comes of booting a machine that runs already, which MAAS does
-// not know: turning it on does nothing, so the guest never asks for its part.
+// stallBoot boots a machine that already runs without MAAS knowing. Power-on does nothing
+// then, so the guest never contacts MAAS.
 func stallBoot(m *world.Machine) {
 	waiting := m.Transition
 	if !waiting.IsPending() || !world.IsStatusIn(m.Status, world.StatusCommissioning, world.StatusDeploying) {
@@ -100,7 +100,7 @@ func stallBoot(m *world.Machine) {
 	})
 }
 
-// EndPower finishes a power action that a later event shows to be over.
+// EndPower finishes a power action, because a later event proves that it is over.
 func EndPower(m *world.Machine, want string) {
 	if m.PowerJob.IsPending() {
 		m.PowerJob.Finish()
@@ -114,8 +114,8 @@ func EndPower(m *world.Machine, want string) {
 	}
 }
 
-// PowerRefusal is the answer to a call whose power action MAAS cannot send, nil if it
-// can: the rack is away, or another action is in flight.
+// PowerRefusal is the error answer to a call whose power action MAAS cannot send, or nil.
+// The reason is a missing rack controller, or another action in flight.
 func PowerRefusal(w *world.World, m *world.Machine, action string) *rest.Reply {
 	var bad rest.Reply
 	switch {
@@ -133,7 +133,7 @@ func PowerRefusal(w *world.World, m *world.Machine, action string) *rest.Reply {
 	return &bad
 }
 
-// RevertStart undoes what a call had begun whose power action MAAS could not send
+// RevertStart undoes the beginning of a call whose power action MAAS could not send
 // (models/node.py, _start_bmc_unavailable).
 func RevertStart(m *world.Machine, u *world.User, to world.Status) {
 	text := fmt.Sprintf("(%s) - Aborting %s and reverting to %s. Unable to power control the node. Please check power credentials.",
@@ -149,7 +149,7 @@ func constantName(s world.Status) string {
 	return strings.ToUpper(world.StatusWords[s].Filter)
 }
 
-// powerProblem is what the driver says instead of acting.
+// powerProblem is the driver's message if it cannot act.
 func powerProblem(m *world.Machine) string {
 	problem := driver.PowerProblem(m)
 	if problem == "" {
@@ -158,10 +158,9 @@ func powerProblem(m *world.Machine) string {
 	return "Failed talking to node's BMC: " + problem
 }
 
-// notePowerFailure is a power action that could not be done: what waits for it fails
-// at once. Of a machine that waits for nothing MAAS notes nothing, as marking it
-// as failed is an error (rpc/power.py, power_change_failure). What it takes for
-// the power state stays.
+// notePowerFailure records a failed power action. A transition that waits for it fails at
+// once. Without one MAAS records nothing, because it cannot mark the machine as failed
+// (rpc/power.py, power_change_failure). MAAS's power state stays as it was.
 func notePowerFailure(m *world.Machine, action, problem string) {
 	why := fmt.Sprintf("Power %s for the node failed: %s", action, problem)
 	m.AddStatusEvent(powerEvents[action], "")
@@ -174,9 +173,8 @@ func notePowerFailure(m *world.Machine, action, problem string) {
 	m.AddEvent("ERROR", "Failed to power "+action+" node", why, "")
 }
 
-// RemoveVM deletes a machine with its instance, as far as it can: errors are
-// swallowed, and then the instance stays. A power action that is in flight
-// goes on without the record.
+// RemoveVM deletes a machine and, if it can, its instance. Errors are ignored, and then
+// the instance stays. A power action in flight continues without the record.
 func RemoveVM(w *world.World, m *world.Machine) {
 	i := m.LXDInstance()
 	if i != nil && m.Host() != nil && i.Busy == "" && w.RackCondition == world.ConditionOK && driver.AnswersMAAS(i.Server, m.BMC) && !w.FaultSource.DrawFault("leak_delete", m.Hostname) {
@@ -187,12 +185,12 @@ func RemoveVM(w *world.World, m *world.Machine) {
 	}
 	m.Forget()
 	if i != nil && i.Server.Lent != nil && !i.Server.Lent.CanBoot() {
-		i.Running = false // only MAAS took it as started
+		i.Running = false // only MAAS recorded it as started
 	}
 }
 
-// FinishWithoutRecord lets LXD end the start or stop of an instance whose
-// machine goes away.
+// FinishWithoutRecord lets LXD finish the start or stop of an instance whose machine is
+// deleted.
 func FinishWithoutRecord(m *world.Machine, i *world.Instance) {
 	action := m.PowerAction
 	w := m.World

@@ -8,16 +8,16 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// powerQueryDelay is how long after a change of status MAAS asks for the power
-// (signals/power.py, WAIT_TO_QUERY); until then a machine that commissioning
-// turned off is still shown as on.
+// powerQueryDelay is how long after a change of status MAAS queries the power
+// (signals/power.py, WAIT_TO_QUERY). Until then MAAS shows a machine that commissioning
+// switched off as on.
 const powerQueryDelay = 20 * time.Second
 
-// powerMonitorInterval is how often MAAS asks for the power of each machine
+// powerMonitorInterval is how often MAAS queries the power of each machine
 // (rackdservices/node_power_monitor_service.py).
 const powerMonitorInterval = 5 * time.Minute
 
-// powerQueryTransitions are the changes of status after which MAAS asks for the power
+// powerQueryTransitions are the changes of status after which MAAS queries the power
 // (node_status.py, QUERY_TRANSITIONS).
 var powerQueryTransitions = map[world.Status][]world.Status{
 	world.StatusCommissioning: {world.StatusFailedCommissioning, world.StatusReady},
@@ -28,8 +28,7 @@ var powerQueryTransitions = map[world.Status][]world.Status{
 	},
 }
 
-// setStatus moves the machine to a status, and lets MAAS look at its power where
-// it does so.
+// setStatus changes the machine's status. MAAS queries the power after some changes.
 func setStatus(m *world.Machine, s world.Status) {
 	old := m.Status
 	m.SetStatus(s)
@@ -38,18 +37,18 @@ func setStatus(m *world.Machine, s world.Status) {
 	}
 }
 
-// MonitorPower is the next look of MAAS's power monitor, which decides how the exit
-// from rescue mode of a machine ends whose power MAAS leaves as it is.
+// MonitorPower schedules the next query of MAAS's power monitor. If MAAS does not control
+// a machine's power, this query decides how its exit from rescue mode ends.
 func MonitorPower(m *world.Machine) { schedulePowerQuery(m, powerMonitorInterval) }
 
-// schedulePowerQuery is a look of MAAS at the power.
+// schedulePowerQuery schedules a query of the power by MAAS.
 func schedulePowerQuery(m *world.Machine, after time.Duration) {
 	m.PowerQueryJob.Cancel()
 	m.PowerQueryJob = &world.Job{World: m.World, Run: func() { queryPower(m) }}
 	m.PowerQueryJob.Timer = m.World.AfterFunc(after, m.PowerQueryJob.Finish)
 }
 
-// queryPower takes over the power state from the driver.
+// queryPower copies the power state from the driver.
 func queryPower(m *world.Machine) {
 	if m.PowerType != "lxd" || m.PowerJob.IsPending() {
 		return
@@ -59,9 +58,9 @@ func queryPower(m *world.Machine) {
 	}
 }
 
-// UpdatePowerState is what MAAS learns of the power (models/node.py, update_power_state).
-// A machine that is off and has nothing under way gives its auto addresses back
-// (models/signals/nodes.py, release_auto_ips).
+// UpdatePowerState records the power state that MAAS found (models/node.py,
+// update_power_state). A machine that is off and has no transition releases its auto
+// addresses (models/signals/nodes.py, release_auto_ips).
 func UpdatePowerState(m *world.Machine, state string) {
 	changed := m.PowerState != state
 	m.PowerState = state
@@ -73,8 +72,8 @@ func UpdatePowerState(m *world.Machine, state string) {
 	}
 }
 
-// leaveRescueMode is the end of rescue mode, which the power alone decides: a
-// machine that was Deployed must be on, any other one off.
+// leaveRescueMode ends rescue mode by the power alone: a machine that was Deployed must be
+// on, any other one off.
 func leaveRescueMode(m *world.Machine, state string) {
 	wanted := "off"
 	if m.PreviousStatus == world.StatusDeployed {
@@ -92,7 +91,7 @@ func leaveRescueMode(m *world.Machine, state string) {
 	setStatus(m, m.PreviousStatus)
 }
 
-// isIdle says that no auto address is kept once the machine is off.
+// isIdle tells whether the machine releases its auto addresses once it is off.
 func isIdle(m *world.Machine) bool {
 	return !world.IsStatusIn(m.Status,
 		world.StatusCommissioning, world.StatusTesting, world.StatusDeploying, world.StatusDeployed,

@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// IsReleasable says whether a machine can be released (models/node.py,
+// IsReleasable tells whether a machine can be released (models/node.py,
 // RELEASABLE_STATUSES).
 func IsReleasable(m *world.Machine) bool {
 	return world.IsStatusIn(m.Status,
@@ -15,10 +15,9 @@ func IsReleasable(m *world.Machine) bool {
 		world.StatusFailedDeployment, world.StatusFailedDiskErasing, world.StatusFailedReleasing)
 }
 
-// ReleaseMachine starts to give a machine back (models/node.py, _release). One that is
-// off, or whose power nobody can ask for, is given back at once; another one
-// keeps its owner and its addresses until it is off. The power action is the
-// caller's.
+// ReleaseMachine starts a release (models/node.py, _release). It completes at once if the
+// machine is off, or if MAAS cannot query its power. Otherwise the machine keeps its owner
+// and addresses until it is off. The caller starts the power action.
 func ReleaseMachine(w *world.World, m *world.Machine) {
 	setStatus(m, world.StatusReleasing)
 	ClearDeployment(m)
@@ -34,7 +33,7 @@ func ReleaseMachine(w *world.World, m *world.Machine) {
 	m.Transition = w.StartJob(w.Latency.Release, func() { passRelease(m) })
 }
 
-// ClearDeployment forgets what was installed.
+// ClearDeployment removes the record of the installed system.
 func ClearDeployment(m *world.Machine) {
 	m.Osystem, m.Series, m.Kernel, m.UserData = "", "", "", nil
 	m.Netboot, m.Ephemeral, m.InstallationSet = true, false, 0
@@ -43,15 +42,14 @@ func ClearDeployment(m *world.Machine) {
 	m.BootNeverEnds = false
 }
 
-// passRelease is the end of a release that waited for the power.
+// passRelease ends a release that waited for the power.
 func passRelease(m *world.Machine) {
 	EndPower(m, "off")
 	finalizeRelease(m)
 }
 
-// finalizeRelease makes the machine Ready, or New if it never passed
-// commissioning; what allocate had composed is gone (models/node.py,
-// _finalize_release).
+// finalizeRelease makes the machine Ready, or New if it never passed commissioning. It
+// deletes a VM that allocate composed (models/node.py, _finalize_release).
 func finalizeRelease(m *world.Machine) {
 	removeAcquiredBridges(m)
 	m.ReleaseAddresses()

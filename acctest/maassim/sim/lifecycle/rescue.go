@@ -2,8 +2,8 @@ package lifecycle
 
 import "github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 
-// rescuable are the statuses from which a machine goes into rescue mode, and
-// rescued those that lead out of it (node_status.py, NODE_TRANSITIONS).
+// rescuableStatuses are the statuses from which a machine can enter rescue mode, and
+// rescueExitStatuses those from which it can leave it (node_status.py, NODE_TRANSITIONS).
 var (
 	rescuableStatuses = []world.Status{
 		world.StatusNew, world.StatusFailedCommissioning, world.StatusReady, world.StatusReserved, world.StatusAllocated,
@@ -16,13 +16,13 @@ var (
 	}
 )
 
-// CanEnterRescueMode says whether a machine of that status may go into rescue
-// mode. Going there once more is no change, which MAAS always allows.
+// CanEnterRescueMode tells whether a machine of that status can enter rescue mode.
+// Entering it again is allowed, because MAAS allows a transition to the same status.
 func CanEnterRescueMode(s world.Status) bool {
 	return s == world.StatusEnteringRescueMode || world.IsStatusIn(s, rescuableStatuses...)
 }
 
-// CanExitRescueMode says whether one of that status may leave it.
+// CanExitRescueMode tells whether a machine of that status can leave rescue mode.
 func CanExitRescueMode(s world.Status) bool {
 	return s == world.StatusExitingRescueMode || world.IsStatusIn(s, rescueExitStatuses...)
 }

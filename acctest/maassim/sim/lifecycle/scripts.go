@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
-// The states of a set of scripts, as far as they occur here (enum.py of the
-// metadata server, SCRIPT_STATUS). Scripts that were aborted do not count.
+// The states of a set of scripts that occur in the simulator (enum.py of the metadata
+// server, SCRIPT_STATUS). Aborted scripts do not count.
 const (
 	ScriptsUnknown = -1
 	ScriptsPending = 0
@@ -17,7 +17,7 @@ const (
 	ScriptsFailed  = 3
 )
 
-// commissioningScripts are those that MAAS brings along and runs on each machine
+// commissioningScripts are the built-in scripts that MAAS runs on each machine
 // (metadataserver/builtin_scripts).
 var commissioningScripts = []string{
 	"20-maas-01-install-lldpd", "20-maas-02-dhcp-unconfigured-ifaces", "20-maas-03-machine-resources",
@@ -25,10 +25,10 @@ var commissioningScripts = []string{
 	"maas-get-fruid-api-data", "maas-kernel-cmdline", "maas-list-modaliases", "maas-lshw", "maas-serial-ports", "maas-support-info",
 }
 
-// diskTestScript is the test that MAAS runs on each disk unless it is asked for others.
+// diskTestScript is the test that MAAS runs on each disk unless the caller names others.
 const diskTestScript = "smartctl-validate"
 
-// BeginScripts gives a machine a set of scripts that are to run, and returns its id.
+// BeginScripts gives a machine a set of pending scripts and returns the set's id.
 func BeginScripts(w *world.World, m *world.Machine, kind script.Kind) int {
 	s := &script.Set{ID: w.NextID("scriptset"), Kind: kind}
 	addScripts(w, m, s)
@@ -36,7 +36,7 @@ func BeginScripts(w *world.World, m *world.Machine, kind script.Kind) int {
 	return s.ID
 }
 
-// addScripts fills a set. Before MAAS knows the disks, one test stands for all of them.
+// addScripts fills a set. While MAAS knows no disks, one test represents all of them.
 func addScripts(w *world.World, m *world.Machine, s *script.Set) {
 	add := func(name, disk string) { s.Add(w.NextID("scriptresult"), name, disk, time.Now()) }
 	switch s.Kind {
@@ -57,14 +57,14 @@ func addScripts(w *world.World, m *world.Machine, s *script.Set) {
 	}
 }
 
-// endScripts gives the scripts of a set that have not run their end.
+// endScripts ends the scripts of a set that have not ended yet.
 func endScripts(m *world.Machine, set int, as script.Status) {
 	if s := script.FindSet(m.Scripts, set); s != nil {
 		s.End(as, time.Now())
 	}
 }
 
-// passScripts notes that each commissioning script passed.
+// passScripts records that each commissioning script passed.
 func passScripts(m *world.Machine) {
 	m.CommissioningStatus = ScriptsPassed
 	endScripts(m, m.CommissioningSet, script.StatusPassed)
@@ -73,11 +73,11 @@ func passScripts(m *world.Machine) {
 	}
 }
 
-// passTests notes that the tests of the disks passed: MAAS runs no other ones
-// unless it is asked to.
+// passTests records that the disk tests passed. MAAS runs no other tests unless the caller
+// names them.
 func passTests(m *world.Machine) {
 	m.TestingStatus = ScriptsPassed
-	if s := script.FindSet(m.Scripts, m.TestingSet); s != nil { // the disks that were found since
+	if s := script.FindSet(m.Scripts, m.TestingSet); s != nil { // the disks that were found meanwhile
 		s.Results = nil
 		addScripts(m.World, m, s)
 		s.End(script.StatusPassed, time.Now())
@@ -87,8 +87,8 @@ func passTests(m *world.Machine) {
 	}
 }
 
-// NoteInventory notes the scripts whose results MAAS takes from an LXD for the
-// machine that it runs on (models/bmc.py, sync).
+// NoteInventory records the scripts whose results MAAS takes from an LXD for its host
+// machine (models/bmc.py, sync).
 func NoteInventory(m *world.Machine) {
 	for _, name := range []string{"20-maas-03-machine-resources", "50-maas-01-commissioning"} {
 		m.AddEvent("DEBUG", "Script result", name+" changed status from 'Running' to 'Passed'", "")
@@ -99,11 +99,11 @@ func noteScript(m *world.Machine, name, status string) {
 	m.AddEvent("DEBUG", "Script result", name+" changed status from 'Pending' to '"+status+"'", "")
 }
 
-// AbortScripts ends the scripts that have not run yet (models/node.py,
+// AbortScripts aborts the scripts that have not run yet (models/node.py,
 // _abort_all_tests).
 func AbortScripts(m *world.Machine) { endPendingScripts(m, ScriptsUnknown) }
 
-// endPendingScripts gives the scripts that have not run yet their end.
+// endPendingScripts ends the scripts that have not run yet.
 func endPendingScripts(m *world.Machine, status int) {
 	for _, set := range []*int{&m.CommissioningStatus, &m.TestingStatus} {
 		if *set == ScriptsPending {
@@ -119,8 +119,8 @@ func endPendingScripts(m *world.Machine, status int) {
 	}
 }
 
-// StartTests starts the tests of a machine that is not commissioned for them
-// (models/node.py, start_testing).
+// StartTests starts tests without commissioning the machine (models/node.py,
+// start_testing).
 func StartTests(w *world.World, m *world.Machine, u *world.User) {
 	m.AddRequestEvent(u, "User starting node testing", "start testing", "")
 	m.AddStatusEvent("Testing", "")
@@ -144,15 +144,15 @@ func StartTests(w *world.World, m *world.Machine, u *world.User) {
 	})
 }
 
-// readyAfterTests are the statuses from which tests that pass lead to Ready
-// (node_status.py, NODE_TESTING_RESET_READY_TRANSITIONS).
+// readyAfterTests are the statuses from which passed tests lead to Ready (node_status.py,
+// NODE_TESTING_RESET_READY_TRANSITIONS).
 var readyAfterTests = []world.Status{
 	world.StatusNew, world.StatusCommissioning, world.StatusFailedDeployment, world.StatusMissing, world.StatusRetired,
 	world.StatusBroken, world.StatusFailedReleasing, world.StatusFailedDiskErasing, world.StatusFailedEnteringRescueMode,
 	world.StatusFailedExitingRescueMode, world.StatusFailedTesting,
 }
 
-// statusAfterTests is where tests that pass lead to (metadataserver/api.py,
+// statusAfterTests is the status after passed tests (metadataserver/api.py,
 // _process_testing).
 func statusAfterTests(m *world.Machine) world.Status {
 	switch {

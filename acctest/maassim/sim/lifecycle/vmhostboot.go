@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// VMHostVendorData is the cloud-config that MAAS gives to a machine that becomes a VM host:
-// LXD from the snap, a project of MAAS's, and trust for MAAS's certificate
+// VMHostVendorData is the cloud-config that MAAS gives to a machine that becomes a VM
+// host: LXD from the snap, MAAS's project, and trust for MAAS's certificate
 // (metadataserver/vendor_data.py, generate_kvm_pod_configuration).
 func VMHostVendorData(certificate string) []byte {
 	return []byte(strings.Join([]string{
@@ -27,8 +27,8 @@ func VMHostVendorData(certificate string) []byte {
 	}, "\n"))
 }
 
-// startVMHostBoot is the first boot of a machine that becomes a VM host: until it is
-// over, the machine is Deploying. One that fails or never ends leaves it so.
+// startVMHostBoot starts the first boot of a machine that becomes a VM host. The machine
+// is Deploying until the boot ends, also if the boot fails or never ends.
 func startVMHostBoot(m *world.Machine) {
 	removeLXD(m)
 	if m.BootNeverEnds = m.FirstBoot == world.BootNever; m.BootNeverEnds {

@@ -1,3 +1,3 @@
-// Package lxd is LXD's own API: routes, who may call them, and handlers, on the
-// part of the world that is one LXD. Who listens and speaks TLS is package sim.
+// Package lxd is LXD's own API: its routes, permissions and handlers. They work on the
+// part of the world that is one LXD. Package sim listens and does TLS.
 package lxd

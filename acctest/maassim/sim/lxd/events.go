@@ -14,10 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// watcherQueue is how many events wait for a slow client; more are lost.
+// watcherQueue is how many events can wait for a slow client. Further ones are lost.
 const watcherQueue = 1024
 
-// Watch begins to listen, if the client may.
+// Watch starts to collect events for the client, if it has permission.
 func (c *Call) Watch() (*world.Watcher, *rest.Reply) {
 	c.World.Keeper.Lock()
 	defer c.World.Keeper.Unlock()
@@ -36,14 +36,14 @@ func (c *Call) Watch() (*world.Watcher, *rest.Reply) {
 	return t, nil
 }
 
-// StopWatching ends what watcher began.
+// StopWatching ends what Watch began.
 func (c *Call) StopWatching(t *world.Watcher) {
 	c.World.Keeper.Lock()
 	defer c.World.Keeper.Unlock()
 	delete(c.LXD.Watchers, t)
 }
 
-// SendEvents writes what is queued until the connection ends.
+// SendEvents sends the queued events until the connection ends.
 func SendEvents(t *world.Watcher, conn *websocket.Conn) {
 	gone := make(chan struct{})
 	go func() {
@@ -67,7 +67,7 @@ func SendEvents(t *world.Watcher, conn *websocket.Conn) {
 	}
 }
 
-// sendToWatchers sends an operation's state to those who listen.
+// sendToWatchers sends the state of an operation to all watchers.
 func sendToWatchers(l *world.LXD, o *world.Operation) {
 	if len(l.Watchers) == 0 {
 		return

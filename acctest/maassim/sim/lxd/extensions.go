@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// extensionsSince are the API extensions that clients ask for, of what is
-// simulated, and the version from which on LXD has them.
+// extensionsSince are the simulated API extensions that clients check, each with the first
+// version of LXD that has it.
 var extensionsSince = []struct {
 	since daemon.Version
 	names []string
@@ -54,7 +54,7 @@ const (
 	asyncPoolsAndNetworks = "storage_and_network_operations"
 )
 
-// extensions are those of the LXD's version.
+// extensions are the extensions of the LXD's version.
 func extensions(l *world.LXD) []string {
 	found := []string{}
 	for _, e := range extensionsSince {
@@ -67,8 +67,8 @@ func extensions(l *world.LXD) []string {
 
 func hasExtension(l *world.LXD, name string) bool { return slices.Contains(extensions(l), name) }
 
-// answerChange answers a change that is made: at once, or, where the LXD has the
-// extension, as an operation that is over already.
+// answerChange answers a completed change. If the LXD has the extension, the answer is an
+// operation that has already ended.
 func (c *Call) answerChange(extension, description string, rep rest.Reply) rest.Reply {
 	if rep.Status >= 300 || !hasExtension(c.LXD, extension) {
 		return rep

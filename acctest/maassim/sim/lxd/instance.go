@@ -37,7 +37,7 @@ func viewInstance(i *world.Instance) api.Instance {
 	}
 }
 
-// etagParts is what of an instance can be changed.
+// etagParts are the fields of an instance that can be changed.
 func etagParts(i *world.Instance) []any {
 	return []any{"x86_64", i.LocalConfig(), i.Devices, false, i.Profiles}
 }
@@ -48,8 +48,8 @@ func viewFull(i *world.Instance) api.InstanceFull {
 	return api.InstanceFull{Instance: viewInstance(i), State: &state, Backups: []api.InstanceBackup{}, Snapshots: viewSnapshots(i)}
 }
 
-// viewState is what the host can see of the guest: as the simulated ones have no
-// agent, no addresses.
+// viewState is the state that the host sees. Simulated guests have no agent, so it has no
+// addresses.
 func viewState(i *world.Instance) api.InstanceState {
 	s := api.InstanceState{Status: i.InstanceStatus().String(), StatusCode: i.InstanceStatus(), Disk: map[string]api.InstanceStateDisk{}, Network: map[string]api.InstanceStateNetwork{}, Processes: -1}
 	if !i.Running {
@@ -67,7 +67,7 @@ func viewState(i *world.Instance) api.InstanceState {
 	return s
 }
 
-// visibleInstances are the instances that the call is about.
+// visibleInstances are the instances that the call asks for.
 func (c *Call) visibleInstances() (found []*world.Instance) {
 	for _, project := range rest.SortedValues(world.ProjectNames(c.LXD)) {
 		if c.trust.AllowsProject(project) && (c.wantsAllProjects() || project == c.Project) {
@@ -99,7 +99,7 @@ func listInstances(c *Call) rest.Reply {
 	return c.answerList(paths, views)
 }
 
-// instance is the one in the path.
+// instance is the instance in the path.
 func (c *Call) instance() (*world.Instance, *rest.Reply) {
 	i := c.LXD.Projects[c.Project][c.Vars["name"]]
 	if i == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// vmKeys are the keys of a VM's configuration, and the areas all of whose keys
-// are taken.
+// vmKeys are the keys of a VM's configuration, and the areas in which every key is
+// accepted.
 var (
 	vmAreas = []string{"boot", "cloud-init", "environment", "image", "raw", "snapshots", "user", "volatile"}
 	vmKeys  = []string{
@@ -26,19 +26,19 @@ var (
 	// keysBeforeBootMode are the keys that "boot.mode" replaced.
 	keysBeforeBootMode = []string{"security.secureboot", "security.csm"}
 	bootModes          = []string{"uefi-secureboot", "uefi-nosecureboot", "bios"}
-	// liveKeys may change while a VM runs; areas end in a dot.
+	// liveKeys may change while a VM runs. Areas end in a dot.
 	liveKeys = []string{"limits.cpu", "limits.memory", "security.protection.", "boot.", "cluster.evacuate", "environment.", "image.", "snapshots.", "user.", "volatile."}
-	// hotPlugTypes are the devices that come and go while a VM runs (CanHotPlug).
+	// hotPlugTypes are the devices that can be added and removed while a VM runs
+	// (CanHotPlug).
 	hotPlugTypes = []string{"disk", "nic", "none", "usb"}
-	// deviceOptions are those of devices that are no disks and no NICs.
+	// deviceOptions are the options of devices that are neither disks nor NICs.
 	deviceOptions = map[string][]string{
 		"gpu": {"gputype", "id", "mdev", "pci", "productid", "vendorid"}, "pci": {"address"}, "tpm": {"path", "pathrm"},
 		"usb": {"busnum", "devnum", "gid", "mode", "productid", "required", "serial", "uid", "vendorid"},
 	}
 )
 
-// configProblem is LXD's word against a VM's configuration, empty if it has
-// none.
+// configProblem is LXD's message about an invalid configuration of a VM, or empty.
 func configProblem(l *world.LXD, config map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		area, _, _ := strings.Cut(key, ".")
@@ -103,7 +103,7 @@ func isValidMemory(text string) bool {
 	return err == nil
 }
 
-// devicesError is LXD's word against the devices of an instance.
+// devicesError is LXD's error about invalid devices of an instance.
 func devicesError(i *world.Instance) error {
 	devices, roots := i.ExpandedDevices(), 0
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
@@ -152,7 +152,7 @@ func deviceError(i *world.Instance, d map[string]string) error {
 		}
 	case "gpu", "pci", "tpm", "usb":
 		return optionsError(d)
-	case "unix-char", "unix-block", "unix-hotplug": // of containers
+	case "unix-char", "unix-block", "unix-hotplug": // only for containers
 		return operationError("Unsupported device type")
 	case "none", "proxy", "infiniband":
 	default:
@@ -161,7 +161,8 @@ func deviceError(i *world.Instance, d map[string]string) error {
 	return nil
 }
 
-// optionsError is LXD's word against the options of a device that is no disk and no NIC.
+// optionsError is LXD's error about invalid options of a device that is neither a disk nor
+// a NIC.
 func optionsError(d map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		if key != "type" && !slices.Contains(deviceOptions[d["type"]], key) {
@@ -176,7 +177,8 @@ func optionsError(d map[string]string) error {
 
 var pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]$`)
 
-// hotPlugError is what LXD says against devices that come or go while a VM runs.
+// hotPlugError is LXD's error about devices that cannot be added or removed while a VM
+// runs.
 func hotPlugError(before, after map[string]map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if d := before[name]; !slices.Contains(hotPlugTypes, d["type"]) && !maps.Equal(d, after[name]) {
@@ -191,7 +193,8 @@ func hotPlugError(before, after map[string]map[string]string) error {
 	return nil
 }
 
-// plugError is what LXD says against NICs that come while a VM runs: it starts them at once.
+// plugError is LXD's error about NICs that are added while a VM runs. LXD starts them at
+// once.
 func plugError(i *world.Instance, before map[string]map[string]string) error {
 	after := i.ExpandedDevices()
 	ports, name, problem := i.Ports.Replug(before, after)
@@ -209,8 +212,8 @@ func plugError(i *world.Instance, before map[string]map[string]string) error {
 	return nil
 }
 
-// parentError is what LXD says against a NIC on a bridge that the host does not have. It finds
-// that only when it starts the NIC.
+// parentError is LXD's error about a NIC on a bridge that the host does not have. LXD
+// notices this only when it starts the NIC.
 func parentError(i *world.Instance, name string) error {
 	names := []string{}
 	for _, known := range i.Server.HostInterfaces() {
@@ -223,7 +226,7 @@ func parentError(i *world.Instance, name string) error {
 	return nil
 }
 
-// startError is what keeps the instance from starting.
+// startError is LXD's error if the instance cannot start.
 func startError(i *world.Instance) error {
 	for _, name := range slices.Sorted(maps.Keys(i.ExpandedDevices())) {
 		if err := parentError(i, name); err != nil {
@@ -239,7 +242,7 @@ func startError(i *world.Instance) error {
 	return nil
 }
 
-// liveChangeError is what LXD says against a change of a VM that runs.
+// liveChangeError is LXD's error about a change that is not possible while a VM runs.
 func liveChangeError(i *world.Instance, before, after map[string]string) error {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
@@ -256,7 +259,7 @@ func liveChangeError(i *world.Instance, before, after map[string]string) error {
 	return nil
 }
 
-// shrinkError is what LXD says against a smaller root disk.
+// shrinkError is LXD's error about a smaller root disk.
 func shrinkError(before, after map[string]map[string]string) error {
 	size := func(devices map[string]map[string]string) int64 {
 		for _, d := range devices {

@@ -38,14 +38,14 @@ func putInstanceState(c *Call) rest.Reply {
 	return BadRequestReply("Unknown action %q", in.Action)
 }
 
-// startPowerOperation is an operation on the instance's power.
+// startPowerOperation starts an operation on the instance's power.
 func (c *Call) startPowerOperation(i *world.Instance, description string, act func(*world.Operation)) rest.Reply {
 	o := c.beginOperation(api.OperationClassTask, description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + i.Name)}})
 	act(o)
 	return operationReply(o)
 }
 
-// beginStart turns the instance on; while it does, other operations are refused.
+// beginStart starts the instance. Until the start ends, other operations are refused.
 func (c *Call) beginStart(i *world.Instance, o *world.Operation) {
 	if err := c.checkStart(i); err != nil {
 		finishOperation(o, c.World, c.LXD, err)
@@ -68,7 +68,7 @@ func (c *Call) checkStart(i *world.Instance) error {
 	return startError(i)
 }
 
-// startNow is what "start": true does after the creation.
+// startNow starts a new instance, as "start": true asks.
 func (c *Call) startNow(i *world.Instance) error {
 	if err := c.checkStart(i); err != nil {
 		return err
@@ -77,9 +77,9 @@ func (c *Call) startNow(i *world.Instance) error {
 	return nil
 }
 
-// beginStop turns the instance off: at once with force, else when its guest has
-// gone down. One without a guest never does, so that LXD gives up after the
-// timeout, or waits for ever.
+// beginStop stops the instance: at once with force, else when its guest has shut down. An
+// instance without a guest never shuts down, so LXD gives up after the timeout, or waits
+// forever.
 func (c *Call) beginStop(i *world.Instance, o *world.Operation, force bool, timeout time.Duration, then func()) {
 	switch {
 	case !i.Running:
@@ -107,7 +107,7 @@ func (c *Call) beginStop(i *world.Instance, o *world.Operation, force bool, time
 	}
 }
 
-// finishStop ends the operation, and those that waited for the same.
+// finishStop ends the operation, and other operations that waited for the same stop.
 func (c *Call) finishStop(i *world.Instance, o *world.Operation, then func()) {
 	i.Busy, i.Running = "", false
 	for _, f := range i.OnStopped {
@@ -121,8 +121,7 @@ func (c *Call) finishStop(i *world.Instance, o *world.Operation, then func()) {
 	finishOperation(o, c.World, c.LXD, nil)
 }
 
-// hasGuest says whether a system runs in the instance that goes down when it is
-// asked to: MAAS has booted one.
+// hasGuest tells whether a guest runs that can shut down: whether MAAS has booted one.
 func hasGuest(i *world.Instance, w *world.World) bool {
 	for _, m := range w.Machines {
 		if m.HasInstance(i) {

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// busyError is LXD's word while another operation is under way.
+// busyError is LXD's error while another operation is under way.
 func busyError(i *world.Instance) error {
 	if i.Busy == "" {
 		return nil
@@ -20,13 +20,13 @@ func busyError(i *world.Instance) error {
 	return operationErrorf("Instance is busy running a %q operation", i.Busy)
 }
 
-// failTask is an operation that fails at once.
+// failTask starts an operation that fails at once.
 func (c *Call) failTask(description, name string, err error) rest.Reply {
 	return c.startInstanceTask(description, name, 0, func() error { return err })
 }
 
-// createInstance makes a VM without an image. What is wrong with it is found
-// by the operation, as in LXD.
+// createInstance makes a VM without an image. As in LXD, the operation reports what is
+// wrong with it.
 func createInstance(c *Call) rest.Reply {
 	var in api.InstancesPost
 	if bad := c.readBody(&in); bad != nil {
@@ -35,9 +35,9 @@ func createInstance(c *Call) rest.Reply {
 	in.Name = cmp.Or(in.Name, c.World.RandomName())
 	switch {
 	case in.Type != api.InstanceTypeVM:
-		return BadRequestReply("maassim keeps virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
+		return BadRequestReply("maassim simulates virtual machines only, not %q", cmp.Or(in.Type, api.InstanceTypeContainer))
 	case in.Source.Type != api.SourceTypeNone:
-		return BadRequestReply("maassim has no images: a source is none, not %q", in.Source.Type)
+		return BadRequestReply("maassim has no images: the type of the source must be none, not %q", in.Source.Type)
 	case rest.InstanceNameProblem(in.Name) != "":
 		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	}
@@ -62,7 +62,7 @@ func createInstance(c *Call) rest.Reply {
 	})
 }
 
-// newInstance records the instance, or says what is wrong with it.
+// newInstance adds the instance, or returns what is wrong with it.
 func (c *Call) newInstance(in api.InstancesPost) (*world.Instance, error) {
 	l := c.LXD
 	old := l.Projects[c.Project][in.Name]
@@ -86,7 +86,7 @@ func (c *Call) newInstance(in api.InstancesPost) (*world.Instance, error) {
 	return i, nil
 }
 
-// writeDefinition takes over a definition as it is given.
+// writeDefinition copies a definition as it is given.
 func writeDefinition(i *world.Instance, in api.InstancePut) {
 	i.Description, i.Profiles = in.Description, slices.Clone(in.Profiles)
 	i.Config, i.Devices = map[string]string{}, map[string]map[string]string{}
@@ -101,7 +101,7 @@ func writeDefinition(i *world.Instance, in api.InstancePut) {
 	}
 }
 
-// putInstance replaces the definition, in the background.
+// putInstance replaces the definition in the background.
 func putInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	if bad == nil {
@@ -120,7 +120,7 @@ func putInstance(c *Call) rest.Reply {
 	return c.startInstanceTask("Updating instance", i.Name, 0, func() error { return c.changeInstance(i, in) })
 }
 
-// patchInstance writes what is given on top of what is there, at once.
+// patchInstance merges the given values into the definition at once.
 func patchInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	if bad == nil {
@@ -141,7 +141,7 @@ func patchInstance(c *Call) rest.Reply {
 	return doneReply()
 }
 
-// changeInstance checks and applies a definition: all of it, or nothing.
+// changeInstance checks a definition and applies it completely, or not at all.
 func (c *Call) changeInstance(i *world.Instance, in api.InstancePut) error {
 	if err := busyError(i); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *Call) changeInstance(i *world.Instance, in api.InstancePut) error {
 	return nil
 }
 
-// renameInstance gives a stopped instance another name.
+// renameInstance renames a stopped instance.
 func renameInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	if bad != nil {
@@ -186,7 +186,7 @@ func renameInstance(c *Call) rest.Reply {
 	}
 	switch {
 	case in.Migration || in.Project != "" || in.Pool != "":
-		return BadRequestReply("maassim moves no instances: only a name can be changed")
+		return BadRequestReply("maassim cannot move instances: only the name can be changed")
 	case rest.InstanceNameProblem(in.Name) != "":
 		return BadRequestReply("%s", rest.InstanceNameProblem(in.Name))
 	case c.LXD.Projects[c.Project][in.Name] != nil:
@@ -206,8 +206,7 @@ func renameInstance(c *Call) rest.Reply {
 	})
 }
 
-// deleteInstance removes a stopped instance with its root disk; custom volumes
-// stay.
+// deleteInstance removes a stopped instance with its root disk. Custom volumes stay.
 func deleteInstance(c *Call) rest.Reply {
 	i, bad := c.instance()
 	switch {
@@ -227,7 +226,7 @@ func deleteInstance(c *Call) rest.Reply {
 		i.Busy = ""
 		for _, v := range c.LXD.Volumes {
 			if v.ComposedFor == i {
-				v.ComposedFor = nil // MAAS would have removed it
+				v.ComposedFor = nil // MAAS itself would have removed the volume
 			}
 		}
 		c.LXD.Remove(i)

@@ -26,7 +26,7 @@ func networkRoutes() []Route {
 	}
 }
 
-// networkViews are the LXD's own networks, and the interfaces of its machine.
+// networkViews are LXD's own networks and the interfaces of its machine.
 func networkViews(c *Call) map[string]api.Network {
 	views := map[string]api.Network{}
 	for _, i := range c.LXD.HostInterfaces() {
@@ -44,7 +44,7 @@ func networkViews(c *Call) map[string]api.Network {
 	return views
 }
 
-// networkUsers are the instances and profiles with a NIC there.
+// networkUsers are the instances and profiles with a NIC on the network.
 func networkUsers(c *Call, name string) []string {
 	users := []string{}
 	uses := func(devices map[string]map[string]string) bool {
@@ -100,7 +100,8 @@ func readNetwork(c *Call) rest.Reply {
 	return taggedReply(n, networkETagParts(n)...)
 }
 
-// readNetworkState: bridges of LXD itself have the address of their config.
+// readNetworkState shows a network's state. LXD's own bridges have the address of their
+// configuration.
 func readNetworkState(c *Call) rest.Reply {
 	n, bad := networkNamed(c)
 	if bad != nil {
@@ -156,7 +157,7 @@ func createNetwork(c *Call) rest.Reply {
 	return c.answerChange(asyncPoolsAndNetworks, "Creating network", createdReply("/1.0/networks/"+in.Name))
 }
 
-// networkConfigProblem is nil, or 400 for a key or a value that LXD refuses.
+// networkConfigProblem is 400 for a key or a value that LXD refuses, or nil.
 func networkConfigProblem(config map[string]string) *rest.Reply {
 	var bad rest.Reply
 	for _, key := range slices.Sorted(maps.Keys(config)) {
@@ -182,7 +183,7 @@ func isNetworkAddress(text string) bool {
 	return err == nil && p.Addr().Is4()
 }
 
-// managedNetwork is a network in the path that LXD itself made.
+// managedNetwork is the network in the path, which LXD itself must have made.
 func managedNetwork(c *Call) (*api.Network, *rest.Reply) {
 	if _, bad := networkNamed(c); bad != nil {
 		return nil, bad

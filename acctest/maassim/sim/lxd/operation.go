@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// operationRetention is how long LXD knows an operation that is over.
+// operationRetention is how long LXD keeps an operation that has ended.
 const operationRetention = 5 * time.Second
 
 func operationRoutes() []Route {
@@ -28,7 +28,7 @@ func operationRoutes() []Route {
 
 func operationPath(o *world.Operation) string { return "/1.0/operations/" + o.ID }
 
-// beginOperation notes an operation that runs from now on.
+// beginOperation adds an operation that runs from now on.
 func (c *Call) beginOperation(class, description string, resources map[string][]string) *world.Operation {
 	now := time.Now()
 	o := &world.Operation{Project: c.Project, Ended: make(chan struct{}), Operation: api.Operation{
@@ -41,7 +41,7 @@ func (c *Call) beginOperation(class, description string, resources map[string][]
 	return o
 }
 
-// finishOperation ends the operation, well or with an error, once.
+// finishOperation ends the operation once, with or without an error.
 func finishOperation(o *world.Operation, w *world.World, l *world.LXD, err error) {
 	if o.StatusCode.IsFinal() {
 		return
@@ -59,19 +59,19 @@ func finishOperation(o *world.Operation, w *world.World, l *world.LXD, err error
 	w.AfterFunc(operationRetention, func() { delete(l.Operations, o.ID) })
 }
 
-// startTask is an operation that takes a time and then acts.
+// startTask starts an operation that takes some time and then acts.
 func (c *Call) startTask(description string, resources map[string][]string, took time.Duration, act func() error) rest.Reply {
 	o := c.beginOperation(api.OperationClassTask, description, resources)
 	c.World.StartLXDJob(took, func() { finishOperation(o, c.World, c.LXD, act()) })
 	return operationReply(o)
 }
 
-// startInstanceTask is a task on an instance.
+// startInstanceTask starts a task on an instance.
 func (c *Call) startInstanceTask(description, name string, took time.Duration, act func() error) rest.Reply {
 	return c.startTask(description, map[string][]string{"instances": {c.inProject("/1.0/instances/" + name)}}, took, act)
 }
 
-// inProject is a path with its project, as LXD writes it.
+// inProject adds the project to a path, as LXD writes it.
 func (c *Call) inProject(path string) string {
 	if c.Project == "default" {
 		return path
@@ -79,7 +79,7 @@ func (c *Call) inProject(path string) string {
 	return path + "?project=" + c.Project
 }
 
-// canSee says whether the client may see the operation.
+// canSee tells whether the client may see the operation.
 func (c *Call) canSee(o *world.Operation) bool { return c.trust.AllowsProject(o.Project) }
 
 func (c *Call) operation() (*world.Operation, *rest.Reply) {
@@ -114,10 +114,10 @@ func listOperations(c *Call) rest.Reply {
 	return syncReply(paths)
 }
 
-// statusKeys are LXD's names of states in lists.
+// statusKeys are the names of LXD's states in lists.
 var statusKeys = map[api.StatusCode]string{api.Running: "running", api.Success: "success", api.Failure: "failure", api.Cancelled: "cancelled"}
 
-// cancelOperation: of those that are here only a token can be cancelled.
+// cancelOperation cancels a token. LXD cannot cancel any other simulated operation.
 func cancelOperation(c *Call) rest.Reply {
 	o, bad := c.operation()
 	if bad != nil {
@@ -130,8 +130,8 @@ func cancelOperation(c *Call) rest.Reply {
 	return doneReply()
 }
 
-// awaitOperation answers when the operation is over, or after timeout seconds
-// with what it is then; -1 is no limit.
+// awaitOperation answers when the operation has ended, or after timeout seconds with its
+// current state. A timeout of -1 is no limit.
 func awaitOperation(c *Call) rest.Reply {
 	o, bad := c.operation()
 	if bad != nil {

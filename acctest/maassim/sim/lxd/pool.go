@@ -28,7 +28,7 @@ func poolRoutes() []Route {
 	}
 }
 
-// poolConfig is a pool's configuration: where it lies and how large it is.
+// poolConfig is a pool's configuration: its location and its size.
 func poolConfig(l *world.LXD, p daemon.StoragePool) map[string]string {
 	config := maps.Clone(l.EnsurePoolInfo(p.Name).Config)
 	if p.Driver != "dir" && config["size"] == "" && !strings.HasPrefix(config["source"], "/dev/") {
@@ -43,7 +43,7 @@ func poolConfig(l *world.LXD, p daemon.StoragePool) map[string]string {
 	return config
 }
 
-// poolView is a pool; what it is made of is for those without restriction.
+// poolView is a pool. Only clients without restriction see its configuration.
 func poolView(c *Call, p daemon.StoragePool) api.StoragePool {
 	view := api.StoragePool{Name: p.Name, Description: c.LXD.EnsurePoolInfo(p.Name).Description, Driver: p.Driver, Status: api.StoragePoolStatusCreated, UsedBy: []string{}, Locations: []string{"none"}}
 	if !c.trust.Restricted {
@@ -90,7 +90,7 @@ func poolNamed(c *Call) (daemon.StoragePool, *rest.Reply) {
 	return c.LXD.Pools[i], nil
 }
 
-// readStoragePool: the ETag does not know the description.
+// readStoragePool shows a pool. As in LXD, the ETag does not cover the description.
 func readStoragePool(c *Call) rest.Reply {
 	p, bad := poolNamed(c)
 	if bad != nil {
@@ -99,7 +99,7 @@ func readStoragePool(c *Call) rest.Reply {
 	return taggedReply(poolView(c, p), p.Name, p.Driver, poolConfig(c.LXD, p))
 }
 
-// readPoolResources counts what instances and volumes hold as used.
+// readPoolResources shows the space that instances and volumes hold as used.
 func readPoolResources(c *Call) rest.Reply {
 	p, bad := poolNamed(c)
 	if bad != nil {
@@ -141,7 +141,8 @@ func createStoragePool(c *Call) rest.Reply {
 	return c.answerChange(asyncPoolsAndNetworks, "Creating storage pool", createdReply("/1.0/storage-pools/"+in.Name))
 }
 
-// bootStateOf is the LXD as its user-data would see it, to make a pool on.
+// bootStateOf is the LXD in the form that user-data works with, so that a pool can be made
+// in it.
 func bootStateOf(l *world.LXD) *boot.LXD {
 	b := &boot.LXD{Version: l.Version, Config: map[string]map[string]string{}, Pools: slices.Clone(l.Pools)}
 	m := cmp.Or(l.Metal, l.HostMachine)
@@ -160,7 +161,7 @@ func bootStateOf(l *world.LXD) *boot.LXD {
 
 var errPoolSource = errors.New("cannot update config: the [source] properties cannot be changed")
 
-// putStoragePool changes the description and the config, but not the source.
+// putStoragePool changes the description and the configuration, except for the source.
 func putStoragePool(c *Call) rest.Reply {
 	p, bad := poolNamed(c)
 	if bad == nil {

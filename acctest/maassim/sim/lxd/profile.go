@@ -22,7 +22,7 @@ func profileRoutes() []Route {
 	}
 }
 
-// profileOwner is the project whose profiles the call sees.
+// profileOwner is the project that holds the profiles of the call's project.
 func profileOwner(c *Call) string { return c.LXD.OwnerProject(c.Project, "features.profiles") }
 
 func profileView(c *Call, p *api.Profile) api.Profile {
@@ -101,8 +101,8 @@ func writeProfile(l *world.LXD, p *api.Profile, in api.ProfilePut) {
 	}
 }
 
-// profileProblem is what LXD says against a profile: a network that is missing
-// is an error, a pool or a parent that is missing shows with an instance.
+// profileProblem is LXD's error about a profile. A missing network is an error here. A
+// missing pool or parent shows only when an instance is made.
 func profileProblem(c *Call, in api.ProfilePut) *rest.Reply {
 	if problem := configProblem(c.LXD, in.Config); problem != "" {
 		bad := BadRequestReply("%s", problem)

@@ -30,7 +30,7 @@ func (c *Call) answerList(paths []string, objects any) rest.Reply {
 	return syncReply(objects)
 }
 
-// projectView is a project with what is in it, as far as the client may see.
+// projectView is a project with those of its objects that the client may see.
 func projectView(c *Call, name string) api.Project {
 	view := *c.LXD.ProjectInfo[name]
 	view.UsedBy = []string{}
@@ -136,7 +136,7 @@ func putProject(c *Call) rest.Reply {
 	return doneReply()
 }
 
-// isProjectInUse says whether more than the default profile is in the project.
+// isProjectInUse tells whether the project holds more than its default profile.
 func isProjectInUse(c *Call, name string) bool {
 	used := projectView(c, name).UsedBy
 	return len(used) > 1 || len(used) == 1 && !strings.HasPrefix(used[0], "/1.0/profiles/default")

@@ -20,22 +20,22 @@ func newReply(status int, body api.ResponseRaw) rest.Reply {
 	return rest.Reply{Status: status, Kind: typeLXD, Body: append(rest.Encode(body), '\n'), Header: http.Header{}}
 }
 
-// syncReply is an answer that is final.
+// syncReply is a final answer.
 func syncReply(metadata any) rest.Reply {
 	return newReply(http.StatusOK, api.ResponseRaw{Type: api.SyncResponse, Status: api.Success.String(), StatusCode: int(api.Success), Metadata: metadata})
 }
 
-// taggedReply is synced with an ETag of what may be changed.
+// taggedReply is syncReply with an ETag of the fields that can be changed.
 func taggedReply(metadata any, parts ...any) rest.Reply {
 	rep := syncReply(metadata)
 	rep.Header.Set("ETag", etagOf(parts...))
 	return rep
 }
 
-// doneReply is synced without anything to say.
+// doneReply is syncReply without content.
 func doneReply() rest.Reply { return syncReply(struct{}{}) }
 
-// createdReply is synced for a new object.
+// createdReply is syncReply for a new object.
 func createdReply(path string) rest.Reply {
 	rep := doneReply()
 	rep.Status = http.StatusCreated
@@ -43,7 +43,7 @@ func createdReply(path string) rest.Reply {
 	return rep
 }
 
-// operationReply is the answer to what an operation does.
+// operationReply is the answer that starts an operation.
 func operationReply(o *world.Operation) rest.Reply {
 	rep := newReply(http.StatusAccepted, api.ResponseRaw{
 		Type: api.AsyncResponse, Status: api.OperationCreated.String(), StatusCode: int(api.OperationCreated),
@@ -53,7 +53,7 @@ func operationReply(o *world.Operation) rest.Reply {
 	return rep
 }
 
-// ErrorReply is an error.
+// ErrorReply is an error answer of LXD.
 func ErrorReply(status int, format string, args ...any) rest.Reply {
 	return newReply(status, api.ResponseRaw{Type: api.ErrorResponse, Code: status, Error: fmt.Sprintf(format, args...)})
 }
@@ -68,27 +68,27 @@ func conflictReply(what, name string) rest.Reply {
 	return ErrorReply(http.StatusConflict, "%s %q already exists", what, name)
 }
 
-// BadRequestReply is 400 with a sentence.
+// BadRequestReply is 400 with a message.
 func BadRequestReply(format string, args ...any) rest.Reply {
 	return ErrorReply(http.StatusBadRequest, format, args...)
 }
 
-// InternalErrorReply is 500 with a sentence.
+// InternalErrorReply is 500 with a message.
 func InternalErrorReply(format string, args ...any) rest.Reply {
 	return ErrorReply(http.StatusInternalServerError, format, args...)
 }
 
-// operationError is what LXD says in an operation, in its own words.
+// operationError is an error of an operation, in LXD's words.
 type operationError string
 
-// Error is the sentence.
+// Error is the message.
 func (e operationError) Error() string { return string(e) }
 
 func operationErrorf(format string, args ...any) error {
 	return operationError(fmt.Sprintf(format, args...))
 }
 
-// etagOf is a hash of what may be changed, as LXD makes it.
+// etagOf is LXD's hash of the fields that can be changed.
 func etagOf(parts ...any) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -101,7 +101,7 @@ func etagOf(parts ...any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// checkETag compares If-Match with what is there: nil, or 412.
+// checkETag compares If-Match with the current object. It returns nil or 412.
 func (c *Call) checkETag(parts ...any) *rest.Reply {
 	want := c.Request.Header.Get("If-Match")
 	have := etagOf(parts...)
@@ -112,7 +112,7 @@ func (c *Call) checkETag(parts ...any) *rest.Reply {
 	return &rep
 }
 
-// readBody decodes the body: nil, or 400.
+// readBody decodes the body. It returns nil or 400.
 func (c *Call) readBody(to any) *rest.Reply {
 	if err := json.Unmarshal(c.Body, to); err != nil {
 		rep := BadRequestReply("%v", err)

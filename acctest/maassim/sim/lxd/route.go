@@ -12,17 +12,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// access is who may call a route.
+// access is the permission that a route needs.
 type access int
 
 const (
-	// accessPublic is for everybody.
+	// accessPublic allows every client.
 	accessPublic access = iota
-	// accessTrusted is for each certificate that LXD trusts.
+	// accessTrusted allows each certificate that LXD trusts.
 	accessTrusted
-	// AccessInProject is for those that may act in the call's project.
+	// AccessInProject allows certificates with access to the call's project.
 	AccessInProject
-	// accessAdmin is for certificates without restriction.
+	// accessAdmin allows certificates without restriction.
 	accessAdmin
 )
 
@@ -34,8 +34,8 @@ type Route struct {
 	handle func(*Call) rest.Reply
 }
 
-// Routes is all of LXD's API that is simulated. Each file of handlers brings
-// its own table.
+// Routes are all simulated operations of LXD's API. Each file of handlers has its own
+// table.
 func Routes() []Route {
 	return slices.Concat(serverRoutes(), operationRoutes(), trustRoutes(), projectRoutes(), profileRoutes(),
 		poolRoutes(), volumeRoutes(), networkRoutes(), instanceRoutes(), snapshotRoutes())
@@ -52,14 +52,14 @@ type Call struct {
 	Pattern string
 	Vars    map[string]string
 	Query   url.Values
-	Client  []byte // the client's certificate in DER, nil for none
+	Client  []byte // the client's certificate in DER, or nil
 	trust   daemon.Trust
 	trusted bool
 	Project string
 }
 
-// lxdPattern finds the resource that a path names: its pattern, the values in
-// the path, and its routes.
+// FindRoutes finds the resource that a path names. It returns the variables of the path
+// and the routes.
 func FindRoutes(routes []Route, path string) (vars map[string]string, found []Route) {
 	path = strings.Trim(path, "/")
 	for _, r := range routes {
@@ -70,13 +70,13 @@ func FindRoutes(routes []Route, path string) (vars map[string]string, found []Ro
 	return vars, found
 }
 
-// wantsAllProjects says whether the call asks for all projects.
+// wantsAllProjects tells whether the call asks for all projects.
 func (c *Call) wantsAllProjects() bool { return rest.ReadBool(c.Query.Get("all-projects")) }
 
-// recursion is the recursion that the call asks for: 0 names, 1 objects.
+// recursion is the requested recursion: 0 lists names, 1 objects.
 func (c *Call) recursion() string { return c.Query.Get("recursion") }
 
-// Answer runs the handler if the client may call it. The lock is held.
+// Answer runs the handler if the client has permission. The caller holds the lock.
 func (c *Call) Answer(found []Route) rest.Reply {
 	if c.World.Ended || c.LXD.Wiped || c.World.LXDs[c.LXD.Address] != c.LXD {
 		return InternalErrorReply("LXD is shutting down")
@@ -97,7 +97,7 @@ func (c *Call) Answer(found []Route) rest.Reply {
 	return found[i].handle(c)
 }
 
-// checkAccess is nil, or why the client may not call.
+// checkAccess is nil, or the answer that denies access.
 func (c *Call) checkAccess(access access) *rest.Reply {
 	var bad rest.Reply
 	switch {
@@ -117,8 +117,8 @@ func (c *Call) checkAccess(access access) *rest.Reply {
 	return &bad
 }
 
-// waitUnlocked lets others act on the world until ready, the end of the world or of
-// the caller. It says whether ready came.
+// waitUnlocked releases the lock until ready is closed, or until the world or the caller
+// ends. It returns true if ready was closed.
 func (c *Call) waitUnlocked(ctx context.Context, ready <-chan struct{}) bool {
 	c.World.Keeper.Unlock()
 	defer c.World.Keeper.Lock()

@@ -26,7 +26,7 @@ func serverRoutes() []Route {
 	}
 }
 
-// readServer tells those who are not trusted only what they need to know.
+// readServer shows a client that is not trusted only the public part.
 func readServer(c *Call) rest.Reply {
 	public := api.ServerUntrusted{
 		APIExtensions: extensions(c.LXD), APIStatus: "stable", APIVersion: "1.0", Auth: "untrusted", AuthMethods: []string{"tls"},
@@ -46,7 +46,7 @@ func readServer(c *Call) rest.Reply {
 	return taggedReply(server, server.Config)
 }
 
-// serverConfig is the LXD's configuration; passwords show as true.
+// serverConfig is the LXD's configuration. It shows a password as true.
 func serverConfig(l *world.LXD) map[string]any {
 	config := map[string]any{"core.https_address": httpsAddress(l)}
 	for key, value := range l.Config {
@@ -99,7 +99,7 @@ func putServer(c *Call) rest.Reply { return configureServer(c, map[string]any{})
 
 func patchServer(c *Call) rest.Reply { return configureServer(c, serverConfig(c.LXD)) }
 
-// configureServer writes what the call says on top of what stays.
+// configureServer merges the values of the call into the configuration.
 func configureServer(c *Call, next map[string]any) rest.Reply {
 	l := c.LXD
 	if bad := c.checkETag(serverConfig(l)); bad != nil {
@@ -133,20 +133,20 @@ func configureServer(c *Call, next map[string]any) rest.Reply {
 	return doneReply()
 }
 
-// textOf is a value of the configuration as LXD keeps it.
+// textOf is a value of the configuration as LXD stores it.
 func textOf(value any) string {
 	return daemon.ConfigTexts(map[string]any{"": value})[""]
 }
 
-// readResources is the machine's hardware: cores without threads on one
-// socket, all memory on one node.
+// readResources shows the machine's hardware: cores without threads on one socket, and all
+// memory on one node.
 func readResources(c *Call) rest.Reply {
 	l, used := c.LXD, c.LXD.CurrentUse()
 	cores := []api.ResourcesCPUCore{}
 	for n := range l.Cores {
 		cores = append(cores, api.ResourcesCPUCore{Core: uint64(n), Threads: []api.ResourcesCPUThread{{ID: int64(n), Online: true}}, Frequency: 2400})
 	}
-	var pages uint64 // of VMs that run: one that is off holds none
+	var pages uint64 // held by running VMs only
 	for _, project := range l.Projects {
 		for _, i := range project {
 			if i.Running {

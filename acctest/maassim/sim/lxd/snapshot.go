@@ -26,7 +26,7 @@ func snapshotRoutes() (routes []Route) {
 	return routes
 }
 
-// viewSnapshot is a snapshot with the definition that the instance had.
+// viewSnapshot is a snapshot with the definition that the instance had then.
 func viewSnapshot(i *world.Instance, s *world.Snapshot) api.InstanceSnapshot {
 	then := world.Instance{Server: i.Server, Project: i.Project, Name: i.Name, MACs: s.MACs, Definition: s.Definition}
 	return api.InstanceSnapshot{
@@ -55,7 +55,7 @@ func listSnapshots(c *Call) rest.Reply {
 	return c.answerList(paths, viewSnapshots(i))
 }
 
-// snapshotNamed is the one in the path.
+// snapshotNamed is the snapshot in the path.
 func snapshotNamed(c *Call) (*world.Instance, *world.Snapshot, *rest.Reply) {
 	i := c.LXD.Projects[c.Project][c.Vars["name"]]
 	if i != nil {
@@ -83,8 +83,8 @@ func readSnapshot(c *Call) rest.Reply {
 	return taggedReply(viewSnapshot(i, s), s.Expires)
 }
 
-// createSnapshot keeps the definition of an instance; of the contents of its disks nothing
-// is simulated.
+// createSnapshot saves the definition of an instance. The contents of its disks are not
+// simulated.
 func createSnapshot(c *Call) rest.Reply {
 	i, bad := c.instance()
 	var in api.InstanceSnapshotsPost
@@ -106,7 +106,7 @@ func createSnapshot(c *Call) rest.Reply {
 	return c.startInstanceTask("Snapshotting instance", i.Name, c.World.Latency.Compose/4, func() error { return takeSnapshot(c, i, in) })
 }
 
-// snapshotNameProblem is what LXD says of a name that cannot be part of a path.
+// snapshotNameProblem is LXD's message about a name that cannot be a part of a path.
 func snapshotNameProblem(name string) string {
 	for _, char := range []string{"/", "?", "&", "+"} {
 		if strings.Contains(name, char) {
@@ -116,7 +116,7 @@ func snapshotNameProblem(name string) string {
 	return ""
 }
 
-// takeSnapshot adds a snapshot, or says why there is none.
+// takeSnapshot adds a snapshot, or returns an error.
 func takeSnapshot(c *Call, i *world.Instance, in api.InstanceSnapshotsPost) error {
 	switch {
 	case in.Stateful:
@@ -137,7 +137,7 @@ func takeSnapshot(c *Call, i *world.Instance, in api.InstanceSnapshotsPost) erro
 	return nil
 }
 
-// copyDefinition is a definition that shares nothing with another.
+// copyDefinition is a deep copy of a definition.
 func copyDefinition(d world.Definition) world.Definition {
 	d.Profiles, d.Config, d.NICNames, d.OnStopped = slices.Clone(d.Profiles), maps.Clone(d.Config), slices.Clone(d.NICNames), nil
 	devices := map[string]map[string]string{}
@@ -160,8 +160,8 @@ func deleteSnapshot(c *Call) rest.Reply {
 	return c.startInstanceTask("Deleting snapshot", i.Name, c.World.Latency.Delete, func() error { dropSnapshot(i, s); return nil })
 }
 
-// restoreSnapshot gives an instance the definition of a snapshot, with its marks and what is volatile.
-// One that runs is stopped for that, and started again.
+// restoreSnapshot gives an instance the definition of a snapshot, with its description and
+// volatile keys. A running instance is stopped before and started afterwards.
 func restoreSnapshot(c *Call, i *world.Instance, name string) rest.Reply {
 	return c.startInstanceTask("Restoring snapshot", i.Name, c.World.Latency.Compose/4, func() error {
 		s := snapshotOf(i, name)
@@ -174,7 +174,7 @@ func restoreSnapshot(c *Call, i *world.Instance, name string) rest.Reply {
 		kept := i.Definition
 		i.Definition, i.MACs = copyDefinition(s.Definition), slices.Clone(s.MACs)
 		i.CreatedAt, i.StartedAt, i.UUID, i.OnStopped = kept.CreatedAt, kept.StartedAt, kept.UUID, kept.OnStopped
-		i.ApplyDefinition(c.World) // LXD looks for no volume before the next start
+		i.ApplyDefinition(c.World) // LXD checks for missing volumes only at the next start
 		return nil
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// trustTokenVersion is the LXD that reads tokens from a field of their own.
+// trustTokenVersion is the first LXD with a separate field for tokens.
 var trustTokenVersion = daemon.Version{Major: 5, Minor: 21}
 
 func trustRoutes() []Route {
@@ -36,7 +36,7 @@ func viewCertificate(t daemon.Trust) api.Certificate {
 	}
 }
 
-// visibleCertificates are those that the client may see, which stand for clients.
+// visibleCertificates are the client certificates that the client may see.
 func visibleCertificates(c *Call) []api.Certificate {
 	found := []api.Certificate{}
 	for _, t := range c.LXD.Trusted {
@@ -59,7 +59,7 @@ func listCertificates(c *Call) rest.Reply {
 	return syncReply(paths)
 }
 
-// certificateNamed finds one by its fingerprint or the beginning of it.
+// certificateNamed finds a certificate by its fingerprint or a prefix of it.
 func certificateNamed(c *Call) (api.Certificate, *rest.Reply) {
 	all := visibleCertificates(c)
 	i := slices.IndexFunc(all, func(v api.Certificate) bool { return strings.HasPrefix(v.Fingerprint, c.Vars["name"]) })
@@ -122,8 +122,8 @@ func checkProjects(c *Call, names []string) *rest.Reply {
 	return nil
 }
 
-// addCertificate trusts a certificate: a trusted client's word is enough, any
-// other brings a token or the password.
+// addCertificate trusts a certificate. A trusted client may add one; any other client
+// needs a token or the password.
 func addCertificate(c *Call) rest.Reply {
 	var in api.CertificatesPost
 	if bad := c.readBody(&in); bad != nil {
@@ -154,7 +154,7 @@ func addCertificate(c *Call) rest.Reply {
 	return addTrust(c, t, in.Certificate)
 }
 
-// addTrust stores the certificate that was sent, in base64 DER, or that of the
+// addTrust stores the certificate in the request, in base64 DER, or that of the
 // connection.
 func addTrust(c *Call, t daemon.Trust, sent string) rest.Reply {
 	der := c.Client
@@ -178,7 +178,7 @@ func addTrust(c *Call, t daemon.Trust, sent string) rest.Reply {
 	return createdReply("/1.0/certificates/" + daemon.Fingerprint(t.Certificate))
 }
 
-// checkTokenOrPassword checks the token or the password of a client that is not trusted.
+// checkTokenOrPassword checks the token or the password of an untrusted client.
 func checkTokenOrPassword(c *Call, in api.CertificatesPost) (daemon.Trust, *rest.Reply) {
 	refuse := func(rep rest.Reply) (daemon.Trust, *rest.Reply) { return daemon.Trust{}, &rep }
 	explicit, passwords := c.LXD.IsAtLeast(trustTokenVersion), !c.LXD.IsAtLeast(daemon.VersionWithoutPassword)
@@ -186,7 +186,7 @@ func checkTokenOrPassword(c *Call, in api.CertificatesPost) (daemon.Trust, *rest
 	case in.Password != "" && !passwords:
 		return refuse(ErrorReply(http.StatusNotImplemented, "Password authentication is no longer supported, please use trust tokens instead"))
 	case in.TrustToken != "" && !explicit:
-		return refuse(forbiddenReply()) // a field that it does not read
+		return refuse(forbiddenReply()) // this version does not read the field
 	}
 	if secret, isToken := tokenSecret(cmp.Or(in.TrustToken, in.Password)); isToken {
 		o := tokenWith(c, secret)
@@ -203,7 +203,7 @@ func checkTokenOrPassword(c *Call, in api.CertificatesPost) (daemon.Trust, *rest
 	return daemon.Trust{}, nil
 }
 
-// newToken begins an operation that waits for a client with its secret.
+// newToken starts an operation that waits for a client with the token's secret.
 func newToken(c *Call, in api.CertificatesPost) rest.Reply {
 	if bad := checkProjects(c, in.Projects); bad != nil {
 		return *bad
@@ -221,7 +221,7 @@ func newToken(c *Call, in api.CertificatesPost) rest.Reply {
 	return operationReply(o)
 }
 
-// tokenSecret reads a token as "lxc config trust add" prints it.
+// tokenSecret decodes a token as "lxc config trust add" prints it.
 func tokenSecret(text string) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

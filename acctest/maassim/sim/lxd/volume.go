@@ -29,7 +29,7 @@ func volumeRoutes() []Route {
 	}
 }
 
-// volumeKey is the name of a volume in the call's pool and project.
+// volumeKey identifies a volume in the call's pool and project.
 func volumeKey(c *Call, name string) world.VolumeKey {
 	return world.VolumeKey{Pool: c.Vars["name"], Project: c.LXD.OwnerProject(c.Project, "features.storage.volumes"), Name: name}
 }
@@ -98,7 +98,7 @@ func createVolume(c *Call) rest.Reply {
 	case in.Name == "" || strings.ContainsAny(in.Name, "/ "):
 		return BadRequestReply("Invalid storage volume name %q", in.Name)
 	case in.Type != "" && in.Type != "custom", in.ContentType != "block":
-		return BadRequestReply("maassim keeps custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
+		return BadRequestReply("maassim supports custom volumes with content type block only, not %q of %q", in.Type, in.ContentType)
 	case err != nil:
 		return BadRequestReply("%v", err)
 	case c.LXD.Volumes[key] != nil:
@@ -130,8 +130,8 @@ func readVolume(c *Call) rest.Reply {
 	return taggedReply(view, key.Name, view.Type, view.Config)
 }
 
-// putVolume changes what is said of the volume, and its size: a block volume
-// does not shrink.
+// putVolume changes the description, the configuration and the size of a volume. A block
+// volume cannot shrink.
 func putVolume(c *Call) rest.Reply {
 	key, bad := volumeNamed(c)
 	if bad == nil {

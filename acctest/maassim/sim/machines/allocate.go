@@ -15,9 +15,9 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// allocateMachine acquires a machine. Where no Ready machine fits but a VM host has
-// room, MAAS composes one, even for a dry run; only constraints on a certain
-// machine prevent that.
+// allocateMachine acquires a machine. If no Ready machine fits but a VM host has room,
+// MAAS composes a VM, even in a dry run. Only a constraint on a particular machine
+// prevents that.
 func allocateMachine(c *request.Call) rest.Reply {
 	if bad := checkAllocation(c); bad != nil {
 		return *bad
@@ -45,13 +45,13 @@ func allocateMachine(c *request.Call) rest.Reply {
 	return rep
 }
 
-// allocationOptions are parameters of allocate that are no constraints
+// allocationOptions are the parameters of allocate that are not constraints
 // (node_constraint_filter_forms.py, IGNORED_FIELDS).
 var allocationOptions = []string{"agent_name", "bridge_all", "bridge_fd", "bridge_stp", "bridge_type", "comment", "dry_run", "op", "verbose"}
 
-// checkAllocation refuses names that MAAS does not know, and what is no number
-// (forms/node_constraint_filter.py, FilterNodeForm). A constraint that is not
-// simulated is 501.
+// checkAllocation refuses unknown names and invalid numbers
+// (forms/node_constraint_filter.py, FilterNodeForm). A constraint that the simulator does
+// not support is 501.
 func checkAllocation(c *request.Call) *rest.Reply {
 	if bad := checkAllocationOptions(c); bad != nil {
 		return bad
@@ -79,7 +79,7 @@ func checkAllocation(c *request.Call) *rest.Reply {
 	return request.InterfacesProblem(c.World, c.Field("interfaces"))
 }
 
-// cheapestMatch is the cheapest Ready machine that fits (AcquireNodeForm,
+// cheapestMatch is the cheapest Ready machine that matches (AcquireNodeForm,
 // reorder_nodes_by_cost).
 func cheapestMatch(c *request.Call) *world.Machine {
 	var fitting []*world.Machine
@@ -96,7 +96,7 @@ func cheapestMatch(c *request.Call) *world.Machine {
 }
 
 // matchesConstraints compares a machine with the constraints. A name is a hostname or an
-// FQDN; of several all must fit (_match_compose_value).
+// FQDN. If there are several names, all must match (_match_compose_value).
 func matchesConstraints(c *request.Call, m *world.Machine) bool {
 	for name, values := range c.Form {
 		switch {
@@ -116,8 +116,8 @@ func matchesConstraints(c *request.Call, m *world.Machine) bool {
 	return true
 }
 
-// assignDisks assigns the machine's disks to the wanted ones by their labels, the
-// first to the first (nodes_by_storage).
+// assignDisks assigns the machine's disks to the labels of the requested ones. The first
+// label gets the first matching disk (nodes_by_storage).
 func assignDisks(c *request.Call, m *world.Machine) (map[string][]int, bool) {
 	assigned, used := map[string][]int{}, map[int]bool{}
 	wanted, _ := hosts.ReadStorage(c.Field("storage"))
@@ -137,8 +137,8 @@ func assignDisks(c *request.Call, m *world.Machine) (map[string][]int, bool) {
 	return assigned, true
 }
 
-// fulfilledConstraints tells which disk fulfils which part of storage=, and which
-// interfaces which part of interfaces=.
+// fulfilledConstraints tells which disk fulfils each part of storage=, and which
+// interfaces fulfil each part of interfaces=.
 func fulfilledConstraints(c *request.Call, m *world.Machine) rest.Object {
 	all, disks := rest.Object{}, map[string][]int{}
 	if c.Field("storage") != "" {
@@ -157,8 +157,8 @@ func fulfilledConstraints(c *request.Call, m *world.Machine) rest.Object {
 	return all
 }
 
-// verboseDisks and verboseNICs name the machine by the number of its row, which
-// nothing else shows.
+// verboseDisks and verboseNICs name the machine by its row number, which no other answer
+// shows.
 func verboseDisks(m *world.Machine, disks map[string][]int) rest.Object {
 	labels := rest.Object{}
 	for label, ids := range disks {
@@ -180,11 +180,11 @@ func verboseNICs(m *world.Machine, nics map[string][]int) rest.Object {
 	return all
 }
 
-// canComposeOn compares a VM host with the constraints that MAAS looks at before it
-// composes on one (api/machines.py, get_allocated_composed_machine).
+// canComposeOn compares a VM host with the constraints that MAAS checks before it composes
+// there (api/machines.py, get_allocated_composed_machine).
 func canComposeOn(c *request.Call, h *world.VMHost) bool {
 	has := func(tag string) bool { return slices.Contains(h.Tags, tag) }
-	tags, notTags := c.Form["tags"], c.Form["not_tags"] // as they are: MAAS does not split these
+	tags, notTags := c.Form["tags"], c.Form["not_tags"] // unchanged, because MAAS does not split them here
 	wanted := func(field, have string) bool { return c.Field(field) == "" || slices.Contains(c.Form[field], have) }
 	return len(h.Capabilities) > 0 && (c.Field("zone") == "" || c.Field("zone") == h.Zone.Name) &&
 		wanted("pod", h.Name) && wanted("pod_type", "lxd") &&
@@ -192,9 +192,8 @@ func canComposeOn(c *request.Call, h *world.VMHost) bool {
 		!slices.ContainsFunc(tags, func(t string) bool { return !has(t) }) && (len(notTags) == 0 || slices.ContainsFunc(notTags, func(t string) bool { return !has(t) }))
 }
 
-// composeForAllocation makes a VM on the first host with room, nil if none
-// has. It is never commissioned, goes into the default zone, and goes away with
-// its release.
+// composeForAllocation composes a VM on the first host with room, or returns nil. The VM
+// is never commissioned, is in the default zone, and is deleted when it is released.
 func composeForAllocation(w *world.World, c *request.Call) (*world.Machine, *rest.Reply) {
 	disks, problem := hosts.ReadStorage(cmp.Or(c.Field("storage"), "root:8(local)"))
 	if problem != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// markBroken needs the owner himself, even where an admin calls. It releases the
-// machine, which keeps its addresses until it is off.
+// markBroken is for the machine's owner only, not even for another administrator. It
+// releases the machine, which keeps its addresses until it is off.
 func markBroken(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Owner == nil || m.Owner != c.User {
 		return rest.ForbiddenReply()
@@ -33,8 +33,8 @@ func markBroken(c *request.Call, m *world.Machine) rest.Reply {
 	return rep
 }
 
-// markFixed puts a machine back to where it was broken, for what that is
-// worth: nothing is installed on it any more.
+// markFixed returns a machine to the status that it had before it was broken. But no
+// system is installed on it any more.
 func markFixed(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Status != world.StatusBroken {
 		return rest.ConflictReply("Can't mark a non-broken node as 'Ready'.")

@@ -30,9 +30,9 @@ var bulkRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/{id}/", Op: "power_parameters", Admin: true, Handle: request.OnMachine(request.ViewAll, showPowerParameters)},
 }
 
-// machinesNamed are the machines that a field names by their system ids, in the
-// order of their creation, or why the call is refused: all must be there, and the
-// caller must have the permission on each.
+// machinesNamed finds the machines that a field names by system id, in the order of their
+// creation. It returns an error unless all exist and the caller has the permission on
+// each.
 func machinesNamed(c *request.Call, verb string, need request.Permission) ([]*world.Machine, *rest.Reply) {
 	ids := slices.Compact(slices.Sorted(slices.Values(c.Form["machines"])))
 	var unknown, denied []string
@@ -62,8 +62,8 @@ func machinesNamed(c *request.Call, verb string, need request.Permission) ([]*wo
 	return nil, &bad
 }
 
-// releaseMachines releases all machines or none, and answers with the ids of those
-// that were not Ready already.
+// releaseMachines releases all machines or none. It answers with the ids of those that
+// were not Ready already.
 func releaseMachines(c *request.Call) rest.Reply {
 	found, bad := machinesNamed(c, "release", request.Edit)
 	if bad != nil {
@@ -94,7 +94,7 @@ func releaseMachines(c *request.Call) rest.Reply {
 	return rest.OKReply(released)
 }
 
-// acceptMachines commissions those of the machines that are New (models/node.py,
+// acceptMachines commissions the New ones among the machines (models/node.py,
 // accept_enlistment).
 func acceptMachines(c *request.Call) rest.Reply {
 	found, bad := machinesNamed(c, "accept", request.Admin)
@@ -161,7 +161,7 @@ func setZone(c *request.Call) rest.Reply {
 	return rest.OKReply(nil)
 }
 
-// queryRegistered says whether a machine that is not Retired has the MAC.
+// queryRegistered tells whether a machine that is not Retired has the MAC.
 func queryRegistered(c *request.Call) rest.Reply {
 	if !c.Query.Has("mac_address") {
 		return rest.BadTextReply("No provided mac_address!")

@@ -16,7 +16,8 @@ import (
 // (node_action.py, Commission).
 var commissionableStatuses = []world.Status{world.StatusNew, world.StatusFailedCommissioning, world.StatusReady, world.StatusBroken}
 
-// testableStatuses are those in which it can be tested (node_action.py, Test).
+// testableStatuses are the statuses in which a machine can be tested (node_action.py,
+// Test).
 var testableStatuses = []world.Status{
 	world.StatusFailedCommissioning, world.StatusNew, world.StatusReady, world.StatusReserved, world.StatusAllocated,
 	world.StatusFailedDeployment, world.StatusDeployed, world.StatusMissing, world.StatusRetired, world.StatusBroken,
@@ -24,8 +25,7 @@ var testableStatuses = []world.Status{
 	world.StatusFailedExitingRescueMode, world.StatusFailedTesting,
 }
 
-// commissionMachine starts commissioning; power follows once the call has
-// answered.
+// commissionMachine starts commissioning. The power action follows after the answer.
 func commissionMachine(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
 	errs := rest.FormErrors{}
@@ -52,8 +52,8 @@ func commissionMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return startOrRevert(c, m, action, old)
 }
 
-// startOrRevert answers a call that is to boot the machine, and then boots it.
-// Where MAAS cannot send that action, it undoes what the call had begun.
+// startOrRevert answers a call that boots the machine, and then boots it. If MAAS cannot
+// send the power action, it undoes the beginning of the call.
 func startOrRevert(c *request.Call, m *world.Machine, action string, old world.Status) rest.Reply {
 	if bad := lifecycle.PowerRefusal(c.World, m, action); bad != nil {
 		lifecycle.RevertStart(m, c.User, old)
@@ -64,8 +64,8 @@ func startOrRevert(c *request.Call, m *world.Machine, action string, old world.S
 	return rep
 }
 
-// noEphemeralImageReply is 400 where nothing is there that a machine could boot for
-// commissioning, for tests or to erase its disks.
+// noEphemeralImageReply is 400 if no image exists that a machine could boot for
+// commissioning, testing or disk erasing.
 func noEphemeralImageReply(w *world.World) *rest.Reply {
 	if w.HasImage("ubuntu", w.DefaultSeries()) && w.RackCondition == world.ConditionOK {
 		return nil
@@ -74,12 +74,12 @@ func noEphemeralImageReply(w *world.World) *rest.Reply {
 	return &bad
 }
 
-// unknownPowerTypeReply is MAAS's answer about a machine whose power nobody set up.
+// unknownPowerTypeReply is MAAS's answer for a machine without a power type.
 func unknownPowerTypeReply() rest.Reply {
 	return hosts.InternalErrorReply("Unconfigured power type. Please configure the power type and try again.")
 }
 
-// commissionOptions reads what a commissioning leaves out.
+// commissionOptions reads the parts of a commissioning to skip.
 func commissionOptions(c *request.Call) lifecycle.CommissionOptions {
 	return lifecycle.CommissionOptions{
 		KeepNetwork: rest.ReadBool(c.Field("skip_networking")),
@@ -88,8 +88,7 @@ func commissionOptions(c *request.Call) lifecycle.CommissionOptions {
 	}
 }
 
-// The names and tags by which MAAS's own scripts are chosen
-// (metadataserver/builtin_scripts).
+// The names and tags that select MAAS's built-in scripts (metadataserver/builtin_scripts).
 var (
 	commissioningChoices = []string{
 		"20-maas-01-install-lldpd", "20-maas-02-dhcp-unconfigured-ifaces", "20-maas-03-machine-resources", "30-maas-01-bmc-config",
@@ -105,7 +104,8 @@ var (
 	}
 )
 
-// scriptNames are the scripts that a field names, repeated or with commas.
+// scriptNames are the scripts that a field names, as repeated values or separated by
+// commas.
 func scriptNames(c *request.Call, field string) (names []string) {
 	if c.Field(field) == "" {
 		return nil
@@ -116,7 +116,7 @@ func scriptNames(c *request.Call, field string) (names []string) {
 	return names
 }
 
-// checkScripts refuses scripts that MAAS does not have (forms/ephemeral.py).
+// checkScripts refuses unknown scripts (forms/ephemeral.py).
 func checkScripts(c *request.Call, errs rest.FormErrors, field string, choices []string) {
 	for _, name := range scriptNames(c, field) {
 		if !slices.Contains(choices, name) {
@@ -151,8 +151,8 @@ func testMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return startOrRevert(c, m, action, old)
 }
 
-// overrideFailedTesting puts a machine whose tests failed back to work: Deployed
-// if something is installed on it.
+// overrideFailedTesting makes a machine usable again although its tests failed. It is
+// Deployed if a system is installed, else Ready.
 func overrideFailedTesting(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Status != world.StatusFailedTesting {
 		return rest.ConflictReply("Unable to override node status. Node is not in 'Failed testing' status.")
@@ -166,8 +166,8 @@ func overrideFailedTesting(c *request.Call, m *world.Machine) rest.Reply {
 	return machineReply(m)
 }
 
-// bootAction is how MAAS boots a machine: one that is on, as far as it knows,
-// is cycled.
+// bootAction is the power action that boots a machine. MAAS cycles a machine that is on as
+// far as MAAS knows.
 func bootAction(m *world.Machine) string {
 	if m.PowerState == "on" {
 		return "cycle"
@@ -175,7 +175,7 @@ func bootAction(m *world.Machine) string {
 	return "on"
 }
 
-// abortEvents are what MAAS calls the end of an operation that somebody aborts.
+// abortEvents are MAAS's event types and messages for an aborted operation.
 var abortEvents = map[world.Status]struct{ request, action, message string }{
 	world.StatusCommissioning: {"User aborting node commissioning", "abort commissioning", "Aborted commissioning"},
 	world.StatusTesting:       {"User aborting node testing", "abort testing", "Aborted testing"},
@@ -183,9 +183,9 @@ var abortEvents = map[world.Status]struct{ request, action, message string }{
 	world.StatusDiskErasing:   {"User aborting disk erase", "abort disk erasing", "Aborted disk erasing"},
 }
 
-// abortMachine answers with the old status; the new one shows with the next
-// read. While the power action that it must undo is in flight it fails, and
-// the machine keeps its status.
+// abortMachine aborts the current operation. The answer shows the old status, and the next
+// read shows the new one. While a power action is in flight that it must undo, it fails,
+// and the machine keeps its status.
 func abortMachine(c *request.Call, m *world.Machine) rest.Reply {
 	words, possible := abortEvents[m.Status]
 	if !possible {
@@ -208,8 +208,8 @@ func abortMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return rep
 }
 
-// statusAfterAbort is where an abort leads to. Tests that followed a commissioning leave
-// a machine that can be used.
+// statusAfterAbort is the status after an abort. A machine whose tests followed a
+// commissioning is usable afterwards.
 func statusAfterAbort(m *world.Machine) world.Status {
 	switch {
 	case m.Status == world.StatusCommissioning:

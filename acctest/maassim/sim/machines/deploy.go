@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// deployMachine installs an image on a machine that is Allocated, or Ready:
-// then MAAS acquires it for the caller.
+// deployMachine installs an image on an Allocated machine, or on a Ready one, which MAAS
+// first acquires for the caller.
 func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if bad := checkDeployOptions(c); bad != nil {
 		return *bad
@@ -44,7 +44,7 @@ func deployMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return startDeployment(c, m)
 }
 
-// startDeployment deploys a machine that is Allocated.
+// startDeployment deploys an Allocated machine.
 func startDeployment(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
 	case !isNetworkConfigured(m):
@@ -65,7 +65,8 @@ func startDeployment(c *request.Call, m *world.Machine) rest.Reply {
 	return rep
 }
 
-// checkDeployOptions refuses what MAAS has given up, or does only for admins.
+// checkDeployOptions refuses options that MAAS no longer supports, or that only
+// administrators may use.
 func checkDeployOptions(c *request.Call) *rest.Reply {
 	if bad := checkBooleans(c, "install_rackd", "install_kvm", "register_vmhost", "ephemeral_deploy", "bridge_all", "bridge_stp", "enable_hw_sync"); bad != nil {
 		return bad
@@ -85,16 +86,16 @@ func checkDeployOptions(c *request.Call) *rest.Reply {
 	return &bad
 }
 
-// linuxSystems are the systems on which hardware sync runs (forms/__init__.py,
+// linuxSystems are the operating systems with hardware sync (forms/__init__.py,
 // MachineForm.clean).
 var linuxSystems = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
 
 const noHardwareSyncText = "Hardware sync is only supported for Linux based image deploys."
 
-// deployment is what is to be installed.
+// deployment is the system to install.
 type deployment struct{ osystem, series, kernel string }
 
-// readDeployment reads what is to be installed, or why nothing can be.
+// readDeployment reads the system to install, or returns an error.
 func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.Reply) {
 	refuse := func(rep rest.Reply) (deployment, *rest.Reply) { return deployment{}, &rep }
 	w := c.World
@@ -122,14 +123,14 @@ func readDeployment(c *request.Call, m *world.Machine) (d deployment, bad *rest.
 	return d, nil
 }
 
-// isNetworkConfigured says whether an interface is linked to a subnet.
+// isNetworkConfigured tells whether any interface is linked to a subnet.
 func isNetworkConfigured(m *world.Machine) bool {
 	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool {
 		return slices.ContainsFunc(n.Links, func(l *world.Link) bool { return l.Mode != "link_up" })
 	})
 }
 
-// readImage finds the imported image; osystem of the form does not count.
+// readImage finds the imported image. It ignores the form's osystem, as MAAS does.
 func readImage(w *world.World, c *request.Call) (osystem, series string, bad *rest.Reply) {
 	series = c.Field("distro_series")
 	osystem = "ubuntu"
@@ -142,7 +143,7 @@ func readImage(w *world.World, c *request.Call) (osystem, series string, bad *re
 	if w.HasImage(osystem, series) {
 		return osystem, series, nil
 	}
-	for _, image := range w.Images { // a custom image is named without its system
+	for _, image := range w.Images { // the name of a custom image does not contain its system
 		if name, isCustom := strings.CutPrefix(image, "custom/"); isCustom && name == series {
 			return "custom", series, nil
 		}
@@ -155,12 +156,12 @@ func readImage(w *world.World, c *request.Call) (osystem, series string, bad *re
 	return "", "", &refusal
 }
 
-// ubuntuVersions are the kernels' names of Ubuntu's series.
+// ubuntuVersions are the versions of Ubuntu's series, as kernel names contain them.
 var ubuntuVersions = map[string]string{"xenial": "16.04", "bionic": "18.04", "focal": "20.04", "jammy": "22.04", "noble": "24.04"}
 
-// readKernel is the wanted kernel, or the image's general one. An image has
-// kernels for the architectures that it was imported for
-// (utils/osystems.py, validate_hwe_kernel).
+// readKernel is the requested kernel, or the image's general one. An image has kernels
+// only for the architectures that it was imported for (utils/osystems.py,
+// validate_hwe_kernel).
 func readKernel(c *request.Call, m *world.Machine, osystem, series string) (string, *rest.Reply) {
 	version, known := ubuntuVersions[series]
 	if osystem != "ubuntu" || !known {
@@ -176,8 +177,8 @@ func readKernel(c *request.Call, m *world.Machine, osystem, series string) (stri
 		return "", &bad
 	}
 	if c.Field("distro_series") == "" {
-		// MAAS looks at the kernel only together with a series
-		// (api/machines.py, op_deploy), and installs the general one.
+		// MAAS reads the kernel only together with a series (api/machines.py, op_deploy).
+		// Otherwise it installs the general one.
 		return "ga-" + version, nil
 	}
 	switch strings.TrimSuffix(strings.TrimSuffix(wanted, "-edge"), "-lowlatency") {
@@ -187,13 +188,13 @@ func readKernel(c *request.Call, m *world.Machine, osystem, series string) (stri
 		return wanted, nil
 	}
 	if !strings.HasPrefix(wanted, "ga-") && !strings.HasPrefix(wanted, "hwe-") {
-		return "ga-" + version, nil // no name of a kernel, which MAAS does not look at
+		return "ga-" + version, nil // MAAS ignores a text that is no kernel's name
 	}
 	bad := rest.BadFieldReply("hwe_kernel", fmt.Sprintf("%s is not available for %s/%s on %s.", wanted, osystem, series, m.Architecture))
 	return "", &bad
 }
 
-// readUserData undoes base64; what is none is kept as it is.
+// readUserData decodes base64. It keeps any other text as it is.
 func readUserData(text string) []byte {
 	if text == "" {
 		return nil
@@ -205,8 +206,8 @@ func readUserData(text string) []byte {
 	return data
 }
 
-// readSwapSize reads swap_size, in bytes or with a suffix; nil: it is not given
-// (forms/__init__.py, NodeForm.clean_swap_size).
+// readSwapSize reads swap_size in bytes or with a suffix (forms/__init__.py,
+// NodeForm.clean_swap_size). It is nil if none was given.
 func readSwapSize(c *request.Call, errs rest.FormErrors) *int64 {
 	text := c.Field("swap_size")
 	if text == "" {

@@ -1,3 +1,3 @@
 // Package machines has the operations on machines: listing, enlisting, changing,
-// allocating, and those that start to move them through their life.
+// allocating, and those that start a transition to another status.
 package machines

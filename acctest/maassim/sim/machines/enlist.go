@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/script"
 )
 
-// CreateMachine enlists a machine, whose VM or hardware is not looked at.
-// Without credentials, or without admin rights, it stays New.
+// CreateMachine enlists a machine. It does not read the VM or the hardware. If the caller
+// has no credentials or no admin rights, the machine stays New.
 func CreateMachine(c *request.Call) rest.Reply {
 	w, errs := c.World, rest.FormErrors{}
 	z, p, d := readZonePoolDomain(c, errs)
@@ -45,7 +45,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 		setHardware(c, m)
 	}
 	for _, mac := range macs {
-		// Only commissioning tells MAAS the VLAN of an enlisted machine's NIC.
+		// MAAS learns the VLAN of an enlisted machine's NIC only by commissioning.
 		nic := m.AddNIC(strings.ToLower(mac), nil)
 		nic.RealSubnet = subnetForMAC(w, nic.MAC)
 	}
@@ -57,7 +57,7 @@ func CreateMachine(c *request.Call) rest.Reply {
 	return enlistMachine(w, c, m, commission)
 }
 
-// enlistMachine is what happens to a new machine next.
+// enlistMachine starts the next step of a new machine.
 func enlistMachine(w *world.World, c *request.Call, m *world.Machine, commission bool) rest.Reply {
 	if rest.ReadBool(c.Field("deployed")) && c.User != nil {
 		m.Status, m.Owner = world.StatusDeployed, c.User
@@ -97,8 +97,8 @@ func readPowerParameters(c *request.Call) (map[string]string, string) {
 	return params, ""
 }
 
-// checkEnlistment refuses what MAAS's forms refuse: unknown architectures and
-// drivers, MACs and names that machines have.
+// checkEnlistment refuses what MAAS's forms refuse: unknown architectures and drivers, and
+// MACs and names that machines already have.
 func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[string]string, errs rest.FormErrors) {
 	if arch := readArchitecture(c); arch == "" {
 		errs.Add("architecture", rest.MsgRequired)
@@ -126,8 +126,8 @@ func checkEnlistment(w *world.World, c *request.Call, macs []string, params map[
 	checkPower(kind, params, len(errs["mac_addresses"]) == 0 && usable > 0, errs)
 }
 
-// readArchitecture is the one of the form, of the kind generic where none is named
-// (api/machines.py, fix_architecture).
+// readArchitecture is the form's architecture, with the subarchitecture generic if none is
+// named (api/machines.py, fix_architecture).
 func readArchitecture(c *request.Call) string {
 	arch := c.Field("architecture")
 	if arch == "" || strings.Contains(arch, "/") {
@@ -146,14 +146,14 @@ func macProblem(w *world.World, mac string) string {
 	return ""
 }
 
-// neededParameters are what some power types cannot do without, by their labels
+// neededParameters are the required parameters of some power types, with their labels
 // (provisioningserver/drivers).
 var neededParameters = map[string][][2]string{
 	"lxd":  {{"power_address", "LXD address"}, {"instance_name", "Instance name"}},
 	"ipmi": {{"power_address", "IP address"}},
 }
 
-// checkPower refuses a power type that lacks interfaces or parameters
+// checkPower refuses a power type whose interfaces or parameters are missing
 // (forms/__init__.py, MachineForm.clean; config_forms.py, DictCharField).
 func checkPower(kind string, params map[string]string, hasMACs bool, errs rest.FormErrors) {
 	if len(errs["power_type"]) > 0 || kind == "" {
@@ -175,8 +175,8 @@ func checkPower(kind string, params map[string]string, hasMACs bool, errs rest.F
 	}
 }
 
-// subnetForMAC is the network of the instance with that MAC, else the first
-// that has DHCP.
+// subnetForMAC is the network of the instance with that MAC, else the first network with
+// DHCP.
 func subnetForMAC(w *world.World, mac string) *world.Subnet {
 	for _, l := range w.LXDs {
 		l.SyncInstances()
@@ -196,9 +196,8 @@ func subnetForMAC(w *world.World, mac string) *world.Subnet {
 	return nil
 }
 
-// attachInstance gives a machine its power parameters. Machines of one LXD, project
-// and certificate share a BMC, and where that is a VM host they are its VMs at
-// once.
+// attachInstance sets a machine's power parameters. Machines with the same LXD, project
+// and certificate share a BMC. If that is a VM host's, they are its VMs at once.
 func attachInstance(w *world.World, m *world.Machine, params map[string]string) *rest.Reply {
 	if m.PowerType != "lxd" {
 		m.PowerParams = params
@@ -223,9 +222,9 @@ func attachInstance(w *world.World, m *world.Machine, params map[string]string) 
 	return nil
 }
 
-// changePowerParameters changes power parameters; those that are not given stay. The
-// BMC is shared, so its other machines move, too, unless there is one of that
-// kind already, which the machine then joins.
+// changePowerParameters changes the given power parameters. Because machines share the
+// BMC, the change applies to all of them. But if a BMC with the new parameters exists
+// already, only this machine moves to it.
 func changePowerParameters(w *world.World, c *request.Call, m *world.Machine) *rest.Reply {
 	params, problem := readPowerParameters(c)
 	if problem != "" {

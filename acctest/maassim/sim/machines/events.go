@@ -19,17 +19,17 @@ var eventRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "events/", Op: "query", Handle: queryEvents},
 }
 
-// maxEvents is the limit of a limit (api/events.py).
+// maxEvents is the maximum of the parameter limit (api/events.py).
 const maxEvents = 1000
 
-// eventQuery is what a call wants of the event log.
+// eventQuery is the part of the event log that a call asks for.
 type eventQuery struct {
 	limit         int
 	after, before *int
 	level         string
 }
 
-// queryEvents lists events of the machines that the caller sees, newest first.
+// queryEvents lists events of the machines that the caller may see, newest first.
 func queryEvents(c *request.Call) rest.Reply {
 	q, bad := readEventQuery(c.Query)
 	if bad != nil {
@@ -88,8 +88,8 @@ func readEventQuery(query url.Values) (q eventQuery, bad *rest.Reply) {
 	return q, nil
 }
 
-// findEvents are the events of a page, newest first: the newest ones, or, after
-// an id, those that follow it.
+// findEvents are the events of a page, newest first. Without an id they are the newest
+// ones; after an id they are those that follow it.
 func findEvents(c *request.Call, q eventQuery) (found []*world.Event) {
 	for _, m := range c.World.Machines {
 		if !c.CanView(m) || !matchesEventFilters(m, c.Query) {
@@ -111,8 +111,8 @@ func findEvents(c *request.Call, q eventQuery) (found []*world.Event) {
 	return found[:q.limit]
 }
 
-// matchesEventQuery says whether the event belongs to the page. The level AUDIT is no
-// lower bound, but those events alone.
+// matchesEventQuery tells whether the event belongs to the page. The level AUDIT is not a
+// lower bound: it selects only audit events.
 func matchesEventQuery(e *world.Event, query url.Values, q eventQuery) bool {
 	switch {
 	case q.after != nil && e.ID <= *q.after, q.before != nil && e.ID >= *q.before:
@@ -151,7 +151,7 @@ func viewEvent(e *world.Event) rest.Object {
 	}
 }
 
-// nextPage is where newer events are, or will be.
+// nextPage is the address of the page with newer events, which may still be empty.
 func nextPage(query url.Values, q eventQuery, found []*world.Event) string {
 	switch {
 	case len(found) > 0:
@@ -162,7 +162,7 @@ func nextPage(query url.Values, q eventQuery, found []*world.Event) string {
 	return eventsURI(query, "", 0)
 }
 
-// previousPage is where older events are, null where there are none.
+// previousPage is the address of the page with older events, or null.
 func previousPage(query url.Values, q eventQuery, found []*world.Event) any {
 	switch {
 	case len(found) > 0:
@@ -173,7 +173,7 @@ func previousPage(query url.Values, q eventQuery, found []*world.Event) any {
 	return nil
 }
 
-// eventParameters are the parameters that lead from page to page.
+// eventParameters are the parameters that are kept from page to page.
 var eventParameters = []string{"hostname", "mac_address", "id", "domain", "zone", "agent_name", "owner", "limit", "level"}
 
 // eventsURI is the address of another page.

@@ -11,8 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Routes are the operations on machines, and on the log of what happened
-// to them.
+// Routes are the operations on machines and on their events and results.
 func Routes() []request.Route {
 	return slices.Concat(machineRoutes, machineOpRoutes, bulkRoutes, eventRoutes, resultRoutes)
 }
@@ -31,14 +30,14 @@ var machineRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "details", Handle: request.OnMachine(request.ViewAll, showMachineDetails)},
 }
 
-// machineReply is a machine as the answer to a call that changed it.
+// machineReply is the machine after a change, as an answer.
 func machineReply(m *world.Machine) rest.Reply {
 	rep := rest.OKReply(view.Machine(m))
 	rep.MachineObjects = 1
 	return rep
 }
 
-// readMachine shows the machine; what takes no time is over for the next read.
+// readMachine shows the machine. A transition that takes no time ends after this read.
 func readMachine(_ *request.Call, m *world.Machine) rest.Reply {
 	rep := machineReply(m)
 	m.EndSeenJobs()
@@ -60,7 +59,7 @@ func listMachines(c *request.Call) rest.Reply {
 	return rep
 }
 
-// listAllocated are the machines of the caller.
+// listAllocated lists the caller's machines.
 func listAllocated(c *request.Call) rest.Reply {
 	views, wanted := []rest.Object{}, c.Query["id"]
 	for _, m := range world.SortedMachines(c.World.Machines) {
@@ -73,8 +72,8 @@ func listAllocated(c *request.Call) rest.Reply {
 	return rep
 }
 
-// showMachineDetails is BSON: lldp and lshw, both empty as in a VM that nobody
-// commissioned, or with an empty list.
+// showMachineDetails answers in BSON with lldp and lshw. Both are empty, as for a VM that
+// was never commissioned, or contain an empty list.
 func showMachineDetails(_ *request.Call, m *world.Machine) rest.Reply {
 	binary := func(name, text string) []byte {
 		b := append([]byte{5}, name...)
@@ -106,8 +105,8 @@ func showPowerParameters(_ *request.Call, m *world.Machine) rest.Reply {
 	return rest.OKReply(view.PowerParameters(m))
 }
 
-// deleteMachine removes a machine. For a VM it always answers 204, whether the
-// instance could be removed or not.
+// deleteMachine removes a machine. For a VM it always answers 204, whether or not it could
+// remove the instance.
 func deleteMachine(c *request.Call, m *world.Machine) rest.Reply {
 	if names := HostedVMHosts(m); names != "" {
 		return rest.BadTextReply("The following VM hosts must be removed first: " + names)

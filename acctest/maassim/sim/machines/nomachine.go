@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// noMachineText is MAAS's sentence when nothing fits: all that was sent, in its order,
-// and the constraints as MAAS read them (describe_constraints).
+// noMachineText is MAAS's message when no machine matches. It contains all fields in the
+// order of the request, and the constraints as MAAS read them (describe_constraints).
 func noMachineText(c *request.Call) string {
 	var sent, resolved []string
 	for _, name := range namesInOrder(c) {
@@ -33,8 +33,8 @@ func noMachineText(c *request.Call) string {
 	return fmt.Sprintf("No available machine matches constraints: [%s] (resolved to \"%s\")", strings.Join(sent, ", "), strings.Join(resolved, " "))
 }
 
-// namesInOrder are the form's fields as they were sent, or by name where nobody
-// knows how.
+// namesInOrder are the form's fields in the order of the request. If the order is not
+// known, they are sorted by name.
 func namesInOrder(c *request.Call) []string {
 	names := slices.DeleteFunc(slices.Clone(c.FieldOrder), func(name string) bool { return !c.HasField(name) })
 	if len(names) < len(c.Form) {
@@ -43,8 +43,8 @@ func namesInOrder(c *request.Call) []string {
 	return names
 }
 
-// resolvedText is how MAAS writes a constraint that it has read: numbers with a
-// fraction, architectures and subnets as what they mean, tags by name.
+// resolvedText is a constraint as MAAS writes it after reading: numbers with a fraction,
+// architectures and subnets resolved, and tags by name.
 func resolvedText(c *request.Call, name string, values []string) string {
 	out := slices.Clone(values)
 	switch name {

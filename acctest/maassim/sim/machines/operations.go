@@ -10,7 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// machineOpRoutes are the operations that move a machine through its life.
+// machineOpRoutes are the operations that change a machine's status or power, and those on
+// its annotations.
 var machineOpRoutes = []request.Route{
 	opRoute("commission", request.Admin, commissionMachine),
 	{Method: http.MethodGet, Path: "machines/{id}/", Op: "get_token", Handle: request.OnMachine(request.ViewAll, showMachineToken)},
@@ -61,11 +62,11 @@ func unlockMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return machineReply(m)
 }
 
-// ownerDataKey is what the name of an annotation may be (models/ownerdata.py).
+// ownerDataKey is the form of an annotation's name (models/ownerdata.py).
 var ownerDataKey = regexp.MustCompile(`^[\w.-]+$`)
 
-// setOwnerData changes the annotations of a machine that the caller has acquired;
-// an empty value deletes its key.
+// setOwnerData changes the annotations of a machine that the caller has acquired. An empty
+// value deletes its key.
 func setOwnerData(c *request.Call, m *world.Machine) rest.Reply {
 	if m.Owner == nil || m.Owner != c.User {
 		return rest.ConflictReply("Cannot set workload annotation: it hasn't been acquired.")

@@ -10,19 +10,18 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// booleanWords are the words that MAAS takes for true and false (formencode's
-// StringBool).
+// booleanWords are the words that MAAS reads as true and false (formencode's StringBool).
 var booleanWords = []string{"true", "t", "yes", "y", "on", "1", "false", "f", "no", "n", "off", "0"}
 
 // bridgeTypes are the kinds of bridges that bridge_all may make (enum.py,
 // BRIDGE_TYPE_CHOICES).
 var bridgeTypes = []string{"standard", "ovs"}
 
-// badBridgeType is MAAS's word, with the placeholder that it forgets to fill.
+// badBridgeType is MAAS's message, with the placeholder that MAAS fails to replace.
 const badBridgeType = "'%(value)s' is not a valid bridge_type.  It should be one of: 'standard', 'ovs'."
 
-// checkAllocationOptions refuses what MAAS reads first when it allocates or deploys,
-// in its order (api/machines.py, get_allocation_options).
+// checkAllocationOptions checks the options that MAAS reads first when it allocates or
+// deploys, in MAAS's order (api/machines.py, get_allocation_options).
 func checkAllocationOptions(c *request.Call) *rest.Reply {
 	if bad := checkBooleans(c, "install_rackd", "install_kvm", "register_vmhost", "ephemeral_deploy", "bridge_all"); bad != nil {
 		return bad
@@ -43,7 +42,7 @@ func checkAllocationOptions(c *request.Call) *rest.Reply {
 	return checkBooleans(c, "enable_hw_sync")
 }
 
-// bridgeParams are those of the bridges that bridge_all makes.
+// bridgeParams are the parameters of the bridges that bridge_all makes.
 func bridgeParams(c *request.Call) rest.Object {
 	return rest.Object{
 		"bridge_type": cmp.Or(c.Field("bridge_type"), bridgeTypes[0]), "bridge_stp": rest.ReadBool(c.Field("bridge_stp")), "bridge_fd": c.NumberField("bridge_fd", 0),

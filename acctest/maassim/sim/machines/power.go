@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// powerOn needs a machine that somebody has. One that is Allocated is deployed by
-// it (models/node.py, start). The answer still shows the old power.
+// powerOn needs a machine with an owner. It deploys an Allocated machine (models/node.py,
+// start). The answer still shows the old power.
 func powerOn(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
 	case m.Owner == nil:
@@ -31,7 +31,7 @@ func powerOn(c *request.Call, m *world.Machine) rest.Reply {
 	return switchPower(m, "on")
 }
 
-// powerOff answers null where MAAS cannot turn the machine off itself.
+// powerOff answers null if MAAS cannot switch the machine off.
 func powerOff(c *request.Call, m *world.Machine) rest.Reply {
 	m.AddRequestEvent(c.User, "User powering down node", "stop", c.Field("comment"))
 	if m.PowerType == "manual" {
@@ -49,8 +49,7 @@ func switchPower(m *world.Machine, action string) rest.Reply {
 	return rep
 }
 
-// queryPowerState asks the driver and remembers the answer, and why there is
-// none.
+// queryPowerState asks the driver and stores the state, or the reason why there is none.
 func queryPowerState(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
 	if w.RackCondition != world.ConditionOK {
@@ -74,7 +73,7 @@ func queryPowerState(c *request.Call, m *world.Machine) rest.Reply {
 	return rest.OKReply(rest.Object{"state": state})
 }
 
-// driverDelay is how long the machine's LXD keeps the driver waiting.
+// driverDelay is how long the driver waits for the machine's LXD.
 func driverDelay(m *world.Machine) time.Duration {
 	if m.BMC == nil {
 		return 0

@@ -8,9 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// prepareVMHost has a deployment end as a VM host, if it was asked to: MAAS's vendor
-// data sets LXD up (metadataserver/vendor_data.py, generate_kvm_pod_configuration),
-// on bridges that MAAS puts on each NIC (models/node.py, _create_acquired_bridges).
+// prepareVMHost makes the machine a VM host at the end of its deployment, if the call asks
+// for it. MAAS's vendor data sets up LXD (metadataserver/vendor_data.py,
+// generate_kvm_pod_configuration). MAAS puts a bridge on each NIC for it (models/node.py,
+// _create_acquired_bridges).
 func prepareVMHost(c *request.Call, m *world.Machine) *rest.Reply {
 	m.HostData, m.RegisterHost = nil, nil
 	if !rest.ReadBool(c.Field("register_vmhost")) {
@@ -26,8 +27,8 @@ func prepareVMHost(c *request.Call, m *world.Machine) *rest.Reply {
 	return nil
 }
 
-// bridgeVMHost puts MAAS's bridges on a machine that becomes a VM host, of one kind or
-// the other, unless the call did so.
+// bridgeVMHost puts MAAS's bridges of either kind on a machine that becomes a VM host,
+// unless the call did so already.
 func bridgeVMHost(c *request.Call, m *world.Machine) {
 	if (m.RegisterHost != nil || rest.ReadBool(c.Field("install_kvm"))) && !rest.ReadBool(c.Field("bridge_all")) {
 		lifecycle.BridgeAll(m, bridgeParams(c))

@@ -25,7 +25,7 @@ func releaseMachine(c *request.Call, m *world.Machine) rest.Reply {
 		return hasVMHostsReply(names)
 	}
 	if removeHosted(w, m); w.Machines[m.SystemID] != m {
-		return machineReply(m) // MAAS had made it for the VM host
+		return machineReply(m) // MAAS made it for the VM host
 	}
 	if rest.ReadBool(c.Field("erase")) {
 		return eraseDisks(c, m)
@@ -33,13 +33,13 @@ func releaseMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return startRelease(c, m)
 }
 
-// hasVMHostsReply is 400 for a machine that VM hosts run on.
+// hasVMHostsReply is 400 for a machine on which VM hosts run.
 func hasVMHostsReply(names string) rest.Reply {
 	return rest.BadTextReply("The following VM hosts must be removed first: " + names)
 }
 
-// startRelease releases the machine. Where MAAS cannot turn it off, it keeps its
-// status, and has lost what was installed.
+// startRelease releases the machine. If MAAS cannot switch it off, it keeps its status,
+// but its record of the installed system is lost.
 func startRelease(c *request.Call, m *world.Machine) rest.Reply {
 	m.AddRequestEvent(c.User, "User releasing node", "release", c.Field("comment"))
 	old := m.Status
@@ -60,9 +60,9 @@ func startRelease(c *request.Call, m *world.Machine) rest.Reply {
 	return rep
 }
 
-// removeHosted is what force=true does before a release: the VM hosts on the
-// machine go with every machine on them (models/node.py, maybe_delete_pods). Their
-// instances are left to what happens to the host.
+// removeHosted applies force=true before a release. It removes the VM hosts on the machine
+// with all their machines (models/node.py, maybe_delete_pods). The instances share the
+// fate of the host.
 func removeHosted(w *world.World, m *world.Machine) {
 	for _, h := range world.SortedHosts(w.Hosts) {
 		if h.Machine != m {
@@ -75,8 +75,8 @@ func removeHosted(w *world.World, m *world.Machine) {
 	}
 }
 
-// eraseDisks boots the machine to wipe its disks; the release follows
-// (models/node.py, start_disk_erasing).
+// eraseDisks boots the machine to erase its disks. The release follows (models/node.py,
+// start_disk_erasing).
 func eraseDisks(c *request.Call, m *world.Machine) rest.Reply {
 	w := c.World
 	if bad := noEphemeralImageReply(w); bad != nil {

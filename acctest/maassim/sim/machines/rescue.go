@@ -9,13 +9,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// invalidTransitionReply is 409 for a change of status that MAAS does not know
+// invalidTransitionReply is 409 for a change of status that MAAS does not allow
 // (models/node.py, _validate_status_transition).
 func invalidTransitionReply(m *world.Machine, to world.Status) rest.Reply {
 	return rest.ConflictReply(fmt.Sprintf("Invalid transition: %s -> %s.", m.Status, to))
 }
 
-// enterRescueMode boots a machine into rescue mode, whatever its power is now
+// enterRescueMode boots a machine into rescue mode, whatever its power state
 // (models/node.py, start_rescue_mode).
 func enterRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	if m.PowerType == "" {
@@ -45,9 +45,9 @@ func enterRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	return rep
 }
 
-// exitRescueMode turns a machine off that was Ready or Broken, and boots one that
-// was Deployed; with any other one MAAS does nothing (models/node.py,
-// stop_rescue_mode). What the power becomes decides how that ends.
+// exitRescueMode switches a machine off that was Ready or Broken, and boots one that was
+// Deployed. For any other machine MAAS does nothing (models/node.py, stop_rescue_mode).
+// The result depends on the later power state.
 func exitRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	if !lifecycle.CanExitRescueMode(m.Status) {
 		return invalidTransitionReply(m, world.StatusExitingRescueMode)
@@ -66,7 +66,7 @@ func exitRescueMode(c *request.Call, m *world.Machine) rest.Reply {
 	return switchPower(m, action)
 }
 
-// endRescueManually ends rescue mode where nobody can ask for the power.
+// endRescueManually ends rescue mode if MAAS cannot query the power.
 func endRescueManually(m *world.Machine) {
 	if m.PreviousStatus != world.StatusDeployed {
 		m.Owner = nil

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// notRestorableReply is 409 unless the machine is in a state in which its configuration
-// can be restored.
+// notRestorableReply is 409 unless the machine's status allows to restore its
+// configuration.
 func notRestorableReply(m *world.Machine, what string) *rest.Reply {
 	if world.IsStatusIn(m.Status, world.StatusReady, world.StatusFailedTesting) {
 		return nil
@@ -42,7 +42,7 @@ func restoreAll(_ *request.Call, m *world.Machine) rest.Reply {
 	return machineReply(m)
 }
 
-// resetNetwork leaves the interfaces that commissioning found, as it linked them.
+// resetNetwork restores the interfaces and links that commissioning found.
 func resetNetwork(m *world.Machine) {
 	lifecycle.UpdateNICs(m)
 	m.GatewayLink = nil
@@ -50,7 +50,7 @@ func resetNetwork(m *world.Machine) {
 	m.ResetLinks()
 }
 
-// clearGateways makes MAAS choose the machine's gateways itself.
+// clearGateways lets MAAS choose the machine's gateways.
 func clearGateways(_ *request.Call, m *world.Machine) rest.Reply {
 	m.GatewayLink = nil
 	return machineReply(m)

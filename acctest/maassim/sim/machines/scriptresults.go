@@ -18,13 +18,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// resultRoutes are what came of the scripts of a machine (api/scriptresults.py).
+// resultRoutes are the operations on the results of a machine's scripts
+// (api/scriptresults.py).
 var resultRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "nodes/{id}/results/", Handle: onNode(listResults)},
 	{Method: http.MethodGet, Path: "nodes/{id}/results/{set}/", Handle: onNode(readResults)},
 }
 
-// onNode is request.OnMachine for who sees it, by the name that MAAS has for all machines.
+// onNode is request.OnMachine for users who may see the machine. MAAS calls it a node in
+// the path.
 func onNode(f func(*request.Call, *world.Machine) rest.Reply) func(*request.Call) rest.Reply {
 	seen := request.OnMachine(request.ViewAll, f)
 	return func(c *request.Call) rest.Reply {
@@ -35,7 +37,7 @@ func onNode(f func(*request.Call, *world.Machine) rest.Reply) func(*request.Call
 	}
 }
 
-// listResults lists the sets of a machine, with their results.
+// listResults lists the script sets of a machine with their results.
 func listResults(c *request.Call, m *world.Machine) rest.Reply {
 	kind, bad := readResultType(c)
 	if bad == nil {
@@ -53,15 +55,15 @@ func listResults(c *request.Call, m *world.Machine) rest.Reply {
 	return rest.OKReply(sets)
 }
 
-// kindWords are what the kinds of scripts are called in a query (models/scriptset.py,
+// kindWords are the names of script kinds in a query (models/scriptset.py,
 // translate_result_type).
 var kindWords = map[string]script.Kind{
 	"test": script.Testing, "testing": script.Testing, "commission": script.Commissioning, "commissioning": script.Commissioning,
 	"install": script.Installation, "installation": script.Installation, "release": script.Release,
 }
 
-// readResultType is the kind that a query asks for, nil for all. Releases run scripts from
-// MAAS 3.5 on.
+// readResultType is the kind in a query, or nil for all. Since MAAS 3.5 releases run
+// scripts, too.
 func readResultType(c *request.Call) (*script.Kind, *rest.Reply) {
 	text := c.Query.Get("type")
 	if text == "" {
@@ -83,7 +85,7 @@ func readResultType(c *request.Call) (*script.Kind, *rest.Reply) {
 }
 
 // hardwareWords are the types of hardware that a script may be for (models/script.py,
-// translate_hardware_type), those of disks apart.
+// translate_hardware_type). The value tells whether they mean disks.
 var hardwareWords = map[string]bool{
 	"node": false, "machine": false, "controller": false, "other": false, "generic": false, "cpu": false, "processor": false, "memory": false,
 	"ram": false, "storage": true, "disk": true, "ssd": true, "network": false, "net": false, "interface": false, "gpu": false, "graphics": false,
@@ -99,7 +101,7 @@ func checkHardwareType(c *request.Call) *rest.Reply {
 	return &rep
 }
 
-// readResults is one set: by its id, or what is current.
+// readResults is one set: by its id, or the current one.
 func readResults(c *request.Call, m *world.Machine) rest.Reply {
 	name := c.Vars["set"]
 	current, isWord := map[string]int{
@@ -149,7 +151,7 @@ func viewSet(c *request.Call, m *world.Machine, s *script.Set) rest.Object {
 	}
 }
 
-// matchesResultQuery compares a result with the filters of a query: names, tags and ids.
+// matchesResultQuery compares a result with the query's names, tags and ids.
 func matchesResultQuery(c *request.Call, r *script.Result) bool {
 	filters := c.Query.Get("filters")
 	if filters != "" && !slices.ContainsFunc(strings.Split(filters, ","), func(f string) bool { return f == r.Name || f == strconv.Itoa(r.ID) }) {
@@ -177,7 +179,7 @@ func viewResult(c *request.Call, m *world.Machine, r *script.Result) rest.Object
 	return v
 }
 
-// testParameters are what a test of a disk is told (forms/parameters.py).
+// testParameters are the parameters of a disk test (forms/parameters.py).
 func testParameters(m *world.Machine, r *script.Result) rest.Object {
 	i := slices.IndexFunc(m.Storage.Disks, func(d *storage.Disk) bool { return d.Name == r.Disk })
 	if r.Disk == "" || i < 0 {
@@ -206,7 +208,7 @@ func timeOrNull(t time.Time) any {
 
 func unixSeconds(t time.Time) rest.Float { return rest.Float(float64(t.UnixMicro()) / 1e6) }
 
-// formatRuntime is how long something took, as Python writes it.
+// formatRuntime is a duration as Python writes it.
 func formatRuntime(began, ended time.Time) string {
 	if began.IsZero() || ended.IsZero() {
 		return ""

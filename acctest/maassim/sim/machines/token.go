@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// showMachineToken shows the machine's own credentials to an admin. A deployment makes
-// them, and another owner, or none, ends them (models/signals/nodes.py,
+// showMachineToken shows the machine's own credentials to an administrator. A deployment
+// makes them. A change or loss of the owner deletes them (models/signals/nodes.py,
 // clear_nodekey_when_owner_changes).
 func showMachineToken(c *request.Call, m *world.Machine) rest.Reply {
 	switch {
@@ -23,7 +23,8 @@ func showMachineToken(c *request.Call, m *world.Machine) rest.Reply {
 	return rest.OKReply(rest.Object{"token_key": token.Key, "token_secret": token.Secret, "consumer_key": token.Consumer})
 }
 
-// showCurtinConfig is what MAAS's installer is told. What it installs is not simulated.
+// showCurtinConfig is the configuration of MAAS's installer. The installation itself is
+// not simulated.
 func showCurtinConfig(_ *request.Call, m *world.Machine) rest.Reply {
 	if !world.IsStatusIn(m.Status, world.StatusDeploying, world.StatusDeployed, world.StatusFailedDeployment) {
 		return rest.BadTextReply(fmt.Sprintf("Machine %s is not in a deployment state.", m.Hostname))

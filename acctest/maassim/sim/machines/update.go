@@ -14,12 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// powerTypes are the drivers that a machine may name (provisioningserver/drivers).
+// powerTypes are the drivers that a machine can have (provisioningserver/drivers).
 var powerTypes = append([]string{""}, strings.Fields("amt apc dli eaton hmc hmcz ipmi lxd manual moonshot mscm msftocs nova openbmc "+
 	"proxmox raritan recs_box redfish sm15k ucsm virsh vmware webhook wedge")...)
 
-// updateMachine changes the fields that are given. Zone, pool and domain are
-// names.
+// updateMachine changes the given fields. Zone, pool and domain are names.
 func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 	errs := rest.FormErrors{}
 	z, p, d := readZonePoolDomain(c, errs)
@@ -57,7 +56,7 @@ func updateMachine(c *request.Call, m *world.Machine) rest.Reply {
 	return machineReply(m)
 }
 
-// setHardware writes what an admin says of the hardware.
+// setHardware writes the hardware that an administrator states.
 func setHardware(c *request.Call, m *world.Machine) {
 	if c.Field("cpu_count") != "" {
 		m.Cores = c.NumberField("cpu_count", m.Cores)
@@ -67,8 +66,8 @@ func setHardware(c *request.Call, m *world.Machine) {
 	}
 }
 
-// checkMachineFields refuses what is no number, no kernel, or no longer possible
-// (forms/__init__.py, NodeForm and AdminMachineForm).
+// checkMachineFields refuses invalid numbers, unknown kernels, and changes that are no
+// longer possible (forms/__init__.py, NodeForm and AdminMachineForm).
 func checkMachineFields(c *request.Call, errs rest.FormErrors) {
 	for _, name := range []string{"cpu_count", "memory"} {
 		if text := strings.TrimSpace(c.Field(name)); text != "" {
@@ -85,11 +84,11 @@ func checkMachineFields(c *request.Call, errs rest.FormErrors) {
 	}
 }
 
-// kernelName is a kernel by the version of the series that it came with, or by the
-// letter of one before xenial.
+// kernelName matches a kernel named by the version of its series, or by the letter of a
+// series before xenial.
 var kernelName = regexp.MustCompile(`^(?:(?:ga|hwe)-(\d\d\.\d\d)(?:-lowlatency)?(?:-edge)?|hwe-[a-z])$`)
 
-// hasCompatibleKernel says whether an image has the kernel, or a later one
+// hasCompatibleKernel tells whether an image has the kernel or a later one
 // (utils/osystems.py, validate_min_hwe_kernel).
 func hasCompatibleKernel(w *world.World, kernel string) bool {
 	found := kernelName.FindStringSubmatch(kernel)
@@ -99,8 +98,8 @@ func hasCompatibleKernel(w *world.World, kernel string) bool {
 	})
 }
 
-// checkRename refuses names that cannot be and those of others; an FQDN names
-// the domain, too.
+// checkRename refuses invalid hostnames and those of other machines. An FQDN also names
+// the domain.
 func checkRename(c *request.Call, m *world.Machine, name string, errs rest.FormErrors) {
 	if problem := rest.LabelProblem(name); problem != "" {
 		errs.Add("hostname", problem)
@@ -109,7 +108,8 @@ func checkRename(c *request.Call, m *world.Machine, name string, errs rest.FormE
 	}
 }
 
-// readZonePoolDomain reads zone, pool and domain by name; nil is not given.
+// readZonePoolDomain reads zone, pool and domain by name. A field that was not given is
+// nil.
 func readZonePoolDomain(c *request.Call, errs rest.FormErrors) (z *world.Zone, p *world.Pool, d *world.Domain) {
 	if name := c.Field("zone"); name != "" {
 		if z = c.World.ZoneNamed(name); z == nil {
@@ -129,7 +129,7 @@ func readZonePoolDomain(c *request.Call, errs rest.FormErrors) (z *world.Zone, p
 	return z, p, d
 }
 
-// MoveMachine moves the machine to a zone, a pool and a domain; nil leaves it where it is.
+// MoveMachine moves the machine to a zone, a pool and a domain. Nil changes nothing.
 func MoveMachine(m *world.Machine, z *world.Zone, p *world.Pool, d *world.Domain) {
 	if z != nil {
 		m.Zone = z

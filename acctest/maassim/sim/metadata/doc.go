@@ -1,3 +1,3 @@
-// Package metadata is MAAS's metadata service, which deployed machines ask at
-// their first boot and report to, and what the installer leaves them for it.
+// Package metadata is MAAS's metadata service, which deployed machines call at their first
+// boot. It also makes the files that MAAS's installer leaves on the disk for that boot.
 package metadata

@@ -9,14 +9,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Where MAAS's installer leaves what a machine must know at its first boot.
+// Files of MAAS's installer that a machine reads at its first boot.
 const (
 	DatasourceFile = "/etc/cloud/cloud.cfg.d/90_dpkg_local_cloud_config.cfg"
 	NetworkFile    = "/etc/cloud/cloud.cfg.d/50-curtin-networking.cfg"
 )
 
-// InstalledFiles is what MAAS's installer leaves on the disk of a machine: see
-// Sim.Installed.
+// InstalledFiles are the files that MAAS's installer leaves on the disk of a machine: see
+// Sim.InstalledFiles.
 func InstalledFiles(m *world.Machine, url string) (map[string]string, error) {
 	if m.FirstBoot != world.BootReal || m.Status != world.StatusDeploying && m.Status != world.StatusDeployed {
 		return nil, fmt.Errorf("%s is %s, with the first boot %q: nothing is being installed that boots", m.Hostname, m.Status, m.FirstBoot)
@@ -29,12 +29,13 @@ func InstalledFiles(m *world.Machine, url string) (map[string]string, error) {
 		}
 		files[path] = string(text)
 	}
-	// In one line: that is how cloud-init's ds-identify, a shell script, reads it.
+	// The list must be on one line, because cloud-init's ds-identify, a shell script,
+	// reads it so.
 	files[DatasourceFile] = "datasource_list: [ MAAS ]\n" + files[DatasourceFile]
 	return files, nil
 }
 
-// datasource tells cloud-init where the metadata are, and where it reports to.
+// datasource tells cloud-init where the metadata service is and where to report.
 func datasource(m *world.Machine, url string) rest.Object {
 	key := Credentials(m)
 	credentials := func(more rest.Object) rest.Object {
@@ -47,9 +48,9 @@ func datasource(m *world.Machine, url string) rest.Object {
 	}
 }
 
-// netplan is the network of the machine in netplan's words, version 2. NICs go
-// by their names alone: netplan matches permanent addresses, which the virtual
-// ones of a container lack.
+// netplan is the machine's network as a netplan of version 2. It matches NICs by name
+// only. netplan matches MACs against permanent addresses, which a container's virtual NICs
+// do not have.
 func netplan(m *world.Machine) rest.Object {
 	ethernets, bridges := rest.Object{}, rest.Object{}
 	for _, n := range m.NICs {

@@ -14,13 +14,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Root is where deployed machines ask for their metadata, and report.
+// Root is the path at which deployed machines read their metadata and report.
 const Root = "/MAAS/metadata/"
 
-// metadataVersions are those that MAAS serves (metadataserver/api.py).
+// metadataVersions are the versions that MAAS serves (metadataserver/api.py).
 var metadataVersions = []string{"latest", "2012-03-01"}
 
-// ServeMetadata answers a machine at a path below metadataRoot. The world is locked.
+// ServeMetadata answers a machine's request below Root. The caller holds the world's lock.
 func ServeMetadata(w *world.World, r *http.Request, body []byte) rest.Reply {
 	m, denied := machineAsking(w, r)
 	if denied != nil {
@@ -59,7 +59,7 @@ func machineAsking(w *world.World, r *http.Request) (*world.Machine, *rest.Reply
 	return nil, denied
 }
 
-// metadataItem is a value that cloud-init's data source for MAAS asks for.
+// metadataItem is a value that cloud-init's data source for MAAS reads.
 func metadataItem(m *world.Machine, item string) rest.Reply {
 	switch item {
 	case "":
@@ -86,9 +86,8 @@ func plainReply(text string) rest.Reply {
 
 func listingReply(names ...string) rest.Reply { return plainReply(strings.Join(names, "\n")) }
 
-// serveUserData hands the user-data out. A machine that asks for it while it is
-// Deploying is Deployed from then on (metadataserver/api.py,
-// UserDataHandler.read), whatever becomes of it.
+// serveUserData returns the user-data. A Deploying machine that reads it is Deployed from
+// then on, even if its first boot fails (metadataserver/api.py, UserDataHandler.read).
 func serveUserData(m *world.Machine) rest.Reply {
 	if m.Status == world.StatusDeploying && m.FirstBoot == world.BootReal {
 		lifecycle.PassDeployment(m)
@@ -99,8 +98,8 @@ func serveUserData(m *world.Machine) rest.Reply {
 	return rest.Reply{Status: http.StatusOK, Kind: "application/octet-stream", Body: slices.Clone(m.UserData)}
 }
 
-// vendorDocument is the cloud-config that MAAS adds to user-data, in its
-// wrapper: its time servers, and what the model says.
+// vendorDocument is the cloud-config that MAAS adds to user-data, in MAAS's wrapper. It
+// has MAAS's time servers and the model's vendor data.
 func vendorDocument(m *world.Machine) string {
 	config := map[string]any{"ntp": map[string]any{"servers": []string{}, "pools": []string{}}}
 	if err := yaml.Unmarshal([]byte(m.VendorData), &config); err != nil {

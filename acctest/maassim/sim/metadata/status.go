@@ -12,19 +12,19 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// status is what a machine reports of its first boot, step by step: a message
-// of cloud-init's webhook.
+// status is a machine's report about a step of its first boot, as cloud-init's webhook
+// sends it.
 type status struct {
 	EventType   *string `json:"event_type"` // "start", "progress" or "finish"
 	Origin      *string `json:"origin"`
-	Name        *string `json:"name"` // "modules-final/config-lxd"; without a slash it is a stage
+	Name        *string `json:"name"` // "modules-final/config-lxd"; a stage has no slash
 	Description *string `json:"description"`
 	Result      string  `json:"result"` // "SUCCESS", "WARN", "FAIL"
 }
 
-// receiveStatus notes a report as MAAS does (metadataserver/api_twisted.py,
-// StatusHandlerResource): what begins, and what fails. A stage that fails while
-// the machine is Deploying ends its deployment.
+// receiveStatus records a report as MAAS does (metadataserver/api_twisted.py,
+// StatusHandlerResource): beginnings and failures. A failed stage of a Deploying machine
+// ends its deployment.
 func receiveStatus(m *world.Machine, systemID string, body []byte) rest.Reply {
 	if i := slices.IndexFunc(body, func(b byte) bool { return b > 0x7f }); i >= 0 {
 		return rest.BadTextReply(fmt.Sprintf("Status payload must be ASCII-only: byte %d", i))
@@ -59,8 +59,7 @@ func (s status) missingFields() (names []string) {
 	return names
 }
 
-// noteStatus writes the event (metadataserver/api.py,
-// add_event_to_node_event_log).
+// noteStatus adds the event (metadataserver/api.py, add_event_to_node_event_log).
 func noteStatus(m *world.Machine, s status) {
 	level, kind := "DEBUG", lifecycle.CloudInitEvent
 	good := s.Result == "" || s.Result == "SUCCESS"

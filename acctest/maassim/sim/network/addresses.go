@@ -23,8 +23,7 @@ var addressRoutes = []request.Route{
 	{Method: http.MethodPost, Path: "ipaddresses/", Op: "release", Handle: releaseAddress},
 }
 
-// MAAS's kinds of addresses (enum.py, IPADDRESS_TYPE), as far as they are told
-// apart here.
+// Those of MAAS's kinds of addresses that matter here (enum.py, IPADDRESS_TYPE).
 const (
 	allocAuto       = 0
 	allocStatic     = 1 // STICKY, which MAAS calls Static
@@ -49,7 +48,7 @@ func viewReserved(r *world.ReservedIP, w *world.World) rest.Object {
 	return v
 }
 
-// addressView shows an address that a DNSResources name points to, whoever has it.
+// addressView shows an address to which a DNS name points, whoever has it.
 func addressView(w *world.World, text string) rest.Object {
 	ip := netip.MustParseAddr(text)
 	if i := reservationIndex(w, ip); i >= 0 {
@@ -61,7 +60,7 @@ func addressView(w *world.World, text string) rest.Object {
 	return viewReserved((&world.ReservedIP{IP: ip, Subnet: w.SubnetOf(ip), Owner: w.Users[0], Created: w.Keeper.BuiltAt}), w)
 }
 
-// linkWithAddress finds the machine that has an address, nil if none has.
+// linkWithAddress finds the machine that has an address, or nil.
 func linkWithAddress(w *world.World, ip netip.Addr) (*world.Machine, *world.NIC, *world.Link) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		for _, n := range m.NICs {
@@ -75,7 +74,7 @@ func linkWithAddress(w *world.World, ip netip.Addr) (*world.Machine, *world.NIC,
 	return nil, nil, nil
 }
 
-// addressHolder finds the machine and the interface of a link, nil if it is gone.
+// addressHolder finds the machine and the interface of a link, or nil if the link is gone.
 func addressHolder(w *world.World, wanted *world.Link) (*world.Machine, *world.NIC) {
 	for _, m := range w.Machines {
 		for _, n := range m.NICs {
@@ -87,7 +86,7 @@ func addressHolder(w *world.World, wanted *world.Link) (*world.Machine, *world.N
 	return nil, nil
 }
 
-// linkedView shows an address that a machine has, null where it gave it back.
+// linkedView shows an address of a machine, or null if the machine released it.
 func linkedView(m *world.Machine, n *world.NIC, l *world.Link) rest.Object {
 	kind, name := allocStatic, "Static"
 	if l.Mode == world.LinkAuto {
@@ -106,13 +105,13 @@ func linkedView(m *world.Machine, n *world.NIC, l *world.Link) rest.Object {
 	return v
 }
 
-// reservationIndex is the index of the address among the reserved ones, or -1.
+// reservationIndex is the index of an address among the reserved ones, or -1.
 func reservationIndex(w *world.World, ip netip.Addr) int {
 	return slices.IndexFunc(w.ReservedIPs, func(r *world.ReservedIP) bool { return r.IP == ip })
 }
 
-// listAddresses lists the addresses that the caller reserved. An admin sees those
-// of an owner, or with all=true every address that MAAS keeps
+// listAddresses lists the addresses that the caller reserved. An administrator can list
+// those of an owner, or with all=true every address in MAAS's records
 // (api/ip_addresses.py).
 func listAddresses(c *request.Call) rest.Reply {
 	all, ip, owner := rest.ReadBool(c.Query.Get("all")), c.Query.Get("ip"), c.Query.Get("owner")
@@ -136,8 +135,8 @@ func listAddresses(c *request.Call) rest.Reply {
 	return rest.OKReply(slices.DeleteFunc(views, func(v rest.Object) bool { return ip != "" && v["ip"] != ip }))
 }
 
-// serverAddresses are those of MAAS's own server and of the machines, among them
-// what commissioning saw, and those of the LXDs.
+// serverAddresses are the addresses of MAAS's own server, of machines, and of LXDs. They
+// include addresses that commissioning observed.
 func serverAddresses(w *world.World) []rest.Object {
 	views := []rest.Object{}
 	for _, n := range w.Subnets {
@@ -183,13 +182,13 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// plainErrorReply is a refusal that MAAS makes itself, without a character set.
+// plainErrorReply is an error that MAAS itself makes, without a character set.
 func plainErrorReply(status int, text string) rest.Reply {
 	return rest.Reply{Status: status, Kind: rest.TypePlain, Body: []byte(text), Header: rest.APIHeader()}
 }
 
-// reserveAddress answers 404 where the address is not to be had, as MAAS does.
-// An ip= decides on the subnet, whatever subnet= says (api/ip_addresses.py).
+// reserveAddress answers 404 if the address is not available, as MAAS does. ip= decides on
+// the subnet even if subnet= names another one (api/ip_addresses.py).
 func reserveAddress(c *request.Call) rest.Reply {
 	text, called := cmp.Or(c.Field("ip"), c.Field("ip_address")), c.Field("subnet")
 	if text != "" && !isAddress(text) {
@@ -239,8 +238,8 @@ func reservedSubnet(w *world.World, ip, called string) (*world.Subnet, *rest.Rep
 	return nil, &bad
 }
 
-// reservedName is the name that a reserved address gets, empty for none. It is in
-// the default domain unless it has a dot.
+// reservedName is the name for a reserved address, or empty. Without a dot it is in the
+// default domain.
 func reservedName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 	label, after, isDotted := strings.Cut(c.Field("hostname"), ".")
 	if !isDotted {
@@ -254,7 +253,7 @@ func reservedName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 	return label, d, nil
 }
 
-// nameAddress adds an address to a name, which it makes where there is none.
+// nameAddress adds an address to a name. It makes the name if it does not exist.
 func nameAddress(w *world.World, label string, d *world.Domain, ip netip.Addr) {
 	i := slices.IndexFunc(w.DNSResources, func(r *world.DNSResource) bool { return r.Name == label && r.Domain == d })
 	if i < 0 {
@@ -264,7 +263,7 @@ func nameAddress(w *world.World, label string, d *world.Domain, ip netip.Addr) {
 	w.DNSResources[i].IPs = append(w.DNSResources[i].IPs, ip.String())
 }
 
-// refuseAddress says why an address cannot be reserved, nil if it can.
+// refuseAddress returns why an address cannot be reserved, or nil.
 func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 	var rep rest.Reply
 	switch r := world.RangeOf(w, ip); {
@@ -280,9 +279,9 @@ func refuseAddress(w *world.World, ip netip.Addr) *rest.Reply {
 	return &rep
 }
 
-// releaseAddress forgets an address that the caller reserved; names that
-// point to it just lose it, however many they are. An admin's force=true takes any
-// address, also from a machine's link.
+// releaseAddress releases an address that the caller reserved. All names that point to it
+// lose it. An administrator's force=true releases any address, also that of a machine's
+// link.
 func releaseAddress(c *request.Call) rest.Reply {
 	text, forced := c.Field("ip"), rest.ReadBool(c.Field("force"))
 	switch {
@@ -311,7 +310,7 @@ func releaseAddress(c *request.Call) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// listSubnetAddresses lists who has which address of a subnet.
+// listSubnetAddresses lists the addresses of a subnet with their users.
 func listSubnetAddresses(c *request.Call) rest.Reply {
 	n, wrong := subnetInPath(c)
 	if wrong != nil {
@@ -330,7 +329,7 @@ func listSubnetAddresses(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// hiddenKeys are what a caller does not want to see of a subnet's addresses.
+// hiddenKeys are the keys that the caller excludes from a subnet's addresses.
 func hiddenKeys(c *request.Call) (keys []string) {
 	isOff := func(name string) bool { return c.Query.Has(name) && !rest.ReadBool(c.Query.Get(name)) }
 	if isOff("with_username") {
@@ -342,7 +341,7 @@ func hiddenKeys(c *request.Call) (keys []string) {
 	return keys
 }
 
-// usedAddresses shows who has which address of a subnet.
+// usedAddresses returns the used addresses of a subnet with their users.
 func usedAddresses(w *world.World, n *world.Subnet) map[netip.Addr]rest.Object {
 	used := map[netip.Addr]rest.Object{}
 	add := func(ip netip.Addr, kind int, user string, since time.Time, node rest.Object) {

@@ -9,7 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// readVLANKind reads the interface of a tagged VLAN, on one of the same fabric.
+// readVLANKind reads an interface of a tagged VLAN. Its parent must be on a VLAN of the
+// same fabric.
 func (f *nicForm) readVLANKind() {
 	n := f.newNIC
 	f.readParents("parent")
@@ -50,10 +51,10 @@ var (
 	bridgeTypes  = []string{"standard", "ovs"}
 )
 
-// bondNumbers are a bond's numbers, with what they are at first.
+// bondNumbers are the numeric options of a bond with their defaults.
 var bondNumbers = map[string]int{"bond_miimon": 100, "bond_downdelay": 0, "bond_updelay": 0, "bond_num_grat_arp": 1}
 
-// readBond joins interfaces of one VLAN.
+// readBond reads a bond, whose parents must be on one VLAN.
 func (f *nicForm) readBond() {
 	n := f.newNIC
 	f.readName("")
@@ -87,7 +88,7 @@ func (f *nicForm) readBond() {
 	f.requireFreeRowName()
 }
 
-// readBridge puts a bridge on an interface.
+// readBridge reads a bridge on an interface.
 func (f *nicForm) readBridge() {
 	n := f.newNIC
 	f.readName("")
@@ -102,7 +103,7 @@ func (f *nicForm) readBridge() {
 	} else if f.isNew() {
 		n.Params["bridge_fd"] = 15
 	}
-	field := "parents" // of which MAAS makes parent for new ones alone
+	field := "parents" // for new interfaces MAAS renames it to parent
 	if f.isNew() {
 		field = "parent"
 	}
@@ -124,7 +125,7 @@ func (f *nicForm) readBridge() {
 	f.requireFreeRowName()
 }
 
-// readWord reads one of a few words; the first one is a new interface's without any.
+// readWord reads one of a few words. A new interface without the field gets the first one.
 func (f *nicForm) readWord(name string, choices []string) {
 	text := f.Field(name)
 	switch {
@@ -138,7 +139,8 @@ func (f *nicForm) readWord(name string, choices []string) {
 }
 
 // inheritFromParents gives a new interface the MAC address and the VLAN of its first
-// parent, and an old one another address where it loses the parent that it had it of.
+// parent. An existing interface gets another address if it loses the parent from which it
+// had its address.
 func (f *nicForm) inheritFromParents() {
 	n, first := f.newNIC, f.newNIC.Parents[0]
 	if f.isNew() {
@@ -156,7 +158,7 @@ func (f *nicForm) inheritFromParents() {
 	}
 }
 
-// refuseUsedParents refuses parents that are below another interface already.
+// refuseUsedParents refuses parents that another interface already uses.
 func (f *nicForm) refuseUsedParents(kinds ...string) {
 	var used []string
 	for _, p := range f.newNIC.Parents {
@@ -170,14 +172,14 @@ func (f *nicForm) refuseUsedParents(kinds ...string) {
 	}
 }
 
-// requireMAC refuses an interface without an address, which its parents would give it.
+// requireMAC refuses an interface that got no address from its parents.
 func (f *nicForm) requireMAC() {
 	if f.newNIC.MAC == "" && len(f.errs["mac_address"]) == 0 {
 		f.errs.Add("mac_address", "This field cannot be blank.")
 	}
 }
 
-// save writes the interface.
+// save saves the interface.
 func (f *nicForm) save() (*world.NIC, *rest.Reply) {
 	if f.newNIC.Kind == "bond" && slices.ContainsFunc(f.newNIC.Parents, func(p *world.NIC) bool { return p.Kind != "physical" }) {
 		bad := rest.BadModelReply(rest.FormErrors{"parents": {"Only physical interfaces can be bonded."}})
@@ -204,12 +206,13 @@ func (f *nicForm) save() (*world.NIC, *rest.Reply) {
 	return f.newNIC, nil
 }
 
-// isAbove says whether an interface is above one of its own parents.
+// isAbove tells whether an interface is above one of its own parents.
 func isAbove(n *world.NIC, parents []*world.NIC) bool {
 	return slices.ContainsFunc(parents, func(p *world.NIC) bool { return p == n || isAbove(n, p.Parents) })
 }
 
-// updateRelatedNICs brings the interfaces around one to what it is now (models/signals/interfaces.py).
+// updateRelatedNICs updates the interfaces above and below a changed one
+// (models/signals/interfaces.py).
 func (f *nicForm) updateRelatedNICs(vlan *world.VLAN, mtu any) {
 	n := f.newNIC
 	if f.isAcquiredBridge() {
@@ -235,14 +238,14 @@ func (f *nicForm) updateRelatedNICs(vlan *world.VLAN, mtu any) {
 	}
 }
 
-// isAcquiredBridge says whether the interface is a new bridge of an acquired machine,
-// which goes with the release.
+// isAcquiredBridge tells whether the interface is a new bridge of an acquired machine. A
+// release removes it.
 func (f *nicForm) isAcquiredBridge() bool {
 	return f.isNew() && f.newNIC.Kind == "bridge" && f.machine.Status == world.StatusAllocated
 }
 
-// dropLinksIfMoved takes the links of an interface that is on another VLAN now. A fabric that is
-// left with nothing goes.
+// dropLinksIfMoved removes the links of an interface that moved to another VLAN. A fabric
+// that is then empty is removed, too.
 func dropLinksIfMoved(w *world.World, n *world.NIC, from *world.VLAN) {
 	if n.VLAN == from {
 		return
@@ -253,7 +256,8 @@ func dropLinksIfMoved(w *world.World, n *world.NIC, from *world.VLAN) {
 	}
 }
 
-// spreadMTU makes the interfaces above one no larger, and those below no smaller.
+// spreadMTU limits the MTU of the interfaces above, and raises that of the interfaces
+// below.
 func spreadMTU(m *world.Machine, n *world.NIC, mtu int) {
 	for _, child := range m.NICs {
 		if own, isSet := child.Params["mtu"].(int); isSet && slices.Contains(child.Parents, n) && own > mtu {

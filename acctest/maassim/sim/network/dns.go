@@ -42,8 +42,8 @@ func viewResource(r *world.DNSResource, w *world.World) rest.Object {
 	}
 }
 
-// splitName finds label and domain of fqdn, or of name and domain; a domain is
-// given by name or id. The longest domain that MAAS knows wins.
+// splitName finds the label and the domain, from fqdn or from name and domain. The domain
+// is a name or an id. For an fqdn the longest known domain wins.
 func splitName(c *request.Call) (string, *world.Domain, *rest.Reply) {
 	if fqdn := c.Field("fqdn"); fqdn != "" {
 		label, after, _ := strings.Cut(fqdn, ".")
@@ -96,7 +96,7 @@ func listDNS(c *request.Call) rest.Reply {
 		if in != nil && in != d {
 			continue
 		}
-		if rest.ReadBool(c.Query.Get("all")) { // these come before the domain's own
+		if rest.ReadBool(c.Query.Get("all")) { // these come before the names of the domain itself
 			views = append(views, impliedNames(c.World, d, name)...)
 		}
 		for _, r := range ordered {
@@ -108,8 +108,8 @@ func listDNS(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// namesWanted reads by what a list of names is filtered: name and domain, or
-// fqdn where neither is given. Empty and nil match all.
+// namesWanted reads the filter for a list of names: name and domain, or fqdn if neither is
+// given. Empty and nil match everything.
 func namesWanted(c *request.Call) (name string, in *world.Domain, rep *rest.Reply) {
 	name, called := c.Query.Get("name"), c.Query.Get("domain")
 	if fqdn := c.Query.Get("fqdn"); fqdn != "" && name == "" && called == "" {
@@ -125,8 +125,8 @@ func namesWanted(c *request.Call) (name string, in *world.Domain, rep *rest.Repl
 	return name, in, nil
 }
 
-// parseAddresses reads a list separated by spaces. Anything else, also a
-// comma, goes through to MAAS's parser: 500.
+// parseAddresses reads a list that spaces separate. Any other text, even a comma, reaches
+// MAAS's parser and causes a 500.
 func parseAddresses(text string) ([]string, *rest.Reply) {
 	fields := strings.Fields(text)
 	for _, field := range fields {
@@ -202,14 +202,14 @@ func updateDNS(c *request.Call) rest.Reply {
 		}
 		setAddresses(c.World, r, ips, c.User)
 	} else if len(r.IPs) > 1 {
-		// MAAS fills in the addresses from the record, and then reads the last one
-		// alone of the list (forms/dnsresource.py).
+		// MAAS fills in the addresses from the record, but then reads only the last one of
+		// the list (forms/dnsresource.py).
 		setAddresses(c.World, r, r.IPs[len(r.IPs)-1:], c.User)
 	}
 	return rest.OKReply(viewResource(r, c.World))
 }
 
-// readNewName is what an update calls a resource. fqdn counts where neither name nor
+// readNewName is a resource's new name in an update. fqdn counts only if neither name nor
 // domain is given (api/dnsresources.py, update).
 func readNewName(c *request.Call, r *world.DNSResource) (string, *world.Domain, *rest.Reply) {
 	if c.HasField("fqdn") && !c.HasField("name") && !c.HasField("domain") {

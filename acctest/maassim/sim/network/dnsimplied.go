@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// setAddresses gives a name its addresses. Those that nobody has become addresses
-// that the user reserved, and stay so when the name is gone.
+// setAddresses sets the addresses of a name. Addresses that nobody has become reserved by
+// the user, and stay reserved after the name is deleted.
 func setAddresses(w *world.World, r *world.DNSResource, ips []string, by *world.User) {
 	r.IPs, r.Links = ips, nil
 	for _, text := range ips {
@@ -26,10 +26,10 @@ func setAddresses(w *world.World, r *world.DNSResource, ips []string, by *world.
 	}
 }
 
-// DropStaleAddresses drops what names point to and nobody has any more: a user
-// released it, or its machine is gone. A name that loses its last address goes
-// with it (models/signals/staticipaddress.py, post_delete_clean_up_dns). A name
-// points to a machine's link, whatever address that has by now.
+// DropStaleAddresses removes addresses that nobody has any more from names, because a user
+// released them or their machine is gone. A name without an address is deleted
+// (models/signals/staticipaddress.py, post_delete_clean_up_dns). A name that points to a
+// machine's link follows the link to its current address.
 func DropStaleAddresses(w *world.World) {
 	w.DNSResources = slices.DeleteFunc(w.DNSResources, func(r *world.DNSResource) bool {
 		had := len(r.IPs) + len(r.Links)
@@ -54,7 +54,7 @@ type impliedRecords struct {
 	records map[string][]rest.Object
 }
 
-// add adds an address to a label; holder says whose it is.
+// add adds an address to a label. holder tells whose it is.
 func (i *impliedRecords) add(label, ip string, ttl *int, holder rest.Object) {
 	kind := "A"
 	if strings.Contains(ip, ":") {
@@ -68,10 +68,9 @@ func (i *impliedRecords) add(label, ip string, ttl *int, holder rest.Object) {
 	i.records[label] = append(i.records[label], record)
 }
 
-// impliedNames are what all=true adds to a list of names: an entry without an
-// id or addresses of its own for each name of a domain, be it a user's, a
-// machine's or MAAS's own server's, with its addresses as records
-// (models/domain.py, render_json_for_related_rrdata).
+// impliedNames are the entries that all=true adds to a list of names. There is one for
+// each name of a domain: of a user, a machine or MAAS's own server. An entry has no id,
+// and its addresses are records (models/domain.py, render_json_for_related_rrdata).
 func impliedNames(w *world.World, d *world.Domain, name string) (views []rest.Object) {
 	found := &impliedRecords{records: map[string][]rest.Object{}}
 	found.addUsers(w, d)
@@ -96,11 +95,11 @@ func impliedNames(w *world.World, d *world.Domain, name string) (views []rest.Ob
 	return views
 }
 
-// rackNodeType is that of a region and rack controller (enum.py, NODE_TYPE).
+// rackNodeType is the type of a region and rack controller (enum.py, NODE_TYPE).
 const rackNodeType = 4
 
-// addUsers adds the names that users made and, in the default domain, one made of
-// the address for each reserved address that has none.
+// addUsers adds the names that users made. In the default domain it adds a name for each
+// reserved address without one, made from the address.
 func (i *impliedRecords) addUsers(w *world.World, d *world.Domain) {
 	for _, r := range w.DNSResources {
 		for _, ip := range r.IPs {
@@ -116,8 +115,8 @@ func (i *impliedRecords) addUsers(w *world.World, d *world.Domain) {
 	}
 }
 
-// addMachines adds the hostnames, for the address of the first interface that has
-// one, or the names of the other interfaces.
+// addMachines adds the machines' names. The hostname has the address of the first
+// interface that has one. Other interfaces have names of their own.
 func (i *impliedRecords) addMachines(w *world.World, d *world.Domain, isHostname bool) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		if m.Domain != d {
@@ -140,7 +139,7 @@ func (i *impliedRecords) addMachines(w *world.World, d *world.Domain, isHostname
 	}
 }
 
-// reserverID is the id of who reserved an address, nil where nobody did.
+// reserverID is the id of the user who reserved an address, or nil.
 func reserverID(w *world.World, text string) any {
 	for _, r := range w.ReservedIPs {
 		if r.IP.String() == text {
@@ -150,7 +149,7 @@ func reserverID(w *world.World, text string) any {
 	return nil
 }
 
-// userID is a user's number: MAAS's own user has the first.
+// userID is a user's id. MAAS's own user has the first one.
 func userID(w *world.World, u *world.User) any {
 	if i := slices.Index(w.Users, u); u != nil && i >= 0 {
 		return i + 2

@@ -35,7 +35,7 @@ func listDNSRecords(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// recordTypes are those that users may add; addresses are no records here.
+// recordTypes are the types that users may add. Addresses are not records in MAAS.
 var recordTypes = []string{"CNAME", "MX", "NS", "SRV", "SSHFP", "TXT"}
 
 func createDNSRecord(c *request.Call) rest.Reply {
@@ -81,7 +81,7 @@ func readDNSRecord(c *request.Call) rest.Reply {
 	return rest.OKReply(viewRecord(r))
 }
 
-// updateDNSRecord leaves what the form does not name (forms/dnsdata.py).
+// updateDNSRecord changes only the fields that the form names (forms/dnsdata.py).
 func updateDNSRecord(c *request.Call) rest.Reply {
 	r, wrong := recordInPath(c)
 	if wrong != nil {

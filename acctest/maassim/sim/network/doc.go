@@ -1,3 +1,3 @@
-// Package network has the operations on subnets, ranges and addresses, on names
-// in the DNS, and on the interfaces of machines.
+// Package network has the operations on subnets, ranges and addresses, on DNS names, and
+// on the interfaces of machines.
 package network

@@ -34,8 +34,8 @@ func listDomains(c *request.Call) rest.Reply {
 
 var domainNamePattern = regexp.MustCompile(`^([a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)*$`)
 
-// checkDomainName is MAAS's complaints: one about the name and one about each
-// label at fault.
+// checkDomainName returns MAAS's errors: one about the name, and one about each invalid
+// label.
 func checkDomainName(w *world.World, name string, self *world.Domain) []string {
 	if name == "" {
 		return []string{rest.MsgRequired}
@@ -131,8 +131,8 @@ func updateDomain(c *request.Call) rest.Reply {
 	return rest.OKReply(view.Domain(d, c.World))
 }
 
-// deleteDomain lets the database's complaint through as 500 where names or
-// machines still use the domain, as MAAS does.
+// deleteDomain answers with the database's error as 500 if names or machines still use the
+// domain, as MAAS does.
 func deleteDomain(c *request.Call) rest.Reply {
 	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
@@ -150,7 +150,8 @@ func deleteDomain(c *request.Call) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// domainReferences lists what refers to a domain, and through which of MAAS's fields.
+// domainReferences lists the objects that refer to a domain, with MAAS's names of the
+// fields.
 func domainReferences(w *world.World, d *world.Domain) (users []string, field string) {
 	for _, m := range world.SortedMachines(w.Machines) {
 		if m.Domain == d {
@@ -166,7 +167,7 @@ func domainReferences(w *world.World, d *world.Domain) (users []string, field st
 	return users, "DNSResource.domain"
 }
 
-// setDefaultDomain makes the domain that of all that names no other one.
+// setDefaultDomain makes the domain the default one.
 func setDefaultDomain(c *request.Call) rest.Reply {
 	d, wrong := request.FindByID(c, c.World.Domains, "Domain")
 	if wrong != nil {
@@ -179,7 +180,7 @@ func setDefaultDomain(c *request.Call) rest.Reply {
 // maxSerial is the greatest serial number of a zone (dns/config.py, INT_MAX).
 const maxSerial = 1<<32 - 1
 
-// setSerial checks the serial number of the DNS zones, which is not simulated.
+// setSerial checks the serial number of the DNS zones. The serial itself is not simulated.
 func setSerial(c *request.Call) rest.Reply {
 	if !c.HasField("serial") {
 		return rest.BadSentenceReply("serial", "Missing parameter")

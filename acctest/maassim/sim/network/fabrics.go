@@ -22,8 +22,8 @@ var fabricRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "fabrics/{id}/", Handle: onFabric(deleteFabric)},
 }
 
-// onFabric looks up the fabric of the path, by its id or name. Only admins change
-// one.
+// onFabric looks up the fabric of the path by its id or name. Only administrators may
+// change it.
 func onFabric(f func(*request.Call, *world.Fabric) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		found := findFabric(c.World, c.Vars["id"])
@@ -73,8 +73,8 @@ var (
 	reservedNamePattern = regexp.MustCompile(`^(fabric|space)-\d+$`)
 )
 
-// groupNameProblem is why a fabric or a space, kind, cannot have a name; id is -1
-// for a new one (models/fabric.py, models/space.py).
+// groupNameProblem is the reason why a fabric or a space cannot have a name. kind tells
+// which it is, and id is -1 for a new one (models/fabric.py, models/space.py).
 func groupNameProblem(kind, name string, id int, isTaken bool) string {
 	title := strings.ToUpper(kind[:1]) + kind[1:]
 	isOwn := id >= 0 && name == fmt.Sprintf("%s-%d", kind, id)
@@ -92,7 +92,7 @@ func groupNameProblem(kind, name string, id int, isTaken bool) string {
 	return ""
 }
 
-// maxName is how long a name of MAAS's database may be.
+// maxName is the greatest length of a name in MAAS's database.
 const maxName = 256
 
 func fabricNameProblem(w *world.World, name string, self *world.Fabric) string {
@@ -140,8 +140,8 @@ func updateFabric(c *request.Call, f *world.Fabric) rest.Reply {
 	return rest.OKReply(viewFabric(f, c.World))
 }
 
-// deleteFabric refuses the default one, and those with subnets or interfaces
-// (models/fabric.py, delete).
+// deleteFabric refuses to delete the default fabric, and fabrics with subnets or
+// interfaces (models/fabric.py, delete).
 func deleteFabric(c *request.Call, f *world.Fabric) rest.Reply {
 	w := c.World
 	var subnets, interfaces []string

@@ -12,8 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Routes are the operations on subnets, addresses and names in the DNS,
-// and on a machine's interfaces.
+// Routes are the operations on subnets, addresses, DNS names and machines' interfaces.
 func Routes() []request.Route {
 	return slices.Concat(networkRoutes, fabricRoutes, vlanRoutes, spaceRoutes, staticRoutes, domainRoutes, dnsRoutes, dnsRecordRoutes, subnetRoutes, rangeRoutes, addressRoutes)
 }
@@ -56,8 +55,7 @@ func readInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	return rest.OKReply(view.NICView(m, n))
 }
 
-// notChangeableReply is 409 unless the machine is in a state in which its network
-// can be changed.
+// notChangeableReply is 409 unless the machine's status allows to change its network.
 func notChangeableReply(m *world.Machine, action string) *rest.Reply {
 	if world.IsStatusIn(m.Status, world.StatusNew, world.StatusReady, world.StatusFailedTesting, world.StatusAllocated, world.StatusBroken) {
 		return nil
@@ -66,7 +64,7 @@ func notChangeableReply(m *world.Machine, action string) *rest.Reply {
 	return &bad
 }
 
-// deleteInterface removes an interface; a NIC below a bridge does not get its
+// deleteInterface removes an interface. A NIC below a deleted bridge does not get its
 // links back.
 func deleteInterface(_ *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	if bad := notChangeableReply(m, "delete interface"); bad != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// invalidChoice is MAAS's sentence about a value that is none of a few
+// invalidChoice is MAAS's message about a value that is not one of the choices
 // (utils/forms.py, compose_invalid_choice_text).
 func invalidChoice(value, field string, choices []string) string {
 	quoted := make([]string, 0, len(choices))
@@ -26,7 +26,7 @@ func invalidChoice(value, field string, choices []string) string {
 
 var linkModes = []string{world.LinkAuto, world.LinkDHCP, world.LinkStatic, world.LinkUp}
 
-// linkForm is what a caller says of a link (forms/interface_link.py).
+// linkForm is the form of a link (forms/interface_link.py).
 type linkForm struct {
 	world     *world.World
 	nic       *world.NIC
@@ -38,8 +38,8 @@ type linkForm struct {
 	errs      rest.FormErrors
 }
 
-// linkSubnet ties an interface to a subnet: auto, dhcp, static or link_up. The
-// mode may be in any case.
+// linkSubnet links an interface to a subnet with the mode auto, dhcp, static or link_up,
+// in upper or lower case.
 func linkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	if bad := notChangeableReply(m, "link subnet"); bad != nil {
 		return *bad
@@ -75,8 +75,8 @@ func readLinkForm(c *request.Call, n *world.NIC) *linkForm {
 	return f
 }
 
-// readSubnet takes subnets of the interface's VLAN alone, unless it has none or
-// force is given.
+// readSubnet accepts only subnets of the interface's VLAN, unless the interface has no
+// VLAN or force is given.
 func (f *linkForm) readSubnet(c *request.Call) {
 	text := c.Field("subnet")
 	if text == "" {
@@ -106,10 +106,10 @@ func (f *linkForm) readAddress(text string) {
 	f.ip = ip
 }
 
-// msgAddress is Django's sentence about what is no address.
+// msgAddress is Django's message about an invalid address.
 const msgAddress = "Enter a valid IPv4 or IPv6 address."
 
-// checkMode refuses what does not go with the mode.
+// checkMode refuses fields that contradict the mode.
 func (f *linkForm) checkMode() {
 	switch f.mode {
 	case world.LinkAuto:
@@ -141,7 +141,7 @@ func (f *linkForm) checkDHCP() {
 	}
 }
 
-// subnetText is a subnet as MAAS's sentences name it (models/subnet.py, __str__).
+// subnetText is a subnet as MAAS's messages name it (models/subnet.py, __str__).
 func subnetText(s *world.Subnet) string {
 	return fmt.Sprintf("%s:%s(vid=%d)", s.Name, s.CIDR, s.VLAN.VID)
 }
@@ -173,7 +173,7 @@ func (f *linkForm) checkGateway() {
 	}
 }
 
-// save makes the link. A forced one ends all others and may move the interface to
+// save makes the link. With force it removes all other links and may move the interface to
 // another VLAN.
 func (f *linkForm) save(w *world.World) *world.Link {
 	if f.mode == world.LinkUp || f.isForced {
@@ -220,7 +220,7 @@ func unlinkSubnet(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	return rest.OKReply(view.NICView(m, n))
 }
 
-// disconnectInterface removes the links, what was discovered, and the VLAN.
+// disconnectInterface removes the links, the discovered addresses, and the VLAN.
 func disconnectInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	if bad := notChangeableReply(m, "disconnect"); bad != nil {
 		return *bad
@@ -235,15 +235,14 @@ func disconnectInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.R
 	return rest.OKReply(view.NICView(m, n))
 }
 
-// needsVLAN says whether an interface cannot be without a VLAN: one of a VLAN, and
-// what takes one below it along (models/interface.py, _update_parents).
+// needsVLAN tells whether an interface must have a VLAN: a VLAN interface, and one that
+// moves the interface below with it (models/interface.py, _update_parents).
 func needsVLAN(n *world.NIC) bool {
 	return n.Kind == "vlan" || n.Kind != "physical" && slices.ContainsFunc(n.Parents, needsVLAN)
 }
 
-// setDefaultGateway makes a link's gateway the machine's: the only one that the
-// interface has, or that of link_id (forms/interface_link.py,
-// InterfaceSetDefaultGatwayForm).
+// setDefaultGateway makes a link's gateway the machine's default: that of link_id, or the
+// only one of the interface (forms/interface_link.py, InterfaceSetDefaultGatwayForm).
 func setDefaultGateway(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	if bad := notChangeableReply(m, "set default gateway"); bad != nil {
 		return *bad

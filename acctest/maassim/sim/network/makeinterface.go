@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// createInterface makes an interface of a kind (api/interfaces.py).
+// createInterface makes the handler that makes an interface of a kind (api/interfaces.py).
 func createInterface(action, kind string) func(*request.Call, *world.Machine) rest.Reply {
 	return func(c *request.Call, m *world.Machine) rest.Reply {
 		if !c.User.Admin {
@@ -20,8 +20,8 @@ func createInterface(action, kind string) func(*request.Call, *world.Machine) re
 	}
 }
 
-// updateInterface changes what the form names; of a deployed machine that is what it
-// is known by, and what is plugged in.
+// updateInterface changes the fields that the form names. On a Deployed machine it changes
+// only the identifying fields and the state of the link.
 func updateInterface(c *request.Call, m *world.Machine, n *world.NIC) rest.Reply {
 	f := editNICForm(c, m, n)
 	if m.Status == world.StatusDeployed {

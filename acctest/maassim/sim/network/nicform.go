@@ -14,22 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// nicForm is what a caller says of an interface, new or not (forms/interface.py).
+// nicForm is the form of a new or an existing interface (forms/interface.py).
 type nicForm struct {
 	*request.Call
 	machine *world.Machine
-	oldNIC  *world.NIC // nil: it is a new one
-	newNIC  *world.NIC // as it is to be
+	oldNIC  *world.NIC // nil for a new interface
+	newNIC  *world.NIC // the interface after the change
 	errs    rest.FormErrors
 }
 
-// newNICForm is the form of an interface that is to be. Nothing is plugged into it, as
-// far as anybody said.
+// newNICForm is the form of a new interface. It has no known link.
 func newNICForm(c *request.Call, m *world.Machine, kind string) *nicForm {
 	return &nicForm{c, m, nil, &world.NIC{Kind: kind, Params: rest.Object{}, Down: true}, rest.FormErrors{}}
 }
 
-// editNICForm is the form of an interface that is there.
+// editNICForm is the form of an existing interface.
 func editNICForm(c *request.Call, m *world.Machine, was *world.NIC) *nicForm {
 	n := *was
 	n.Params = maps.Clone(was.Params)
@@ -41,7 +40,7 @@ func editNICForm(c *request.Call, m *world.Machine, was *world.NIC) *nicForm {
 
 func (f *nicForm) isNew() bool { return f.oldNIC == nil }
 
-// read reads the fields of the interface's kind.
+// read reads the fields for the interface's kind.
 func (f *nicForm) read() {
 	f.readCommon()
 	switch f.newNIC.Kind {
@@ -56,8 +55,8 @@ func (f *nicForm) read() {
 	}
 }
 
-// readCommon reads what every kind of interface takes. Of tags that a change does not
-// name MAAS keeps the last one: it hands the list to a field of one text.
+// readCommon reads the fields of every kind. If an update does not name tags, MAAS keeps
+// only the last one, because it passes the list to a field for one text.
 func (f *nicForm) readCommon() {
 	n := f.newNIC
 	if f.HasField("tags") {
@@ -79,7 +78,7 @@ func (f *nicForm) readCommon() {
 	f.readLinkState()
 }
 
-// readLinkState reads whether something is plugged in, and how fast it is.
+// readLinkState reads whether a cable is plugged in, and the link's speed.
 func (f *nicForm) readLinkState() {
 	n := f.newNIC
 	if f.HasField("link_connected") {
@@ -101,7 +100,8 @@ func (f *nicForm) readLinkState() {
 	}
 }
 
-// readCheckbox reads a checkbox, and maybe a field that may say nothing, as Django does.
+// readCheckbox reads a checkbox as Django does, and readNullBoolean a field that may be
+// empty.
 func readCheckbox(text string) bool {
 	return text != "" && !slices.Contains([]string{"false", "0"}, strings.ToLower(text))
 }
@@ -116,7 +116,7 @@ func readNullBoolean(text string) (truth, known bool) {
 	return false, false
 }
 
-// readNumber reads a whole number within bounds; most is none if negative.
+// readNumber reads a whole number within bounds. A negative most means no upper bound.
 func (f *nicForm) readNumber(field string, least, most int) (int, bool) {
 	text := strings.TrimSpace(f.Field(field))
 	if text == "" {
@@ -149,12 +149,11 @@ func (f *nicForm) readVLAN() {
 	f.newNIC.VLAN = v
 }
 
-// interfaceNamePattern is MAAS's form of an interface's name (models/interface.py,
+// interfaceNamePattern is MAAS's pattern of an interface's name (models/interface.py,
 // INTERFACE_NAME_REGEXP).
 var interfaceNamePattern = regexp.MustCompile(`^[\pL\pN_.:-]+$`)
 
-// readName reads the name; one must be given for a new interface unless there is
-// one that MAAS would give.
+// readName reads the name. A new interface needs one, unless MAAS would generate it.
 func (f *nicForm) readName(missing string) {
 	name := f.Field("name")
 	if name == "" {
@@ -173,19 +172,20 @@ func (f *nicForm) readName(missing string) {
 	}
 }
 
-// isNameTaken says whether another interface of the machine has the name.
+// isNameTaken tells whether another interface of the machine has the name.
 func (f *nicForm) isNameTaken() bool {
 	return slices.ContainsFunc(f.machine.NICs, func(other *world.NIC) bool { return other != f.oldNIC && other.Name == f.newNIC.Name })
 }
 
-// requireFreeName refuses a name that is taken, in the words for disks and VLANs.
+// requireFreeName refuses a taken name with MAAS's message for physical interfaces and
+// VLANs.
 func (f *nicForm) requireFreeName() {
 	if len(f.errs["name"]) == 0 && f.isNameTaken() {
 		f.errs["name"] = []string{fmt.Sprintf("Node %s (%s) already has an interface named '%s'.", f.machine.SystemID, f.machine.Hostname, f.newNIC.Name)}
 	}
 }
 
-// requireFreeRowName refuses it in those of the database.
+// requireFreeRowName refuses a taken name with the database's message.
 func (f *nicForm) requireFreeRowName() {
 	if len(f.errs["name"]) == 0 && f.isNameTaken() {
 		f.errs.Add("__all__", "Interface with this Node config and Name already exists.")
@@ -201,7 +201,7 @@ func (f *nicForm) readPhysical() {
 	f.requireFreeName()
 }
 
-// readMAC reads the MAC address. Of physical interfaces there is one of each.
+// readMAC reads the MAC address. Two physical interfaces cannot have the same one.
 func (f *nicForm) readMAC(required bool) {
 	text := strings.ToLower(f.Field("mac_address"))
 	if text == "" {
@@ -228,7 +228,7 @@ func (f *nicForm) readMAC(required bool) {
 	}
 }
 
-// nextName is the first of eth0, eth1, … after those in use (models/node.py,
+// nextName is the next name of eth0, eth1, … after those in use (models/node.py,
 // get_next_ifname).
 func nextName(m *world.Machine) string {
 	next := 0
@@ -244,7 +244,7 @@ func nextName(m *world.Machine) string {
 func (f *nicForm) findParents(field string) (parents []*world.NIC) {
 	given := f.Form[field]
 	if len(given) == 0 {
-		given = f.Form["parents"] // which the form has; parent is copied to it
+		given = f.Form["parents"] // if the form has it, MAAS copies parent into it
 	}
 	for _, text := range given {
 		if text == "" {
@@ -267,14 +267,14 @@ func (f *nicForm) findParents(field string) (parents []*world.NIC) {
 	return parents
 }
 
-// readParents reads parents where they are given; a new interface must have some.
+// readParents reads the parents if they are given. A new interface needs some.
 func (f *nicForm) readParents(field string) {
 	if f.isNew() || f.HasField(field) {
 		f.newNIC.Parents = f.findParents(field)
 	}
 }
 
-// childrenOf are the interfaces of some kinds above another one, without this one.
+// childrenOf are the interfaces of the given kinds above another one, except for this one.
 func (f *nicForm) childrenOf(p *world.NIC, kinds ...string) (children []*world.NIC) {
 	for _, n := range f.machine.NICs {
 		if n != f.oldNIC && slices.Contains(n.Parents, p) && slices.Contains(kinds, n.Kind) {

@@ -37,7 +37,7 @@ func listRanges(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// createRange takes dynamic ranges of admins only.
+// createRange makes a range. Only administrators can make a dynamic one.
 func createRange(c *request.Call) rest.Reply {
 	if c.Field("type") == "dynamic" && !c.User.Admin {
 		return rest.ErrorReply(http.StatusForbidden, "Unable to create dynamic IP range. You don't have sufficient privileges.")
@@ -51,12 +51,12 @@ func createRange(c *request.Call) rest.Reply {
 	return rest.OKReply(viewRange(r, c.World))
 }
 
-// readRangeForm reads what the form names, and checks the whole range
+// readRangeForm reads the fields of the form, and checks the whole range
 // (forms/iprange.py, models/iprange.py).
 func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
 	errs := rest.FormErrors{}
 	if text := c.Field("start_ip"); r.ID == 0 && !c.HasField("subnet") && text != "" && !isAddress(text) {
-		bad := rest.InternalErrorReply("failed to detect a valid IP address from '" + text + "'") // as it looks for the subnet
+		bad := rest.InternalErrorReply("failed to detect a valid IP address from '" + text + "'") // MAAS fails while it looks for the subnet
 		return &bad
 	}
 	switch kind := c.Field("type"); {
@@ -77,7 +77,7 @@ func readRangeForm(c *request.Call, r *world.IPRange) *rest.Reply {
 	case len(errs) == 0:
 		checkRange(c.World, r, errs)
 	case !r.Start.IsValid() && c.Field("start_ip") == "" || !r.End.IsValid() && c.Field("end_ip") == "":
-		for _, field := range []string{"start_ip", "end_ip"} { // the model looks, too, and its words come first
+		for _, field := range []string{"start_ip", "end_ip"} { // the model checks, too, and its messages come first
 			errs[field] = append([]string{"Start IP address and end IP address are both required."}, errs[field]...)
 		}
 	}
@@ -102,7 +102,7 @@ func readRangeEnd(c *request.Call, field string, to *netip.Addr, errs rest.FormE
 	}
 }
 
-// readRangeSubnet takes the subnet of the first address where none is named.
+// readRangeSubnet uses the subnet of the first address if none is named.
 func readRangeSubnet(c *request.Call, r *world.IPRange, errs rest.FormErrors) {
 	text := c.Field("subnet")
 	switch {
@@ -123,8 +123,8 @@ func readRangeSubnet(c *request.Call, r *world.IPRange, errs rest.FormErrors) {
 	}
 }
 
-// checkRange wants both ends in the subnet, and no other range there; a dynamic one
-// also bears no address in it.
+// checkRange requires that both ends are in the subnet and that no other range overlaps. A
+// dynamic range must also contain no used address.
 func checkRange(w *world.World, r *world.IPRange, errs rest.FormErrors) {
 	both := func(text string) { errs.Add("start_ip", text); errs.Add("end_ip", text) }
 	network := r.Subnet.CIDR
@@ -157,8 +157,8 @@ func overlapsRange(w *world.World, r *world.IPRange) bool {
 	})
 }
 
-// hasAddressInRange says whether somebody has an address of the range, or the gateway is
-// in it. What commissioning saw does not count.
+// hasAddressInRange tells whether the range contains a used address or the gateway.
+// Addresses that commissioning observed do not count.
 func hasAddressInRange(w *world.World, r *world.IPRange) bool {
 	return slices.ContainsFunc(world.UsedSpans(w, r.Subnet), func(s world.Span) bool {
 		ip := world.NthAddress(r.Subnet.CIDR, s.Start)
@@ -183,7 +183,7 @@ func readRange(c *request.Call) rest.Reply {
 	return rest.OKReply(viewRange(r, c.World))
 }
 
-// updateRange has the checks of a new range.
+// updateRange makes the same checks as for a new range.
 func updateRange(c *request.Call, r *world.IPRange) rest.Reply {
 	changed := *r
 	if bad := readRangeForm(c, &changed); bad != nil {
@@ -198,7 +198,7 @@ func deleteRange(c *request.Call, r *world.IPRange) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// onOwnRange looks up the range of the path, which its owner and admins may change.
+// onOwnRange looks up the range of the path. Its owner and administrators may change it.
 func onOwnRange(f func(*request.Call, *world.IPRange) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		r, wrong := rangeInPath(c)

@@ -34,8 +34,8 @@ func findSpace(w *world.World, text string) *world.Space {
 	return nil
 }
 
-// onSpace looks up the space of the path for an admin. The undefined one cannot be
-// changed.
+// onSpace looks up the space of the path for an administrator. The undefined space cannot
+// be changed.
 func onSpace(done string, f func(*request.Call, *world.Space) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		id := c.Vars["id"]
@@ -52,7 +52,7 @@ func onSpace(done string, f func(*request.Call, *world.Space) rest.Reply) func(*
 	}
 }
 
-// viewSpace shows a space; nil is that of the VLANs that have none.
+// viewSpace shows a space. nil is the undefined space, for VLANs without one.
 func viewSpace(s *world.Space, w *world.World) rest.Object {
 	vlans, subnets := []rest.Object{}, []rest.Object{}
 	for _, v := range w.VLANs {
@@ -79,7 +79,7 @@ func hasUndefinedSpace(w *world.World) bool {
 	return slices.ContainsFunc(w.VLANs, func(v *world.VLAN) bool { return v.Space == nil })
 }
 
-// listSpaces ends with the undefined one, while a VLAN is in it.
+// listSpaces lists the undefined space last, if a VLAN is in it.
 func listSpaces(c *request.Call) rest.Reply {
 	views := []rest.Object{}
 	for _, s := range rest.SortedValues(c.World.Spaces) {
@@ -141,7 +141,7 @@ func updateSpace(c *request.Call, s *world.Space) rest.Reply {
 	return rest.OKReply(viewSpace(s, c.World))
 }
 
-// deleteSpace leaves its VLANs without a space.
+// deleteSpace deletes a space. Its VLANs have no space then.
 func deleteSpace(c *request.Call, s *world.Space) rest.Reply {
 	for _, v := range c.World.VLANs {
 		if v.Space == s {

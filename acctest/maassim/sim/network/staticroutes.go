@@ -76,7 +76,7 @@ func deleteStaticRoute(c *request.Call, r *world.StaticRoute) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// readStaticRouteForm reads what the form names (forms/staticroute.py).
+// readStaticRouteForm reads the fields of the form (forms/staticroute.py).
 func readStaticRouteForm(c *request.Call, r *world.StaticRoute) *rest.Reply {
 	errs := rest.FormErrors{}
 	readRouteEnd(c, "source", &r.Source, errs)

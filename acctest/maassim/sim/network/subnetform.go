@@ -14,18 +14,18 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// createSubnet makes a subnet, on the default VLAN of the default fabric unless
-// the form says otherwise.
+// createSubnet makes a subnet. It is on the default VLAN of the default fabric unless the
+// form names another VLAN.
 func createSubnet(c *request.Call) rest.Reply {
 	n := &world.Subnet{VLAN: defaultVLAN(c.World)}
 	if bad := readSubnetForm(c, n, true); bad != nil {
 		return *bad
 	}
 	n.ID = c.World.NextID("subnet")
-	n.Name = cmp.Or(n.Name, c.Field("cidr")) // as it was written, host bits and all
+	n.Name = cmp.Or(n.Name, c.Field("cidr")) // as it was written, with its host bits
 	c.World.Networks, c.World.Subnets = append(c.World.Networks, n), append(c.World.Subnets, n)
 	made := view.Subnet(n, c.World)
-	made["gateway_ip"] = n.Gateway // empty in this answer, and null in all later ones
+	made["gateway_ip"] = n.Gateway // empty in this answer, and null in later ones
 	return rest.OKReply(made)
 }
 
@@ -38,7 +38,7 @@ func defaultVLAN(w *world.World) *world.VLAN {
 	return w.VLANs[0]
 }
 
-// updateSubnet leaves what the form does not name.
+// updateSubnet changes only the fields that the form names.
 func updateSubnet(c *request.Call) rest.Reply {
 	n, wrong := subnetInPath(c)
 	if wrong != nil {
@@ -52,7 +52,7 @@ func updateSubnet(c *request.Call) rest.Reply {
 	return rest.OKReply(view.Subnet(n, c.World))
 }
 
-// readSubnetForm reads what the form names into a subnet (forms/subnet.py).
+// readSubnetForm reads the fields of the form into a subnet (forms/subnet.py).
 func readSubnetForm(c *request.Call, n *world.Subnet, isNew bool) *rest.Reply {
 	errs := rest.FormErrors{}
 	readCIDR(c, n, isNew, errs)
@@ -107,8 +107,8 @@ func readCIDR(c *request.Call, n *world.Subnet, isNew bool, errs rest.FormErrors
 	}
 }
 
-// readSubnetVLAN takes a VLAN by its id. A new subnet may name a fabric, a VID or
-// both in its place.
+// readSubnetVLAN reads a VLAN by its id. A new subnet may instead name a fabric, a VID or
+// both.
 func readSubnetVLAN(c *request.Call, n *world.Subnet, isNew bool, errs rest.FormErrors) {
 	if text := c.Field("vlan"); text != "" {
 		if v := vlanWithID(c.World, text); v != nil {
@@ -155,7 +155,8 @@ func readSubnetServers(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
 	}
 }
 
-// rdnsModes are MAAS's: none, for whole networks, for small ones, too.
+// rdnsModes is the number of MAAS's modes: none, for whole networks, and for small ones,
+// too.
 const rdnsModes = 3
 
 // readSubnetFlags reads the flags. An update without allow_dns, allow_proxy or
@@ -176,15 +177,14 @@ func readSubnetFlags(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
 	}
 }
 
-// bootMethods are what a machine may boot by, with the numbers that DHCP has for them
+// bootMethods are the ways in which a machine may boot, with their DHCP numbers
 // (provisioningserver/boot).
 var bootMethods = map[string]string{
 	"00:00": "pxe", "00:07": "uefi_amd64_tftp", "00:09": "uefi_ebc_tftp", "00:0B": "uefi_arm64_tftp", "00:0C": "open-firmware_ppc64el",
 	"00:0E": "powernv", "00:10": "uefi_amd64_http", "00:13": "uefi_arm64_http", "00:1F": "s390x", "00:20": "s390x_partition", "ipxe": "ipxe",
 }
 
-// readBootArchitectures reads what a subnet's machines may not boot by, by its name
-// or number.
+// readBootArchitectures reads the disabled boot methods of a subnet, by name or number.
 func readBootArchitectures(c *request.Call, n *world.Subnet, errs rest.FormErrors) {
 	if !c.HasField("disabled_boot_architectures") {
 		return
@@ -219,8 +219,8 @@ func gatewayProblem(network netip.Prefix, text string) string {
 	return ""
 }
 
-// deleteSubnet refuses one whose dynamic range DHCP serves (models/subnet.py).
-// Its links and ranges go with it.
+// deleteSubnet refuses to delete a subnet whose dynamic range DHCP serves
+// (models/subnet.py). It deletes the subnet's links and ranges, too.
 func deleteSubnet(c *request.Call) rest.Reply {
 	n, wrong := subnetInPath(c)
 	if wrong != nil {

@@ -17,8 +17,8 @@ func viewSpan(s world.Span, n *world.Subnet) rest.Object {
 	return rest.Object{"start": world.NthAddress(n.CIDR, s.Start).String(), "end": world.NthAddress(n.CIDR, s.End).String(), "num_addresses": s.Count()}
 }
 
-// subnetRoutes find a subnet by id, by CIDR ("subnets/10.77.0.0%2F24/": two
-// segments once decoded), or by "cidr:…" and "name:…".
+// subnetRoutes find a subnet by id, by "cidr:…" and "name:…", or by CIDR:
+// "subnets/10.77.0.0%2F24/" has two segments once it is decoded.
 var subnetRoutes = []request.Route{
 	{Method: http.MethodGet, Path: "subnets/", Handle: listSubnets},
 	{Method: http.MethodPost, Path: "subnets/", Admin: true, Handle: createSubnet},
@@ -40,7 +40,7 @@ func listSubnets(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// subnetInPath is the one that the call's path names.
+// subnetInPath is the subnet that the path names.
 func subnetInPath(c *request.Call) (*world.Subnet, *rest.Reply) {
 	text := c.Vars["id"]
 	if bits := c.Vars["bits"]; bits != "" {
@@ -89,7 +89,7 @@ func countAddresses(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// allRanges covers a subnet: what is used, with its purposes, and the rest.
+// allRanges covers a subnet completely: used ranges with their purposes, and unused ones.
 func allRanges(w *world.World, n *world.Subnet) []rest.Object {
 	runs := world.JoinSpans(world.UsedSpans(w, n))
 	for _, run := range world.FreeSpans(w, n) {
@@ -110,8 +110,8 @@ func purposeViews(runs []world.Span, n *world.Subnet) []rest.Object {
 	return views
 }
 
-// suggestRanges are a gateway and a dynamic range for a subnet that has none: null
-// for what it has (provisioningserver/utils/network.py, IPRangeStatistics).
+// suggestRanges suggests a gateway and a dynamic range for a subnet. It returns null for
+// one that exists already (provisioningserver/utils/network.py, IPRangeStatistics).
 func suggestRanges(w *world.World, n *world.Subnet) (gateway, dynamic any) {
 	free, used := world.FreeSpans(w, n), world.UsedSpans(w, n)
 	hasPurpose := func(purpose string) bool {
@@ -136,7 +136,8 @@ func suggestRanges(w *world.World, n *world.Subnet) (gateway, dynamic any) {
 	return gateway, dynamic
 }
 
-// suggestedGateway is the first address, else the last, else the first free one.
+// suggestedGateway is the first address if it is free, else the last, else the first free
+// one.
 func suggestedGateway(free []world.Span, size int) int {
 	last := free[len(free)-1].End
 	if free[0].Start != 1 && last == size {
@@ -145,8 +146,8 @@ func suggestedGateway(free []world.Span, size int) int {
 	return free[0].Start
 }
 
-// suggestedRange is the end of the largest free run, at most a quarter of the
-// subnet or half of what is free.
+// suggestedRange is the end of the largest free span. It takes at most a quarter of the
+// subnet or half of the free addresses.
 func suggestedRange(free []world.Span, gateway, size int) (world.Span, bool) {
 	available := 0
 	for _, run := range free {

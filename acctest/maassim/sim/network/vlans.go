@@ -95,11 +95,11 @@ func updateVLAN(c *request.Call, v *world.VLAN) rest.Reply {
 // Limits of a VLAN (models/vlan.py).
 const (
 	maxVID = 4094
-	minMTU = 552 // Linux takes no less
+	minMTU = 552 // Linux accepts no less
 	maxMTU = 65535
 )
 
-// readVLANForm reads what the form names (forms/vlan.py).
+// readVLANForm reads the fields of the form (forms/vlan.py).
 func readVLANForm(c *request.Call, v *world.VLAN) *rest.Reply {
 	errs := rest.FormErrors{}
 	readVID(c, v, errs)
@@ -180,8 +180,8 @@ func readVLANSpace(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 	}
 }
 
-// readDHCP turns DHCP on only where there is a dynamic range, and a rack controller
-// to serve it. A VLAN with DHCP relays to none.
+// readDHCP switches DHCP on only if the VLAN has a dynamic range and a rack controller to
+// serve it. A VLAN with DHCP cannot relay to another one.
 func readDHCP(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 	if text := c.Field("relay_vlan"); text != "" {
 		relay := vlanWithID(c.World, text)
@@ -213,7 +213,8 @@ func readDHCP(c *request.Call, v *world.VLAN, errs rest.FormErrors) {
 	v.DHCP = isOn
 }
 
-// deleteVLAN refuses the default one of a fabric. What was connected moves to that.
+// deleteVLAN refuses to delete a fabric's default VLAN. Everything connected to the
+// deleted VLAN moves to the default one.
 func deleteVLAN(c *request.Call, v *world.VLAN) rest.Reply {
 	w := c.World
 	fallback := world.VLANsOf(w, v.Fabric)[0]

@@ -18,17 +18,17 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// TimestampThreshold is how far back an OAuth timestamp may lie. Nobody checks
-// the future.
+// TimestampThreshold is the greatest age of an OAuth timestamp in seconds. MAAS accepts
+// timestamps of the future.
 const TimestampThreshold = 300
 
-// Authenticate finds the user of a request, or the 401 that MAAS answers:
-// plain "Forbidden" without OAuth, a sentence with it.
+// Authenticate finds the user of a request, or MAAS's 401: "Forbidden" for a request
+// without OAuth, a message otherwise.
 func Authenticate(w *world.World, c *Call, r *http.Request) (*world.User, *rest.Reply) {
 	return AuthenticateAs(w, c, r, w.Users)
 }
 
-// AuthenticateAs finds the user among some.
+// AuthenticateAs is Authenticate among the given users.
 func AuthenticateAs(w *world.World, c *Call, r *http.Request, among []*world.User) (*world.User, *rest.Reply) {
 	params := OauthParams(r.Header.Get("Authorization"))
 	for _, name := range []string{"oauth_consumer_key", "oauth_token", "oauth_signature_method", "oauth_signature", "oauth_timestamp", "oauth_nonce"} {
@@ -45,7 +45,7 @@ func AuthenticateAs(w *world.World, c *Call, r *http.Request, among []*world.Use
 	return nil, &rep
 }
 
-// tokenOf finds the token of a consumer, and whose it is.
+// tokenOf finds the token of a consumer and the user who owns it.
 func tokenOf(among []*world.User, consumer string) (*world.User, *world.Token) {
 	for _, u := range among {
 		for _, t := range u.Tokens {
@@ -57,7 +57,7 @@ func tokenOf(among []*world.User, consumer string) (*world.User, *world.Token) {
 	return nil, nil
 }
 
-// OauthParams reads an OAuth header, nothing if it is none.
+// OauthParams reads an OAuth header. Any other header has no parameters.
 func OauthParams(header string) map[string]string {
 	rest, isOAuth := strings.CutPrefix(header, "OAuth ")
 	if !isOAuth {
@@ -75,8 +75,8 @@ func OauthParams(header string) map[string]string {
 	return params
 }
 
-// checkOAuth is the user of a valid signature, or the problem in MAAS's words,
-// which echo the token's secret.
+// checkOAuth returns the user of a valid signature, or the problem in MAAS's words, which
+// contain the token's secret.
 func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, among []*world.User) (*world.User, string) {
 	u, token := tokenOf(among, p["oauth_consumer_key"])
 	if token == nil {
@@ -104,7 +104,8 @@ func checkOAuth(w *world.World, c *Call, r *http.Request, p map[string]string, a
 
 func isNonceUsed(n *world.Nonces, key string) bool { return n.Seen[key] > 0 }
 
-// addNonce keeps a nonce, and drops those that expired timestamps keep out.
+// addNonce stores a nonce. It drops nonces whose timestamp is too old to be accepted
+// again.
 func addNonce(n *world.Nonces, key string, stamp int64) {
 	now := time.Now().Unix()
 	if now >= n.Sweep {
@@ -136,9 +137,10 @@ func checkSignature(c *Call, r *http.Request, p map[string]string, secret string
 	return ""
 }
 
-// signatureBase is RFC 5849 §3.4.1 as MAAS reads it (piston's authentication.py,
-// initialize_server_request, and oauth.py, from_request): method, address and sorted
-// parameters, each name once. The fields of a body count in a POST alone.
+// signatureBase is the base string of RFC 5849 §3.4.1 as MAAS builds it: method, address
+// and sorted parameters, each name once (piston's authentication.py,
+// initialize_server_request, and oauth.py, from_request). Only for a POST does it contain
+// the fields of the body.
 func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 	signed := map[string]string{}
 	if r.Method == http.MethodPost && isForm(r) {
@@ -170,15 +172,15 @@ func signatureBase(c *Call, r *http.Request, p map[string]string) string {
 	return strings.Join([]string{r.Method, escape(address), escape(strings.Join(pairs, "&"))}, "&")
 }
 
-// isForm says whether Django makes fields of a body: of JSON it does not.
+// isForm tells whether Django reads fields from the body. It does not for JSON.
 func isForm(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && (kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data")
 }
 
-// NewCall is a request with the fields of its body. Its operation is named in the
-// query, or by one of those fields (api/support.py, dispatch), which is none of the
-// operation's own.
+// NewCall is a request with the fields of its body. The query names the operation, or a
+// field of the body does. That field is then not a field of the operation (api/support.py,
+// dispatch).
 func NewCall(r *http.Request, form url.Values) *Call {
 	c := &Call{Method: r.Method, Query: rest.ParseQuery(r.URL.RawQuery), Form: form}
 	c.Op = c.Query.Get("op")

@@ -11,28 +11,28 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Call is one request to the API, as its handler sees it.
+// Call is one request to the API in the form that handlers use.
 type Call struct {
 	World      *world.World
-	User       *world.User // nil: anonymous
+	User       *world.User // nil for an anonymous caller
 	Method     string
 	Pattern    string // "machines/{id}/"
 	Vars       map[string]string
 	Query      url.Values
-	Form       url.Values // the body's fields; what a handler of POST and PUT reads
-	FieldOrder []string   // the names of an urlencoded body's fields, as they were sent
+	Form       url.Values // the body's fields, for handlers of POST and PUT
+	FieldOrder []string   // names of an urlencoded body's fields, in the order of the request
 	Op         string
-	IsOpInBody bool // Op was a field of the body, of which Form keeps the others
-	// BodyRefusal is what MAAS answers to the body, once it knows the caller; nil
-	// if the body can be read.
+	IsOpInBody bool // Op was a field of the body; Form has the other fields
+	// BodyRefusal is MAAS's error about the body, which it sends once it knows the caller.
+	// It is nil if the body can be read.
 	BodyRefusal *rest.Reply
-	LXD         bool // of an LXD; then it is only what faults match
+	LXD         bool // a call of an LXD, for faults to match
 }
 
 // Field is the last value of a form field, as Django reads it.
 func (c *Call) Field(name string) string { return rest.LastValue(c.Form[name]) }
 
-// HasField says whether the form has the field, be it empty.
+// HasField tells whether the form has the field, be it empty.
 func (c *Call) HasField(name string) bool { return len(c.Form[name]) > 0 }
 
 // UnknownEndpointReply is 404 for a path that is no resource.
@@ -42,11 +42,10 @@ func UnknownEndpointReply(path string) rest.Reply {
 	return rep
 }
 
-// GoneText is what MAAS says of VM hosts that it has no more
-// (maasserver/api/gone.py).
+// GoneText is MAAS's message after it removed VM hosts (maasserver/api/gone.py).
 const GoneText = "VM host (KVM) support has been removed from MAAS."
 
-// GoneReply is 410 for what was removed with the VM hosts.
+// GoneReply is 410 for operations that were removed with VM hosts.
 func GoneReply() rest.Reply { return rest.ErrorReply(http.StatusGone, GoneText) }
 
 // MethodNotAllowedReply is 405 with the methods of the resource.
@@ -62,7 +61,7 @@ func BadSignatureReply(c *Call) rest.Reply {
 	return rest.BadTextReply(fmt.Sprintf("Unrecognised signature: method=%s op=%s", c.Method, op))
 }
 
-// FindByID finds the object of a path's id, or the reply that says why not.
+// FindByID finds the object with the path's id. Otherwise it returns an error reply.
 func FindByID[V any](c *Call, all map[int]V, kind string) (V, *rest.Reply) {
 	var none V
 	id, wrong := rest.ReadID(c.Vars["id"])
@@ -77,7 +76,8 @@ func FindByID[V any](c *Call, all map[int]V, kind string) (V, *rest.Reply) {
 	return found, nil
 }
 
-// NumberField is a field's whole part, within what a database column holds.
+// NumberField is the whole part of a number field, limited to what a database column can
+// hold.
 func (c *Call) NumberField(field string, missing int) int {
 	n, isNumber := rest.ReadFloat(c.Field(field))
 	if !isNumber {

@@ -1,3 +1,3 @@
-// Package request is one call of MAAS's API as its handlers see it: who calls,
-// with which fields, what he may do, and which route he took.
+// Package request is one call of MAAS's API as handlers see it: the caller, the fields,
+// the permissions and the route.
 package request

@@ -10,11 +10,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// listOptions are parameters of GET machines/ that are no filters.
+// listOptions are the parameters of GET machines/ that are not filters.
 var listOptions = []string{"op", "format"}
 
-// listTexts compare one text of a machine with the wanted ones, in lists alone
-// (node_constraint_filter_forms.py, ReadNodesForm).
+// listTexts are filters for lists only. They compare one text of a machine with the given
+// ones (node_constraint_filter_forms.py, ReadNodesForm).
 var listTexts = map[string]func(*world.Machine) string{
 	"hostname":   func(m *world.Machine) string { return m.Hostname },
 	"id":         func(m *world.Machine) string { return m.SystemID },
@@ -23,7 +23,8 @@ var listTexts = map[string]func(*world.Machine) string{
 	"status":     func(m *world.Machine) string { return world.StatusWords[m.Status].Filter },
 }
 
-// PodName is the name of the VM host that the machine is a VM of, empty for none.
+// PodName is the name of the machine's VM host, or empty if the machine is not a VM of
+// one.
 func PodName(m *world.Machine) string {
 	if h := m.Host(); h != nil {
 		return h.Name
@@ -39,7 +40,7 @@ func PodType(m *world.Machine) string {
 	return m.PowerType
 }
 
-// OwnerText is the owner's name, empty for none.
+// OwnerText is the owner's name, or empty.
 func OwnerText(m *world.Machine) string {
 	if m.Owner == nil {
 		return ""
@@ -47,7 +48,8 @@ func OwnerText(m *world.Machine) string {
 	return m.Owner.Name
 }
 
-// FilterMachines finds the machines that a list wants and the caller may see.
+// FilterMachines finds the machines that match the list's filters and that the caller may
+// see.
 func (c *Call) FilterMachines() ([]*world.Machine, *rest.Reply) {
 	if bad := checkFilters(c.World, c.Query); bad != nil {
 		return nil, bad
@@ -61,8 +63,8 @@ func (c *Call) FilterMachines() ([]*world.Machine, *rest.Reply) {
 	return found, nil
 }
 
-// checkFilters refuses what MAAS's form refuses: unknown filters, statuses and
-// tags, and what is no MAC. A filter that is not simulated is 501.
+// checkFilters refuses what MAAS's form refuses: unknown filters, statuses and tags, and
+// invalid MACs. A filter that the simulator does not support is 501.
 func checkFilters(w *world.World, query url.Values) *rest.Reply {
 	errs := rest.FormErrors{}
 	for name, values := range query {
@@ -110,7 +112,7 @@ func matchesFilters(m *world.Machine, query url.Values) bool {
 func matchesFilter(m *world.Machine, name string, values []string) bool {
 	base, isNot := strings.CutPrefix(name, "not_")
 	switch text := listTexts[base]; {
-	case name == "mac_address": // lower case only, as stored
+	case name == "mac_address": // in lower case only, as MAAS stores it
 		return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return slices.Contains(values, n.MAC) })
 	case text != nil:
 		return slices.ContainsFunc(values, func(v string) bool {

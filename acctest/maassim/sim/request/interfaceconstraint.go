@@ -12,7 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// AttachedInterface is an interface with the subnets that it has, or had, an address of.
+// AttachedInterface is an interface with the subnets of its current and observed
+// addresses.
 type AttachedInterface struct {
 	Machine *world.Machine
 	NIC     *world.NIC
@@ -37,7 +38,7 @@ func NewAttachedInterface(m *world.Machine, n *world.NIC) AttachedInterface {
 	return a
 }
 
-// interfaceSpecifiers choose interfaces (models/interface.py, get_specifiers_q).
+// interfaceSpecifiers select interfaces (models/interface.py, get_specifiers_q).
 var interfaceSpecifiers = specifiers[AttachedInterface]{
 	"": attachedByAny, "id": byText(func(a AttachedInterface) string { return strconv.Itoa(a.NIC.ID) }),
 	"name": byText(func(a AttachedInterface) string { return a.NIC.Name }), "hostname": byText(func(a AttachedInterface) string { return a.Machine.Hostname }),
@@ -95,7 +96,7 @@ func byTags(_ *world.World, value string) (choice[AttachedInterface], *rest.Repl
 
 func byLinkSpeed(_ *world.World, value string) (choice[AttachedInterface], *rest.Reply) {
 	least, _ := rest.ReadFloat(value)
-	return func(AttachedInterface) bool { return least <= 0 }, nil // no NIC here knows its speed
+	return func(AttachedInterface) bool { return least <= 0 }, nil // no simulated NIC has a known speed
 }
 
 // InterfaceConstraint is a part of interfaces=: label:key=value,…
@@ -105,7 +106,7 @@ type InterfaceConstraint struct {
 	valuesByKey map[string][]string
 }
 
-// Value is the last value of a key, empty for none.
+// Value is the last value of a key, or empty.
 func (c InterfaceConstraint) Value(key string) string { return rest.LastValue(c.valuesByKey[key]) }
 
 // WithoutKeys is the constraint without some keys.
@@ -119,7 +120,7 @@ func (c InterfaceConstraint) WithoutKeys(keys ...string) InterfaceConstraint {
 	return out
 }
 
-// BuildChoice is what the constraint chooses: by each key, one of its values.
+// BuildChoice makes the constraint's condition: each key must match one of its values.
 func (c InterfaceConstraint) BuildChoice(w *world.World) (func(AttachedInterface) bool, *rest.Reply) {
 	var chosen choice[AttachedInterface]
 	for _, key := range c.keys {
@@ -142,7 +143,7 @@ func (c InterfaceConstraint) BuildChoice(w *world.World) (func(AttachedInterface
 var labelPattern = regexp.MustCompile(`^[a-zA-Z0-9]+[a-zA-Z0-9_-]*$`)
 
 // ReadInterfaces reads label:key=value,…;label2:… (provisioningserver's
-// utils/constraints.py), or says what is wrong with it.
+// utils/constraints.py). Otherwise it returns the problem.
 func ReadInterfaces(text string) (all []InterfaceConstraint, problem string) {
 	if len(text) <= 1 {
 		return nil, ""
@@ -173,7 +174,7 @@ func ReadInterfaces(text string) (all []InterfaceConstraint, problem string) {
 	return all, unknownKeyProblem(all)
 }
 
-// unknownKeyProblem is MAAS's word, without its last quote, on a key that is none
+// unknownKeyProblem is MAAS's message about an unknown key, without its last quote
 // (node_constraint_filter_forms.py, interfaces_validator).
 func unknownKeyProblem(all []InterfaceConstraint) string {
 	for _, c := range all {

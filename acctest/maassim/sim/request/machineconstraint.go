@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// textConstraints are what a machine shows for a constraint that compares texts
+// textConstraints are the texts of a machine that constraints compare
 // (node_constraint_filter_forms.py, FilterNodeForm).
 var textConstraints = map[string]func(*world.Machine) string{
 	"system_id":   func(m *world.Machine) string { return m.SystemID },
@@ -22,7 +22,7 @@ var textConstraints = map[string]func(*world.Machine) string{
 	"owner":       OwnerText,
 }
 
-// numberConstraints are what it shows for a constraint that asks for at least so much.
+// numberConstraints are the numbers of a machine for which a constraint gives a minimum.
 var numberConstraints = map[string]struct {
 	have    func(*world.Machine) float64
 	problem string
@@ -32,8 +32,8 @@ var numberConstraints = map[string]struct {
 	"mem":       {func(m *world.Machine) float64 { return float64(m.MemoryMiB) }, "Invalid memory: number of MiB required."},
 }
 
-// splitNegation is the constraint that a name turns round: not_pod is pod, and
-// not_in_zone is zone.
+// splitNegation returns the constraint that a name negates: pod for not_pod, and zone for
+// not_in_zone.
 func splitNegation(name string) (string, bool) {
 	base, isNot := strings.CutPrefix(name, "not_")
 	if !isNot {
@@ -45,7 +45,7 @@ func splitNegation(name string) (string, bool) {
 	return base, base != "zone" && base != "pool" && base != "system_id"
 }
 
-// IsKnownConstraint says whether the constraint is one that machines are compared with.
+// IsKnownConstraint tells whether the simulator supports the constraint.
 func IsKnownConstraint(name string) bool {
 	base, isNot := splitNegation(name)
 	if isOneText(name) {
@@ -55,10 +55,10 @@ func IsKnownConstraint(name string) bool {
 		netConstraints[base].matchesMachine != nil && !(isNot && base == "link_speed") || base == "arch" || base == "tags")
 }
 
-// isOneText says whether a constraint has one value, which is a language of its own.
+// isOneText tells whether a constraint has one value with its own syntax.
 func isOneText(name string) bool { return name == "interfaces" || name == "devices" }
 
-// CheckConstraint is why MAAS refuses the values of a constraint.
+// CheckConstraint adds MAAS's errors about the values of a constraint.
 func CheckConstraint(w *world.World, errs rest.FormErrors, name string, values []string) {
 	base, isNot := splitNegation(name)
 	switch {
@@ -106,7 +106,7 @@ func checkText(errs rest.FormErrors, name, text string) {
 	}
 }
 
-// powerStates are those that MAAS remembers (enum.py, POWER_STATE).
+// powerStates are the states that MAAS stores (enum.py, POWER_STATE).
 var powerStates = []string{"on", "off", "unknown", "error"}
 
 func checkNames(errs rest.FormErrors, field, problem string, values []string, known func(string) bool) {
@@ -140,7 +140,7 @@ func checkArchitectures(w *world.World, errs rest.FormErrors, values []string) {
 	}
 }
 
-// CheckTags is why a filter by these tags is refused, nil if it is not.
+// CheckTags adds the errors about a filter by tags, if there are any.
 func CheckTags(w *world.World, errs rest.FormErrors, field string, values []string) {
 	var unknown []string
 	for _, name := range rest.SplitTags(values) {
@@ -153,7 +153,7 @@ func CheckTags(w *world.World, errs rest.FormErrors, field string, values []stri
 	}
 }
 
-// MatchesConstraint says whether the machine fulfils a constraint that is known.
+// MatchesConstraint tells whether the machine matches a known constraint.
 func MatchesConstraint(m *world.Machine, name string, values []string) bool {
 	base, isNot := splitNegation(name)
 	has := func(tag string) bool { return slices.Contains(m.Tags, tag) }
@@ -162,7 +162,7 @@ func MatchesConstraint(m *world.Machine, name string, values []string) bool {
 		_, fits := MatchingInterfaces(m, rest.LastValue(values))
 		return fits
 	case name == "devices":
-		return false // no machine here has PCI or USB devices
+		return false // simulated machines have no PCI or USB devices
 	case netConstraints[base].matchesMachine != nil:
 		return matchesNetConstraint(m, base, isNot, values)
 	case base == "tags" && isNot:
@@ -179,8 +179,8 @@ func MatchesConstraint(m *world.Machine, name string, values []string) bool {
 	return slices.Contains(values, textConstraints[base](m)) != isNot
 }
 
-// MatchesArchitecture says whether the machine is of an architecture: amd64 means each kind
-// of it (node_constraint_filter_forms.py, clean_arch).
+// MatchesArchitecture tells whether the machine has an architecture. amd64 means all its
+// subarchitectures (node_constraint_filter_forms.py, clean_arch).
 func MatchesArchitecture(m *world.Machine, want string) bool {
 	short, _, _ := strings.Cut(m.Architecture, "/")
 	return want == m.Architecture || want == short

@@ -9,15 +9,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// netConstraint is a constraint on what a machine's interfaces are attached to.
+// netConstraint is a constraint on the networks of a machine's interfaces.
 type netConstraint struct {
 	problem        func(w *world.World, values []string) string
 	matchesMachine func(m *world.Machine, values []string) bool
 }
 
-// netConstraints are those that are not interfaces= itself
-// (node_constraint_filter_forms.py, FilterNodeForm); each but link_speed may be
-// negated.
+// netConstraints are all of these except interfaces= (node_constraint_filter_forms.py,
+// FilterNodeForm). All but link_speed can be negated.
 var netConstraints = map[string]netConstraint{
 	"fabrics":        {matchesMachine: matchesAnyVLAN(func(v *world.VLAN) string { return v.Fabric.Name })},
 	"fabric_classes": {matchesMachine: matchesAnyVLAN(func(v *world.VLAN) string { return v.Fabric.ClassType })},
@@ -61,7 +60,7 @@ func linkSpeedProblem(_ *world.World, values []string) string {
 	return ""
 }
 
-// isInSubnets needs an address, or a link, in each of the subnets.
+// isInSubnets tells whether the machine has an address or a link in each of the subnets.
 func isInSubnets(m *world.Machine, values []string) bool {
 	wanted, _ := SubnetsBySpecifiers(m.World, values)
 	return !slices.ContainsFunc(wanted, func(s *world.Subnet) bool { return !isInSubnet(m, s) })
@@ -76,8 +75,8 @@ func isOnVLANs(m *world.Machine, values []string) bool {
 	return slices.ContainsFunc(m.NICs, func(n *world.NIC) bool { return n.VLAN != nil && slices.Contains(wanted, n.VLAN) })
 }
 
-// matchesNetConstraint compares a machine with a constraint on its networks. One that is
-// negated excludes those in any of the subnets.
+// matchesNetConstraint compares a machine with a constraint on its networks. A negated
+// constraint excludes machines in any of the subnets.
 func matchesNetConstraint(m *world.Machine, base string, isNot bool, values []string) bool {
 	if base == "subnets" && isNot {
 		wanted, _ := SubnetsBySpecifiers(m.World, values)
@@ -86,8 +85,8 @@ func matchesNetConstraint(m *world.Machine, base string, isNot bool, values []st
 	return netConstraints[base].matchesMachine(m, values) != isNot
 }
 
-// InterfacesProblem is what MAAS trips over as it looks for interfaces, as a space that
-// there is not; nil for nothing.
+// InterfacesProblem is MAAS's error while it evaluates interfaces=, for example about an
+// unknown space. It is nil without an error.
 func InterfacesProblem(w *world.World, text string) *rest.Reply {
 	parts, _ := ReadInterfaces(text)
 	for _, part := range parts {
@@ -98,8 +97,8 @@ func InterfacesProblem(w *world.World, text string) *rest.Reply {
 	return nil
 }
 
-// MatchingInterfaces are the ids of the interfaces that fulfil each part of interfaces=, by
-// its label; false where one part has none.
+// MatchingInterfaces are the ids of the interfaces that match each part of interfaces=, by
+// label. It returns false if a part has no match.
 func MatchingInterfaces(m *world.Machine, text string) (map[string][]int, bool) {
 	parts, _ := ReadInterfaces(text)
 	found := map[string][]int{}
@@ -120,10 +119,11 @@ func MatchingInterfaces(m *world.Machine, text string) (map[string][]int, bool) 
 	return found, true
 }
 
-// deviceKeys are what a device may be looked for by (DEVICE_CONSTRAINT_NAMES).
+// deviceKeys are the keys of the constraint devices= (DEVICE_CONSTRAINT_NAMES).
 var deviceKeys = []string{"vendor_id", "product_id", "vendor_name", "product_name", "commissioning_driver"}
 
-// devicesProblem is MAAS's word, without its last quote, on devices= (devices_validator).
+// devicesProblem is MAAS's message about devices=, without its last quote
+// (devices_validator).
 func devicesProblem(text string) string {
 	for pair := range strings.SplitSeq(text, ",") {
 		if key, _, _ := strings.Cut(pair, "="); !slices.Contains(deviceKeys, key) {

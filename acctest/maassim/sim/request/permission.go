@@ -5,19 +5,19 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// Permission is what a user needs on a machine.
+// Permission is a permission that a user needs on a machine.
 type Permission int
 
 // The permissions (permissions.py and auth/local.py of MAAS).
 const (
 	ViewAll Permission = iota // see it
-	Use                       // lock it, and whatever a lock does not forbid
-	Edit                      // act on it: unowned or his, and not locked
-	Admin                     // change it: for admins, and not locked
+	Use                       // lock and unlock it, and do everything that a lock does not forbid
+	Edit                      // act on it: it has no owner or the user owns it, and it is not locked
+	Admin                     // change it: for administrators, and not locked
 )
 
-// OnMachine looks up the machine of the path and checks the permission. A lock
-// forbids changes to everybody.
+// OnMachine looks up the machine of the path and checks the permission. A lock forbids
+// changes to every user.
 func OnMachine(need Permission, f func(*Call, *world.Machine) rest.Reply) func(*Call) rest.Reply {
 	return func(c *Call) rest.Reply {
 		m := c.World.Machines[c.Vars["id"]]
@@ -32,16 +32,16 @@ func OnMachine(need Permission, f func(*Call, *world.Machine) rest.Reply) func(*
 	}
 }
 
-// showStatusBefore makes the answer to a call show the boot disk that somebody chose as in
-// the status that the machine had before: MAAS reads both at once (api/nodes.py,
-// boot_disk__node_config__node). The function ends that.
+// showStatusBefore makes the answer show a chosen boot disk as in the machine's previous
+// status, because MAAS reads both at once (api/nodes.py, boot_disk__node_config__node).
+// Call the returned function to end that.
 func showStatusBefore(m *world.Machine) func() {
 	status, outer := m.Status, m.StatusBefore
 	m.StatusBefore = &status
 	return func() { m.StatusBefore = outer }
 }
 
-// HasPermission says whether the caller has the permission on the machine.
+// HasPermission tells whether the caller has the permission on the machine.
 func (c *Call) HasPermission(need Permission, m *world.Machine) bool {
 	switch {
 	case need >= Edit && m.Locked:
@@ -54,5 +54,5 @@ func (c *Call) HasPermission(need Permission, m *world.Machine) bool {
 	return m.Owner == nil || m.Owner == c.User
 }
 
-// CanView says whether the caller sees the machine.
+// CanView tells whether the caller may see the machine.
 func (c *Call) CanView(m *world.Machine) bool { return c.HasPermission(ViewAll, m) }

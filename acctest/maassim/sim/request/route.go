@@ -8,29 +8,29 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// Route ties a method, a path below /MAAS/api/2.0/ and an op to a handler.
+// Route maps a method, a path below /MAAS/api/2.0/ and an op to a handler.
 type Route struct {
 	Method string
 	Path   string // "machines/{id}/"
 	Op     string // "" for the plain method
-	Admin  bool   // reserved for admin users
+	Admin  bool   // only for administrators
 	Anon   bool   // needs no credentials, and ignores wrong ones
 	Handle func(*Call) rest.Reply
 }
 
-// Resource is the routes of one path.
+// Resource has the routes of one path.
 type Resource struct {
 	Pattern string
 	Vars    map[string]string
 	Routes  []Route
 }
 
-// IsAnonymous says that the resource needs no credentials at all.
+// IsAnonymous tells whether the resource needs no credentials.
 func (r Resource) IsAnonymous() bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Anon })
 }
 
-// Operation is the route of a method and an op.
+// Operation finds the route of a method and an op.
 func (r Resource) Operation(method, op string) (Route, bool) {
 	i := slices.IndexFunc(r.Routes, func(r Route) bool { return r.Method == method && r.Op == op })
 	if i < 0 {
@@ -39,12 +39,12 @@ func (r Resource) Operation(method, op string) (Route, bool) {
 	return r.Routes[i], true
 }
 
-// HasOp says whether the resource has a route of the op, by any method.
+// HasOp tells whether the resource has a route of the op, by any method.
 func (r Resource) HasOp(op string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Op == op })
 }
 
-// AllowsMethod says whether the resource has a route of the method.
+// AllowsMethod tells whether the resource has a route of the method.
 func (r Resource) AllowsMethod(method string) bool {
 	return slices.ContainsFunc(r.Routes, func(r Route) bool { return r.Method == method })
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// specifiers say, by the prefix of a specifier, how its value chooses among the
-// objects of a kind; the empty prefix is for one that has none
-// (maasserver/utils/orm.py, get_specifiers_q).
+// specifiers are the functions that select objects of a kind, by the prefix of a
+// specifier. The empty prefix is for specifiers without one (maasserver/utils/orm.py,
+// get_specifiers_q).
 type specifiers[T any] map[string]func(w *world.World, value string) (choice[T], *rest.Reply)
 
-// choice says whether an object is chosen.
+// choice tells whether an object is selected.
 type choice[T any] func(T) bool
 
-// choose joins specifiers as MAAS does: each adds to what those before chose,
-// unless it begins with & or, for all but those, with ! or not_.
+// choose combines specifiers as MAAS does. Each adds objects to the selection. With & it
+// limits the selection instead, and with ! or not_ it selects all other objects.
 func (kinds specifiers[T]) choose(w *world.World, specs []string) (choice[T], *rest.Reply) {
 	var chosen choice[T]
 	for _, spec := range specs {
@@ -42,7 +42,7 @@ func (kinds specifiers[T]) choose(w *world.World, specs []string) (choice[T], *r
 	return chosen, nil
 }
 
-// splitJoin takes the sign of how a specifier is joined from it.
+// splitJoin separates a specifier from the sign that tells how to combine it.
 func splitJoin(spec string) (rest string, join byte) {
 	for prefix, join := range map[string]byte{"|": '|', "&": '&', "!": '!', "not_": '!'} {
 		if rest, has := strings.CutPrefix(spec, prefix); has {
@@ -66,7 +66,7 @@ func joinChoices[T any](chosen, next choice[T], join byte) choice[T] {
 	return func(o T) bool { return chosen(o) || next(o) }
 }
 
-// allSpecifiers are the specifiers of one text, all of which must fit.
+// allSpecifiers are the specifiers in one text, all of which must match.
 func allSpecifiers(text string) (specs []string) {
 	for spec := range strings.SplitSeq(text, ",") {
 		specs = append(specs, "&"+strings.TrimSpace(spec))
@@ -74,8 +74,8 @@ func allSpecifiers(text string) (specs []string) {
 	return specs
 }
 
-// numberOrName reads what specifies an object by its id, also written as kind-id,
-// or by its name (_add_default_query).
+// numberOrName reads a specifier of an object by its id, also as kind-id, or by its name
+// (_add_default_query).
 func numberOrName(kind, text string) (id int, isNumber bool) {
 	for _, digits := range []string{text, strings.TrimPrefix(text, kind+"-")} {
 		if id, err := strconv.ParseInt(digits, 0, 32); err == nil {
@@ -93,7 +93,7 @@ func byText[T any](text func(T) string) func(*world.World, string) (choice[T], *
 }
 
 // The specifiers of each kind (models/fabric.py, space.py, vlan.py, subnet.py and
-// resourcepool.py, get_specifiers_q). They refer to each other, so init makes them.
+// resourcepool.py, get_specifiers_q). They refer to each other, so init sets them.
 var (
 	fabricSpecifiers specifiers[*world.Fabric]
 	vlanSpecifiers   specifiers[*world.VLAN]
@@ -129,7 +129,7 @@ func byNumberOrName[T any](kind string, known func(T) (int, string)) func(*world
 	}
 }
 
-// readVID reads a VLAN's number; its range is checked as models/vlan.py does.
+// readVID reads a VLAN's VID and checks its range as models/vlan.py does.
 func readVID(text string) (int, *rest.Reply) {
 	if strings.EqualFold(text, "untagged") {
 		return 0, nil
@@ -180,7 +180,7 @@ func byFabric[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choic
 	}
 }
 
-// bySpace needs a space that there is, or the undefined one.
+// bySpace needs an existing space or the undefined one.
 func bySpace[T any](vlan func(T) *world.VLAN) func(*world.World, string) (choice[T], *rest.Reply) {
 	return func(w *world.World, value string) (choice[T], *rest.Reply) {
 		var wanted *world.Space
@@ -207,7 +207,7 @@ func subnetByAny(w *world.World, value string) (choice[*world.Subnet], *rest.Rep
 func subnetByCIDR(_ *world.World, value string) (choice[*world.Subnet], *rest.Reply) {
 	cidr, err := netip.ParsePrefix(value)
 	if ip, isAddress := netip.ParseAddr(value); isAddress == nil {
-		cidr, err = netip.PrefixFrom(ip, ip.BitLen()), nil // a network of one address
+		cidr, err = netip.PrefixFrom(ip, ip.BitLen()), nil // a network with one address
 	}
 	if err != nil {
 		bad := rest.InternalErrorReply("invalid IPNetwork " + value)
@@ -225,7 +225,7 @@ func subnetByAddress(_ *world.World, value string) (choice[*world.Subnet], *rest
 	return func(n *world.Subnet) bool { return n.CIDR.Contains(ip) }, nil
 }
 
-// exactlyOne is the object that specifiers choose, or why there is not one
+// exactlyOne is the only selected object. It returns an error if there are none or several
 // (get_object_by_specifiers_or_raise).
 func exactlyOne[T any](found []T, kind string) (T, *rest.Reply) {
 	var none T
@@ -240,7 +240,7 @@ func exactlyOne[T any](found []T, kind string) (T, *rest.Reply) {
 	return none, &bad
 }
 
-// SubnetBySpecifier is the subnet that a path or a form specifies.
+// SubnetBySpecifier is the subnet that a specifier of a path or a form selects.
 func SubnetBySpecifier(w *world.World, text string) (*world.Subnet, *rest.Reply) {
 	found, bad := SubnetsBySpecifiers(w, allSpecifiers(text))
 	if bad != nil {
@@ -249,12 +249,12 @@ func SubnetBySpecifier(w *world.World, text string) (*world.Subnet, *rest.Reply)
 	return exactlyOne(found, "Subnet")
 }
 
-// SubnetsBySpecifiers are the subnets that any of the specifiers chooses.
+// SubnetsBySpecifiers are the subnets that any of the specifiers selects.
 func SubnetsBySpecifiers(w *world.World, specs []string) ([]*world.Subnet, *rest.Reply) {
 	return filterChosen(w, subnetSpecifiers, w.Subnets, specs)
 }
 
-// VLANsBySpecifiers are the VLANs that any of the specifiers chooses.
+// VLANsBySpecifiers are the VLANs that any of the specifiers selects.
 func VLANsBySpecifiers(w *world.World, specs []string) ([]*world.VLAN, *rest.Reply) {
 	return filterChosen(w, vlanSpecifiers, w.VLANs, specs)
 }
@@ -267,7 +267,7 @@ func filterChosen[T any](w *world.World, kinds specifiers[T], all []T, specs []s
 	return slices.DeleteFunc(slices.Clone(all), func(o T) bool { return !chosen(o) }), nil
 }
 
-// SpaceBySpecifier is the space that a text specifies.
+// SpaceBySpecifier is the space that a specifier selects.
 func SpaceBySpecifier(w *world.World, text string) (*world.Space, *rest.Reply) {
 	known := specifiers[*world.Space]{
 		"": byNumberOrName("space", func(s *world.Space) (int, string) { return s.ID, s.Name }), "name": byText(func(s *world.Space) string { return s.Name }),
@@ -279,7 +279,7 @@ func SpaceBySpecifier(w *world.World, text string) (*world.Space, *rest.Reply) {
 	return exactlyOne(found, "Space")
 }
 
-// PoolBySpecifier is the resource pool that a text specifies.
+// PoolBySpecifier is the resource pool that a specifier selects.
 func PoolBySpecifier(w *world.World, text string) (*world.Pool, *rest.Reply) {
 	known := specifiers[*world.Pool]{"": byNumberOrName("resourcepool", func(p *world.Pool) (int, string) { return p.ID, p.Name }), "name": byText(func(p *world.Pool) string { return p.Name })}
 	found, bad := filterChosen(w, known, rest.SortedValues(w.Pools), allSpecifiers(text))

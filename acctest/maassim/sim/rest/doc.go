@@ -1,4 +1,3 @@
-// Package rest is the outside of MAAS's API, whatever it is about: answers with
-// their content types and headers, the sentences of its forms, and how bodies
-// and paths are read.
+// Package rest has what all operations of MAAS's API share: answers with content types and
+// headers, messages of forms, and the parsing of bodies and paths.
 package rest

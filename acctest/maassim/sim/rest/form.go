@@ -27,7 +27,7 @@ func decodeBase64(text []byte) []byte {
 	return out
 }
 
-// HasAny says whether one of those wanted is among the names.
+// HasAny tells whether the names contain any of the wanted ones.
 func HasAny(names []string, wanted ...string) bool {
 	for _, name := range names {
 		for _, w := range wanted {
@@ -39,7 +39,7 @@ func HasAny(names []string, wanted ...string) bool {
 	return false
 }
 
-// LastValue is the last of some values, empty for none.
+// LastValue is the last value, or empty.
 func LastValue(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -56,8 +56,8 @@ func ReadBool(text string) bool {
 	return false
 }
 
-// ReadID reads the id of a path as Python does. MAAS hands anything else to its
-// database, and 500 comes back.
+// ReadID reads the id of a path as Python does. For any other text MAAS's database fails,
+// and the answer is 500.
 func ReadID(text string) (int, *Reply) {
 	id, err := strconv.Atoi(strings.TrimSpace(text))
 	if errors.Is(err, strconv.ErrRange) {
@@ -71,14 +71,14 @@ func ReadID(text string) (int, *Reply) {
 	return id, nil
 }
 
-// Sentences of Django about a field of a form.
+// Django's messages about a form field.
 const (
 	MsgRequired = "This field is required."
 	MsgInvalid  = "Enter a valid value."
 	MsgWhole    = "Enter a whole number."
 )
 
-// SplitTags reads repeated and comma separated tags alike.
+// SplitTags reads tags that are repeated or separated by commas.
 func SplitTags(values []string) (tags []string) {
 	for _, value := range values {
 		for name := range strings.SplitSeq(value, ",") {
@@ -90,7 +90,7 @@ func SplitTags(values []string) (tags []string) {
 	return tags
 }
 
-// MaxBody bounds the bodies of others than the API: of LXDs and of metadata.
+// MaxBody limits the bodies of calls to LXDs and to the metadata service.
 const MaxBody = 64 << 20
 
 // maxForm is the limit of the nginx in front of MAAS (client_max_body_size in
@@ -100,10 +100,10 @@ const maxForm = 10 << 20
 // maxFields is Django's DATA_UPLOAD_MAX_NUMBER_FIELDS.
 const maxFields = 1000
 
-// ReadForm reads the body of a POST or PUT: urlencoded, multipart or JSON, all
-// of which MAAS takes. Bodies of other methods are not read. The reply is what
-// MAAS answers to a body that it cannot read, once it knows who sent it
-// (piston3, Resource.__call__). [FieldsInOrder] has the order of the fields.
+// ReadForm reads the body of a POST or PUT: urlencoded, multipart or JSON. It reads no
+// body of other methods. The reply is MAAS's error about an unreadable body, which MAAS
+// sends once it knows the caller (piston3, Resource.__call__). [FieldsInOrder] has the
+// order of the fields.
 func ReadForm(r *http.Request) (url.Values, *Reply) {
 	if r.Body == nil || (r.Method != http.MethodPost && r.Method != http.MethodPut) {
 		return url.Values{}, nil
@@ -124,7 +124,7 @@ func ReadForm(r *http.Request) (url.Values, *Reply) {
 	form := url.Values{}
 	switch {
 	case kind == "":
-		return form, nil // no type, no fields
+		return form, nil // without a content type there are no fields
 	case kind == "application/json":
 		return jsonForm(body)
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] == "":
@@ -142,14 +142,14 @@ func ReadForm(r *http.Request) (url.Values, *Reply) {
 	return form, nil
 }
 
-// FieldsInOrder are the names of an urlencoded body's fields in the order in which
-// they were sent; none for other bodies. The body can still be read.
+// FieldsInOrder are the names of an urlencoded body's fields in the order of the request.
+// Other bodies have none. The body stays readable.
 func FieldsInOrder(r *http.Request) (names []string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Body == nil || kind != "application/x-www-form-urlencoded" {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(r.Body, maxForm+1)) // who reads the form meets the error again
+	body, _ := io.ReadAll(io.LimitReader(r.Body, maxForm+1)) // the reader of the form gets the error again
 	r.Body = struct {
 		io.Reader
 		io.Closer
@@ -168,13 +168,13 @@ func FieldsInOrder(r *http.Request) (names []string) {
 
 func replyPointer(rep Reply) *Reply { return &rep }
 
-// tooLargeReply is what the nginx in front of MAAS says, whoever asks.
+// tooLargeReply is the error of the nginx in front of MAAS, for any caller.
 func tooLargeReply() Reply {
 	return Reply{Status: http.StatusRequestEntityTooLarge, Kind: "text/html", Header: http.Header{},
 		Body: []byte("<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n</body>\r\n</html>\r\n")}
 }
 
-// noAttributeReply is what comes of a body whose data have no fields.
+// noAttributeReply is MAAS's error about a body whose data have no fields.
 func noAttributeReply(python string) Reply {
 	return InternalErrorReply(fmt.Sprintf("'%s' object has no attribute 'get'", python))
 }
@@ -186,8 +186,8 @@ func countFields(form url.Values) (n int) {
 	return n
 }
 
-// ParseQuery reads a query or an urlencoded body as Django does: what is no
-// escape stays as it is, and what is no UTF-8 is replaced.
+// ParseQuery reads a query or an urlencoded body as Django does. It keeps invalid escapes
+// as they are, and replaces invalid UTF-8.
 func ParseQuery(query string) url.Values {
 	form := url.Values{}
 	for pair := range strings.SplitSeq(query, "&") {
@@ -220,7 +220,8 @@ func unescape(text string) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// jsonForm reads an object. Other JSON is taken for one, and trips MAAS.
+// jsonForm reads an object. MAAS fails on any other JSON value, because it treats it as an
+// object.
 func jsonForm(body []byte) (url.Values, *Reply) {
 	form := url.Values{}
 	var data any
@@ -246,7 +247,7 @@ func jsonForm(body []byte) (url.Values, *Reply) {
 	return form, nil
 }
 
-// pythonType is what Python makes of a JSON value that is no object.
+// pythonType is the Python type of a JSON value that is not an object.
 func pythonType(data any) string {
 	switch v := data.(type) {
 	case []any:
@@ -264,7 +265,7 @@ func pythonType(data any) string {
 	return "NoneType"
 }
 
-// JSONText is a value of a JSON body as the text of a form.
+// JSONText is a value of a JSON body as form text.
 func JSONText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -275,8 +276,8 @@ func JSONText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// multipartForm reads the parts that can be read, as Django does: a body that
-// ends too early has the parts until then.
+// multipartForm reads the readable parts, as Django does. A body that ends too early has
+// the parts before its end.
 func multipartForm(body []byte, boundary string) url.Values {
 	form := url.Values{}
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
@@ -295,7 +296,7 @@ func multipartForm(body []byte, boundary string) url.Values {
 	}
 }
 
-// partText undoes the base64 in which MAAS's own clients send parts.
+// partText decodes base64, which MAAS's own clients use for parts.
 func partText(part *multipart.Part, text []byte) string {
 	if strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
 		return string(decodeBase64(text))
@@ -303,15 +304,15 @@ func partText(part *multipart.Part, text []byte) string {
 	return string(text)
 }
 
-// InvalidChoice is Django's sentence about an object that is no choice.
+// InvalidChoice is Django's message about an object that is not a choice.
 const InvalidChoice = "Select a valid choice. That choice is not one of the available choices."
 
-// ChoiceProblem is Django's sentence about a value that is no choice.
+// ChoiceProblem is Django's message about a value that is not a choice.
 func ChoiceProblem(value string) string {
 	return fmt.Sprintf("Select a valid choice. %s is not one of the available choices.", value)
 }
 
-// ReadFloat reads a number as Django's FloatField does: finite ones only.
+// ReadFloat reads a number as Django's FloatField does: it must be finite.
 func ReadFloat(text string) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// LabelProblem is MAAS's word on a hostname (validators/hostname.py); a dot
-// passes.
+// LabelProblem is MAAS's message about an invalid hostname (validators/hostname.py). A dot
+// is allowed.
 func LabelProblem(name string) string {
 	for label := range strings.SplitSeq(name, ".") {
 		switch {
@@ -23,7 +23,7 @@ func LabelProblem(name string) string {
 	return ""
 }
 
-// IsValidLabel says whether the name is one label of letters, digits and
+// IsValidLabel tells whether the name is one label of letters, digits and
 // hyphens.
 func IsValidLabel(name string) bool {
 	if name == "" || len(name) > 63 || name[0] == '-' || name[len(name)-1] == '-' {
@@ -37,7 +37,7 @@ func IsValidLabel(name string) bool {
 	return true
 }
 
-// InstanceNameProblem is LXD's word on an instance's name.
+// InstanceNameProblem is LXD's message about an invalid instance name.
 func InstanceNameProblem(name string) string {
 	switch {
 	case !IsValidLabel(name):

@@ -13,7 +13,7 @@ import (
 // Object is a JSON object of an answer.
 type Object = map[string]any
 
-// Float is a number that MAAS writes with a fraction even if it is whole.
+// Float is a number that MAAS writes with a fraction, even a whole one.
 type Float float64
 
 // MarshalJSON writes 4 as 4.0.
@@ -31,8 +31,8 @@ type Reply struct {
 	Kind           string // content type
 	Body           []byte
 	Header         http.Header
-	MachineObjects int  // machine objects in the body
-	Lost           bool // on its way
+	MachineObjects int  // number of machine objects in the body
+	Lost           bool // the reply is lost on its way
 }
 
 // Content types of answers.
@@ -40,11 +40,11 @@ const (
 	TypeJSON = "application/json; charset=utf-8"
 	TypeText = "text/plain; charset=utf-8"
 	TypeHTML = "text/html; charset=utf-8"
-	// TypePlain is what the API library itself says, without a character set.
+	// TypePlain is the type of the API library's own answers, which have no character set.
 	TypePlain = "text/plain"
 )
 
-// APIHeader is on answers of the API itself.
+// APIHeader is the header of the API's answers.
 func APIHeader() http.Header {
 	return http.Header{
 		"Vary":            {"Authorization, Cookie"},
@@ -53,7 +53,7 @@ func APIHeader() http.Header {
 	}
 }
 
-// ErrHeader is on answers of MAAS's error handling around the API.
+// ErrHeader is the header of answers by MAAS's error handling around the API.
 func ErrHeader() http.Header {
 	return http.Header{"Vary": {"Cookie"}, "X-Frame-Options": {"DENY"}}
 }
@@ -75,24 +75,24 @@ func DeletedReply() Reply {
 	return Reply{Status: http.StatusNoContent, Kind: TypePlain, Header: APIHeader()}
 }
 
-// ErrorReply is an error with a sentence as plain text.
+// ErrorReply is an error with a plain text message.
 func ErrorReply(status int, text string) Reply {
 	return Reply{Status: status, Kind: TypeText, Body: []byte(text), Header: ErrHeader()}
 }
 
-// ConflictReply is 409 with a sentence.
+// ConflictReply is 409 with a message.
 func ConflictReply(text string) Reply { return ErrorReply(http.StatusConflict, text) }
 
-// UnavailableReply is 503 with a sentence.
+// UnavailableReply is 503 with a message.
 func UnavailableReply(text string) Reply { return ErrorReply(http.StatusServiceUnavailable, text) }
 
-// InternalErrorReply is 500 with a sentence: what trips MAAS itself.
+// InternalErrorReply is 500 with a message: an error inside MAAS.
 func InternalErrorReply(text string) Reply { return ErrorReply(http.StatusInternalServerError, text) }
 
-// BadTextReply is 400 with a sentence: checks outside MAAS's forms.
+// BadTextReply is 400 with a message, from a check outside of MAAS's forms.
 func BadTextReply(text string) Reply { return ErrorReply(http.StatusBadRequest, text) }
 
-// ForbiddenReply is 403 without a body: no permission on this object.
+// ForbiddenReply is 403 without a body: the caller lacks a permission on the object.
 func ForbiddenReply() Reply { return ErrorReply(http.StatusForbidden, "") }
 
 // NoObjectReply is 404 for an object: "No Machine matches the given query."
@@ -101,9 +101,9 @@ func NoObjectReply(kind string) Reply {
 		Body: []byte("No " + kind + " matches the given query.")}
 }
 
-// RetriesExhaustedReply is what MAAS says where its database refuses a value again and
-// again, as one that must be unique: it takes each for a conflict of
-// transactions (maasserver/utils/views.py, HttpResponseConflict).
+// RetriesExhaustedReply is MAAS's answer when its database keeps refusing a value, such as
+// a duplicate of a unique one. MAAS takes each refusal for a conflict of transactions and
+// retries (maasserver/utils/views.py, HttpResponseConflict).
 func RetriesExhaustedReply() Reply {
 	rep := Reply{Status: http.StatusConflict, Kind: TypeHTML, Header: ErrHeader(),
 		Body: []byte("<!DOCTYPE html><title>Error: Conflict Error</title><h2>Conflict error. Try your request again, as it will most likely succeed.</h2>")}
@@ -116,8 +116,8 @@ func BadFormReply(errs FormErrors) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(errs), Header: ErrHeader()}
 }
 
-// BadModelReply is 400 with the messages of a model, outside of forms: MAAS's error
-// handling answers it, without a character set.
+// BadModelReply is 400 with the messages of a model. MAAS's error handling answers it,
+// without a character set.
 func BadModelReply(errs FormErrors) Reply {
 	rep := BadFormReply(errs)
 	rep.Kind = "application/json"
@@ -127,12 +127,12 @@ func BadModelReply(errs FormErrors) Reply {
 // BadFieldReply is BadFormReply with one message.
 func BadFieldReply(field, message string) Reply { return BadFormReply(FormErrors{field: {message}}) }
 
-// BadSentenceReply is 400 with one message of a field that is no list.
+// BadSentenceReply is 400 with one message that is not in a list.
 func BadSentenceReply(field, message string) Reply {
 	return Reply{Status: http.StatusBadRequest, Kind: TypeJSON, Body: Encode(map[string]string{field: message}), Header: ErrHeader()}
 }
 
-// FormErrors are messages by field of a form; "__all__" is the form itself.
+// FormErrors are messages by field of a form. "__all__" is the whole form.
 type FormErrors map[string][]string
 
 // Add adds a message to a field.
@@ -163,10 +163,10 @@ func SortedValues[K int | string, V any](m map[K]V) []V {
 	return out
 }
 
-// APIRoot is where MAAS's API begins.
+// APIRoot is the path of MAAS's API.
 const APIRoot = "/MAAS/api/2.0/"
 
-// NonNilList is a JSON array: [] where Go has nil.
+// NonNilList is a JSON array: [] instead of null.
 func NonNilList[T any](values []T) []T {
 	if values == nil {
 		return []T{}

@@ -13,13 +13,13 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// settingKind is how a setting's text is read: a field of a form of Django's or of
-// MAAS's own (maasserver/fields.py). A problem is its sentence.
+// settingKind reads a setting's text, as a field of Django or of MAAS does
+// (maasserver/fields.py). A problem is the message of that field.
 type settingKind interface {
 	read(w *world.World, text string) (value any, problem string)
 }
 
-// textKind is a line, of at most so many characters unless max is 0.
+// textKind is a line of at most max characters. A max of 0 is no limit.
 type textKind struct {
 	required bool
 	max      int
@@ -36,14 +36,14 @@ func (k textKind) read(_ *world.World, text string) (any, string) {
 	return text, ""
 }
 
-// checkbox is a check box: all but "false" and nothing is true, "0", too.
+// checkbox is a check box. Every text but "false" and the empty one is true, even "0".
 type checkbox struct{}
 
 func (checkbox) read(_ *world.World, text string) (any, string) {
 	return text != "" && !strings.EqualFold(text, "false"), ""
 }
 
-// wholeNumber is a number within bounds; a max of 0 is none.
+// wholeNumber is a number within bounds. A max of 0 is no upper bound.
 type wholeNumber struct{ min, max int }
 
 func (k wholeNumber) read(_ *world.World, text string) (any, string) {
@@ -63,7 +63,7 @@ func (k wholeNumber) read(_ *world.World, text string) (any, string) {
 	return n, ""
 }
 
-// portKind is one that neither the system nor MAAS uses, but for also.
+// portKind is a port that neither the system nor MAAS uses. alsoAllowed is an exception.
 type portKind struct{ alsoAllowed int }
 
 func (k portKind) read(w *world.World, text string) (any, string) {
@@ -121,7 +121,7 @@ func (addressListKind) read(_ *world.World, text string) (any, string) {
 	return strings.Join(parts, " "), ""
 }
 
-// hostListKind are names and addresses, perhaps networks.
+// hostListKind are host names and addresses, and networks if they are allowed.
 type hostListKind struct{ networks bool }
 
 func (k hostListKind) read(_ *world.World, text string) (any, string) {
@@ -156,7 +156,7 @@ func (k hostListKind) problem(part string) string {
 	return ""
 }
 
-// syslogServerKind is a host with a port, 514 unless it says another.
+// syslogServerKind is a host with a port. The default port is 514.
 type syslogServerKind struct{}
 
 func (syslogServerKind) read(_ *world.World, text string) (any, string) {
@@ -172,8 +172,8 @@ func (syslogServerKind) read(_ *world.World, text string) (any, string) {
 	return text + ":514", ""
 }
 
-// choiceKind is one of some values. The refusal is words, or names what it is one
-// of, or is Django's.
+// choiceKind is one of several values. refusalText is the message about any other value.
+// Without it the message names the choices or is Django's.
 type choiceKind struct {
 	values            []string
 	required          bool
@@ -194,7 +194,7 @@ func (k choiceKind) read(_ *world.World, text string) (any, string) {
 	return nil, rest.ChoiceProblem(text)
 }
 
-// invalidChoiceText is MAAS's sentence about a value that is no choice
+// invalidChoiceText is MAAS's message about a value that is not one of the choices
 // (utils/forms.py, compose_invalid_choice_text).
 func invalidChoiceText(text, of string, values []string) string {
 	return fmt.Sprintf("'%s' is not a valid %s.  It should be one of: '%s'.", text, of, strings.Join(values, "', '"))
@@ -213,7 +213,7 @@ func (internalDomainKind) read(_ *world.World, text string) (any, string) {
 	return text, ""
 }
 
-// osystemKind is a system with an imported image.
+// osystemKind is an operating system with an imported image.
 type osystemKind struct{}
 
 const noImagesText = "Unable to determine supported operating systems, due to missing boot images."
@@ -231,8 +231,8 @@ func (k seriesKind) read(w *world.World, text string) (any, string) {
 	return readImage(text, k.name, releases["ubuntu"])
 }
 
-// readImage reads a choice among images. Without any, MAAS offers "---" alone,
-// and refuses it.
+// readImage reads a choice among images. Without images MAAS offers only "---", and
+// refuses it.
 func readImage(text, of string, values []string) (any, string) {
 	if len(values) == 0 {
 		values = []string{"---"}
@@ -264,7 +264,7 @@ func (bmcKeyKind) read(_ *world.World, text string) (any, string) {
 	return text, ""
 }
 
-// flagsKind are several choices, which one text never is.
+// flagsKind is a list of choices, which a single text never is.
 type flagsKind struct{}
 
 func (flagsKind) read(_ *world.World, text string) (any, string) {
@@ -274,7 +274,7 @@ func (flagsKind) read(_ *world.World, text string) (any, string) {
 	return []string{}, ""
 }
 
-// intervalKind is a duration in systemd's words, as "1h 30m".
+// intervalKind is a duration in systemd's format, such as "1h 30m".
 type intervalKind struct{}
 
 var intervalForm = regexp.MustCompile(`^(\d+\s?(hours?|hr|h)\s?|\d+\s?(minutes?|min|m)\s?|\d+\s?(seconds?|sec|s)\s?)+`)

@@ -24,17 +24,17 @@ func Routes() []request.Route {
 	}
 }
 
-// setting is one of them.
+// setting is one setting.
 type setting struct {
 	name    string
 	kind    settingKind
 	initial any
-	since   string // the version that brought it; "" for 3.4
+	since   string // first version with it; "" for 3.4
 }
 
-// allSettings are MAAS's settings in its own order (forms/settings.py, CONFIG_ITEMS).
-// The defaults are those of models/config.py: what CONFIG_ITEMS calls one only
-// shows in forms.
+// allSettings are MAAS's settings in its own order (forms/settings.py, CONFIG_ITEMS). The
+// defaults come from models/config.py, because the defaults in CONFIG_ITEMS only appear in
+// forms.
 var allSettings = []setting{
 	{"maas_name", textKind{required: true}, "maassim", ""},
 	{"theme", textKind{}, "", ""},
@@ -106,12 +106,13 @@ var allSettings = []setting{
 	{"auto_vlan_creation", checkbox{}, true, ""},
 }
 
-// existsIn says whether a version has the setting.
+// existsIn tells whether a version has the setting.
 func (s setting) existsIn(version string) bool {
 	return versions.IsAtLeast(version, cmp.Or(s.since, versions.V34))
 }
 
-// settingNamed finds a setting of a version, or the refusal that lists them all.
+// settingNamed finds a setting of a version. Otherwise it returns the error that lists all
+// settings.
 func settingNamed(name, version string) (setting, *rest.Reply) {
 	var names []string
 	for _, s := range allSettings {
@@ -128,7 +129,7 @@ func settingNamed(name, version string) (setting, *rest.Reply) {
 	return setting{}, &rep
 }
 
-// repositoryOfSetting is a setting that became a package repository (api/maas.py,
+// repositoryOfSetting is the package repository that replaced an old setting (api/maas.py,
 // migrated_config_values).
 func repositoryOfSetting(w *world.World, name string) *site.Repository {
 	for _, r := range w.Site.Repositories {
@@ -139,7 +140,7 @@ func repositoryOfSetting(w *world.World, name string) *site.Repository {
 	return nil
 }
 
-// currentName is a setting's name today.
+// currentName is the current name of a setting.
 func currentName(name string) string {
 	if name == "ntp_server" {
 		return "ntp_servers"
@@ -168,7 +169,7 @@ func jsonValue(value any) rest.Reply {
 	return rep
 }
 
-// value is what a setting is set to, or its default.
+// value is the value of a setting, or its default.
 func (s setting) value(w *world.World) any {
 	if value, isSet := w.Site.Settings[s.name]; isSet {
 		return value
@@ -223,7 +224,7 @@ func okTextReply() rest.Reply {
 	return rest.Reply{Status: http.StatusOK, Kind: rest.TypePlain, Header: rest.APIHeader(), Body: []byte("OK")}
 }
 
-// osystemsOf are the systems whose images there are, and the releases of one.
+// osystemsOf are the operating systems with images, and the releases of one of them.
 func osystemsOf(w *world.World) (systems []string, releases map[string][]string) {
 	releases = map[string][]string{}
 	for _, image := range w.Images {

@@ -1,5 +1,5 @@
-// Package surface knows every operation of MAAS's API 2.0 by version, and
-// answers those that nobody serves: 501 with a sentence.
+// Package surface knows every operation of MAAS's API 2.0 by version. For an operation
+// that the simulator does not serve, it answers 501 with a message.
 package surface
 
 import (
@@ -22,7 +22,7 @@ type Operation struct {
 	Op     string // "" for the plain method
 
 	first, last string
-	removed     bool // answers 410 where VM hosts are gone
+	removed     bool // answers 410 after VM hosts were removed
 }
 
 // String is the operation as the table and the answers name it.
@@ -33,17 +33,17 @@ func (o Operation) String() string {
 	return o.Method + " " + o.Path + " op=" + o.Op
 }
 
-// ExistsIn says whether a version has the operation.
+// ExistsIn tells whether a version has the operation.
 func (o Operation) ExistsIn(version string) bool {
 	return versions.IsAtLeast(version, o.first) && versions.IsAtLeast(o.last, version)
 }
 
-// RemovedIn says whether the operation answers 410 Gone in a version.
+// RemovedIn tells whether the operation answers 410 Gone in a version.
 func (o Operation) RemovedIn(version string) bool {
 	return o.removed && version == versions.WithoutVMHosts
 }
 
-// key is equal for one operation whatever its path's variables are called.
+// key is the same for one operation, whatever names its path's variables have.
 func (o Operation) key() string { return keyOf(o.Method, o.Path, o.Op) }
 
 func keyOf(method, path, op string) string { return method + " " + Shape(path) + " " + op }
@@ -71,7 +71,7 @@ var operations = sync.OnceValue(func() []Operation {
 	return all
 })
 
-// parseOperation reads a line: method, path, op, versions and, perhaps, 410.
+// parseOperation reads a line: method, path, op, versions, and optionally 410.
 func parseOperation(fields []string) (Operation, error) {
 	if len(fields) < 4 || len(fields) > 5 {
 		return Operation{}, fmt.Errorf("%d fields", len(fields))
@@ -90,7 +90,7 @@ func parseOperation(fields []string) (Operation, error) {
 		o.last = o.first
 	}
 	if !versions.IsKnown(o.first) || !versions.IsKnown(o.last) {
-		return Operation{}, fmt.Errorf("%q are no versions", fields[3])
+		return Operation{}, fmt.Errorf("%q are not versions", fields[3])
 	}
 	return o, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 )
 
-// TestOperationsDocumented holds the list against MAAS's own document, where a
-// folder of recordings has it: that of 3.4.10.
+// TestOperationsDocumented compares the list with MAAS's own document, that of 3.4.10, if
+// a folder of recordings has it.
 func TestOperationsDocumented(t *testing.T) {
 	folder := os.Getenv("MAAS_RECORDINGS")
 	if folder == "" {
@@ -56,8 +56,8 @@ func TestOperationsDocumented(t *testing.T) {
 
 var documentedOp = regexp.MustCompile(`^(.*[/}])op-(\w+)$`)
 
-// splitDocumented parts a path of the document: "/users/op-whoami" is op=whoami
-// of users/.
+// splitDocumented splits a path of the document: "/users/op-whoami" is op=whoami of
+// users/.
 func splitDocumented(path string) (base, op string) {
 	path = strings.TrimPrefix(path, "/")
 	if parts := documentedOp.FindStringSubmatch(path); parts != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// Router finds the resource of a path and a version: what is served, and 501
-// for the rest of MAAS's operations.
+// Router finds the resource of a path in a version. Operations of MAAS that are not served
+// answer 501.
 type Router struct {
 	entries map[string][]routeEntry  // by the first part of the path
 	served  map[string]request.Route // by the operation's key
 	routes  []request.Route
 }
 
-// routeEntry is a route with the operation that it is; nil for one that MAAS does
-// not have, which tests alone bring.
+// routeEntry is a route with its operation. The operation is nil for a route that MAAS
+// does not have, which only tests use.
 type routeEntry struct {
 	request.Route
 	operation *Operation
-	shape     string // of the path
+	shape     string // shape of the path
 }
 
-// aliases are other paths of a resource. MAAS takes partition and volume-group
-// with and without an s (LP:1715230), and a subnet by its CIDR.
+// aliases are other paths of a resource. MAAS accepts partition and volume-group with and
+// without an s (LP:1715230), and a subnet by its CIDR.
 var aliases = map[string][]string{
 	"nodes/{}/blockdevices/{}/partition/{}": {"nodes/{system_id}/blockdevices/{device_id}/partitions/{id}"},
 	"nodes/{}/volume-group/{}/":             {"nodes/{system_id}/volume-groups/{id}/"},
 	"subnets/{}/":                           {"subnets/{id}/{bits}/"},
 }
 
-// NewRouter routes to what is served.
+// NewRouter makes a router for the served routes.
 func NewRouter(served []request.Route) *Router {
 	r := &Router{entries: map[string][]routeEntry{}, served: map[string]request.Route{}, routes: served}
 	operations := map[string]*Operation{}
@@ -52,8 +52,8 @@ func NewRouter(served []request.Route) *Router {
 	return r
 }
 
-// addNotServed adds a 501 for each operation that is not served, and each of them
-// at its other paths.
+// addNotServed adds a 501 for each operation that is not served, and for each alias of its
+// path.
 func (r *Router) addNotServed() {
 	for _, o := range Operations() {
 		route, isServed := r.served[o.key()]
@@ -75,7 +75,7 @@ func (r *Router) add(route request.Route, o *Operation) {
 	r.entries[first] = append(r.entries[first], routeEntry{route, o, Shape(route.Path)})
 }
 
-// IsServed says whether an operation is served.
+// IsServed tells whether an operation is served.
 func (r *Router) IsServed(o Operation) bool {
 	_, served := r.served[o.key()]
 	return served
@@ -96,7 +96,8 @@ func (r *Router) RoutesWithoutOperation() (unknown []request.Route) {
 	return unknown
 }
 
-// notServed is the honest answer for an operation that MAAS has.
+// notServed makes the handler of an operation that MAAS has and the simulator does not
+// serve.
 func notServed(o Operation) func(*request.Call) rest.Reply {
 	return func(*request.Call) rest.Reply {
 		return rest.ErrorReply(http.StatusNotImplemented, fmt.Sprintf("MAAS has %s, but the simulator does not serve it: see OPERATIONS.md.", o))
@@ -104,8 +105,8 @@ func notServed(o Operation) func(*request.Call) rest.Reply {
 }
 
 // FindResource finds the resource of a path below /MAAS/api/2.0/ in a version. A path
-// without variables wins, as in MAAS's list of URLs. MAAS takes an op as the
-// end of a path, too: users/op-whoami; then it is returned.
+// without variables wins, as in MAAS's list of URLs. MAAS also accepts an op at the end of
+// a path, as in users/op-whoami. In that case FindResource returns the op.
 func (r *Router) FindResource(version, path string) (found request.Resource, op string, ok bool) {
 	if found, ok = r.matchResource(version, path); ok {
 		return found, "", true
@@ -120,7 +121,7 @@ func (r *Router) FindResource(version, path string) (found request.Resource, op 
 }
 
 func (r *Router) matchResource(version, path string) (found request.Resource, ok bool) {
-	var shape string // of what was found
+	var shape string // shape of the found resource
 	first, _, _ := strings.Cut(path, "/")
 	for _, e := range r.entries[first] {
 		vars, matches := rest.MatchPath(e.Path, path)
@@ -140,7 +141,8 @@ func (r *Router) matchResource(version, path string) (found request.Resource, ok
 	return found, len(found.Routes) > 0
 }
 
-// routeIn is the route in a version: none, as it is, or 410 for everybody.
+// routeIn is the route in a version: none, the route itself, or a handler that answers 410
+// to every caller.
 func (e routeEntry) routeIn(version string) (request.Route, bool) {
 	switch {
 	case e.operation == nil || e.operation.ExistsIn(version):
@@ -153,8 +155,8 @@ func (e routeEntry) routeIn(version string) (request.Route, bool) {
 	return request.Route{}, false
 }
 
-// withVariablesOf gives an alias the variables of a path, by which the handler
-// asks for them.
+// withVariablesOf gives an alias the variable names of the original path, because the
+// handler uses those names.
 func withVariablesOf(alias, path string) string {
 	names := variablePattern.FindAllString(path, -1)
 	return variablePattern.ReplaceAllStringFunc(alias, func(own string) string {

@@ -7,15 +7,15 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/versions"
 )
 
-// tableHead opens the table of operations.
+// tableHead is the text before the table of operations.
 const tableHead = `# Operations of MAAS's API 2.0
 
 Generated from the routes of the simulator by ` + "`make generate`" + `: do not edit. The operations are those of
 [operations.txt](sim/surface/operations.txt), which names its sources.
 
 - **served**: answered from the simulated world.
-- **501**: answered *501 Not Implemented* with a sentence that names the operation.
-- *Versions* is where MAAS has the operation. Elsewhere its path is 404, its method 405 or its op 400, as in MAAS.
+- **501**: answered *501 Not Implemented* with a message that names the operation.
+- *Versions* are the versions of MAAS that have the operation. In others its path is 404, its method 405 or its op 400, as in MAAS.
 - **410** in *gone* is *410 Gone*: MAAS keeps the path to say that VM hosts were removed.
 
 | operation | answer | versions |
@@ -36,7 +36,7 @@ func (r *Router) Table() string {
 	return b.String()
 }
 
-// versionSpan is in which versions the operation exists.
+// versionSpan are the versions that have the operation.
 func (o Operation) versionSpan() string {
 	text := o.first + " to " + o.last
 	switch {

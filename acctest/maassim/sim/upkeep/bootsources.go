@@ -31,9 +31,9 @@ var selectionRoutes = []request.Route{
 	{Method: http.MethodDelete, Path: "boot-sources/{source}/selections/{id}/", Handle: requireAdmin(onSelection(deleteSelection))},
 }
 
-// requireAdmin is a resource that only administrators see: until 3.7 the whole
-// resource is theirs (api/support.py, AdminRestrictedResource), then each
-// operation asks for a permission that they have.
+// requireAdmin limits a resource to administrators. Until 3.7 MAAS restricts the whole
+// resource (api/support.py, AdminRestrictedResource). Since then each operation needs a
+// permission that administrators have.
 func requireAdmin(f func(*request.Call) rest.Reply) func(*request.Call) rest.Reply {
 	return func(c *request.Call) rest.Reply {
 		switch {
@@ -77,8 +77,8 @@ func listBootSources(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// fillBootSource is MAAS's form: a keyring is a file's name or its content, and
-// not both. An update keeps what it is not given.
+// fillBootSource is MAAS's form. A keyring is either the name of a file or its content,
+// and not both. An update changes only the given fields.
 func fillBootSource(c *request.Call, s *site.BootSource) rest.FormErrors {
 	errs := rest.FormErrors{}
 	if c.HasField("url") || s.URL == "" {
@@ -168,8 +168,8 @@ func listSelections(_ *request.Call, s *site.BootSource) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// fillSelection is MAAS's form. What can be had of a source is every series of
-// Ubuntu that the simulator knows, for the architectures of the world.
+// fillSelection is MAAS's form. A source offers every series of Ubuntu that the simulator
+// knows, for the architectures of the world.
 func fillSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"os": &x.OS, "release": &x.Release} {
@@ -198,7 +198,7 @@ func fillSelection(c *request.Call, s *site.BootSource, x *site.Selection) rest.
 	return errs
 }
 
-// pythonList writes texts as Python shows a list of them.
+// pythonList writes texts in the form of a Python list.
 func pythonList(values []string) string {
 	if len(values) == 0 {
 		return "[]"

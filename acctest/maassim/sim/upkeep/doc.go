@@ -1,5 +1,5 @@
-// Package upkeep has the operations on what an operator keeps up: package
-// repositories, sources of images, and notifications.
+// Package upkeep has the operations on package repositories, sources of images, and
+// notifications.
 package upkeep
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/request"
 )
 
-// Routes are the operations on them.
+// Routes are the operations of this package.
 func Routes() []request.Route {
 	return slices.Concat(repositoryRoutes, bootSourceRoutes, selectionRoutes, notificationRoutes)
 }

@@ -44,8 +44,8 @@ func viewNotification(w *world.World, n *site.Notification) rest.Object {
 	}
 }
 
-// isForUser says whether a notification is meant for a user: users are those who are
-// no administrators (models/notification.py, is_relevant_to).
+// isForUser tells whether a user sees a notification. "users" means only users who are not
+// administrators (models/notification.py, is_relevant_to).
 func isForUser(n *site.Notification, u *world.User) bool {
 	return n.User == u.Name || n.Users && !u.Admin || n.Admins && u.Admin
 }
@@ -62,8 +62,8 @@ func listNotifications(c *request.Call) rest.Reply {
 
 var categories = []string{"error", "warning", "success", "info"}
 
-// fillNotification is MAAS's form. What an update is not given stays, but for
-// check boxes: they are cleared.
+// fillNotification is MAAS's form. An update changes the given fields. It also clears
+// check boxes that were not given.
 func fillNotification(c *request.Call, n *site.Notification) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"ident": &n.Ident, "message": &n.Message, "category": &n.Category} {
@@ -76,7 +76,8 @@ func fillNotification(c *request.Call, n *site.Notification) rest.FormErrors {
 	if c.HasField("user") {
 		n.User = ""
 		if text := c.Field("user"); text != "" {
-			// A user has no id here: MAAS's are those of the order in which they came.
+			// Simulated users have no id. MAAS numbers them in the order of their
+			// creation.
 			i := slices.IndexFunc(c.World.Users, func(u *world.User) bool { return u.Name == text })
 			if i < 0 {
 				errs.Add("user", rest.InvalidChoice)
@@ -166,8 +167,8 @@ func deleteNotification(c *request.Call, n *site.Notification) rest.Reply {
 	return rest.DeletedReply()
 }
 
-// dismissNotification may be repeated. It answers null, as a handler of MAAS
-// does that returns nothing.
+// dismissNotification may be repeated. It answers null, as a handler of MAAS without a
+// result does.
 func dismissNotification(c *request.Call, n *site.Notification) rest.Reply {
 	switch {
 	case !isForUser(n, c.User):

@@ -47,7 +47,7 @@ func listRepositories(c *request.Call) rest.Reply {
 	return rest.OKReply(views)
 }
 
-// isURL says whether a text passes for a URL with Django.
+// isURL tells whether Django accepts a text as a URL.
 func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "ftp", "ftps"}, u.Scheme)
@@ -55,7 +55,7 @@ func isURL(text string) bool {
 
 var ppaPattern = regexp.MustCompile(`^ppa:[^/]+/[^/]+$`)
 
-// readList reads a field that may be given often, and with commas.
+// readList reads a field that may be repeated or have commas.
 func readList(c *request.Call, field string) (values []string) {
 	for _, text := range c.Form[field] {
 		for value := range strings.SplitSeq(text, ",") {
@@ -68,8 +68,8 @@ func readList(c *request.Call, field string) (values []string) {
 	return values
 }
 
-// fillRepository is MAAS's form (forms/packagerepository.py). An update keeps
-// what it is not given.
+// fillRepository is MAAS's form (forms/packagerepository.py). An update changes only the
+// given fields.
 func fillRepository(c *request.Call, r *site.Repository) rest.FormErrors {
 	errs := rest.FormErrors{}
 	for field, to := range map[string]*string{"name": &r.Name, "url": &r.URL, "key": &r.Key} {

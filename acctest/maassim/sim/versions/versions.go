@@ -1,23 +1,23 @@
-// Package versions names the versions of MAAS that can be simulated, in their
-// order. The README of maassim says what their answers differ in.
+// Package versions names the simulated versions of MAAS in their order. The README of
+// maassim lists the differences of their answers.
 package versions
 
 import "slices"
 
-// The versions of a model.
+// The versions that a model can have.
 const (
 	V34 = "3.4"
 	V35 = "3.5"
 	V36 = "3.6"
 	V37 = "3.7"
 	V38 = "3.8"
-	// WithoutVMHosts is MAAS's main branch, which calls itself 3.8 still: VM hosts were
-	// removed from it. The simulator calls it 4.0.
+	// WithoutVMHosts is MAAS's main branch, from which VM hosts were removed. MAAS still
+	// calls it 3.8; the simulator calls it 4.0.
 	WithoutVMHosts = "gone"
 )
 
-// orderedVersions are the versions, the oldest first, with their full numbers: the
-// newest release of each at the time of writing (git tags of canonical/maas).
+// orderedVersions are the versions, the oldest first, with full numbers. These were the
+// newest releases when this was written (git tags of canonical/maas).
 var orderedVersions = []struct{ version, number string }{
 	{V34, "3.4.10"}, {V35, "3.5.13"}, {V36, "3.6.5"}, {V37, "3.7.3"}, {V38, "3.8.0"}, {WithoutVMHosts, "4.0.0"},
 }
@@ -31,15 +31,15 @@ func Names() []string {
 	return all
 }
 
-// IsKnown says whether there is such a version.
+// IsKnown tells whether there is such a version.
 func IsKnown(version string) bool { return slices.Contains(Names(), version) }
 
-// FullNumber is the full number that a version tells, "3.4.10".
+// FullNumber is the full number that a version reports, such as "3.4.10".
 func FullNumber(version string) string {
 	return orderedVersions[indexOf(version)].number
 }
 
-// IsAtLeast says whether a version is another one or follows it.
+// IsAtLeast tells whether a version is another one or follows it.
 func IsAtLeast(version, other string) bool { return indexOf(version) >= indexOf(other) }
 
 func indexOf(version string) int { return max(0, slices.Index(Names(), version)) }

@@ -43,7 +43,7 @@ func recordCount(w *world.World, d *world.Domain) (n int) {
 	return n
 }
 
-// undefinedSpace is the name of no space (models/space.py).
+// undefinedSpace is the name of the space of VLANs without one (models/space.py).
 const undefinedSpace = "undefined"
 
 // SpaceName is the name of a VLAN's space.
@@ -54,8 +54,8 @@ func SpaceName(v *world.VLAN) string {
 	return v.Space.Name
 }
 
-// VLAN is the VLAN as an answer shows it. The first of a fabric is called
-// untagged, and one without a name by its VID (models/vlan.py, get_name).
+// VLAN is the VLAN as an answer shows it. The name of a fabric's first VLAN is untagged.
+// Another one without a name is named after its VID (models/vlan.py, get_name).
 func VLAN(v *world.VLAN, w *world.World) rest.Object {
 	var rack, relay any
 	if v.DHCP {
@@ -76,7 +76,7 @@ func VLAN(v *world.VLAN, w *world.World) rest.Object {
 	}
 }
 
-// defaultRDNSMode makes reverse zones, also for small networks (enum.py,
+// defaultRDNSMode makes reverse zones for all networks, also for small ones (enum.py,
 // RDNS_MODE).
 const defaultRDNSMode = 2
 

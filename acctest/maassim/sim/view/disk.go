@@ -49,7 +49,7 @@ func viewStorage(m *world.Machine, v rest.Object) {
 	v["special_filesystems"] = special
 }
 
-// groupReference is a group as a machine shows it.
+// groupReference is the short form of a group within a machine.
 func groupReference(m *world.Machine, id int) rest.Object {
 	return rest.Object{"system_id": m.SystemID, "id": id, "__incomplete__": true}
 }
@@ -82,7 +82,7 @@ func Disk(m *world.Machine, d *storage.Disk) rest.Object {
 		for _, key := range []string{"id_path", "model", "serial", "numa_node", "storage_pool"} {
 			v[key] = nil
 		}
-		delete(v, "firmware_version") // which only disks have
+		delete(v, "firmware_version") // only physical disks have it
 	}
 	return v
 }

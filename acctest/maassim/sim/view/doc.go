@@ -1,3 +1,3 @@
-// Package view shows things as MAAS's answers do: machines, VM hosts, and what
-// they are sorted into.
+// Package view shows objects as MAAS's answers do: machines, VM hosts, zones, pools and
+// networks.
 package view

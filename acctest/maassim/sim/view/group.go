@@ -58,8 +58,8 @@ func Group(m *world.Machine, g *storage.Group) rest.Object {
 	return v
 }
 
-// NewBcache is a bcache as the call that made it shows it: MAAS knows it as a group
-// alone there, and shows what any group has.
+// NewBcache is a bcache in the answer of the call that made it. There MAAS shows it like
+// any group.
 func NewBcache(m *world.Machine, g *storage.Group) rest.Object {
 	all, v := Group(m, g), rest.Object{}
 	for _, key := range []string{"id", "uuid", "name", "cache_mode", "cache_set", "virtual_device"} {
@@ -68,8 +68,8 @@ func NewBcache(m *world.Machine, g *storage.Group) rest.Object {
 	return v
 }
 
-// NewVolume is a logical volume as the call that made it shows it: with the keys
-// that a volume group has, too.
+// NewVolume is a logical volume in the answer of the call that made it. There it also has
+// the keys of a volume group.
 func NewVolume(m *world.Machine, d *storage.Disk) rest.Object {
 	all, v := Disk(m, d), rest.Object{}
 	for _, key := range []string{"id", "system_id", "uuid", "name", "size", "used_size", "available_size", "resource_uri"} {
@@ -85,7 +85,7 @@ func groupDisk(m *world.Machine, g *storage.Group) any {
 	return nil
 }
 
-// datastoreMount is where a datastore is mounted.
+// datastoreMount is the mount point of a datastore.
 func datastoreMount(s *storage.Storage, g *storage.Group) any {
 	for _, d := range storage.GroupDisks(s, g) {
 		if f := s.EffectiveFilesystem(d); f != nil {

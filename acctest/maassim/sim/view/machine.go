@@ -8,11 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// testNames are MAAS's names of script statuses (enum: SCRIPT_STATUS), as far
-// as they occur here.
+// testNames are MAAS's names of the script statuses that occur here (enum: SCRIPT_STATUS).
 var testNames = map[int]string{-1: "Unknown", 0: "Pending", 1: "Running", 2: "Passed", 3: "Failed"}
 
-// hardwareKeys are the parts of hardware_info: all unknown, for a VM.
+// hardwareKeys are the keys of hardware_info. A VM has no known values.
 var hardwareKeys = []string{
 	"system_vendor", "system_product", "system_family", "system_version", "system_sku", "system_serial", "cpu_model",
 	"mainboard_vendor", "mainboard_product", "mainboard_serial", "mainboard_version", "mainboard_firmware_vendor",
@@ -58,14 +57,14 @@ func Machine(m *world.Machine) rest.Object {
 	return v
 }
 
-// anonymousKeys are what MAAS shows of a machine to those who enlist it without
+// anonymousKeys are the fields that MAAS shows to a caller who enlists a machine without
 // credentials (api/machines.py, DISPLAYED_ANON_MACHINE_FIELDS).
 var anonymousKeys = []string{
 	"system_id", "hostname", "domain", "fqdn", "architecture", "status", "power_type", "power_state", "zone",
 	"status_action", "status_message", "status_name", "node_type", "resource_uri",
 }
 
-// AnonymousMachine is the machine as they see it.
+// AnonymousMachine is the machine as a caller without credentials sees it.
 func AnonymousMachine(m *world.Machine) rest.Object {
 	all, v := Machine(m), rest.Object{}
 	for _, key := range anonymousKeys {
@@ -90,7 +89,7 @@ func dataView(m *world.Machine) map[string]string {
 	return m.OwnerData
 }
 
-// numaNode is the machine's one NUMA node, empty until MAAS has looked at the
+// numaNode is the machine's one NUMA node. It is empty until MAAS has commissioned the
 // machine itself.
 func numaNode(m *world.Machine) rest.Object {
 	return rest.Object{"index": 0, "memory": m.NUMA.MemoryMiB, "cores": coreList(m), "hugepages_set": []rest.Object{}}
@@ -104,7 +103,8 @@ func coreList(m *world.Machine) []int {
 	return cores
 }
 
-// parentView is the host machine of a VM, unless it came later or has gone.
+// parentView is the host machine of a VM. It is null if the host machine is newer than the
+// VM, or is gone.
 func parentView(m *world.Machine) any {
 	if m.Parent == nil || m.World.Machines[m.Parent.SystemID] != m.Parent {
 		return nil

@@ -45,7 +45,7 @@ func NICView(m *world.Machine, n *world.NIC) rest.Object {
 	return v
 }
 
-// orEmpty is a JSON object: {} where Go has nil.
+// orEmpty is a JSON object: {} instead of null.
 func orEmpty(params map[string]any) map[string]any {
 	if params == nil {
 		return rest.Object{}
@@ -62,7 +62,7 @@ func parentNames(n *world.NIC) []string {
 	return names
 }
 
-// ChildNames are the interfaces that a NIC is a part of.
+// ChildNames are the names of the interfaces above a NIC.
 func ChildNames(m *world.Machine, parent *world.NIC) []string {
 	names := []string{}
 	for _, n := range m.NICs {
@@ -115,8 +115,8 @@ func RackNIC(w *world.World, n *world.Subnet) rest.Object {
 	}
 }
 
-// effectiveMTU is the interface's own, or else its VLAN's, and no smaller than those of
-// the interfaces above it (models/interface.py, get_effective_mtu).
+// effectiveMTU is the interface's own MTU or its VLAN's. It is at least that of the
+// interfaces above it (models/interface.py, get_effective_mtu).
 func effectiveMTU(m *world.Machine, n *world.NIC) int {
 	mtu := world.DefaultMTU
 	if own, isSet := n.Params["mtu"].(int); isSet {

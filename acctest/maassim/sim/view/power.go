@@ -5,8 +5,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world"
 )
 
-// PowerParameters are the power parameters, credentials and all: admins may see
-// them.
+// PowerParameters are the power parameters with all credentials, because administrators
+// may see them.
 func PowerParameters(m *world.Machine) rest.Object {
 	p := rest.Object{}
 	for name, value := range m.PowerParams {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/rest"
 )
 
-// Addresses are the machine's addresses: those of its links or, while it has
-// none, what commissioning discovered.
+// Addresses are the addresses of the machine's links. Without any, they are those that
+// commissioning discovered.
 func (m *Machine) Addresses() []string {
 	var assigned, discovered []string
 	for _, n := range m.NICs {
@@ -29,7 +29,7 @@ func (m *Machine) Addresses() []string {
 	return discovered
 }
 
-// Addresses are the NIC's: those of its links or, while it has none, what
+// Addresses are the addresses of the NIC's links. Without any, they are those that
 // commissioning discovered.
 func (n *NIC) Addresses() (ips []string) {
 	for _, l := range n.Links {
@@ -46,8 +46,8 @@ func (n *NIC) Addresses() (ips []string) {
 	return ips
 }
 
-// Gateways is the default route: that of the link that somebody chose, or else the
-// first one whose subnet has a gateway, without a word on the link.
+// Gateways is the default route and its link's id: the link that a user chose, or else the
+// first whose subnet has a gateway. In the second case no link is named.
 func (m *Machine) Gateways() rest.Object {
 	v4 := rest.Object{"gateway_ip": nil, "link_id": nil}
 	for _, n := range m.NICs {
@@ -65,8 +65,8 @@ func (m *Machine) Gateways() rest.Object {
 	return rest.Object{"ipv4": v4, "ipv6": rest.Object{"gateway_ip": nil, "link_id": nil}}
 }
 
-// AssignAddresses gives every auto link an address, as a deployment does: none at which
-// something answers that MAAS does not know yet (models/node.py, _claim_auto_ips).
+// AssignAddresses gives every auto link an address, as a deployment does. It skips an
+// address at which an unknown server answers (models/node.py, _claim_auto_ips).
 func (m *Machine) AssignAddresses() {
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
@@ -77,8 +77,7 @@ func (m *Machine) AssignAddresses() {
 	}
 }
 
-// ReleaseAddresses gives the addresses of auto links back, and those that DHCP
-// lent.
+// ReleaseAddresses releases the addresses of auto links and DHCP leases.
 func (m *Machine) ReleaseAddresses() {
 	for _, n := range m.NICs {
 		for _, l := range n.Links {
@@ -89,15 +88,15 @@ func (m *Machine) ReleaseAddresses() {
 	}
 }
 
-// RemoveLinks takes all links away: what commissioning begins with.
+// RemoveLinks removes all links, as the start of commissioning does.
 func (m *Machine) RemoveLinks() {
 	for _, n := range m.NICs {
 		n.Links = nil
 	}
 }
 
-// ResetLinks is what commissioning leaves: the boot interface is auto, the others
-// are only up (models/node.py, set_initial_networking_configuration).
+// ResetLinks sets the links as commissioning does: the boot interface is auto, and all
+// others are only up (models/node.py, set_initial_networking_configuration).
 func (m *Machine) ResetLinks() {
 	for i, n := range m.NICs {
 		n.Links = nil
@@ -109,8 +108,8 @@ func (m *Machine) ResetLinks() {
 	}
 }
 
-// IsAddressTaken says whether somebody has the address: a machine's link, a user, the
-// gateway, a server of ours.
+// IsAddressTaken tells whether the address is in use: by a machine's link, a user, the
+// gateway, or a simulated server.
 func IsAddressTaken(w *World, ip netip.Addr) bool {
 	text := ip.String()
 	for _, m := range w.Machines {
@@ -131,8 +130,8 @@ func IsAddressTaken(w *World, ip netip.Addr) bool {
 	return n != nil && (n.Gateway == text || n.HasRack && ip == RackAddress(w, n))
 }
 
-// HasAddressRow says whether MAAS keeps the address for somebody: a link, a user,
-// its own server, or what commissioning saw. A gateway is none
+// HasAddressRow tells whether MAAS's database has a row for the address: for a link, a
+// user, its own server, or an address that commissioning discovered. A gateway has no row
 // (models/staticipaddress.py).
 func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
 	text := ip.String()
@@ -152,7 +151,7 @@ func HasAddressRow(w *World, ip netip.Addr, withDiscovered bool) bool {
 // RackAddress is the address of MAAS's own server on a subnet with DHCP.
 func RackAddress(w *World, n *Subnet) netip.Addr { return NthAddress(n.CIDR, 2) }
 
-// RangeOf is the range that an address lies in, nil for none.
+// RangeOf is the range that contains an address, or nil.
 func RangeOf(w *World, ip netip.Addr) *IPRange {
 	for _, r := range w.IPRanges {
 		if r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
@@ -162,8 +161,8 @@ func RangeOf(w *World, ip netip.Addr) *IPRange {
 	return nil
 }
 
-// FreeAddress is the address that MAAS gives away next: the first of the
-// smallest gap between those that are used. Empty when the subnet is full.
+// FreeAddress is the next address that MAAS assigns: the first of the smallest gap between
+// used ones. It is empty if the subnet is full.
 func (w *World) FreeAddress(n *Subnet) string {
 	gaps := FreeSpans(w, n)
 	if len(gaps) == 0 {
@@ -173,8 +172,7 @@ func (w *World) FreeAddress(n *Subnet) string {
 	return NthAddress(n.CIDR, smallest.Start).String()
 }
 
-// silentAddress is FreeAddress, unless a server answers there: then it is the next one at
-// which none does.
+// silentAddress is FreeAddress, or the next free address at which no server answers.
 func silentAddress(w *World, n *Subnet) string {
 	first := w.FreeAddress(n)
 	if first == "" || !hasServerAt(w, n, first) {
@@ -190,15 +188,16 @@ func silentAddress(w *World, n *Subnet) string {
 	return ""
 }
 
-// hasServerAt tells whether a server has the address on its bridge, seen by MAAS or not.
+// hasServerAt tells whether a server has the address on its bridge, whether or not MAAS
+// knows it.
 func hasServerAt(w *World, n *Subnet, ip string) bool {
 	first := firstServer(w)
 	return first != nil && slices.Contains(first.Subnets, n) && BridgeAddress(w, n, first) == ip
 }
 
-// BridgeAddress is the address that a server has on its bridge on a subnet from the first:
-// the first server has .1. Of the others it is empty; they get theirs when MAAS looks at
-// them.
+// BridgeAddress is the address that a server has on its bridge from the start: .1 for the
+// first server. It is empty for the others, which get addresses when MAAS takes their
+// inventory.
 func BridgeAddress(w *World, n *Subnet, l *LXD) string {
 	if l != firstServer(w) {
 		return ""
@@ -206,7 +205,7 @@ func BridgeAddress(w *World, n *Subnet, l *LXD) string {
 	return NthAddress(n.CIDR, 1).String()
 }
 
-// firstServer is the first of the LXDs, nil if there is none.
+// firstServer is the first LXD, or nil.
 func firstServer(w *World) *LXD {
 	if len(w.LXDs) == 0 {
 		return nil
@@ -214,8 +213,8 @@ func firstServer(w *World) *LXD {
 	return w.LXDs[slices.Min(slices.Collect(maps.Keys(w.LXDs)))]
 }
 
-// LeaseAddress is an address of the dynamic range, as DHCP gives it to a
-// guest; one after the other, and then again from the start.
+// LeaseAddress is the next address of the dynamic range, as DHCP gives it to a guest.
+// After the last one it starts again with the first.
 func LeaseAddress(w *World, n *Subnet) string {
 	for _, r := range w.IPRanges {
 		if r.Subnet == n && r.Kind == "dynamic" {

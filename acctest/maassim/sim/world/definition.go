@@ -13,20 +13,20 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// Definition is how LXD's API tells an instance: what was written, of which
-// cores, memory, disks and NICs of the instance are the meaning.
+// Definition is the instance as LXD's API shows it. The instance's cores, memory, disks
+// and NICs are derived from it.
 type Definition struct {
 	CreatedAt, StartedAt time.Time
 	Description          string
 	Profiles             []string
 	Config               map[string]string // without volatile keys
 	Devices              map[string]map[string]string
-	NICNames             []string // devices of macs and subnets
+	NICNames             []string // device names of macs and subnets
 	UUID                 string
-	OnStopped            []func() // for the instance to stop
+	OnStopped            []func() // called when the instance stops
 }
 
-// NewRandomUUID is an id that no seed decides.
+// NewRandomUUID is a UUID that does not depend on the seed.
 func NewRandomUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -34,7 +34,8 @@ func NewRandomUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// WriteDefinition writes the definition of an instance that was not made by the API.
+// WriteDefinition writes the definition of an instance that was not made through LXD's
+// API.
 func (i *Instance) WriteDefinition() {
 	i.CreatedAt, i.UUID, i.Profiles = time.Now(), NewRandomUUID(), []string{"default"}
 	i.Config = map[string]string{
@@ -64,7 +65,7 @@ func (i *Instance) WriteDefinition() {
 	}
 }
 
-// LocalConfig is the configuration with what LXD itself keeps there.
+// LocalConfig is the configuration with LXD's own volatile keys.
 func (i *Instance) LocalConfig() map[string]string {
 	config := maps.Clone(i.Config)
 	config["volatile.uuid"] = i.UUID
@@ -78,7 +79,7 @@ func (i *Instance) LocalConfig() map[string]string {
 	return config
 }
 
-// ExpandedConfig is that of the profiles with the instance's own on top.
+// ExpandedConfig is the configuration of the profiles, overridden by the instance's own.
 func (i *Instance) ExpandedConfig() map[string]string {
 	config := map[string]string{}
 	for _, name := range i.Profiles {
@@ -90,7 +91,7 @@ func (i *Instance) ExpandedConfig() map[string]string {
 	return config
 }
 
-// ExpandedDevices are those of the profiles, replaced by the instance's own.
+// ExpandedDevices are the devices of the profiles, overridden by the instance's own.
 func (i *Instance) ExpandedDevices() map[string]map[string]string {
 	devices := map[string]map[string]string{}
 	for _, name := range i.Profiles {
@@ -103,7 +104,7 @@ func (i *Instance) ExpandedDevices() map[string]map[string]string {
 	return devices
 }
 
-// HugePagesMiB is the memory of an instance that is backed by huge pages.
+// HugePagesMiB is the part of an instance's memory in huge pages.
 func (i *Instance) HugePagesMiB() int64 {
 	if on, err := strconv.ParseBool(i.ExpandedConfig()["limits.memory.hugepages"]); err != nil || !on {
 		return 0
@@ -111,8 +112,8 @@ func (i *Instance) HugePagesMiB() int64 {
 	return i.MemoryMiB
 }
 
-// ApplyDefinition reads the definition: what MAAS and the counts of use see of it. NICs
-// keep their MACs.
+// ApplyDefinition derives the instance's fields, which MAAS and the resource counts use,
+// from the definition. NICs keep their MACs.
 func (i *Instance) ApplyDefinition(w *World) {
 	config, devices := i.ExpandedConfig(), i.ExpandedDevices()
 	i.Cores = CoresIn(config["limits.cpu"])
@@ -142,24 +143,24 @@ func (i *Instance) ApplyDefinition(w *World) {
 	w.MeasureUse(i.Server)
 }
 
-// keepsVolatileKey tells that LXD keeps a volatile key as it was given: one of a device
-// that the VM does not have means nothing to it.
+// keepsVolatileKey tells whether LXD keeps a given volatile key. It drops a key for a
+// device that the VM does not have.
 func keepsVolatileKey(key string, devices map[string]map[string]string) bool {
 	name, ok := strings.CutSuffix(strings.TrimPrefix(key, "volatile."), ".hwaddr")
 	return ok && devices[name] == nil
 }
 
-// IsRoot says whether a device is a root disk.
+// IsRoot tells whether a device is a root disk.
 func IsRoot(device map[string]string) bool {
 	return device["type"] == "disk" && device["path"] == "/" && device["source"] == ""
 }
 
-// VolumeOf is the custom volume that a disk device attaches, nil for none.
+// VolumeOf is the custom volume that a disk device attaches, or nil.
 func (l *LXD) VolumeOf(project string, device map[string]string) *CustomVolume {
 	return l.Volumes[VolumeKey{device["pool"], l.OwnerProject(project, "features.storage.volumes"), device["source"]}]
 }
 
-// SubnetOf is the network that a NIC is attached to, as far as MAAS knows it.
+// SubnetOf is the network of a NIC, if MAAS knows it.
 func (l *LXD) SubnetOf(device map[string]string) *Subnet {
 	for _, i := range l.HostInterfaces() {
 		if device["parent"] == i.Name {
@@ -169,7 +170,7 @@ func (l *LXD) SubnetOf(device map[string]string) *Subnet {
 	return nil
 }
 
-// CoresIn reads limits.cpu: a number, or a set like "0-3,7"; nothing is one.
+// CoresIn reads limits.cpu: a number, or a set like "0-3,7". An empty text means one core.
 func CoresIn(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -190,7 +191,7 @@ func CoresIn(text string) int {
 	return max(count, 1)
 }
 
-// MemoryIn reads limits.memory in MiB: a size, or a share of the machine's.
+// MemoryIn reads limits.memory in MiB: a size, or a percentage of the machine's memory.
 func (l *LXD) MemoryIn(text string) int64 {
 	if share, isShare := strings.CutSuffix(text, "%"); isShare {
 		n, _ := strconv.ParseInt(share, 10, 64)
@@ -199,7 +200,7 @@ func (l *LXD) MemoryIn(text string) int64 {
 	return SizeOr(text, defaultVMMemoryMiB<<20) >> 20
 }
 
-// SizeOr is a size in bytes; where none is given, another.
+// SizeOr reads a size in bytes. An empty text means the other value.
 func SizeOr(text string, otherwise int64) int64 {
 	n, err := daemon.ReadSize(text)
 	if err != nil || n == 0 {

@@ -24,7 +24,7 @@ type DNSResource struct {
 	Domain *Domain
 	TTL    *int
 	IPs    []string
-	Links  []*Link // of machines: they stay when a machine gives its address back, and are filled again
+	Links  []*Link // links of machines: a link stays when its machine releases the address, and gets a new one later
 }
 
 // DNSRecord is a name with other data.

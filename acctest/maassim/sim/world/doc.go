@@ -1,8 +1,8 @@
-// Package world is what MAAS's database and the LXDs hold, and the clock by
-// which it changes. A [Keeper] has the lock: all of a world is read and changed
-// with it, and [World.Sleep] is how a call lets others have it.
+// Package world holds the state of MAAS's database and of the LXDs, and the clock that
+// changes it. A [Keeper] has the lock for all reads and changes of a world. A call lets
+// others run with [World.Sleep].
 //
-// The package knows what things are and how they are found. What MAAS does with
-// them is in the packages above: driver reaches LXDs, lifecycle moves machines,
-// hosts makes and adopts VMs.
+// The package defines the objects and finds them. MAAS's behaviour is in the packages
+// above it: driver connects to LXDs, lifecycle changes the status of machines, and hosts
+// makes and adopts VMs.
 package world

@@ -6,22 +6,24 @@ import (
 	"time"
 )
 
-// FirstBoot says how the user-data of a deployed machine ends.
+// FirstBoot is how the user-data of a deployed machine ends.
 type FirstBoot string
 
-// How a first boot ends. One that fails leaves no LXD, and one that never ends
-// stays without: MAAS says Deployed in all cases.
+// The ends of a first boot. A first boot that fails or never ends leaves no LXD. MAAS
+// shows Deployed in all cases.
 const (
 	BootOK    FirstBoot = "ok"
 	BootFails FirstBoot = "fails"
 	BootNever FirstBoot = "never"
-	// BootReal is not simulated: something outside boots what the installer left,
-	// asks the metadata service, and is Deployed once it has asked for its
-	// user-data. An LXD is looked for at the machine's address when MAAS does.
+	// BootReal is not simulated. An outside program boots with the installer's files and
+	// asks the metadata service. The machine is Deployed once it has asked for its
+	// user-data. When MAAS looks for its LXD, the simulator connects to the machine's
+	// address.
 	BootReal FirstBoot = "real"
 )
 
-// StartBoot draws how long the machine's first boot takes, and runs what is at its end.
+// StartBoot starts the machine's first boot with a random duration, and calls end after
+// it.
 func (m *Machine) StartBoot(end func()) *Job {
 	l := m.World.Latency
 	m.BootDuration = l.FirstBoot
@@ -31,8 +33,8 @@ func (m *Machine) StartBoot(end func()) *Job {
 	return m.World.StartJob(m.BootDuration, end)
 }
 
-// listensAt says whether an LXD on a machine answers at host:port: at each of
-// the machine's addresses and names, unless it is bound to one.
+// listensAt tells whether the LXD on a machine answers at host:port. It answers at each
+// address and name of the machine, unless it is bound to one address.
 func (l *LXD) listensAt(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || l.Metal == nil || l.Listen != port {
@@ -42,7 +44,7 @@ func (l *LXD) listensAt(address string) bool {
 	return slices.Contains(m.Addresses(), host) || m.IsNamed(host)
 }
 
-// runsSystem says whether the machine runs what was deployed on it.
+// runsSystem tells whether the machine runs the system that was deployed on it.
 func (m *Machine) runsSystem() bool {
 	installed := m.Status == StatusDeployed || m.Status == StatusDeploying && m.RegisterHost != nil && !m.Netboot
 	return installed && m.PowerState != "off" && m.PowerState != "error"

@@ -6,21 +6,21 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/storage"
 )
 
-// acquiredMountStatuses are the statuses that show the mounts of an acquired machine
-// (models/node.py, get_effective_special_filesystems).
+// acquiredMountStatuses are the statuses in which MAAS shows the mounts of an acquired
+// machine (models/node.py, get_effective_special_filesystems).
 var acquiredMountStatuses = []Status{
 	StatusAllocated, StatusDeploying, StatusDeployed, StatusFailedDeployment, StatusReleasing, StatusFailedReleasing,
 	StatusDiskErasing, StatusFailedDiskErasing,
 }
 
-// acquiredDiskStatuses are those that show its file systems on disks (enum.py,
-// ALLOCATED_NODE_STATUSES).
+// acquiredDiskStatuses are the statuses in which MAAS shows an acquired machine's file
+// systems on disks (enum.py, ALLOCATED_NODE_STATUSES).
 var acquiredDiskStatuses = append([]Status{
 	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode, StatusExitingRescueMode,
 	StatusFailedExitingRescueMode, StatusTesting, StatusFailedTesting,
 }, acquiredMountStatuses...)
 
-// SpecialMounts are the mounts without a disk that the machine shows.
+// SpecialMounts are the shown mounts of file systems without a disk.
 func SpecialMounts(m *Machine) (shown []*storage.Filesystem) {
 	acquired := IsStatusIn(m.Status, acquiredMountStatuses...)
 	for _, f := range m.Storage.Special {
@@ -31,7 +31,7 @@ func SpecialMounts(m *Machine) (shown []*storage.Filesystem) {
 	return shown
 }
 
-// storageHost is the machine as its storage asks for it.
+// storageHost gives package storage what it needs of the machine.
 type storageHost struct{ *Machine }
 
 func (h storageHost) NextID(sequence string) int { return h.World.NextID(sequence) }
@@ -51,13 +51,13 @@ func (h storageHost) Arch() string {
 	return short
 }
 
-// Hardware is what a machine is made of, as it tells when it is commissioned. Its
-// disks are in its storage.
+// Hardware is a machine's real hardware, which commissioning finds. Its disks are in its
+// storage.
 type Hardware struct {
 	Cores     int
 	MemoryMiB int64
 	Info      map[string]string // by MAAS's keys of hardware_info
-	Ports     []Port            // none: as MAAS knows them
+	Ports     []Port            // nil: as MAAS knows them
 }
 
 // Port is a network port of a machine.
@@ -66,7 +66,7 @@ type Port struct {
 	Firmware                   *string
 	Speed, LinkSpeed           int // in Mbit/s
 	Unplugged                  bool
-	Subnet                     *Subnet // whose DHCP gave it an address, nil for none
+	Subnet                     *Subnet // the subnet whose DHCP gave it an address, or nil
 }
 
 // NIC is a network interface.
@@ -74,26 +74,26 @@ type NIC struct {
 	ID         int
 	Name, MAC  string
 	Kind       string  // "physical" or "bridge"
-	VLAN       *VLAN   // as MAAS knows it; nil: disconnected
-	RealSubnet *Subnet // where it is really attached, which commissioning finds
+	VLAN       *VLAN   // as MAAS knows it; nil if disconnected
+	RealSubnet *Subnet // its real network, which commissioning finds
 	Vendor     string  // known after commissioning
 	Product    string
-	Firmware   *string // nil: unknown
-	Speed      int     // in Mbit/s, 0: unknown
+	Firmware   *string // nil if unknown
+	Speed      int     // in Mbit/s, 0 if unknown
 	LinkSpeed  int
-	Down       bool // nothing is plugged in, as far as MAAS knows
+	Down       bool // no cable is plugged in, as far as MAAS knows
 	Links      []*Link
 	Discovered []Discovery
 	Tags       []string
 	Parents    []*NIC
 	Params     map[string]any
 	OnHost     bool
-	Acquired   bool // made by bridge_all, or while Allocated: gone with the release
+	Acquired   bool // made by bridge_all or while Allocated; a release removes it
 }
 
-// Discovery is an address that DHCP gave while commissioning.
+// Discovery is an address that DHCP gave during commissioning.
 type Discovery struct {
-	ID     int // among the links': MAAS keeps both in one table
+	ID     int // shared numbers with links, because MAAS keeps both in one table
 	Subnet *Subnet
 	IP     string
 }

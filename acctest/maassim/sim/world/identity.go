@@ -15,13 +15,14 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// Identity is the certificate that an LXD shows. It lasts as long as the LXD.
+// Identity is the server certificate of an LXD. It stays the same as long as the LXD
+// exists.
 type Identity struct {
 	Pair        tls.Certificate
 	Certificate string // PEM
 }
 
-// EnsureIdentity is the LXD's certificate, made when it is first asked for.
+// EnsureIdentity is the LXD's certificate. The first call makes it.
 func (l *LXD) EnsureIdentity() (*Identity, error) {
 	if l.Lent != nil {
 		return l.Lent.Identity(), nil
@@ -45,8 +46,8 @@ func (l *LXD) EnsureIdentity() (*Identity, error) {
 	return l.Identity, nil
 }
 
-// certificateTemplate names the server as LXD does: signed by itself, for its
-// name and its addresses.
+// certificateTemplate is self-signed, and names the server's name and addresses, as LXD's
+// does.
 func certificateTemplate(l *LXD) *x509.Certificate {
 	serial, err := crand.Int(crand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
@@ -68,7 +69,7 @@ func certificateTemplate(l *LXD) *x509.Certificate {
 	return template
 }
 
-// Addresses are where the LXD is reached, as host:port.
+// Addresses are the host:port at which the LXD can be reached.
 func (l *LXD) Addresses() []string {
 	if l.Metal == nil || l.IsBound() {
 		return []string{l.Address}
@@ -80,7 +81,7 @@ func (l *LXD) Addresses() []string {
 	return found
 }
 
-// IsBound says whether the LXD of a machine listens on one address only.
+// IsBound tells whether the LXD of a machine listens on one address only.
 func (l *LXD) IsBound() bool {
 	_, _, err := net.SplitHostPort(l.Listen)
 	return err == nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Release is what is known of an Ubuntu series.
+// Release is an Ubuntu series.
 type Release struct{ Version, Title string }
 
 // Releases are the series of Ubuntu.
@@ -14,8 +14,8 @@ var Releases = map[string]Release{
 	"jammy": {"22.04", "22.04 LTS"}, "noble": {"24.04", "24.04 LTS"},
 }
 
-// DefaultSeries is what MAAS commissions with: the oldest imported Ubuntu, as
-// its own default is older than what one imports.
+// DefaultSeries is the series for commissioning: the oldest imported Ubuntu, because
+// MAAS's own default is older than any image that users import now.
 func (w *World) DefaultSeries() string {
 	series := ""
 	for _, image := range w.Images {
@@ -26,8 +26,8 @@ func (w *World) DefaultSeries() string {
 	return cmp.Or(series, "focal")
 }
 
-// DeploySeries is what MAAS deploys unless it is told otherwise: the setting, or
-// what it commissions with.
+// DeploySeries is the default series for deployments: that of the setting, or that of
+// commissioning.
 func DeploySeries(w *World) string {
 	if series, isSet := w.Site.Settings["default_distro_series"].(string); isSet && series != "" {
 		return series
@@ -35,7 +35,7 @@ func DeploySeries(w *World) string {
 	return w.DefaultSeries()
 }
 
-// HasImage says whether an image is imported.
+// HasImage tells whether an image is imported.
 func (w *World) HasImage(osystem, series string) bool {
 	for _, image := range w.Images {
 		if image == osystem+"/"+series {

@@ -19,17 +19,18 @@ type Instance struct {
 	Subnets       []*Subnet
 	Running       bool
 	Ports         pci.Ports
-	Busy          string // "create", "start", …: an operation that refuses others
+	Busy          string // "create", "start", …: the current operation, which prevents others
 	Number        int    // order of creation
 	Snapshots     []*Snapshot
 	Definition
 }
 
-// Snapshot is what an instance was when somebody took one. What was on its disks is not kept.
+// Snapshot is the state of an instance when the snapshot was taken, without the contents
+// of its disks.
 type Snapshot struct {
 	Name    string
 	Taken   time.Time
-	Expires time.Time // zero: never
+	Expires time.Time // zero for never
 	MACs    []string
 	Definition
 }
@@ -38,11 +39,11 @@ type Snapshot struct {
 type Volume struct {
 	SizeBytes int64
 	Pool      string
-	Source    string // its name in a real LXD, empty for a root disk
+	Source    string // its name in a real LXD; empty for a root disk
 }
 
-// SetRunning starts or stops an instance, at once. Where the VMs of a real LXD cannot be
-// started, they are taken as it.
+// SetRunning starts or stops an instance at once. If a real LXD cannot start VMs, the
+// simulator treats them as started.
 func (i *Instance) SetRunning(on bool) {
 	i.Busy = ""
 	if on && i.NeedsMissingSEV() {
@@ -54,20 +55,21 @@ func (i *Instance) SetRunning(on bool) {
 	i.Running, i.Ports = on, pci.Ports{}
 }
 
-// NeedsMissingSEV tells that the instance asks for AMD SEV, which no simulated host has: LXD takes the
-// option, and does not start the VM.
+// NeedsMissingSEV tells whether the instance asks for AMD SEV, which no simulated host
+// has. LXD accepts the option, but does not start the VM.
 func (i *Instance) NeedsMissingSEV() bool {
 	return i.Server.Lent == nil && i.ExpandedConfig()["security.sev"] == "true"
 }
 
 const (
-	// defaultVMMemoryMiB is what LXD gives a VM without limits.memory.
+	// defaultVMMemoryMiB is the memory of a VM without limits.memory.
 	defaultVMMemoryMiB = 1024
-	// VMDefaultDiskBytes is the root disk of a VM without a size (LXD, 10 GiB).
+	// VMDefaultDiskBytes is the size of a VM's root disk without a given size (LXD, 10
+	// GiB).
 	VMDefaultDiskBytes = 10 << 30
 )
 
-// InstanceStatus is the instance's power as LXD says it.
+// InstanceStatus is the instance's power state in LXD's terms.
 func (i *Instance) InstanceStatus() api.StatusCode {
 	if i.Running {
 		return api.Running
@@ -75,5 +77,5 @@ func (i *Instance) InstanceStatus() api.StatusCode {
 	return api.Stopped
 }
 
-// VMType is the type of all instances here.
+// VMType is the type of all simulated instances.
 const VMType = string(api.InstanceTypeVM)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Job is something that happens later: after a time, or, where the model says
-// that it takes none, once a read has shown what is under way.
+// Job is a later event. It comes after a time. If the model gives it no time, it comes
+// after a read has shown the transition.
 type Job struct {
 	World        *World
 	Run          func()
@@ -15,7 +15,7 @@ type Job struct {
 	finished     bool
 }
 
-// StartJob starts a job. run is called with the lock held.
+// StartJob starts a job. It calls run with the lock held.
 func (w *World) StartJob(d time.Duration, run func()) *Job {
 	j := &Job{World: w, Run: run, EndsWhenSeen: d <= 0}
 	if d > 0 {
@@ -24,7 +24,7 @@ func (w *World) StartJob(d time.Duration, run func()) *Job {
 	return j
 }
 
-// StartLXDJob is a job of an LXD alone, that no machine knows.
+// StartLXDJob starts a job of an LXD that belongs to no machine.
 func (w *World) StartLXDJob(d time.Duration, run func()) {
 	if d <= 0 {
 		run()
@@ -34,7 +34,7 @@ func (w *World) StartLXDJob(d time.Duration, run func()) {
 	w.LXDJobs = append(w.LXDJobs, w.StartJob(d, run))
 }
 
-// Finish runs the job now; it runs once.
+// Finish runs the job now. A job runs only once.
 func (j *Job) Finish() {
 	if j.finished {
 		return
@@ -43,7 +43,7 @@ func (j *Job) Finish() {
 	j.Run()
 }
 
-// Cancel makes the job never run. A nil job is done already.
+// Cancel prevents the job from running. A nil job counts as done.
 func (j *Job) Cancel() {
 	if j == nil {
 		return
@@ -55,7 +55,7 @@ func (j *Job) Cancel() {
 	}
 }
 
-// Hold keeps the job from ending by itself; finish still ends it.
+// Hold keeps the job from ending by itself. Finish still ends it.
 func (j *Job) Hold() {
 	j.EndsWhenSeen = false
 	if j.Timer != nil {
@@ -64,14 +64,13 @@ func (j *Job) Hold() {
 	}
 }
 
-// IsPending says that the job will still run.
+// IsPending tells whether the job will still run.
 func (j *Job) IsPending() bool { return j != nil && !j.finished }
 
-// IsInFlight is a pending job that takes time.
+// IsInFlight tells whether the job is pending and takes time.
 func (j *Job) IsInFlight() bool { return j.IsPending() && !j.EndsWhenSeen }
 
-// AfterFunc calls f with the lock held, unless the world was replaced by then. In a
-// world that was, it never does.
+// AfterFunc calls f with the lock held, unless the world was replaced meanwhile.
 func (w *World) AfterFunc(d time.Duration, f func()) *time.Timer {
 	var t *time.Timer
 	t = time.AfterFunc(d, func() {
@@ -95,7 +94,7 @@ func (w *World) AfterFunc(d time.Duration, f func()) *time.Timer {
 	return t
 }
 
-// End stops all timers of the world and wakes who sleeps in it.
+// End stops all timers of the world and wakes all calls that sleep in it.
 func (w *World) End() {
 	if !w.Ended {
 		close(w.Done)
@@ -110,8 +109,8 @@ func (w *World) End() {
 	}
 }
 
-// Sleep lets d pass with the lock released, or less where the world ends. What was
-// looked up before may have changed meanwhile.
+// Sleep releases the lock for d, or until the world ends. Objects that were looked up
+// before may have changed meanwhile.
 func (w *World) Sleep(d time.Duration) {
 	if d <= 0 {
 		return

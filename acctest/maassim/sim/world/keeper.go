@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// Keeper is what outlives the worlds of a simulator: the lock that guards them,
-// and what the simulator was made with.
+// Keeper is the part of a simulator that stays when its world is replaced: the lock, and
+// the options of the simulator.
 type Keeper struct {
 	mu      sync.Mutex
-	idle    *sync.Cond // a handler has ended
-	running int        // handlers that are under way
+	idle    *sync.Cond // signals the end of a handler
+	running int        // number of running handlers
 
 	BuiltAt      time.Time
-	Lender       Lender // nil: LXDs are simulated
+	Lender       Lender // nil: all LXDs are simulated
 	BeforeUnlock func() // runs before the world is unlocked; may be nil
-	// OriginalAddress is the address whose LXD listens at a port of 127.0.0.1, empty for none.
+	// OriginalAddress is the address of the LXD that listens on a port of 127.0.0.1, or
+	// empty.
 	OriginalAddress func(address string) string
 }
 
-// NewKeeper makes the keeper of a simulator without a world.
+// NewKeeper makes a keeper without a world.
 func NewKeeper() *Keeper {
 	k := &Keeper{BuiltAt: time.Now()}
 	k.idle = sync.NewCond(k)
 	return k
 }
 
-// Lock makes the world the caller's.
+// Lock locks the world for the caller.
 func (k *Keeper) Lock() { k.mu.Lock() }
 
-// Unlock releases the world. Whoever leaves it has opened the endpoints of LXDs
-// that came, and closed those of LXDs that went.
+// Unlock releases the world. Before that it opens the endpoints of new LXDs and closes
+// those of removed ones.
 func (k *Keeper) Unlock() {
 	if k.BeforeUnlock != nil {
 		k.BeforeUnlock()
@@ -40,23 +41,23 @@ func (k *Keeper) Unlock() {
 	k.mu.Unlock()
 }
 
-// BeginHandler notes that a handler has begun. The world is locked.
+// BeginHandler counts a handler that begins. The caller holds the lock.
 func (k *Keeper) BeginHandler() { k.running++ }
 
-// EndHandler notes that a handler has ended. The world is locked.
+// EndHandler counts a handler that ends. The caller holds the lock.
 func (k *Keeper) EndHandler() {
 	k.running--
 	k.idle.Broadcast()
 }
 
-// AwaitIdle lets time pass until no handler is under way.
+// AwaitIdle waits until no handler runs. It releases the lock meanwhile.
 func (k *Keeper) AwaitIdle() {
 	for k.running > 0 {
 		k.idle.Wait()
 	}
 }
 
-// BugText begins the body of a 500 that no MAAS would answer.
+// BugText is the start of a 500 that no real MAAS would answer.
 const BugText = "maassim: bug of the simulator: "
 
 // LogBug writes a panic to stderr.

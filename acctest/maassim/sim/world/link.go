@@ -10,7 +10,7 @@ const (
 	LinkUp     = "link_up"
 )
 
-// Link ties a NIC to a subnet.
+// Link connects a NIC to a subnet.
 type Link struct {
 	ID     int
 	Mode   string // LinkAuto, …
@@ -18,9 +18,9 @@ type Link struct {
 	IP     string
 }
 
-// AddLink links the NIC, as models/interface.py does in link_subnet: a NIC without
-// a VLAN takes the subnet's, and any link ends one that is only up. A new auto,
-// static or DHCP link ends DHCP of its family; one that is only up ends it, too
+// AddLink links the NIC like link_subnet in models/interface.py. A NIC without a VLAN gets
+// the subnet's, and any link replaces one that is only up. A new auto, static or DHCP link
+// replaces a DHCP link of its address family, and so does one that is only up
 // (remove_link_dhcp).
 func (n *NIC) AddLink(w *World, mode string, s *Subnet, ip string) *Link {
 	if n.VLAN == nil && s != nil {
@@ -32,13 +32,14 @@ func (n *NIC) AddLink(w *World, mode string, s *Subnet, ip string) *Link {
 	return l
 }
 
-// isSameFamily tells whether two subnets are both of IPv4 or of IPv6, as far as both are known.
+// isSameFamily tells whether two subnets are both IPv4 or both IPv6. An unknown subnet
+// counts as the same.
 func isSameFamily(a, b *Subnet) bool {
 	return a == nil || b == nil || a.CIDR.Addr().Is4() == b.CIDR.Addr().Is4()
 }
 
-// ForceAuto links the NIC to the first subnet of its VLAN, or sets it to DHCP where
-// there is none (models/interface.py, force_auto_or_dhcp_link).
+// ForceAuto links the NIC to the first subnet of its VLAN. If there is none, it sets the
+// NIC to DHCP (models/interface.py, force_auto_or_dhcp_link).
 func (n *NIC) ForceAuto(w *World) {
 	if n.VLAN == nil {
 		return
@@ -50,8 +51,8 @@ func (n *NIC) ForceAuto(w *World) {
 	}
 }
 
-// EnsureLinkUp gives a connected NIC without links one that is only up, on the
-// subnet that commissioning saw (models/interface.py, ensure_link_up).
+// EnsureLinkUp gives a connected NIC without links one that is only up, on the subnet that
+// commissioning observed (models/interface.py, ensure_link_up).
 func (n *NIC) EnsureLinkUp(w *World) {
 	if len(n.Links) > 0 || n.VLAN == nil {
 		return
@@ -65,14 +66,14 @@ func (n *NIC) EnsureLinkUp(w *World) {
 	n.AddLink(w, LinkUp, seen, "")
 }
 
-// RemoveLink takes a link away. A NIC without links stays up.
+// RemoveLink removes a link. A NIC without links stays up.
 func (n *NIC) RemoveLink(w *World, gone *Link) {
 	n.Links = slices.DeleteFunc(n.Links, func(l *Link) bool { return l == gone })
 	n.EnsureLinkUp(w)
 }
 
-// TakeAddress takes an address from who has it, with its link: what MAAS does when
-// it sees the address on a server (models/interface.py, update_ip_addresses).
+// TakeAddress removes an address and its link from their owner. MAAS does this when it
+// sees the address on a server (models/interface.py, update_ip_addresses).
 func TakeAddress(w *World, ip string) {
 	for _, m := range w.Machines {
 		for _, n := range m.NICs {
@@ -81,7 +82,7 @@ func TakeAddress(w *World, ip string) {
 	}
 }
 
-// RemoveNIC takes an interface away, and those above it that have no other one below them
+// RemoveNIC removes an interface, and the interfaces that are only on it
 // (models/signals/interfaces.py, delete_children_interface_handler).
 func RemoveNIC(m *Machine, gone *NIC) {
 	m.NICs = slices.DeleteFunc(slices.Clone(m.NICs), func(n *NIC) bool { return n == gone })

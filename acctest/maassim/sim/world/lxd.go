@@ -13,11 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// Condition says how an LXD, or the rack controller, answers.
+// Condition is how an LXD, or the rack controller, answers.
 type Condition string
 
-// The conditions. A hanging LXD takes connections and never answers; MAAS
-// gives up after 120 s. A rack is "ok" or "unreachable".
+// The conditions. A hanging LXD accepts connections and never answers; MAAS gives up after
+// 120 s. A rack controller is "ok" or "unreachable".
 const (
 	ConditionOK          Condition = "ok"
 	ConditionUnreachable Condition = "unreachable"
@@ -25,14 +25,14 @@ const (
 	ConditionHanging     Condition = "hanging"
 )
 
-// LXD is an LXD as it is, whatever MAAS knows of it.
+// LXD is the real state of an LXD, whatever MAAS knows of it.
 type LXD struct {
 	Address   string // host:port
-	Name      string // of the first model that describes it, or of its machine
+	Name      string // name of the first model that describes it, or of its machine
 	Condition Condition
 	Cores     int
 	MemoryMiB int64
-	// HugePagesMiB is what of the memory is set aside as huge pages.
+	// HugePagesMiB is the part of the memory that is reserved as huge pages.
 	HugePagesMiB int64
 	Version      string
 	Pools        []daemon.StoragePool
@@ -40,27 +40,27 @@ type LXD struct {
 	Trusted      []daemon.Trust
 	Osystem      string
 	Series       string
-	MAC          string    // of its first NIC, by which MAAS knows its machine
-	Subnets      []*Subnet // of its bridges
-	NICSubnet    *Subnet   // of its first NIC, nil for none
+	MAC          string    // MAC of its first NIC, by which MAAS finds its machine
+	Subnets      []*Subnet // subnets of its bridges
+	NICSubnet    *Subnet   // subnet of its first NIC, or nil
 	BridgeMACs   map[*Subnet]string
 	Projects     map[string]map[string]*Instance // by project and name
-	HostMachine  *Machine                        // the machine that MAAS keeps for it, nil for none
+	HostMachine  *Machine                        // its machine in MAAS, or nil
 
-	Metal  *Machine // whose first boot made it; nil for one of the model
-	Listen string   // where it listens on all of the metal's addresses: the port
+	Metal  *Machine // the machine whose first boot made it; nil for an LXD of the model
+	Listen string   // the port, if it listens on all addresses of Metal
 	Wiped  bool     // its machine was released
 
 	Peak             ResourceUse
-	ExcessByResource map[string]Excess // by what there was too little of
+	ExcessByResource map[string]Excess // by resource
 
 	Lent LentLXD // nil for a simulated one
 
 	LXDObjects
 }
 
-// BMC is what power type lxd shares: address, project and credentials. MAAS
-// keeps one row for machines with the same three; a VM host is such a row.
+// BMC holds the parameters that power type lxd shares: address, project and credentials.
+// MAAS has one row for all machines with the same three values. A VM host is such a row.
 type BMC struct {
 	Address, Project string
 	Certificate, Key string
@@ -68,11 +68,11 @@ type BMC struct {
 	HasPassword      bool
 	Generated        bool // MAAS made the certificate
 	Host             *VMHost
-	checkedPair      [2]string // certificate and key, as far as they were compared
+	checkedPair      [2]string // certificate and key of the last check
 	keyProblem       string
 }
 
-// KeyProblem is why the certificate and its key cannot be used, empty if they can
+// KeyProblem is the reason why the certificate and its key cannot be used, or empty
 // (provisioningserver/certificates.py).
 func (b *BMC) KeyProblem() string {
 	if pair := [2]string{b.Certificate, b.Key}; b.checkedPair != pair {
@@ -96,10 +96,10 @@ func pairProblem(certificate, key string) string {
 	return ""
 }
 
-// RowKey tells BMCs apart as MAAS does.
+// RowKey identifies the BMC's row as MAAS does.
 func (b *BMC) RowKey() string { return b.Address + " " + b.Project + " " + b.Certificate }
 
-// NormalizeLXDAddress is host:port of an address as users write it.
+// NormalizeLXDAddress converts an address in a user's form to host:port.
 func NormalizeLXDAddress(address string) string {
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
@@ -114,7 +114,7 @@ func NormalizeLXDAddress(address string) string {
 	return strings.Replace(u.Host, "localhost", "127.0.0.1", 1)
 }
 
-// LXDAt is the LXD that listens there, nil if nothing does.
+// LXDAt is the LXD that listens at an address, or nil.
 func (w *World) LXDAt(address string) *LXD {
 	address = NormalizeLXDAddress(address)
 	if l := w.LXDs[address]; l != nil {
@@ -131,8 +131,8 @@ func (w *World) LXDAt(address string) *LXD {
 	return nil
 }
 
-// EffectiveCondition is how the LXD answers: not at all while its machine is off, or runs
-// something else.
+// EffectiveCondition is how the LXD answers now. It is unreachable while its machine is
+// off or runs another system.
 func (l *LXD) EffectiveCondition() Condition {
 	if l.Wiped || l.Metal != nil && !l.Metal.runsSystem() {
 		return ConditionUnreachable
@@ -148,8 +148,8 @@ func (l *LXD) Instances(project string) []*Instance {
 	})
 }
 
-// ListedInstances are the instances as LXD lists them to MAAS: without those that are
-// still being created.
+// ListedInstances are the instances that LXD lists for MAAS: all but those that are still
+// being created.
 func (l *LXD) ListedInstances(project string) []*Instance {
 	return slices.DeleteFunc(l.Instances(project), func(i *Instance) bool { return i.Busy == "create" })
 }
@@ -178,7 +178,7 @@ func (l *LXD) Remove(i *Instance) {
 	}
 }
 
-// DefaultPool is the storage pool that disks go to which name none.
+// DefaultPool is the storage pool for disks that name none.
 func (l *LXD) DefaultPool() string {
 	for _, p := range l.Pools {
 		if p.Default {
@@ -188,12 +188,12 @@ func (l *LXD) DefaultPool() string {
 	return l.Pools[0].Name
 }
 
-// HasPool says whether there is a storage pool of that name.
+// HasPool tells whether there is a storage pool of that name.
 func (l *LXD) HasPool(name string) bool {
 	return slices.ContainsFunc(l.Pools, func(p daemon.StoragePool) bool { return p.Name == name })
 }
 
-// LXDInstance is the VM behind a machine of power type lxd, nil if it is gone.
+// LXDInstance is the instance of a machine with power type lxd, or nil if it is gone.
 func (m *Machine) LXDInstance() *Instance {
 	if m.BMC == nil {
 		return nil
@@ -206,18 +206,17 @@ func (m *Machine) LXDInstance() *Instance {
 	return l.Projects[m.BMC.Project][m.Instance]
 }
 
-// IsAtLeast says whether the LXD is of that version or a later one.
+// IsAtLeast tells whether the LXD is of that version or a later one.
 func (l *LXD) IsAtLeast(v daemon.Version) bool { return daemon.IsAtLeast(l.Version, v) }
 
-// SyncInstances makes what is known of the instances of a real LXD agree with what it
-// lists now.
+// SyncInstances updates the known instances of a real LXD from its current list.
 func (l *LXD) SyncInstances() {
 	if l.Lent != nil {
 		l.Lent.SyncInstances()
 	}
 }
 
-// GiveBack returns the LXD, if it is a real one.
+// GiveBack returns a real LXD to its lender.
 func (l *LXD) GiveBack() {
 	if l.Lent != nil {
 		l.Lent.GiveBack()

@@ -14,21 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// LXDObjects is what an LXD holds that MAAS does not look at.
+// LXDObjects are the objects of an LXD that MAAS does not read.
 type LXDObjects struct {
 	made        time.Time
-	Config      map[string]string       // of the server, without its address
+	Config      map[string]string       // configuration of the server, without its address
 	ProjectInfo map[string]*api.Project // by name
 	Profiles    map[InProject]*api.Profile
 	Networks    map[string]*api.Network // managed ones
 	PoolInfo    map[string]*api.StoragePool
 	Volumes     map[VolumeKey]*CustomVolume
 	Operations  map[string]*Operation
-	Watchers    map[*Watcher]bool // who listens to events
-	Identity    *Identity         // nil until somebody asks
+	Watchers    map[*Watcher]bool // clients that watch events
+	Identity    *Identity         // nil until the first use
 }
 
-// NewLXDObjects is what a new LXD holds: nothing.
+// NewLXDObjects are the objects of a new LXD: none.
 func NewLXDObjects() LXDObjects {
 	return LXDObjects{
 		made: time.Now(), Config: map[string]string{}, ProjectInfo: map[string]*api.Project{}, Profiles: map[InProject]*api.Profile{},
@@ -37,23 +37,23 @@ func NewLXDObjects() LXDObjects {
 	}
 }
 
-// InProject names an object of a project.
+// InProject identifies an object of a project.
 type InProject struct{ Project, Name string }
 
-// VolumeKey names a custom volume: each pool and project has its own.
+// VolumeKey identifies a custom volume. Each pool and project has its own.
 type VolumeKey struct{ Pool, Project, Name string }
 
-// CustomVolume is a block volume beside the root disk of an instance.
+// CustomVolume is a block volume that is not the root disk of an instance.
 type CustomVolume struct {
 	SizeBytes   int64
 	Description string
 	Config      map[string]string
 	CreatedAt   time.Time
-	ComposedFor *Instance // whose volume MAAS made, and removes with it; nil for others
+	ComposedFor *Instance // the instance for which MAAS made it and with which MAAS removes it; nil for other volumes
 }
 
-// LXDFeatures are on in the project "default", and in each project that does
-// not say otherwise, but for networks.
+// LXDFeatures are on in the project "default". They are also on in each project that does
+// not switch them off, except for networks.
 var LXDFeatures = []string{"features.images", "features.profiles", "features.storage.buckets", "features.storage.volumes"}
 
 // InitProject gives a new project its features and its default profile.
@@ -70,7 +70,7 @@ func (l *LXD) InitProject(name string) {
 	l.AddProfile(name, "default")
 }
 
-// AddProfile makes a profile, as it is when nobody has written it.
+// AddProfile makes an empty profile.
 func (l *LXD) AddProfile(project, name string) *api.Profile {
 	p := &api.Profile{Name: name, Config: map[string]string{}, Devices: map[string]map[string]string{}}
 	if name == "default" {
@@ -83,8 +83,8 @@ func (l *LXD) AddProfile(project, name string) *api.Profile {
 	return p
 }
 
-// FillDefaultProfile is what "lxd init" leaves: a root disk, and a NIC on
-// the first bridge.
+// FillDefaultProfile adds the devices that "lxd init" makes: a root disk, and a NIC on the
+// first bridge.
 func (l *LXD) FillDefaultProfile() {
 	p := l.Profiles[InProject{"default", "default"}]
 	p.Devices["root"] = map[string]string{"type": "disk", "path": "/", "pool": l.DefaultPool()}
@@ -93,7 +93,7 @@ func (l *LXD) FillDefaultProfile() {
 	}
 }
 
-// ApplyBoot takes over what user-data made.
+// ApplyBoot copies the objects that user-data made.
 func (l *LXD) ApplyBoot(b *boot.LXD) {
 	for name, info := range l.ProjectInfo {
 		maps.Copy(info.Config, b.Config["project "+name])
@@ -120,7 +120,7 @@ func (l *LXD) ApplyBoot(b *boot.LXD) {
 	}
 }
 
-// EnsurePoolInfo is what is said of a storage pool, made with the first look.
+// EnsurePoolInfo is the description of a storage pool. The first call makes it.
 func (l *LXD) EnsurePoolInfo(name string) *api.StoragePool {
 	if l.PoolInfo[name] == nil {
 		l.PoolInfo[name] = &api.StoragePool{Name: name, Config: map[string]string{}}
@@ -128,8 +128,8 @@ func (l *LXD) EnsurePoolInfo(name string) *api.StoragePool {
 	return l.PoolInfo[name]
 }
 
-// OwnerProject is the project that holds what a project shares with "default" where
-// the feature is off.
+// OwnerProject is the project that holds a project's objects of a kind: "default" if the
+// project's feature is off.
 func (l *LXD) OwnerProject(project, feature string) string {
 	info := l.ProjectInfo[project]
 	if info == nil || info.Config[feature] != "true" {
@@ -138,12 +138,12 @@ func (l *LXD) OwnerProject(project, feature string) string {
 	return project
 }
 
-// Profile is a profile as a project sees it, nil for none.
+// Profile is a profile as a project sees it, or nil.
 func (l *LXD) Profile(project, name string) *api.Profile {
 	return l.Profiles[InProject{l.OwnerProject(project, "features.profiles"), name}]
 }
 
-// removeVolumesOf removes the disks that MAAS made for an instance.
+// removeVolumesOf removes the volumes that MAAS made for an instance.
 func (l *LXD) removeVolumesOf(i *Instance) {
 	maps.DeleteFunc(l.Volumes, func(_ VolumeKey, v *CustomVolume) bool { return v.ComposedFor == i })
 }
@@ -155,7 +155,7 @@ type HostInterface struct {
 	Addresses       []string
 }
 
-// HostInterfaces are those that MAAS knows of the machine, or what it would find.
+// HostInterfaces are the interfaces of the machine that MAAS knows, or that it would find.
 func (l *LXD) HostInterfaces() (found []HostInterface) {
 	m := l.Metal
 	if m == nil {
@@ -182,8 +182,7 @@ func (l *LXD) HostInterfaces() (found []HostInterface) {
 	return found
 }
 
-// InterfaceOn is the interface of the machine on a subnet: a bridge, if there
-// is one.
+// InterfaceOn is the machine's interface on a subnet. A bridge is preferred.
 func (l *LXD) InterfaceOn(n *Subnet) string {
 	all := l.HostInterfaces()
 	for _, kind := range []string{"bridge", "physical"} {
@@ -196,19 +195,19 @@ func (l *LXD) InterfaceOn(n *Subnet) string {
 	return ""
 }
 
-// Watcher is a client that listens to an LXD's events.
+// Watcher is a client that receives an LXD's events.
 type Watcher struct {
-	Project string // empty: all
+	Project string // empty for all
 	Types   []string
 	Trust   daemon.Trust
 	Queue   chan []byte
 }
 
-// Operation is what an LXD does in the background. LXD forgets it five seconds
-// after its end.
+// Operation is a background operation of an LXD. LXD forgets it five seconds after its
+// end.
 type Operation struct {
 	api.Operation
 	Project string
-	Begun   api.Operation // as the call that began it was told
+	Begun   api.Operation // the operation in the answer of the call that began it
 	Ended   chan struct{}
 }

@@ -23,21 +23,21 @@ type Machine struct {
 	OwnerData                         map[string]string
 	Tags                              []string
 	Locked, Netboot                   bool
-	Dynamic                           bool // made by allocate: release deletes it
-	Commissioned                      bool // once passed commissioning
+	Dynamic                           bool // allocate composed it; a release deletes it
+	Commissioned                      bool // passed commissioning at least once
 	Ephemeral, UEFI                   bool
 	HardwareSync                      bool
-	SyncInterval                      int       // of it, in seconds, 0 for none
-	LastSync                          time.Time // zero: never
-	SwapSize                          *int64    // that deployments make; nil: curtin decides
-	SwapOn                            bool      // what runs on it has swap
-	PowerState                        string    // as MAAS remembers it
+	SyncInterval                      int       // of hardware sync, in seconds; 0 for none
+	LastSync                          time.Time // zero for never
+	SwapSize                          *int64    // swap that deployments make; nil: curtin decides
+	SwapOn                            bool      // whether the deployed system has swap
+	PowerState                        string    // as MAAS stores it
 	PowerType                         string
-	Monitored                         bool              // MAAS asks its BMC for the power, whatever its type
-	PowerParams                       map[string]string // of manual and other types; lxd keeps them in bmc
+	Monitored                         bool              // whether MAAS can query its BMC for the power, whatever its type
+	PowerParams                       map[string]string // for manual and other types; lxd keeps them in its BMC
 	BMC                               *BMC
 	Instance                          string   // instance_name of power type lxd
-	Parent                            *Machine // the host machine when this one was made
+	Parent                            *Machine // the VM's host machine when the VM was made
 	VMID                              int      // virtualmachine_id, 0 for none
 	VM                                VirtualMachine
 	Architecture                      string
@@ -45,53 +45,54 @@ type Machine struct {
 	Pinned                            []int
 	MemoryMiB                         int64
 	Hugepages                         bool
-	NUMA                              NUMANode // what MAAS found; an admin may say otherwise of the whole
+	NUMA                              NUMANode // what MAAS found; an administrator may change the total
 	CPUModel                          string
-	HardwareInfo                      map[string]string // of hardware_info, beside the CPU's model
-	StatusBefore                      *Status           // at the begin of a call, nil: between calls
-	ShownStatus                       *Status           // by whose file systems an answer shows, nil: as it is
-	Hardware                          *Hardware         // what it is made of, nil: what MAAS knows
+	HardwareInfo                      map[string]string // hardware_info except for the CPU's model
+	StatusBefore                      *Status           // status at the start of a call; nil between calls
+	ShownStatus                       *Status           // status whose file systems an answer shows; nil for the current one
+	Hardware                          *Hardware         // its real hardware; nil: what MAAS knows
 	Storage                           storage.Storage
-	GatewayLink                       *Link // of set_default_gateway, nil for none
+	GatewayLink                       *Link // link of set_default_gateway, or nil
 	NICs                              []*NIC
 	Osystem, Series, Kernel           string
 	MinKernel                         *string
 	UserData                          []byte
-	CommissioningSet, InstallationSet int // ids of script sets, 0 for none
+	CommissioningSet, InstallationSet int // ids of script sets; 0 for none
 	TestingSet                        int
 	CommissioningStatus               int // -1 unknown, 0 pending, 2 passed, 3 failed
-	TestingStatus                     int // of the last tests, in the same way
+	TestingStatus                     int // status of the last tests, with the same numbers
 	Scripts                           []*script.Set
 	Events                            []*Event
-	StatusEvent                       *Event // the last one that is more than a trace
+	StatusEvent                       *Event // the last event above the level of a trace
 
 	FirstBoot    FirstBoot     // how user-data ends
-	VendorData   string        // what MAAS adds to it
+	VendorData   string        // cloud-config that MAAS adds to its user-data
 	BootMessage  string        // why it fails
-	BootDuration time.Duration // what the last first boot takes that began
+	BootDuration time.Duration // duration of the last first boot that began
 
-	HostData      []byte      // MAAS's vendor data, where it becomes a VM host
-	RegisterHost  func() bool // the end of such a deployment; false: it failed
-	BootNeverEnds bool        // it is under way for ever
+	HostData      []byte      // MAAS's vendor data, if it becomes a VM host
+	RegisterHost  func() bool // called at the end of such a deployment; false if it failed
+	BootNeverEnds bool        // the current first boot never ends
 
 	Transition, PowerJob, PowerQueryJob *Job
 	BootJob                             *Job   // user-data, after Deployed
 	PowerAction                         string // "on", "off", "cycle" while power is pending
 }
 
-// Credentials are those that the machine itself has for MAAS's metadata service.
+// Credentials are the machine's own credentials for MAAS's metadata service.
 func (m *Machine) Credentials() *Token {
 	return &Token{Consumer: "nodeConsumer" + m.SystemID, Key: "nodeToken" + m.SystemID, Secret: "nodeSecret" + m.SystemID}
 }
 
-// NUMANode is the one NUMA node of a machine, empty until MAAS looked into it.
+// NUMANode is the one NUMA node of a machine. It is empty until MAAS has read the
+// hardware.
 type NUMANode struct {
 	Cores     int
 	MemoryMiB int64
 }
 
-// NoteHardwareFound notes that MAAS looked into the machine: it was commissioned, or made of an
-// instance. What an admin said of the hardware ends with that.
+// NoteHardwareFound records that MAAS has read the hardware: the machine was commissioned,
+// or made from an instance. An administrator's values no longer count then.
 func (m *Machine) NoteHardwareFound() {
 	if m.NUMA.Cores > 0 {
 		m.Cores, m.MemoryMiB = m.NUMA.Cores, m.NUMA.MemoryMiB
@@ -104,8 +105,8 @@ func (m *Machine) PendingJobs() []*Job {
 	return slices.DeleteFunc([]*Job{m.PowerJob, m.Transition, m.PowerQueryJob, m.BootJob}, func(j *Job) bool { return !j.IsPending() })
 }
 
-// EndSeenJobs ends what takes no time, now that a read has shown it. A transition
-// takes at least as long as the power action that it waits for.
+// EndSeenJobs ends jobs that take no time, after a read has shown them. A transition lasts
+// at least as long as the power action that it waits for.
 func (m *Machine) EndSeenJobs() {
 	for _, j := range []*Job{m.PowerJob, m.Transition, m.BootJob} {
 		if j.IsPending() && j.EndsWhenSeen && !m.PowerJob.IsInFlight() {
@@ -114,7 +115,7 @@ func (m *Machine) EndSeenJobs() {
 	}
 }
 
-// Forget stops everything that is under way for a machine that goes away.
+// Forget cancels all jobs of a machine that is deleted.
 func (m *Machine) Forget() {
 	for _, j := range m.PendingJobs() {
 		j.Cancel()
@@ -124,8 +125,8 @@ func (m *Machine) Forget() {
 	m.leaveHosts()
 }
 
-// leaveHosts makes VM hosts and LXDs forget the machine that they ran on. A VM
-// host has none then until it is refreshed.
+// leaveHosts removes a deleted machine from the VM hosts and LXDs that ran on it. Such a
+// VM host has no machine until it is refreshed.
 func (m *Machine) leaveHosts() {
 	for _, h := range m.World.Hosts {
 		if h.Machine == m {
@@ -139,7 +140,7 @@ func (m *Machine) leaveHosts() {
 	}
 }
 
-// leaveBMC removes a BMC that is no VM host with its last machine.
+// leaveBMC removes a BMC with its last machine, unless the BMC is a VM host.
 func (m *Machine) leaveBMC() {
 	if m.BMC == nil || m.BMC.Host != nil {
 		return
@@ -152,7 +153,7 @@ func (m *Machine) leaveBMC() {
 	delete(m.World.BMCs, m.BMC.RowKey())
 }
 
-// Host is the VM host that the machine is a VM of, nil for none.
+// Host is the VM host of which the machine is a VM, or nil.
 func (m *Machine) Host() *VMHost {
 	if m.BMC == nil {
 		return nil
@@ -160,14 +161,14 @@ func (m *Machine) Host() *VMHost {
 	return m.BMC.Host
 }
 
-// AddTag tags the machine, once.
+// AddTag adds a tag to the machine unless it has it.
 func (m *Machine) AddTag(name string) {
 	if !slices.Contains(m.Tags, name) {
 		m.Tags = append(m.Tags, name)
 	}
 }
 
-// RemoveTag takes a tag from the machine.
+// RemoveTag removes a tag from the machine.
 func (m *Machine) RemoveTag(name string) {
 	m.Tags = slices.DeleteFunc(m.Tags, func(t string) bool { return t == name })
 }
@@ -179,7 +180,8 @@ func SortedMachines(machines map[string]*Machine) []*Machine {
 	})
 }
 
-// creationOrder is the row's age: MAAS lists machines by hostname only if asked to.
+// creationOrder is the position of the row. MAAS lists machines in this order unless the
+// caller asks for hostnames.
 func (m *Machine) creationOrder() int {
 	if len(m.NICs) > 0 {
 		return m.NICs[0].ID
@@ -193,12 +195,13 @@ const (
 	RackNIC      = "eth0"
 )
 
-// IsNamed says whether a machine goes by a name: hostname, FQDN or system id.
+// IsNamed tells whether a name is the machine's hostname, FQDN or system id.
 func (m *Machine) IsNamed(name string) bool {
 	return name == m.Hostname || name == m.SystemID || name == m.Hostname+"."+m.Domain.Name
 }
 
-// HasInstance says whether the instance is the machine's, which MAAS knows by MAC.
+// HasInstance tells whether the instance belongs to the machine. MAAS recognises it by its
+// MAC.
 func (m *Machine) HasInstance(i *Instance) bool {
 	return slices.ContainsFunc(m.NICs, func(n *NIC) bool { return slices.Contains(i.MACs, n.MAC) })
 }

@@ -29,7 +29,7 @@ func (w *World) EnsureTag(name string) *Tag {
 	return w.Tags[name]
 }
 
-// DefaultZone is the zone that things are in unless they are told otherwise.
+// DefaultZone is the zone of objects without another one.
 func (w *World) DefaultZone() *Zone { return w.Zones[1] }
 
 // Zone is an availability zone.
@@ -57,7 +57,7 @@ type Tag struct {
 	Name, Comment, KernelOpts, Definition string
 }
 
-// MachineNamed is the machine of a hostname, nil for none.
+// MachineNamed is the machine with a hostname, or nil.
 func (w *World) MachineNamed(hostname string) *Machine {
 	for _, m := range w.Machines {
 		if m.Hostname == hostname {
@@ -67,7 +67,7 @@ func (w *World) MachineNamed(hostname string) *Machine {
 	return nil
 }
 
-// ZoneNamed is the zone of a name, nil for none.
+// ZoneNamed is the zone with a name, or nil.
 func (w *World) ZoneNamed(name string) *Zone {
 	for _, z := range w.Zones {
 		if z.Name == name {
@@ -77,7 +77,7 @@ func (w *World) ZoneNamed(name string) *Zone {
 	return nil
 }
 
-// PoolNamed is the resource pool of a name, nil for none.
+// PoolNamed is the resource pool with a name, or nil.
 func (w *World) PoolNamed(name string) *Pool {
 	for _, p := range w.Pools {
 		if p.Name == name {
@@ -87,7 +87,7 @@ func (w *World) PoolNamed(name string) *Pool {
 	return nil
 }
 
-// DomainNamed is the domain of a name, nil for none.
+// DomainNamed is the domain with a name, or nil.
 func (w *World) DomainNamed(name string) *Domain {
 	for _, d := range w.Domains {
 		if d.Name == name {
@@ -97,10 +97,10 @@ func (w *World) DomainNamed(name string) *Domain {
 	return nil
 }
 
-// DefaultDomain is the domain of what names no other one.
+// DefaultDomain is the domain of objects that name none.
 func (w *World) DefaultDomain() *Domain { return w.Domains[w.DefaultDomainID] }
 
-// HostNamed is the VM host of a name, nil for none.
+// HostNamed is the VM host with a name, or nil.
 func (w *World) HostNamed(name string) *VMHost {
 	for _, h := range SortedHosts(w.Hosts) {
 		if h.Name == name {

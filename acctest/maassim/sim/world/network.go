@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// SubnetOn is the subnet on a VLAN, nil for none.
+// SubnetOn is the subnet on a VLAN, or nil.
 func (w *World) SubnetOn(v *VLAN) *Subnet {
 	for _, n := range w.Subnets {
 		if v != nil && n.VLAN == v {
@@ -20,7 +20,7 @@ func (w *World) SubnetOn(v *VLAN) *Subnet {
 	return nil
 }
 
-// SubnetOf is the subnet of an address, nil if it is outside all.
+// SubnetOf is the subnet that contains an address, or nil.
 func (w *World) SubnetOf(ip netip.Addr) *Subnet {
 	for _, n := range w.Subnets {
 		if n.CIDR.Contains(ip) {
@@ -30,8 +30,8 @@ func (w *World) SubnetOf(ip netip.Addr) *Subnet {
 	return nil
 }
 
-// AddNetwork makes a network that MAAS has yet to learn of, alone on the untagged
-// VLAN of a fabric of its own.
+// AddNetwork makes a network that MAAS does not know yet. It is alone on the untagged VLAN
+// of its own fabric.
 func (w *World) AddNetwork(name string, cidr netip.Prefix, gateway string, dhcp bool) *Subnet {
 	f := NewFabric(w, "")
 	v := &VLAN{ID: w.NextID("vlan"), MTU: DefaultMTU, Name: "untagged", Fabric: f, DHCP: dhcp}
@@ -40,18 +40,18 @@ func (w *World) AddNetwork(name string, cidr netip.Prefix, gateway string, dhcp 
 	return n
 }
 
-// DefaultMTU is a VLAN's where nobody says another one (models/vlan.py).
+// DefaultMTU is the MTU of a VLAN without a given one (models/vlan.py).
 const DefaultMTU = 1500
 
-// NewFabric makes a fabric; MAAS names one without a name by its number, which
-// begins at 0.
+// NewFabric makes a fabric. MAAS names a fabric without a name after its number, which
+// starts at 0.
 func NewFabric(w *World, name string) *Fabric {
 	id := w.NextID("fabric") - 1
 	return &Fabric{ID: id, Name: cmp.Or(name, "fabric-"+strconv.Itoa(id))}
 }
 
-// GuessOrMakeVLAN is where MAAS puts an interface of which it knows no VLAN: the first of
-// all while nothing else is on it, or one on a fabric of its own
+// GuessOrMakeVLAN is the VLAN of an interface whose VLAN MAAS does not know. It is the
+// first VLAN of all while that has no other interface, else a new one on its own fabric
 // (builtin_scripts/network.py, guess_vlan_for_interface).
 func GuessOrMakeVLAN(w *World) *VLAN {
 	isUsed := len(w.VLANs) == 0 || slices.ContainsFunc(w.Subnets, func(n *Subnet) bool { return n.HasRack && n.VLAN == w.VLANs[0] })
@@ -67,8 +67,8 @@ func GuessOrMakeVLAN(w *World) *VLAN {
 	return v
 }
 
-// RemoveUnusedFabric removes a fabric on whose VLANs nothing is (models/signals/interfaces.py,
-// interface_vlan_update). The first one stays.
+// RemoveUnusedFabric removes a fabric whose VLANs are unused
+// (models/signals/interfaces.py, interface_vlan_update). The first fabric stays.
 func RemoveUnusedFabric(w *World, f *Fabric) {
 	isOn := func(v *VLAN) bool { return v != nil && v.Fabric == f }
 	for _, m := range w.Machines {
@@ -83,7 +83,7 @@ func RemoveUnusedFabric(w *World, f *Fabric) {
 	w.Fabrics = slices.DeleteFunc(w.Fabrics, func(other *Fabric) bool { return other == f })
 }
 
-// VLANsOf are a fabric's VLANs, its default one first (models/fabric.py,
+// VLANsOf are a fabric's VLANs, with the default one first (models/fabric.py,
 // get_default_vlan).
 func VLANsOf(w *World, f *Fabric) []*VLAN {
 	own := slices.DeleteFunc(slices.Clone(w.VLANs), func(v *VLAN) bool { return v.Fabric != f })
@@ -107,7 +107,7 @@ func VisitInterfacesOn(w *World, v *VLAN, visit func(*Machine, *NIC)) {
 	}
 }
 
-// LearnSubnet makes a network known to MAAS, once.
+// LearnSubnet makes a network known to MAAS. Repeating it changes nothing.
 func (w *World) LearnSubnet(n *Subnet) {
 	if !slices.Contains(w.Subnets, n) {
 		w.Fabrics, w.VLANs, w.Subnets = append(w.Fabrics, n.VLAN.Fabric), append(w.VLANs, n.VLAN), append(w.Subnets, n)
@@ -136,7 +136,7 @@ func NthAddress(network netip.Prefix, n int) netip.Addr {
 	return nth
 }
 
-// FindSubnet finds a subnet by what its path or a form says.
+// FindSubnet finds a subnet by the text in a path or a form.
 func FindSubnet(w *World, text string) *Subnet {
 	kind, rest, isSpecified := strings.Cut(text, ":")
 	if isSpecified {
@@ -151,12 +151,11 @@ func FindSubnet(w *World, text string) *Subnet {
 	return nil
 }
 
-// MaxPrefixBits is the longest prefix of a network that is simulated: two of its
-// four addresses can be given away.
+// MaxPrefixBits is the longest prefix of a simulated network. It has four addresses, of
+// which two can be assigned.
 const MaxPrefixBits = 30
 
-// Fabric is what VLANs lie in. A subnet of a model has a fabric and a VLAN of its
-// own.
+// Fabric is a group of VLANs. A subnet of a model has its own fabric and VLAN.
 type Fabric struct {
 	ID        int
 	Name      string
@@ -175,11 +174,11 @@ type VLAN struct {
 	Name         string
 	Fabric       *Fabric
 	DHCP         bool
-	Relay        *VLAN  // whose DHCP serves it, nil for none
-	Space        *Space // nil: undefined
+	Relay        *VLAN  // the VLAN whose DHCP serves it, or nil
+	Space        *Space // nil for undefined
 }
 
-// Subnet is a network that MAAS knows, or has yet to learn of.
+// Subnet is a network, whether or not MAAS knows it yet.
 type Subnet struct {
 	ID         int
 	Name       string
@@ -187,34 +186,34 @@ type Subnet struct {
 	Gateway    string
 	DNSServers []string
 	VLAN       *VLAN
-	HasRack    bool // MAAS's own server has an address on it
+	HasRack    bool // whether MAAS's own server has an address on it
 
-	DisabledBoot                                            []string // what machines may not boot by
+	DisabledBoot                                            []string // boot methods that its machines cannot use
 	Description                                             string
-	RDNSMode                                                int  // of MAAS, where it is not 2, its default, less 2
-	IsUnmanaged, ForbidsDNS, ForbidsProxy, IsActivelyLooked bool // MAAS's defaults are all false
+	RDNSMode                                                int  // MAAS's mode minus 2, so that zero is MAAS's default
+	IsUnmanaged, ForbidsDNS, ForbidsProxy, IsActivelyLooked bool // all false by default in MAAS
 }
 
-// IPRange is a dynamic or a reserved range of a subnet, both ends included.
+// IPRange is a dynamic or a reserved range of a subnet. It includes both ends.
 type IPRange struct {
 	ID         int
 	Kind       string // "dynamic" or "reserved"
 	Start, End netip.Addr
 	Subnet     *Subnet
 	Comment    string
-	Owner      *User // nil: nobody, who came with the model
+	Owner      *User // nil for a range of the model
 }
 
 // ReservedIP is an address that a user reserved, or that a DNS record left
 // behind.
 type ReservedIP struct {
 	IP      netip.Addr
-	Subnet  *Subnet // nil for an address outside all subnets
+	Subnet  *Subnet // nil for an address outside of all subnets
 	Owner   *User
 	Created time.Time
 }
 
-// StaticRoute leads from one subnet to another by a gateway.
+// StaticRoute is a route from one subnet to another through a gateway.
 type StaticRoute struct {
 	ID, Metric          int
 	Source, Destination *Subnet

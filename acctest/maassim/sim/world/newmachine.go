@@ -19,7 +19,7 @@ func (w *World) NewMachine(hostname string) *Machine {
 	return m
 }
 
-// AddDisk gives the machine its next disk as LXD's VMs show it, or as a server does.
+// AddDisk gives the machine another disk, named as in LXD's VMs or as in a server.
 func (m *Machine) AddDisk(sizeBytes int64, pool string, tags []string, model string) {
 	n := len(m.Storage.Disks)
 	d := m.Storage.AddDisk(&storage.Disk{Name: "sd" + string(rune('a'+n)), SizeBytes: sizeBytes, BlockSize: storage.MinBlockSize, Pool: pool, StoragePool: pool, Tags: tags, Model: model})
@@ -45,7 +45,7 @@ func FoundDisks(i *Instance) (disks []storage.FoundDisk) {
 	return disks
 }
 
-// lxdDiskPathPrefix begins the paths of LXD's disks.
+// lxdDiskPathPrefix is the start of the paths of LXD's disks.
 const lxdDiskPathPrefix = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
 
 // lxdSerial is the serial number of a VM's nth disk.
@@ -56,10 +56,10 @@ func lxdSerial(n int) string {
 	return fmt.Sprintf("lxd_disk%d", n)
 }
 
-// LXDDiskModel is the model of a disk that QEMU shows for LXD's volumes.
+// LXDDiskModel is the model name that QEMU gives to disks of LXD.
 const LXDDiskModel = "QEMU HARDDISK"
 
-// AddNIC gives the machine its next interface, named eth0, eth1, … until
+// AddNIC gives the machine another interface. Its name is eth0, eth1, … until
 // commissioning finds its real name.
 func (m *Machine) AddNIC(mac string, n *Subnet) *NIC {
 	i := &NIC{ID: m.World.NextID("interface"), Name: "eth" + strconv.Itoa(len(m.NICs)), MAC: mac, Kind: "physical", RealSubnet: n}

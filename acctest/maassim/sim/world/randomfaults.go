@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// RandomFaults says how much goes wrong: Nasty of the simulator says what each is.
+// RandomFaults is how often things go wrong by chance: see RandomFaults of package sim.
 type RandomFaults struct {
 	ErrorBefore, ErrorAfter      float64
 	Reset, LostReply             float64
@@ -25,8 +25,8 @@ type RandomFaults struct {
 	Overcommit                   bool
 }
 
-// SharesByName gives the shares the names by which they are counted: those of the
-// JSON fields.
+// SharesByName maps the names of the JSON fields to the shares. Faults are counted by
+// these names.
 func (n *RandomFaults) SharesByName() map[string]*float64 {
 	return map[string]*float64{
 		"error_before": &n.ErrorBefore, "error_after": &n.ErrorAfter, "reset": &n.Reset, "lost_reply": &n.LostReply,
@@ -36,33 +36,33 @@ func (n *RandomFaults) SharesByName() map[string]*float64 {
 	}
 }
 
-// DurationsByName gives the durations their names in files.
+// DurationsByName maps the names in files to the durations.
 func (n *RandomFaults) DurationsByName() map[string]*time.Duration {
 	return map[string]*time.Duration{"max_delay": &n.MaxDelay, "max_late": &n.MaxLate, "sync_every": &n.SyncEvery}
 }
 
-// RandomFaultSource is a Nasty at work.
+// RandomFaultSource decides when a random fault happens.
 type RandomFaultSource struct {
 	RandomFaults
 	seed       int64
-	drawCounts map[string]int // by kind and object: how often it was at risk
+	drawCounts map[string]int // by kind and object: the number of draws
 	Struck     map[string]int // by kind
 }
 
-// NewRandomFaultSource begins with nothing struck.
+// NewRandomFaultSource starts with all counts at zero.
 func NewRandomFaultSource(n RandomFaults, seed int64) *RandomFaultSource {
 	return &RandomFaultSource{RandomFaults: n, seed: seed, drawCounts: map[string]int{}, Struck: map[string]int{}}
 }
 
-// Draw is the next number from 0 to 1 for a thing.
+// Draw is the next random number from 0 to 1 for an object.
 func (n *RandomFaultSource) Draw(thing string) float64 {
 	n.drawCounts[thing]++
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, thing+" "+strconv.Itoa(n.drawCounts[thing])) // a hash takes all
+	_, _ = io.WriteString(h, thing+" "+strconv.Itoa(n.drawCounts[thing])) // a hash accepts all bytes
 	return rand.New(rand.NewPCG(uint64(n.seed), h.Sum64())).Float64()
 }
 
-// DrawFault decides about one thing, by kind, and counts.
+// DrawFault decides whether a fault of a kind hits an object, and counts it.
 func (n *RandomFaultSource) DrawFault(kind, object string) bool {
 	share := *n.SharesByName()[kind]
 	if share == 0 || n.Draw(kind+" "+object) >= share {

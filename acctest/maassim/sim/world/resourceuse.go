@@ -1,16 +1,17 @@
 package world
 
-// ResourceUse is what the instances of an LXD hold, of all its projects, whether MAAS
+// ResourceUse is what all instances of an LXD hold, in all its projects, whether MAAS
 // knows them or not.
 type ResourceUse struct {
 	Cores     int
 	MemoryMiB int64
-	// HugePagesMiB is what VMs on huge pages take when they run; they may be off.
+	// HugePagesMiB is the memory in huge pages of all VMs that use them, also of those
+	// that are off.
 	HugePagesMiB int64
 	PoolBytes    map[string]int64 // by storage pool
 }
 
-// CurrentUse is what is held now.
+// CurrentUse is the present use.
 func (l *LXD) CurrentUse() ResourceUse {
 	u := ResourceUse{PoolBytes: map[string]int64{}}
 	for _, project := range l.Projects {
@@ -26,8 +27,8 @@ func (l *LXD) CurrentUse() ResourceUse {
 	return u
 }
 
-// MeasureUse notes the greatest use, and what of it is more than there is, after
-// an instance was added.
+// MeasureUse records the greatest use, and any excess over the limits, after an instance
+// was added.
 func (w *World) MeasureUse(l *LXD) {
 	now := l.CurrentUse()
 	l.Peak.Cores, l.Peak.MemoryMiB = max(l.Peak.Cores, now.Cores), max(l.Peak.MemoryMiB, now.MemoryMiB)
@@ -49,8 +50,8 @@ func (w *World) MeasureUse(l *LXD) {
 	}
 }
 
-// overcommitRatios are the greatest over-commit ratios of the VM hosts on an LXD, 1 where
-// there is none.
+// overcommitRatios are the greatest over-commit ratios of the VM hosts on an LXD. They are
+// 1 without a VM host.
 func overcommitRatios(w *World, l *LXD) (cpu, memory float64) {
 	for _, h := range w.Hosts {
 		if h.Server() == l {
@@ -63,7 +64,7 @@ func overcommitRatios(w *World, l *LXD) (cpu, memory float64) {
 	return cpu, memory
 }
 
-// Excess is more than there was.
+// Excess is a use above the limit.
 type Excess struct{ Held, Allowed int64 }
 
 func noteExcess(l *LXD, what string, held, allowed int64) {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Span is a run of a subnet's addresses, counted from its network address;
-// both ends included.
+// Span is a range of a subnet's addresses, counted from its network address. It includes
+// both ends.
 type Span struct {
 	Start, End int
-	Purpose    string // why it is not free
+	Purpose    string // why it is used; empty if it is free
 }
 
 // Count is how many addresses the span has.
 func (s Span) Count() int { return s.End - s.Start + 1 }
 
-// maxHostBits bounds what is counted of an IPv6 subnet: its first 2^30 addresses.
+// maxHostBits limits an IPv6 subnet to its first 2^30 addresses.
 const maxHostBits = 30
 
-// Size is the number of addresses of a subnet that a computer can have.
+// Size is the number of a subnet's host addresses.
 func (n *Subnet) Size() int {
 	bits := n.CIDR.Addr().BitLen() - n.CIDR.Bits()
 	if !n.CIDR.Addr().Is4() {
@@ -35,14 +35,14 @@ func (n *Subnet) position(ip netip.Addr) int {
 	return int(low32Bits(ip) - low32Bits(n.CIDR.Addr()))
 }
 
-// low32Bits is the end of an address, 32 bits of it.
+// low32Bits is the last 32 bits of an address.
 func low32Bits(ip netip.Addr) uint32 {
 	b := ip.AsSlice()
 	return binary.BigEndian.Uint32(b[len(b)-4:])
 }
 
-// UsedSpans are the addresses that MAAS does not give away: ranges, and what
-// users, machines, the gateway and MAAS's own server have.
+// UsedSpans are the addresses that MAAS does not assign: ranges, and the addresses of
+// users, machines, the gateway and MAAS's own server.
 func UsedSpans(w *World, n *Subnet) []Span {
 	var spans []Span
 	add := func(ip netip.Addr) {
@@ -70,7 +70,7 @@ func UsedSpans(w *World, n *Subnet) []Span {
 	return slices.CompactFunc(spans, func(a, b Span) bool { return a.Start == b.Start && a.End == b.End })
 }
 
-// FreeSpans are the runs between the used ones.
+// FreeSpans are the spans between the used ones.
 func FreeSpans(w *World, n *Subnet) (free []Span) {
 	next := 1
 	for _, used := range UsedSpans(w, n) {
@@ -85,9 +85,8 @@ func FreeSpans(w *World, n *Subnet) (free []Span) {
 	return free
 }
 
-// JoinSpans joins spans that overlap, and those that follow each other for the
-// same purpose, as MAAS lists them (utils/network.py, MAASIPSet). Several
-// purposes are separated by spaces.
+// JoinSpans joins overlapping spans, and adjacent ones with the same purpose, as MAAS
+// lists them (utils/network.py, MAASIPSet). Spaces separate several purposes.
 func JoinSpans(spans []Span) (joined []Span) {
 	for _, s := range spans {
 		last := len(joined) - 1
@@ -106,7 +105,7 @@ func JoinSpans(spans []Span) (joined []Span) {
 	return joined
 }
 
-// VisitLinks visits the addresses that machines have on a subnet.
+// VisitLinks visits the machines' addresses on a subnet.
 func VisitLinks(w *World, n *Subnet, visit func(*Machine, *NIC, *Link, netip.Addr)) {
 	for _, m := range SortedMachines(w.Machines) {
 		for _, i := range m.NICs {

@@ -36,10 +36,10 @@ const (
 	StatusFailedTesting
 )
 
-// StatusWord is what people, and the status filter, call a status.
+// StatusWord is a status' name for people and its name in the status filter.
 type StatusWord struct{ Name, Filter string }
 
-// StatusWords are the names for people and those of the status filter.
+// StatusWords are the names of all statuses, by number.
 var StatusWords = []StatusWord{
 	{"New", "new"}, {"Commissioning", "commissioning"},
 	{"Failed commissioning", "failed_commissioning"}, {"Missing", "missing"},
@@ -58,18 +58,18 @@ var StatusWords = []StatusWord{
 // String is MAAS's name of the status.
 func (s Status) String() string { return StatusWords[s].Name }
 
-// IsStatusIn says whether a status is one of those.
+// IsStatusIn tells whether a status is one of those.
 func IsStatusIn(s Status, those ...Status) bool { return slices.Contains(those, s) }
 
-// notPreviousStatuses are the statuses that are no previous status: a machine returns
-// from them to where it was before (models/signals/nodes.py).
+// notPreviousStatuses are statuses that MAAS never stores as the previous status. From
+// them a machine returns to the status before (models/signals/nodes.py).
 var notPreviousStatuses = []Status{
 	StatusRescueMode, StatusEnteringRescueMode, StatusFailedEnteringRescueMode,
 	StatusExitingRescueMode, StatusFailedExitingRescueMode, StatusTesting,
 }
 
-// SetStatus moves the machine to a status and notes it (models/signals/events.py).
-// Nobody owns a machine that is New or Ready (models/signals/nodes.py).
+// SetStatus changes the machine's status and adds the event (models/signals/events.py). A
+// New or Ready machine has no owner (models/signals/nodes.py).
 func (m *Machine) SetStatus(s Status) {
 	old := m.Status
 	if old == s {
@@ -89,7 +89,7 @@ func (m *Machine) SetStatus(s Status) {
 	m.AddEvent("DEBUG", "Node changed status", text, "")
 }
 
-// EventLevels are the levels of events, the least first (provisioningserver/events.py).
+// EventLevels are the levels of events, the lowest first (provisioningserver/events.py).
 var EventLevels = []string{"AUDIT", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
 
 // Event is a line of MAAS's event log.
@@ -98,24 +98,24 @@ type Event struct {
 	Machine            *Machine
 	Level              string
 	Kind, Text, action string
-	Username           string // who asked for it, empty for none
+	Username           string // user who asked for it, or empty
 	Created            time.Time
 }
 
-// IsAtLeast says whether the event is of the level or of a higher one.
+// IsAtLeast tells whether the event is of the level or of a higher one.
 func (e *Event) IsAtLeast(level string) bool {
 	return slices.Index(EventLevels, e.Level) >= slices.Index(EventLevels, level)
 }
 
-// AddEvent writes an event.
+// AddEvent adds an event.
 func (m *Machine) AddEvent(level, kind, text, action string) {
 	recordEvent(m, &Event{Level: level, Kind: kind, Text: text, action: action})
 }
 
-// AddStatusEvent writes an event that people read as the machine's status message.
+// AddStatusEvent adds an event that becomes the machine's status message.
 func (m *Machine) AddStatusEvent(kind, text string) { m.AddEvent("INFO", kind, text, "") }
 
-// AddRequestEvent writes that a user asked for something, for whatever reason
+// AddRequestEvent adds the event of a user's request, with the user's comment
 // (models/node.py, _register_request_event).
 func (m *Machine) AddRequestEvent(u *User, kind, action, comment string) {
 	text, name := comment, ""
@@ -136,7 +136,7 @@ func recordEvent(m *Machine, e *Event) {
 	}
 }
 
-// Message is the event as the status message of its machine, nil for no event
+// Message is the event as its machine's status message. It is nil without an event
 // (models/node.py, status_message).
 func (e *Event) Message() *string {
 	if e == nil {
@@ -149,7 +149,7 @@ func (e *Event) Message() *string {
 	return &message
 }
 
-// Action is the event's action, nil for no event.
+// Action is the event's action. It is nil without an event.
 func (e *Event) Action() *string {
 	if e == nil {
 		return nil

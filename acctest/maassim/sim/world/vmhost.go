@@ -8,10 +8,10 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/lxd/daemon"
 )
 
-// consoleTag is on every VM host, whatever tags it is given.
+// consoleTag is a tag of every VM host.
 const consoleTag = "pod-console-logging"
 
-// VMHost is MAAS's record of an LXD project: a pod, in its database.
+// VMHost is MAAS's record of an LXD project. MAAS's database calls it a pod.
 type VMHost struct {
 	World              *World
 	ID                 int
@@ -26,10 +26,10 @@ type VMHost struct {
 	Version            string
 	Capabilities       []string
 	Architectures      []string
-	Pools              []daemon.StoragePool // as of the last discovery
+	Pools              []daemon.StoragePool // from the last discovery
 	Cores              int
 	MemoryMiB          int64
-	Machine            *Machine // the host machine; nil after a sibling was deleted
+	Machine            *Machine // the host machine; nil after another VM host of the server was deleted
 	Inventory          *Job
 }
 
@@ -38,7 +38,7 @@ func SortedHosts(hosts map[int]*VMHost) []*VMHost {
 	return slices.SortedFunc(maps.Values(hosts), func(a, b *VMHost) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Server is the LXD behind the host's address, nil if nothing listens there.
+// Server is the LXD at the host's address, or nil if nothing listens there.
 func (h *VMHost) Server() *LXD { return h.World.LXDAt(h.BMC.Address) }
 
 // VMs are the machines of this host, in order of creation.
@@ -46,15 +46,15 @@ func (h *VMHost) VMs() []*Machine {
 	return slices.DeleteFunc(SortedMachines(h.World.Machines), func(m *Machine) bool { return m.Host() != h })
 }
 
-// Usage is what MAAS counts as used: its machines' share, not what LXD runs.
+// Usage is what MAAS counts as used: the share of its machines, and not what LXD runs.
 type Usage struct {
 	Cores     int
 	MemoryMiB int64
-	Bytes     int64            // of all disks
+	Bytes     int64            // size of all disks
 	ByPool    map[string]int64 // bytes by storage pool
 }
 
-// Usage adds up what MAAS counts as used.
+// Usage adds up the resources that MAAS counts as used.
 func (h *VMHost) Usage() Usage {
 	u := Usage{ByPool: map[string]int64{}}
 	for _, m := range h.World.Machines {
@@ -71,17 +71,17 @@ func (h *VMHost) Usage() Usage {
 	return u
 }
 
-// VirtualMachine is what MAAS counts of a VM against its host
-// (models/virtualmachine.py). It is written by a compose and by each sync.
+// VirtualMachine is what MAAS counts for a VM of a host (models/virtualmachine.py). A
+// compose and each refresh update it.
 type VirtualMachine struct {
 	Cores     int
 	MemoryMiB int64
 	Disks     []Volume
 }
 
-// CountComposed counts a machine that compose, or an adoption, made with its
-// block devices. What a sync counted before stays, so that the disks of an
-// adopted VM count twice until the next sync (models/bmc.py, create_machine).
+// CountComposed counts a machine that a compose or an adoption made with its block
+// devices. It keeps the numbers of an earlier refresh, so the disks of an adopted VM count
+// twice until the next refresh (models/bmc.py, create_machine).
 func (m *Machine) CountComposed() {
 	m.VM.Cores, m.VM.MemoryMiB = m.Cores, m.MemoryMiB
 	for _, d := range m.Storage.Disks {
@@ -89,8 +89,8 @@ func (m *Machine) CountComposed() {
 	}
 }
 
-// CountInstance counts a VM as a sync finds it in LXD, in the place of all that
-// was counted before (models/bmc.py, sync_machines).
+// CountInstance counts a VM as a refresh finds it in LXD. It replaces all earlier numbers
+// (models/bmc.py, sync_machines).
 func (m *Machine) CountInstance(i *Instance) {
 	m.VM = VirtualMachine{Cores: i.Cores, MemoryMiB: i.MemoryMiB, Disks: slices.Clone(i.Disks)}
 }
@@ -103,9 +103,8 @@ func (h *VMHost) TotalStorage() (n int64) {
 	return n
 }
 
-// SetTags writes the words by which a VM host is found. They are no tags of MAAS
-// until a machine of the host gets them; MAAS makes only its own at once
-// (vmhost.py, _discover_and_sync_vmhost).
+// SetTags sets a VM host's tags. They become tags of MAAS only when a machine of the host
+// gets them. MAAS makes only its own one at once (vmhost.py, _discover_and_sync_vmhost).
 func (h *VMHost) SetTags(tags []string) {
 	h.World.EnsureTag(consoleTag)
 	h.Tags = slices.Clone(tags)

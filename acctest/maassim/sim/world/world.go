@@ -10,19 +10,19 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim/world/site"
 )
 
-// World is everything that MAAS's database and the LXDs hold. The lock guards
-// it. Reset replaces it; what was under way in an old one ends there.
+// World is everything in MAAS's database and in the LXDs. The lock guards it. A reset
+// replaces it, and what was under way in the old world ends.
 type World struct {
 	Keeper         *Keeper
 	Latency        Latency
-	Version        string   // of MAAS
-	Architectures  []string // for which images are imported
+	Version        string   // MAAS's version
+	Architectures  []string // architectures of the imported images
 	Rand           *rand.Rand
 	VMHostsRemoved bool          // VM hosts were removed from this MAAS
-	Ended          bool          // replaced or closed: its timers do nothing any more
-	Done           chan struct{} // closed then
+	Ended          bool          // replaced or closed; its timers have no effect
+	Done           chan struct{} // closed at the end
 
-	BuildError    error // that kept it from being built
+	BuildError    error // the error that prevented its construction
 	RackCondition Condition
 
 	Site         *site.Site
@@ -35,7 +35,7 @@ type World struct {
 	Fabrics      []*Fabric
 	VLANs        []*VLAN
 	Subnets      []*Subnet
-	Networks     []*Subnet // also those that MAAS has yet to learn of
+	Networks     []*Subnet // also those that MAAS does not know yet
 	IPRanges     []*IPRange
 	ReservedIPs  []*ReservedIP
 	DNSResources []*DNSResource
@@ -52,15 +52,15 @@ type World struct {
 	Spaces       map[int]*Space
 	StaticRoutes map[int]*StaticRoute
 
-	DefaultDomainID int             // of set_default; MAAS begins with 0
+	DefaultDomainID int             // id of set_default; 0 at first
 	LXDs            map[string]*LXD // by host:port
-	Wiped           []*LXD          // that were there once
+	Wiped           []*LXD          // LXDs that were removed
 	FaultSource     *RandomFaultSource
 	NextSync        *Job
 	Nonces          Nonces
 	Timers          map[*time.Timer]bool
-	LXDJobs         []*Job          // of LXDs, without a machine
-	UsedNames       map[string]bool // random names that were given out
+	LXDJobs         []*Job          // jobs of LXDs that belong to no machine
+	UsedNames       map[string]bool // random names in use
 }
 
 // NextID is the next id of a kind of object, from 1.
@@ -71,7 +71,7 @@ func (w *World) NextID(kind string) int {
 
 const idAlphabet = "48abcdefghkmnpqrstwxy"
 
-// NewSystemID is MAAS's way to name a node: six letters and digits.
+// NewSystemID is a system id as MAAS makes it: six letters and digits.
 func (w *World) NewSystemID() string {
 	for {
 		id := make([]byte, 6)
@@ -84,7 +84,7 @@ func (w *World) NewSystemID() string {
 	}
 }
 
-// NewMAC is an address of LXD's range.
+// NewMAC is an address of the range that LXD uses.
 func (w *World) NewMAC() string {
 	n := w.Rand.Uint32()
 	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16))
@@ -95,7 +95,7 @@ var (
 	animals    = []string{"ant", "bear", "crane", "deer", "eagle", "ferret", "gecko", "heron", "ibex", "jay", "koala", "lark", "mole", "newt", "otter", "panda", "quail", "raven", "seal", "toad", "urchin", "vole", "wren", "yak"}
 )
 
-// RandomName is what MAAS calls a machine that nobody gave a name.
+// RandomName is MAAS's name for a machine without a given name.
 func (w *World) RandomName() string {
 	for i := 0; ; i++ {
 		name := adjectives[w.Rand.IntN(len(adjectives))] + "-" + animals[w.Rand.IntN(len(animals))]
@@ -109,7 +109,7 @@ func (w *World) RandomName() string {
 	}
 }
 
-// User is a MAAS user with his API keys.
+// User is a user of MAAS with API keys.
 type User struct {
 	Name, Email string
 	Admin       bool
@@ -118,14 +118,14 @@ type User struct {
 
 // Token is an API key.
 type Token struct {
-	Name                  string // of its consumer
+	Name                  string // name of its consumer
 	Consumer, Key, Secret string
 }
 
-// String is the key as a client is given it, "consumer:token:secret".
+// String is the key in the form for clients, "consumer:token:secret".
 func (t *Token) String() string { return t.Consumer + ":" + t.Key + ":" + t.Secret }
 
-// genericConsumer is the name of a token that nobody named (models/user.py).
+// genericConsumer is the name of a token without a given name (models/user.py).
 const genericConsumer = "MAAS consumer"
 
 // NewUser is a user with an API key, "consumer:token:secret".
@@ -135,7 +135,7 @@ func NewUser(name, key string, admin bool) *User {
 	return &User{Name: name, Email: name + "@example.com", Admin: admin, Tokens: []*Token{token}}
 }
 
-// NewToken makes up a token with lengths as MAAS's.
+// NewToken makes a random token with MAAS's lengths.
 func NewToken(w *World, name string) *Token {
 	return &Token{Name: cmp.Or(name, genericConsumer), Consumer: randomKey(w, 18), Key: randomKey(w, 18), Secret: randomKey(w, 32)}
 }
@@ -149,7 +149,7 @@ func randomKey(w *World, length int) string {
 	return string(key)
 }
 
-// UserNamed is the user of a name, nil for none.
+// UserNamed is the user with a name, or nil.
 func UserNamed(w *World, name string) *User {
 	for _, u := range w.Users {
 		if u.Name == name {
@@ -159,7 +159,7 @@ func UserNamed(w *World, name string) *User {
 	return nil
 }
 
-// Latency says how long things take: Latency of the simulator's model says which.
+// Latency is how long operations take: see Latency of package sim.
 type Latency struct {
 	Call, Compose, Commission time.Duration
 	Deploy, FirstBoot         time.Duration
@@ -170,9 +170,9 @@ type Latency struct {
 	Delete                    time.Duration
 }
 
-// Nonces are those that were used, with the time until which their header
-// would be taken again but for them.
+// Nonces are the used nonces, each with the time until which a repeated header would
+// otherwise be accepted.
 type Nonces struct {
-	Seen  map[string]int64 // by nonceKey, in seconds
-	Sweep int64            // when the old ones are dropped next
+	Seen  map[string]int64 // by nonceKey; times in seconds
+	Sweep int64            // when old nonces are next dropped
 }

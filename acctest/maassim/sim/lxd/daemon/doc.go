@@ -1,4 +1,4 @@
-// Package daemon knows what an LXD of a version accepts, apart from its API:
-// the keys of its configuration, its storage pools and their sizes, and the
-// certificates that it trusts.
+// Package daemon knows what each version of LXD accepts: the keys of its configuration,
+// its storage pools and their sizes, and its trusted certificates. LXD's API is in package
+// lxd.
 package daemon

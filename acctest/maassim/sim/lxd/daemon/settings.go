@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Port is where LXD listens by default.
+// Port is LXD's default port.
 const Port = "8443"
 
-// IsWildcard tells whether an address means all of a machine.
+// IsWildcard tells whether an address stands for all addresses of a machine.
 func IsWildcard(host string) bool { return slices.Contains([]string{"", "::", "0.0.0.0"}, host) }
 
-// IsLoopback tells whether a host is the machine itself.
+// IsLoopback tells whether a host is a loopback address or localhost.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// ServerKeys are the areas of LXD's configuration, and all keys of the one that
-// matters here.
+// ServerKeys are the areas of LXD's server configuration. The keys are complete only for
+// the area that matters here.
 var ServerKeys = map[string][]string{
 	"acme": nil, "backups": nil, "candid": nil, "cluster": nil, "images": nil, "instances": nil, "loki": nil,
 	"maas": nil, "network": nil, "oidc": nil, "rbac": nil, "storage": nil, "user": nil,
@@ -30,7 +30,7 @@ var ServerKeys = map[string][]string{
 		"trust_ca_certificates", "trust_password"},
 }
 
-// ConfigTexts are the values as LXD keeps them.
+// ConfigTexts are the values as LXD stores them.
 func ConfigTexts(config map[string]any) map[string]string {
 	out := map[string]string{}
 	for key, value := range config {

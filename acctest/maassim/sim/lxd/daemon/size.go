@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sizeUnits are those that LXD reads.
+// sizeUnits are the units that LXD reads.
 var sizeUnits = []struct {
 	suffix string
 	bytes  float64
@@ -15,7 +15,7 @@ var sizeUnits = []struct {
 	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}, {"B", 1},
 }
 
-// ReadSize reads "100GiB", "500GB", or bytes; nothing is 0.
+// ReadSize reads "100GiB", "500GB", or bytes. An empty text is 0.
 func ReadSize(text string) (int64, error) {
 	unit, number := 1.0, strings.TrimSpace(text)
 	for _, u := range sizeUnits {

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// StoragePool is a storage pool of an LXD; SizeBytes counts.
+// StoragePool is a storage pool of an LXD. SizeBytes decides its size.
 type StoragePool struct {
 	Name, Driver string
-	SizeGB       int64 // as a model says it
+	SizeGB       int64 // the size in a model
 	SizeBytes    int64
-	Default      bool   // where MAAS puts disks without a pool tag
-	Path         string // where it lies; empty: where the snap keeps it
+	Default      bool   // whether MAAS puts disks without a pool tag there
+	Path         string // path on the server; empty: the snap's default
 }
 
-// StoragePath is where the pool lies on its server's disk, as its configuration says.
+// StoragePath is the pool's path on its server's disk, from its configuration.
 func (p StoragePool) StoragePath() string {
 	return cmp.Or(p.Path, "/var/snap/lxd/common/lxd/storage-pools/"+p.Name)
 }
 
-// PoolKeyError is an internal error in LXD.
+// PoolKeyError is LXD's error about an invalid key, or nil.
 func PoolKeyError(config map[string]string) error {
 	known := []string{"size", "source", "source.wipe", "source.recover", "rsync.bwlimit", "rsync.compression"}
 	for _, key := range slices.Sorted(maps.Keys(config)) {

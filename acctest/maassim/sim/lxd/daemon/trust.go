@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Trust is a certificate that an LXD lets in.
+// Trust is a certificate that an LXD trusts.
 type Trust struct {
 	Name        string
 	Certificate string // PEM
@@ -17,7 +17,7 @@ type Trust struct {
 	Projects    []string
 }
 
-// UnrestrictedTrusts are certificates without restriction.
+// UnrestrictedTrusts makes entries without restriction for certificates.
 func UnrestrictedTrusts(certificates []string) []Trust {
 	var all []Trust
 	for _, c := range certificates {
@@ -26,7 +26,7 @@ func UnrestrictedTrusts(certificates []string) []Trust {
 	return all
 }
 
-// FindTrust is what an LXD that trusts all these has on a certificate.
+// FindTrust finds the entry of a certificate.
 func FindTrust(trusted []Trust, certificate string) (Trust, bool) {
 	i := slices.IndexFunc(trusted, func(t Trust) bool { return IsSameCertificate(t.Certificate, certificate) })
 	if i < 0 {
@@ -35,7 +35,7 @@ func FindTrust(trusted []Trust, certificate string) (Trust, bool) {
 	return trusted[i], true
 }
 
-// FindTrustDER is what such an LXD has on a client's certificate.
+// FindTrustDER finds the entry of a client's certificate.
 func FindTrustDER(trusted []Trust, der []byte) (Trust, bool) {
 	i := slices.IndexFunc(trusted, func(t Trust) bool {
 		block, _ := pem.Decode([]byte(strings.TrimSpace(t.Certificate)))
@@ -47,12 +47,13 @@ func FindTrustDER(trusted []Trust, der []byte) (Trust, bool) {
 	return trusted[i], true
 }
 
-// AllowsProject says whether the certificate may act in a project.
+// AllowsProject tells whether the certificate gives access to a project.
 func (t Trust) AllowsProject(project string) bool {
 	return !t.Restricted || slices.Contains(t.Projects, project)
 }
 
-// IsSameCertificate compares what is in two PEM texts, not how they are written.
+// IsSameCertificate compares the certificates in two PEM texts, regardless of how they are
+// written.
 func IsSameCertificate(a, b string) bool {
 	first, _ := pem.Decode([]byte(strings.TrimSpace(a)))
 	second, _ := pem.Decode([]byte(strings.TrimSpace(b)))
@@ -62,7 +63,7 @@ func IsSameCertificate(a, b string) bool {
 	return bytes.Equal(first.Bytes, second.Bytes)
 }
 
-// CertificatesIn are the certificates in a text, whatever else is in it.
+// CertificatesIn are the certificates in a text that may hold other things, too.
 func CertificatesIn(text string) (found []string) {
 	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 	for {
@@ -81,7 +82,7 @@ func EncodePEM(kind string, der []byte) string {
 	return strings.TrimSpace(string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
 }
 
-// Fingerprint is LXD's name of a certificate.
+// Fingerprint is LXD's identifier of a certificate.
 func Fingerprint(certificate string) string {
 	var der []byte
 	if block, _ := pem.Decode([]byte(certificate)); block != nil {

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Version is a version of LXD as far as its behaviour depends on it.
+// Version is a version of LXD. Later numbers than the second do not change its behaviour
+// here.
 type Version struct{ Major, Minor int }
 
 var (
-	// LXD 6.1 dropped core.trust_password: it answers 501 to any password.
+	// LXD 6.1 removed core.trust_password. It answers 501 to any password.
 	VersionWithoutPassword = Version{6, 1}
-	// LXD 6.7 dropped security.secureboot, which MAAS sends with each compose.
+	// LXD 6.7 removed security.secureboot, which MAAS sends with each compose.
 	VersionWithoutSecureBoot = Version{6, 7}
 )
 
@@ -29,7 +30,7 @@ func ParseVersion(text string) (v Version, err error) {
 	return v, nil
 }
 
-// IsAtLeast says whether a version is that one or a later one.
+// IsAtLeast tells whether a version is the given one or a later one.
 func IsAtLeast(version string, v Version) bool {
 	have, err := ParseVersion(version)
 	return err == nil && (have.Major > v.Major || have.Major == v.Major && have.Minor >= v.Minor)

@@ -1,4 +1,4 @@
-// Package pci gives the devices of a VM their PCI ports, as LXD does.
+// Package pci assigns PCI ports to the devices of a VM, as LXD does.
 package pci
 
 import (
@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// firstPort is the PCI port of a VM's first device, and sparePorts are those that it has for
-	// devices that come while it runs (lxd/instance/drivers/driver_qemu.go, qemuPCIDeviceIDStart and
-	// generateQemuConfigFile).
+	// firstPort is the PCI port of a VM's first device. sparePorts are the ports for
+	// devices that are added while it runs (lxd/instance/drivers/driver_qemu.go,
+	// qemuPCIDeviceIDStart and generateQemuConfigFile).
 	firstPort  = 4
 	sparePorts = 4
 )
 
-// Ports are the PCI ports of a VM that runs, by the names of its devices. The zero value is that
-// of a VM whose ports nobody needed to know since its start.
+// Ports are the PCI ports of a running VM, by device name. The zero value means that the
+// ports were not needed since the VM's start.
 type Ports struct {
 	portByDevice map[string]int
-	portLimit    int // the first one that it does not have
+	portLimit    int // the first port that does not exist
 }
 
-// portsOf are the ports that devices have after a start: in the order of their names.
+// portsOf are the ports after a start, which follow the order of the device names.
 func portsOf(devices map[string]map[string]string) Ports {
 	p := Ports{portByDevice: map[string]int{}, portLimit: firstPort}
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
@@ -35,9 +35,10 @@ func portsOf(devices map[string]map[string]string) Ports {
 	return p
 }
 
-// Replug unplugs the NICs that go from a VM that runs, and plugs those in that come. A NIC takes the
-// port by its place among the names of all NICs, as if the VM had started with them (driver_qemu.go,
-// deviceAttachNIC). The name of the first NIC for which there is none is told, with LXD's words.
+// Replug unplugs removed NICs from a running VM and plugs in new ones. A new NIC gets the
+// port of its position among the names of all NICs, as if the VM had started with them
+// (driver_qemu.go, deviceAttachNIC). If a port is missing, it returns the name of the
+// first such NIC and LXD's message.
 func (p Ports) Replug(before, after map[string]map[string]string) (now Ports, name, problem string) {
 	if p.portByDevice == nil {
 		p = portsOf(before)
@@ -64,7 +65,7 @@ func (p Ports) Replug(before, after map[string]map[string]string) (now Ports, na
 	return now, "", ""
 }
 
-// plugProblem is QEMU's word against a device at a port.
+// plugProblem is QEMU's message if it cannot plug a device into a port.
 func (p Ports) plugProblem(port int) string {
 	if port >= p.portLimit {
 		return "Bus not found"

@@ -1,4 +1,4 @@
-// Package script has the scripts that MAAS runs on a machine, and what came of them.
+// Package script has the scripts that MAAS runs on a machine, and their results.
 package script
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is what a set of scripts is run for (metadataserver/enum.py, RESULT_TYPE).
+// Kind is the purpose of a set of scripts (metadataserver/enum.py, RESULT_TYPE).
 type Kind int
 
 // The kinds, by MAAS's numbers.
@@ -23,13 +23,13 @@ var kindNames = []string{"Commissioning", "Installation", "Testing", "Release"}
 // String is MAAS's name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// maxSetsKept is how many results of one script MAAS keeps, unless its settings say otherwise.
+// maxSetsKept is the number of sets of each kind that MAAS keeps by default.
 var maxSetsKept = []int{10, 3, 10, 3}
 
-// Status is how far a script is (maascommon/enums/scriptresult.py).
+// Status is the status of a script (maascommon/enums/scriptresult.py).
 type Status int
 
-// The statuses that occur here, by MAAS's numbers.
+// The statuses that occur in the simulator, by MAAS's numbers.
 const (
 	StatusPending Status = 0
 	StatusPassed  Status = 2
@@ -42,7 +42,7 @@ var statusNames = map[Status]string{StatusPending: "Pending", StatusPassed: "Pas
 // String is MAAS's name of the status.
 func (s Status) String() string { return statusNames[s] }
 
-// InstallLog is how MAAS calls the one result of an installation (preseed.py,
+// InstallLog is MAAS's name of the only result of an installation (preseed.py,
 // CURTIN_INSTALL_LOG).
 const InstallLog = "/tmp/install.log"
 
@@ -53,30 +53,30 @@ type Set struct {
 	Results []*Result
 }
 
-// Result is what came of one script, on one disk if it tests disks.
+// Result is the result of one script, or of one script on one disk.
 type Result struct {
 	ID             int
 	Name           string
-	Disk           string // name of the disk, empty for none
+	Disk           string // name of the disk; empty for none
 	Status         Status
-	ExitStatus     *int // nil: it told none
+	ExitStatus     *int // nil if unknown
 	Output         string
-	Created, Ended time.Time // Ended is zero before its end
+	Created, Ended time.Time // Ended is zero until the script ends
 }
 
-// Failure is a script that fails: which one, and what it says.
+// Failure is a script that fails: its name, exit status and output.
 type Failure struct {
 	Script     string `json:"script"`
 	ExitStatus int    `json:"exit_status"`
 	Output     string `json:"output"`
 }
 
-// Add gives the set a script that is to run.
+// Add adds a pending script to the set.
 func (s *Set) Add(id int, name, disk string, now time.Time) {
 	s.Results = append(s.Results, &Result{ID: id, Name: name, Disk: disk, Created: now})
 }
 
-// End gives the scripts that have not run their end.
+// End ends the scripts that have not run yet.
 func (s *Set) End(as Status, now time.Time) {
 	for _, r := range s.Results {
 		if r.Status != StatusPending {
@@ -89,8 +89,8 @@ func (s *Set) End(as Status, now time.Time) {
 	}
 }
 
-// Fail ends the script of a failure badly; the others pass. One that the set does not have
-// was uploaded by somebody. id is for that one.
+// Fail makes the named script fail; all others pass. A script that is not in the set is
+// added with the id, as if a user had uploaded it.
 func (s *Set) Fail(f Failure, id int, now time.Time) {
 	i := slices.IndexFunc(s.Results, func(r *Result) bool { return r.Name == f.Script })
 	if i < 0 {
@@ -103,7 +103,7 @@ func (s *Set) Fail(f Failure, id int, now time.Time) {
 	s.End(StatusPassed, now)
 }
 
-// Status is that of the whole set (models/scriptset.py, get_overall_status).
+// Status is the status of the whole set (models/scriptset.py, get_overall_status).
 func (s *Set) Status() Status {
 	for _, status := range []Status{StatusPending, StatusAborted, StatusFailed} {
 		if slices.ContainsFunc(s.Results, func(r *Result) bool { return r.Status == status }) {
@@ -113,15 +113,16 @@ func (s *Set) Status() Status {
 	return StatusPassed
 }
 
-// SortedResults are the results as MAAS lists them (api/scriptresults.py, filter_script_results).
+// SortedResults are the results in MAAS's order (api/scriptresults.py,
+// filter_script_results).
 func (s *Set) SortedResults() []*Result {
 	return slices.SortedStableFunc(slices.Values(s.Results), func(a, b *Result) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Disk, b.Disk))
 	})
 }
 
-// AddSet adds a set to those of a machine. What ran before for the same end is aborted, and
-// the oldest sets go (models/scriptset.py, _clean_old).
+// AddSet adds a set to those of a machine. It aborts earlier sets of the same kind, and
+// removes the oldest ones (models/scriptset.py, _clean_old).
 func AddSet(sets []*Set, s *Set, now time.Time) []*Set {
 	same := 0
 	for _, old := range sets {
@@ -137,7 +138,7 @@ func AddSet(sets []*Set, s *Set, now time.Time) []*Set {
 	return append(sets, s)
 }
 
-// FindSet returns the set of an id, nil for none.
+// FindSet is the set with an id, or nil.
 func FindSet(sets []*Set, id int) *Set {
 	i := slices.IndexFunc(sets, func(s *Set) bool { return s.ID == id })
 	if i < 0 {

@@ -12,7 +12,7 @@ type Repository struct {
 	Default                             bool // Ubuntu's own archives
 }
 
-// repositories are those of a new MAAS.
+// repositories are the repositories of a new MAAS.
 func repositories() map[int]*Repository {
 	return map[int]*Repository{
 		1: {ID: 1, Name: "main_archive", URL: "http://archive.ubuntu.com/ubuntu", Arches: []string{"amd64", "i386"}, DisableSources: true, Enabled: true, Default: true},
@@ -29,14 +29,14 @@ type BootSource struct {
 	Selections       map[int]*Selection
 }
 
-// Selection is what is imported from a server of images.
+// Selection selects the images to import from a server.
 type Selection struct {
 	ID                        int
 	OS, Release               string
 	Arches, Subarches, Labels []string
 }
 
-// bootSources are those of a new MAAS (provisioningserver/config.py).
+// bootSources are the sources of a new MAAS (provisioningserver/config.py).
 func bootSources() map[int]*BootSource {
 	now := time.Now()
 	return map[int]*BootSource{1: {
@@ -49,9 +49,9 @@ func bootSources() map[int]*BootSource {
 type Notification struct {
 	ID                       int
 	Ident, Message, Category string
-	User                     string // whom it is for, "" for nobody alone
+	User                     string // its only reader; "" if it is not for one user
 	Users, Admins            bool
 	Context                  map[string]any
 	Dismissable              bool
-	Dismissed                []string // by these users
+	Dismissed                []string // users who dismissed it
 }

@@ -1,13 +1,13 @@
-// Package site is what MAAS keeps beside machines, networks and images: keys of
-// users, settings, and the small things that an operator makes.
+// Package site holds MAAS's objects other than machines, networks and images: keys of
+// users, settings, and what an operator configures.
 package site
 
-// Site is all of it. A map's key is the id.
+// Site has all these objects. The keys of the maps are ids.
 type Site struct {
 	SSHKeys map[int]*Key
 	SSLKeys map[int]*Key
 
-	Settings map[string]any // those that were set
+	Settings map[string]any // settings with a value that somebody set
 
 	Repositories  map[int]*Repository
 	BootSources   map[int]*BootSource

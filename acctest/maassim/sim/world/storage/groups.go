@@ -18,10 +18,10 @@ const (
 // RAIDLevels are the kinds that are RAIDs.
 var RAIDLevels = []string{"raid-0", "raid-1", "raid-5", "raid-6", "raid-10"}
 
-// CacheModes are how a bcache caches.
+// CacheModes are the cache modes of a bcache.
 var CacheModes = []string{"writeback", "writethrough", "writearound"}
 
-// What a device can be to a group (enum.py, FILESYSTEM_TYPE).
+// The roles of a device in a group (enum.py, FILESYSTEM_TYPE).
 const (
 	lvmMember     = "lvm-pv"
 	raidMember    = "raid"
@@ -30,10 +30,10 @@ const (
 	bcacheBacking = "bcache-backing"
 )
 
-// IsRAID says whether the group is a RAID.
+// IsRAID tells whether the group is a RAID.
 func (g *Group) IsRAID() bool { return slices.Contains(RAIDLevels, g.Kind) }
 
-// NiceName is what MAAS calls the kind of a group.
+// NiceName is MAAS's name for the kind of a group.
 func (g *Group) NiceName() string {
 	switch g.Kind {
 	case VolumeGroup:
@@ -52,7 +52,7 @@ type Member struct {
 	*Filesystem
 }
 
-// Members are the devices of a group, in the order in which they came.
+// Members are the devices of a group, in the order in which they were added.
 func Members(s *Storage, g *Group) []Member {
 	return membersBy(s, func(f *Filesystem) bool { return f.Group == g })
 }
@@ -69,8 +69,8 @@ func membersBy(s *Storage, is func(*Filesystem) bool) (members []Member) {
 	return members
 }
 
-// DevicesOf are the devices of a group that are in it in one way: "raid" or
-// "raid-spare"; in all with "".
+// DevicesOf are the devices with a role in a group, "raid" or "raid-spare". An empty role
+// means all.
 func DevicesOf(s *Storage, g *Group, fstype string) (devices []Device) {
 	for _, m := range Members(s, g) {
 		if fstype == "" || m.Fstype == fstype {
@@ -80,7 +80,7 @@ func DevicesOf(s *Storage, g *Group, fstype string) (devices []Device) {
 	return devices
 }
 
-// GroupDisks are the block devices that a group makes.
+// GroupDisks are the block devices of a group.
 func GroupDisks(s *Storage, g *Group) (made []*Disk) {
 	for _, d := range s.Virtual {
 		if d.Group == g {
@@ -90,7 +90,7 @@ func GroupDisks(s *Storage, g *Group) (made []*Disk) {
 	return made
 }
 
-// Groups are the groups that devices of the machine are in, by id.
+// Groups are the groups with devices of the machine, by id.
 func Groups(s *Storage) (groups []*Group) {
 	for _, f := range s.filesystems() {
 		if f.Group != nil && !slices.Contains(groups, f.Group) {
@@ -112,7 +112,7 @@ func CacheSets(s *Storage) (sets []*CacheSet) {
 	return sets
 }
 
-// CacheSetName is the name of a cache set: its place among the machine's.
+// CacheSetName is the name of a cache set, made from its position among the machine's.
 func CacheSetName(s *Storage, c *CacheSet) string {
 	return "cache" + strconv.Itoa(slices.Index(CacheSets(s), c))
 }
@@ -135,13 +135,13 @@ func CacheSetUsers(s *Storage, c *CacheSet) (users []*Group) {
 	return users
 }
 
-// AddCacheSet makes a cache set of a device.
+// AddCacheSet makes a cache set on a device.
 func AddCacheSet(s *Storage, d Device) (*CacheSet, *Problem) {
 	c := &CacheSet{ID: s.Host.NextID("cacheset")}
 	return c, s.WriteFilesystem(d, &Filesystem{Fstype: bcacheCache, Cache: c})
 }
 
-// MoveCacheSet gives a cache set another device.
+// MoveCacheSet moves a cache set to another device.
 func MoveCacheSet(s *Storage, c *CacheSet, d Device) *Problem {
 	for _, m := range membersBy(s, func(f *Filesystem) bool { return f.Cache == c }) {
 		s.RemoveFilesystem(m.Filesystem)
@@ -156,7 +156,7 @@ func RemoveCacheSet(s *Storage, c *CacheSet) {
 	}
 }
 
-// MakeGroup makes a group of devices, with some as spares.
+// MakeGroup makes a group from devices, some of them as spares.
 func MakeGroup(s *Storage, g *Group, devices, spares []Device) *Problem {
 	if strings.TrimSpace(g.Name) == "" {
 		return &Problem{"name", "This field cannot be blank."}
@@ -175,7 +175,7 @@ func MakeGroup(s *Storage, g *Group, devices, spares []Device) *Problem {
 	return checkAndResizeGroup(s, g)
 }
 
-// memberType is what a device is to a group that it is an active part of.
+// memberType is the role of an active device in the group.
 func (g *Group) memberType() string {
 	switch g.Kind {
 	case VolumeGroup:
@@ -188,12 +188,12 @@ func (g *Group) memberType() string {
 	return raidMember
 }
 
-// JoinGroup makes a device part of a group.
+// JoinGroup adds a device to a group.
 func JoinGroup(s *Storage, g *Group, d Device, fstype string) *Problem {
 	return s.WriteFilesystem(d, &Filesystem{Fstype: fstype, Group: g})
 }
 
-// AddMembers makes devices active parts of a group, or spares of a RAID.
+// AddMembers adds devices to a group as active ones, or as spares of a RAID.
 func AddMembers(s *Storage, g *Group, devices []Device, asSpares bool) *Problem {
 	fstype := g.memberType()
 	if asSpares {
@@ -207,7 +207,7 @@ func AddMembers(s *Storage, g *Group, devices []Device, asSpares bool) *Problem 
 	return nil
 }
 
-// LeaveGroup takes a device out of a group.
+// LeaveGroup removes a device from a group.
 func LeaveGroup(s *Storage, g *Group, d Device) {
 	for _, m := range Members(s, g) {
 		if m.Device == d {
@@ -216,7 +216,7 @@ func LeaveGroup(s *Storage, g *Group, d Device) {
 	}
 }
 
-// SaveGroup checks a group after a change, and brings what it makes to its size.
+// SaveGroup checks a changed group and updates the sizes of its block devices.
 func SaveGroup(s *Storage, g *Group) *Problem { return checkAndResizeGroup(s, g) }
 
 func checkAndResizeGroup(s *Storage, g *Group) *Problem {
@@ -242,10 +242,11 @@ func checkAndResizeGroup(s *Storage, g *Group) *Problem {
 	return nil
 }
 
-// NameTakenText is MAAS's sentence about a second block device of a name.
+// NameTakenText is MAAS's message about a second block device with the same name.
 const NameTakenText = "Block device with this Node config and Name already exists."
 
-// blockSize is that of what a group makes; a bcache has its backing device's.
+// blockSize is the block size of a group's block devices. A bcache has that of its backing
+// device.
 func blockSize(s *Storage, g *Group) int {
 	switch {
 	case g.Kind == VolumeGroup:
@@ -258,10 +259,10 @@ func blockSize(s *Storage, g *Group) int {
 	return Members(s, g)[0].Device.UnitSize()
 }
 
-// minRAIDDevices is how many active devices a RAID has at least.
+// minRAIDDevices is the least number of active devices in a RAID.
 var minRAIDDevices = map[string]int{"raid-0": 2, "raid-1": 2, "raid-5": 3, "raid-6": 4, "raid-10": 3}
 
-// groupProblem is why a group cannot be as it is (models/filesystemgroup.py, clean).
+// groupProblem is the reason why a group is invalid (models/filesystemgroup.py, clean).
 func groupProblem(s *Storage, g *Group) string {
 	active, spares := len(DevicesOf(s, g, raidMember)), len(DevicesOf(s, g, raidSpare))
 	members := Members(s, g)
@@ -295,7 +296,7 @@ func NextGroupName(s *Storage, prefix string) string {
 	return prefix + strconv.Itoa(last+1)
 }
 
-// AddLogicalVolume makes a logical volume of a size, or of all that is left
+// AddLogicalVolume makes a logical volume. Without a size it takes all free space
 // (models/virtualblockdevice.py).
 func AddLogicalVolume(s *Storage, g *Group, name, uuid string, size *int64) (*Disk, *Problem) {
 	wanted := FreeSize(s, g)
@@ -313,7 +314,7 @@ func AddLogicalVolume(s *Storage, g *Group, name, uuid string, size *int64) (*Di
 	return d, nil
 }
 
-// ResizeLogicalVolume gives a logical volume a size, if its volume group has as much.
+// ResizeLogicalVolume resizes a logical volume if its volume group has enough space.
 func ResizeLogicalVolume(s *Storage, d *Disk, size int64) *Problem {
 	size = roundDown(size)
 	free := GroupSize(s, d.Group)
@@ -329,7 +330,7 @@ func ResizeLogicalVolume(s *Storage, d *Disk, size int64) *Problem {
 	return nil
 }
 
-// DeleteGroup removes a group with what it makes.
+// DeleteGroup removes a group with its block devices.
 func DeleteGroup(s *Storage, g *Group) *Problem {
 	made := GroupDisks(s, g)
 	if g.Kind == VolumeGroup && len(made) > 0 {
@@ -339,8 +340,8 @@ func DeleteGroup(s *Storage, g *Group) *Problem {
 	return nil
 }
 
-// dropGroup removes a group, what it makes, and the parts of devices in it. What lay
-// on what it made is gone with it.
+// dropGroup removes a group with its block devices and their contents, and frees its
+// members.
 func dropGroup(s *Storage, g *Group) {
 	s.Virtual = slices.DeleteFunc(s.Virtual, func(d *Disk) bool { return d.Group == g })
 	for _, m := range Members(s, g) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// FoundDisk is a disk as a machine itself shows it when it is commissioned.
+// FoundDisk is a disk that commissioning finds.
 type FoundDisk struct {
 	Name, Model, Serial, IDPath string
 	SizeBytes                   int64
@@ -22,9 +22,9 @@ func AsFoundDisks(s *Storage) (found []FoundDisk) {
 	return found
 }
 
-// TakeInventory writes what commissioning found. A disk that MAAS knows by its
-// serial number, or else by its path, keeps its id; one that is not there any more
-// goes (builtin_scripts/hooks.py, _update_node_physical_block_devices).
+// TakeInventory records the disks that commissioning found. A disk that MAAS knows by its
+// serial number, or else by its path, keeps its id. A disk that was not found is removed
+// (builtin_scripts/hooks.py, _update_node_physical_block_devices).
 func TakeInventory(s *Storage) {
 	if s.HardwareDisks == nil {
 		return
@@ -56,8 +56,8 @@ func TakeInventory(s *Storage) {
 	s.Disks = now
 }
 
-// AcquireFilesystems copies the file systems that a user may make, for the one that the machine
-// is acquired for (models/node.py, _create_acquired_filesystems).
+// AcquireFilesystems copies the file systems that a user may make, for the owner of the
+// acquired machine (models/node.py, _create_acquired_filesystems).
 func AcquireFilesystems(s *Storage) {
 	ReleaseFilesystems(s)
 	for _, d := range s.Devices() {
@@ -88,8 +88,8 @@ func ReleaseFilesystems(s *Storage) {
 	}
 }
 
-// RecordUndo remembers all, and returns what puts it back: what MAAS's database does with
-// a change that is refused midway.
+// RecordUndo records the whole storage, and returns a function that restores it. MAAS's
+// database does this when a change fails midway.
 func RecordUndo(s *Storage) (undo func()) {
 	root := *s
 	root.Disks, root.Virtual, root.Special = slices.Clone(s.Disks), slices.Clone(s.Virtual), slices.Clone(s.Special)

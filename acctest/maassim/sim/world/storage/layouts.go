@@ -2,29 +2,29 @@ package storage
 
 import "slices"
 
-// Layouts are the layouts that MAAS has (storage_layouts.py). Their order is
-// chance: MAAS has them in a set.
+// Layouts are MAAS's layouts (storage_layouts.py). In MAAS their order is random, because
+// they are in a set.
 var Layouts = []string{"bcache", "blank", "custom", "flat", "lvm", "vmfs6", "vmfs7"}
 
-// LayoutOptions are what a caller says of a layout; zero is MAAS's choice.
+// LayoutOptions are the options of a layout. Zero values mean MAAS's choice.
 type LayoutOptions struct {
-	Root                *Disk // where the root partition goes, nil: the boot disk
+	Root                *Disk // disk for the root partition; nil for the boot disk
 	BootSize, RootSize  int64
 	VolumeGroup, Volume string
 	VolumeSize          int64
 	CacheMode           string
 	CacheSize           int64
-	CacheWhole          bool // without a partition
-	Fallback            bool // flat, where a bcache has no cache device
+	CacheWhole          bool // the whole cache device, without a partition
+	Fallback            bool // use flat if a bcache has no cache device
 }
 
-// DefaultOptions are MAAS's choices, for a layout that nobody asked for.
+// DefaultOptions are MAAS's options for a layout that nobody asked for.
 func DefaultOptions() LayoutOptions {
 	return LayoutOptions{VolumeGroup: "vgroot", Volume: "lvroot", CacheMode: "writethrough", Fallback: true}
 }
 
-// ClearAll removes what lies on the disks, and all that is made of them
-// (models/node.py, _clear_full_storage_configuration).
+// ClearAll removes everything from the disks, and all groups (models/node.py,
+// _clear_full_storage_configuration).
 func ClearAll(s *Storage) {
 	s.Special, s.Virtual = nil, nil
 	for _, d := range s.Disks {
@@ -32,14 +32,14 @@ func ClearAll(s *Storage) {
 	}
 }
 
-// NoCacheDeviceText is why a bcache cannot be laid out.
+// NoCacheDeviceText is MAAS's message if the bcache layout is not possible.
 const NoCacheDeviceText = "Node doesn't have an available cache device to setup bcache."
 
-// NoCustomLayoutText is why the layout of a commissioning script cannot be: none left one.
+// NoCustomLayoutText is MAAS's message if no commissioning script left a custom layout.
 const NoCustomLayoutText = "No custom storage layout configuration found"
 
-// ApplyLayout replaces all that lies on the disks by a layout. The sentence is why it
-// cannot be used on the machine.
+// ApplyLayout replaces everything on the disks by a layout. If the layout is not possible,
+// it returns MAAS's message.
 func ApplyLayout(s *Storage, name string, o LayoutOptions) (sentence string, bad *Problem) {
 	ClearAll(s)
 	switch name {
@@ -57,8 +57,8 @@ func ApplyLayout(s *Storage, name string, o LayoutOptions) (sentence string, bad
 	return "", nil
 }
 
-// applyBasicLayout makes what the layouts have in common: what the machine boots from, and
-// the root partition (create_basic_layout).
+// applyBasicLayout makes the common part of the layouts: the boot partitions and the root
+// partition (create_basic_layout).
 func applyBasicLayout(s *Storage, o LayoutOptions) (root *Partition, bad *Problem) {
 	boot := s.EffectiveBootDisk()
 	if bad := s.addTable(boot); bad != nil {
@@ -129,7 +129,7 @@ func applyLVMLayout(s *Storage, o LayoutOptions) *Problem {
 	return writeRoot(s, volume)
 }
 
-// bestCacheDisk is the smallest disk that is an SSD, beside the boot disk.
+// bestCacheDisk is the smallest SSD other than the boot disk.
 func bestCacheDisk(s *Storage) (best *Disk) {
 	for _, d := range s.Disks {
 		if d != s.EffectiveBootDisk() && slices.Contains(d.Tags, "ssd") && (best == nil || d.SizeBytes < best.SizeBytes) {
@@ -139,7 +139,7 @@ func bestCacheDisk(s *Storage) (best *Disk) {
 	return best
 }
 
-// ChooseCacheDisk is the device that a bcache layout would cache with, nil for none.
+// ChooseCacheDisk is the cache device that the bcache layout would use, or nil.
 func ChooseCacheDisk(s *Storage) *Disk { return bestCacheDisk(s) }
 
 func applyBcacheLayout(s *Storage, o LayoutOptions) (sentence string, bad *Problem) {
@@ -173,20 +173,21 @@ func applyBcacheLayout(s *Storage, o LayoutOptions) (sentence string, bad *Probl
 	return "", writeRoot(s, GroupDisks(s, g)[0])
 }
 
-// basePartition is a partition of VMware's image. One without a size is the datastore's.
+// basePartition is a partition of VMware's image. The one without a size is the
+// datastore's.
 type basePartition struct {
 	index int
 	size  int64
 }
 
-// vmfsParts are the partitions of the images, in the order of their rows; the first
-// one is bootable.
+// vmfsParts are the partitions of the images, in the order of their rows. The first one is
+// bootable.
 var vmfsParts = map[string][]basePartition{
 	"vmfs6": {{1, 3 << 20}, {2, 4 << 30}, {3, 0}, {5, 249 << 20}, {6, 249 << 20}, {7, 109 << 20}, {8, 285 << 20}, {9, 2560 << 20}},
 	"vmfs7": {{1, 100 << 20}, {5, 4095 << 20}, {6, 4095 << 20}, {7, 25662832128}, {8, 0}},
 }
 
-// lastBasePartitions is the last partition that belongs to the image.
+// lastBasePartitions is the number of the last partition that belongs to the image.
 var lastBasePartitions = map[string]int{"vmfs6": 9, "vmfs7": 7}
 
 func applyVMFSLayout(s *Storage, name string, o LayoutOptions) *Problem {
@@ -214,7 +215,7 @@ func applyVMFSLayout(s *Storage, name string, o LayoutOptions) *Problem {
 	return AddDatastore(s, &Group{Name: "datastore1"}, []Device{store})
 }
 
-// AddDatastore makes a datastore of partitions.
+// AddDatastore makes a datastore from partitions.
 func AddDatastore(s *Storage, g *Group, parts []Device) *Problem {
 	g.Kind = Datastore
 	if bad := MakeGroup(s, g, parts, nil); bad != nil {
@@ -223,7 +224,7 @@ func AddDatastore(s *Storage, g *Group, parts []Device) *Problem {
 	return s.WriteFilesystem(GroupDisks(s, g)[0], &Filesystem{Fstype: Datastore, Mount: TextPointer("/vmfs/volumes/" + g.Name)})
 }
 
-// VMFSDisk is the disk on which an image of VMware lies, and which; nil for none
+// VMFSDisk is the disk with the layout of an image of VMware, or nil
 // (VMFS6StorageLayout.is_layout).
 func VMFSDisk(s *Storage, layout string) *Disk {
 	base := vmfsParts[layout]
@@ -243,7 +244,7 @@ func VMFSDisk(s *Storage, layout string) *Disk {
 	return nil
 }
 
-// IsVMFSBase says whether a partition belongs to an image of VMware.
+// IsVMFSBase tells whether a partition belongs to an image of VMware.
 func IsVMFSBase(s *Storage, p *Partition) bool {
 	for layout, last := range lastBasePartitions {
 		if VMFSDisk(s, layout) == p.Disk && p.Index <= last {

@@ -9,15 +9,15 @@ import (
 
 func partName(disk string, index int) string { return disk + "-part" + strconv.Itoa(index) }
 
-// AddDisk adds a disk at the next id.
+// AddDisk adds a disk with the next id.
 func (s *Storage) AddDisk(d *Disk) *Disk {
 	d.ID = s.Host.NextID("blockdevice")
 	s.Disks = append(s.Disks, d)
 	return d
 }
 
-// addTable partitions a disk, of which there are no partitions yet. Virtual disks of
-// volume groups and bcaches take none (models/partitiontable.py, clean).
+// addTable adds a partition table to a disk without partitions. Block devices of volume
+// groups and bcaches cannot have one (models/partitiontable.py, clean).
 func (s *Storage) addTable(d *Disk) *Problem {
 	switch {
 	case d.Table != nil:
@@ -31,8 +31,8 @@ func (s *Storage) addTable(d *Disk) *Problem {
 	return nil
 }
 
-// AddPartition adds a partition of a size, or of all that is left (models/partition.py
-// and partitiontable.py).
+// AddPartition adds a partition. Without a size it takes all free space
+// (models/partition.py and partitiontable.py).
 func (s *Storage) AddPartition(d *Disk, size *int64, bootable bool, uuid string) (*Partition, *Problem) {
 	if bad := s.addTable(d); bad != nil {
 		return nil, bad
@@ -66,9 +66,9 @@ func (s *Storage) addPartitionAt(d *Disk, index int, size int64, bootable bool, 
 	return p
 }
 
-// nextIndex is the number of the next partition. The fourth of an MBR is for the
-// extended ones, and a boot without UEFI needs the first of a GPT
-// (models/partition.py, _get_partition_number).
+// nextIndex is the number of the next partition. The fourth of an MBR is the extended
+// partition, and a boot without UEFI needs the first of a GPT (models/partition.py,
+// _get_partition_number).
 func (s *Storage) nextIndex(d *Disk) int {
 	last := 0
 	for _, p := range d.Partitions() {
@@ -85,8 +85,8 @@ func (s *Storage) nextIndex(d *Disk) int {
 	return last + 1
 }
 
-// DeletePartition removes a partition of a disk, and the table with the last one.
-// Those behind it move up (models/partitiontable.py, delete_partition).
+// DeletePartition removes a partition, and with the last one the partition table. The
+// following partitions get lower numbers (models/partitiontable.py, delete_partition).
 func (s *Storage) DeletePartition(d *Disk, p *Partition) *Problem {
 	f := s.EffectiveFilesystem(p)
 	switch {
@@ -109,8 +109,8 @@ func (s *Storage) DeletePartition(d *Disk, p *Partition) *Problem {
 	return nil
 }
 
-// DeleteDisk removes a block device with all that lies on it. With that of a group
-// that is no volume group the group goes, too (models/signals/blockdevices.py).
+// DeleteDisk removes a block device with everything on it. If a group other than a volume
+// group made it, the group is removed, too (models/signals/blockdevices.py).
 func (s *Storage) DeleteDisk(d *Disk) *Problem {
 	if f := s.EffectiveFilesystem(d); f != nil && f.Group != nil {
 		return &Problem{"", "Cannot delete block device because its part of a " + f.Group.NiceName() + "."}
@@ -126,7 +126,7 @@ func (s *Storage) DeleteDisk(d *Disk) *Problem {
 	return nil
 }
 
-// FormatDevice writes a file system in the place of the one that is there.
+// FormatDevice replaces the file system of a device.
 func (s *Storage) FormatDevice(d Device, f *Filesystem) *Problem {
 	f.Acquired = s.Host.ShowsAcquired()
 	c := d.content()
@@ -144,7 +144,8 @@ func (s *Storage) FormatDevice(d Device, f *Filesystem) *Problem {
 	return s.WriteFilesystem(d, f)
 }
 
-// WriteFilesystem puts a file system on a device, or on none (models/filesystem.py, clean).
+// WriteFilesystem adds a file system to a device, or without a device
+// (models/filesystem.py, clean).
 func (s *Storage) WriteFilesystem(d Device, f *Filesystem) *Problem {
 	if disk, isDisk := d.(*Disk); isDisk && disk == s.EffectiveBootDisk() {
 		return &Problem{"__all__", "Cannot place filesystem directly on the boot disk. Create a partition on the boot disk first and then format the partition."}
@@ -165,7 +166,7 @@ func (s *Storage) WriteFilesystem(d Device, f *Filesystem) *Problem {
 	return nil
 }
 
-// MountFilesystem mounts a file system, or with nil unmounts it.
+// MountFilesystem mounts a file system. With a nil path it unmounts it.
 func (s *Storage) MountFilesystem(f *Filesystem, at, options *string) *Problem {
 	if at != nil && !f.UsesMountPoint() {
 		at = TextPointer("none")
@@ -189,7 +190,7 @@ func (s *Storage) checkMount(f *Filesystem, at *string) *Problem {
 	return nil
 }
 
-// filesystems are all of the machine, by age.
+// filesystems are all file systems of the machine, the oldest first.
 func (s *Storage) filesystems() []*Filesystem {
 	all := slices.Clone(s.Special)
 	for _, d := range s.Devices() {
@@ -199,7 +200,7 @@ func (s *Storage) filesystems() []*Filesystem {
 	return all
 }
 
-// RemoveFilesystem takes a file system off what it lies on.
+// RemoveFilesystem removes a file system from its device.
 func (s *Storage) RemoveFilesystem(f *Filesystem) {
 	isIt := func(other *Filesystem) bool { return other == f }
 	s.Special = slices.DeleteFunc(s.Special, isIt)
@@ -208,8 +209,8 @@ func (s *Storage) RemoveFilesystem(f *Filesystem) {
 	}
 }
 
-// ApplyDiskSize brings the groups that a block device is part of to its size, and gives
-// the group that makes it its name (models/signals/blockdevices.py).
+// ApplyDiskSize updates the groups that contain a block device after a change of its size.
+// It also renames the group that made it (models/signals/blockdevices.py).
 func (s *Storage) ApplyDiskSize(d *Disk) *Problem {
 	if d.Group != nil && d.Group.Kind != VolumeGroup {
 		d.Group.Name = d.Name

@@ -7,8 +7,8 @@ import (
 
 // Sizes of MAAS's models, in bytes.
 const (
-	allocationUnit     = 4 << 20 // to which partitions and volumes are rounded down
-	tableBytes         = 5 << 20 // of each partition table (models/partitiontable.py)
+	allocationUnit     = 4 << 20 // sizes of partitions and volumes are rounded down to it
+	tableBytes         = 5 << 20 // reserved for each partition table (models/partitiontable.py)
 	grubBytes          = 1 << 20 // for a boot without UEFI
 	prepBytes          = 8 << 20 // for ppc64el
 	MinDiskBytes       = 4 << 20
@@ -26,7 +26,7 @@ const (
 	datastoreBlockSize = 1024
 )
 
-// roundDown is a size rounded down to the unit, as Python divides.
+// roundDown rounds a size down to the unit, as Python's division does.
 func roundDown(size int64) int64 {
 	n := size / allocationUnit
 	if size < 0 && size%allocationUnit != 0 {
@@ -35,7 +35,7 @@ func roundDown(size int64) int64 {
 	return n * allocationUnit
 }
 
-// overhead is what a partition table takes of a disk (models/partitiontable.py,
+// overhead is the space that a partition table takes (models/partitiontable.py,
 // get_overhead_size).
 func (s *Storage) overhead() int64 {
 	switch {
@@ -47,7 +47,7 @@ func (s *Storage) overhead() int64 {
 	return tableBytes
 }
 
-// tableUsed is what a partition table and its partitions take.
+// tableUsed is the space that a partition table and its partitions take.
 func (s *Storage) tableUsed(d *Disk) int64 {
 	used := s.overhead()
 	for _, p := range d.Partitions() {
@@ -56,7 +56,7 @@ func (s *Storage) tableUsed(d *Disk) int64 {
 	return used
 }
 
-// UsedBytes is what is taken of a block device.
+// UsedBytes is the used space of a block device.
 func (s *Storage) UsedBytes(d *Disk) int64 {
 	switch {
 	case s.EffectiveFilesystem(d) != nil:
@@ -67,7 +67,7 @@ func (s *Storage) UsedBytes(d *Disk) int64 {
 	return 0
 }
 
-// AvailableBytes is what partitions can still take of it.
+// AvailableBytes is the space that is left for partitions.
 func (s *Storage) AvailableBytes(d *Disk) int64 {
 	if s.EffectiveFilesystem(d) != nil {
 		return 0
@@ -77,7 +77,7 @@ func (s *Storage) AvailableBytes(d *Disk) int64 {
 
 func (s *Storage) freeRoom(d *Disk) int64 { return roundDown(d.SizeBytes - s.tableUsed(d)) }
 
-// UsedFor says what a device is used for (utils/storage.py, used_for).
+// UsedFor is MAAS's text about the use of a device (utils/storage.py, used_for).
 func (s *Storage) UsedFor(d Device) string {
 	if f := s.EffectiveFilesystem(d); f != nil {
 		return filesystemUse(s, f)
@@ -140,10 +140,10 @@ func GroupSize(s *Storage, g *Group) int64 {
 	case "raid-10":
 		return least*active/2 - raidOverhead
 	}
-	return total // of a bcache's one backing device, or of a datastore
+	return total // that of a bcache's only backing device, or of a datastore
 }
 
-// VolumesSize is what the logical volumes of a volume group take.
+// VolumesSize is the size of all logical volumes of a volume group.
 func VolumesSize(s *Storage, g *Group) (n int64) {
 	for _, d := range GroupDisks(s, g) {
 		n += d.SizeBytes
@@ -151,11 +151,11 @@ func VolumesSize(s *Storage, g *Group) (n int64) {
 	return n
 }
 
-// FreeSize is what is left of it.
+// FreeSize is the free space of a volume group.
 func FreeSize(s *Storage, g *Group) int64 { return GroupSize(s, g) - VolumesSize(s, g) }
 
-// HumanReadableSize is a size as people read it, in units of a thousand
-// (utils/converters.py, human_readable_bytes).
+// HumanReadableSize is a size with a decimal unit for people (utils/converters.py,
+// human_readable_bytes).
 func HumanReadableSize(size int64) string {
 	value, units := float64(size), strings.Fields("bytes kB MB GB TB PB EB ZB")
 	for _, u := range units {

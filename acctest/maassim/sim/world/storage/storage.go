@@ -1,7 +1,7 @@
-// Package storage is a machine's disks as MAAS's database has them: block devices,
-// partitions, file systems, and the groups of those that make other block
-// devices. It keeps MAAS's rules on sizes, names and use (models/blockdevice.py,
-// partition.py, filesystem.py, filesystemgroup.py, and storage_layouts.py).
+// Package storage is a machine's storage in MAAS's database: block devices, partitions,
+// file systems, and groups, which make further block devices. It has MAAS's rules on
+// sizes, names and use (models/blockdevice.py, partition.py, filesystem.py,
+// filesystemgroup.py, and storage_layouts.py).
 package storage
 
 import (
@@ -9,26 +9,26 @@ import (
 	"slices"
 )
 
-// Host is what the storage asks of the machine that it is in.
+// Host is what the storage needs of its machine.
 type Host interface {
 	NextID(sequence string) int
 	NewUUID() string
 	Arch() string // "amd64"
 	BootsByUEFI() bool
-	// ShowsAcquired says whether the machine is in a status in which file systems
-	// are those of whom it is allocated to (enum.py, ALLOCATED_NODE_STATUSES).
+	// ShowsAcquired tells whether the machine's status shows the file systems of its owner
+	// (enum.py, ALLOCATED_NODE_STATUSES).
 	ShowsAcquired() bool
 }
 
-// Storage is all of a machine.
+// Storage is the whole storage of a machine.
 type Storage struct {
 	Host          Host
 	Disks         []*Disk       // physical ones, by id
-	Virtual       []*Disk       // what groups make, by id
-	BootDisk      *Disk         // that somebody chose, nil for MAAS's own choice
-	Special       []*Filesystem // that need no disk
-	HardwareDisks []FoundDisk   // what the machine is made of, nil: what MAAS knows
-	written       int           // file systems so far
+	Virtual       []*Disk       // block devices of groups, by id
+	BootDisk      *Disk         // a user's choice; nil: MAAS chooses
+	Special       []*Filesystem // without a disk
+	HardwareDisks []FoundDisk   // its real disks; nil: what MAAS knows
+	written       int           // number of file systems written so far
 }
 
 // Disk is a block device. Sizes are bytes.
@@ -38,12 +38,12 @@ type Disk struct {
 	SizeBytes                   int64
 	BlockSize                   int
 	Tags                        []string
-	Pool                        string  // where the volume of a VM lies, empty for none
-	StoragePool                 string  // what MAAS shows of it
-	Firmware                    *string // nil: unknown
-	Table                       *Table  // nil: not partitioned
-	UUID                        string  // of a virtual one
-	Group                       *Group  // that makes it; nil: a physical one
+	Pool                        string  // pool of a VM's volume, or empty
+	StoragePool                 string  // pool that MAAS shows
+	Firmware                    *string // nil if unknown
+	Table                       *Table  // nil without partitions
+	UUID                        string  // UUID of a virtual block device
+	Group                       *Group  // the group that made it; nil for a physical disk
 	Content
 }
 
@@ -64,23 +64,23 @@ type Partition struct {
 	Content
 }
 
-// Content is what lies on a block device or a partition: a file system, and the
-// copy of it that an acquired machine has.
+// Content is the file system of a block device or a partition, and its copy for the owner
+// of an acquired machine.
 type Content struct {
 	Filesystems []*Filesystem
 }
 
-// Filesystem is a file system, or a disk's part in a group.
+// Filesystem is a file system, or the role of a device in a group.
 type Filesystem struct {
 	ID                    int
 	Fstype, UUID          string
 	Label, Mount, Options *string
-	Acquired              bool // it goes with the release
+	Acquired              bool // a release removes it
 	Group                 *Group
 	Cache                 *CacheSet
 }
 
-// MakeGroup is a volume group, a RAID, a bcache, or a VMFS datastore.
+// Group is a volume group, a RAID, a bcache, or a VMFS datastore.
 type Group struct {
 	ID               int
 	UUID, Name, Kind string
@@ -88,7 +88,7 @@ type Group struct {
 	Cache            *CacheSet
 }
 
-// CacheSet is what bcaches cache with.
+// CacheSet is the cache of one or more bcaches.
 type CacheSet struct{ ID int }
 
 // Device is a block device or a partition.
@@ -104,10 +104,10 @@ func (c *Content) content() *Content { return c }
 // Size is the size of the block device.
 func (d *Disk) Size() int64 { return d.SizeBytes }
 
-// UnitSize is the size of its blocks.
+// UnitSize is the block size.
 func (d *Disk) UnitSize() int { return d.BlockSize }
 
-// ShownName is its name; that of a logical volume begins with its volume group.
+// ShownName is its name. The name of a logical volume begins with its volume group.
 func (d *Disk) ShownName() string {
 	if d.Group != nil && d.Group.Kind == VolumeGroup {
 		return d.Group.Name + "-" + d.Name
@@ -115,10 +115,10 @@ func (d *Disk) ShownName() string {
 	return d.Name
 }
 
-// IsPhysical says whether the block device is a disk.
+// IsPhysical tells whether the block device is a physical disk.
 func (d *Disk) IsPhysical() bool { return d.Group == nil }
 
-// Partitions are those of its table.
+// Partitions are the partitions of its table.
 func (d *Disk) Partitions() []*Partition {
 	if d.Table == nil {
 		return nil
@@ -129,7 +129,7 @@ func (d *Disk) Partitions() []*Partition {
 // Size is the size of the partition.
 func (p *Partition) Size() int64 { return p.SizeBytes }
 
-// UnitSize is the size of its blocks.
+// UnitSize is the block size.
 func (p *Partition) UnitSize() int { return p.Disk.BlockSize }
 
 // ShownName is its name.
@@ -151,8 +151,8 @@ func (s *Storage) Devices() (all []Device) {
 	return all
 }
 
-// EffectiveBootDisk is the disk from which the machine boots: the chosen one, or else the first
-// that is not too small (models/node.py, get_boot_disk). Nil for none.
+// EffectiveBootDisk is the disk from which the machine boots: the chosen one, or else the
+// first that is large enough (models/node.py, get_boot_disk). It is nil if there is none.
 func (s *Storage) EffectiveBootDisk() *Disk {
 	if s.BootDisk != nil {
 		return s.BootDisk
@@ -165,7 +165,7 @@ func (s *Storage) EffectiveBootDisk() *Disk {
 	return nil
 }
 
-// EffectiveFilesystem is the file system that the machine shows of a device, nil for none
+// EffectiveFilesystem is the file system of a device that the machine shows, or nil
 // (utils/storage.py, get_effective_filesystem).
 func (s *Storage) EffectiveFilesystem(d Device) *Filesystem {
 	acquired, all := s.Host.ShowsAcquired(), d.content().Filesystems
@@ -183,12 +183,12 @@ func (s *Storage) EffectiveFilesystem(d Device) *Filesystem {
 // FILESYSTEM_FORMAT_TYPE_CHOICES).
 var Formats = []string{"ext2", "ext4", "xfs", "fat32", "vfat", "swap", "ramfs", "tmpfs", "btrfs", "zfsroot"}
 
-// UsesMountPoint says whether the file system is mounted at a path.
+// UsesMountPoint tells whether the file system is mounted at a path.
 func (f *Filesystem) UsesMountPoint() bool { return f.Fstype != "swap" }
 
-// Problem is why MAAS refuses a change: of a field, of the whole object
-// ("__all__"), or, without a field, in a sentence alone.
+// Problem is MAAS's reason to refuse a change. It concerns a field or the whole object
+// ("__all__"). Without a field it is only a message.
 type Problem struct{ Field, Text string }
 
-// TextPointer is a text that is there.
+// TextPointer is a pointer to a text.
 func TextPointer(s string) *string { return &s }
