@@ -1,6 +1,7 @@
 package acctest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,27 +223,36 @@ func TestAccListMachines(t *testing.T) {
 
 // TestAccListQueryMachines has the CLI write the configuration of machines that are deployed:
 // of one that this provider deployed, and of one that somebody deployed otherwise. It imports
-// them without any other change, but that the first apply marks the latter.
+// them without any other change. The first apply marks the latter, and notes imported tags.
 func TestAccListQueryMachines(t *testing.T) {
 	t.Parallel()
-	for title, unmark := range map[string]bool{"Ours": false, "Others": true} {
+	cases := map[string]struct {
+		reason     string
+		attributes []string
+		unmark     bool
+		changes    int
+	}{
+		"Ours":   {"Our mark is there already.", nil, false, 0},
+		"Tagged": {"The first apply notes that the tags are the configuration's own.", []string{`tags = ["a"]`}, false, 1},
+		"Others": {"The first apply marks the machine.", nil, true, 1},
+	}
+	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			x := newMetalTarget(t)
-			w := newWorkspace(t, x.config(machineOnNode1(`tags = ["a"]`)))
+			w := newWorkspace(t, x.config(machineOnNode1(tc.attributes...)))
 			w.needsCLI114(t)
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.run(t, "state", "rm", machineAddress)
-			want := "1 to import, 0 to add, 0 to change, 0 to destroy"
-			if unmark {
+			want := fmt.Sprintf("1 to import, 0 to add, %d to change, 0 to destroy", tc.changes)
+			if tc.unmark {
 				x.editMachine(t, "node1", sim.MachineEdit{OwnerData: &map[string]string{}})
-				want = "1 to import, 0 to add, 1 to change, 0 to destroy"
 			}
 			w.configure(t, x.config(""))
 			w.writeFile(t, "machines.tfquery.hcl", "list \"maaslxd_machine\" \"all\" {\n  provider = maaslxd\n  include_resource = true\n}\n")
 			w.run(t, "query", "-no-color", "-generate-config-out=generated.tf")
 			if out := w.run(t, "plan", "-no-color"); !wordsPattern(want).MatchString(unwrapMessage(out)) {
-				t.Errorf("the generated configuration does more than to import:\n%s\n%s", w.readFile(t, "generated.tf"), out)
+				t.Errorf("%s\nThe generated configuration does more than to import:\n%s\n%s", tc.reason, w.readFile(t, "generated.tf"), out)
 			}
 			w.run(t, "apply", "-auto-approve", "-no-color")
 			w.wantEmptyPlan(t)
