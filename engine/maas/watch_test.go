@@ -205,7 +205,7 @@ func TestAFailedLookIsRepeated(t *testing.T) {
 		if isClosedWithin(changed, 22*time.Second) {
 			t.Fatal("a failed look woke somebody")
 		}
-		if !strings.Contains(log.String(), "look at a watched machine failed") {
+		if !strings.Contains(log.String(), "poll of a watched machine failed") {
 			t.Error("it is not in the log")
 		}
 		w.setBroken(false)
