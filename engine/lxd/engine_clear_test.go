@@ -113,7 +113,7 @@ func TestEngineClearSilent(t *testing.T) {
 			w.setUnreachable(t, "h1")
 			time.Sleep(2 * time.Millisecond)
 			_, err := w.newEngineWith(t, book, shortenComposeWindow).VMs.Delete(t.Context(), web1Ref)
-			if errorKinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(shownText(err), "host h1") || !strings.Contains(shownText(err), "maaslxd-host off machine host01") {
+			if errorKinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(shownText(err), "host h1") || !strings.Contains(shownText(err), "maaslxd-host from machine host01") {
 				t.Errorf("while h1 does not answer: %s: %v", errorKinds(err), err)
 			}
 			if n := countRows(t, book); n != 1 {

@@ -93,7 +93,7 @@ func TestClear(t *testing.T) {
 			w.cutOffCompose(t)
 			w.setUnreachable(t, "h1")
 		}, nil, "ErrUnavailable, HostUnavailable",
-			[]string{"web1", "host h1", "take the tag maaslxd-host off machine host01"}, []string{"instance web1 on h1"}, true},
+			[]string{"web1", "host h1", "remove the tag maaslxd-host from machine host01"}, []string{"instance web1 on h1"}, true},
 		"OtherSilent": {reason: "Nothing was begun there.", before: func(t *testing.T, w *composeWorld) {
 			w.cutOffCompose(t)
 			w.setUnreachable(t, "h2")

@@ -242,7 +242,7 @@ func TestEngineMoved(t *testing.T) {
 	for _, tc := range []struct {
 		silent []string
 		says   string
-	}{{[]string{"h2"}, "take the tag maaslxd-host off machine host02"}, {nil, "Move it back (lxc move)"}} {
+	}{{[]string{"h2"}, "remove the tag maaslxd-host from machine host02"}, {nil, "Move it back (lxc move)"}} {
 		w.setUnreachable(t, tc.silent...)
 		if _, err := w.newEngine(t).VMs.Delete(t.Context(), ref); err == nil || !strings.Contains(shownText(err), tc.says) {
 			t.Errorf("with %v silent: got %v, want it to say %q", tc.silent, err, tc.says)

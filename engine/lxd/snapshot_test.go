@@ -208,7 +208,7 @@ func TestSnapshotsRefused(t *testing.T) {
 		"OtherServer": {"Something else answers there.", "is known by", func(_ *testing.T, w *composeWorld) {
 			w.servers[0].Fingerprint = strings.Repeat("0", 64)
 		}},
-		"Restricted": {"An administrator forbids it.", "is restricted, and admits no snapshots", func(t *testing.T, w *composeWorld) {
+		"Restricted": {"An administrator forbids it.", "is restricted, and does not allow snapshots", func(t *testing.T, w *composeWorld) {
 			w.restrictSnapshots(t)
 		}},
 	}

@@ -97,7 +97,7 @@ func TestHostNeverReturns(t *testing.T) {
 	ref.SystemID, ref.Finished = vm.SystemID, true
 	w.servers = w.servers[1:] // its tag was taken off
 	err = deleteVM(t, w.newEngineWith(t, book), ref)
-	if !errors.Is(err, engine.ErrConflict) || !strings.Contains(shownText(err), "which is none of the hosts") || !strings.Contains(shownText(err), "delete the machine in MAAS") {
+	if !errors.Is(err, engine.ErrConflict) || !strings.Contains(shownText(err), "which is not one of the hosts") || !strings.Contains(shownText(err), "delete the machine in MAAS") {
 		t.Errorf("got %v", err)
 	}
 	if err := w.sim.DeleteMachine(vm.SystemID); err != nil {

@@ -239,7 +239,7 @@ func TestApplyImpatient(t *testing.T) {
 		step, err := a.applyPart(func() (finding, error) {
 			return makeFinding("storage pool vms", "zfs", func() error { acts++; return nil }), nil
 		})
-		if !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "storage pool vms: LXD has taken the change, but does not show it after 1m0s") {
+		if !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "storage pool vms: LXD accepted the change, but does not show it after 1m0s") {
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(begun); acts != 1 || step.Done || waited < time.Minute || waited > 61*time.Second {
@@ -266,7 +266,7 @@ func TestFit(t *testing.T) {
 		says   string
 	}{
 		"Good":      {reason: "A server that has everything.", change: func(*api.Server) {}},
-		"Untrusted": {reason: "A socket of restricted users.", change: func(s *api.Server) { s.Auth = "untrusted" }, says: "lets this user in, but not to change anything"},
+		"Untrusted": {reason: "A socket of restricted users.", change: func(s *api.Server) { s.Auth = "untrusted" }, says: "lets this user connect, but not change anything"},
 		"Clustered": {reason: "Pools of a cluster are made member by member.", change: func(s *api.Server) { s.Environment.ServerClustered = true }, says: "a member of a cluster"},
 		"Old":       {reason: "LXD 4.0 lacks what VMs need.", change: func(s *api.Server) { s.APIExtensions = []string{"projects"} }, says: "too old: LXD 5.0 or newer is needed (it lacks the API extension virtual-machines)"},
 	}
@@ -333,7 +333,7 @@ func TestApplyNeverResizes(t *testing.T) {
 		if _, err := Apply(t.Context(), conn, h, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and stays so instead of 20GB"} {
+		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and keeps that size instead of 20GB"} {
 			withPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: size})(&h)
 			report, err := Apply(t.Context(), conn, h, Options{})
 			if err != nil || report.ChangedCount() != 0 {

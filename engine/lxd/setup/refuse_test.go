@@ -92,7 +92,7 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateStoragePool(api.StoragePoolsPost{Name: "taken", Driver: "dir"})
 			},
 			want: withPool("taken", cloudinit.StoragePool{Driver: cloudinit.Btrfs}),
-			says: "storage pool taken: it is there with the driver dir instead of btrfs",
+			says: "storage pool taken: it exists with the driver dir instead of btrfs",
 		},
 		"PoolSource": {
 			reason: "A pool on something else is not the one that is meant.",
@@ -105,12 +105,12 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 		"NoBridge": {
 			reason: "LXD takes a profile whose bridge does not exist, and fails on later.",
 			want:   withNetwork("nobr0", cloudinit.Network{}),
-			says:   "interface nobr0: the machine has none of that name",
+			says:   "interface nobr0: the machine has no interface of that name",
 		},
 		"NoParent": {
 			reason: "The same is true of a NIC.",
 			want:   withNetwork("lan", cloudinit.Network{Kind: cloudinit.Macvlan, Parent: "noeth0"}),
-			says:   "interface noeth0: the machine has none of that name",
+			says:   "interface noeth0: the machine has no interface of that name",
 		},
 		"NetworkIsInterface": {
 			reason: "LXD cannot make a network of the name of an interface.",
@@ -123,7 +123,7 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateProject(api.ProjectsPost{Name: "sharing", ProjectPut: api.ProjectPut{Config: map[string]string{"features.profiles": "false"}}})
 			},
 			want: withProjectName("sharing"),
-			says: "project sharing: it is there with features.profiles",
+			says: "project sharing: it exists with features.profiles",
 		},
 		"ProfileOfOthers": {
 			reason:  "A profile with other devices was written by somebody.",
@@ -152,14 +152,14 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateCertificate(post)
 			},
 			want: func(h *cloudinit.Host) { h.TrustedCertificates = []string{metrics.Certificate} },
-			says: "as one of the type metrics",
+			says: "as a certificate of the type metrics",
 		},
 	}
 	if f.sim == nil {
 		cases["DriverMissing"] = refusalCase{
 			reason: "What this LXD cannot use is said before anything is made.",
 			want:   withPool("zfs", cloudinit.StoragePool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph", Pool: "lxd"}}),
-			says:   "LXD cannot use the driver ceph on this machine, but " + strings.Join(driversOf(t, conn), ", "),
+			says:   "LXD cannot use the driver ceph on this machine; it can use " + strings.Join(driversOf(t, conn), ", "),
 		}
 		cases["Loopback"] = refusalCase{
 			reason: "Not every interface can carry VMs.",
