@@ -131,12 +131,12 @@ func TestMergeRefuses(t *testing.T) {
 		"Gzip":         {"Damaged.", [][]byte{gzipData(t, kubeadm)[:40]}, 1, "gzip is damaged"},
 		"Bomb":         {"Larger than any user-data.", [][]byte{gzipData(t, make([]byte, 17<<20))}, 1, "more than 16 MiB"},
 		"Latin1":       {"cloud-init reads UTF-8.", [][]byte{[]byte("#!/bin/sh\necho \xe9\n")}, 1, "UTF-8"},
-		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "its type is none"},
+		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "cloud-init does not know its type"},
 		"BrokenMIME":   {"No boundary.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\nx\n")}, 1, "multi-part cannot be read"},
 		"Encoding":     {"Not of this world.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/cloud-config\nContent-Transfer-Encoding: x-uu\n\nx\n")}, 1, "Content-Transfer-Encoding is unknown"},
 		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
 		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
-		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive stands in an archive"},
+		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive contains another archive"},
 		"Nested":       {"Deeper than anybody writes.", [][]byte{nestedMultipart(10)}, 1, "nested more than 8 deep"},
 	}
 	for name, tc := range cases {
@@ -208,8 +208,8 @@ func TestWarnings(t *testing.T) {
 	}{
 		"None":    {"Nothing of MAAS's is touched.", [][]byte{[]byte("#cloud-config\nbyobu_by_default: system\n"), []byte("#!/bin/sh\n"), []byte("unknown")}, nil},
 		"Kubeadm": {"Both keys are MAAS's, too.", [][]byte{kubeadm}, []string{"user-data 1: its runcmd: replaces MAAS's", "user-data 1: its write_files: replaces MAAS's"}},
-		"Snap":    {"The snap store may then be out of reach.", [][]byte{nil, []byte("#cloud-config\nsnap: {commands: [x]}\n")}, []string{"user-data 2: its snap: replaces MAAS's, where it has any: snapd's proxy"}},
-		"Include": {"Only the machine knows what it fetches.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []string{"user-data 1: what it includes is fetched by the machine"}},
+		"Snap":    {"The snap store may then be out of reach.", [][]byte{nil, []byte("#cloud-config\nsnap: {commands: [x]}\n")}, []string{"user-data 2: its snap: replaces MAAS's, if MAAS sets it: snapd's proxy"}},
+		"Include": {"Only the machine knows what it fetches.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []string{"user-data 1: the machine fetches what it includes, so it cannot be checked"}},
 		"Patch":   {"A patch may touch ours.", [][]byte{[]byte("#cloud-config-jsonp\n[]\n")}, []string{"user-data 1: a patch"}},
 	}
 	for name, tc := range cases {
