@@ -19,9 +19,9 @@
 //	final   00-maaslxd-host.sh a script: project's profile, trust, and a last look
 //
 // The preseed must not reach an LXD from another channel: LXD 5.21 cannot read a pool made
-// by LXD 6. cloud-init's "snap:" section would run early enough, but MAAS uses the same key
-// to tell snapd its proxy. cloud-init silently lets user-data replace vendor-data key by
-// key. The same is true of "runcmd", "write_files", "packages" and "bootcmd".
+// by LXD 6. The section "snap:" of cloud-init would run early enough, but MAAS uses the
+// same key to tell snapd its proxy. And user-data silently replaces vendor-data key by key.
+// The same is true of "runcmd", "write_files", "packages" and "bootcmd".
 //
 // So a systemd unit between the two stages installs LXD. It is transient: nothing of it is
 // left on the host.

@@ -35,7 +35,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestLocalRefused says which of the ways in is closed.
+// TestLocalRefused says why the local connection failed.
 func TestLocalRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestApplyRefuses: what is there and otherwise is not touched, and nor is
-// anything else.
+// TestApplyRefuses: an object with other settings is not changed, and neither is anything
+// else.
 func TestApplyRefuses(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -44,8 +44,8 @@ func TestApplyRefuses(t *testing.T) {
 	})
 }
 
-// driversOf are the storage drivers that an LXD can use: btrfs is among them only
-// where its tools are installed.
+// driversOf returns the storage drivers that an LXD can use. btrfs is one of them only if
+// its tools are installed.
 func driversOf(t *testing.T, conn client.InstanceServer) []string {
 	t.Helper()
 	server, _, err := conn.GetServer()
@@ -67,17 +67,17 @@ type refusalCase struct {
 	says    string
 }
 
-// withProjectName names another project, so that the cases do not meet.
+// withProjectName uses another project, so that the cases do not affect each other.
 func withProjectName(name string) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Project.Name = name }
 }
 
-// withPool asks for a pool.
+// withPool adds a pool.
 func withPool(name string, pool cloudinit.StoragePool) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.StoragePools = map[string]cloudinit.StoragePool{name: pool} }
 }
 
-// withNetwork asks for a network.
+// withNetwork adds a network.
 func withNetwork(name string, network cloudinit.Network) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Networks = map[string]cloudinit.Network{name: network} }
 }
@@ -177,8 +177,8 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 	return cases
 }
 
-// makeProjectWithProfile makes a project whose profile has a NIC on the bridge, if one is
-// named, and which an instance uses, if one is named.
+// makeProjectWithProfile makes a project with a profile. If a bridge is named, the profile
+// has a NIC on it. If an instance is named, it uses the profile.
 func (f freshLXD) makeProjectWithProfile(conn client.InstanceServer, project, bridge, instance string) error {
 	if err := conn.CreateProject(api.ProjectsPost{Name: project, ProjectPut: api.ProjectPut{Config: map[string]string{}}}); err != nil {
 		return err
