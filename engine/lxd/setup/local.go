@@ -43,8 +43,8 @@ func hasFile(path string) bool {
 	return err == nil
 }
 
-// ConnectLocal connects to an LXD by its socket. Whoever may open the socket has all
-// rights. The connection ends with ctx.
+// ConnectLocal connects to an LXD by its socket, which gives all rights. The connection
+// ends with ctx.
 //
 // If LXD is missing, not running, or refuses this user, the error is an *engine.Error that
 // says so.
