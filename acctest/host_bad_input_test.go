@@ -185,7 +185,7 @@ func TestAccHostBadInput(t *testing.T) {
 		"Ratio":          {reason: "MAAS takes up to 10.", body: hostOnNode1(`cpu_overcommit = 11`), at: "cpu_overcommit", want: `cpu_overcommit at most 10`},
 		"NoRatio":        {reason: "Zero would leave no room at all.", body: hostOnNode1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is no over-commit ratio`},
 		"UnknownStorage": {reason: "The default must be one that LXD has.", body: hostOnNode1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
-		"DefaultPool":    {reason: "No such pool is made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" described are default`},
+		"DefaultPool":    {reason: "No such pool is made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" choose one of default`},
 		"MacvlanParent":  {reason: "A macvlan lies on a NIC.", body: withLXD(`networks = { lan = { kind = "macvlan" } }`), want: `name the machine's NIC`},
 		"ManagedAddress": {reason: "LXD's own choice can fail.", body: withLXD(`networks = { lxdbr0 = { kind = "managed" } }`), want: `no address of a bridge`},
 		"Channel":        {reason: "A risk belongs to it.", body: withLXD(`channel = "newest"`), want: `"newest" is no channel of a snap`},

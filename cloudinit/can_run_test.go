@@ -6,7 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestRuns: what cloud-init would ignore may be for another program.
+// TestRuns: user-data that cloud-init would ignore may be for another program.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -12,8 +12,8 @@ import (
 
 const canary = "hunter2secret"
 
-// TestErrorsHoldNoUserData breaks user-data in each way that a reader of it
-// knows, always where a secret stands: no error and no warning repeats it.
+// TestErrorsHoldNoUserData breaks user-data in each way that a reader reports, always at a
+// secret. No error and no warning repeats the secret.
 func TestErrorsHoldNoUserData(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, data, says string }{
@@ -85,7 +85,7 @@ func TestErrorsHoldNoUserData(t *testing.T) {
 	}
 }
 
-// multipartOf is a MIME multi-part of one part, its header included.
+// multipartOf returns a MIME multi-part with one part, including its header.
 func multipartOf(text string) string {
 	return "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\n--A\n" + text + "\n--A--\n"
 }

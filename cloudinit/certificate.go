@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// certificate is a public certificate to be trusted.
+// certificate is a public certificate that LXD must trust.
 type certificate struct {
 	fingerprint string // SHA-256 of its DER, in hex, as LXD has it
 	pem         string
 }
 
-// readCertificate takes PEM that is one certificate and nothing else. What is
-// wrong is a message and a hint, without a word of the text itself: it may be a
-// key.
+// readCertificate accepts PEM of exactly one certificate. An error is a message and a hint.
+// They never quote the text, because it may be a key.
 func readCertificate(text string, now time.Time) (c certificate, message, hint string) {
 	const want = "give the public certificate: one block that begins with -----BEGIN CERTIFICATE-----"
 	if strings.Contains(text, "PRIVATE KEY") {
@@ -28,7 +27,7 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	case block == nil:
 		return c, "this is not PEM", want
 	case block.Type != "CERTIFICATE":
-		return c, "this is PEM of something else than a certificate", want
+		return c, "this is PEM, but not of a certificate", want
 	case strings.TrimSpace(string(rest)) != "":
 		return c, "something follows the certificate", "list each certificate by itself; of a chain only the first is needed"
 	}
@@ -42,12 +41,12 @@ func readCertificate(text string, now time.Time) (c certificate, message, hint s
 	sum := sha256.Sum256(parsed.Raw)
 	return certificate{
 		fingerprint: hex.EncodeToString(sum[:]),
-		// Encoded anew, so that nothing that stood around it comes along.
+		// Encoded again, to drop any text around it.
 		pem: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: parsed.Raw})),
 	}, "", ""
 }
 
-// parsedCertificates are those of a valid host, in the order given.
+// parsedCertificates returns the certificates of a valid host, in the given order.
 func (h Host) parsedCertificates() []certificate {
 	var all []certificate
 	for _, text := range h.TrustedCertificates {

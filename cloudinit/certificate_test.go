@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestCertificateComesAlone: a file may have more in it than the certificate, and user-data
-// are no place for that.
+// TestCertificateComesAlone: a file may contain more than the certificate, and the rest
+// must not get into user-data.
 func TestCertificateComesAlone(t *testing.T) {
 	t.Parallel()
 	text := "password: canary\n" + string(readTestdata(t, "current.crt"))

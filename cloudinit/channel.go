@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// IsTooNewForMAAS tells whether a channel brings, or will one day bring, an LXD on
-// which MAAS cannot compose; an empty one is DefaultChannel. MAAS up to 3.8, the
-// last that has VM hosts, sends security.secureboot with each VM
-// (provisioningserver/drivers/pod/lxd.py), which LXD refuses from 6.7 on. The
-// tracks 6 and latest move past that. Validate takes such a channel: the host
-// works, but for new VMs of MAAS.
+// IsTooNewForMAAS reports whether a channel has, or will have, an LXD on which MAAS cannot
+// compose. An empty channel is DefaultChannel.
+//
+// MAAS up to 3.8, the last with VM hosts, sends security.secureboot with each VM
+// (provisioningserver/drivers/pod/lxd.py). LXD refuses that from 6.7 on, and the tracks 6
+// and latest move past 6.7. Validate accepts such a channel: only new VMs of MAAS fail on
+// the host.
 func IsTooNewForMAAS(channel string) bool {
 	major, minor, ok := parseTrack(channel)
 	if !ok {
@@ -19,17 +20,17 @@ func IsTooNewForMAAS(channel string) bool {
 	return major > 6 || major == 6 && (minor == movingMinor || minor >= 7)
 }
 
-// isTooOldForMAAS tells whether a channel brings an LXD that MAAS refuses: its driver
-// wants extensions that came with 4.16 (provisioningserver/drivers/pod/lxd.py).
+// isTooOldForMAAS reports whether a channel has an LXD that MAAS refuses: its driver needs
+// extensions that came with 4.16 (provisioningserver/drivers/pod/lxd.py).
 func isTooOldForMAAS(channel string) bool {
 	major, minor, ok := parseTrack(channel)
 	return ok && (major < 4 || major == 4 && minor != movingMinor && minor < 16)
 }
 
-// movingMinor is the minor version of a track that goes on to the next one.
+// movingMinor is the minor version of a track that follows new minor versions.
 const movingMinor = -1
 
-// parseTrack reads the version in a channel, if its track is one.
+// parseTrack returns the version in a channel. ok is false if the track is no version.
 func parseTrack(channel string) (major, minor int, ok bool) {
 	track, _, _ := strings.Cut(valueOr(channel, DefaultChannel), "/")
 	majorText, minorText, _ := strings.Cut(track, ".")

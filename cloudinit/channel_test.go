@@ -6,8 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestOutrunsMAAS: what brings an LXD that MAAS cannot compose on is known, and
-// valid all the same.
+// TestOutrunsMAAS: a channel whose LXD is too new for MAAS is recognized, but valid.
 func TestOutrunsMAAS(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -1,8 +1,8 @@
 package cloudinit
 
-// cloudConfigKeys are the top-level keys of cloud-config (config/schemas/
-// schema-cloud-config-v1.json). Only these are named in messages: what else
-// stands at the beginning of a line may be a secret that slipped there.
+// cloudConfigKeys are the top-level keys of cloud-config
+// (config/schemas/schema-cloud-config-v1.json). Messages name only these: any other word at
+// the beginning of a line may be a secret that slipped there.
 var cloudConfigKeys = []string{
 	"ansible", "apk_repos", "apt", "apt_pipelining", "autoinstall", "bootcmd", "byobu_by_default", "ca_certs",
 	"chef", "chpasswd", "cloud_config_modules", "cloud_final_modules", "cloud_init_modules", "create_hostname_file",

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestSchema gives every rendered cloud-config to cloud-init's own check.
+// TestSchema checks every rendered cloud-config with cloud-init's own tool.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("cloud-init"); err != nil {
@@ -35,8 +35,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// schemaErrors is what cloud-init finds wrong with a cloud-config; empty: nothing.
-// Not with --annotate: its exit status is then always 0.
+// schemaErrors returns cloud-init's errors about a cloud-config; empty if there are none.
+// It does not use --annotate, because the exit status is then always 0.
 func schemaErrors(t *testing.T, config string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
@@ -50,8 +50,7 @@ func schemaErrors(t *testing.T, config string) string {
 	return err.Error() + "\n" + string(out)
 }
 
-// splitProgram lists, for each document of standard input, the parts that
-// cloud-init sees.
+// splitProgram lists the parts that cloud-init sees in each document of standard input.
 const splitProgram = `
 import base64, json, sys
 from cloudinit import helpers, user_data
@@ -62,8 +61,8 @@ json.dump({name: [
     for name, data in json.load(sys.stdin).items()}, sys.stdout)
 `
 
-// TestCloudInitReads has cloud-init take the user-data apart: the parts must be
-// the same, to the byte.
+// TestCloudInitReads lets cloud-init split the user-data: the parts must be the same, byte
+// by byte.
 func TestCloudInitReads(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3" // that of the system, which has the package's modules
@@ -92,7 +91,7 @@ func TestCloudInitReads(t *testing.T) {
 	}
 }
 
-// readByCloudInit are the parts of each document.
+// readByCloudInit returns the parts of each document.
 func readByCloudInit(t *testing.T, python string, documents map[string][]byte) map[string][]mimePart {
 	t.Helper()
 	input, err := json.Marshal(documents) // bytes become base64

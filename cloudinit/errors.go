@@ -6,27 +6,27 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// FieldError is a setting of a Host that cannot work.
+// FieldError says that a setting of a Host cannot work.
 type FieldError struct {
 	Field   fieldpath.Path // such as storage_pools.default.driver
-	Message string         // what is wrong, a sentence without its full stop
+	Message string         // what is wrong, without a full stop
 	Hint    string         // the way out
 }
 
-// Error is the field, the message and the hint in one line.
+// Error returns the field, the message and the hint in one line.
 func (e *FieldError) Error() string {
 	return errorLine(e.Field.String(), e.Message, e.Hint)
 }
 
-// MergeError is user-data that cannot stand beside other user-data.
+// MergeError says that user-data cannot be combined with other user-data.
 type MergeError struct {
 	Document int    // which of the documents given to Merge, from 1; ours is 0
-	Part     string // the part's file name or its number, if there are several
-	Message  string // what is wrong, a sentence without its full stop
+	Part     string // the part's file name or number, if there are several
+	Message  string // what is wrong, without a full stop
 	Hint     string // the way out
 }
 
-// Error is the place, the message and the hint in one line.
+// Error returns the place, the message and the hint in one line.
 func (e *MergeError) Error() string {
 	return errorLine(describePart(e.Document, e.Part), e.Message, e.Hint)
 }
@@ -51,8 +51,8 @@ func errorLine(where, message, hint string) string {
 	return text
 }
 
-// FieldErrors lists the FieldErrors in what Validate, Preseed or Render
-// returned, in the order of the fields.
+// FieldErrors lists the FieldErrors in an error of Validate, Preseed or Render, in the
+// order of the fields.
 func FieldErrors(err error) []*FieldError {
 	switch e := err.(type) {
 	case *FieldError:

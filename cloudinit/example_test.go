@@ -41,7 +41,7 @@ func Example() {
 	// Output:
 	// user-data: true
 	// pool: default zfs /dev/disk/by-id/nvme-eui.0025
-	// refused: profile.pool: there is no storage pool "fast"; described are default
+	// refused: profile.pool: there is no storage pool "fast"; choose one of default
 }
 
 // User-data of another origin beside that of the host.

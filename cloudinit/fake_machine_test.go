@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// fakeMachine stands for one on which the scripts run: real sh, awk and grep;
-// snap, lxd, lxc, ip, sleep, systemd-run and wipefs are testdata/bin/fake.
+// fakeMachine is a machine for the scripts. sh, awk and grep are real; snap, lxd, lxc, ip,
+// sleep, systemd-run and wipefs are testdata/bin/fake.
 type fakeMachine struct {
 	t    *testing.T
 	root string
@@ -84,8 +84,8 @@ func (m fakeMachine) removeFile(name string) {
 	}
 }
 
-// applyPreseed does what cloud-init's module would: the things of a host with
-// defaults are there.
+// applyPreseed does the work of cloud-init's module: it makes the objects of a host with
+// defaults.
 func (m fakeMachine) applyPreseed() {
 	m.t.Helper()
 	m.writeFile("state/api/storage-pools_default", `{ "driver": "zfs", "name": "default" }`)
@@ -95,15 +95,15 @@ func (m fakeMachine) applyPreseed() {
 	m.writeFile("state/interfaces/br0", "")
 }
 
-// presetLXD puts an LXD of the channel there, without instances.
+// presetLXD installs an LXD of the channel, without instances.
 func (m fakeMachine) presetLXD(channel string) {
 	m.t.Helper()
 	m.writeFile("state/tracking", channel+"\n")
 	m.writeFile("state/api/instances_recursion_1_all-projects_true", "[]\n")
 }
 
-// runBoothook runs the boothook, install its unit, finish the last script. They
-// return what was said, and whether it succeeded.
+// runBoothook runs the boothook, runInstallUnit its unit, runHostScript the last script.
+// They return the output, and whether the script succeeded.
 func (m fakeMachine) runBoothook() (string, bool) {
 	return m.runScript("instance/boothooks/maaslxd-lxd.sh")
 }
@@ -125,7 +125,7 @@ func (m fakeMachine) runScript(script string, arguments ...string) (string, bool
 	return out.String(), err == nil
 }
 
-// countCommands counts the commands that began like this since the last changes call.
+// countCommands counts the commands with this beginning since the last takeChanges call.
 func (m fakeMachine) countCommands(prefix string) int {
 	count := 0
 	for line := range strings.Lines(m.readFile("state/log")) {
@@ -136,8 +136,8 @@ func (m fakeMachine) countCommands(prefix string) int {
 	return count
 }
 
-// takeChanges are the commands so far that change something, without their
-// arguments from the fourth on; the log begins anew.
+// takeChanges returns the commands so far that change something, without their arguments
+// from the fourth on. Then it clears the log.
 func (m fakeMachine) takeChanges() string {
 	m.t.Helper()
 	var all []string

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// FuzzRender: a host of any words is refused, or its user-data holds one section for
-// LXD, in YAML, and its preseed says the words as they were given.
+// FuzzRender: a host of any texts is refused, or its user-data has one section for LXD in
+// YAML, whose preseed has the texts as given.
 func FuzzRender(f *testing.F) {
 	f.Add("5.21/stable", "default", "zfs", "/dev/sdb", "br0", "bridge", "", "maas", "de'sc\n", "limits.cpu", "2", "default", []byte("#cloud-config\npackages: [x]\n"), "16GiB", int64(0))
 	f.Add("latest/edge/x", "p1", "dir", "", "mv0", "macvlan", "eno1", "p", "'\n---\nlxd: {}\n", "user.x", "\x00", "maas", []byte("#!/bin/sh\nEOF\n"), "", int64(20))
@@ -58,7 +58,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// lxdSections counts those of parts that are cloud-config.
+// lxdSections counts the lxd sections of the parts that are cloud-config.
 func lxdSections(t *testing.T, parts []mimePart) (sections int) {
 	t.Helper()
 	for _, p := range parts {
@@ -76,8 +76,7 @@ func lxdSections(t *testing.T, parts []mimePart) (sections int) {
 	return sections
 }
 
-// FuzzMergeMany: several user-data arrive as each would alone, in their order, behind
-// ours.
+// FuzzMergeMany: several documents arrive as each would alone, in their order, after ours.
 func FuzzMergeMany(f *testing.F) {
 	ours := renderHost(f, goldenHosts(f)["default"])
 	f.Add([]byte("#cloud-config\na: 1\n"), []byte("#!/bin/sh\n"), []byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"=\"\n\n--=\nContent-Type: text/cloud-config\n\nx: 1\n--=--\n"))
@@ -103,7 +102,7 @@ func FuzzMergeMany(f *testing.F) {
 	})
 }
 
-// partBodies are the contents of parts: their names may be numbered.
+// partBodies returns the contents of parts: their names may be numbered.
 func partBodies(parts []mimePart) []string {
 	all := make([]string, len(parts))
 	for n, p := range parts {

@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// testTime is within the time of the certificates in testdata.
+// testTime is a time at which the certificates in testdata are valid.
 func testTime() time.Time { return time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC) }
 
 // readTestdata reads a file of testdata.
@@ -29,8 +29,8 @@ func readTestdata(t testing.TB, name string) []byte {
 	return data
 }
 
-// withTestCertificate is the host with the certificate in testdata, at a time when it
-// holds.
+// withTestCertificate returns the host with the certificate in testdata, at a time when it
+// is valid.
 func withTestCertificate(t testing.TB, h cloudinit.Host) cloudinit.Host {
 	t.Helper()
 	h.Now = testTime
@@ -40,7 +40,7 @@ func withTestCertificate(t testing.TB, h cloudinit.Host) cloudinit.Host {
 	return h
 }
 
-// goldenHosts are hosts of all kinds. Each has its golden file.
+// goldenHosts are hosts of all kinds, each with a golden file.
 func goldenHosts(t testing.TB) map[string]cloudinit.Host {
 	t.Helper()
 	current, next := string(readTestdata(t, "current.crt")), string(readTestdata(t, "next.crt"))
@@ -96,7 +96,7 @@ func goldenHosts(t testing.TB) map[string]cloudinit.Host {
 	return byName
 }
 
-// keyPair makes a certificate that ends at the given time, and its key.
+// keyPair makes a certificate that expires at the given time, and its key.
 func keyPair(t testing.TB, notAfter time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

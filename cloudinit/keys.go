@@ -10,14 +10,14 @@ import (
 	yaml "gopkg.in/yaml.v2"
 )
 
-// topKey is a top-level key of a cloud-config, and where it stands.
+// topKey is a top-level key of a cloud-config, and its place.
 type topKey struct {
 	name  string
-	entry int // which entry of an archive, from 1; 0: it is in none
-	line  int // of the part, or of the entry, from 1; 0: it does not begin one
+	entry int // entry of an archive, from 1; 0: not in an archive
+	line  int // line in the part or the entry, from 1; 0: it begins no line
 }
 
-// locationSuffix says where the key stands, to follow the word for it.
+// locationSuffix returns the place of the key, as a suffix for its name.
 func (k topKey) locationSuffix() string {
 	switch {
 	case k.entry > 0 && k.line > 0:
@@ -30,9 +30,9 @@ func (k topKey) locationSuffix() string {
 	return ""
 }
 
-// topKeys are the top-level keys of the cloud-config in a part, in order; none
-// for other kinds. A template is not YAML before it is rendered: its keys are
-// the words at the beginning of lines.
+// topKeys returns the top-level keys of the cloud-config in a part, in order. Other kinds
+// have none. A template is not YAML until it is rendered, so its keys are the words at the
+// beginning of lines.
 func (p part) topKeys() ([]topKey, error) {
 	switch p.kind {
 	case kindConfig:
@@ -67,8 +67,8 @@ func configKeys(p part) ([]topKey, error) {
 	return found, nil
 }
 
-// archiveKeys are those of all cloud-configs in a #cloud-config-archive, whose
-// entries are texts, or maps with a text and perhaps a type.
+// archiveKeys returns the keys of all cloud-configs in a #cloud-config-archive. Its entries
+// are texts, or maps with a text and perhaps a type.
 func archiveKeys(p part) ([]topKey, error) {
 	var entries []any
 	if err := yaml.Unmarshal(p.body, &entries); err != nil {
@@ -84,7 +84,7 @@ func archiveKeys(p part) ([]topKey, error) {
 		}
 		inner := part{kind: valueOr(kind, valueOr(detectKind([]byte(text)), kindConfig)), body: []byte(text), document: p.document, label: p.label, entry: i + 1}
 		if inner.kind == kindArchive {
-			return nil, p.mergeError("an archive stands in an archive", "write its entries into one list")
+			return nil, p.mergeError("an archive contains another archive", "write its entries into one list")
 		}
 		keys, err := inner.topKeys()
 		if err != nil {
@@ -95,12 +95,12 @@ func archiveKeys(p part) ([]topKey, error) {
 	return found, nil
 }
 
-// yamlLinePattern is the line number before a text of the YAML reader. Nothing that it
-// quotes can stand there.
+// yamlLinePattern matches the line number at the beginning of a YAML error. No quoted
+// user-data can be there.
 var yamlLinePattern = regexp.MustCompile(`^(?:yaml: )?line ([0-9]+): `)
 
-// yamlError is a MergeError about what the YAML reader refused: not in its
-// words, which quote what it read.
+// yamlError is a MergeError about unreadable YAML. It does not use the YAML reader's text,
+// because that quotes what it read.
 func (p part) yamlError(err error, hint string) *MergeError {
 	what, text := "its YAML", err.Error()
 	if p.entry > 0 {
@@ -120,7 +120,7 @@ func (p part) yamlError(err error, hint string) *MergeError {
 
 var keyLinePattern = regexp.MustCompile(`(?m)^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?[ \t]*:`)
 
-// scannedKeys are the words before a colon at the beginning of lines.
+// scannedKeys returns the words before a colon at the beginning of lines.
 func scannedKeys(p part) []topKey {
 	var found []topKey
 	for _, at := range keyLinePattern.FindAllSubmatchIndex(p.body, -1) {
@@ -130,8 +130,8 @@ func scannedKeys(p part) []topKey {
 	return found
 }
 
-// hasMergeRule tells whether the part says how it is put together with
-// those before it; cloud-init's rule without that is that the last one wins.
+// hasMergeRule reports whether the part says how cloud-init merges it with earlier parts.
+// Without a rule the last part wins.
 func (p part) hasMergeRule(keys []topKey) bool {
 	return p.headers["Merge-Type"] != "" || p.headers["X-Merge-Type"] != "" || slices.ContainsFunc(keys, topKey.isMergeRule)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTrustPasswordIsNoHashOfAPublicUID: there is no trust password that could be
-// guessed. LXD trusts certificates, whatever is asked for.
+// TestTrustPasswordIsNoHashOfAPublicUID: there is no trust password that anyone could
+// guess. LXD trusts only certificates, whatever the settings are.
 func TestTrustPasswordIsNoHashOfAPublicUID(t *testing.T) {
 	t.Parallel()
 	secret := regexp.MustCompile(`(?i)trust[_ .-]?(password|token)|password:|--password`)
@@ -32,8 +32,8 @@ func TestTrustPasswordIsNoHashOfAPublicUID(t *testing.T) {
 	}
 }
 
-// TestSnapIsNotRestartedUnderRunningVMs: on a node that runs VMs, nothing that is
-// installed ends LXD, or has it begin anew.
+// TestSnapIsNotRestartedUnderRunningVMs: on a node that runs VMs, nothing that is installed
+// stops or restarts LXD.
 func TestSnapIsNotRestartedUnderRunningVMs(t *testing.T) {
 	t.Parallel()
 	ends := regexp.MustCompile(`(?m)^[^#\n]*(snap +(restart|stop|remove|disable|revert)|systemctl +(\S+ +)*(restart|try-restart|stop|kill|reload)|lxd +shutdown|pkill|killall|reboot)\b`)

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Merge puts user-data of other origin behind ours, in one MIME multi-part:
-// #cloud-config, also as a template, scripts, boothooks, includes, archives,
-// and multi-parts of these, gzip or not. Empty ones are left out. The bytes of
-// the parts stay as they are; the result is the same for the same arguments.
+// Merge appends user-data of other origin to ours, in one MIME multi-part. It accepts
+// #cloud-config, also as a template, scripts, boothooks, includes, archives, and
+// multi-parts of these, with or without gzip. It omits empty ones. The bytes of the parts
+// do not change, and the same arguments give the same result.
 //
-// A MergeError says what cannot stand side by side, because cloud-init would
-// silently drop one: an "lxd:" section beside ours, a key in two documents of
-// which the later does not say merge_how, a file name twice. It also names
-// what cloud-init would not run at all.
+// A MergeError names parts that cannot be combined, because cloud-init would silently drop
+// one of them. This is an "lxd:" section beside ours, or a file name that occurs twice. It
+// is also a key in two documents if the later one has no merge_how. A MergeError also names
+// parts that cloud-init would not run at all.
 //
-// A user's runcmd, write_files and the like are the user's own affair, but
-// take something from MAAS: see Warnings.
+// Users may set runcmd, write_files and similar keys, but these replace settings of MAAS:
+// see Warnings.
 func Merge(ours []byte, theirs ...[]byte) ([]byte, error) {
 	var all []part
 	for from, data := range slices.Concat([][]byte{ours}, theirs) {
@@ -35,22 +35,22 @@ func Merge(ours []byte, theirs ...[]byte) ([]byte, error) {
 	return writeMultipart(all...), nil
 }
 
-// checkKinds refuses kinds that nothing handles. A part handler can bring its
-// own kinds.
+// checkKinds refuses kinds that nothing handles. With a part handler it accepts all kinds:
+// the handler can bring its own.
 func checkKinds(parts []part) error {
 	if slices.ContainsFunc(parts, func(p part) bool { return p.kind == kindHandler }) {
 		return nil
 	}
 	for _, p := range parts {
 		if !isKnownKind(p.kind) {
-			return p.mergeError("cloud-init would ignore it: its type is none that cloud-init knows", "give it a type that cloud-init knows, or leave it out")
+			return p.mergeError("cloud-init would ignore it: cloud-init does not know its type", "give it a type that cloud-init knows, or leave it out")
 		}
 	}
 	return nil
 }
 
-// checkNames refuses a file name twice: cloud-init writes scripts under their
-// names, the later over the earlier.
+// checkNames refuses a file name that occurs twice: cloud-init writes scripts under their
+// names, and a later one would replace an earlier one.
 func checkNames(parts []part) error {
 	seen := map[string]part{}
 	for _, p := range parts {
@@ -66,8 +66,7 @@ func checkNames(parts []part) error {
 	return nil
 }
 
-// cleanFileName is what cloud-init makes of a part's name (util.py,
-// clean_filename).
+// cleanFileName changes a part's name as cloud-init does (util.py, clean_filename).
 func cleanFileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -80,8 +79,8 @@ func cleanFileName(name string) string {
 	}, name)
 }
 
-// checkKeys refuses a key that the last of two documents would win. What one
-// document does to itself is its author's affair.
+// checkKeys refuses a key that occurs in two documents and that the last one would win.
+// Keys that occur twice in one document are left to its author.
 func checkKeys(parts []part) error {
 	first := map[string]part{}
 	for _, p := range parts {
@@ -101,15 +100,15 @@ func checkKeys(parts []part) error {
 					"remove it; what it sets up belongs to the host's own settings")
 			case !merges:
 				return p.mergeError(fmt.Sprintf("%s would replace that of %s", describeKey(key), describePart(other.document, other.label)),
-					"move it there, or say merge_how, such as list(append)+dict(recurse_array)+str()")
+					"move it there, or add merge_how, such as list(append)+dict(recurse_array)+str()")
 			}
 		}
 	}
 	return nil
 }
 
-// describeKey names a key for people, if it is a word of cloud-init; another may
-// be anything.
+// describeKey names a key for people if it is a word of cloud-init. Any other key may be a
+// secret.
 func describeKey(key topKey) string {
 	if slices.Contains(cloudConfigKeys, key.name) {
 		return "its key " + key.name + key.locationSuffix()
@@ -117,8 +116,8 @@ func describeKey(key topKey) string {
 	return "a key of it that is not cloud-init's" + key.locationSuffix()
 }
 
-// vendorDataKeys are the keys of MAAS's vendor-data (src/metadataserver/
-// vendor_data.py), with what a machine loses when user-data has them too.
+// vendorDataKeys are the keys of MAAS's vendor-data (src/metadataserver/vendor_data.py),
+// with what a machine loses if user-data has the key too.
 var vendorDataKeys = map[string]string{
 	"runcmd":      "the timer of hardware sync, and MAAS's own set-up of VM hosts and rack controllers",
 	"write_files": "the units of hardware sync, and the network of machines deployed in memory",
@@ -130,9 +129,8 @@ var vendorDataKeys = map[string]string{
 	"ssh_pwauth":  "the setting of MAAS's own set-up of virsh hosts",
 }
 
-// Warnings says, in sentences, what user-data takes from a machine without
-// saying so, and what of it cannot be checked beforehand. User-data that Merge
-// refuses has none.
+// Warnings returns sentences about user-data: what it silently removes from a machine, and
+// what cannot be checked before it runs. User-data that Merge refuses has no warnings.
 func Warnings(theirs ...[]byte) []string {
 	var warnings []string
 	for i, data := range theirs {
@@ -151,9 +149,9 @@ func (p part) warnings() []string {
 	where := describePart(p.document, p.label)
 	switch p.kind {
 	case kindInclude, kindIncludeOnce:
-		return []string{where + ": what it includes is fetched by the machine, and cannot be checked."}
+		return []string{where + ": the machine fetches what it includes, so it cannot be checked."}
 	case kindPatch:
-		return []string{where + ": a patch of the cloud-config can change that of the host, and cannot be checked."}
+		return []string{where + ": a patch can change the host's cloud-config, and cannot be checked."}
 	}
 	keys, err := p.topKeys()
 	if err != nil {
@@ -167,7 +165,7 @@ func (p part) warnings() []string {
 	var warnings []string
 	for _, key := range slices.Compact(named) {
 		if loses := vendorDataKeys[key]; loses != "" {
-			warnings = append(warnings, fmt.Sprintf("%s: its %s: replaces MAAS's, where it has any: %s.", where, key, loses))
+			warnings = append(warnings, fmt.Sprintf("%s: its %s: replaces MAAS's, if MAAS sets it: %s.", where, key, loses))
 		}
 	}
 	return warnings

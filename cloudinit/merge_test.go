@@ -13,10 +13,9 @@ import (
 )
 
 var (
-	// kubeadm is bootstrap data in the form that Cluster API's kubeadm provider
-	// gives it.
+	// kubeadm is bootstrap data as Cluster API's kubeadm provider writes it.
 	kubeadm = []byte("## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: /run/kubeadm/kubeadm.yaml\n    content: |\n      name: '{{ ds.meta_data.local_hostname }}'\nruncmd:\n  - 'kubeadm join --config /run/kubeadm/kubeadm.yaml'\n")
-	// multipartUserData is a multi-part of another tool, nested, with a part in base64 and
+	// multipartUserData is a nested multi-part of another tool, with one part in base64 and
 	// one in quoted-printable.
 	multipartUserData = []byte("Content-Type: multipart/mixed; boundary=\"A\"\r\nMIME-Version: 1.0\r\n\r\nfor people\r\n--A\r\n" +
 		"Content-Type: text/cloud-config; charset=\"utf-8\"\r\nX-Merge-Type: list(append)\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
@@ -38,8 +37,7 @@ func gzipData(t testing.TB, data []byte) []byte {
 	return out.Bytes()
 }
 
-// TestMergeTakes: every kind arrives as the kind that it is, its bytes as they
-// were, behind ours.
+// TestMergeTakes: every kind keeps its kind and its bytes, after ours.
 func TestMergeTakes(t *testing.T) {
 	t.Parallel()
 	ours := renderHost(t, goldenHosts(t)["default"])
@@ -90,7 +88,7 @@ func TestMergeTakes(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsHeaders: how to merge, and on which machine, stays said.
+// TestMergeKeepsHeaders: headers keep saying how to merge, and on which machine.
 func TestMergeKeepsHeaders(t *testing.T) {
 	t.Parallel()
 	got, err := cloudinit.Merge(nil, multipartUserData)
@@ -102,8 +100,7 @@ func TestMergeKeepsHeaders(t *testing.T) {
 	}
 }
 
-// TestMergeRefuses: what would be dropped without a word is an error that
-// names it.
+// TestMergeRefuses: an error names every part that cloud-init would silently drop.
 func TestMergeRefuses(t *testing.T) {
 	t.Parallel()
 	ours := renderHost(t, goldenHosts(t)["default"])
@@ -131,12 +128,12 @@ func TestMergeRefuses(t *testing.T) {
 		"Gzip":         {"Damaged.", [][]byte{gzipData(t, kubeadm)[:40]}, 1, "gzip is damaged"},
 		"Bomb":         {"Larger than any user-data.", [][]byte{gzipData(t, make([]byte, 17<<20))}, 1, "more than 16 MiB"},
 		"Latin1":       {"cloud-init reads UTF-8.", [][]byte{[]byte("#!/bin/sh\necho \xe9\n")}, 1, "UTF-8"},
-		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "its type is none"},
+		"UnknownPart":  {"Nobody runs it.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-own\n\nx\n")}, 1, "cloud-init does not know its type"},
 		"BrokenMIME":   {"No boundary.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=A\n\nx\n")}, 1, "multi-part cannot be read"},
 		"Encoding":     {"Not of this world.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/cloud-config\nContent-Transfer-Encoding: x-uu\n\nx\n")}, 1, "Content-Transfer-Encoding is unknown"},
 		"OurName":      {"It would be written over our script.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=00-maaslxd-host.sh\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
 		"NearlyOurs":   {"cloud-init drops what it does not like in a name.", [][]byte{[]byte("MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Disposition: attachment; filename=\"00-maaslxd-host!.sh\"\n\n#!/bin/sh\n")}, 1, "file name is also that of the host's own user-data, part 00-maaslxd-host.sh"},
-		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive stands in an archive"},
+		"ArchiveInOne": {"cloud-init does not go into it.", [][]byte{[]byte("#cloud-config-archive\n- \"#cloud-config-archive\\n- a\"\n")}, 1, "archive contains another archive"},
 		"Nested":       {"Deeper than anybody writes.", [][]byte{nestedMultipart(10)}, 1, "nested more than 8 deep"},
 	}
 	for name, tc := range cases {
@@ -154,7 +151,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// TestMergeNamesThePart: a user of several parts is told which one collides.
+// TestMergeNamesThePart: for user-data with several parts, the error names the part.
 func TestMergeNamesThePart(t *testing.T) {
 	t.Parallel()
 	ours := renderHost(t, goldenHosts(t)["default"])
@@ -188,7 +185,7 @@ func TestMergeNamesThePart(t *testing.T) {
 	}
 }
 
-// nestedMultipart is a multi-part in a multi-part, so many deep.
+// nestedMultipart returns a multi-part nested to the given depth.
 func nestedMultipart(deep int) []byte {
 	text := "Content-Type: text/x-shellscript\n\n#!/bin/sh\n"
 	for range deep {
@@ -198,7 +195,7 @@ func nestedMultipart(deep int) []byte {
 	return []byte("MIME-Version: 1.0\n" + text)
 }
 
-// TestWarnings: the user's own keys are allowed, and what they cost is said.
+// TestWarnings: the user's own keys are allowed, and a warning says what they replace.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -208,8 +205,8 @@ func TestWarnings(t *testing.T) {
 	}{
 		"None":    {"Nothing of MAAS's is touched.", [][]byte{[]byte("#cloud-config\nbyobu_by_default: system\n"), []byte("#!/bin/sh\n"), []byte("unknown")}, nil},
 		"Kubeadm": {"Both keys are MAAS's, too.", [][]byte{kubeadm}, []string{"user-data 1: its runcmd: replaces MAAS's", "user-data 1: its write_files: replaces MAAS's"}},
-		"Snap":    {"The snap store may then be out of reach.", [][]byte{nil, []byte("#cloud-config\nsnap: {commands: [x]}\n")}, []string{"user-data 2: its snap: replaces MAAS's, where it has any: snapd's proxy"}},
-		"Include": {"Only the machine knows what it fetches.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []string{"user-data 1: what it includes is fetched by the machine"}},
+		"Snap":    {"The snap store may then be out of reach.", [][]byte{nil, []byte("#cloud-config\nsnap: {commands: [x]}\n")}, []string{"user-data 2: its snap: replaces MAAS's, if MAAS sets it: snapd's proxy"}},
+		"Include": {"Only the machine knows what it fetches.", [][]byte{[]byte("#include\nhttps://example.com/a\n")}, []string{"user-data 1: the machine fetches what it includes, so it cannot be checked"}},
 		"Patch":   {"A patch may touch ours.", [][]byte{[]byte("#cloud-config-jsonp\n[]\n")}, []string{"user-data 1: a patch"}},
 	}
 	for name, tc := range cases {
@@ -228,8 +225,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// FuzzMerge: whatever comes, ours arrives whole and first, nothing is added to
-// the rest, and the result is the same again.
+// FuzzMerge: whatever the input is, ours arrives complete and first. Nothing is added to
+// the rest, and a second merge gives the same result.
 func FuzzMerge(f *testing.F) {
 	ours := renderHost(f, goldenHosts(f)["default"])
 	for _, seed := range [][]byte{nil, kubeadm, multipartUserData, gzipData(f, multipartUserData), ours, []byte("#cloud-config-archive\n- a\n"), []byte("#include\nx")} {

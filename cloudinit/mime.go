@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// writeMultipart writes one MIME multi-part. The boundary comes from the content, so
+// writeMultipart writes one MIME multi-part. The boundary depends only on the content. So
 // the same parts give the same bytes, and a plan does not change by itself.
 func writeMultipart(parts ...part) []byte {
 	sum := sha256.New()
@@ -21,7 +21,7 @@ func writeMultipart(parts ...part) []byte {
 	}
 	boundary := "maaslxd-" + hex.EncodeToString(sum.Sum(nil)[:16])
 	var out bytes.Buffer
-	// cloud-init knows a multi-part by "MIME-Version:" in its first 4096 bytes.
+	// cloud-init recognizes a multi-part by "MIME-Version:" in its first 4096 bytes.
 	fmt.Fprintf(&out, "Content-Type: multipart/mixed; boundary=%q\nMIME-Version: 1.0\n", boundary)
 	for _, each := range encoded {
 		fmt.Fprintf(&out, "\n--%s\n%s", boundary, each)
@@ -30,7 +30,7 @@ func writeMultipart(parts ...part) []byte {
 	return out.Bytes()
 }
 
-// encode is the part with its headers, without a boundary.
+// encode returns the part with its headers, without a boundary.
 func (p part) encode() []byte {
 	var out bytes.Buffer
 	encoding, body := "7bit", p.body
@@ -51,8 +51,8 @@ func (p part) encode() []byte {
 	return out.Bytes()
 }
 
-// isPlain tells whether the text survives as it is: ASCII, in lines that mail
-// allows. Python's reader garbles what is not ASCII unless it is encoded.
+// isPlain reports whether the text needs no encoding: it is ASCII, in lines that mail
+// allows. Python's reader garbles other text unless it is encoded.
 func isPlain(body []byte) bool {
 	for line := range bytes.Lines(body) {
 		if len(line) > 998 {
@@ -62,7 +62,7 @@ func isPlain(body []byte) bool {
 	return !bytes.ContainsFunc(body, func(r rune) bool { return r > 0x7e || r < ' ' && r != '\n' && r != '\t' })
 }
 
-// foldBase64 is base64 in lines of 76.
+// foldBase64 returns base64 in lines of 76 characters.
 func foldBase64(body []byte) []byte {
 	text := base64.StdEncoding.EncodeToString(body)
 	var lines []string

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestMachineSparesDisks: a disk that carries something is kept from an LXD that
-// would overwrite it.
+// TestMachineSparesDisks: an LXD that would overwrite a disk that is not empty does not get
+// it.
 func TestMachineSparesDisks(t *testing.T) {
 	t.Parallel()
 	const knows = `{ "api_extensions": [ "storage", "storage_pool_source_wipe" ] }`

@@ -19,9 +19,9 @@ const (
 	kindHandler     = "text/part-handler"
 )
 
-// kindPrefixes tell a kind by its first words, as cloud-init does
-// (handlers/__init__.py, INCLUSION_TYPES_MAP): the longest that fits counts,
-// so longer ones stand before those that they begin with.
+// kindPrefixes map the first words of user-data to its kind, as cloud-init does
+// (handlers/__init__.py, INCLUSION_TYPES_MAP). The longest match counts, so longer prefixes
+// come first.
 var kindPrefixes = []struct{ prefix, kind string }{
 	{"#cloud-config-archive", kindArchive},
 	{"#cloud-config-jsonp", kindPatch},
@@ -34,7 +34,7 @@ var kindPrefixes = []struct{ prefix, kind string }{
 	{"#!", kindScript},
 }
 
-// headerOnlyKinds are kinds that only a MIME header can give.
+// headerOnlyKinds are kinds that only a MIME header can set.
 var headerOnlyKinds = []string{
 	"text/x-shellscript-per-boot", "text/x-shellscript-per-instance", "text/x-shellscript-per-once",
 }
@@ -43,21 +43,21 @@ var headerOnlyKinds = []string{
 type part struct {
 	kind     string
 	name     string            // file name; empty: cloud-init numbers it
-	headers  map[string]string // of carried, those that it had
+	headers  map[string]string // those of carriedHeaders that it had
 	body     []byte
-	document int    // which document it came in
-	label    string // which part of it, for people; empty: the whole
-	entry    int    // which entry of an archive, from 1; 0: it is none
+	document int    // number of its document
+	label    string // its part of the document, for people; empty: the whole
+	entry    int    // entry of an archive, from 1; 0: none
 }
 
-// carriedHeaders are the headers that mean something to cloud-init.
+// carriedHeaders are the headers that cloud-init uses.
 var carriedHeaders = []string{"Launch-Index", "Merge-Type", "X-Merge-Type"}
 
-// labelPattern is a file name that can stand in a message as it is; a part with
-// another one goes by its number.
+// labelPattern matches a file name that messages may show. Other parts are named by their
+// number.
 var labelPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// detectKind tells the kind of a text by how it begins; empty: none that is known.
+// detectKind returns the kind of a text by its beginning; empty if it is unknown.
 func detectKind(body []byte) string {
 	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 4096)])))
 	for _, b := range kindPrefixes {
@@ -68,8 +68,8 @@ func detectKind(body []byte) string {
 	return ""
 }
 
-// mergeError is a MergeError about the part. User-data is secret: neither text may
-// hold a word of it, and so none of a parser's error, which quotes its input.
+// mergeError is a MergeError about the part. User-data is secret: message and hint must not
+// quote it, or a parser's error, which quotes its input.
 func (p part) mergeError(message, hint string) *MergeError {
 	return &MergeError{Document: p.document, Part: p.label, Message: message, Hint: hint}
 }

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// mimePart is a part of user-data as mail's own rules have it.
+// mimePart is a part of user-data, read by the rules of mail.
 type mimePart struct {
 	Kind, Name, Body string
 }
 
-// splitMultipart takes a MIME multi-part apart, without any code of the package.
+// splitMultipart splits a MIME multi-part without any code of the package.
 func splitMultipart(t testing.TB, data []byte) []mimePart {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(data))
@@ -52,7 +52,7 @@ func splitMultipart(t testing.TB, data []byte) []mimePart {
 	}
 }
 
-// partBody is the body of the part with the name.
+// partBody returns the body of the part with the name.
 func partBody(t testing.TB, data []byte, name string) string {
 	t.Helper()
 	for _, p := range splitMultipart(t, data) {

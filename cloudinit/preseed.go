@@ -9,9 +9,9 @@ import (
 	yaml "gopkg.in/yaml.v2"
 )
 
-// Preseed is what "lxd init --preseed" is given, or the error of Validate. It
-// has no certificates, for which LXD's preseed has no key; nor the profile of
-// a project that has profiles of its own, which it cannot name.
+// Preseed returns the input of "lxd init --preseed", or the error of Validate. It has no
+// certificates, because LXD's preseed has no key for them. It also lacks the profile of a
+// project with its own profiles, which a preseed cannot name.
 func (h Host) Preseed() (*api.InitPreseed, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
@@ -39,14 +39,14 @@ func (h Host) buildPreseed() *api.InitPreseed {
 	return &api.InitPreseed{Node: local}
 }
 
-// httpsAddress is LXD's core.https_address. Without an address it is all of both
-// families.
+// httpsAddress returns LXD's core.https_address. Without ListenAddress it is all addresses
+// of both families.
 func (h Host) httpsAddress() string {
 	return net.JoinHostPort(valueOr(h.ListenAddress, "::"), strconv.Itoa(h.ListenPort))
 }
 
-// hasOwnProfiles tells whether the project has profiles of its own; all but the
-// default one have, unless told otherwise.
+// hasOwnProfiles reports whether the project has its own profiles. Every project but
+// "default" has them, unless Features says otherwise.
 func (h Host) hasOwnProfiles() bool {
 	own, told := h.Project.Features["profiles"]
 	return h.Project.Name != "default" && (own || !told)
@@ -85,8 +85,8 @@ func (n Network) createRequest(name string) api.InitNetworksProjectPost {
 	}}
 }
 
-// projectRequest says in words whether it has profiles of its own: to one without any
-// configuration, LXD gives none of the features that it gives to all others.
+// projectRequest always sets the feature profiles explicitly. If a project request has no
+// config at all, LXD gives it none of the features that other projects get.
 func (h Host) projectRequest() api.ProjectsPost {
 	post := h.Project.createRequest()
 	if h.Project.Name != api.ProjectDefaultName {
@@ -113,7 +113,7 @@ func (h Host) profileRequest() api.ProfilePut {
 	}}
 }
 
-// nicDevice is the device of an instance on the network.
+// nicDevice returns an instance's device on the network.
 func (n Network) nicDevice(name string) map[string]string {
 	switch n.Kind {
 	case Managed:
@@ -125,9 +125,8 @@ func (n Network) nicDevice(name string) map[string]string {
 	}
 }
 
-// marshalChecked writes YAML without what is empty. The strict reading back is what
-// LXD does first: a key that it does not know would be refused only on the
-// machine.
+// marshalChecked writes YAML without empty values, and decodes it strictly, as LXD does
+// first. Otherwise an unknown key would be refused only on the machine.
 func marshalChecked[T any](value T) ([]byte, error) {
 	full, err := yaml.Marshal(value)
 	if err != nil {
@@ -148,8 +147,8 @@ func marshalChecked[T any](value T) ([]byte, error) {
 	return short, nil
 }
 
-// pruneEmpty is the value without nulls, empty texts, lists and maps; nil if
-// nothing is left.
+// pruneEmpty returns the value without nulls, empty texts, lists and maps; nil if nothing
+// is left.
 func pruneEmpty(value any) any {
 	switch v := value.(type) {
 	case yaml.MapSlice:

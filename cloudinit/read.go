@@ -19,8 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxUnpackedBytes is the most that compressed user-data may hold: far above
-// what MAAS is ever given, far below what harms the reader.
+// maxUnpackedBytes bounds unpacked user-data. It is far above what MAAS ever gets, and far
+// below what harms the reader.
 const maxUnpackedBytes = 16 << 20
 
 const mimeHint = "write it with cloud-init devel make-mime"
@@ -28,7 +28,7 @@ const mimeHint = "write it with cloud-init devel make-mime"
 // maxMultipartDepth is how deep multi-parts may be nested.
 const maxMultipartDepth = 8
 
-// readParts takes user-data of any kind apart, as cloud-init will.
+// readParts splits user-data of any kind into parts, as cloud-init does.
 func readParts(from int, data []byte) ([]part, error) {
 	whole := part{document: from}
 	data, err := unzip(data)
@@ -44,7 +44,7 @@ func readParts(from int, data []byte) ([]part, error) {
 	}
 	message, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
-		return nil, whole.mergeError("it begins like a MIME message, and its header is malformed", mimeHint)
+		return nil, whole.mergeError("it begins like a MIME message, but its header is malformed", mimeHint)
 	}
 	r := mimeReader{document: from}
 	if err := r.readPart(textproto.MIMEHeader(message.Header), message.Body, 0); err != nil {
@@ -53,14 +53,13 @@ func readParts(from int, data []byte) ([]part, error) {
 	return r.parts, nil
 }
 
-// isMIME knows a MIME message as cloud-init does.
+// isMIME recognizes a MIME message as cloud-init does.
 func isMIME(data []byte) bool {
 	return bytes.Contains(bytes.ToLower(data[:min(len(data), 4096)]), []byte("mime-version:"))
 }
 
-// CanRun tells whether cloud-init runs user-data, as far as its beginning says. What it
-// does not run, such as the configuration of Talos, may be for another program of the
-// image.
+// CanRun reports whether cloud-init runs user-data, as far as its beginning shows. Other
+// user-data, such as the configuration of Talos, may be for another program of the image.
 func CanRun(data []byte) bool {
 	if plain, err := unzip(data); err == nil {
 		data = plain
@@ -68,13 +67,13 @@ func CanRun(data []byte) bool {
 	return detectKind(data) != "" || isMIME(data)
 }
 
-// singlePart is a part by itself, if cloud-init runs it.
+// singlePart returns a part alone, if cloud-init runs it.
 func singlePart(p part) ([]part, error) {
 	if p.kind == "" {
 		return nil, p.mergeError(unknownKindMessage(p.body), "begin it with #cloud-config, #!, or another word that cloud-init knows")
 	}
 	if !utf8.Valid(p.body) {
-		return nil, p.mergeError("it is not UTF-8 text", "give it as text; compress nothing but the whole")
+		return nil, p.mergeError("it is not UTF-8 text", "give it as text; you can compress only the whole")
 	}
 	return []part{p}, nil
 }
@@ -93,17 +92,17 @@ func unknownKindMessage(body []byte) string {
 			return "this is base64; it has to be decoded first"
 		}
 	}
-	return "cloud-init would ignore this: it begins with no word that says what it is"
+	return "cloud-init would ignore this: its first words do not say what it is"
 }
 
-// unzip is the data without gzip, if it was compressed.
+// unzip returns the data, unpacked if it is gzip.
 func unzip(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return data, nil
 	}
 	zipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, errors.New("it begins like gzip and is none")
+		return nil, errors.New("it begins like gzip, but is not gzip")
 	}
 	plain, err := io.ReadAll(io.LimitReader(zipped, maxUnpackedBytes+1))
 	if err != nil {
@@ -115,7 +114,7 @@ func unzip(data []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// mimeReader walks through a MIME message.
+// mimeReader collects the parts of a MIME message.
 type mimeReader struct {
 	document int
 	parts    []part
@@ -165,8 +164,8 @@ func (r *mimeReader) readMultipart(p part, parts *multipart.Reader, depth int) e
 	}
 }
 
-// addPart keeps a part that is no container. cloud-init looks into what is plain
-// or compressed, and into scripts, for what it really is.
+// addPart adds a part that is no container. As cloud-init does, it looks into plain,
+// compressed and script parts for their real kind.
 func (r *mimeReader) addPart(p part, kind string) error {
 	zipped := strings.Contains(kind, "zip") || strings.Contains(kind, "compress")
 	if zipped {
@@ -190,7 +189,7 @@ func (r *mimeReader) addPart(p part, kind string) error {
 	return err
 }
 
-// decodeTransfer undoes the transfer encoding.
+// decodeTransfer removes the transfer encoding.
 func decodeTransfer(encoding string, body io.Reader) ([]byte, error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "7bit", "8bit", "binary":
@@ -206,8 +205,8 @@ func decodeTransfer(encoding string, body io.Reader) ([]byte, error) {
 
 var errUnknownEncoding = errors.New("its Content-Transfer-Encoding is unknown; known are 7bit, 8bit, binary, base64 and quoted-printable")
 
-// decodeErrorMessage says what is wrong with an encoding. The decoders' own texts
-// quote what they read.
+// decodeErrorMessage says what is wrong with an encoding. It does not use the decoders'
+// texts, because they quote what they read.
 func decodeErrorMessage(err error) string {
 	var at base64.CorruptInputError
 	switch {
@@ -221,7 +220,7 @@ func decodeErrorMessage(err error) string {
 	return "what it contains is not in its Content-Transfer-Encoding"
 }
 
-// isKnownKind tells whether cloud-init itself runs such a part.
+// isKnownKind reports whether cloud-init itself runs such a part.
 func isKnownKind(kind string) bool {
 	return slices.Contains(headerOnlyKinds, kind) ||
 		slices.ContainsFunc(kindPrefixes, func(b struct{ prefix, kind string }) bool { return b.kind == kind })

@@ -2,24 +2,24 @@ package cloudinit
 
 import yaml "gopkg.in/yaml.v2"
 
-// The names of our parts. cloud-init runs scripts in the order of their names,
-// so the host is finished before what a user named, and before runcmd.
+// The names of our parts. cloud-init runs scripts in the order of their names. So our
+// script runs before scripts that a user named, and before runcmd.
 const (
 	boothookName = "maaslxd-lxd.sh"
 	configName   = "maaslxd-lxd.yaml"
 	scriptName   = "00-maaslxd-host.sh"
 )
 
-// cloudConfig is the #cloud-config part. It has no other key on purpose: each
-// would take that key from MAAS's vendor-data.
+// cloudConfig is the #cloud-config part. It has no other key, because each key would
+// replace that of MAAS's vendor-data.
 type cloudConfig struct {
 	LXD struct {
 		Preseed string `yaml:"preseed"`
 	} `yaml:"lxd"`
 }
 
-// Render returns the user-data, one MIME multi-part, the same bytes for the
-// same host; or the error of Validate, or a MergeError of what is in Extra.
+// Render returns the user-data as one MIME multi-part. The same host gives the same bytes.
+// The error is that of Validate, or a MergeError about Extra.
 func (h Host) Render() ([]byte, error) {
 	preseed, err := h.Preseed()
 	if err != nil {

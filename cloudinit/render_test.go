@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden holds every byte of what is rendered.
+// TestGolden compares every byte of the rendered user-data.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, h := range goldenHosts(t) {
@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenFiles wants no golden file of a host that is gone.
+// TestGoldenFiles fails if a golden file belongs to no host.
 func TestGoldenFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.golden")
@@ -55,8 +55,8 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// TestRenderedConfig reads the cloud-config back: it has one key, a preseed
-// that LXD reads strictly and that is the one of Preseed.
+// TestRenderedConfig decodes the cloud-config: it has one key, a preseed that LXD decodes
+// strictly and that equals Preseed's.
 func TestRenderedConfig(t *testing.T) {
 	t.Parallel()
 	for name, h := range goldenHosts(t) {
@@ -81,8 +81,7 @@ func TestRenderedConfig(t *testing.T) {
 	}
 }
 
-// renderedPreseed is the preseed in user-data whose cloud-config has the key
-// lxd, and no other.
+// renderedPreseed returns the preseed in user-data whose cloud-config has only the key lxd.
 func renderedPreseed(t testing.TB, data []byte) string {
 	t.Helper()
 	body := partBody(t, data, "maaslxd-lxd.yaml")
@@ -99,7 +98,7 @@ func renderedPreseed(t testing.TB, data []byte) string {
 	return config["lxd"]["preseed"]
 }
 
-// preseedTree makes values comparable in which empty and absent are the same.
+// preseedTree makes values comparable, with empty and absent as equal.
 func preseedTree(t testing.TB, preseed *api.InitPreseed) map[string]any {
 	t.Helper()
 	text, err := yaml.Marshal(preseed)
@@ -113,8 +112,8 @@ func preseedTree(t testing.TB, preseed *api.InitPreseed) map[string]any {
 	return tree
 }
 
-// TestNoSecretNoForbiddenKey: nothing rendered may hold a key, or take from
-// MAAS what is its own.
+// TestNoSecretNoForbiddenKey: rendered user-data must hold no secret key, and must not
+// replace a key of MAAS's vendor-data.
 func TestNoSecretNoForbiddenKey(t *testing.T) {
 	t.Parallel()
 	for name, h := range goldenHosts(t) {
@@ -131,7 +130,7 @@ func TestNoSecretNoForbiddenKey(t *testing.T) {
 	}
 }
 
-// TestRenderRefuses: an invalid host, and extra parts that cannot be merged.
+// TestRenderRefuses: an invalid host and extra parts that cannot be merged are refused.
 func TestRenderRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := (cloudinit.Host{}).Render(); len(cloudinit.FieldErrors(err)) == 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The scripts are constant text; what differs from host to host are variables
-// set before it, and calls of its functions after it.
+// The scripts are constant texts. Per host, variables are set before the text, and
+// functions are called after it.
 var (
 	//go:embed scripts/lxd.sh
 	lxdScript string
@@ -17,7 +17,7 @@ var (
 	hostScript string
 )
 
-// installScript is the script that installs LXD.
+// installScript returns the script that installs LXD.
 func (h Host) installScript() string {
 	var pools, overwritten []string
 	for _, name := range sortedNames(h.StoragePools) {
@@ -37,7 +37,7 @@ func (h Host) installScript() string {
 	return s.String()
 }
 
-// finishScript is the one that finishes the host.
+// finishScript returns the script that finishes the host.
 func (h Host) finishScript() (string, error) {
 	var s scriptWriter
 	s.writeHead(h.Channel)
@@ -78,7 +78,7 @@ func (h Host) writeNetworkChecks(s *scriptWriter) {
 	}
 }
 
-// scriptWriter is a shell script in the making.
+// scriptWriter writes a shell script.
 type scriptWriter struct{ strings.Builder }
 
 func (s *scriptWriter) writeHead(channel string) {
@@ -97,8 +97,8 @@ func (s *scriptWriter) writeCall(command string, arguments ...string) {
 	s.writeText("\n")
 }
 
-// writeCallWithInput calls a command with text as its standard input. The end mark is one
-// that the text does not have as a line.
+// writeCallWithInput calls a command with input as its standard input. The end mark is not
+// a line of input.
 func (s *scriptWriter) writeCallWithInput(input, command string, arguments ...string) {
 	end := "EOF"
 	for strings.Contains("\n"+input, "\n"+end+"\n") {
@@ -115,5 +115,5 @@ func (s *scriptWriter) writeCommand(command string, arguments []string) {
 	}
 }
 
-// shellQuote is the text as one word of a shell, whatever it contains.
+// shellQuote quotes a text as one word of a shell.
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

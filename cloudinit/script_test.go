@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestShell has every rendered script read by sh.
+// TestShell checks the syntax of every rendered script with sh.
 func TestShell(t *testing.T) {
 	t.Parallel()
 	for _, file := range writeScripts(t) {
@@ -58,8 +58,8 @@ func runProgram(t *testing.T, program string, arguments ...string) {
 	}
 }
 
-// TestMachineFirstBoot goes from a machine without LXD to a host, then boots it
-// again, and once more after "cloud-init clean".
+// TestMachineFirstBoot turns a machine without LXD into a host. Then it boots it again, and
+// once more after "cloud-init clean".
 func TestMachineFirstBoot(t *testing.T) {
 	t.Parallel()
 	h := goldenHosts(t)["rotation"]
@@ -93,7 +93,7 @@ func TestMachineFirstBoot(t *testing.T) {
 	m.wantChanges("")
 }
 
-// TestMachineTrust looks at the arguments by which a certificate is trusted.
+// TestMachineTrust checks the arguments of the command that trusts a certificate.
 func TestMachineTrust(t *testing.T) {
 	t.Parallel()
 	m := newFakeMachine(t, goldenHosts(t)["default"])
@@ -106,7 +106,7 @@ func TestMachineTrust(t *testing.T) {
 	}
 }
 
-// TestMachineChannel is about an LXD that is there already.
+// TestMachineChannel is about an LXD that is already installed.
 func TestMachineChannel(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -154,7 +154,7 @@ func TestMachineChannel(t *testing.T) {
 	}
 }
 
-// TestMachineWithoutSnapd: an image whose LXD is no snap.
+// TestMachineWithoutSnapd: an image whose LXD is not a snap.
 func TestMachineWithoutSnapd(t *testing.T) {
 	t.Parallel()
 	m := newFakeMachine(t, goldenHosts(t)["default"])
@@ -173,7 +173,7 @@ func TestMachineWithoutSnapd(t *testing.T) {
 	}
 }
 
-// TestMachineFails: what is wrong is said, and is no success.
+// TestMachineFails: a failure is reported, and the script fails.
 func TestMachineFails(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -236,7 +236,7 @@ func TestMachineFails(t *testing.T) {
 	}
 }
 
-// TestMachineRetries: a store that is down for a while is waited for.
+// TestMachineRetries: the script waits for a store that is down for a while.
 func TestMachineRetries(t *testing.T) {
 	t.Parallel()
 	m := newFakeMachine(t, goldenHosts(t)["default"])
@@ -249,8 +249,8 @@ func TestMachineRetries(t *testing.T) {
 	m.wantSuccess(m.runInstallUnit())
 }
 
-// TestMachineDiskPools: LXD forgets the disk that a pool was made on, so the
-// preseed is applied only once.
+// TestMachineDiskPools: the preseed is applied only once, because LXD forgets the disk on
+// which a pool was made.
 func TestMachineDiskPools(t *testing.T) {
 	t.Parallel()
 	m := newFakeMachine(t, goldenHosts(t)["disks"])
@@ -267,7 +267,7 @@ func TestMachineDiskPools(t *testing.T) {
 	}
 }
 
-// TestMachineKeeps leaves alone what somebody has set up in another way.
+// TestMachineKeeps: the script does not change what someone has set up differently.
 func TestMachineKeeps(t *testing.T) {
 	t.Parallel()
 	m := newFakeMachine(t, goldenHosts(t)["default"])
@@ -286,7 +286,7 @@ func TestMachineKeeps(t *testing.T) {
 	m.wantChanges("lxc profile create default; lxc profile edit default")
 }
 
-// TestMachineKinds runs the last script of other kinds of hosts.
+// TestMachineKinds runs the last script for other kinds of hosts.
 func TestMachineKinds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -8,39 +8,39 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// Setup is all that a host's LXD is to have, in the words of LXD's API: what
-// the preseed says, and what a preseed cannot say. It is for an LXD that runs
-// already, to which no first boot will come.
+// Setup is everything that a host's LXD needs, in the types of LXD's API: the content of
+// the preseed, and what a preseed cannot hold. It is for an LXD that already runs, so that
+// no first boot sets it up.
 type Setup struct {
 	Listen       string // core.https_address
 	StoragePools []api.StoragePoolsPost
-	// Networks are those that LXD is to make.
+	// Networks are those that LXD must make.
 	Networks []api.NetworksPost
-	// Interfaces of the machine must be there already.
+	// Interfaces of the machine must already exist.
 	Interfaces []Interface
 	Project    api.ProjectsPost
-	// Profile is one of the project ProfileProject: the host's own or, where
-	// that has no profiles for itself, LXD's "default".
+	// Profile is a profile of the project ProfileProject. That is the host's own project,
+	// or LXD's "default" if the project has no profiles of its own.
 	Profile        api.ProfilesPost
 	ProfileProject string
 	Certificates   []PublicCertificate
 }
 
-// Interface is an interface of the machine that VMs are put on.
+// Interface is an interface of the machine that VMs use.
 type Interface struct {
 	Name string
-	Kind NetworkKind // Bridge: it is one; Macvlan: it is what VMs are put beside
+	Kind NetworkKind // Bridge: VMs join it; Macvlan: VMs connect to the NIC
 }
 
-// PublicCertificate is a client's certificate, to be trusted for the host's
-// project alone.
+// PublicCertificate is a client's certificate that LXD must trust for the host's project
+// only.
 type PublicCertificate struct {
 	Fingerprint string // SHA-256 of its DER, in hex
 	PEM         string
 }
 
-// Setup is what LXD is to have, or the error of Validate. A host that lists no
-// certificate passes here: an LXD that runs already may trust whom it should.
+// Setup returns what LXD needs, or the error of Validate. It accepts a host that lists no
+// certificate: a running LXD may already trust the right ones.
 func (h Host) Setup() (Setup, error) {
 	if err := h.validateExcept(fieldpath.New("trusted_certificates")); err != nil {
 		return Setup{}, err
@@ -72,7 +72,7 @@ func (h Host) Setup() (Setup, error) {
 	return s, nil
 }
 
-// validateExcept is Validate without what it says of a whole field.
+// validateExcept is Validate without the errors about one field.
 func (h Host) validateExcept(field fieldpath.Path) error {
 	var left []error
 	for _, e := range FieldErrors(h.Validate()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestSetup says what an LXD is to have that gets no first boot.
+// TestSetup lists what an LXD needs that gets no first boot.
 func TestSetup(t *testing.T) {
 	t.Parallel()
 	certificate, err := os.ReadFile("testdata/current.crt")

@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// Validate says what of the host cannot work: FieldErrors, joined, or nil. It
-// looks for what LXD takes without a word and fails on later, and for what
-// would fail on a machine only after minutes of deployment.
+// Validate returns what cannot work in the host: joined FieldErrors, or nil. It finds
+// settings that LXD accepts silently and fails on later, and settings that would fail on a
+// machine only after minutes of deployment.
 func (h Host) Validate() error {
 	h = h.withDefaults()
 	var p problems
@@ -41,7 +41,7 @@ func (h Host) checkChannel(p *problems) {
 		p.add(fieldpath.New("channel"), fmt.Sprintf("%q is no channel of a snap", h.Channel),
 			"write it as track/risk, such as "+DefaultChannel+"; risks are stable, candidate, beta and edge")
 	} else if isTooOldForMAAS(h.Channel) {
-		p.add(fieldpath.New("channel"), h.Channel+" brings an LXD that is too old for MAAS, which wants 4.16 or newer", "take "+DefaultChannel)
+		p.add(fieldpath.New("channel"), h.Channel+" brings an LXD that is too old for MAAS, which needs 4.16 or newer", "take "+DefaultChannel)
 	}
 }
 
@@ -71,12 +71,12 @@ func (h Host) checkProject(p *problems) {
 	}
 	for _, feature := range sortedNames(h.Project.Features) {
 		if !slices.Contains(projectFeatures, feature) {
-			p.add(fieldpath.New("project", "features").Key(feature), "LXD has no such feature of projects", "known are "+strings.Join(projectFeatures, ", "))
+			p.add(fieldpath.New("project", "features").Key(feature), "LXD has no such feature of projects", "choose one of "+strings.Join(projectFeatures, ", "))
 		}
 	}
 	for _, limit := range sortedNames(h.Project.Limits) {
 		if !slices.Contains(projectLimits, limit) {
-			p.add(fieldpath.New("project", "limits").Key(limit), "LXD has no such limit of projects", "known are "+strings.Join(projectLimits, ", "))
+			p.add(fieldpath.New("project", "limits").Key(limit), "LXD has no such limit of projects", "choose one of "+strings.Join(projectLimits, ", "))
 		} else if h.Project.Limits[limit] == "" {
 			p.add(fieldpath.New("project", "limits").Key(limit), "it has no value", "leave it out, or give one")
 		}
@@ -93,28 +93,27 @@ func (h Host) checkProfile(p *problems) {
 		if !configKeyPattern.MatchString(key) {
 			p.add(fieldpath.New("profile", "config"), fmt.Sprintf("%q is no configuration key of LXD", key), `keys look like "limits.cpu"`)
 		} else if isUserDataKey(key) {
-			p.add(fieldpath.New("profile", "config"), key+" is user-data, which would not stay secret in a profile", "leave it out; give each machine its own user-data when it is deployed")
+			p.add(fieldpath.New("profile", "config"), key+" is user-data, which a profile does not keep secret", "leave it out; give each machine its own user-data when it is deployed")
 		}
 	}
 }
 
-// isUserDataKey tells whether LXD hands the value of the key to cloud-init in
-// the instance.
+// isUserDataKey reports whether LXD passes the value of the key to cloud-init in the
+// instance.
 func isUserDataKey(key string) bool {
 	return strings.HasPrefix(key, "cloud-init.") ||
 		slices.Contains([]string{"user.meta-data", "user.network-config", "user.user-data", "user.vendor-data"}, key)
 }
 
-// checkChoice wants a name that is one of those described. LXD takes a profile
-// whose root disk names a pool that does not exist, and a NIC whose parent
-// does not; instances then cannot be made.
+// checkChoice requires the name of a described pool or network. LXD accepts a profile whose
+// pool or parent does not exist, but then no instance can be made.
 func checkChoice(p *problems, field fieldpath.Path, kind, name string, known []string) {
 	list := strings.Join(known, ", ")
 	switch {
 	case name == "":
-		p.add(field, fmt.Sprintf("there are several of its kind: %s", list), "say which "+kind+" the profile takes")
+		p.add(field, fmt.Sprintf("there is more than one %s: %s", kind, list), "name the "+kind+" of the profile")
 	case !slices.Contains(known, name):
-		p.add(field, fmt.Sprintf("there is no %s %q", kind, name), "described are "+list)
+		p.add(field, fmt.Sprintf("there is no %s %q", kind, name), "choose one of "+list)
 	}
 }
 
@@ -138,8 +137,8 @@ func (h Host) checkCertificates(p *problems) {
 	}
 }
 
-// What LXD and snapd take as names. Narrower than they are in places, so that
-// no name needs quoting anywhere.
+// The names that LXD and snapd accept. Some patterns are narrower than theirs, so that no
+// name ever needs quoting.
 var (
 	channelPattern   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-z]+(/[a-zA-Z0-9][a-zA-Z0-9._-]*)?$`)
 	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
@@ -150,7 +149,7 @@ var (
 
 const nameHint = "use up to 63 letters, digits, '-', '_' and '.', beginning with a letter or a digit"
 
-// Configuration keys of LXD's projects: lxd/api_project.go, projectValidateConfig.
+// Config keys of LXD's projects: lxd/api_project.go, projectValidateConfig.
 var (
 	projectFeatures = []string{"images", "networks", "networks.zones", "profiles", "storage.buckets", "storage.volumes"}
 	projectLimits   = []string{"containers", "cpu", "disk", "instances", "memory", "networks", "processes", "virtual-machines"}

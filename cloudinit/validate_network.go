@@ -11,7 +11,7 @@ func (h Host) checkNetworks(p *problems) {
 	for _, name := range sortedNames(h.Networks) {
 		if !interfacePattern.MatchString(name) {
 			p.add(fieldpath.New("networks"), fmt.Sprintf("%q is no name of a network", name),
-				"use up to 15 letters, digits, '-', '_' and '.', as Linux has it for interfaces")
+				"use up to 15 letters, digits, '-', '_' and '.', as Linux allows for interfaces")
 			continue
 		}
 		network, field := h.Networks[name], fieldpath.New("networks").Key(name)
@@ -25,11 +25,11 @@ func (h Host) checkNetworks(p *problems) {
 func (n Network) check(p *problems, field fieldpath.Path) {
 	switch n.Kind {
 	case Bridge:
-		n.refuseParent(p, field, "the bridge is made by MAAS, on the NIC that MAAS is told")
+		n.refuseParent(p, field, "MAAS makes the bridge, and knows its NIC")
 		n.refuseAddresses(p, field)
 	case Macvlan:
 		if !interfacePattern.MatchString(n.Parent) {
-			p.add(field.Child("parent"), fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC beside which VMs are put, such as eno1")
+			p.add(field.Child("parent"), fmt.Sprintf("%q is no name of a NIC", n.Parent), "name the machine's NIC that VMs connect to, such as eno1")
 		}
 		n.refuseAddresses(p, field)
 	case Managed:
@@ -47,7 +47,7 @@ func (n Network) check(p *problems, field fieldpath.Path) {
 
 func (n Network) refuseParent(p *problems, field fieldpath.Path, why string) {
 	if n.Parent != "" {
-		p.add(field.Child("parent"), "only a macvlan has it: "+why, "leave it out")
+		p.add(field.Child("parent"), "only a macvlan network has a parent: "+why, "leave it out")
 	}
 }
 
@@ -57,13 +57,13 @@ func (n Network) refuseAddresses(p *problems, field fieldpath.Path) {
 		set bool
 	}{{"ipv4_address", n.IPv4Address != ""}, {"ipv6_address", n.IPv6Address != ""}, {"nat", n.NAT}} {
 		if each.set {
-			p.add(field.Child(each.key), fmt.Sprintf("a %s has none: MAAS gives the addresses", n.Kind), "leave it out, or set kind to managed")
+			p.add(field.Child(each.key), fmt.Sprintf("a network of the kind %s has none: MAAS gives the addresses", n.Kind), "leave it out, or set kind to managed")
 		}
 	}
 }
 
-// checkAddress wants an address of the bridge itself. LXD's "auto" can search
-// for minutes and then fail.
+// checkAddress requires the bridge's own address. LXD's "auto" can search for minutes and
+// then fail.
 func (n Network) checkAddress(p *problems, field fieldpath.Path, text string, family func(netip.Addr) bool) {
 	if text == "none" {
 		return

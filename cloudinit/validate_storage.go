@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// vmDrivers are those that LXD's VMs can use.
+// vmDrivers are the drivers that LXD's VMs can use.
 var vmDrivers = []Driver{ZFS, Btrfs, LVM, Dir, Ceph}
 
 func (h Host) checkPools(p *problems) {
@@ -85,12 +85,12 @@ func (s StoragePool) checkPath(p *problems, field fieldpath.Path) {
 	}
 }
 
-// isOnDisk tells whether the pool is made on a disk or a partition.
+// isOnDisk reports whether the pool is made on a disk or a partition.
 func (s StoragePool) isOnDisk() bool { return strings.HasPrefix(s.Source, "/dev/") }
 
 func isSpaceOrControl(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// isDatasetName tells whether the text can be a ZFS pool, or a dataset in one.
+// isDatasetName reports whether the text can be a ZFS pool, or a dataset in one.
 func isDatasetName(text string) bool {
 	return !slices.ContainsFunc(strings.Split(text, "/"), func(each string) bool { return !namePattern.MatchString(each) })
 }
@@ -98,12 +98,12 @@ func isDatasetName(text string) bool {
 func (s StoragePool) checkCeph(p *problems, field fieldpath.Path) {
 	if s.Driver != Ceph {
 		if s.Ceph != nil {
-			p.add(field, "only the driver ceph has it", "leave it out, or set the driver to ceph")
+			p.add(field, "only the driver ceph uses it", "leave it out, or set the driver to ceph")
 		}
 		return
 	}
 	if s.Ceph == nil {
-		p.add(field, "the driver ceph needs a cluster and a pool", "give both, as they are named in the host's /etc/ceph and in the cluster")
+		p.add(field, "the driver ceph needs a cluster and a pool", "give both: the cluster by its name in the host's /etc/ceph, the pool by its name in the cluster")
 		return
 	}
 	ceph := *s.Ceph

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestValidateTakes: every host that has a golden file is valid, and so is the
-// one with nothing but a certificate.
+// TestValidateTakes: every host with a golden file is valid, and so is a host with only a
+// certificate.
 func TestValidateTakes(t *testing.T) {
 	t.Parallel()
 	for name, h := range goldenHosts(t) {
@@ -20,8 +20,8 @@ func TestValidateTakes(t *testing.T) {
 	}
 }
 
-// TestValidateRefuses breaks one setting at a time: the only error is of that
-// field, and has a way out.
+// TestValidateRefuses breaks one setting at a time: the only error is about that field, and
+// has a way out.
 func TestValidateRefuses(t *testing.T) {
 	t.Parallel()
 	type (
@@ -136,7 +136,7 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// TestErrorsHoldNoKey: what was refused is not printed.
+// TestErrorsHoldNoKey: a refused key is not printed.
 func TestErrorsHoldNoKey(t *testing.T) {
 	t.Parallel()
 	_, key := keyPair(t, testTime().AddDate(1, 0, 0))
@@ -147,8 +147,7 @@ func TestErrorsHoldNoKey(t *testing.T) {
 	}
 }
 
-// TestValidateSaysAll: each problem is an error of its own, in the order of
-// the fields.
+// TestValidateSaysAll: each problem is a separate error, in the order of the fields.
 func TestValidateSaysAll(t *testing.T) {
 	t.Parallel()
 	err := cloudinit.Host{

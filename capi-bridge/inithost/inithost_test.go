@@ -141,8 +141,8 @@ func TestInitHostRefuses(t *testing.T) {
 	n := simulatedNode(t)
 	before := n.sim.LXDs()[0]
 	said, status := n.runInitHost(t.Context(), nil, "--storage-pool", "default", "--network-bridge", "nobr")
-	wantWords(t, said, "refused      interface nobr: the machine has none of that name", "Make it first",
-		"refused      storage pool default: it is there with the driver zfs instead of dir", "not made     project maas", "node1: refused; nothing was changed")
+	wantWords(t, said, "refused      interface nobr: the machine has no interface of that name", "Make it first",
+		"refused      storage pool default: it exists with the driver zfs instead of dir", "not made     project maas", "node1: refused; nothing was changed")
 	if status != setting.CodeRefused {
 		t.Errorf("status %d", status)
 	}

@@ -1,6 +1,6 @@
-// Package fieldpath says where in a description something stands, such as the pool of the
-// disk "root". Errors carry such paths, and each front end turns them into its own: an
-// attribute, a field of an object, a flag. Nobody has to take a text apart.
+// Package fieldpath names a place in a description, such as the pool of the disk "root".
+// Errors carry such paths. Each front end turns them into its own form: an attribute, a
+// field of an object, a flag. So no front end must parse a text.
 package fieldpath
 
 import (
@@ -12,17 +12,17 @@ import (
 
 // Step is one step of a path: a Name, a Key or an Index.
 type Step interface {
-	// text is the step as it stands in a text; first tells that nothing is before it.
+	// text returns the step as text; first says that it is the first step.
 	text(first bool) string
 }
 
-// Name is a field that the description's form has: "disks".
+// Name is a field of the description: "disks".
 type Name string
 
-// Key is a key of a map, which the user has chosen: "root". It may have dots.
+// Key is a key of a map that the user has chosen: "root". It may contain dots.
 type Key string
 
-// Index is a place in a list, from 0.
+// Index is a position in a list, from 0.
 type Index int
 
 func (n Name) text(first bool) string {
@@ -32,7 +32,7 @@ func (n Name) text(first bool) string {
 	return "." + string(n)
 }
 
-// plainKeyPattern is a key that can be told from what is around it without quotes.
+// plainKeyPattern matches a key that needs no quotes in a text.
 var plainKeyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func (k Key) text(first bool) string {
@@ -44,13 +44,13 @@ func (k Key) text(first bool) string {
 
 func (i Index) text(bool) string { return "[" + strconv.Itoa(int(i)) + "]" }
 
-// Path is a chain of steps. The empty one is the whole description.
+// Path is a chain of steps. The empty path is the whole description.
 type Path struct{ steps []Step }
 
-// New is the path of names: Of("deploy", "image") is deploy.image.
+// New returns the path of names: New("deploy", "image") is deploy.image.
 func New(names ...string) Path { return Path{}.Child(names...) }
 
-// Child is the path of fields below this one, each below the one before.
+// Child returns the path of fields below this one, each below the one before.
 func (p Path) Child(names ...string) Path {
 	for _, name := range names {
 		p = p.appendSteps(Name(name))
@@ -58,33 +58,35 @@ func (p Path) Child(names ...string) Path {
 	return p
 }
 
-// Key is the path of what a map holds under the key.
+// Key returns the path of the map element with this key.
 func (p Path) Key(key string) Path { return p.appendSteps(Key(key)) }
 
-// Index is the path of an element of a list.
+// Index returns the path of the list element at position n.
 func (p Path) Index(n int) Path { return p.appendSteps(Index(n)) }
 
-// Join is the path of what stands at the other path, seen from this one.
+// Join returns this path followed by the other one.
 func (p Path) Join(other Path) Path { return p.appendSteps(other.steps...) }
 
 func (p Path) appendSteps(more ...Step) Path { return Path{slices.Concat(p.steps, more)} }
 
-// Steps are the steps from the outside in.
+// Steps returns the steps from the outside in.
 func (p Path) Steps() []Step { return slices.Clone(p.steps) }
 
-// IsEmpty tells whether it is the path of the whole.
+// IsEmpty reports whether this is the path of the whole description.
 func (p Path) IsEmpty() bool { return len(p.steps) == 0 }
 
-// Parent is the path one step further out; that of the empty path is empty.
+// Parent returns the path without its last step. The parent of the empty path is the empty
+// path.
 func (p Path) Parent() Path { return Path{slices.Clone(p.steps[:max(0, len(p.steps)-1)])} }
 
-// Equal tells whether both are the same place.
+// Equal reports whether both paths have the same steps.
 func (p Path) Equal(other Path) bool { return slices.Equal(p.steps, other.steps) }
 
-// RootName is the outermost field, empty for the whole.
+// RootName returns the outermost field; empty for the empty path.
 func (p Path) RootName() string { return p.nameAt(0) }
 
-// LastName is the innermost field or key; empty for an element of a list, and for the whole.
+// LastName returns the innermost field or key. It is empty for an element of a list and for
+// the empty path.
 func (p Path) LastName() string { return p.nameAt(len(p.steps) - 1) }
 
 func (p Path) nameAt(n int) string {
@@ -100,8 +102,8 @@ func (p Path) nameAt(n int) string {
 	return ""
 }
 
-// CutPrefix is the path as seen from an outer one. found tells whether it is below that,
-// or the same.
+// CutPrefix returns the path without the outer path. found reports whether the path equals
+// outer or is below it.
 func (p Path) CutPrefix(outer Path) (rest Path, found bool) {
 	n := len(outer.steps)
 	if len(p.steps) < n || !slices.Equal(p.steps[:n], outer.steps) {
@@ -110,7 +112,8 @@ func (p Path) CutPrefix(outer Path) (rest Path, found bool) {
 	return Path{slices.Clone(p.steps[n:])}, true
 }
 
-// String is the path for people: disks.root.pool, config["limits.cpu"], links[0].subnet.
+// String returns the path for people: disks.root.pool, config["limits.cpu"],
+// links[0].subnet.
 func (p Path) String() string {
 	var text strings.Builder
 	for n, step := range p.steps {

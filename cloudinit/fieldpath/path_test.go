@@ -28,7 +28,7 @@ func TestPathString(t *testing.T) {
 	}
 }
 
-// TestPathsShareNothing makes two children of one path: none changes the other.
+// TestPathsShareNothing makes two children of one path: neither changes the other.
 func TestPathsShareNothing(t *testing.T) {
 	t.Parallel()
 	parent := fieldpath.New("a", "b", "c").Child("d")

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestAddDisk adds a disk to a VM that runs. A run that is cut off at any of its calls is
-// gone on with by the next one, and a delete leaves nothing.
+// TestAddDisk adds a disk to a running VM. If a run is cut off at any of its calls, the
+// next run continues it, and a delete leaves nothing.
 func TestAddDisk(t *testing.T) {
 	t.Parallel()
 	const instances, volumes = "lxd/h1/1.0/instances/*", "lxd/h1/1.0/storage-pools/**"

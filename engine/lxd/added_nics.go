@@ -15,13 +15,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addedNICConfig begins the options that tell which NICs were added to an instance after it was made:
-// "user.maaslxd.interface.eth1" is "storage 00:16:3e:00:00:01 dhcp 10.77.0.0/24", its label, MAC,
-// mode and subnet. LXD writes the note together with the device. So a run that is cut off leaves
-// both, or none.
+// addedNICConfig begins the config keys of NICs that were added to an instance after it was
+// made. Example: "user.maaslxd.interface.eth1" is "storage 00:16:3e:00:00:01 dhcp
+// 10.77.0.0/24": label, MAC, mode and subnet. LXD writes this note together with the
+// device. So a run that is cut off leaves both or neither.
 const addedNICConfig = "user.maaslxd.interface."
 
-// ChangeInterfaces implements engine.Composer. LXD plugs NICs into a VM that runs.
+// ChangeInterfaces implements engine.Composer. LXD plugs NICs into a running VM.
 func (c *Composer) ChangeInterfaces(ctx context.Context, host engine.VMHost, systemID string, want engine.InterfaceChange) error {
 	all, err := c.inventoryForHost(ctx, host)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Composer) ChangeInterfaces(ctx context.Context, host engine.VMHost, sys
 	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) { return n.changeNICs(ctx, s, at) })
 }
 
-// nicChange is a change of the NICs of an instance.
+// nicChange is a change to the NICs of an instance.
 type nicChange struct {
 	*Composer
 	host      serverSurvey
@@ -44,10 +44,12 @@ type nicChange struct {
 	want      engine.InterfaceChange
 }
 
-// changeNICs adds and removes the NICs. LXD plugs a NIC into the PCI port that it would have after a
-// start: its place among the names of all NICs says which. The lowest free name has the port of a
-// NIC that was unplugged since the start. After a start the ports have no gap, and the name after
-// all others has a free one. LXD does not tell when that was, so both are tried.
+// changeNICs adds and removes the NICs. LXD plugs a NIC into the PCI port that it would
+// have after a start. The port follows from the NIC's place among the names of all NICs.
+//
+// The lowest free name has the port of a NIC that was unplugged since the start. After a
+// start the ports have no gap, and the name after all others has a free port. LXD does not
+// show whether the VM has started since, so changeNICs tries both names.
 func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]string, error) {
 	changed, err := n.changeNICsNamedBy(ctx, s, at, lowestFreeNIC)
 	if plug, refused := errors.AsType[*plugError](err); refused && plug.hasGap {
@@ -62,13 +64,14 @@ func (n nicChange) changeNICs(ctx context.Context, s *session, at location) ([]s
 	return changed, err
 }
 
-// plugError is a refusal of LXD to plug NICs into a VM that runs.
+// plugError says that LXD refused to plug NICs into a running VM.
 type plugError struct {
 	error
-	hasGap bool // another name of the NIC may do
+	hasGap bool // another name for the NIC may work
 }
 
-// changeNICsNamedBy reads the instance, and writes it where it lacks something. New NICs have names by free.
+// changeNICsNamedBy reads the instance, and writes it if something is missing. free chooses
+// the names of new NICs.
 func (n nicChange) changeNICsNamedBy(ctx context.Context, s *session, at location, free func(taken map[string]bool) string) ([]string, error) {
 	path := s.projectPath("instances", at.instance)
 	have, r, err := readForEdit(s, path, at)
@@ -103,8 +106,8 @@ func (n nicChange) changeNICsNamedBy(ctx context.Context, s *session, at locatio
 	return r.changes, err
 }
 
-// macsOfOthers are the MACs that others have, and that NICs keep. One that goes or gets another MAC
-// leaves its own to another NIC of the same change.
+// macsOfOthers returns the MACs of other instances and of NICs that stay. A NIC that is
+// removed, or gets another MAC, frees its MAC for another NIC of the same change.
 func (n nicChange) macsOfOthers(added map[string]engine.AddedNIC) map[string]bool {
 	taken := maps.Clone(n.takenMACs)
 	for _, label := range n.want.Removed {
@@ -118,7 +121,7 @@ func (n nicChange) macsOfOthers(added map[string]engine.AddedNIC) map[string]boo
 	return taken
 }
 
-// tooManyNICsError says that all names of NICs are taken.
+// tooManyNICsError says that all NIC names are taken.
 func tooManyNICsError(nic engine.NIC, have api.Instance) error {
 	return &engine.SpecError{
 		Field: engine.Interface{Name: nic.Label}.Field(), Message: fmt.Sprintf("%s has NICs from eth0 to eth%d already", have.Name, maxNIC),
@@ -126,8 +129,8 @@ func tooManyNICsError(nic engine.NIC, have api.Instance) error {
 	}
 }
 
-// noteNIC notes a NIC that comes, or one that was added before and changes. That one keeps its device
-// and, unless another MAC is wanted, its MAC.
+// noteNIC notes a NIC that is new, or one that was added before and changes. A changed NIC
+// keeps its device. It keeps its MAC unless another one is wanted.
 func (n nicChange) noteNIC(ctx context.Context, r *instanceEdit, nic engine.NIC, was engine.AddedNIC) error {
 	if nic.Bridge == "" && nic.CIDR == was.Subnet {
 		nic.Bridge = was.Bridge
@@ -150,7 +153,7 @@ func (n nicChange) noteNIC(ctx context.Context, r *instanceEdit, nic engine.NIC,
 	n.takenMACs[wanted.MAC] = true
 	device := n.host.nicDevice(wanted.Device, bridge)
 	device["hwaddr"] = wanted.MAC
-	maps.DeleteFunc(r.put.Config, func(key, note string) bool { // also of one that somebody detached
+	maps.DeleteFunc(r.put.Config, func(key, note string) bool { // also the note of a NIC that was detached by hand
 		return strings.HasPrefix(key, addedNICConfig) && strings.HasPrefix(note, nic.Label+" ")
 	})
 	r.put.Devices[wanted.Device], r.put.Config[addedNICConfig+wanted.Device] = device, formatNICNote(nic.Label, wanted)
@@ -158,8 +161,8 @@ func (n nicChange) noteNIC(ctx context.Context, r *instanceEdit, nic engine.NIC,
 	return nil
 }
 
-// chooseMAC is the MAC that is wanted for a NIC, or one in LXD's own range that nobody has. LXD starts
-// only one of two VMs with the same MAC, and MAAS finds machines by their MACs.
+// chooseMAC returns the MAC that is wanted for a NIC, or a free one in LXD's own range. LXD
+// starts only one of two VMs with the same MAC, and MAAS finds machines by their MACs.
 func (n nicChange) chooseMAC(ctx context.Context, nic engine.NIC, device string) (string, error) {
 	p := plan{host: n.host, comp: engine.Composition{Marker: engine.MarkerOf(n.want.Key), Interfaces: []engine.NIC{nic}}, taken: n.takenMACs}
 	if err := p.checkWantedMACs(); err != nil {
@@ -184,19 +187,19 @@ func (n nicChange) chooseMAC(ctx context.Context, nic engine.NIC, device string)
 		}
 	}
 	return "", &engine.SpecError{
-		Field: nic.Field("mac_address"), Message: "other machines have all MAC addresses that were tried for it",
+		Field: nic.Field("mac_address"), Message: "other machines have all MAC addresses that were tried for this interface",
 		Hint: "Choose one.", Err: engine.ErrConflict,
 	}
 }
 
-// noteRemovedNIC notes a NIC that goes, with the note of it.
+// noteRemovedNIC removes a NIC and its note.
 func (r *instanceEdit) noteRemovedNIC(label string, nic engine.AddedNIC) {
 	delete(r.put.Devices, nic.Device)
 	delete(r.put.Config, addedNICConfig+nic.Device)
 	r.noteEdit("interface "+label, true)
 }
 
-// deviceNames are the names of the devices that stay, also of those of profiles.
+// deviceNames returns the names of the devices that stay, including those of profiles.
 func (r *instanceEdit) deviceNames(have api.Instance) map[string]bool {
 	names := map[string]bool{}
 	for name := range have.ExpandedDevices {
@@ -209,17 +212,17 @@ func (r *instanceEdit) deviceNames(have api.Instance) map[string]bool {
 	return names
 }
 
-// nicPrefix begins the names of the NICs that are made here. maxNIC is the number of the last one:
-// LXD sorts names as texts, and eth10 would come before eth2.
+// nicPrefix begins the names of the NICs that we make. maxNIC is the number of the last
+// one: LXD sorts names as texts, so eth10 would come before eth2.
 const (
 	nicPrefix = "eth"
 	maxNIC    = 9
 )
 
-// nicName is the name of the NIC of a number.
+// nicName returns the name of the NIC with this number, as "eth0".
 func nicName(n int) string { return nicPrefix + strconv.Itoa(n) }
 
-// lowestFreeNIC is the first name of a NIC that no device has; empty: there is none.
+// lowestFreeNIC returns the first NIC name that no device has; empty if there is none.
 func lowestFreeNIC(taken map[string]bool) string {
 	for n := range maxNIC + 1 {
 		if name := nicName(n); !taken[name] {
@@ -229,8 +232,8 @@ func lowestFreeNIC(taken map[string]bool) string {
 	return ""
 }
 
-// lastFreeNIC is the name of a NIC that comes after all others. Where there is none, it is the
-// first free name.
+// lastFreeNIC returns the NIC name that comes after all others. If there is none, it
+// returns the first free name.
 func lastFreeNIC(taken map[string]bool) string {
 	free := ""
 	for n := range maxNIC + 1 {
@@ -248,8 +251,8 @@ func formatNICNote(label string, nic engine.AddedNIC) string {
 	return strings.Join([]string{label, nic.MAC, nic.Mode, nic.Subnet}, " ")
 }
 
-// addedNICs are the NICs that were added to an instance after it was made, by their labels. A note
-// whose device is gone, or has another MAC, tells of none: somebody detached the NIC.
+// addedNICs returns the NICs that were added to an instance after it was made, by label. A
+// note does not count if its device is gone or has another MAC: someone detached the NIC.
 func addedNICs(i api.Instance) map[string]engine.AddedNIC {
 	added := map[string]engine.AddedNIC{}
 	for _, key := range slices.Sorted(maps.Keys(i.Config)) {

@@ -18,25 +18,25 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// newStorageInterface is an interface that comes in place.
+// newStorageInterface returns an interface to add to an existing VM.
 func newStorageInterface(mode string) engine.Interface {
 	return engine.Interface{Name: "storage", Subnet: fleetSubnet, Mode: mode}
 }
 
-// withInterface is a spec by which a VM gets one interface more.
+// withInterface returns a spec with one more interface.
 func withInterface(s engine.VMSpec, i engine.Interface) engine.VMSpec {
 	s.AddedInterfaces = []engine.Interface{i}
 	return s
 }
 
-// withoutInterface is a spec by which a VM gives an interface back.
+// withoutInterface returns a spec with one interface less.
 func withoutInterface(s engine.VMSpec, label string) engine.VMSpec {
 	s.RemovedInterfaces = []string{label}
 	return s
 }
 
-// linksInMAAS are the addresses that MAAS has for the interfaces of a machine, and their modes, by
-// their MACs.
+// linksInMAAS returns the addresses and modes that MAAS has for a machine's interfaces, by
+// MAC.
 func (w *composeWorld) linksInMAAS(t *testing.T, systemID string) map[string][]string {
 	t.Helper()
 	m, err := w.maas.Machines.Machine(t.Context(), systemID)
@@ -56,7 +56,7 @@ func (w *composeWorld) linksInMAAS(t *testing.T, systemID string) map[string][]s
 	return links
 }
 
-// countWrites counts the calls that may change something, of MAAS and of the LXDs.
+// countWrites counts the calls to MAAS and the LXDs that may change something.
 func (w *composeWorld) countWrites() (inMAAS, inLXD int) {
 	count := func(calls []sim.Call) (many int) {
 		for _, c := range calls {
@@ -70,8 +70,8 @@ func (w *composeWorld) countWrites() (inMAAS, inLXD int) {
 	return count(j.Calls), count(j.LXD.Calls)
 }
 
-// TestRelabelAddedInterface: an interface with a MAC of the user's gets another label. The NIC of the
-// former label leaves its MAC to the new one.
+// TestRelabelAddedInterface gives another label to an interface whose MAC is from the spec.
+// The NIC with the former label passes its MAC to the new one.
 func TestRelabelAddedInterface(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 1), ledger.NewMemory(nil)
@@ -91,8 +91,8 @@ func TestRelabelAddedInterface(t *testing.T) {
 	}
 }
 
-// TestAddInterface adds an interface to a VM, and takes it away. MAAS is told nothing of it. A run
-// that is cut off is gone on with by the next one, and a delete leaves nothing.
+// TestAddInterface adds an interface to a VM and removes it, without any change in MAAS. If
+// a run is cut off, the next run continues it, and a delete leaves nothing.
 func TestAddInterface(t *testing.T) {
 	t.Parallel()
 	const instances = "lxd/h1/1.0/instances/*"
@@ -164,8 +164,8 @@ func TestAddInterface(t *testing.T) {
 	}
 }
 
-// TestLinksOfMadeInterfaces: an added interface takes no link of those that the VM was made with,
-// also where MAAS knows it by now. While its LXD does not answer, nobody can tell it from them.
+// TestLinksOfMadeInterfaces: an added interface takes no link of the first interfaces, even
+// if MAAS knows it by now. While its LXD does not answer, it cannot be told from them.
 func TestLinksOfMadeInterfaces(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -223,7 +223,7 @@ func TestLinksOfMadeInterfaces(t *testing.T) {
 	}
 }
 
-// commissionMachine lets MAAS look at a Ready machine anew, as somebody in its UI.
+// commissionMachine commissions a Ready machine, as a user does in MAAS's UI.
 func (w *composeWorld) commissionMachine(t *testing.T, systemID string) {
 	t.Helper()
 	before, err := w.maas.Machines.Machine(t.Context(), systemID)
@@ -242,7 +242,7 @@ func (w *composeWorld) commissionMachine(t *testing.T, systemID string) {
 	}
 }
 
-// TestNamesOfNICs chooses the names of NICs that are added, eth0 to eth9.
+// TestNamesOfNICs chooses the names of added NICs, eth0 to eth9.
 func TestNamesOfNICs(t *testing.T) {
 	t.Parallel()
 	all := []string{"eth0", "eth1", "eth2", "eth3", "eth4", "eth5", "eth6", "eth7", "eth8", "eth9"}
@@ -271,8 +271,8 @@ func TestNamesOfNICs(t *testing.T) {
 	}
 }
 
-// TestInterfaceInAGap: where one of several added interfaces went, another one comes while the VM
-// runs. LXD has a port for it by its name alone.
+// TestInterfaceInAGap removes one of several added interfaces, and adds another one while
+// the VM runs. LXD has a port for it only if it has the right name.
 func TestInterfaceInAGap(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 1), ledger.NewMemory(nil)
@@ -315,7 +315,7 @@ func TestInterfaceInAGap(t *testing.T) {
 	}
 }
 
-// TestAddInterfaceRefused leaves a VM as it is that cannot get an interface so.
+// TestAddInterfaceRefused changes nothing on a VM that cannot get this interface.
 func TestAddInterfaceRefused(t *testing.T) {
 	t.Parallel()
 	bridged, twin, foreign := newStorageInterface(engine.LinkDHCP), newStorageInterface(engine.LinkDHCP), newStorageInterface(engine.LinkDHCP)
@@ -361,8 +361,8 @@ func TestAddInterfaceRefused(t *testing.T) {
 	}
 }
 
-// TestAddedInterfaceGone: an added NIC that somebody detached in LXD is not told, and is added again.
-// One that somebody put in its place is nobody's, and stays.
+// TestAddedInterfaceGone: an added NIC that was detached in LXD is not reported, and is
+// added again. A NIC that someone put in its place belongs to nobody, and stays.
 func TestAddedInterfaceGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -13,12 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// defaultPort is LXD's, and what MAAS takes for an address without one.
+// defaultPort is LXD's port. MAAS also takes it for an address without a port.
 const defaultPort = 8443
 
-// hostPort makes "host:port" of an address as people, and MAAS, write it:
-// "10.0.0.5", "10.0.0.5:8443", "https://10.0.0.5:8443", "fd00::5",
-// "[fd00::5]:8443".
+// hostPort returns "host:port" for an address in any form that people and MAAS write:
+// "10.0.0.5", "10.0.0.5:8443", "https://10.0.0.5:8443", "fd00::5", "[fd00::5]:8443".
 func hostPort(address string) (string, error) {
 	scheme, rest, found := strings.Cut(address, "://")
 	switch {
@@ -35,7 +34,7 @@ func hostPort(address string) (string, error) {
 		return netip.AddrPortFrom(ip, defaultPort).String(), nil
 	}
 	u, err := url.Parse("https://" + rest)
-	// A host that is only a part of what was written leaves a path or a user.
+	// If the parsed host is shorter than the text, the text has a path or a user.
 	if err != nil || u.Host != rest || u.Hostname() == "" {
 		return "", addressError(address)
 	}
@@ -46,7 +45,7 @@ func hostPort(address string) (string, error) {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), nil
 }
 
-// withoutBrackets takes away a pair of them.
+// withoutBrackets removes a pair of square brackets around the host.
 func withoutBrackets(host string) string {
 	inner, opened := strings.CutPrefix(host, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -58,7 +57,7 @@ func withoutBrackets(host string) string {
 
 func addressError(address string) error {
 	if strings.Contains(address, "@") {
-		address = "what was given" // it may hold a password
+		address = "the given text" // the text may hold a password
 	} else {
 		address = strconv.Quote(address)
 	}
@@ -70,8 +69,8 @@ func addressError(address string) error {
 	}
 }
 
-// IsSameServer tells whether two addresses, however they are written, are of the
-// same host and port.
+// IsSameServer reports whether two addresses are of the same host and port, however they
+// are written.
 func IsSameServer(a, b string) bool {
 	first, err := hostPort(a)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestInterfaceCard makes a VM whose NIC has a MAC and a bridge by choice, and refuses a MAC that is
-// another one's and a bridge that is not there.
+// TestInterfaceCard makes a VM whose NIC has a chosen MAC and bridge. It refuses a MAC that
+// is taken and a bridge that does not exist.
 func TestInterfaceCard(t *testing.T) {
 	t.Parallel()
 	const mac = "52:54:00:12:34:56"

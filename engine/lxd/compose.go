@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Compose implements engine.Composer. An instance of that name that was made
-// for the same key is gone on with, so Compose may be repeated.
+// Compose implements engine.Composer. You may repeat it: it continues with an instance of
+// this name that was made for the same key.
 func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
 	p, leftovers, err := c.prepareCompose(ctx, host, comp)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	if err != nil {
 		return "", hostError(s.explainError(err), h.Name)
 	}
-	systemID, failure := c.enlistInstance(s.ctx, s, &p) // all of it within Slow
+	systemID, failure := c.enlistInstance(s.ctx, s, &p) // all steps within ChangeTimeout
 	if failure != nil {
 		return "", c.undoCompose(ctx, p, newborn, failure)
 	}
@@ -50,8 +50,8 @@ func (c *Composer) Compose(ctx context.Context, host engine.VMHost, comp engine.
 	return systemID, nil
 }
 
-// prepareCompose plans what is to be made on a host, and lists what earlier attempts
-// left elsewhere.
+// prepareCompose plans what to make on a host. It also lists the leftovers of earlier
+// attempts on other hosts.
 func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp engine.Composition) (p plan, leftovers []instanceMatch, err error) {
 	all, err := c.inventoryForHost(ctx, host)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp 
 	if p, err = h.planVM(comp, all.takenMACs(comp.Marker)); err != nil {
 		return plan{}, nil, err
 	}
-	p.post.Config[birthTimeConfig] = formatBirthTime(c.Now()) // before the ledger notes that it began
+	p.post.Config[birthTimeConfig] = formatBirthTime(c.Now()) // before the ledger notes the start of the compose
 	p.isOfRenamedVM = func(macs []string) (bool, error) {
 		return isOfRenamedMachine(ctx, c.Enlister, p.post.Name, comp.Hostname, macs)
 	}
@@ -72,8 +72,8 @@ func (c *Composer) prepareCompose(ctx context.Context, host engine.VMHost, comp 
 	return p, leftovers, err
 }
 
-// inventoryForHost is an inventory that says what the LXD of a host has to make VMs of:
-// the VMs that were made since do not matter.
+// inventoryForHost returns an inventory that shows what the LXD of a host has for new VMs.
+// VMs that were made since do not matter.
 func (c *Composer) inventoryForHost(ctx context.Context, host engine.VMHost) (*inventory, error) {
 	if last := c.cache.lastInventory(); last != nil {
 		if h, err := last.surveyOf(host); err == nil && c.Now().Sub(h.askedAt) < inventoryTTL {
@@ -83,10 +83,10 @@ func (c *Composer) inventoryForHost(ctx context.Context, host engine.VMHost) (*i
 	return c.currentInventory(ctx)
 }
 
-// undoCompose removes a newborn that MAAS would not have, unless another process has
-// enlisted it meanwhile, and returns the failure. A machine that has its MAC, and
-// is somebody else's, says nothing of it. It has a deadline of its own: that of the
-// compose may be what failed.
+// undoCompose removes a new instance that MAAS refused, and returns the failure. It keeps
+// the instance if another process has enlisted it meanwhile. A machine with the same MAC
+// and another owner does not count. undoCompose has its own deadline, because the compose
+// may have failed at its deadline.
 func (c *Composer) undoCompose(ctx context.Context, p plan, newborn bool, failure error) error {
 	if errors.Is(failure, engine.ErrUnclear) || !newborn {
 		return failure
@@ -106,16 +106,16 @@ func (c *Composer) undoCompose(ctx context.Context, p plan, newborn bool, failur
 	return &leftoverError{fmt.Errorf("%w; and its instance %s is left in the LXD of host %s: %w", failure, p.post.Name, p.host.Name, err)}
 }
 
-// leftoverError is a compose that failed clearly, and left something: as long as
-// somebody may have to clear it away, nobody may forget the compose.
+// leftoverError is a compose that failed clearly but left something behind. While someone
+// may have to remove it, the ledger must not forget the compose.
 type leftoverError struct{ err error }
 
 func (e *leftoverError) Error() string        { return e.err.Error() }
 func (e *leftoverError) Unwrap() error        { return e.err }
 func (e *leftoverError) Is(target error) bool { return target == engine.ErrUnclear }
 
-// isOfRenamedMachine tells whether an instance is that of a machine which has another hostname
-// by now. A machine that merely has one of its MACs is of another instance.
+// isOfRenamedMachine reports whether the instance belongs to a machine that has another
+// hostname now. A machine that only shares one of its MACs belongs to another instance.
 func isOfRenamedMachine(ctx context.Context, enlister engine.Enlister, instance, hostname string, macs []string) (bool, error) {
 	machines, err := enlister.MachinesWithMACs(ctx, macs...)
 	if err != nil {
@@ -126,7 +126,7 @@ func isOfRenamedMachine(ctx context.Context, enlister engine.Enlister, instance,
 			continue
 		}
 		switch power, err := enlister.PowerInstanceOf(ctx, m.SystemID); {
-		case errors.Is(err, engine.ErrNotFound): // no instance, or gone by now
+		case errors.Is(err, engine.ErrNotFound): // no instance, or it is gone by now
 		case err != nil:
 			return false, err
 		case power.Name == instance:
@@ -136,7 +136,7 @@ func isOfRenamedMachine(ctx context.Context, enlister engine.Enlister, instance,
 	return false, nil
 }
 
-// ownsMachine tells that a machine was made of the instance.
+// ownsMachine reports whether a machine was made from the instance of this plan.
 func (p plan) ownsMachine(m engine.Machine) bool {
 	return p.comp.Key != "" && m.MarkedBy() == p.comp.Key
 }
@@ -154,8 +154,8 @@ func (d *dialer) removeMadeInstance(ctx context.Context, p plan, timeout time.Du
 	return nil
 }
 
-// takenMACs are the MACs of all instances but the ones that have this marker and may be
-// gone on with: a copy keeps its MAC.
+// takenMACs returns the MACs of all instances, except unfinished ones with this marker,
+// with which Compose may continue. A copy has the same MACs, and is never unfinished.
 func (i *inventory) takenMACs(marker string) map[string]bool {
 	taken := map[string]bool{}
 	for _, h := range i.hosts {
@@ -170,8 +170,8 @@ func (i *inventory) takenMACs(marker string) map[string]bool {
 	return taken
 }
 
-// ensureVM makes the volumes and the instance, or finds them. newborn tells that
-// it never ran.
+// ensureVM makes the volumes and the instance, or finds them. newborn reports that the
+// instance never ran.
 func (s *session) ensureVM(p *plan) (newborn bool, err error) {
 	for n, v := range p.volumes {
 		if err := s.ensureVolume(p, v); err != nil {
@@ -181,14 +181,15 @@ func (s *session) ensureVM(p *plan) (newborn bool, err error) {
 	return s.ensureInstance(p, 2)
 }
 
-// ensureInstance makes the instance. LXD admits a name once, so the request may
-// be sent again where its answer was lost.
+// ensureInstance makes the instance. LXD accepts each name once, so the request may be
+// repeated after a lost answer.
 func (s *session) ensureInstance(p *plan, tries int) (newborn bool, err error) {
 	failure := s.send(http.MethodPost, s.projectPath("instances"), p.post, "")
 	if failure == nil {
 		return true, nil
 	}
-	// Another process may be at the same VM, which LXD refuses before it is there.
+	// Another process may be making the same VM. LXD refuses the name before the instance
+	// appears.
 	if err := s.awaitInstanceOperations(p.post.Name); err != nil && isUnclear(failure) {
 		return false, failure
 	}
@@ -207,7 +208,7 @@ func (s *session) ensureInstance(p *plan, tries int) (newborn bool, err error) {
 	return s.resumeCompose(p, found)
 }
 
-// cleanupError adds to a failure what could not be cleared away after it.
+// cleanupError adds to a failure what could not be removed after it.
 func (s *session) cleanupError(failure, left error) error {
 	if left == nil {
 		return failure
@@ -234,8 +235,7 @@ func (s *session) awaitInstanceOperations(name string) error {
 	return nil
 }
 
-// resumeCompose goes on with an instance that is there already, if it is surely one that
-// we began.
+// resumeCompose continues with an existing instance, if it is certainly one that we began.
 func (s *session) resumeCompose(p *plan, i api.Instance) (newborn bool, err error) {
 	found := newInstance(i, s.target.project)
 	switch {

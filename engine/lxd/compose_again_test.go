@@ -69,8 +69,8 @@ func TestComposeAgain(t *testing.T) {
 	}
 }
 
-// TestComposeElsewhere clears away what an earlier attempt left on another
-// host, unless MAAS has it.
+// TestComposeElsewhere removes what an earlier attempt left on another host, unless MAAS
+// knows it.
 func TestComposeElsewhere(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -114,8 +114,8 @@ func TestComposeElsewhere(t *testing.T) {
 	}
 }
 
-// TestVersions makes, resizes and removes a VM on LXDs that answer in different
-// ways: later ones make operations of what earlier ones answer at once.
+// TestVersions makes, resizes and removes a VM on several versions of LXD. Newer ones
+// answer with operations where older ones answer at once.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for version, boot := range map[string]string{"5.0.2": "security.secureboot", "5.21.3": "security.secureboot", "6.6": "security.secureboot", "6.8": "boot.mode"} {
@@ -149,7 +149,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestResizeRunning: of a VM that runs a number of cores can be changed.
+// TestResizeRunning: on a running VM, only a number of cores can change.
 func TestResizeRunning(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -183,8 +183,8 @@ func TestResizeRunning(t *testing.T) {
 	}
 }
 
-// TestRemoveUnproven: an instance goes by its MACs or its mark, and not by its
-// name alone.
+// TestRemoveUnproven: an instance is identified by its MACs or its mark, never by its name
+// alone.
 func TestRemoveUnproven(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -204,8 +204,8 @@ func TestRemoveUnproven(t *testing.T) {
 	}
 }
 
-// TestResizeKeeps: what nobody tells of a VM that was imported is not changed
-// with its size.
+// TestResizeKeeps: a resize changes only the size of an imported VM, and no settings that
+// its spec does not name.
 func TestResizeKeeps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -233,8 +233,8 @@ func TestResizeKeeps(t *testing.T) {
 	}
 }
 
-// TestCompleteUnreachable: MAAS's own sizes are those of the commissioning, and
-// are not taken for those that the VM has.
+// TestCompleteUnreachable: MAAS's sizes are as of the last commissioning, so they are not
+// taken for the present ones.
 func TestCompleteUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -261,7 +261,7 @@ func TestCompleteUnreachable(t *testing.T) {
 	}
 }
 
-// TestDecomposeRefuses holds what is not deleted, and that both sides stay.
+// TestDecomposeRefuses checks what is not deleted: both the instance and the machine stay.
 func TestDecomposeRefuses(t *testing.T) {
 	t.Parallel()
 	whole := []string{"instance web1 on h1", "machine web1"}
@@ -302,7 +302,7 @@ func TestDecomposeRefuses(t *testing.T) {
 	}
 }
 
-// TestStatuses holds what each of LXD's answers to a change means.
+// TestStatuses checks what each of LXD's answers to a change means.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	cases := map[int]struct {
@@ -338,7 +338,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestMACs: the same VM on the same host has the same MACs, and nobody else's.
+// TestMACs: a VM always has the same MACs on the same host, and no other VM has them.
 func TestMACs(t *testing.T) {
 	t.Parallel()
 	choose := func(marker, machineID string, taken map[string]bool) []string {
@@ -363,7 +363,7 @@ func TestMACs(t *testing.T) {
 	}
 }
 
-// TestDecomposeMoved follows an instance to another host by its MAC.
+// TestDecomposeMoved finds an instance on another host by its MAC.
 func TestDecomposeMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -402,8 +402,8 @@ func TestDecomposeMoved(t *testing.T) {
 	}
 }
 
-// TestComposeEnlistedMeanwhile: MAAS fails, but another process had enlisted
-// the instance by then, so it stays.
+// TestComposeEnlistedMeanwhile: MAAS answers with an error, but another process has
+// enlisted the instance by then. So the instance stays.
 func TestComposeEnlistedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

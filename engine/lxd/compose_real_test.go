@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// newRealWorld is a simulated MAAS without VM hosts over the real LXD, in the project
-// "maas", which is all that its key may see.
+// newRealWorld returns a simulated MAAS without VM hosts, with a real LXD. Its key may see
+// only the project "maas".
 func newRealWorld(t *testing.T) (*composeWorld, *realServer) {
 	t.Helper()
 	l := useRealLXD(t)
@@ -57,7 +57,7 @@ func (l *realServer) listLeft(t *testing.T) []string {
 	return names
 }
 
-// onlyHost is what the host of a Composer has taken, and what its pools have left.
+// onlyHost returns the only host of a Composer, with its used capacity and its pools.
 func (w *composeWorld) onlyHost(t *testing.T, c *Composer) engine.VMHost {
 	t.Helper()
 	hosts, err := c.Hosts(t.Context())
@@ -67,8 +67,7 @@ func (w *composeWorld) onlyHost(t *testing.T, c *Composer) engine.VMHost {
 	return hosts[0]
 }
 
-// TestRealVM makes a VM with a volume, makes it again, lets it grow, and
-// removes it.
+// TestRealVM makes a VM with a volume, makes it again, grows it, and removes it.
 func TestRealVM(t *testing.T) {
 	w, l := newRealWorld(t)
 	ctx := t.Context()
@@ -133,8 +132,8 @@ func TestRealVM(t *testing.T) {
 	}
 }
 
-// TestRealRefusals holds what cannot be made on a real LXD, one clear error
-// each, and that nothing half-made is left.
+// TestRealRefusals checks what cannot be made on a real LXD: each case has one clear error
+// and leaves nothing.
 func TestRealRefusals(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -210,14 +209,14 @@ func TestRealRefusals(t *testing.T) {
 	}
 }
 
-// addForeignInstance makes an instance of somebody else's.
+// addForeignInstance makes an instance of another owner.
 func (l *realServer) addForeignInstance(t *testing.T, name string) {
 	t.Helper()
 	l.lxc(t, "init", name, "--empty", "--vm", "--project", "maas", "-s", "local")
 	t.Cleanup(func() { l.lxc(t, "delete", name, "--project", "maas") })
 }
 
-// enlistmentOf is a machine that somebody made by hand.
+// enlistmentOf returns the enlistment of a machine that was made by hand.
 func enlistmentOf(w *composeWorld, comp engine.Composition, mac, hostname string) engine.Enlistment {
 	return engine.Enlistment{
 		Hostname: hostname, Architecture: comp.Architecture, MACs: []string{mac}, Credentials: w.pair,
@@ -225,7 +224,7 @@ func enlistmentOf(w *composeWorld, comp engine.Composition, mac, hostname string
 	}
 }
 
-// TestRealDecompose removes what is half gone, and nothing of others.
+// TestRealDecompose removes VMs of which a part is gone, and nothing of other owners.
 func TestRealDecompose(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -275,7 +274,7 @@ func TestRealDecompose(t *testing.T) {
 	}
 }
 
-// removeLeft removes what a test left of the instance "part", by whatever name.
+// removeLeft removes what a test left of the instance "part", under any name.
 func (l *realServer) removeLeft(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"part", "whole"} {
@@ -287,8 +286,8 @@ func (l *realServer) removeLeft(t *testing.T) {
 	}
 }
 
-// TestRealSync takes a machine out of MAAS whose instance is gone, and none
-// whose LXD is.
+// TestRealSync deletes a machine in MAAS if its instance is gone, but not if its LXD is
+// gone.
 func TestRealSync(t *testing.T) {
 	w, l := newRealWorld(t)
 	ctx := t.Context()
@@ -332,8 +331,7 @@ func TestRealSync(t *testing.T) {
 	}
 }
 
-// TestRealMACTaken: MAAS has given the MAC to another machine, so the VM gets
-// another one.
+// TestRealMACTaken: MAAS has given the MAC to another machine, so the VM gets another MAC.
 func TestRealMACTaken(t *testing.T) {
 	w, l := newRealWorld(t)
 	comp := newComposition("mac1")
@@ -356,7 +354,7 @@ func TestRealMACTaken(t *testing.T) {
 	}
 }
 
-// TestRealConcurrent makes VMs side by side, each once.
+// TestRealConcurrent makes several VMs at the same time, each once.
 func TestRealConcurrent(t *testing.T) {
 	w, l := newRealWorld(t)
 	const many = 6

@@ -50,7 +50,7 @@ func TestVMsLife(t *testing.T) {
 	w.wantVolumes(t) // none: the data disks went, too
 }
 
-// TestCalls counts what a VM costs, beside the inventory that all share.
+// TestCalls counts the calls for a VM, besides the shared inventory.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -85,7 +85,7 @@ func TestCalls(t *testing.T) {
 		"GET 1.0/instances/{name}", "DELETE 1.0/instances/{name}", "GET 1.0/operations/{id}/wait", "GET machines/", "DELETE machines/{id}/")
 }
 
-// fault is one of a call that is broken.
+// fault is one way to break a call.
 type fault struct {
 	path, method string
 	nth          int
@@ -100,8 +100,7 @@ func (f fault) inject(s *sim.Sim) {
 	s.AddFault(sim.Fault{Path: f.path, Method: f.method, Nth: f.nth, Times: 1, Kind: f.kind, When: f.when, Status: 500})
 }
 
-// faults breaks each of the first calls of either side, before and after its
-// effect.
+// faults breaks each of the first calls to either side, before and after its effect.
 func faults(lxdCalls int, maas ...fault) []fault {
 	var all []fault
 	for _, how := range []fault{
@@ -118,9 +117,9 @@ func faults(lxdCalls int, maas ...fault) []fault {
 	return all
 }
 
-// TestComposeFailEverywhere breaks each call of a compose once. An error that
-// is not unclear leaves nothing behind, and another process then makes exactly
-// one VM, whatever happened.
+// TestComposeFailEverywhere breaks each call of a compose once. If the error is not
+// ErrUnclear, nothing is left behind. In every case another process then makes exactly one
+// VM.
 func TestComposeFailEverywhere(t *testing.T) {
 	t.Parallel()
 	whole := []string{"instance web1 on h1", "machine web1"}
@@ -152,8 +151,8 @@ func TestComposeFailEverywhere(t *testing.T) {
 	}
 }
 
-// TestDecomposeFailEverywhere breaks each call of a removal once, and lets
-// another process finish it.
+// TestDecomposeFailEverywhere breaks each call of a removal once. Then another process
+// finishes the removal.
 func TestDecomposeFailEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults(6, fault{path: "machines/*/", method: "DELETE"}) {
@@ -177,7 +176,7 @@ func TestDecomposeFailEverywhere(t *testing.T) {
 	}
 }
 
-// wantVolumes says which custom volumes there are to be.
+// wantVolumes checks which custom volumes exist.
 func (w *composeWorld) wantVolumes(t *testing.T, want ...string) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], shortTimeout*20)
@@ -200,7 +199,7 @@ func (w *composeWorld) wantVolumes(t *testing.T, want ...string) {
 	}
 }
 
-// afterCall does something as soon as an LXD is called so.
+// afterCall runs a function after a certain call to an LXD.
 func (w *composeWorld) afterCall(ctx context.Context, route string, do func()) {
 	for w.sim.Journal().LXD.Count(route) == 0 {
 		select {
@@ -212,8 +211,8 @@ func (w *composeWorld) afterCall(ctx context.Context, route string, do func()) {
 	do()
 }
 
-// TestComposeHangs: an LXD that never answers is given up in time, and what
-// became of the VM is then unclear. Another try finds out.
+// TestComposeHangs gives up an LXD that never answers within the deadline. Then it is
+// unclear whether the VM was made, and another attempt finds out.
 func TestComposeHangs(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -255,7 +254,7 @@ func TestComposeHangs(t *testing.T) {
 	}
 }
 
-// TestComposeNotBegun: where the row is another one by now, nothing is sent.
+// TestComposeNotBegun sends nothing if the row now belongs to another run.
 func TestComposeNotBegun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -269,7 +268,7 @@ func TestComposeNotBegun(t *testing.T) {
 	}
 }
 
-// slowEnlister is MAAS where an enlistment takes for ever.
+// slowEnlister is a MAAS in which an enlistment never ends.
 type slowEnlister struct {
 	engine.Enlister
 	failure error // that the end of the ctx is told as; nil: as nothing else
@@ -280,8 +279,7 @@ func (e slowEnlister) Enlist(ctx context.Context, _ engine.Enlistment) (string, 
 	return "", errors.Join(e.failure, ctx.Err())
 }
 
-// TestComposeEnds: MAAS cannot hold a compose up for longer than the engine waits
-// for it.
+// TestComposeEnds: MAAS cannot delay a compose longer than the engine waits for it.
 func TestComposeEnds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -17,8 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// composeWorld is a MAAS without VM hosts, with LXDs, both simulated, and a
-// Composer of ours.
+// composeWorld is a simulated MAAS without VM hosts, with simulated LXDs and a Composer.
 type composeWorld struct {
 	t        *testing.T
 	sim      *sim.Sim
@@ -28,10 +27,10 @@ type composeWorld struct {
 	composer *Composer
 }
 
-// fleetSubnet is where all the VMs are.
+// fleetSubnet is the subnet of all VMs.
 const fleetSubnet = "10.77.0.0/24"
 
-// newWorld starts a world of hosts. change may alter the model.
+// newWorld starts a world with hosts. change may alter the model.
 func newWorld(t *testing.T, hosts int, change ...func(*sim.Model)) *composeWorld {
 	t.Helper()
 	w := &composeWorld{t: t, pair: makeKey(t).Credentials}
@@ -66,8 +65,8 @@ func newWorld(t *testing.T, hosts int, change ...func(*sim.Model)) *composeWorld
 	return w
 }
 
-// newComposer is that of another process. Nothing in these worlds hangs unless a test
-// says so, and a busy machine may take long.
+// newComposer returns the Composer of another process. It has long timeouts, because a busy
+// machine may be slow. Only tests with hanging servers shorten them.
 func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	config := ComposerConfig{
 		Servers:     func(context.Context) ([]Server, error) { return slices.Clone(w.servers), nil },
@@ -80,7 +79,7 @@ func (w *composeWorld) newComposer(change ...func(*ComposerConfig)) *Composer {
 	return NewComposer(config)
 }
 
-// newComposition is a VM with a volume beside its root disk.
+// newComposition returns a VM with a volume besides its root disk.
 func newComposition(name string) engine.Composition {
 	return engine.Composition{
 		Hostname: name, Cores: 2, MemoryMiB: 2048, Architecture: "amd64/generic",
@@ -90,7 +89,7 @@ func newComposition(name string) engine.Composition {
 	}
 }
 
-// composeVM makes a VM on the first host, which must work.
+// composeVM makes a VM on the first host. The test fails if that fails.
 func (w *composeWorld) composeVM(c *Composer, comp engine.Composition) string {
 	w.t.Helper()
 	id, err := c.Compose(w.t.Context(), engine.VMHost{MachineID: w.servers[0].MachineID}, comp)
@@ -100,7 +99,7 @@ func (w *composeWorld) composeVM(c *Composer, comp engine.Composition) string {
 	return id
 }
 
-// listObjects says what there is: instances and machines by name, in one line each.
+// listObjects lists the instances and machines by name, one per line.
 func (w *composeWorld) listObjects() []string {
 	w.t.Helper()
 	var all []string
@@ -116,7 +115,7 @@ func (w *composeWorld) listObjects() []string {
 	return all
 }
 
-// errorKinds are the sentinels and the type of an error, sorted.
+// errorKinds returns the sentinels and the type of an error, sorted.
 func errorKinds(err error) string {
 	var names []string
 	for name, sentinel := range map[string]error{
@@ -138,7 +137,7 @@ func errorKinds(err error) string {
 	return strings.Join(names, ", ")
 }
 
-// setRunning starts or stops the VM web1 of the first host, as LXD notes it.
+// setRunning starts or stops the VM web1 on the first host, as LXD records it.
 func (w *composeWorld) setRunning(t *testing.T, on bool) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)

@@ -10,15 +10,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// defaultChangeTimeout bounds an operation that makes or removes something. It ends
-// before the engine takes a compose for lost (130 s).
+// defaultChangeTimeout bounds an operation that makes or removes something. It ends before
+// the engine considers a compose lost (130 s).
 const defaultChangeTimeout = 100 * time.Second
 
-// Server is an LXD on which VMs can be made, as far as it is known without
-// asking it.
+// Server is an LXD server on which VMs can be made: what is known without asking it.
 type Server struct {
-	// MachineID is the system id of the machine that it runs on: what the
-	// ledger, and this package, call it by.
+	// MachineID is the system id of the machine that runs the LXD. The ledger and this
+	// package know the server by it.
 	MachineID string
 	Name      string
 	Zone      string
@@ -27,16 +26,16 @@ type Server struct {
 	// Architecture of the VMs, "amd64/generic"; empty: LXD's own.
 	Architecture string
 	engine.Endpoint
-	// Fingerprint of the certificate that it must show. Empty: the one that it
-	// shows first is held to for as long as the Composer lives.
+	// Fingerprint is that of the server certificate. If it is empty, the Composer pins the
+	// first certificate that the server shows, for as long as the Composer lives.
 	Fingerprint string
 	// CPUOvercommit and MemoryOvercommit are ratios; zero: 1.
 	CPUOvercommit    float64
 	MemoryOvercommit float64
-	// DefaultStoragePool is where disks go that name no pool; empty: the one
-	// called "default", else LXD's first.
+	// DefaultStoragePool takes the disks that name no pool. If it is empty, the pool is the
+	// one called "default", else LXD's first.
 	DefaultStoragePool string
-	// Bridges that MAAS knows on the machine, in MAAS's order.
+	// Bridges are those that MAAS knows on the machine, in MAAS's order.
 	Bridges []Bridge
 }
 
@@ -46,54 +45,52 @@ type Bridge struct {
 	Subnets []engine.Subnet
 }
 
-// ComposerConfig is what a Composer is made of. What follows Enlister is
-// optional.
+// ComposerConfig is what NewComposer needs. The fields after Enlister are optional.
 type ComposerConfig struct {
-	// Servers lists the hosts. It is called for each look at an inventory, so a
-	// list that takes calls is for the caller to keep.
+	// Servers lists the hosts. It is called for each inventory, so cache the list if it
+	// takes calls.
 	Servers func(context.Context) ([]Server, error)
-	// Credentials is the fleet's key pair: ours, and MAAS's. MAAS is given the
-	// private key with each VM, so a MAAS on plain http is for the caller to
-	// refuse.
+	// Credentials is the fleet's key pair, which we and MAAS use. MAAS receives the private
+	// key with each VM. So the caller must refuse a MAAS on plain http.
 	Credentials func(context.Context) (engine.Credentials, error)
 	Machines    Machines
 	Enlister    engine.Enlister
-	// Ledger gives each inventory its tag; nil: there is none, and nothing is placed.
+	// Ledger gives each inventory its tag. Without a ledger (nil) nothing is placed.
 	Ledger engine.InventoryTags
-	// RecordFingerprint is told which certificate a server showed that came without a
-	// fingerprint, when something is made or changed there for the first time, so
-	// that it is held to by others, too. Where another one is known by now, it
-	// returns that. nil: nobody is told.
+	// RecordFingerprint receives the certificate fingerprint of a server that was listed
+	// without one. It is called at the first change there, so that other processes pin the
+	// same certificate. If another fingerprint is known by now, it returns that one. nil:
+	// nothing is recorded.
 	RecordFingerprint func(ctx context.Context, machineID, fingerprint string) (known string, err error)
-	// Timeout of a look at one LXD; 0: 10 s.
+	// Timeout bounds one read of one LXD; 0: 10 s.
 	Timeout time.Duration
-	// ChangeTimeout bounds what makes or removes something; 0: 100 s.
+	// ChangeTimeout bounds an operation that makes or removes something; 0: 100 s.
 	ChangeTimeout time.Duration
 	UserAgent     string
 	Now           func() time.Time
-	// Log gets a line for each change made (Info) and each look (Debug); nil
-	// discards them.
+	// Log receives a line for each change (Info) and each read (Debug); nil discards them.
 	Log *slog.Logger
 }
 
-// Machines reads machines of MAAS.
+// Machines reads machines from MAAS.
 type Machines interface {
-	// Machine reads one machine, ErrNotFound if there is none.
+	// Machine reads one machine. The error is ErrNotFound if there is none.
 	Machine(ctx context.Context, systemID string) (engine.Machine, error)
 }
 
-// Composer makes VMs over LXD's own API and enlists them in MAAS, one by one.
-// It works with any MAAS, and needs to reach the LXD servers itself.
+// Composer makes VMs through LXD's own API and enlists them in MAAS, one by one. It works
+// with any MAAS, and must reach the LXD servers itself.
 //
-// A VM is an instance that carries the marker of its key (user.maaslxd.*), and
-// a machine in MAAS with the same MACs, whose power driver is that instance.
-// The instance comes first and goes first: whatever breaks in between, what is
-// left either carries a mark or is found by its machine.
+// A VM is an instance with the marker of its key (user.maaslxd.*), and a machine in MAAS
+// with the same MACs. The machine's power driver names the instance.
+//
+// The instance is made first and removed first. So if a run is cut off, what remains either
+// carries a mark or is found through its machine.
 type Composer struct {
 	ComposerConfig
 	*dialer
 	cache          inventoryCache
-	knownLocations sync.Map // system id to place: where VMs are that were made or looked for
+	knownLocations sync.Map // system id to location, of VMs that were made or located
 	fingerprints   fingerprintRecorder
 	cleaner        cleaner
 }
@@ -121,10 +118,10 @@ func NewComposer(c ComposerConfig) *Composer {
 	return made
 }
 
-// CheckCanCompose implements engine.Composer: any MAAS will do.
+// CheckCanCompose implements engine.Composer. Any MAAS will do.
 func (c *Composer) CheckCanCompose(context.Context) error { return nil }
 
-// WrapNames adds the hosts to what Refresh drops: the engine asks for that where
+// WrapNames makes Refresh also drop the list of hosts. The engine calls Refresh when
 // something seems to be missing.
 func (c *Composer) WrapNames(names engine.Names) engine.Names { return refreshingNames{names, c} }
 

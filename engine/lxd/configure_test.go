@@ -19,8 +19,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// optionsAndDevices is what LXD has of the first instance: options that are not the program's own, and
-// devices that are no disks and no NICs, by their types.
+// optionsAndDevices returns the options and devices of the first instance in LXD. It omits
+// the program's own options, disks and NICs.
 func (w *composeWorld) optionsAndDevices(t *testing.T, name string) (config, devices map[string]string) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
@@ -39,7 +39,7 @@ func (w *composeWorld) optionsAndDevices(t *testing.T, name string) (config, dev
 	return config, devices
 }
 
-// TestConfigure gives a VM options and devices when it is made, and changes them later.
+// TestConfigure makes a VM with options and devices, and changes them later.
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	type options = map[string]string
@@ -163,7 +163,7 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// awaitRunning wants the one VM on. MAAS starts it in the background.
+// awaitRunning waits until the only VM is on. MAAS starts it in the background.
 func (w *composeWorld) awaitRunning(t *testing.T, reason string) {
 	t.Helper()
 	i, _ := w.onlyInstance(t)
@@ -175,7 +175,7 @@ func (w *composeWorld) awaitRunning(t *testing.T, reason string) {
 	}
 }
 
-// TestConfigureGivenUp ends the waiting while a VM is off for a change: it is turned on.
+// TestConfigureGivenUp ends the wait while a VM is off for a change: the VM is turned on.
 func TestConfigureGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -200,7 +200,7 @@ func TestConfigureGivenUp(t *testing.T) {
 	}
 }
 
-// editInstance changes an instance as an administrator of its LXD does.
+// editInstance changes an instance, as an administrator of its LXD does.
 func (w *composeWorld) editInstance(t *testing.T, name string, change func(*api.InstancePut)) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
@@ -221,8 +221,8 @@ func (w *composeWorld) editInstance(t *testing.T, name string, change func(*api.
 	}
 }
 
-// TestBootMode: from LXD 6.7 on another option says how a VM boots, and nothing is made by
-// the one that it lacks.
+// TestBootMode: from LXD 6.7 on, another option controls how a VM boots. The option that
+// this LXD lacks is never sent.
 func TestBootMode(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -258,7 +258,7 @@ func TestBootMode(t *testing.T) {
 	}
 }
 
-// TestConfigureBegun changes the wish while a VM is on its way, which an earlier run made.
+// TestConfigureBegun changes the spec of a VM that an earlier run has begun to make.
 func TestConfigureBegun(t *testing.T) {
 	t.Parallel()
 	tpm := engine.Device{Type: "tpm"}
@@ -301,7 +301,7 @@ func TestConfigureBegun(t *testing.T) {
 	}
 }
 
-// TestMixedVersions places a VM by the options that its host must know.
+// TestMixedVersions places a VM by the options that its host must support.
 func TestMixedVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -330,7 +330,7 @@ func TestMixedVersions(t *testing.T) {
 	}
 }
 
-// TestProfileDevice: no device replaces one that a profile brings.
+// TestProfileDevice: a device never replaces one from a profile.
 func TestProfileDevice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addCopyWithMAC makes a copy of the one instance, as `lxc copy` does: it keeps the MAC.
+// addCopyWithMAC copies the only instance, as `lxc copy` does: the copy keeps the MAC.
 func (w *composeWorld) addCopyWithMAC(t *testing.T, host, name string) {
 	t.Helper()
 	i := sim.Instance{Host: host, Project: "maas", Name: name, MACs: w.sim.Instances()[0].MACs}
@@ -20,8 +20,7 @@ func (w *composeWorld) addCopyWithMAC(t *testing.T, host, name string) {
 	}
 }
 
-// TestDecomposeCopied: a copy has the MAC of its VM, and is another one, whoever
-// looks and whatever was seen before.
+// TestDecomposeCopied: a copy has the MAC of its VM, but never counts as the VM.
 func TestDecomposeCopied(t *testing.T) {
 	t.Parallel()
 	gone := func(t *testing.T, w *composeWorld) {
@@ -84,7 +83,7 @@ func TestDecomposeCopied(t *testing.T) {
 	}
 }
 
-// TestCompleteCopied: a VM is shown where it is, and not where its copy is.
+// TestCompleteCopied shows a VM on its own host, not on the host of its copy.
 func TestCompleteCopied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -104,7 +103,7 @@ func TestCompleteCopied(t *testing.T) {
 	}
 }
 
-// TestResizeCopied: the VM grows, and the copy does not.
+// TestResizeCopied resizes the VM, and not the copy.
 func TestResizeCopied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

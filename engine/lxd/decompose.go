@@ -14,17 +14,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Decompose implements engine.Composer. The instance goes first, with its
-// volumes, and the machine last: what breaks in between leaves a machine, which
-// the next try finds, and not an instance that nobody finds. MAAS takes it
-// either way. ErrBusy while the instance runs, ErrConflict where one of that
-// name is not the machine's.
+// Decompose implements engine.Composer. It removes the instance with its volumes first, and
+// the machine last. If it is cut off in between, the machine is left, and the next attempt
+// finds it. An instance without a machine would not be found. MAAS accepts either order.
+//
+// It returns ErrBusy while the instance runs, and ErrConflict if the instance of that name
+// is not the machine's.
 func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if errors.Is(err, engine.ErrNotFound) {
 		at, ok := c.knownLocation(systemID)
 		if !ok {
-			return nil // nobody remembers it
+			return nil // no location is known either
 		}
 		return c.removeInstanceAt(ctx, at, nil)
 	}
@@ -51,7 +52,7 @@ func (c *Composer) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
-// removeInstanceAt removes an instance, and what volumes of it were left before: they
+// removeInstanceAt removes an instance, and the volumes that were left of it before: they
 // carry one of the marks.
 func (c *Composer) removeInstanceAt(ctx context.Context, at location, marks []string) error {
 	s, done, err := c.openSession(ctx, at.server, c.ChangeTimeout)
@@ -79,7 +80,7 @@ func (c *Composer) removeInstanceAt(ctx context.Context, at location, marks []st
 	return nil
 }
 
-// removeLeftVolumes removes the volumes of an instance that went without them.
+// removeLeftVolumes removes the volumes of an instance that was removed without them.
 func (s *session) removeLeftVolumes(marks []string) error {
 	var pools []string
 	if _, err := s.get("/1.0/storage-pools", &pools); err != nil {
@@ -106,9 +107,9 @@ func (s *session) removeLeftVolumes(marks []string) error {
 	return nil
 }
 
-// removeInstance deletes a stopped instance that has one of the MACs, or, where none are
-// known, one of the marks, and its volumes, and sees that it is gone. An absent
-// one is LXD's 404.
+// removeInstance deletes a stopped instance and its volumes, and checks that it is gone.
+// The instance must have one of the MACs. If no MACs are known, it must have one of the
+// marks. If there is no such instance, the error is LXD's 404.
 func (s *session) removeInstance(name string, macs []string, marks ...string) error {
 	path := s.projectPath("instances", name)
 	var have api.Instance
@@ -137,17 +138,17 @@ func (s *session) removeInstance(name string, macs []string, marks ...string) er
 	return errors.Join(s.dropVolumes(volumesOf(have)), dropUnusedNewVolumes(s, have))
 }
 
-// onlyNameMatchesError says that only its name speaks for an instance.
+// onlyNameMatchesError says that nothing but the name links an instance to the machine.
 func (s *session) onlyNameMatchesError(i api.Instance) error {
 	return &engine.Refusal{
-		Message: fmt.Sprintf("nothing but its name tells that the instance %s of project %s in the LXD at %s is the machine's, which has no MAC in MAAS",
+		Message: fmt.Sprintf("only the name links the instance %s of project %s in the LXD at %s to the machine, which has no MAC in MAAS",
 			i.Name, s.target.project, s.target.address),
-		Hint: "If it is, delete it in LXD, or give the machine its MAC in MAAS; if not, delete the machine in MAAS, which leaves the instance.", Err: engine.ErrConflict,
+		Hint: "If the instance is the machine's, delete it in LXD, or give the machine its MAC in MAAS. If not, delete the machine in MAAS: the instance stays.", Err: engine.ErrConflict,
 	}
 }
 
 // stillRunningError says that an instance must be stopped first. It may stop by itself, or
-// be started at this moment.
+// it may be starting at this moment.
 func (s *session) stillRunningError(i api.Instance) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Err: engine.ErrBusy,

@@ -14,17 +14,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// shortenComposeWindow takes a compose for lost at once.
+// shortenComposeWindow makes the engine consider a compose lost at once.
 func shortenComposeWindow(c *engine.Config) { c.ComposeWindow = time.Millisecond }
 
-// newSpecOn is the VM web1 on a host, left Ready.
+// newSpecOn returns the spec of the VM web1 on a host. The VM is left Ready.
 func newSpecOn(host string) engine.VMSpec {
 	want := newSpec()
 	want.Host, want.Deploy = host, nil
 	return want
 }
 
-// countRows counts those of a ledger.
+// countRows counts the rows of a ledger.
 func countRows(t *testing.T, book engine.Ledger) int {
 	t.Helper()
 	all, err := book.Rows(t.Context())
@@ -34,8 +34,8 @@ func countRows(t *testing.T, book engine.Ledger) int {
 	return len(all)
 }
 
-// cutOffCreate is a world and a ledger in which a create of web1 on h1 was cut off when
-// MAAS was to be told of the instance.
+// cutOffCreate returns a world and a ledger in which a create of web1 on h1 was cut off
+// before MAAS knew the instance.
 func cutOffCreate(t *testing.T) (*composeWorld, engine.Ledger) {
 	t.Helper()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)
@@ -47,9 +47,8 @@ func cutOffCreate(t *testing.T) (*composeWorld, engine.Ledger) {
 	return w, book
 }
 
-// TestEngineFailEverywhere breaks each call of a create's first step once, or of the
-// delete of what was begun, and deletes what there is then, from another process:
-// nothing is left.
+// TestEngineFailEverywhere breaks each call of a create's first step, or of the delete
+// after it. Then another process deletes what exists, and nothing is left.
 func TestEngineFailEverywhere(t *testing.T) {
 	t.Parallel()
 	create := func(t *testing.T, f fault) (*composeWorld, engine.Ledger, error) {
@@ -94,8 +93,8 @@ func TestEngineFailEverywhere(t *testing.T) {
 	}
 }
 
-// TestEngineClearSilent: the row stays for as long as its host does not say what it
-// has, unless that is no host any more.
+// TestEngineClearSilent: the row stays while its host does not show its instances, unless
+// the host is no longer a host.
 func TestEngineClearSilent(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -113,7 +112,7 @@ func TestEngineClearSilent(t *testing.T) {
 			w.setUnreachable(t, "h1")
 			time.Sleep(2 * time.Millisecond)
 			_, err := w.newEngineWith(t, book, shortenComposeWindow).VMs.Delete(t.Context(), web1Ref)
-			if errorKinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(shownText(err), "host h1") || !strings.Contains(shownText(err), "maaslxd-host off machine host01") {
+			if errorKinds(err) != "ErrUnavailable, HostUnavailable" || engine.IsTerminal(err) || !strings.Contains(shownText(err), "host h1") || !strings.Contains(shownText(err), "maaslxd-host from machine host01") {
 				t.Errorf("while h1 does not answer: %s: %v", errorKinds(err), err)
 			}
 			if n := countRows(t, book); n != 1 {
@@ -130,7 +129,7 @@ func TestEngineClearSilent(t *testing.T) {
 	}
 }
 
-// TestEngineDrops: a row that is dropped takes along what was begun for it.
+// TestEngineDrops: when a row is dropped, what was begun for it is removed.
 func TestEngineDrops(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -171,7 +170,7 @@ func TestEngineDrops(t *testing.T) {
 	}
 }
 
-// foreignRowLedger lets nobody write the row of web1, as a service of several owners does.
+// foreignRowLedger refuses to write the row of web1, as a service for several owners does.
 type foreignRowLedger struct{ engine.Ledger }
 
 func (o foreignRowLedger) MayWrite(_ context.Context, key engine.Key) error {
@@ -188,8 +187,8 @@ func (o foreignRowLedger) Drop(ctx context.Context, row engine.Row) error {
 	return o.Ledger.Drop(ctx, row)
 }
 
-// TestEngineSweepsOwn: another owner needs the room of what was cut off. The row is not
-// his, so what was begun stays, too: its own create goes on with it.
+// TestEngineSweepsOwn: another owner needs the room of a create that was cut off. It may
+// not change the row, so what was begun stays too. The row's own create continues with it.
 func TestEngineSweepsOwn(t *testing.T) {
 	t.Parallel()
 	w, book := cutOffCreate(t)
@@ -211,8 +210,8 @@ func TestEngineSweepsOwn(t *testing.T) {
 	}
 }
 
-// TestEngineMachineGone: a VM whose machine somebody deleted in MAAS runs on. That
-// is told by a delete, and by a create, on whichever host: there is no second one.
+// TestEngineMachineGone: the machine of a VM was deleted in MAAS, but the VM runs on. A
+// delete and a create on any host report that, and no second VM is made.
 func TestEngineMachineGone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -265,7 +264,8 @@ func TestEngineMachineGone(t *testing.T) {
 				if err == nil || !strings.Contains(errorKinds(err), "ErrConflict") || !engine.IsTerminal(err) || !strings.Contains(shownText(err), "web1 of project maas on host h1") || !strings.Contains(shownText(err), "lxc delete web1") {
 					t.Errorf("%s\ngot %s: %v", tc.reason, errorKinds(err), err)
 				}
-				// To look on for a newborn of ours takes half a minute, and none is to come.
+				// Looking for a new instance of ours takes half a minute, and none will
+				// come.
 				if took := time.Since(began); took > 20*time.Second {
 					t.Errorf("it took %s to say so", took)
 				}
@@ -277,8 +277,8 @@ func TestEngineMachineGone(t *testing.T) {
 	}
 }
 
-// TestEngineCopied: a copy that somebody made of a VM outlives it, and the VM that
-// is made next, which tells of it.
+// TestEngineCopied: a copy of a VM outlives the VM. The next VM is made, and reports the
+// copy.
 func TestEngineCopied(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)

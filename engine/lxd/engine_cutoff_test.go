@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// cutOffDelete makes web1 as far as a stage, and cuts its delete off after the instance
-// has gone: MAAS keeps the machine.
+// cutOffDelete makes web1 up to a stage. Then it cuts off the delete after the instance is
+// gone: MAAS keeps the machine.
 func cutOffDelete(t *testing.T, w *composeWorld, book engine.Ledger, stage string) engine.Ref {
 	t.Helper()
 	want := newSpec()
@@ -45,9 +45,9 @@ func cutOffDelete(t *testing.T, w *composeWorld, book engine.Ledger, stage strin
 	return ref
 }
 
-// TestEngineCutOff applies after a delete that was cut off between the instance and
-// the machine: nothing is installed on what is not there, and one apply makes the VM
-// anew, unless the machine is one that a state knows as finished.
+// TestEngineCutOff applies after a delete that was cut off between the instance and the
+// machine. Nothing is installed on the missing instance, and one apply makes the VM again.
+// The exception is a machine that a state knows as finished.
 func TestEngineCutOff(t *testing.T) {
 	t.Parallel()
 	anew := []string{"instance web1 on h1", "machine web1"}

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas"
 )
 
-// catalogWithVMHosts is that of a MAAS on which VMs can be made.
+// catalogWithVMHosts is the catalog of a MAAS that can make VMs.
 type catalogWithVMHosts struct{ engine.Catalog }
 
 func (a catalogWithVMHosts) Capabilities(ctx context.Context) (engine.Capabilities, error) {
@@ -24,13 +24,13 @@ func (a catalogWithVMHosts) Capabilities(ctx context.Context) (engine.Capabiliti
 	return can, err
 }
 
-// newEngine is an engine of its own, with an empty ledger.
+// newEngine returns an engine with its own empty ledger.
 func (w *composeWorld) newEngine(t *testing.T) *assembly.Engine {
 	t.Helper()
 	return w.newEngineWith(t, ledger.NewMemory(nil))
 }
 
-// newEngineWith is an engine of its own, with a ledger that others may have, too.
+// newEngineWith returns an engine with a ledger that others may share.
 func (w *composeWorld) newEngineWith(t *testing.T, book engine.Ledger, change ...func(*engine.Config)) *assembly.Engine {
 	t.Helper()
 	client, err := maas.New(maas.Config{
@@ -53,7 +53,7 @@ func (w *composeWorld) newEngineWith(t *testing.T, book engine.Ledger, change ..
 	return e
 }
 
-// newSpec is a VM anywhere.
+// newSpec returns the spec of a VM on any host.
 func newSpec() engine.VMSpec {
 	return engine.VMSpec{
 		Name: "web1", Cores: 2, MemoryMiB: 2048, Disks: []engine.Disk{{Name: "root", SizeGB: 8}, {Name: "data", SizeGB: 5, Pool: "fast"}},
@@ -63,7 +63,7 @@ func newSpec() engine.VMSpec {
 
 var web1Ref = engine.Ref{Key: "test/web1", Name: "web1"}
 
-// TestEngine takes a VM to Deployed on a MAAS without VM hosts, and away again.
+// TestEngine deploys a VM on a MAAS without VM hosts, and deletes it.
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -120,7 +120,7 @@ func deleteVM(t *testing.T, e *assembly.Engine, ref engine.Ref) error {
 	return deleteVMWithin(t, time.Minute, e, ref)
 }
 
-// deleteVMWithin is remove for a delete that may never succeed, which then takes so long.
+// deleteVMWithin is deleteVM with a time limit, for a delete that may never succeed.
 func deleteVMWithin(t *testing.T, patience time.Duration, e *assembly.Engine, ref engine.Ref) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -129,7 +129,7 @@ func deleteVMWithin(t *testing.T, patience time.Duration, e *assembly.Engine, re
 	return err
 }
 
-// TestEngineLost tells a vanished instance from an LXD that does not answer.
+// TestEngineLost distinguishes a vanished instance from an LXD that does not answer.
 func TestEngineLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -13,16 +13,16 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// maxMACTries bounds the MACs that are tried where MAAS has given one to another
-// machine: among 1,000 VMs one in thirty has a MAC that another one would get,
-// too, as LXD's range has but 2^24.
+// maxMACTries bounds the MACs that are tried if MAAS has given one to another machine.
+// LXD's range has only 2^24 MACs. So among 1,000 VMs, one in thirty gets a MAC that another
+// VM would get too.
 const maxMACTries = 4
 
-// macParameter is how MAAS names a refused MAC.
+// macParameter is MAAS's parameter for MACs, as its error names it.
 const macParameter = "mac_addresses"
 
-// enlistInstance makes a machine of the instance, or finds the one that was made of it
-// before. The description tells whose a machine is.
+// enlistInstance enlists the instance as a machine, or finds the machine that was made from
+// it before. The machine's description tells its owner.
 func (c *Composer) enlistInstance(ctx context.Context, s *session, p *plan) (string, error) {
 	for tried := 1; ; tried++ {
 		systemID, failure := c.Enlister.Enlist(ctx, p.enlistment(s.target.key))
@@ -42,7 +42,7 @@ func (c *Composer) enlistInstance(ctx context.Context, s *session, p *plan) (str
 		case ours >= 0:
 			return machines[ours].SystemID, nil
 		case !taken:
-			return "", failure // it may come to be yet
+			return "", failure // it may still appear
 		case tried == maxMACTries || len(machines) == 0:
 			return "", macTakenError(p, machines, failure)
 		}
@@ -56,24 +56,25 @@ func (c *Composer) enlistInstance(ctx context.Context, s *session, p *plan) (str
 	}
 }
 
-// isParameterRefused tells that MAAS refused a parameter.
+// isParameterRefused reports whether MAAS refused this parameter.
 func isParameterRefused(err error, parameter string) bool {
 	refusal, ok := errors.AsType[engine.FieldError](err)
 	return ok && len(refusal.Fields()[parameter]) > 0
 }
 
 func macTakenError(p *plan, machines []engine.Machine, failure error) error {
-	if len(machines) == 0 { // refused for another reason, or gone by now
+	if len(machines) == 0 { // refused for another reason, or the machine is gone by now
 		return failure
 	}
 	return &engine.Error{
 		Type: engine.VMCreationFailed, Host: p.host.Name, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("MAAS has given the MAC of %s, %s, to machine %s (%s)", p.comp.Hostname, p.macs[0], machines[0].Hostname, machines[0].SystemID),
-		Hint:    "If that machine is a leftover of this VM, delete it in MAAS; or choose another name, which makes for other MACs.",
+		Hint:    "If that machine is a leftover of this VM, delete it in MAAS; or choose another name: the MACs depend on it.",
 	}
 }
 
-// wantedMACTakenError says that another machine has a MAC that was asked for; nil: a chosen one is taken.
+// wantedMACTakenError says that another machine has a MAC from the spec. It is nil if the
+// taken MAC was chosen here.
 func wantedMACTakenError(p *plan, machines []engine.Machine) error {
 	for _, nic := range p.comp.Interfaces {
 		for _, m := range machines {
@@ -107,7 +108,7 @@ func (s *session) renewMACs(p *plan) error {
 	return s.send(http.MethodPut, path, put, etag)
 }
 
-// enlistment is the machine to be. MAAS reaches the LXD with the pair that we
+// enlistment returns the machine to enlist. MAAS uses the same key pair for the LXD as we
 // do.
 func (p plan) enlistment(key fleetkey.Key) engine.Enlistment {
 	return engine.Enlistment{

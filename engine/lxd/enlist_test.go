@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestMACTaken: a VM gets another MAC where MAAS has given its first ones to other
-// machines. Where that does not help, nothing of it is left.
+// TestMACTaken: a VM gets another MAC if MAAS has given its first ones to other machines.
+// If that does not help, nothing of the VM is left.
 func TestMACTaken(t *testing.T) {
 	t.Parallel()
 	for taken, want := range map[int]string{0: "", 1: "", maxMACTries - 1: "", maxMACTries: "ErrConflict, VMCreationFailed"} {
@@ -43,8 +43,8 @@ func TestMACTaken(t *testing.T) {
 	}
 }
 
-// enlistOthersWithMACs makes machines of others in MAAS that have the first MACs that a VM
-// would get, and returns them, and all that it may get.
+// enlistOthersWithMACs enlists machines of other owners with the first MACs that a VM would
+// get. It returns them, and all MACs that the VM may get.
 func (w *composeWorld) enlistOthersWithMACs(t *testing.T, comp engine.Composition, many int) (machines, macs []string) {
 	t.Helper()
 	p := plan{comp: comp, host: serverSurvey{Server: w.servers[0]}, macs: []string{""}}

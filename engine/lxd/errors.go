@@ -17,8 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// explainError makes one sentence and a way out of what went wrong within the time
-// of a look.
+// explainError turns the failure of a read into one sentence and a way out.
 func (t target) explainError(err error) error {
 	if _, ok := errors.AsType[*engine.Error](err); ok {
 		return err
@@ -40,7 +39,7 @@ func forbiddenError(message, hint string) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: message, Hint: hint, Err: engine.ErrForbidden}
 }
 
-// givenUpError is the error of a look that its caller ended.
+// givenUpError is the error of a read that its caller ended.
 func (t target) givenUpError(cause error) error {
 	return fmt.Errorf("given up before the LXD at %s answered: %w", t.address, cause)
 }
@@ -50,8 +49,8 @@ func (t target) timeoutError(timeout time.Duration) error {
 		"Check that this machine reaches that address and port, also through firewalls; or let MAAS alone reach the hosts.")
 }
 
-// isTimeout tells that a deadline ended a connection. Its timer may be a moment ahead of that of
-// the context which set it.
+// isTimeout reports whether a deadline ended a connection. The connection's timer may run
+// out a moment before the context that set it.
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
@@ -73,8 +72,9 @@ func (t target) clientUntrustedError() error {
 			"Or give the pair that the host trusts as lxd_client_cert and lxd_client_key.", t.project))
 }
 
-// projectMissingError tells a project that is not there, or not for this certificate, from
-// other errors. LXD answers 404 or 403 by its version.
+// projectMissingError reports a project that does not exist, or that this certificate may
+// not see. It returns other errors as they are. LXD answers 404 or 403, depending on its
+// version.
 func (t target) projectMissingError(err error) error {
 	if !api.StatusErrorCheck(err, http.StatusNotFound, http.StatusForbidden) {
 		return err
@@ -87,7 +87,7 @@ func (t target) projectMissingError(err error) error {
 	}
 }
 
-// OldestVersion is the LXD from which on VMs can be made.
+// OldestVersion is the oldest LXD on which VMs can be made.
 const OldestVersion = "5.0"
 
 func (t target) versionTooOldError(version, extension string) error {
@@ -99,8 +99,7 @@ func (t target) versionTooOldError(version, extension string) error {
 	}
 }
 
-// statusError is the error of a call that the LXD itself refused. Its words are
-// not passed on.
+// statusError is the error of a call that LXD itself refused. It does not quote LXD's text.
 func (t target) statusError(status int) error {
 	message := fmt.Sprintf("the LXD at %s answered %d (%s)", t.address, status, http.StatusText(status))
 	if status == http.StatusForbidden || status == http.StatusUnauthorized {
@@ -110,15 +109,15 @@ func (t target) statusError(status int) error {
 	return unavailableError(message, "See LXD's log on the host; it may be starting or stopping.")
 }
 
-// explainUnreachable explains a call without an answer of LXD's.
+// explainUnreachable explains a call without an answer from LXD.
 func (t target) explainUnreachable(err error) (message, hint string) {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return "cannot find the address of " + dns.Name, "Check the name, and this machine's DNS."
 	}
 	failed, exchange := errors.AsType[*url.Error](err)
 	switch {
-	case !exchange, errors.Is(err, errNotLXD): // an answer came, but made no sense
-		return fmt.Sprintf("what answers at %s is not an LXD", t.address), "Check host and port: LXD listens on 8443 unless told otherwise (core.https_address)."
+	case !exchange, errors.Is(err, errNotLXD): // an answer came, but not from an LXD
+		return fmt.Sprintf("the server at %s is not an LXD", t.address), "Check host and port: LXD listens on 8443 unless told otherwise (core.https_address)."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: connection refused", t.address),
 			"LXD may still be starting, or core.https_address is not set there."
@@ -127,7 +126,7 @@ func (t target) explainUnreachable(err error) (message, hint string) {
 		"LXD may be starting or stopping. Check address and port, and that TLS 1.3 is spoken there."
 }
 
-// explainError makes one sentence and a way out of what went wrong.
+// explainError turns an error into one sentence and a way out.
 func (s *session) explainError(err error) error {
 	if lost, ok := errors.AsType[*unclearError](err); ok {
 		cause := lost.err
@@ -166,7 +165,7 @@ func (s *session) explainError(err error) error {
 	return s.target.explainError(err)
 }
 
-// isExplained tells that an error is in the engine's terms already.
+// isExplained reports whether an error is already one of the engine's types.
 func isExplained(err error) bool {
 	_, known := errors.AsType[*engine.Error](err)
 	_, wish := errors.AsType[*engine.SpecError](err)
@@ -174,10 +173,10 @@ func isExplained(err error) bool {
 	return known || wish || refusal || errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrUnavailable)
 }
 
-// refusedStatusError explains a status, which LXD's own words go with. It says 404 for a
-// project, a pool, a network that is not there, 409 and in places 400 for what
-// is there already, 412 where somebody else has just changed the thing, and 500
-// for much that a user could mend, too.
+// refusedStatusError explains a status, and quotes LXD's text. LXD answers 404 for a
+// missing project, pool or network, and 409, sometimes 400, for something that already
+// exists. It answers 412 if someone else has just changed the object. It also answers 500
+// to much that a user could correct.
 func (s *session) refusedStatusError(status int, err error) error {
 	refusal := func(kind error, hint string) error {
 		return &engine.Error{
@@ -205,8 +204,8 @@ func (s *session) refusedStatusError(status int, err error) error {
 	return refusal(engine.ErrUnavailable, "See LXD's log on the host.")
 }
 
-// accessDeniedError tells a certificate that LXD does not know from one that may not use
-// the project. LXD says 403 to both.
+// accessDeniedError distinguishes a certificate that LXD does not know from one that may
+// not use the project. LXD answers 403 to both.
 func (s *session) accessDeniedError() error {
 	var info api.Server
 	if _, err := s.get("/1.0", &info); err != nil {
@@ -218,7 +217,7 @@ func (s *session) accessDeniedError() error {
 	return s.target.projectMissingError(api.StatusErrorf(http.StatusForbidden, "%s", s.target.project))
 }
 
-// hideStatus keeps a second refusal from being asked about a third time.
+// hideStatus prevents a third request about a second refusal.
 func hideStatus(err error) error {
 	if _, ok := api.StatusErrorMatch(err); ok {
 		return errNotLXD
@@ -226,19 +225,19 @@ func hideStatus(err error) error {
 	return err
 }
 
-// maxMessageBytes bounds what is passed on of LXD's words, in bytes.
+// maxMessageBytes bounds a quoted text of LXD.
 const maxMessageBytes = 400
 
-// shortMessage makes one short line of what LXD said. Nothing that LXD is told of a VM
-// is secret.
+// shortMessage makes one short line of LXD's text. LXD knows no secrets of a VM, so the
+// text is not redacted.
 func shortMessage(text string) string {
 	return bounded.TruncateText(bounded.OneLine(text), maxMessageBytes)
 }
 
-// isStatus tells that LXD answered with a status.
+// isStatus reports whether LXD answered with this status.
 func isStatus(err error, status int) bool { return api.StatusErrorCheck(err, status) }
 
-// isUnclear tells that nobody knows whether a change was made.
+// isUnclear reports whether it is unknown if a change was made.
 func isUnclear(err error) bool {
 	_, lost := errors.AsType[*unclearError](err)
 	return lost || errors.Is(err, context.DeadlineExceeded)

@@ -14,21 +14,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// fingerprintRecorder remembers which servers' certificates were handed on.
+// fingerprintRecorder remembers which servers' certificates were recorded.
 type fingerprintRecorder struct {
 	recordFingerprint func(ctx context.Context, machineID, fingerprint string) (known string, err error) // may be nil
 	timeout           time.Duration
 	log               *slog.Logger
 
 	flight   singleflight.Group
-	recorded sync.Map // machine to address and fingerprint
+	recorded sync.Map // system id of the machine to target.identity
 }
 
-// identity is what a server is known by for as long as it is the same.
+// identity returns address and pinned certificate. It changes when either changes.
 func (t target) identity() string { return t.address + " " + t.pinned }
 
-// forgetUnlisted drops what is remembered of servers that are no longer listed: their
-// machines may come back with other LXDs.
+// forgetUnlisted forgets servers that are no longer listed: their machines may come back
+// with other LXDs.
 func (k *fingerprintRecorder) forgetUnlisted(servers []Server) {
 	k.recorded.Range(func(machineID, _ any) bool {
 		if !slices.ContainsFunc(servers, func(s Server) bool { return s.MachineID == machineID }) {
@@ -38,9 +38,9 @@ func (k *fingerprintRecorder) forgetUnlisted(servers []Server) {
 	})
 }
 
-// record hands on by which certificate a server is known from now on, once. Looks do
-// not: a plan writes nothing. Where that fails, this process alone holds to it, and
-// tries again; where another certificate is known by now, nothing more is sent.
+// record records once which certificate a server is known by. Reads do not record: a plan
+// writes nothing. If recording fails, only this process pins the certificate, and tries
+// again later. If another certificate is recorded by now, nothing more is sent.
 func (k *fingerprintRecorder) record(ctx context.Context, s *session, server Server) error {
 	if k.recordFingerprint == nil || server.Fingerprint != "" {
 		return nil
@@ -70,7 +70,7 @@ func (k *fingerprintRecorder) record(ctx context.Context, s *session, server Ser
 }
 
 // RecordFingerprint notes on the machine of a host which certificate its LXD showed, unless
-// it says one already, and returns the one that it says then.
+// the machine already names one. It returns the one that the machine names then.
 func (r *Registry) RecordFingerprint(ctx context.Context, machineID, fingerprint string) (known string, err error) {
 	m, err := r.machines.Machine(ctx, machineID)
 	if err != nil {

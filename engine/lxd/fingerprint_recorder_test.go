@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// contestedMachine is a machine of MAAS on which another process writes after us.
+// contestedMachine is a machine in MAAS that another process writes after us.
 type contestedMachine struct {
 	engine.Machines
 	engine.Metal
@@ -30,8 +30,8 @@ func (b *contestedMachine) Annotate(_ context.Context, _ string, data map[string
 	return nil
 }
 
-// TestLearnedAtOnce: of two processes that note a certificate at the same moment,
-// both hold to the one that stays.
+// TestLearnedAtOnce: if two processes note a certificate at the same time, both pin the one
+// that stays.
 func TestLearnedAtOnce(t *testing.T) {
 	t.Parallel()
 	mine, other := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
@@ -45,8 +45,8 @@ func TestLearnedAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeepReinstalled: an LXD that was installed anew, on a machine that MAAS has
-// released meanwhile, is trusted at first sight and noted again.
+// TestKeepReinstalled: an LXD was installed again after MAAS released its machine. It is
+// trusted at first sight and noted again.
 func TestKeepReinstalled(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(w *composeWorld, was string){

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestStopFromMemory: a VM that runs from memory is not stopped, whatever the spec says of it:
-// it would lose all.
+// TestStopFromMemory: a VM that runs from memory is never stopped, whatever its spec says.
+// It would lose everything.
 func TestStopFromMemory(t *testing.T) {
 	t.Parallel()
 	for field, change := range map[string]func(*engine.VMSpec){

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestGrowthNeverOvercommits lets two programs with one ledger take the same room
-// of a host at once: by two VMs that grow, or by one that grows and one that is
-// made. One of them gets it.
+// TestGrowthNeverOvercommits lets two programs with one ledger take the same room of a host
+// at once. Two VMs grow, or one grows while another is made. Only one of them gets the
+// room.
 func TestGrowthNeverOvercommits(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -69,20 +69,20 @@ func TestGrowthNeverOvercommits(t *testing.T) {
 	}
 }
 
-// isSpecError tells that a wish is larger than what is there.
+// isSpecError reports that a spec wants more than exists.
 func isSpecError(err error) bool {
 	_, ok := errors.AsType[*engine.SpecError](err)
 	return ok
 }
 
-// newTwoCoreSpec is a VM of 2 cores that is not deployed, whose size may change.
+// newTwoCoreSpec returns a VM with 2 cores that is not deployed, and whose size may change.
 func newTwoCoreSpec(name string) engine.VMSpec {
 	want := newSpec()
 	want.Name, want.Host, want.Deploy, want.Resize = name, "h1", nil, true
 	return want
 }
 
-// createVM makes a VM and returns what a front end keeps of it.
+// createVM makes a VM and returns what a front end stores about it.
 func (w *composeWorld) createVM(t *testing.T, book engine.Ledger, name string) engine.Ref {
 	t.Helper()
 	ref := engine.Ref{Key: engine.Key("test/" + name), Name: name}
@@ -94,7 +94,7 @@ func (w *composeWorld) createVM(t *testing.T, book engine.Ledger, name string) e
 	return ref
 }
 
-// checkNotOvercommitted says that the instances have no more than the first host has.
+// checkNotOvercommitted checks that the instances use no more than the first host has.
 func (w *composeWorld) checkNotOvercommitted(t *testing.T, reason string) {
 	t.Helper()
 	hosts, err := w.newComposer().Hosts(t.Context())

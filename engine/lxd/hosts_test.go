@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// movingLedger is a ledger that a test moves on.
+// movingLedger is a ledger whose tag a test changes.
 type movingLedger struct {
 	tag   engine.Tag
 	floor int64
@@ -66,8 +66,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestHostsUnreachable: one host that does not answer, and one that is of no
-// use, do not hide the others, and say why when a VM is to be made there.
+// TestHostsUnreachable: hosts that do not answer or cannot be used do not hide the others.
+// They report why when a VM is to be made there.
 func TestHostsUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4, func(m *sim.Model) { m.Hosts[2].LXDVersion = "3.0.4" })
@@ -77,8 +77,8 @@ func TestHostsUnreachable(t *testing.T) {
 	if err := w.sim.SetLXDCondition("h2", sim.ConditionUnreachable); err != nil {
 		t.Fatal(err)
 	}
-	// The last one must make it, however busy the machine is; that the test ends
-	// shows that the one that hangs is not waited for.
+	// The last host must be read, however busy the machine is. The test shows that the host
+	// that hangs does not delay it.
 	c := w.newComposer(func(c *ComposerConfig) { c.Timeout = 10 * time.Second })
 	hosts, err := c.Hosts(t.Context())
 	if err != nil {
@@ -101,8 +101,8 @@ func TestHostsUnreachable(t *testing.T) {
 	}
 }
 
-// TestHostsShared: those who ask together share one reading, it serves for a
-// while, and a change ends it.
+// TestHostsShared: callers at the same time share one read. It is used for a while, and a
+// change ends that.
 func TestHostsShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -171,7 +171,7 @@ func TestHostsErrors(t *testing.T) {
 	}
 }
 
-// TestLimits reads limits as LXD takes them.
+// TestLimits reads limits in all forms that LXD accepts.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[string]int64{"": 0, "4": 4, "0-3": 4, "1-1": 1, "0,2, 4-5": 4, "nonsense": 0, "3-1": 0} {
@@ -191,8 +191,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHostsTag: where only some hosts were read anew, the tag is that of the
-// others, so that nothing that was bound since is taken for counted.
+// TestHostsTag: if only some hosts were read again, the tag is that of the older surveys.
+// So no VM that was bound since counts as included.
 func TestHostsTag(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -222,8 +222,8 @@ func TestHostsTag(t *testing.T) {
 	}
 }
 
-// TestHostsFailed: a server that does not answer is left alone for a while,
-// whatever is wanted anew, and does not make the others look old.
+// TestHostsFailed: a server that does not answer is not asked for a while, whatever else is
+// read again. It does not make the others look old.
 func TestHostsFailed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -234,7 +234,7 @@ func TestHostsFailed(t *testing.T) {
 	begun := time.Now()
 	now, book := begun, &movingLedger{}
 	c := w.newComposer(func(c *ComposerConfig) {
-		// The other one must make it, however busy the machine is.
+		// The other host must be read, however busy the machine is.
 		c.Timeout, c.Now = 10*time.Second, func() time.Time { return now }
 		c.Ledger = book
 	})

@@ -16,15 +16,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// newHugePagesSpec is a VM of 2048 MiB that is not deployed, anywhere.
+// newHugePagesSpec returns a VM of 2048 MiB that is not deployed, on any host.
 func newHugePagesSpec(name string) engine.VMSpec {
 	want := newTwoCoreSpec(name)
 	want.Host, want.HugePages, want.Placement.Strategy = "", true, placement.Pack
 	return want
 }
 
-// TestHugePagesOfTwo lets two programs with one ledger create a VM each at once, where
-// each host has huge pages for one of them, and all else for both.
+// TestHugePagesOfTwo: two programs with one ledger create a VM each at the same time. Each
+// host has huge pages for one VM, and everything else for both.
 func TestHugePagesOfTwo(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -78,8 +78,8 @@ func TestHugePagesOfTwo(t *testing.T) {
 	}
 }
 
-// TestHugePagesOfGrowth lets a VM grow while another one is made, where the huge pages
-// suffice for one of the two.
+// TestHugePagesOfGrowth: a VM grows while another one is made, and the huge pages suffice
+// for one of them.
 func TestHugePagesOfGrowth(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 1, withHugePages(5120)), ledger.NewMemory(nil)
@@ -117,8 +117,8 @@ func TestHugePagesOfGrowth(t *testing.T) {
 	}
 }
 
-// TestHugePagesOfStoppedVM: a VM that is off holds no huge pages, and needs them when it
-// starts. So they are promised to it.
+// TestHugePagesOfStoppedVM: a stopped VM holds no huge pages, but needs them when it
+// starts. So they count as promised.
 func TestHugePagesOfStoppedVM(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, withHugePages(8192))
@@ -149,7 +149,7 @@ func TestHugePagesOfStoppedVM(t *testing.T) {
 	}
 }
 
-// readHugePages of the first host, as a new process sees them.
+// readHugePages returns the huge pages of the first host, as a new process sees them.
 func (w *composeWorld) readHugePages(t *testing.T) engine.Amount {
 	t.Helper()
 	hosts, err := w.newComposer().Hosts(t.Context())

@@ -16,26 +16,26 @@ import (
 const (
 	bytesPerMiB = 1 << 20
 	bytesPerGB  = 1_000_000_000
-	// defaultMemory and defaultRoot are what LXD gives to a VM that says nothing.
+	// defaultMemory and defaultRoot are what LXD gives a VM that names no size.
 	defaultMemory = "1GiB"
 	defaultRoot   = "10GiB"
 )
 
-// Config keys by which an instance, or a volume, says whose it is.
+// Config keys that tell the owner of an instance or a volume.
 const (
 	keyConfig    = "user.maaslxd.key"
 	markerConfig = "user.maaslxd.marker"
-	// birthTimeConfig says when we made an instance, and that it is the one that we
-	// made: LXD keeps what is volatile where it moves an instance, and leaves it out
-	// of a copy. Of all such keys, a restricted project admits those of this ending.
+	// birthTimeConfig says when we made an instance. Only the instance that we made has it:
+	// LXD keeps volatile keys when it moves an instance, and omits them from a copy. A
+	// restricted project allows only volatile keys that end in ".hwaddr".
 	birthTimeConfig = "volatile.maaslxd.hwaddr"
 	// volumeBirthTimeConfig says when we made a volume. A copy keeps it.
 	volumeBirthTimeConfig = "user.maaslxd.born"
-	// startedConfig is what LXD gives a VM when it first starts it.
+	// startedConfig is a key that LXD sets when it first starts a VM.
 	startedConfig = "volatile.vsock_id"
 )
 
-// instance is an instance as far as it matters to others.
+// instance is what this package needs to know of an LXD instance.
 type instance struct {
 	name, project string
 	key, marker   string // empty: not made by this package
@@ -43,18 +43,18 @@ type instance struct {
 	isVM          bool
 	status        api.StatusCode
 	profiles      []string
-	everStarted   bool              // as far as LXD says
-	birthTime     time.Time         // when this package made it; zero: it did not, or it is a copy
-	config        map[string]string // the options and devices that a VM may be given, of its own
+	everStarted   bool              // as far as LXD shows
+	birthTime     time.Time         // when this package made it; zero: someone else made it, or it is a copy
+	config        map[string]string // its own options and devices, of those that a VM may be given
 	devices       map[string]engine.Device
-	addedNICs     map[string]engine.AddedNIC // that it got after it was made, by their labels
+	addedNICs     map[string]engine.AddedNIC // NICs that were added after it was made, by label
 	cores         int64
-	memory        string // as its config says it
-	hugePages     bool   // back the memory of a VM
+	memory        string // as its config has it
+	hugePages     bool   // its memory is backed by huge pages
 	rootBytes     map[string]int64
 	volumePools   []string // pools of the volumes that it uses
-	root          volume   // its root disk, of a VM
-	volumes       []volume // that were made with it, without their sizes
+	root          volume   // root disk of a VM
+	volumes       []volume // made with the instance; sizes are not set
 }
 
 func newInstance(i api.Instance, project string) instance {
@@ -90,8 +90,8 @@ func newInstance(i api.Instance, project string) instance {
 	return made
 }
 
-// instanceMACs lists the MACs of an instance in the order of its devices' names, in
-// small letters.
+// instanceMACs returns the MACs of an instance in lower case, in the order of the device
+// names.
 func instanceMACs(i api.Instance) []string {
 	var names, macs []string
 	for name, d := range i.ExpandedDevices {
@@ -112,7 +112,8 @@ func instanceMACs(i api.Instance) []string {
 	return macs
 }
 
-// memoryMiB is the limit in MiB; LXD also takes a share of the host's memory.
+// memoryMiB returns the memory limit in MiB. LXD also accepts a percentage of the host's
+// memory.
 func (i instance) memoryMiB(hostBytes int64) int64 {
 	if share, ok := strings.CutSuffix(i.memory, "%"); ok {
 		percent, err := strconv.ParseInt(share, 10, 64)
@@ -124,7 +125,7 @@ func (i instance) memoryMiB(hostBytes int64) int64 {
 	return parseBytes(i.memory) / bytesPerMiB
 }
 
-// parseBytes reads a size as LXD writes it; zero for what is no size.
+// parseBytes parses a size as LXD writes it. It returns zero if the text is no size.
 func parseBytes(size string) int64 {
 	if size == "" {
 		return 0
@@ -136,8 +137,8 @@ func parseBytes(size string) int64 {
 	return n
 }
 
-// countCores counts the cores of a limit: a number, or a list of cores and ranges
-// of them. Zero: no limit.
+// countCores counts the cores of a limit: a number, or a list of cores and ranges. Zero: no
+// limit.
 func countCores(limit string) int64 {
 	if n, err := strconv.ParseInt(limit, 10, 64); err == nil {
 		return n

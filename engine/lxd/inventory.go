@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// inventoryTTL is how long an inventory serves: hosts change with each VM that
-	// somebody makes.
+	// inventoryTTL is how long an inventory is used. Hosts change with each VM that anyone
+	// makes.
 	inventoryTTL = 10 * time.Second
-	// failureTTL is how long a server that did not answer is not asked again: it
-	// would hold all others up.
+	// failureTTL is how long a server that did not answer is not asked again. It would
+	// delay the reads of all others.
 	failureTTL = 30 * time.Second
-	// rereadAfter is the age from which on something that is missing from an
-	// inventory is worth another one.
+	// rereadAfter is the age from which an inventory is read again when something is
+	// missing from it.
 	rereadAfter = time.Second
-	// maxConcurrentServers bounds the servers that are asked at the same moment.
+	// maxConcurrentServers bounds the servers that are asked at the same time.
 	maxConcurrentServers = 16
 )
 
-// inventory is what the servers showed, each at its moment.
+// inventory is what the servers showed, each at its own time.
 type inventory struct {
 	hosts []serverSurvey // in the order of the list of servers
 }
 
-// oldestTag is the ledger's tag as it was before the first of the servers that
-// answered was asked; ok is false if none did. What showed nothing is not old.
+// oldestTag returns the ledger's tag from before the first server that answered was asked.
+// ok is false if no server answered. Servers that did not answer do not count.
 func (i *inventory) oldestTag() (tag engine.Tag, ok bool) {
 	var began time.Time
 	for _, h := range i.hosts {
@@ -47,7 +47,7 @@ func (i *inventory) oldestTag() (tag engine.Tag, ok bool) {
 	return tag, ok
 }
 
-// surveyOf is what the server of a host showed, or why it did not.
+// surveyOf returns the survey of a host, or the error of its server.
 func (i *inventory) surveyOf(host engine.VMHost) (serverSurvey, error) {
 	n := slices.IndexFunc(i.hosts, func(h serverSurvey) bool { return h.MachineID == host.MachineID })
 	if n < 0 {
@@ -56,21 +56,20 @@ func (i *inventory) surveyOf(host engine.VMHost) (serverSurvey, error) {
 	return i.hosts[n], i.hosts[n].err
 }
 
-// inventoryCache keeps what the servers showed for a while, each on its own: a VM that is
-// made or removed spoils the inventory of its host only. Those who ask at the
-// same moment share the asking.
+// inventoryCache keeps the survey of each server for a while. A VM that is made or removed
+// makes only its host's survey stale. Callers that ask at the same time share one read.
 type inventoryCache struct {
 	flight singleflight.Group
 
 	mu                sync.Mutex
 	last              *inventory
-	changes           map[string]int // of hosts, by their machines: VMs made or removed
-	notBefore         time.Time      // what was shown before is not served
-	readingSince      time.Time      // when the last reading began
-	failuresNotBefore time.Time      // that a server did not answer before is not served
+	changes           map[string]int // VMs made or removed, by the system id of the host
+	notBefore         time.Time      // older surveys are not used
+	readingSince      time.Time      // when the last read began
+	failuresNotBefore time.Time      // older failures are not used
 }
 
-// noteChange says that something was changed on a host.
+// noteChange notes that something was changed on a host.
 func (f *inventoryCache) noteChange(machineID string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,11 +80,11 @@ func (f *inventoryCache) noteChange(machineID string) {
 	f.flight.Forget("")
 }
 
-// expire drops what is older than age, but for what did not answer.
+// expire drops surveys that are older than age, but keeps failures.
 func (f *inventoryCache) expire(now time.Time, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if floor := now.Add(-age); floor.After(f.notBefore) { // anew may have set a later one
+	if floor := now.Add(-age); floor.After(f.notBefore) { // expireAll may have set a later one
 		f.notBefore = floor
 	}
 	if now.Sub(f.readingSince) >= age {
@@ -93,8 +92,8 @@ func (f *inventoryCache) expire(now time.Time, age time.Duration) {
 	}
 }
 
-// expireAll drops all that is known, what did not answer too: something is about to
-// be removed, and depends on what is there now.
+// expireAll drops everything, including failures. It is called before a removal that
+// depends on the present state.
 func (f *inventoryCache) expireAll(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +101,8 @@ func (f *inventoryCache) expireAll(now time.Time) {
 	f.flight.Forget("")
 }
 
-// recentFailure is why a host has not answered lately; nil if it has, or is to be asked.
+// recentFailure returns why a host has not answered lately. It is nil if the host answered,
+// or must be asked.
 func (f *inventoryCache) recentFailure(host engine.VMHost, now time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,14 +116,14 @@ func (f *inventoryCache) recentFailure(host engine.VMHost, now time.Time) error 
 	return nil
 }
 
-// lastInventory is the last inventory, however old; nil if there is none.
+// lastInventory returns the last inventory, however old; nil if there is none.
 func (f *inventoryCache) lastInventory() *inventory {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
 }
 
-// isCurrent tells that what a server showed holds. f.mu is held.
+// isCurrent reports whether a survey is still valid. The caller holds f.mu.
 func (f *inventoryCache) isCurrent(h serverSurvey, now time.Time) bool {
 	age := now.Sub(h.askedAt)
 	fresh := age < inventoryTTL && h.askedAt.After(f.notBefore)
@@ -133,7 +133,8 @@ func (f *inventoryCache) isCurrent(h serverSurvey, now time.Time) bool {
 	return fresh && h.changes == f.changes[h.MachineID]
 }
 
-// cachedInventory is the last inventory, if all of it holds, of the same servers.
+// cachedInventory returns the last inventory if it has the same servers and all its surveys
+// are valid.
 func (f *inventoryCache) cachedInventory(servers []Server, now time.Time) (*inventory, bool) {
 	if f.last == nil || len(f.last.hosts) != len(servers) {
 		return nil, false
@@ -146,14 +147,14 @@ func (f *inventoryCache) cachedInventory(servers []Server, now time.Time) (*inve
 	return f.last, true
 }
 
-// withDefaultProject is the server with its project by name.
+// withDefaultProject returns the server with a project name.
 func (s Server) withDefaultProject() Server {
 	s.Project = cmp.Or(s.Project, defaultProject)
 	return s
 }
 
-// reusableSurvey returns what is known of a server that needs not be asked again; ok is
-// false if it needs. Whatever it was, the number of its changes is noted.
+// reusableSurvey returns the survey of a server that need not be asked again. Otherwise ok
+// is false, and h has only the server, the time and the number of its changes.
 func (f *inventoryCache) reusableSurvey(server Server, now time.Time) (h serverSurvey, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,9 +170,9 @@ func (f *inventoryCache) reusableSurvey(server Server, now time.Time) (h serverS
 	return serverSurvey{Server: server, changes: f.changes[server.MachineID], askedAt: now}, false
 }
 
-// currentInventory returns one in which nothing is older than the last change of its
-// host, nor than inventoryTTL. The caller's ctx ends his waiting; the reading ends by
-// its own deadlines.
+// currentInventory returns an inventory in which each survey is newer than the last change
+// of its host, and younger than inventoryTTL. The caller's ctx ends only its waiting; the
+// read ends at its own deadlines.
 func (c *Composer) currentInventory(ctx context.Context) (*inventory, error) {
 	servers, err := c.Servers(ctx)
 	if err != nil {
@@ -196,8 +197,8 @@ func (c *Composer) currentInventory(ctx context.Context) (*inventory, error) {
 	}
 }
 
-// readInventory asks all servers at once of which nothing is known that holds. One that
-// does not answer is in the list without a version.
+// readInventory asks at once all servers without a valid survey. A server that does not
+// answer is in the list without a version.
 func (c *Composer) readInventory(ctx context.Context) (*inventory, error) {
 	c.cache.mu.Lock()
 	c.cache.readingSince = c.Now()
@@ -253,8 +254,8 @@ func (c *Composer) surveyServer(ctx context.Context, blank serverSurvey) serverS
 	return h
 }
 
-// inventoryForLedger is an inventory that serves the ledger, and the one tag that stands
-// for all of it: nothing is older than it says.
+// inventoryForLedger returns an inventory that the ledger accepts, and one tag for all of
+// it: no survey is older than the tag.
 func (c *Composer) inventoryForLedger(ctx context.Context) (*inventory, engine.Tag, error) {
 	for tried := 1; ; tried++ {
 		i, err := c.currentInventory(ctx)
@@ -269,17 +270,17 @@ func (c *Composer) inventoryForLedger(ctx context.Context) (*inventory, engine.T
 		if err != nil {
 			return nil, engine.Tag{}, err
 		}
-		if serves || tried == 3 { // what somebody is reading may be too old as well
+		if serves || tried == 3 { // a read that another caller began may be too old as well
 			return i, tag, nil
 		}
 		c.cache.expire(c.Now(), 0)
 	}
 }
 
-// Hosts implements engine.Composer. A host whose LXD cannot be reached, or is
-// of no use, has no Version. Taken are the limits of all instances in the
-// projects that the certificate may see; what is in others is in the way
-// without being seen, as are containers without limits.
+// Hosts implements engine.Composer. A host whose LXD cannot be reached or used has no
+// Version. Its used capacity is the sum of the limits of all instances in the projects that
+// the certificate may see. Instances in other projects, and containers without limits, use
+// capacity that is not counted.
 func (c *Composer) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	i, tag, err := c.inventoryForLedger(ctx)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestFloorStays: a Refresh makes no inventory serve again that anew has dropped.
+// TestFloorStays: after expireAll, a Refresh must not make an older inventory valid again.
 func TestFloorStays(t *testing.T) {
 	t0 := time.Now()
 	f := &inventoryCache{}

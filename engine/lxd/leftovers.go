@@ -16,10 +16,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// RemoveLeftovers implements engine.Composer. Removed are instances with the mark that are
-// surely ours and never ran, and volumes on the hosts that are named, unless MAAS
-// has a machine of them. The hosts are asked anew, together by those who clear at
-// the same moment; one that has just not answered is not asked again for a while.
+// RemoveLeftovers implements engine.Composer. On the hosts that are named, it removes
+// instances with the mark that are certainly ours and never ran. It also removes their
+// volumes, unless MAAS has a machine of them.
+//
+// It asks the hosts again; callers at the same time share this read. A host that has just
+// not answered is not asked again for a while.
 func (c *Composer) RemoveLeftovers(ctx context.Context, r engine.Leftovers) error {
 	c.cache.expire(c.Now(), rereadAfter)
 	all, err := c.currentInventory(ctx)
@@ -39,40 +41,40 @@ func (c *Composer) RemoveLeftovers(ctx context.Context, r engine.Leftovers) erro
 	return errors.Join(failures...)
 }
 
-// leftoversUnknownError says which of the hosts that matter do not say what they hold.
+// leftoversUnknownError names the hosts of r that do not show what they hold.
 func (i *inventory) leftoversUnknownError(r engine.Leftovers) error {
 	return i.silentHostsError(func(h serverSurvey) bool { return slices.Contains(r.HostKeys, h.MachineID) }, func(hosts string) string {
-		return fmt.Sprintf("something of %s, which was begun there, may be left on %s, whose LXD does not say what it has", r.Name, hosts)
+		return fmt.Sprintf("a part of %s may be left on %s: its creation began there, and LXD does not show its instances there", r.Name, hosts)
 	})
 }
 
-// cleaner clears away what earlier attempts left.
+// cleaner removes what earlier attempts left.
 type cleaner struct {
 	*dialer
 	enlister engine.Enlister
 	cache    *inventoryCache
-	timeout  time.Duration // of a look, or a removal
+	timeout  time.Duration // of one read or removal
 	log      *slog.Logger
 }
 
-// clearInstance removes an instance that has our mark, if nobody can miss it.
+// clearInstance removes an instance with our mark, if nobody can need it.
 func (c *cleaner) clearInstance(ctx context.Context, m instanceMatch, r engine.Leftovers) error {
 	left, err := c.reasonToKeep(ctx, m, r.Name)
 	switch {
 	case err != nil:
 		return err
 	case left != "":
-		c.log.InfoContext(ctx, "left alone what has our mark", "name", m.instance.name, "host", m.host.Name, "why", left)
+		c.log.InfoContext(ctx, "kept an instance that has our mark", "name", m.instance.name, "host", m.host.Name, "why", left)
 		return nil
 	case m.instance.birthTime.After(r.BegunBefore):
-		return fmt.Errorf("the instance %s on host %s may still be in the making: %w", m.instance.name, m.host.Name, engine.ErrBusy)
+		return fmt.Errorf("the instance %s on host %s may still be being made: %w", m.instance.name, m.host.Name, engine.ErrBusy)
 	}
 	return c.removeUnfinished(ctx, m)
 }
 
-// reasonToKeep says why an instance that has our mark is not to be removed; empty: it
-// is ours, nothing ever ran on it, and MAAS does not know it. A *Refusal for one
-// that is, or was, the VM itself, and has no machine any more.
+// reasonToKeep returns why an instance with our mark must not be removed. It is empty if
+// the instance is ours, never ran, and MAAS does not know it. The error is a *Refusal if
+// the instance is or was the VM itself and has no machine any more.
 func (c *cleaner) reasonToKeep(ctx context.Context, m instanceMatch, name string) (why string, err error) {
 	machines, err := c.enlister.MachinesWithMACs(ctx, m.instance.macs...)
 	switch {
@@ -88,8 +90,8 @@ func (c *cleaner) reasonToKeep(ctx context.Context, m instanceMatch, name string
 	return "it was not made by this program, and may be a copy", nil
 }
 
-// removeUnfinished removes an instance with its volumes, unless it has been
-// started, or is another one by now. An absent one is no error.
+// removeUnfinished removes an instance with its volumes. It keeps it if the instance was
+// started meanwhile, or is a different one now. An absent instance is no error.
 func (c *cleaner) removeUnfinished(ctx context.Context, m instanceMatch) error {
 	at := m.location()
 	s, done, err := c.openSession(ctx, at.server, c.timeout)
@@ -105,7 +107,7 @@ func (c *cleaner) removeUnfinished(ctx context.Context, m instanceMatch) error {
 	case isStatus(err, http.StatusNotFound):
 		return nil
 	case err == nil && (!now.isUnfinished() || now.marker != m.instance.marker):
-		return fmt.Errorf("the instance %s on host %s is another one by now: %w", at.instance, at.server.Name, engine.ErrBusy)
+		return fmt.Errorf("the instance %s on host %s is a different one now: %w", at.instance, at.server.Name, engine.ErrBusy)
 	case err == nil:
 		err = s.removeInstance(at.instance, at.macs, m.instance.marker)
 	}
@@ -116,8 +118,7 @@ func (c *cleaner) removeUnfinished(ctx context.Context, m instanceMatch) error {
 	return nil
 }
 
-// clearVolumes removes the volumes that were made for an instance which never came
-// to be.
+// clearVolumes removes the volumes of an instance that was never made.
 func (c *cleaner) clearVolumes(ctx context.Context, h serverSurvey, r engine.Leftovers) error {
 	s, done, err := c.openSession(ctx, h.Server, c.timeout)
 	if err != nil {
@@ -147,33 +148,34 @@ func (c *cleaner) clearVolumes(ctx context.Context, h serverSurvey, r engine.Lef
 	return nil
 }
 
-// listLeftovers lists what earlier attempts left on other hosts: instances with our
-// marker that are surely ours, never ran, and that MAAS does not know. A *Refusal
-// where one is the VM itself, without its machine: a second one of its name would
-// come to be. What is told of a copy is that it is there.
+// listLeftovers lists what earlier attempts left on other hosts: instances with our marker
+// that are certainly ours, never ran, and are unknown to MAAS.
+//
+// The error is a *Refusal if an instance is the VM itself without its machine: a second VM
+// of this name would be made. A copy is only reported to comp.ReportLeftover.
 func (c *cleaner) listLeftovers(ctx context.Context, all *inventory, chosen serverSurvey, comp engine.Composition) ([]instanceMatch, error) {
 	var found []instanceMatch
 	for _, m := range all.findInstances(nil, comp.Marker) {
 		if m.host.MachineID == chosen.MachineID && m.instance.name == comp.Hostname {
-			continue // it is in the way, or is gone on with
+			continue // it blocks the name, or Compose continues with it
 		}
 		left, err := c.reasonToKeep(ctx, m, comp.Hostname)
 		refusal, refused := errors.AsType[*engine.Refusal](err)
 		switch {
 		case refused && c.isStillThere(ctx, m):
 			return nil, refusal
-		case err != nil: // it is gone, or nobody knows: it stays, as it would have without
+		case err != nil: // gone, or unknown: it stays, as without this call
 		case left == "":
 			found = append(found, m)
 		case comp.ReportLeftover != nil && m.instance.birthTime.IsZero():
-			comp.ReportLeftover(fmt.Sprintf("the LXD of VM host %s holds an instance %s with the mark of this VM, which is not it, but perhaps a copy", m.host.Name, m.instance.name))
+			comp.ReportLeftover(fmt.Sprintf("the LXD of VM host %s holds an instance %s with the mark of this VM, which is not this VM, but perhaps a copy", m.host.Name, m.instance.name))
 		}
 	}
 	return found, nil
 }
 
-// isStillThere tells that an instance of an inventory, which may be old, is still there
-// with its mark.
+// isStillThere reports whether an instance of a possibly old inventory still exists with
+// its mark.
 func (c *cleaner) isStillThere(ctx context.Context, m instanceMatch) bool {
 	at := m.location()
 	s, done, err := c.openSession(ctx, at.server, c.timeout)
@@ -189,8 +191,8 @@ func (c *cleaner) isStillThere(ctx context.Context, m instanceMatch) bool {
 	return have.Config[markerConfig] == m.instance.marker
 }
 
-// removeLeftovers removes what earlier attempts left. Where that fails it stays, as it would
-// have without.
+// removeLeftovers removes what earlier attempts left. If that fails, the leftovers stay, as
+// without this call.
 func (c *cleaner) removeLeftovers(ctx context.Context, leftovers []instanceMatch) {
 	for _, m := range leftovers {
 		if err := c.removeUnfinished(ctx, m); err != nil {
@@ -199,12 +201,12 @@ func (c *cleaner) removeLeftovers(ctx context.Context, leftovers []instanceMatch
 	}
 }
 
-// formatBirthTime is the time that is written into what is made.
+// formatBirthTime formats the time that is written into new instances and volumes.
 func formatBirthTime(now time.Time) string {
 	return now.UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
-// parseBirthTime reads it; the zero time for what says none.
+// parseBirthTime parses it; the zero time if there is none.
 func parseBirthTime(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -213,17 +215,16 @@ func parseBirthTime(text string) time.Time {
 	return at
 }
 
-// hasRun tells that something may be on the disks.
+// hasRun reports whether something may be on the disks.
 func (i instance) hasRun() bool { return i.everStarted || i.status != api.Stopped }
 
-// isUnfinished tells that the instance is surely one that this program made, and no
-// copy of it, and that nothing ever ran on it.
+// isUnfinished reports whether the instance is certainly one that this program made, is no
+// copy, and never ran.
 func (i instance) isUnfinished() bool { return !i.birthTime.IsZero() && !i.hasRun() }
 
-// existingInstanceError is the refusal to take or to remove an instance of ours that nobody
-// began just now.
+// existingInstanceError refuses to use or remove an older instance of ours.
 func (i instance) existingInstanceError(host string) error {
-	why := "may be a copy of it, as it lacks what only the one that was made has"
+	why := "may be a copy of it, as it lacks the key " + birthTimeConfig
 	switch {
 	case i.status != api.Stopped:
 		why = fmt.Sprintf("runs (%s)", i.status)
@@ -232,8 +233,8 @@ func (i instance) existingInstanceError(host string) error {
 	}
 	return &engine.Refusal{
 		Everywhere: true, Err: engine.ErrConflict,
-		Message: fmt.Sprintf("the instance %s of project %s on host %s was made for this VM before, and %s, and MAAS shows no machine of it any more", i.name, i.project, host, why),
+		Message: fmt.Sprintf("the instance %s of project %s on host %s was made for this VM before, and %s, and MAAS no longer shows a machine of it", i.name, i.project, host, why),
 		Hint: fmt.Sprintf("If nobody needs it, delete it there (lxc delete %s --project %s). If it is to stay, give it another name, "+
-			"and take the mark off it (lxc config unset %s %s --project %s). Then try again.", i.name, i.project, i.name, markerConfig, i.project),
+			"and remove its mark (lxc config unset %s %s --project %s). Then try again.", i.name, i.project, i.name, markerConfig, i.project),
 	}
 }

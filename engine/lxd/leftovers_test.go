@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// copyInstance copies an instance as `lxc copy` does: all but what is volatile, and the
-// volumes.
+// copyInstance copies an instance as `lxc copy` does: everything but volatile keys, with
+// its volumes.
 func (w *composeWorld) copyInstance(t *testing.T, from, to int, name string) {
 	t.Helper()
 	var have api.Instance
@@ -39,7 +39,7 @@ func (w *composeWorld) copyInstance(t *testing.T, from, to int, name string) {
 	w.withSession(t, to, func(s *session) error { return s.send(http.MethodPost, s.projectPath("instances"), post, "") })
 }
 
-// cutOffCompose makes the VM web1 on the first host, as far as LXD: MAAS has no machine
+// cutOffCompose makes the VM web1 on the first host, but only in LXD: MAAS has no machine
 // of it.
 func (w *composeWorld) cutOffCompose(t *testing.T) {
 	t.Helper()
@@ -50,7 +50,7 @@ func (w *composeWorld) cutOffCompose(t *testing.T) {
 	w.sim.ClearFaults()
 }
 
-// TestClear removes what surely was begun and never ran, and nothing else.
+// TestClear removes what was certainly begun and never ran, and nothing else.
 func TestClear(t *testing.T) {
 	t.Parallel()
 	cutOff := func(t *testing.T, w *composeWorld) { w.cutOffCompose(t) }
@@ -93,7 +93,7 @@ func TestClear(t *testing.T) {
 			w.cutOffCompose(t)
 			w.setUnreachable(t, "h1")
 		}, nil, "ErrUnavailable, HostUnavailable",
-			[]string{"web1", "host h1", "take the tag maaslxd-host off machine host01"}, []string{"instance web1 on h1"}, true},
+			[]string{"web1", "host h1", "remove the tag maaslxd-host from machine host01"}, []string{"instance web1 on h1"}, true},
 		"OtherSilent": {reason: "Nothing was begun there.", before: func(t *testing.T, w *composeWorld) {
 			w.cutOffCompose(t)
 			w.setUnreachable(t, "h2")
@@ -139,8 +139,8 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestComposeCopied: what may be a copy is neither removed nor gone on with, and
-// is told.
+// TestComposeCopied: an instance that may be a copy is neither removed nor used, and is
+// reported.
 func TestComposeCopied(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -181,7 +181,7 @@ func TestComposeCopied(t *testing.T) {
 	}
 }
 
-// allMACs are the MACs of all instances.
+// allMACs returns the MACs of all instances.
 func (w *composeWorld) allMACs() []string {
 	var all []string
 	for _, i := range w.sim.Instances() {
@@ -191,7 +191,7 @@ func (w *composeWorld) allMACs() []string {
 	return all
 }
 
-// TestComposeOnCopy: a copy that has the name on the chosen host is in the way.
+// TestComposeOnCopy: a copy with the VM's name on the chosen host blocks the compose.
 func TestComposeOnCopy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -213,8 +213,8 @@ func TestComposeOnCopy(t *testing.T) {
 	}
 }
 
-// TestComposeNotUndone: a compose that failed clearly, and could not be undone, is
-// one that nobody may forget.
+// TestComposeNotUndone: if a compose failed clearly but could not be undone, its row must
+// stay.
 func TestComposeNotUndone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -226,8 +226,8 @@ func TestComposeNotUndone(t *testing.T) {
 	}
 }
 
-// TestRealClear: a real LXD leaves out of a copy what tells the instance that was
-// made, and so the copy stays.
+// TestRealClear: a real LXD omits from a copy the key that marks the original. So the copy
+// stays.
 func TestRealClear(t *testing.T) {
 	w, l := newRealWorld(t)
 	comp := newRootOnlyComposition("part")

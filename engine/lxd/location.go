@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// location is where a VM is.
+// location is where the instance of a VM is.
 type location struct {
 	server   Server // with the project of the instance
 	instance string
@@ -21,13 +21,17 @@ func (p plan) location() location {
 	return location{server: p.host.Server, instance: p.post.Name, macs: p.macs}
 }
 
-// HostOf implements engine.Composer. The last inventory tells by the MACs and the
-// name, however old it is, where all hosts have answered and one instance alone has
-// them: VMs do not move by themselves, but a copy keeps the MACs. Then this process
-// knows what it has made or looked for. Both are free. Only then is MAAS asked, by
-// which instance it turns the machine on: one call for this machine, where asking the
-// LXD servers would be several for each of them, and its answer holds also for an LXD
-// that cannot be reached, and for an instance that is gone.
+// HostOf implements engine.Composer. It asks three sources in turn:
+//
+// First the last inventory, however old. It counts if all hosts have answered and only one
+// instance has the MACs and the name. VMs do not move by themselves, but a copy keeps the
+// MACs.
+//
+// Then what this process has made or located.
+//
+// Last MAAS: which instance it turns the machine on by. This is one call for the machine,
+// where asking the LXD servers would be several for each server. The answer is also valid
+// if LXD is unreachable or the instance is gone.
 func (c *Composer) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
 	at, err := c.locateInstance(ctx, m)
 	if err != nil {
@@ -68,7 +72,7 @@ func (c *Composer) locateInstance(ctx context.Context, m engine.Machine) (locati
 	return at, nil
 }
 
-// knownLocation is where this process has made a VM, or found it last.
+// knownLocation returns where this process has made a VM, or last found it.
 func (c *Composer) knownLocation(systemID string) (location, bool) {
 	at, ok := c.knownLocations.Load(systemID)
 	if !ok {
@@ -77,12 +81,12 @@ func (c *Composer) knownLocation(systemID string) (location, bool) {
 	return at.(location), true
 }
 
-// isComplete tells that every server has shown what it has.
+// isComplete reports whether every server has shown what it has.
 func (i *inventory) isComplete() bool {
 	return i != nil && !slices.ContainsFunc(i.hosts, func(h serverSurvey) bool { return h.err != nil })
 }
 
-// instanceMatch is an instance that has a MAC of a VM, and its host: the VM, or a copy.
+// instanceMatch is an instance with a MAC of a VM, and its host. It is the VM or a copy.
 type instanceMatch struct {
 	host     serverSurvey
 	instance instance
@@ -94,8 +98,8 @@ func (m instanceMatch) location() location {
 	return location{server: server, instance: m.instance.name, macs: m.instance.macs}
 }
 
-// findInstances finds instances by their MACs, or, where none are known, by one of the
-// marks. A copy has both of what it was copied from, so there may be several.
+// findInstances finds instances by MAC, or by one of the marks if no MACs are known. A copy
+// has the MACs and the marks of its original, so there may be several.
 func (i *inventory) findInstances(macs []string, marks ...string) []instanceMatch {
 	if i == nil {
 		return nil
@@ -111,7 +115,7 @@ func (i *inventory) findInstances(macs []string, marks ...string) []instanceMatc
 	return found
 }
 
-// findLocations are where the instances are that find finds.
+// findLocations returns the locations of the instances that findInstances finds.
 func (i *inventory) findLocations(macs []string, marks ...string) []location {
 	var places []location
 	for _, m := range i.findInstances(macs, marks...) {
@@ -120,7 +124,7 @@ func (i *inventory) findLocations(macs []string, marks ...string) []location {
 	return places
 }
 
-// locateByPower finds the server that MAAS turns a machine on by.
+// locateByPower returns the server that MAAS uses to turn a machine on.
 func (c *Composer) locateByPower(ctx context.Context, m engine.Machine, power engine.Instance) (location, error) {
 	servers, err := c.Servers(ctx)
 	if err != nil {
@@ -135,7 +139,7 @@ func (c *Composer) locateByPower(ctx context.Context, m engine.Machine, power en
 		return err == nil && have == address
 	})
 	if n < 0 {
-		return location{}, fmt.Errorf("%s is an instance of the LXD at %s, which is none of the hosts: %w", m.Hostname, address, engine.ErrConflict)
+		return location{}, fmt.Errorf("%s is an instance of the LXD at %s, which is not one of the hosts: %w", m.Hostname, address, engine.ErrConflict)
 	}
 	server := servers[n]
 	server.Project = cmp.Or(power.Project, defaultProject)
@@ -150,7 +154,7 @@ func machineMACs(m engine.Machine) []string {
 	return macs
 }
 
-// haveCommonElement tells that two lists have something in common.
+// haveCommonElement reports whether two lists share an element.
 func haveCommonElement(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }

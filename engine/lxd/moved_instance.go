@@ -13,10 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// findMovedInstance looks on all hosts, as they are now, for an instance that is not where
-// it was: it was moved. It goes by the MACs, or, where none are known, by the mark,
-// and by the name. ok is false if it is nowhere; while a host does not say what it
-// has, nobody knows that, and it is an error; as is what may be a copy.
+// findMovedInstance searches all hosts, read again, for an instance that is no longer where
+// it was. It searches by MAC, or by mark if no MACs are known, and by name.
+//
+// ok is false if the instance is on no host. It is an error if a host does not show its
+// instances, or if the match may be a copy.
 func (c *Composer) findMovedInstance(ctx context.Context, at location, marks []string) (found location, ok bool, err error) {
 	c.cache.expireAll(c.Now())
 	all, err := c.currentInventory(ctx)
@@ -28,48 +29,48 @@ func (c *Composer) findMovedInstance(ctx context.Context, at location, marks []s
 	case len(places) == 0:
 		return location{}, false, all.mayBeElsewhereError(at.instance)
 	case slices.ContainsFunc(places, at.isSameInstance):
-		return location{}, false, fmt.Errorf("the instance %s has just come to be: %w", at.instance, engine.ErrBusy)
+		return location{}, false, fmt.Errorf("the instance %s has just appeared: %w", at.instance, engine.ErrBusy)
 	case !at.hasMovedTo(places):
 		return location{}, false, possibleCopiesError(at, places)
 	}
 	return places[0], true, nil
 }
 
-// hasMovedTo tells that an instance is in the one place that there is: a move keeps
-// the name, and leaves nothing behind.
+// hasMovedTo reports whether an instance has moved to the one location found. A move keeps
+// the name and leaves no instance behind.
 func (p location) hasMovedTo(places []location) bool {
 	return len(places) == 1 && places[0].instance == p.instance
 }
 
-// possibleCopiesError is the refusal to take one of several instances, or one of another
-// name, for one that is not where it was. A copy has the MACs and the marks, too.
+// possibleCopiesError refuses to choose one of several instances, or one with another name,
+// for an instance that is not where it was. A copy has the MACs and the marks too.
 func possibleCopiesError(at location, places []location) error {
 	there := make([]string, len(places))
 	for n, p := range places {
 		there[n] = fmt.Sprintf("%s of project %s on host %s", p.instance, p.server.Project, p.server.Name)
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the instance %s of project %s is not on host %s any more, and what has its MAC may be copies: %s",
+		Message: fmt.Sprintf("the instance %s of project %s is not on host %s any more, and these instances with its MAC may be copies: %s",
 			at.instance, at.server.Project, at.server.Name, strings.Join(there, "; ")),
 		Hint: "Give each copy a MAC of its own (lxc config device set), or delete it; move the VM itself back to its host and its name (lxc move).", Err: engine.ErrConflict,
 	}
 }
 
-// isSameInstance tells that two places are the same instance.
+// isSameInstance reports whether two locations are of the same instance.
 func (p location) isSameInstance(other location) bool {
 	return p.server.MachineID == other.server.MachineID && p.server.Project == other.server.Project && p.instance == other.instance
 }
 
-// mayBeElsewhereError says on which hosts an instance may be that none of the others has; nil
-// where all say what they have.
+// mayBeElsewhereError names the hosts that an instance may have moved to, because they do
+// not show their instances. It is nil if all hosts show theirs.
 func (i *inventory) mayBeElsewhereError(name string) error {
 	return i.silentHostsError(func(serverSurvey) bool { return true }, func(hosts string) string {
-		return fmt.Sprintf("the instance %s is not where it was, and may have moved to %s, whose LXD does not say what it has", name, hosts)
+		return fmt.Sprintf("the instance %s is not where it was, and may have moved to %s, where LXD does not show its instances", name, hosts)
 	})
 }
 
-// silentHostsError is the error of hosts that do not say what they have, in the words
-// that say makes of their names; nil where all that matter do.
+// silentHostsError is the error of hosts that matter and do not show what they have. say
+// makes the message from their names. It is nil if all hosts that matter have answered.
 func (i *inventory) silentHostsError(matters func(serverSurvey) bool, say func(hosts string) string) error {
 	var hosts, machines []string
 	var cause error
@@ -91,33 +92,33 @@ func (i *inventory) silentHostsError(matters func(serverSurvey) bool, say func(h
 	return &engine.Error{
 		Type: engine.HostUnavailable, Err: fmt.Errorf("%w: %v", engine.ErrUnavailable, cause),
 		Message: say(word + " " + strings.Join(hosts, ", ")),
-		Hint: fmt.Sprintf("Bring it back, and try again. If it will not come back, it must no longer count as a host: take the tag %s off machine %s in MAAS.",
+		Hint: fmt.Sprintf("Bring it back, and try again. If it will not come back, remove the tag %s from machine %s in MAAS, so that it is no longer a host.",
 			engine.HostTag, strings.Join(machines, ", ")),
 	}
 }
 
-// hasMark tells that an instance has one of the marks.
+// hasMark reports whether an instance has one of the marks.
 func (i instance) hasMark(marks []string) bool {
 	return i.marker != "" && slices.Contains(marks, i.marker)
 }
 
-// otherInstanceError is the refusal of an instance that has the name of a machine's, and
-// is not it.
+// otherInstanceError refuses an instance that has the name of a machine's instance, but is
+// a different one.
 type otherInstanceError struct{ refusal *engine.Refusal }
 
 func (o *otherInstanceError) Error() string { return o.refusal.Error() }
 func (o *otherInstanceError) Unwrap() error { return o.refusal }
 
-// otherMACError says that an instance is not the one that a machine stands for.
+// otherMACError says that an instance does not belong to the machine.
 func (s *session) otherMACError(i api.Instance, macs []string) error {
 	return &otherInstanceError{&engine.Refusal{
 		Message: fmt.Sprintf("the instance %s of project %s in the LXD at %s is not the machine's: its MAC is %s, and not %s",
 			i.Name, s.target.project, s.target.address, strings.Join(instanceMACs(i), ", "), strings.Join(macs, ", ")),
-		Hint: "If it is, correct the machine's MAC in MAAS; if not, delete the machine in MAAS, which leaves the instance.", Err: engine.ErrConflict,
+		Hint: "If it is the machine's, correct the machine's MAC in MAAS. If not, delete the machine in MAAS: the instance stays.", Err: engine.ErrConflict,
 	}}
 }
 
-// isInstanceMissing tells that the instance of a machine is not where it was.
+// isInstanceMissing reports whether the instance of a machine is not where it was.
 func isInstanceMissing(err error) bool {
 	_, other := errors.AsType[*otherInstanceError](err)
 	return other || isStatus(err, http.StatusNotFound)

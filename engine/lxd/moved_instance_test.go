@@ -21,7 +21,7 @@ import (
 )
 
 // moveInstance moves the instance web1 from the first host to the second, as `lxc move`
-// does by hand: it keeps its configuration, and MAAS is told nothing.
+// does: it keeps its config, and MAAS does not know.
 func (w *composeWorld) moveInstance(t *testing.T) {
 	t.Helper()
 	var moved api.Instance
@@ -37,7 +37,7 @@ func (w *composeWorld) moveInstance(t *testing.T) {
 	})
 }
 
-// withSession does something at the LXD of a host, which must work.
+// withSession calls a function with the LXD of a host. The test fails if that fails.
 func (w *composeWorld) withSession(t *testing.T, host int, do func(*session) error) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[host], w.composer.Timeout)
@@ -50,14 +50,14 @@ func (w *composeWorld) withSession(t *testing.T, host int, do func(*session) err
 	}
 }
 
-// newRootOnlyComposition is a VM without volumes, as it can be moved.
+// newRootOnlyComposition returns a VM without volumes: such a VM can be moved.
 func newRootOnlyComposition(name string) engine.Composition {
 	comp := newComposition(name)
 	comp.Disks = comp.Disks[:1]
 	return comp
 }
 
-// setUnreachable makes the LXDs of hosts unreachable, and the others reachable.
+// setUnreachable makes the LXDs of these hosts unreachable, and the others reachable.
 func (w *composeWorld) setUnreachable(t *testing.T, hosts ...string) {
 	t.Helper()
 	for _, s := range w.servers {
@@ -71,8 +71,8 @@ func (w *composeWorld) setUnreachable(t *testing.T, hosts ...string) {
 	}
 }
 
-// TestElsewhere: an instance that is not where it was is gone once every host has
-// said that it does not have it, and not before.
+// TestElsewhere: an instance that is not where it was counts as gone only after every host
+// has answered that it does not have it.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	gone := func(t *testing.T, w *composeWorld) {
@@ -130,8 +130,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestElsewhereByMark: a machine whose NICs somebody deleted in MAAS has its
-// instance found by the mark.
+// TestElsewhereByMark: if the NICs of a machine were deleted in MAAS, its instance is found
+// by the mark.
 func TestElsewhereByMark(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -149,8 +149,8 @@ func TestElsewhereByMark(t *testing.T) {
 	}
 }
 
-// TestResizeMoved: a VM that was moved by hand is resized where its room was
-// looked at, and nowhere else.
+// TestResizeMoved: a VM that was moved by hand is resized only on the host whose room was
+// checked.
 func TestResizeMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3)
@@ -195,8 +195,8 @@ func TestResizeMoved(t *testing.T) {
 	}
 }
 
-// TestSyncMoved: MAAS asks the host that an instance has left, whatever is found
-// out here, so that its machine stays, and the error says what to do.
+// TestSyncMoved: MAAS still asks the host that an instance has left. So the machine stays,
+// and the error says what to do.
 func TestSyncMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -226,8 +226,8 @@ func TestSyncMoved(t *testing.T) {
 	}
 }
 
-// TestEngineMoved: the machine of a VM that was moved by hand stays while the new
-// host does not answer, and until somebody moves it back.
+// TestEngineMoved: a VM was moved by hand. Its machine stays while the new host does not
+// answer, and until someone moves the VM back.
 func TestEngineMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -242,7 +242,7 @@ func TestEngineMoved(t *testing.T) {
 	for _, tc := range []struct {
 		silent []string
 		says   string
-	}{{[]string{"h2"}, "take the tag maaslxd-host off machine host02"}, {nil, "Move it back (lxc move)"}} {
+	}{{[]string{"h2"}, "remove the tag maaslxd-host from machine host02"}, {nil, "Move it back (lxc move)"}} {
 		w.setUnreachable(t, tc.silent...)
 		if _, err := w.newEngine(t).VMs.Delete(t.Context(), ref); err == nil || !strings.Contains(shownText(err), tc.says) {
 			t.Errorf("with %v silent: got %v, want it to say %q", tc.silent, err, tc.says)
@@ -253,8 +253,8 @@ func TestEngineMoved(t *testing.T) {
 	}
 }
 
-// TestEngineResizeMoved: a process that knows where a VM was resizes it where it
-// has been moved to.
+// TestEngineResizeMoved: a process that knows the former host of a VM resizes it on its new
+// host.
 func TestEngineResizeMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -276,8 +276,8 @@ func TestEngineResizeMoved(t *testing.T) {
 	}
 }
 
-// TestEngineLostReply: a VM whose compose lost its reply, on a host that does not
-// answer since, is made elsewhere in the end, and what may be left is said.
+// TestEngineLostReply: the compose of a VM lost its reply, and its host no longer answers.
+// In the end the VM is made on another host, and the possible leftover is reported.
 func TestEngineLostReply(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)
@@ -304,8 +304,8 @@ func TestEngineLostReply(t *testing.T) {
 	}
 }
 
-// TestCompleteSilent counts what a refresh of many VMs costs whose host does not
-// answer: what one of them costs, and no call of MAAS's.
+// TestCompleteSilent counts the calls of a refresh of many VMs whose host does not answer.
+// They cost as much as one VM, and no call to MAAS.
 func TestCompleteSilent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -343,7 +343,8 @@ func TestCompleteSilent(t *testing.T) {
 	}
 }
 
-// listenAndHangUp is an address where every call is ended without a word, and counts them.
+// listenAndHangUp returns an address that ends every connection without an answer, and
+// counts them.
 func listenAndHangUp(t *testing.T) (address string, dialled *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

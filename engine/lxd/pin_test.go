@@ -16,8 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestPin: a server that shows another certificate than the pinned one is told
-// nothing.
+// TestPin: nothing is sent to a server that shows another certificate than the pinned one.
 func TestPin(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
@@ -38,8 +37,8 @@ func TestPin(t *testing.T) {
 	checkNoSecret(t, shownText(err), key)
 }
 
-// TestPinHoldsAfterLearning changes the server between the handshake that
-// learns its certificate and the connection that carries something.
+// TestPinHoldsAfterLearning replaces the server between the handshake that reads its
+// certificate and the connection that sends requests.
 func TestPinHoldsAfterLearning(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
@@ -64,7 +63,8 @@ func TestPinHoldsAfterLearning(t *testing.T) {
 	}
 }
 
-// TestLearningShowsNothing: whose server it is, is not known yet.
+// TestLearningShowsNothing: before the server's certificate is known, the client shows
+// none.
 func TestLearningShowsNothing(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
@@ -79,8 +79,8 @@ func TestLearningShowsNothing(t *testing.T) {
 	checkNoSecret(t, got, key)
 }
 
-// TestConnections: one for a look at a known server, one more to get to know
-// it.
+// TestConnections: a read of a known server takes one connection, and the first contact one
+// more.
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
@@ -105,7 +105,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// startTunnelProxy is a proxy that only connects.
+// startTunnelProxy starts a proxy that only tunnels.
 func startTunnelProxy(t *testing.T, tunnels *atomic.Int64) *url.URL {
 	t.Helper()
 	s := withoutErrorLog(httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func startTunnelProxy(t *testing.T, tunnels *atomic.Int64) *url.URL {
 	return proxy
 }
 
-// TestProxy: what holds on a direct way holds through a proxy.
+// TestProxy: the same rules hold for a connection through a proxy.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxInstanceName is the length of an instance's name, in bytes: LXD's own limit.
+	// maxInstanceName is LXD's limit for the length of an instance name, in bytes.
 	maxInstanceName = 63
 	rootDevice      = "root"
 )
@@ -28,14 +28,14 @@ type plan struct {
 	post    api.InstancesPost
 	volumes []volume
 	macs    []string // one for each NIC
-	salt    int      // of the MACs
+	salt    int      // changes the MACs that are generated
 	taken   map[string]bool
-	// isOfRenamedVM tells whether the NICs are those of a VM that has another name by now.
+	// isOfRenamedVM reports whether the MACs belong to a VM that has another name now.
 	isOfRenamedVM func(macs []string) (bool, error)
 }
 
-// planVM checks a VM against what the host showed, and says how to make it. LXD
-// itself accepts a bridge that is not there.
+// planVM checks a VM against the survey of the host and plans how to make it. The check of
+// bridges is needed: LXD itself accepts a bridge that does not exist.
 func (h serverSurvey) planVM(comp engine.Composition, taken map[string]bool) (plan, error) {
 	p := plan{host: h, comp: comp, taken: taken}
 	if comp.Hostname == "" || len(comp.Hostname) > maxInstanceName {
@@ -74,8 +74,8 @@ func (h serverSurvey) planVM(comp engine.Composition, taken map[string]bool) (pl
 	return p, nil
 }
 
-// addDevices gives the VM its other devices. One of the VM's own would replace one of the same name
-// that a profile brings, such as a NIC.
+// addDevices adds the other devices of the VM. A device of the VM would replace a device of
+// the same name from a profile, such as a NIC, so that is refused.
 func (p *plan) addDevices() error {
 	for _, name := range slices.Sorted(maps.Keys(p.comp.Devices)) {
 		for _, profile := range p.post.Profiles {
@@ -91,8 +91,9 @@ func (p *plan) addDevices() error {
 	return nil
 }
 
-// instanceConfig is the configuration as MAAS gives it (drivers/pod/lxd.py), whose the
-// instance is, and the options that are asked for: they may let it boot otherwise.
+// instanceConfig returns the config that MAAS gives an instance (drivers/pod/lxd.py), the
+// marks of its owner, and the wanted options. The wanted options come last, because they
+// may change how it boots.
 func (h serverSurvey) instanceConfig(comp engine.Composition) map[string]string {
 	config := map[string]string{
 		"limits.cpu":              cpuLimit(comp),
@@ -106,7 +107,7 @@ func (h serverSurvey) instanceConfig(comp engine.Composition) map[string]string 
 	return config
 }
 
-// noSecureBootConfig is the option by which a VM boots what is not signed.
+// noSecureBootConfig returns the option that lets a VM boot unsigned images.
 func noSecureBootConfig(hasBootMode bool) map[string]string {
 	if hasBootMode {
 		return map[string]string{"boot.mode": "uefi-nosecureboot"}
@@ -114,8 +115,8 @@ func noSecureBootConfig(hasBootMode bool) map[string]string {
 	return map[string]string{"security.secureboot": "false"}
 }
 
-// cpuLimit is a number of cores, or which ones of the host: a single one is
-// written as a range, or it would be a number.
+// cpuLimit returns a number of cores, or the list of the host's cores. A single core is
+// written as a range, because LXD would read one number as a count.
 func cpuLimit(comp engine.Composition) string {
 	switch len(comp.PinnedCores) {
 	case 0:
@@ -130,15 +131,16 @@ func cpuLimit(comp engine.Composition) string {
 	return strings.Join(cores, ",")
 }
 
-// bootModeExtension is what an LXD has that knows boot.mode.
+// bootModeExtension is the API extension of an LXD that has boot.mode.
 const bootModeExtension = "instance_boot_mode"
 
-// hasBootMode tells that VMs have boot.mode in the place of security.secureboot.
+// hasBootMode reports whether VMs have boot.mode instead of security.secureboot.
 func hasBootMode(info api.Server) bool {
 	return slices.Contains(info.APIExtensions, bootModeExtension) || isBootModeVersion(info.Environment.ServerVersion)
 }
 
-// isBootModeVersion tells that an LXD refuses security.secureboot: from 6.7 on.
+// isBootModeVersion reports whether this LXD refuses security.secureboot: version 6.7 and
+// later.
 func isBootModeVersion(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -150,7 +152,8 @@ func isBootModeVersion(version string) bool {
 	return first > 6 || first == 6 && err == nil && second >= 7
 }
 
-// profilesFor are the profiles of a VM, in no case nil: LXD would take its own.
+// profilesFor returns the profiles of a VM. It is never nil: for nil, LXD would choose its
+// own.
 func (h serverSurvey) profilesFor(wanted string) ([]string, error) {
 	switch {
 	case wanted != "":
@@ -161,7 +164,8 @@ func (h serverSurvey) profilesFor(wanted string) ([]string, error) {
 	return []string{}, nil
 }
 
-// lxdArchitecture is LXD's name of MAAS's "amd64/generic"; empty: LXD's own.
+// lxdArchitecture returns LXD's name for MAAS's "amd64/generic"; empty for LXD's own
+// architecture.
 func (h serverSurvey) lxdArchitecture(wanted string) (string, error) {
 	name, _, _ := strings.Cut(wanted, "/")
 	for kernel, known := range maasArchitectures {
@@ -178,7 +182,7 @@ func (h serverSurvey) lxdArchitecture(wanted string) (string, error) {
 	}
 }
 
-// addDisks gives the VM its root disk and its volumes.
+// addDisks adds the root disk and the volumes.
 func (p *plan) addDisks() error {
 	for n, d := range p.comp.Disks {
 		in := d.Pool
@@ -206,7 +210,7 @@ func (p *plan) addDisks() error {
 	return nil
 }
 
-// addNICs joins the VM to networks, without MACs.
+// addNICs joins the VM to networks. It sets no MACs.
 func (p *plan) addNICs() error {
 	bridges := make([]string, 0, len(p.comp.Interfaces))
 	for _, nic := range p.comp.Interfaces {
@@ -235,17 +239,17 @@ func (p *plan) addNICs() error {
 	return nil
 }
 
-// nicDevice is a NIC on a bridge, without a MAC.
+// nicDevice returns a NIC on a bridge, without a MAC.
 func (h serverSurvey) nicDevice(name, bridge string) map[string]string {
-	if h.networks[bridge] { // a restricted project may admit LXD's own networks only
+	if h.networks[bridge] { // a restricted project may allow only LXD's own networks
 		return map[string]string{"type": "nic", "name": name, "network": bridge}
 	}
 	return map[string]string{"type": "nic", "name": name, "nictype": "bridged", "parent": bridge}
 }
 
-// findBridge finds the bridge by which a NIC gets into its subnet, or looks for the one that it
-// names. A bridge without an address of its own shows no subnet: where the host has one on the
-// VLAN, only its name tells which it is.
+// findBridge returns the bridge that joins a NIC to its subnet, or checks the bridge that
+// the NIC names. A bridge without an address shows no subnet. If it is on the VLAN of
+// another bridge of the host, only its name tells them apart.
 func (h serverSurvey) findBridge(nic engine.NIC) (string, error) {
 	for _, b := range h.Bridges {
 		into := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.CIDR == nic.CIDR })
@@ -261,7 +265,7 @@ func (h serverSurvey) findBridge(nic engine.NIC) (string, error) {
 	return "", err
 }
 
-// findBootBridge finds the bridge for a VM that names no subnet: one with DHCP.
+// findBootBridge returns a bridge with DHCP, for a VM that names no subnet.
 func (h serverSurvey) findBootBridge() (string, error) {
 	for _, b := range h.Bridges {
 		serves := slices.ContainsFunc(b.Subnets, func(s engine.Subnet) bool { return s.DHCP })
@@ -272,7 +276,7 @@ func (h serverSurvey) findBootBridge() (string, error) {
 	return "", h.noBridgeError("on a VLAN where MAAS serves DHCP")
 }
 
-// noBridgeError says what MAAS and LXD have, as both must know the bridge.
+// noBridgeError lists the bridges that MAAS and LXD know: both must know the bridge.
 func (h serverSurvey) noBridgeError(where string) *engine.SpecError {
 	var known []string
 	for _, b := range h.Bridges {
@@ -291,16 +295,17 @@ func (h serverSurvey) noBridgeError(where string) *engine.SpecError {
 	}
 }
 
-// chooseMACs gives each NIC the MAC that is wanted for it, or one in LXD's own range that no
-// instance has which is known: LXD makes two with the same one, but starts only one of them. It is
-// the same MAC each time that the VM is made on this host.
+// chooseMACs gives each NIC its wanted MAC, or one in LXD's own range that no known
+// instance has. LXD makes two instances with the same MAC, but starts only one of them.
+//
+// The MACs are the same each time that the VM is made on this host.
 func (p *plan) chooseMACs() {
 	for p.generateMACs(); slices.ContainsFunc(p.generatedMACs(), func(m string) bool { return p.taken[m] }); p.generateMACs() {
 		p.salt++
 	}
 }
 
-// wantedMAC is the MAC that is asked for a NIC; empty: none is.
+// wantedMAC returns the MAC that the spec gives the NIC; empty if there is none.
 func (p *plan) wantedMAC(n int) string {
 	if n >= len(p.comp.Interfaces) {
 		return ""
@@ -308,7 +313,7 @@ func (p *plan) wantedMAC(n int) string {
 	return p.comp.Interfaces[n].MAC
 }
 
-// generatedMACs are the MACs that nobody asked for.
+// generatedMACs returns the MACs that are not from the spec.
 func (p *plan) generatedMACs() []string {
 	var macs []string
 	for n, mac := range p.macs {
@@ -319,8 +324,8 @@ func (p *plan) generatedMACs() []string {
 	return macs
 }
 
-// checkWantedMACs refuses a MAC that an instance of the fleet has. MAAS refuses one that another
-// machine has when the VM is enlisted.
+// checkWantedMACs refuses a MAC that another instance of the fleet has. If another machine
+// has the MAC, MAAS refuses the VM when it is enlisted.
 func (p *plan) checkWantedMACs() error {
 	for _, nic := range p.comp.Interfaces {
 		if nic.MAC != "" && p.taken[nic.MAC] {
@@ -340,14 +345,14 @@ func (p *plan) generateMACs() {
 	}
 }
 
-// generateMAC is a MAC for the NIC of a number.
+// generateMAC returns a MAC for the NIC with this number.
 func (p *plan) generateMAC(n, salt int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", p.comp.Marker, p.host.MachineID, n, salt))
 	return fmt.Sprintf("00:16:3e:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
-// useMACsOf takes the MACs that an instance has. Its profiles may bring it NICs that
-// are none of the plan's.
+// useMACsOf takes over the MACs of an existing instance. Its profiles may give it NICs that
+// are not in the plan.
 func (p *plan) useMACsOf(i api.Instance) {
 	for n := range p.macs {
 		name := nicName(n)
@@ -355,7 +360,7 @@ func (p *plan) useMACsOf(i api.Instance) {
 	}
 }
 
-// describeDifference says in which way an instance is not what is planned; empty if it is.
+// describeDifference returns how an instance differs from the plan; empty if it does not.
 func (p plan) describeDifference(i api.Instance) string {
 	if p.comp.Profile != "" && !slices.Equal(i.Profiles, p.post.Profiles) {
 		return fmt.Sprintf("its profiles are %q, and not %q", i.Profiles, p.post.Profiles)

@@ -1,8 +1,8 @@
 // Package lxd reaches LXD servers over their HTTPS API, and makes VMs on them.
 //
-// Both sides are known by the SHA-256 of their certificates, which no
-// authority signs: the client's (see fleetkey) is trusted on the host at its first
-// boot, the server's is pinned when it is first seen.
+// Client and server are identified by the SHA-256 of their certificates, which no authority
+// signs. The host trusts the client's certificate (see fleetkey) at its first boot. The
+// server's certificate is pinned when it is first seen.
 package lxd
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// defaultTimeout bounds a look at one LXD. What a look asks for, an LXD
-// answers within milliseconds; one behind a firewall never does.
+// defaultTimeout bounds one read of one LXD. LXD answers a read within milliseconds; an LXD
+// behind a firewall never answers.
 const defaultTimeout = 10 * time.Second
 
 // defaultProject is the project that every LXD has.
 const defaultProject = api.ProjectDefaultName
 
-// Config is what a Prober is made of. The zero value will do.
+// Config is what NewProber needs. All fields are optional.
 type Config struct {
-	// Timeout of a whole look; 0: 10 s.
+	// Timeout bounds one call of Server; 0: 10 s.
 	Timeout time.Duration
-	// UserAgent is how the program introduces itself; empty: LXD's default.
+	// UserAgent is the User-Agent header; empty: LXD's default.
 	UserAgent string
 }
 
-// Prober asks LXD servers. It keeps nothing between two looks, no connection
-// either, and is safe for concurrent use.
+// Prober asks LXD servers. Between two calls it keeps nothing, not even a connection. It is
+// safe for concurrent use.
 type Prober struct {
 	timeout   time.Duration
 	userAgent string
@@ -45,16 +45,17 @@ type Prober struct {
 
 var _ engine.Probe = (*Prober)(nil)
 
-// NewProber returns a Prober. It heeds HTTPS_PROXY and NO_PROXY.
+// NewProber returns a Prober. It uses the proxies of HTTPS_PROXY and NO_PROXY.
 func NewProber(c Config) *Prober {
 	return &Prober{timeout: cmp.Or(c.Timeout, defaultTimeout), userAgent: c.UserAgent, proxy: http.ProxyFromEnvironment}
 }
 
-// Server implements engine.Probe. An empty project is LXD's "default". Beyond
-// what the port says: an *engine.Error of type ProjectNotFound if the project
-// does not exist or the certificate may not see it; an *engine.SpecError for an
-// address or a key pair that cannot be used; the ctx's own error if it ends
-// first.
+// Server implements engine.Probe. An empty project is LXD's "default". It has these errors
+// besides those of engine.Probe:
+//
+// An *engine.Error of type ProjectNotFound if the project does not exist or the certificate
+// may not see it. An *engine.SpecError for an address or a key pair that cannot be used.
+// The ctx's own error if the ctx ends first.
 func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	t, err := newTarget(e, c, pinned)
 	if err != nil {
@@ -74,12 +75,12 @@ func (p *Prober) Server(ctx context.Context, e engine.Endpoint, c engine.Credent
 	return engine.LXDServer{}, t.explainError(err)
 }
 
-// Timeout bounds a whole look.
+// Timeout returns the bound of one call of Server.
 func (p *Prober) Timeout() time.Duration { return p.timeout }
 
-// Connect connects to the LXD of an endpoint, which must show the certificate with
-// the fingerprint pinned. The connection ends with ctx, and sends nothing yet. The
-// errors are those of Server.
+// Connect connects to the LXD of an endpoint, which must show the certificate with the
+// fingerprint pinned. It sends no request yet. The connection ends with ctx. The errors are
+// those of Server.
 func (p *Prober) Connect(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (client.InstanceServer, error) {
 	t, err := newTarget(e, c, pinned)
 	if err != nil {
@@ -92,7 +93,7 @@ func (p *Prober) Connect(ctx context.Context, e engine.Endpoint, c engine.Creden
 	return conn, nil
 }
 
-// target is what is looked at, and as whom.
+// target is the LXD and project to connect to, and the key pair to use.
 type target struct {
 	address string // "host:port"
 	project string
@@ -112,8 +113,8 @@ func newTarget(e engine.Endpoint, c engine.Credentials, pinned string) (target, 
 	return target{address: address, project: cmp.Or(e.Project, defaultProject), key: key, pinned: fleetkey.NormalFingerprint(pinned)}, nil
 }
 
-// probeServer learns the server's certificate, unless it is known, and then takes
-// everything over one connection that is held to it.
+// probeServer reads the server's certificate, unless it is known. Then it reads everything
+// over one connection that is pinned to it.
 func (p *Prober) probeServer(ctx context.Context, t target) (engine.LXDServer, error) {
 	pin := t.pinned
 	if pin == "" {
@@ -131,19 +132,20 @@ func (p *Prober) probeServer(ctx context.Context, t target) (engine.LXDServer, e
 	return server, err
 }
 
-// authTrusted is what LXD calls a client that may do what it asks for.
+// authTrusted is LXD's word for a client that it trusts.
 const authTrusted = "trusted"
 
-// IsTrusted tells that the LXD lets its client in, by certificate or by socket.
+// IsTrusted reports whether LXD trusts its client, by certificate or by socket.
 func IsTrusted(info *api.Server) bool { return info.Auth == authTrusted }
 
-// NeededExtensions are those parts of LXD's API without which neither MAAS (its LXD
-// driver, drivers/pod/lxd.py) nor we can do anything with an LXD. 4.16 has them all.
+// NeededExtensions returns the API extensions that MAAS (its LXD driver,
+// drivers/pod/lxd.py) and we need. LXD 4.16 has them all.
 func NeededExtensions() []string {
 	return []string{"projects", "virtual-machines", "custom_block_volumes"}
 }
 
-// MissingExtension names one that an LXD lacks; empty if it has them all.
+// MissingExtension returns the first needed extension that an LXD lacks; empty if it has
+// them all.
 func MissingExtension(info *api.Server) string {
 	for _, extension := range NeededExtensions() {
 		if !slices.Contains(info.APIExtensions, extension) {
@@ -153,7 +155,7 @@ func MissingExtension(info *api.Server) string {
 	return ""
 }
 
-// readServer fills in what the LXD shows. conn ends with the look's ctx.
+// readServer fills in what the LXD shows. conn ends with the ctx of the read.
 func (t target) readServer(conn client.InstanceServer, server *engine.LXDServer) error {
 	info, _, err := conn.GetServer()
 	if err != nil {
@@ -177,7 +179,7 @@ func (t target) readServer(conn client.InstanceServer, server *engine.LXDServer)
 	return nil
 }
 
-// checkUsable says why an LXD that answers is of no use. One that does not trust
+// checkUsable returns why an LXD that answers cannot be used. An LXD that does not trust
 // the certificate shows its extensions, but not its version.
 func (t target) checkUsable(info *api.Server) error {
 	if info.APIVersion == "" {

@@ -28,7 +28,7 @@ func sentinelNames(err error) string {
 	return strings.Join(names, " ")
 }
 
-// shownText is all that an error shows to people.
+// shownText returns everything that an error shows to people.
 func shownText(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*engine.Error](err); ok {
@@ -43,7 +43,7 @@ func shownText(err error) string {
 	return text
 }
 
-// checkNoSecret searches for each line of a private key.
+// checkNoSecret searches a text for each line of a private key.
 func checkNoSecret(t *testing.T, text string, key fleetkey.Key) {
 	t.Helper()
 	for line := range strings.Lines(key.Key) {
@@ -89,7 +89,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// withColons puts a colon behind every two digits.
+// withColons puts a colon after every two digits.
 func withColons(hex string) string {
 	var b strings.Builder
 	for n, digit := range hex {

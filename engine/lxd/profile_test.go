@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addProfile makes a profile on a host, by its number, which brings NICs.
+// addProfile makes a profile with NICs on the host with this number.
 func (w *composeWorld) addProfile(t *testing.T, host int, name string, devices ...string) {
 	t.Helper()
 	profile := api.ProfilesPost{Name: name, ProfilePut: api.ProfilePut{Devices: map[string]map[string]string{}}}
@@ -33,7 +33,7 @@ func (w *composeWorld) addProfile(t *testing.T, host int, name string, devices .
 	}
 }
 
-// instanceProfiles are the profiles of an instance, as LXD has them.
+// instanceProfiles returns the profiles of an instance in LXD.
 func (w *composeWorld) instanceProfiles(t *testing.T, host int, name string) []string {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[host], w.composer.Timeout)
@@ -48,8 +48,7 @@ func (w *composeWorld) instanceProfiles(t *testing.T, host int, name string) []s
 	return found.Profiles
 }
 
-// TestProfile makes a VM with the profile that it asks for, on a host that has
-// it.
+// TestProfile makes a VM with the profile of its spec, on a host that has the profile.
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -93,7 +92,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfileAbsent: nothing is made for a VM whose profile is not there.
+// TestProfileAbsent: nothing is made if the profile does not exist.
 func TestProfileAbsent(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -151,7 +150,7 @@ func TestProfileAbsent(t *testing.T) {
 	}
 }
 
-// TestProfileComes: one that has just been made is found.
+// TestProfileComes: a profile that was just made is found.
 func TestProfileComes(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"", "h1"} {
@@ -169,8 +168,8 @@ func TestProfileComes(t *testing.T) {
 	}
 }
 
-// TestProfileBringsNICs: an instance that is there already may have NICs of its
-// profile, before and after its own. MAAS gets its own, and only they get other MACs.
+// TestProfileBringsNICs: an existing instance may have NICs from its profile, before and
+// after its own. MAAS gets only its own NICs, and only these get new MACs.
 func TestProfileBringsNICs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

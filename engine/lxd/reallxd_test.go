@@ -12,15 +12,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
-// realServer is a real LXD with two projects, one of which is for tests alone, two
-// storage pools, and a bridge that nobody is on. VMs are made on it, and never
-// started.
+// realServer is a real LXD with two projects, one of them only for tests. It has two
+// storage pools, and a bridge that nothing else uses. VMs are made on it and never started.
 type realServer struct {
 	*lxdtest.Server
 	address, bridge string
 }
 
-// real is started by the first test that wants it, and ended by TestMain.
+// real is started by the first test that needs it, and ended by TestMain.
 var (
 	startedReal   *realServer
 	startRealOnce = sync.OnceValues(startRealLXD)
@@ -55,7 +54,7 @@ func startRealLXD() (*realServer, error) {
 	return startedReal, err
 }
 
-// useRealLXD is the real LXD, or the test is skipped.
+// useRealLXD returns the real LXD, or skips the test.
 func useRealLXD(t *testing.T) *realServer {
 	t.Helper()
 	if testing.Short() {
@@ -71,13 +70,13 @@ func useRealLXD(t *testing.T) *realServer {
 	return l
 }
 
-// lxc runs a command of LXD's client, which must succeed.
+// lxc runs a command of LXD's client. The test fails if that fails.
 func (l *realServer) lxc(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return l.LXC(t, arguments...)
 }
 
-// trustKey lets a key in, for some projects or without restriction.
+// trustKey makes the LXD trust a key, for some projects or without restriction.
 func (l *realServer) trustKey(t *testing.T, key fleetkey.Key, projects ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "client.crt")

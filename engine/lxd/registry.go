@@ -18,13 +18,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// serversTTL is how long the list of servers serves: hosts are made and changed
-// by people, and what this process changes is seen at once.
+// serversTTL is how long the list of servers is used. Only people change hosts, and changes
+// by this process count at once.
 const serversTTL = time.Minute
 
-// Registry keeps the hosts of a fleet where MAAS keeps none: each machine in MAAS
-// that carries LXD says so by a tag and by its owner data, which one listing
-// finds. A release takes both away with the machine.
+// Registry keeps the hosts of a fleet if MAAS has no VM hosts. A machine that runs LXD has
+// a tag and owner data in MAAS, so one listing finds all hosts. A release removes both from
+// the machine.
 type Registry struct {
 	machines engine.Machines
 	metal    engine.Metal
@@ -34,9 +34,9 @@ type Registry struct {
 
 	mu           sync.Mutex
 	servers      []Server
-	readAt       time.Time // when they were; zero: not yet, or no more
-	readingSince time.Time // when the last reading began
-	changes      int       // made by this process
+	readAt       time.Time // when servers was read; zero: never, or dropped
+	readingSince time.Time // when the last read began
+	changes      int       // number of changes by this process
 }
 
 var _ engine.Registrar = (*Registry)(nil)
@@ -46,8 +46,7 @@ func NewRegistry(machines engine.Machines, metal engine.Metal, names engine.Name
 	return &Registry{machines: machines, metal: metal, names: names, now: time.Now}
 }
 
-// Servers lists the hosts, sorted by their machines. The list is shared, and
-// must not be changed.
+// Servers lists the hosts, sorted by machine. The list is shared: do not modify it.
 func (r *Registry) Servers(ctx context.Context) ([]Server, error) {
 	r.mu.Lock()
 	if !r.readAt.IsZero() && r.now().Sub(r.readAt) < serversTTL {
@@ -97,7 +96,7 @@ func (r *Registry) readServers(ctx context.Context) ([]Server, error) {
 	return servers, nil
 }
 
-// newServer is the server that a machine says it is.
+// newServer returns the server that a machine's owner data describes.
 func newServer(m engine.Machine, record engine.HostRecord, subnets []engine.Subnet) Server {
 	s := Server{
 		MachineID: m.SystemID, Name: record.Name, Zone: record.Zone, Pool: record.Pool, Tags: record.Tags,
@@ -119,7 +118,7 @@ func newServer(m engine.Machine, record engine.HostRecord, subnets []engine.Subn
 	return s
 }
 
-// dropList drops the list.
+// dropList drops the list, and the one that is being read.
 func (r *Registry) dropList() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +127,7 @@ func (r *Registry) dropList() {
 	r.flight.Forget("")
 }
 
-// WrapNames adds the servers to what Refresh drops.
+// WrapNames makes Refresh also drop the list of servers.
 func (r *Registry) WrapNames(names engine.Names) engine.Names { return relistingNames{names, r} }
 
 type relistingNames struct {
@@ -144,8 +143,7 @@ func (n relistingNames) Refresh(lists ...engine.List) {
 	}
 }
 
-// expire drops the list, and one that is being read, where they are old enough
-// to be read once more.
+// expire drops the list if it, and the read that is active, are older than rereadAfter.
 func (r *Registry) expire() {
 	r.mu.Lock()
 	now := r.now()
@@ -156,11 +154,10 @@ func (r *Registry) expire() {
 	}
 }
 
-// AdoptsExistingVMs implements engine.Registrar: nobody's VMs are touched.
+// AdoptsExistingVMs implements engine.Registrar. Registering a host changes no existing VM.
 func (r *Registry) AdoptsExistingVMs(context.Context) (bool, error) { return false, nil }
 
-// Register implements engine.Registrar. The machine must be one that MAAS has
-// deployed.
+// Register implements engine.Registrar. The machine must be deployed by MAAS.
 func (r *Registry) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
 	m, err := r.findMachine(ctx, g)
 	if err != nil {
@@ -186,7 +183,7 @@ func (r *Registry) CheckMachineExists(ctx context.Context, e engine.Endpoint) er
 	return err
 }
 
-// findMachine finds the machine that an LXD runs on.
+// findMachine returns the machine that runs the LXD.
 func (r *Registry) findMachine(ctx context.Context, g engine.Registration) (engine.Machine, error) {
 	if g.MachineID != "" {
 		return r.machines.Machine(ctx, g.MachineID)
@@ -201,7 +198,8 @@ func (r *Registry) findMachine(ctx context.Context, g engine.Registration) (engi
 	return m, nil
 }
 
-// findMachineByAddress finds the deployed machine that has an address, or a name, of an LXD.
+// findMachineByAddress finds the deployed machine that has the address or the name of an
+// LXD.
 func (r *Registry) findMachineByAddress(ctx context.Context, address string) (engine.Machine, error) {
 	at, err := hostPort(address)
 	if err != nil {
@@ -217,7 +215,7 @@ func (r *Registry) findMachineByAddress(ctx context.Context, address string) (en
 	}
 	addresses := []string{host}
 	if net.ParseIP(host) == nil {
-		found, _ := net.DefaultResolver.LookupHost(ctx, host) // or MAAS knows it by its name
+		found, _ := net.DefaultResolver.LookupHost(ctx, host) // on failure, MAAS may still know the machine by this name
 		addresses = append(addresses, found...)
 	}
 	n := slices.IndexFunc(all, func(m engine.Machine) bool {
@@ -225,14 +223,14 @@ func (r *Registry) findMachineByAddress(ctx context.Context, address string) (en
 	})
 	if n < 0 {
 		return engine.Machine{}, &engine.SpecError{
-			Field: fieldpath.New("address"), Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and where MAAS has no VM hosts, a host is a machine of MAAS", host),
+			Field: fieldpath.New("address"), Message: fmt.Sprintf("MAAS knows no deployed machine with the address %s, and a host must be one if MAAS has no VM hosts", host),
 			Hint: "Give an address of the machine that MAAS shows, or let MAAS deploy the machine first.", Err: engine.ErrNotFound,
 		}
 	}
 	return all[n], nil
 }
 
-// annotateMachine writes what the machine does not say yet.
+// annotateMachine writes the owner data that the machine lacks.
 func (r *Registry) annotateMachine(ctx context.Context, m engine.Machine, data map[string]string) error {
 	data = maps.Clone(data)
 	maps.DeleteFunc(data, func(key, value string) bool { return m.OwnerData[key] == value })
@@ -259,9 +257,8 @@ func (r *Registry) Endpoint(ctx context.Context, host engine.VMHost) (engine.End
 	return engine.Endpoint{}, fmt.Errorf("machine %s is no LXD host: %w", host.MachineID, engine.ErrNotFound)
 }
 
-// UpdateHost implements engine.Registrar. That the credentials change is no
-// matter of the host: MAAS has them of each machine that is a VM, and so
-// Composer.Registrar sees to it.
+// UpdateHost implements engine.Registrar. It ignores new credentials: MAAS keeps them with
+// each VM's machine, so Composer.WrapRegistrar updates them there.
 func (r *Registry) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
 	return r.editHostRecord(ctx, host, func(record *engine.HostRecord) {
 		for _, text := range []struct{ have, want *string }{
@@ -295,7 +292,7 @@ func (r *Registry) UntagHost(ctx context.Context, host engine.VMHost, tag string
 	})
 }
 
-// editHostRecord changes what a machine says of its host.
+// editHostRecord changes the host record of a machine.
 func (r *Registry) editHostRecord(ctx context.Context, host engine.VMHost, change func(*engine.HostRecord)) error {
 	m, err := r.machines.Machine(ctx, host.MachineID)
 	if err != nil {
@@ -310,8 +307,8 @@ func (r *Registry) editHostRecord(ctx context.Context, host engine.VMHost, chang
 	return r.annotateMachine(ctx, m, record.OwnerData())
 }
 
-// Unregister implements engine.Registrar: the tag goes off the machine. What it
-// says of itself besides stays until it is released.
+// Unregister implements engine.Registrar. It removes the tag from the machine. The owner
+// data stays until the machine is released.
 func (r *Registry) Unregister(ctx context.Context, host engine.VMHost) error {
 	defer r.dropList()
 	m, err := r.machines.Machine(ctx, host.MachineID)

@@ -10,8 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// WrapRegistrar adds to one of hosts what becomes of their VMs when credentials
-// change.
+// WrapRegistrar makes UpdateHost also give new credentials to the VMs of the host.
 func (c *Composer) WrapRegistrar(hosts engine.Registrar) engine.Registrar {
 	return rekeyingRegistrar{hosts, c}
 }
@@ -31,13 +30,13 @@ func (r rekeyingRegistrar) UpdateHost(ctx context.Context, host engine.VMHost, u
 	return r.Registrar.UpdateHost(ctx, host, u)
 }
 
-// rekeyHost gives MAAS another key pair for each VM of ours on a host: it has one of
-// each. Machines of others keep theirs. What was cut off is begun anew, and MAAS
-// is told the same once more.
+// rekeyHost gives MAAS another key pair for each of our VMs on a host: MAAS keeps one for
+// each machine. Machines of other owners keep theirs. If it is cut off, the next run sends
+// all pairs again.
 func (r rekeyingRegistrar) rekeyHost(ctx context.Context, host engine.VMHost, pair engine.Credentials) error {
 	residents, err := r.composer.VMs(ctx, []engine.VMHost{host})
 	if err != nil {
-		return fmt.Errorf("cannot tell which VMs MAAS must turn on and off by another key pair: %w", err)
+		return fmt.Errorf("cannot list the VMs that need another key pair in MAAS: %w", err)
 	}
 	var tells errgroup.Group
 	tells.SetLimit(maxConcurrentServers)

@@ -13,14 +13,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// plainRegistrar is a Registrar that knows nothing of credentials.
+// plainRegistrar is a Registrar that ignores credentials.
 type plainRegistrar struct{ engine.Registrar }
 
 func (plainRegistrar) UpdateHost(context.Context, engine.VMHost, engine.HostUpdate) error { return nil }
 
-// TestRekey hands the next pair over for the VMs of ours on one host: one call
-// for each, one more where another host does not say what it has, and one to find
-// them. It may be cut off, and be repeated.
+// TestRekey sends the next key pair for our VMs on one host. This takes one call for each
+// VM, one to find them, and one more if another host does not answer. It may be cut off and
+// repeated.
 func TestRekey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -70,8 +70,8 @@ func TestRekey(t *testing.T) {
 	}
 }
 
-// enlistForeignVM is a VM on the first host that somebody else enlisted, with a pair
-// of his own.
+// enlistForeignVM makes a VM on the first host that someone else enlisted, with another key
+// pair.
 func (w *composeWorld) enlistForeignVM(t *testing.T, name string) string {
 	t.Helper()
 	const mac = "00:16:3e:aa:aa:aa"

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// VMs implements engine.Composer: the instances of all projects that the
-// certificate may see, and by their MACs the machines that MAAS knows them by.
+// VMs implements engine.Composer. It returns the instances of all projects that the
+// certificate may see, with their machines, found by MAC.
 func (c *Composer) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
 	c.cache.expire(c.Now(), rereadAfter)
 	all, err := c.currentInventory(ctx)
@@ -44,12 +44,13 @@ func (c *Composer) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Res
 	return found, errors.Join(silent...)
 }
 
-// vmsUnknownError says whose VMs are not known.
+// vmsUnknownError says that the VMs of a host are not known.
 func vmsUnknownError(host engine.VMHost, err error) error {
 	return fmt.Errorf("the VMs on host %s cannot be seen: %w: %w", host.Name, engine.ErrUnavailable, err)
 }
 
-// residentMachine is the machine of an instance, or as much of one as LXD tells.
+// residentMachine returns the machine of an instance. If MAAS has none, it returns what LXD
+// shows.
 func (h serverSurvey) residentMachine(i instance, machines []engine.Machine) engine.Machine {
 	n := slices.IndexFunc(machines, func(m engine.Machine) bool { return haveCommonElement(machineMACs(m), i.macs) })
 	if n < 0 {
@@ -58,10 +59,12 @@ func (h serverSurvey) residentMachine(i instance, machines []engine.Machine) eng
 	return h.fillMachine(i, machines[n])
 }
 
-// CompleteMachine implements engine.Composer. MAAS shows the size of a VM as its last
-// commissioning found it, and so not what it was given since: while an LXD that
-// may have it does not answer, the size is not known. MAAS is not asked which LXD
-// that is: it would be one call for each VM of a host that is down.
+// CompleteMachine implements engine.Composer. MAAS shows the size of a VM as of its last
+// commissioning, which misses later changes. While an LXD that may have the VM does not
+// answer, the size is unknown.
+//
+// MAAS is not asked which LXD that is: that would be one call for each VM of a host that is
+// down.
 func (c *Composer) CompleteMachine(ctx context.Context, m engine.Machine) engine.Machine {
 	all, err := c.currentInventory(ctx)
 	if err != nil {
@@ -82,8 +85,8 @@ func (c *Composer) CompleteMachine(ctx context.Context, m engine.Machine) engine
 	return m
 }
 
-// belongsToHost tells whether MAAS turns the machine on by one of the hosts that are
-// listed: the instances of others are not seen, so none of them is missing.
+// belongsToHost reports whether MAAS turns the machine on through a listed host. Instances
+// of other hosts are not seen, so they do not count as missing.
 func belongsToHost(ctx context.Context, c *Composer, m engine.Machine) bool {
 	power, err := c.Enlister.PowerInstanceOf(ctx, m.SystemID)
 	if err != nil {
@@ -93,8 +96,8 @@ func belongsToHost(ctx context.Context, c *Composer, m engine.Machine) bool {
 	return err == nil
 }
 
-// likeliestMatch is the VM among the instances that have its MAC, as far as it is only
-// to be shown: where it is known to be, or has its name, or is alone.
+// likeliestMatch chooses an instance to show among those with the VM's MAC: the one at the
+// known location, else the one with its name, else the only one.
 func likeliestMatch(found []instanceMatch, at location, name string) (instanceMatch, bool) {
 	for _, fits := range []func(instanceMatch) bool{
 		func(m instanceMatch) bool { return at.isSameInstance(m.location()) },
@@ -109,8 +112,8 @@ func likeliestMatch(found []instanceMatch, at location, name string) (instanceMa
 	return instanceMatch{}, false
 }
 
-// fillMachine puts into the machine what the LXD says of its instance. Limits that
-// are not set, or are shares of the host, say nothing.
+// fillMachine copies what LXD shows of the instance into the machine. Limits that are not
+// set, or are shares of the host, change nothing.
 func (h serverSurvey) fillMachine(i instance, m engine.Machine) engine.Machine {
 	m.HostName = h.Name
 	if !i.isVM {
@@ -122,9 +125,9 @@ func (h serverSurvey) fillMachine(i instance, m engine.Machine) engine.Machine {
 		m.MemoryMiB = memory
 	}
 	if len(m.Disks) == 0 || len(m.Disks) > len(i.volumes)+1 {
-		return m // MAAS has not commissioned it, or somebody has added to it
+		return m // not commissioned by MAAS, or someone has added disks in MAAS
 	}
-	m.Disks = append(slices.Clone(m.Disks), make([]engine.MachineDisk, len(i.volumes)+1-len(m.Disks))...) // that came since
+	m.Disks = append(slices.Clone(m.Disks), make([]engine.MachineDisk, len(i.volumes)+1-len(m.Disks))...) // disks that were added since the last commissioning
 	for n, v := range append([]volume{i.root}, i.volumes...) {
 		if n > 0 {
 			v.bytes = h.volumeBytes[volumeID(i.project, v.pool, v.name)]

@@ -15,15 +15,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Resize changes the number of cores, the memory and the sizes of disks of a VM
-// in place; all else of the Composition is left aside: a VM with as many cores
-// keeps those that it is pinned to. Of a VM that runs only a number of cores can
-// be changed, into another number, and its system may have to bring them online;
-// for all else it must be stopped, or the error, an *engine.RunningError, says what. Disks
-// that come are the last ones, and are made and added also while it runs. A disk that would
-// shrink or go is an *engine.SpecError. Whether the host has
-// the room is for the caller to know. MAAS shows the new size once the machine was
-// commissioned again.
+// Resize changes the cores, the memory and the disk sizes of a VM in place. It ignores the
+// rest of the Composition: a VM with an unchanged number of cores keeps the cores that it
+// is pinned to.
+//
+// On a running VM it changes only one number of cores into another; the guest may have to
+// bring them online. For all other changes the VM must be stopped. Otherwise the error is
+// an *engine.RunningError that names the changes.
+//
+// New disks come after the others. They are made and added even while the VM runs. A disk
+// that would shrink or be removed is an *engine.SpecError.
+//
+// The caller checks that the host has room. MAAS shows the new size after the next
+// commissioning.
 func (c *Composer) Resize(ctx context.Context, host engine.VMHost, systemID string, comp engine.Composition) error {
 	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) {
 		return s.resizeInstance(ctx, host, at, comp, formatBirthTime(c.Now()))
@@ -35,8 +39,9 @@ func (c *Composer) ConfigureInstance(ctx context.Context, host engine.VMHost, sy
 	return changeInstance(ctx, c, host, systemID, func(s *session, at location) ([]string, error) { return configureInstance(s, at, want) })
 }
 
-// changeInstance finds the instance of a machine and makes a change of it, which returns what it
-// changed, in words.
+// changeInstance finds the instance of a machine and calls change, which returns
+// descriptions of its changes. If the instance has moved to another host, it is changed
+// there.
 func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, systemID string, change func(*session, location) ([]string, error)) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	if err != nil {
@@ -63,18 +68,18 @@ func changeInstance(ctx context.Context, c *Composer, host engine.VMHost, system
 	return err
 }
 
-// changeInstanceAt changes an instance where it is. Where that is another host than the
-// one whose room was looked at, that is to be done anew: ErrBusy.
+// changeInstanceAt changes an instance at its location. If that is not the host whose room
+// was checked, the error is ErrBusy: the check must be repeated.
 func changeInstanceAt(ctx context.Context, c *Composer, host engine.VMHost, at location, change func(*session, location) ([]string, error)) error {
 	if at.server.MachineID != host.MachineID {
-		return fmt.Errorf("%s is on host %s by now, and not on %s any more: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
+		return fmt.Errorf("%s is now on host %s, and no longer on %s: %w", at.instance, at.server.Name, host.Name, engine.ErrBusy)
 	}
 	s, done, err := c.openSession(ctx, at.server, c.ChangeTimeout)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := c.fingerprints.record(ctx, s, at.server); err != nil { // the room of the host was looked at, so it is known
+	if err := c.fingerprints.record(ctx, s, at.server); err != nil { // the room of the host was checked, so its server is known
 		return err
 	}
 	defer c.cache.noteChange(host.MachineID)
@@ -96,28 +101,29 @@ func lostInstanceError(m engine.Machine, at location) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: at.server.Name, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("the instance %s of machine %s (%s) is on none of the hosts", at.instance, m.Hostname, m.SystemID),
-		Hint:    "Somebody deleted it in LXD. Destroy the VM, which takes its machine out of MAAS, and apply again.",
+		Hint:    "It was deleted in LXD. Destroy the VM, which deletes its machine in MAAS, then apply again.",
 	}
 }
 
-// volumeGrowth is a volume with a new size.
+// volumeGrowth is the write of a volume's new size.
 type volumeGrowth struct {
 	path, etag string
 	put        api.StorageVolumePut
 }
 
-// instanceEdit is what is to be changed of an instance.
+// instanceEdit collects the changes to one instance.
 type instanceEdit struct {
 	put          api.InstancePut
 	etag         string
-	hasChanged   bool           // put differs
+	hasChanged   bool           // put differs from the instance
 	grownVolumes []volumeGrowth // volumes that grow
-	newVolumes   []volume       // that are made first
-	changes      []string       // in words
-	needStopped  []string       // those of them that need a stopped VM
+	newVolumes   []volume       // made before the instance is written
+	changes      []string       // descriptions for people
+	needStopped  []string       // the changes that need a stopped VM
 }
 
-// resizeInstance changes an instance. The volumes of disks that come are born at the time given.
+// resizeInstance changes the size of an instance. Volumes of new disks get the birth time
+// born.
 func (s *session) resizeInstance(ctx context.Context, host engine.VMHost, at location, comp engine.Composition, born string) (changed []string, err error) {
 	path := s.projectPath("instances", at.instance)
 	have, r, err := readForEdit(s, path, at)
@@ -144,7 +150,7 @@ func (s *session) resizeInstance(ctx context.Context, host engine.VMHost, at loc
 	return r.changes, r.sendAll(s, path)
 }
 
-// readForEdit reads an instance that is to be changed.
+// readForEdit reads an instance to change it.
 func readForEdit(s *session, path string, at location) (have api.Instance, r *instanceEdit, err error) {
 	etag, err := s.get(path, &have)
 	switch {
@@ -158,7 +164,8 @@ func readForEdit(s *session, path string, at location) (have api.Instance, r *in
 	return have, r, nil
 }
 
-// runningError says which changes need a stopped VM, where the VM runs.
+// runningError names the changes that need a stopped VM. It is nil if there are none, or if
+// the VM is stopped.
 func (r *instanceEdit) runningError(have api.Instance) error {
 	if len(r.needStopped) == 0 || have.StatusCode == api.Stopped {
 		return nil
@@ -169,7 +176,7 @@ func (r *instanceEdit) runningError(have api.Instance) error {
 	}}
 }
 
-// sendAll changes the instance, then its volumes.
+// sendAll writes the instance, then its volumes.
 func (r *instanceEdit) sendAll(s *session, path string) error {
 	if r.hasChanged {
 		if err := sendChange(s, path, r.put, r.etag); err != nil {
@@ -196,7 +203,7 @@ func (r *instanceEdit) noteLimits(have api.Instance, comp engine.Composition) {
 	}
 }
 
-// noteLimit notes the change of one, which may take a stopped VM.
+// noteLimit notes the change of one limit. halts: the VM must be stopped for it.
 func (r *instanceEdit) noteLimit(name, was, value string, halts bool) {
 	change := fmt.Sprintf("%s from %s to %s", name, was, value)
 	r.put.Config[name], r.hasChanged, r.changes = value, true, append(r.changes, change)
@@ -210,14 +217,14 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// noteDisks notes the disks that grow, and those that come after them. They are the root disk and the volumes in
-// the order of their devices, as they were made.
+// noteDisks notes disks that grow and disks that are new. The existing disks are the root
+// disk and the volumes in the order of their devices. They were made in this order.
 func (r *instanceEdit) noteDisks(s *session, have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
 	volumes := volumesOf(have)
 	if len(wanted) <= len(volumes) {
 		return &engine.SpecError{
-			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and is to have %d", have.Name, len(volumes)+1, len(wanted)),
-			Hint: "Disks can grow and come in place, but not go: that takes a new VM.", Err: engine.ErrInvalid,
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks, and the configuration wants %d", have.Name, len(volumes)+1, len(wanted)),
+			Hint: "You can add disks and let them grow in place. To remove a disk, make a new VM.", Err: engine.ErrInvalid,
 		}
 	}
 	if err := r.noteRootDisk(have, wanted[0]); err != nil {
@@ -243,7 +250,7 @@ func (r *instanceEdit) noteDisks(s *session, have api.Instance, host engine.VMHo
 	return r.noteNewDisks(have, host, wanted[len(volumes)+1:])
 }
 
-// noteRootDisk compares the root disk.
+// noteRootDisk notes the growth of the root disk.
 func (r *instanceEdit) noteRootDisk(have api.Instance, wanted engine.Disk) error {
 	root := have.ExpandedDevices[rootDevice]
 	size := root["size"]
@@ -252,14 +259,14 @@ func (r *instanceEdit) noteRootDisk(have api.Instance, wanted engine.Disk) error
 	}
 	grows, err := r.noteGrowth(wanted, parseBytes(size))
 	if grows {
-		own := maps.Clone(root) // it may be a profile's
+		own := maps.Clone(root) // root may be the device of a profile
 		own["size"] = strconv.FormatInt(wanted.SizeGB*bytesPerGB, 10)
 		r.put.Devices[rootDevice], r.hasChanged = own, true
 	}
 	return err
 }
 
-// noteGrowth tells that a disk is to grow, and notes it.
+// noteGrowth notes the growth of a disk, and reports whether it grows.
 func (r *instanceEdit) noteGrowth(d engine.Disk, was int64) (bool, error) {
 	bytes := d.SizeGB * bytesPerGB
 	switch {
@@ -301,8 +308,8 @@ func configureInstance(s *session, at location, want engine.InstanceChange) ([]s
 	return r.changes, r.sendAll(s, path)
 }
 
-// noteOptions notes the options that change. Of those that go, some come back to what a VM is
-// made with.
+// noteOptions notes the options that change. A removed option returns to its value in made,
+// the options that each new VM gets.
 func (r *instanceEdit) noteOptions(want engine.InstanceChange, made map[string]string) {
 	wanted := map[string]string{}
 	for _, key := range want.RemovedConfig {
@@ -320,7 +327,7 @@ func (r *instanceEdit) noteOptions(want engine.InstanceChange, made map[string]s
 	}
 }
 
-// noteEdit notes a change that is to be made, which may take a stopped VM.
+// noteEdit notes a change. isLive: a running VM accepts it.
 func (r *instanceEdit) noteEdit(what string, isLive bool) {
 	r.hasChanged, r.changes = true, append(r.changes, what)
 	if !isLive {
@@ -328,8 +335,8 @@ func (r *instanceEdit) noteEdit(what string, isLive bool) {
 	}
 }
 
-// noteDevices notes the devices that change. One of another type, or of a profile, is somebody else's,
-// whatever its name.
+// noteDevices notes the devices that change. A device of an unmanaged type, or from a
+// profile, belongs to someone else, whatever its name.
 func (r *instanceEdit) noteDevices(have api.Instance, want engine.InstanceChange) error {
 	found := engine.DevicesOf(have.Devices)
 	for _, name := range want.RemovedDevices {

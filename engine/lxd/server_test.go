@@ -22,8 +22,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// fakeLXD is as much of an LXD as a look at it meets. What it answers was seen
-// of LXD 5.0.2.
+// fakeLXD implements as much of an LXD as a read needs. Its answers are those of LXD 5.0.2.
 type fakeLXD struct {
 	*httptest.Server
 	certificate string // PEM
@@ -31,7 +30,7 @@ type fakeLXD struct {
 	projects    map[string][]string // instances by project
 	pools       []string
 	extensions  []string
-	// instead answers a request in the place of what follows, if it says so.
+	// instead may answer a request before the handlers below.
 	instead func(w http.ResponseWriter, r *http.Request) bool
 
 	requests, accepted, open atomic.Int64
@@ -40,8 +39,8 @@ type fakeLXD struct {
 // unrestricted marks a certificate that may see all projects.
 const unrestricted = "*"
 
-// startFakeLXD starts an LXD with two projects that trusts the keys: each with the
-// projects that it may see. change may alter it before it listens.
+// startFakeLXD starts an LXD with two projects. It trusts the keys, each for the projects
+// given with it. change may alter it before it listens.
 func startFakeLXD(t *testing.T, trust map[string][]string, change ...func(*fakeLXD)) *fakeLXD {
 	t.Helper()
 	certificate, pair := serverPair(t)
@@ -100,7 +99,7 @@ func (f *fakeLXD) fingerprint(t *testing.T) string {
 	return fingerprintOf(t, f.certificate)
 }
 
-// awaitAllClosed waits until every connection is.
+// awaitAllClosed waits until every connection is closed.
 func (f *fakeLXD) awaitAllClosed() bool {
 	for range 1000 {
 		if f.open.Load() == 0 {
@@ -141,7 +140,7 @@ func (f *fakeLXD) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visibleProjects says which projects the client may see, and whether it is trusted.
+// visibleProjects returns the projects that the client may see, and whether it is trusted.
 func (f *fakeLXD) visibleProjects(r *http.Request) ([]string, bool) {
 	if len(r.TLS.PeerCertificates) == 0 {
 		return nil, false
@@ -197,7 +196,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Write(text)
 }
 
-// answerAt lets one path answer otherwise.
+// answerAt replaces the answer of one path.
 func answerAt(path string, do http.HandlerFunc) func(*fakeLXD) {
 	return func(f *fakeLXD) {
 		f.instead = func(w http.ResponseWriter, r *http.Request) bool {
@@ -210,7 +209,7 @@ func answerAt(path string, do http.HandlerFunc) func(*fakeLXD) {
 	}
 }
 
-// makeKey makes a pair as LoadOrCreate does.
+// makeKey makes a key pair as LoadOrCreate does.
 func makeKey(t *testing.T) fleetkey.Key {
 	t.Helper()
 	key, err := fleetkey.LoadOrCreate(t.TempDir()+"/"+fleetkey.KeyFile, time.Now())

@@ -20,26 +20,26 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleetkey"
 )
 
-// session is a connection to one LXD that serves one operation and ends with
-// it: LXD's client uses the ctx that it was made with for every call.
+// session is a connection to one LXD for one operation. It ends with the operation: LXD's
+// client uses the ctx that it was made with for every call.
 type session struct {
-	ctx       context.Context // of the operation, within its deadline
+	ctx       context.Context // of the operation, with its deadline
 	callerCtx context.Context
 	conn      client.InstanceServer
 	target    target
 	timeout   time.Duration
 }
 
-// dialer opens sessions with the fleet's key pair, and holds servers that came without
-// a fingerprint to the certificate that they showed first.
+// dialer opens sessions with the fleet's key pair. If a server is listed without a
+// fingerprint, it pins the first certificate that the server shows.
 type dialer struct {
 	prober      *Prober
 	credentials func(context.Context) (engine.Credentials, error)
 	now         func() time.Time
-	pins        sync.Map // address to fingerprint, of servers that came without one
+	pins        sync.Map // address to fingerprint, of servers that are listed without one
 }
 
-// openSession prepares a session with a server. done must be called.
+// openSession prepares a session with a server. Call done when you are finished.
 func (d *dialer) openSession(ctx context.Context, server Server, timeout time.Duration) (s *session, done func(), err error) {
 	address, err := hostPort(server.Address)
 	if err != nil {
@@ -70,9 +70,9 @@ func (d *dialer) openSession(ctx context.Context, server Server, timeout time.Du
 	return s, cancel, nil
 }
 
-// pinCertificate learns the certificate of a server that came without its fingerprint. Of
-// one that has it nothing is remembered: where it comes without again, it may be
-// another one.
+// pinCertificate reads the certificate of a server that is listed without a fingerprint. A
+// listed fingerprint is not remembered: if the server is later listed without one, its
+// certificate may be another one.
 func (d *dialer) pinCertificate(s *session) error {
 	if s.target.pinned != "" {
 		d.pins.Delete(s.target.address)
@@ -91,7 +91,7 @@ func (d *dialer) pinCertificate(s *session) error {
 	return nil
 }
 
-// forgetUnlisted drops what is remembered of servers that are no longer listed.
+// forgetUnlisted forgets the pinned certificates of servers that are no longer listed.
 func (d *dialer) forgetUnlisted(servers []Server) {
 	d.pins.Range(func(address, _ any) bool {
 		if !slices.ContainsFunc(servers, func(s Server) bool { at, err := hostPort(s.Address); return err == nil && at == address }) {
@@ -101,9 +101,9 @@ func (d *dialer) forgetUnlisted(servers []Server) {
 	})
 }
 
-// hostError says on which host something went wrong.
+// hostError adds the host to an error.
 func hostError(err error, host string) error {
-	e, ok := err.(*engine.Error) // what is said around one stays
+	e, ok := err.(*engine.Error) // text around a wrapped error stays
 	if !ok || e.Host != "" {
 		return err
 	}
@@ -112,7 +112,7 @@ func hostError(err error, host string) error {
 	return &copied
 }
 
-// projectQuery adds the project, and what else is to be asked, to a path below /1.0.
+// projectQuery returns the URL of a path below /1.0, with the project and query.
 func (s *session) projectQuery(query url.Values, path ...string) string {
 	query.Set("project", s.target.project)
 	at := "/1.0"
@@ -122,14 +122,14 @@ func (s *session) projectQuery(query url.Values, path ...string) string {
 	return at + "?" + query.Encode()
 }
 
-// projectPath is a path below /1.0 in the project.
+// projectPath returns the URL of a path below /1.0 in the project.
 func (s *session) projectPath(path ...string) string { return s.projectQuery(url.Values{}, path...) }
 
-// readRetryPause is the pause before a look is repeated.
+// readRetryPause is the pause before a read is repeated.
 const readRetryPause = 100 * time.Millisecond
 
-// get reads what is at a path, once more where LXD fails by itself: LXD 5.0
-// does when it is asked for its resources several times at once.
+// get reads a path. It reads once more after a 500 of LXD: LXD 5.0 fails when it is asked
+// for its resources several times at once.
 func (s *session) get(path string, into any) (etag string, err error) {
 	answer, etag, err := s.conn.RawQuery(http.MethodGet, path, nil, "")
 	if isStatus(err, http.StatusInternalServerError) {
@@ -145,9 +145,9 @@ func (s *session) get(path string, into any) (etag string, err error) {
 	return etag, answer.MetadataAsStruct(into)
 }
 
-// send changes something, and waits until LXD has done it. LXD 5.0 answers some
-// calls at once that later ones make operations of: profiles and volumes from
-// 6.6 on, pools and networks from 6.8 on. What an answer says is followed.
+// send sends a change, and waits until LXD has done it. Whether an answer is an operation
+// depends on the version, so send checks the answer. From LXD 6.6, changes of profiles and
+// volumes are operations; from 6.8, also those of pools and networks.
 func (s *session) send(method, path string, body any, etag string) error {
 	answer, _, err := s.conn.RawQuery(method, path, body, etag)
 	switch {
@@ -165,12 +165,13 @@ func (s *session) send(method, path string, body any, etag string) error {
 	return s.waitOperation(op.ID)
 }
 
-// refusalPauses are the pauses before LXD is asked again for a change that it does not make. Its
-// answer is the same for a change that it refuses for good and for an instance that it is still
-// stopping, whose hooks may run for some seconds after it is shown as stopped.
+// refusalPauses are the pauses between attempts of a refused change. LXD gives the same
+// answer for a change that it always refuses and for an instance that is still stopping.
+// Stop hooks may run for some seconds after LXD shows the instance as stopped.
 var refusalPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
-// sendChange writes anew what was read a moment ago. What LXD refuses then is a *changeRefusedError.
+// sendChange writes an object that was just read. If LXD refuses, the error is a
+// *changeRefusedError.
 func sendChange(s *session, path string, body any, etag string) error {
 	err := s.send(http.MethodPut, path, body, etag)
 	for _, pause := range refusalPauses {
@@ -190,19 +191,19 @@ func sendChange(s *session, path string, body any, etag string) error {
 	return err
 }
 
-// mayBeBusy tells of an error that LXD has for a busy instance, and for much else.
+// mayBeBusy reports an error that LXD has for a busy instance, and for many other causes.
 func mayBeBusy(err error) bool {
 	_, failed := errors.AsType[*operationError](err)
 	return failed || isStatus(err, http.StatusInternalServerError)
 }
 
-// changeRefusedError is a change that LXD does not make of what it has just shown.
+// changeRefusedError says that LXD refuses to change an object that it has just shown.
 type changeRefusedError struct{ err error }
 
 func (e *changeRefusedError) Error() string { return e.err.Error() }
 func (e *changeRefusedError) Unwrap() error { return e.err }
 
-// waitOperation is for an operation's end.
+// waitOperation waits for the end of an operation.
 func (s *session) waitOperation(id string) error {
 	deadline, _ := s.ctx.Deadline()
 	left := max(1, int(time.Until(deadline).Seconds()))
@@ -219,19 +220,18 @@ func (s *session) waitOperation(id string) error {
 	return nil
 }
 
-// unclearError is a change of which nobody knows whether it was made.
+// unclearError says that it is unknown whether a change was made.
 type unclearError struct{ err error }
 
 func (e *unclearError) Error() string { return e.err.Error() }
 func (e *unclearError) Unwrap() error { return e.err }
 
-// operationError is an operation that LXD ended without success, in LXD's words.
+// operationError is an operation that failed, with LXD's text.
 type operationError struct{ message string }
 
 func (e *operationError) Error() string { return e.message }
 
-// mayHaveArrived tells that a request may have had its effect although its
-// answer is missing.
+// mayHaveArrived reports whether a request without an answer may have had its effect.
 func mayHaveArrived(err error) bool {
 	if _, ok := api.StatusErrorMatch(err); ok {
 		return false

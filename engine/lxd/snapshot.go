@@ -20,13 +20,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Snapshots implements engine.Snapshots with the sessions of a Composer. It reaches the
-// LXDs of VM hosts of MAAS as well.
+// Snapshots implements engine.Snapshots with the sessions of a Composer. It also works with
+// the LXD servers of MAAS's VM hosts.
 type Snapshots struct{ composer *Composer }
 
 var _ engine.Snapshots = (*Snapshots)(nil)
 
-// NewSnapshots are those of the VMs that are in LXD servers. It makes no call.
+// NewSnapshots returns the Snapshots of the VMs on LXD servers. It makes no call.
 func NewSnapshots(c *Composer) *Snapshots { return &Snapshots{c} }
 
 // Snapshots implements engine.Snapshots.
@@ -47,7 +47,7 @@ func (s *Snapshots) Snapshots(ctx context.Context, at engine.LXDPlace, m engine.
 	return list, err
 }
 
-// newSnapshot compares a snapshot with the disks and MACs that the VM has.
+// newSnapshot returns a snapshot, compared with the present disks and MACs of the VM.
 func newSnapshot(s api.InstanceSnapshot, disks, macs []string) engine.Snapshot {
 	then := api.Instance{}
 	then.ExpandedConfig, then.ExpandedDevices = s.ExpandedConfig, s.ExpandedDevices
@@ -59,14 +59,14 @@ func newSnapshot(s api.InstanceSnapshot, disks, macs []string) engine.Snapshot {
 	}
 }
 
-// describeLargerLimits says what an instance with the limits of then takes more of its host than with those
-// of now; empty: nothing. Pinned cores are others' where they are not those of now.
+// describeLargerLimits returns which limits of then take more of the host than those of
+// now; empty if none. Pinned cores that differ count as more: other VMs may have them.
 func describeLargerLimits(then, now map[string]string) string {
 	var more []string
 	memory := func(config map[string]string) int64 {
 		bytes, err := units.ParseByteSizeString(config["limits.memory"])
 		if err != nil {
-			return math.MaxInt64 // a percentage: who knows
+			return math.MaxInt64 // a percentage, whose size is unknown
 		}
 		return bytes
 	}
@@ -89,7 +89,7 @@ func describeLargerLimits(then, now map[string]string) string {
 	return strings.Join(more, "; ")
 }
 
-// dataDisks are the volumes among devices, sorted.
+// dataDisks returns the sources of the volumes among devices, sorted.
 func dataDisks(devices map[string]map[string]string) []string {
 	var found []string
 	for _, d := range devices {
@@ -116,8 +116,8 @@ func (s *Snapshots) TakeSnapshot(ctx context.Context, at engine.LXDPlace, m engi
 	})
 }
 
-// projectForbidsError tells that a restricted project admits no snapshots. LXD 5.0 answers
-// with 500 then.
+// projectForbidsError reports a restricted project that does not allow snapshots. LXD 5.0
+// answers 500 in this case.
 func projectForbidsError(s *session, refused error) error {
 	if _, ok := api.StatusErrorMatch(refused); !ok {
 		return refused
@@ -127,7 +127,7 @@ func projectForbidsError(s *session, refused error) error {
 		return refused
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("the LXD project %s at %s is restricted, and admits no snapshots", s.target.project, s.target.address),
+		Message: fmt.Sprintf("the LXD project %s at %s is restricted, and does not allow snapshots", s.target.project, s.target.address),
 		Hint:    fmt.Sprintf("On the host: lxc project set %s restricted.snapshots=allow.", s.target.project), Err: engine.ErrForbidden,
 	}
 }
@@ -144,12 +144,12 @@ func (s *Snapshots) DeleteSnapshot(ctx context.Context, at engine.LXDPlace, m en
 	})
 }
 
-// RestoreSnapshot implements engine.Snapshots. LXD stops an instance that runs, behind
-// MAAS, so that one must be stopped first.
+// RestoreSnapshot implements engine.Snapshots. The instance must be stopped: LXD would stop
+// a running one, and MAAS would not know.
 func (s *Snapshots) RestoreSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string) error {
 	return s.changeSnapshot(ctx, at, m, func(on *session, i api.Instance) error {
 		if i.StatusCode != api.Stopped {
-			return fmt.Errorf("the instance %s is %s, and is not restored before it is stopped: %w", i.Name, i.Status, engine.ErrBusy)
+			return fmt.Errorf("the instance %s is %s, and must be stopped before it is restored: %w", i.Name, i.Status, engine.ErrBusy)
 		}
 		defer s.composer.cache.noteChange(at.MachineID)
 		if err := on.send(http.MethodPut, on.projectPath("instances", i.Name), map[string]string{"restore": name}, ""); err != nil {
@@ -160,15 +160,15 @@ func (s *Snapshots) RestoreSnapshot(ctx context.Context, at engine.LXDPlace, m e
 	})
 }
 
-// marksOf are the options of an instance that are ours: a restore must not bring earlier
-// ones back.
+// marksOf returns our own config keys of an instance. A restore must not bring back earlier
+// values of them.
 func marksOf(config map[string]string) map[string]string {
 	marks := maps.Clone(config)
 	maps.DeleteFunc(marks, func(key, _ string) bool { return !strings.HasPrefix(key, "user.maaslxd.") && key != birthTimeConfig })
 	return marks
 }
 
-// restoreMarks gives an instance the marks that it had before.
+// restoreMarks writes back the marks that an instance had before the restore.
 func restoreMarks(s *session, name string, marks map[string]string) error {
 	var now api.Instance
 	path := s.projectPath("instances", name)
@@ -184,11 +184,12 @@ func restoreMarks(s *session, name string, marks map[string]string) error {
 	return s.send(http.MethodPut, path, put, etag)
 }
 
-// snapshotTimeout bounds what LXD does with a snapshot: the driver dir copies disks. The
-// deadline of the caller is shorter.
+// snapshotTimeout bounds a snapshot operation: the driver dir copies disks. The caller's
+// deadline is shorter.
 const snapshotTimeout = time.Hour
 
-// withIdleInstance finds the instance of a machine, and looks at it once LXD is at nothing with it.
+// withIdleInstance finds the instance of a machine, waits until LXD has no operation on it,
+// and calls act.
 func (s *Snapshots) withIdleInstance(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
 	return s.withSession(ctx, at, s.composer.ChangeTimeout, func(on *session) error {
 		i, err := findInstance(on, m)
@@ -202,7 +203,7 @@ func (s *Snapshots) withIdleInstance(ctx context.Context, at engine.LXDPlace, m 
 	})
 }
 
-// changeSnapshot is look for what takes LXD long.
+// changeSnapshot is withIdleInstance for operations that take LXD long.
 func (s *Snapshots) changeSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, act func(*session, api.Instance) error) error {
 	var found api.Instance
 	err := s.withIdleInstance(ctx, at, m, func(_ *session, i api.Instance) error { found = i; return nil })
@@ -212,7 +213,7 @@ func (s *Snapshots) changeSnapshot(ctx context.Context, at engine.LXDPlace, m en
 	return s.withSession(ctx, at, snapshotTimeout, func(on *session) error { return act(on, found) })
 }
 
-// withSession acts in a session with an LXD.
+// withSession calls act in a session with an LXD.
 func (s *Snapshots) withSession(ctx context.Context, at engine.LXDPlace, timeout time.Duration, act func(*session) error) error {
 	server := Server{Name: at.Host, MachineID: at.MachineID, Endpoint: at.Endpoint, Fingerprint: at.Fingerprint}
 	on, done, err := s.composer.openSession(ctx, server, timeout)
@@ -226,7 +227,8 @@ func (s *Snapshots) withSession(ctx context.Context, at engine.LXDPlace, timeout
 	return nil
 }
 
-// explainSnapshotError is explain, where no repetition mends what LXD began and could not do.
+// explainSnapshotError is explainError, except that a failed operation is a refusal: a
+// repetition would fail too.
 func explainSnapshotError(s *session, err error) error {
 	failed, ok := errors.AsType[*operationError](err)
 	if !ok {
@@ -234,12 +236,12 @@ func explainSnapshotError(s *session, err error) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the LXD at %s says: %s", s.target.address, shortMessage(failed.message)),
-		Hint:    "See LXD's log on the host. With ZFS, LXD restores the latest snapshot alone, unless zfs.remove_snapshots is set for the volume.", Err: engine.ErrUnavailable,
+		Hint:    "See LXD's log on the host. With ZFS, LXD restores only the latest snapshot, unless zfs.remove_snapshots is set for the volume.", Err: engine.ErrUnavailable,
 	}
 }
 
-// findInstance finds the instance of a machine in the project by the MACs: MAAS does not tell
-// its name of each VM. A copy may have them, too, but not the time of its making.
+// findInstance finds the instance of a machine in the project by its MACs: MAAS does not
+// know the instance name of every VM. A copy may have the MACs too, but not the birth time.
 func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	var all []api.Instance
 	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "instances"), &all); err != nil {
@@ -259,7 +261,7 @@ func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	case 0:
 		return api.Instance{}, &engine.Refusal{
 			Message: fmt.Sprintf("no instance of project %s in the LXD at %s has a MAC of %s (%s)", s.target.project, s.target.address, m.Hostname, m.SystemID),
-			Hint:    "If somebody moved or deleted it in LXD, run terraform plan first: it tells what became of the VM.", Err: engine.ErrConflict,
+			Hint:    "If it was moved or deleted in LXD, run terraform plan first: it shows where the VM is, or that it is gone.", Err: engine.ErrConflict,
 		}
 	}
 	names := make([]string, len(found))
@@ -273,15 +275,15 @@ func findInstance(s *session, m engine.Machine) (api.Instance, error) {
 	}
 }
 
-// awaitIdleInstance waits for what LXD does with an instance: a snapshot that is being taken for
-// somebody who lost the reply is listed before it is whole.
+// awaitIdleInstance waits for LXD's operations on an instance. Example: a caller lost the
+// reply to a snapshot; LXD lists that snapshot before it is complete.
 func awaitIdleInstance(s *session, instance string) error {
 	var operations map[string][]api.Operation
 	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "operations"), &operations); err != nil {
 		return err
 	}
 	for _, o := range operations["running"] {
-		about := func(u string) bool { // of a snapshot that is deleted, "/1.0/instances/web/s1"
+		about := func(u string) bool { // of a deleted snapshot, u is "/1.0/instances/web/s1"
 			name, _, _ := strings.Cut(strings.TrimPrefix(u, "/1.0/instances/"), "/")
 			return nameInURL(name) == instance
 		}
@@ -289,7 +291,7 @@ func awaitIdleInstance(s *session, instance string) error {
 			continue
 		}
 		if err := s.waitOperation(o.ID); isUnclear(err) {
-			return fmt.Errorf("LXD is at another operation with %s: %w", instance, engine.ErrBusy)
+			return fmt.Errorf("LXD has another operation active on %s: %w", instance, engine.ErrBusy)
 		}
 	}
 	return nil

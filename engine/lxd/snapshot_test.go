@@ -18,7 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/operate"
 )
 
-// newSnapshotter is that of another process, for the VM web1 on the first host.
+// newSnapshotter returns the Snapshots of another process, for the VM web1 on the first
+// host.
 func (w *composeWorld) newSnapshotter() operate.Snapshotter {
 	return operate.Snapshotter{
 		Hosts: func(context.Context) ([]engine.VMHost, error) {
@@ -32,7 +33,7 @@ func (w *composeWorld) newSnapshotter() operate.Snapshotter {
 	}
 }
 
-// takeSnapshot and restore do it to the snapshot s1, and return which data disks were told.
+// takeSnapshot takes the snapshot s1, and returns which data disks were reported.
 func (w *composeWorld) takeSnapshot(ctx context.Context, m engine.Machine, replace bool) (told []string, err error) {
 	err = w.newSnapshotter().TakeSnapshot(ctx, m, operate.SnapshotSpec{Name: "s1", Replace: replace}, func(disks []string) { told = disks })
 	return told, err
@@ -46,7 +47,7 @@ func (w *composeWorld) restoreSnapshot(ctx context.Context, systemID string) err
 	return w.newSnapshotter().RestoreSnapshot(ctx, m, "s1", true, func([]string) {})
 }
 
-// readInstance is the instance as LXD shows it, with the names of its snapshots.
+// readInstance returns the instance as LXD shows it, with the names of its snapshots.
 func (w *composeWorld) readInstance(t *testing.T, name string) (found api.Instance, snapshots []string) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
@@ -79,7 +80,7 @@ func (w *composeWorld) patchConfig(t *testing.T, name string, config map[string]
 	}
 }
 
-// restrictSnapshots lets the project maas of the first LXD admit no snapshots.
+// restrictSnapshots forbids snapshots in the project maas of the first LXD.
 func (w *composeWorld) restrictSnapshots(t *testing.T) {
 	t.Helper()
 	s, done, err := w.composer.openSession(t.Context(), w.servers[0], w.composer.Timeout)
@@ -98,7 +99,7 @@ func (w *composeWorld) restrictSnapshots(t *testing.T) {
 	}
 }
 
-// deployVM makes the VM web1, which runs.
+// deployVM makes the VM web1, which then runs.
 func (w *composeWorld) deployVM(t *testing.T) engine.Machine {
 	t.Helper()
 	ref, _ := w.createRunningVM(t, func(*engine.VMSpec) {})
@@ -109,8 +110,8 @@ func (w *composeWorld) deployVM(t *testing.T) engine.Machine {
 	return m
 }
 
-// TestSnapshots takes a snapshot of a VM that runs, and restores it after its options, size
-// and marks were changed. The marks stay, and MAAS and LXD agree that it runs.
+// TestSnapshots takes a snapshot of a running VM. It restores it after the options, size
+// and marks were changed. The marks stay, and MAAS and LXD agree that the VM runs.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -146,7 +147,7 @@ func TestSnapshots(t *testing.T) {
 }
 
 // TestSnapshotsBroken breaks each call of a snapshot and of a restore, before and after its
-// effect, and repeats what failed. There is one snapshot then, and the VM runs.
+// effect. Then it repeats what failed: there is one snapshot, and the VM runs.
 func TestSnapshotsBroken(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{sim.FaultReset, sim.FaultLostReply} {
@@ -193,7 +194,7 @@ func TestSnapshotsBroken(t *testing.T) {
 	}
 }
 
-// TestSnapshotsRefused says in one sentence what is in the way of a snapshot.
+// TestSnapshotsRefused expects one sentence about what prevents a snapshot.
 func TestSnapshotsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -208,7 +209,7 @@ func TestSnapshotsRefused(t *testing.T) {
 		"OtherServer": {"Something else answers there.", "is known by", func(_ *testing.T, w *composeWorld) {
 			w.servers[0].Fingerprint = strings.Repeat("0", 64)
 		}},
-		"Restricted": {"An administrator forbids it.", "is restricted, and admits no snapshots", func(t *testing.T, w *composeWorld) {
+		"Restricted": {"An administrator forbids it.", "is restricted, and does not allow snapshots", func(t *testing.T, w *composeWorld) {
 			w.restrictSnapshots(t)
 		}},
 	}
@@ -225,7 +226,7 @@ func TestSnapshotsRefused(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfARemovedVM: a VM goes with its snapshots, and its disks.
+// TestSnapshotsOfARemovedVM: a removed VM leaves no snapshots and no disks.
 func TestSnapshotsOfARemovedVM(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -247,7 +248,7 @@ func TestSnapshotsOfARemovedVM(t *testing.T) {
 	}
 }
 
-// TestLargerBy compares what an instance took of its host with what it takes.
+// TestLargerBy compares the limits in a snapshot with the present ones.
 func TestLargerBy(t *testing.T) {
 	t.Parallel()
 	limits := func(cpu, memory string) map[string]string {

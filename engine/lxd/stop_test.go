@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// createRunningVM makes a VM that is deployed, and so runs.
+// createRunningVM makes a deployed VM, which runs.
 func (w *composeWorld) createRunningVM(t *testing.T, change func(*engine.VMSpec)) (engine.Ref, engine.VMSpec) {
 	t.Helper()
 	want, ref := newSpec(), web1Ref
@@ -26,7 +26,7 @@ func (w *composeWorld) createRunningVM(t *testing.T, change func(*engine.VMSpec)
 	return ref, want
 }
 
-// onlyInstance is the one that there is, and machine is MAAS's.
+// onlyInstance returns the only instance, and the machine web1 in MAAS.
 func (w *composeWorld) onlyInstance(t *testing.T) (sim.Instance, sim.Machine) {
 	t.Helper()
 	var found []sim.Machine
@@ -42,7 +42,7 @@ func (w *composeWorld) onlyInstance(t *testing.T) (sim.Instance, sim.Machine) {
 	return all[0], found[0]
 }
 
-// TestStopToResize gives VMs that run another size.
+// TestStopToResize resizes running VMs.
 func TestStopToResize(t *testing.T) {
 	t.Parallel()
 	refusal := sim.Fault{Method: "PUT", Path: "lxd/h1/1.0/**", Kind: sim.FaultStatus, Status: http.StatusBadRequest}
@@ -94,8 +94,8 @@ func TestStopToResize(t *testing.T) {
 	}
 }
 
-// TestStopCutOff ends the run that stopped a VM, at each of its steps. The next one has
-// the same wish, or finds the size as it is wanted: in the end the VM runs.
+// TestStopCutOff ends the run that stopped a VM, at each of its steps. The next run wants
+// the same size, or finds it reached. In the end the VM runs.
 func TestStopCutOff(t *testing.T) {
 	t.Parallel()
 	for steps := 1; steps <= 4; steps++ {

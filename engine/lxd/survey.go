@@ -15,25 +15,25 @@ import (
 // serverSurvey is a server with what it showed.
 type serverSurvey struct {
 	Server
-	tag              engine.Tag // of the ledger, before the server was asked
+	tag              engine.Tag // the ledger's tag from before the server was asked
 	askedAt          time.Time  // when it was asked
-	changes          int        // of the host until then
+	changes          int        // number of changes of the host before it was asked
 	err              error      // why it showed nothing
 	shownFingerprint string     // fingerprint of its certificate
 	version          string
-	// bootMode: VMs have boot.mode in the place of security.secureboot.
+	// bootMode reports that VMs have boot.mode instead of security.secureboot.
 	bootMode bool
 
 	architectures []string // LXD's names: "x86_64"
 	cores         int64
 	memoryBytes   int64
-	hugePages     engine.Amount // bytes that are set aside, and in use
+	hugePages     engine.Amount // in bytes: reserved for huge pages, and in use
 	pools         []pool
-	networks      map[string]bool // by name: managed by LXD
+	networks      map[string]bool // by name: whether LXD manages it
 	profiles      []string
-	// profileDevices are the types of the devices that a profile brings, by its name and theirs.
+	// profileDevices are the device types by profile and device name.
 	profileDevices map[string]map[string]string
-	projects       []string // that the certificate may see
+	projects       []string // those that the certificate may see
 	instances      []instance
 	volumeBytes    map[string]int64 // sizes of volumes, by volumeID
 }
@@ -41,12 +41,11 @@ type serverSurvey struct {
 type pool struct {
 	name, driver          string
 	totalBytes, usedBytes int64
-	promisedBytes         int64 // sizes of the disks in it
+	promisedBytes         int64 // sum of the sizes of its disks
 }
 
-// fillSurvey fills in what the server shows. A restricted client sees names, sizes
-// and what is used, but no configuration of pools and networks, and only its
-// own projects.
+// fillSurvey fills in what the server shows. A restricted client sees names, sizes and
+// usage. It does not see the config of pools and networks, and sees only its own projects.
 func (s *session) fillSurvey(h *serverSurvey) error {
 	var info api.Server
 	if _, err := s.get("/1.0", &info); err != nil {
@@ -76,7 +75,7 @@ func (s *session) fillSurvey(h *serverSurvey) error {
 	return s.surveyInstances(h)
 }
 
-// listProjects are the ones that the certificate may see; ours must be among them.
+// listProjects returns the projects that the certificate may see. Ours must be among them.
 func (s *session) listProjects() ([]string, error) {
 	var urls []string
 	if _, err := s.get("/1.0/projects", &urls); err != nil {
@@ -92,7 +91,7 @@ func (s *session) listProjects() ([]string, error) {
 	return names, nil
 }
 
-// nameInURL is the name at the end of one of LXD's URLs.
+// nameInURL returns the name at the end of one of LXD's URLs.
 func nameInURL(u string) string {
 	u, _, _ = strings.Cut(u, "?")
 	name := u[strings.LastIndex(u, "/")+1:]
@@ -102,7 +101,7 @@ func nameInURL(u string) string {
 	return name
 }
 
-// surveyProject reads what VMs of the project can be given.
+// surveyProject reads the networks and profiles that VMs of the project can use.
 func (s *session) surveyProject(h *serverSurvey) error {
 	var networks []api.Network
 	if _, err := s.get(s.projectQuery(url.Values{"recursion": {"1"}}, "networks"), &networks); err != nil {
@@ -147,7 +146,7 @@ func (s *session) surveyPools(h *serverSurvey) error {
 	return nil
 }
 
-// listInstances lists those of the projects.
+// listInstances returns the instances of the projects.
 func (s *session) listInstances(projects []string) ([]instance, error) {
 	var found []instance
 	for _, project := range projects {
@@ -163,15 +162,15 @@ func (s *session) listInstances(projects []string) ([]instance, error) {
 	return found, nil
 }
 
-// inProject is the session in another project.
+// inProject returns the session for another project.
 func (s *session) inProject(project string) *session {
 	there := *s
 	there.target.project = project
 	return &there
 }
 
-// surveyInstances counts what the instances of all visible projects may take.
-// The sizes of volumes are not told with the instances that they belong to.
+// surveyInstances adds up what the instances of all visible projects may use. LXD does not
+// list the sizes of volumes with their instances.
 func (s *session) surveyInstances(h *serverSurvey) (err error) {
 	if h.instances, err = s.listInstances(h.projects); err != nil {
 		return err
@@ -214,7 +213,7 @@ func (s *session) surveyVolumes(h *serverSurvey, pool string, counted map[string
 	return nil
 }
 
-// volumeID names a volume as instances of a project do.
+// volumeID identifies a volume by the names that instances of a project use.
 func volumeID(project, pool, name string) string { return project + "/" + pool + "/" + name }
 
 func (h *serverSurvey) addPromised(name string, size int64) {
@@ -225,7 +224,7 @@ func (h *serverSurvey) addPromised(name string, size int64) {
 	}
 }
 
-// vmHost is the server as the engine sees it.
+// vmHost returns the server as an engine.VMHost.
 func (h serverSurvey) vmHost() engine.VMHost {
 	made := engine.VMHost{
 		Name: h.Name, MachineID: h.MachineID, HostKey: h.MachineID, Version: h.version, Zone: h.Zone, Pool: h.Pool, Project: h.Project,
@@ -255,9 +254,10 @@ func (h serverSurvey) vmHost() engine.VMHost {
 	return made
 }
 
-// usedHugePagesMiB is what is in use of the huge pages, or will be. LXD tells of those in
-// use, also by others than VMs. A VM that is off needs its own when it starts. One that was
-// turned on or off while the server was asked may be in neither of the two sums alone.
+// usedHugePagesMiB returns the huge pages that are in use or will be. LXD shows those in
+// use, including those of other programs. A stopped VM needs its huge pages when it starts.
+// A VM that starts or stops during the survey may be missing from one of the two sums, so
+// the larger sum counts.
 func (h serverSurvey) usedHugePagesMiB() int64 {
 	var all, off int64
 	for _, i := range h.instances {
@@ -273,9 +273,9 @@ func (h serverSurvey) usedHugePagesMiB() int64 {
 	return max(all, h.hugePages.Used/bytesPerMiB+off)
 }
 
-// availableBytes is what is neither used nor promised to disks that have not grown
-// to their size yet. Files of others in the same file system count as far as
-// they are more than what is promised.
+// availableBytes returns the bytes that are neither used nor promised to disks that can
+// still grow. Other files in the same file system count only where they exceed the promised
+// bytes.
 func (p pool) availableBytes() int64 { return max(0, p.totalBytes-max(p.usedBytes, p.promisedBytes)) }
 
 func (h serverSurvey) poolNames() []string {
@@ -286,7 +286,7 @@ func (h serverSurvey) poolNames() []string {
 	return names
 }
 
-// defaultPool is where disks go that name no pool; empty if there is none.
+// defaultPool returns the pool for disks that name none; empty if there is no pool.
 func (h serverSurvey) defaultPool() string {
 	names := h.poolNames()
 	for _, name := range []string{h.DefaultStoragePool, "default"} {
@@ -300,12 +300,13 @@ func (h serverSurvey) defaultPool() string {
 	return names[0]
 }
 
-// maasArchitectures are MAAS's names of architectures, by LXD's.
+// maasArchitectures maps LXD's names of architectures to MAAS's.
 var maasArchitectures = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64",
 }
 
-// maasArchitecture of the VMs, as MAAS names it: LXD lists its own first.
+// maasArchitecture returns MAAS's name of the VMs' architecture. LXD lists its own
+// architecture first.
 func (h serverSurvey) maasArchitecture() string {
 	if h.Architecture != "" || len(h.architectures) == 0 {
 		return h.Architecture

@@ -9,13 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// SyncHost implements engine.Composer: of the machines that this process has placed
-// on the host or looked up there, those whose instances are gone leave MAAS. It
-// fails where an LXD does not say what it has: an instance may have moved there;
-// and where one has moved, as MAAS goes on asking the host that it has left.
-// Nothing is adopted, and nobody else's machine is touched. A host that has just
-// not answered is not asked again for a while: each VM on it would wait for it, one
-// after the other.
+// SyncHost implements engine.Composer. It looks at the machines that this process has
+// placed on the host or located there. If the instance of such a machine is gone, it
+// deletes the machine in MAAS. It adopts nothing, and changes no machine of another owner.
+//
+// It fails if an LXD does not show its instances, because an instance may have moved there.
+// It also fails if an instance has moved, because MAAS still asks the former host.
+//
+// A host that has just not answered is not asked again for a while. Otherwise each VM on it
+// would wait for it, one after the other.
 func (c *Composer) SyncHost(ctx context.Context, host engine.VMHost, systemID string) error {
 	placed := map[string]location{}
 	c.knownLocations.Range(func(id, value any) bool {
@@ -47,7 +49,7 @@ func (c *Composer) SyncHost(ctx context.Context, host engine.VMHost, systemID st
 	return errors.Join(failures...)
 }
 
-// syncInstance says what became of the instance of one machine.
+// syncInstance finds out where the instance of one machine is, and acts on it.
 func (c *Composer) syncInstance(ctx context.Context, systemID string, at location, h serverSurvey, all *inventory) error {
 	places := all.findLocations(at.macs)
 	switch {
@@ -63,15 +65,15 @@ func (c *Composer) syncInstance(ctx context.Context, systemID string, at locatio
 	return c.dismissGoneMachine(ctx, systemID, at, h, all)
 }
 
-// hasInstance tells that an instance of that name is there.
+// hasInstance reports whether the server has an instance of that name.
 func (h serverSurvey) hasInstance(at location) bool {
 	return slices.ContainsFunc(h.instances, func(i instance) bool {
 		return i.project == at.server.Project && i.name == at.instance
 	})
 }
 
-// checkPowerLocation says that MAAS looks for an instance where it is not any more. MAAS
-// cannot be told: it would take all VMs of the former host along.
+// checkPowerLocation reports an instance that MAAS looks for on the wrong host. MAAS cannot
+// be corrected: it would then look for all VMs of the former host there.
 func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at location) error {
 	m, err := c.Machines.Machine(ctx, systemID)
 	switch {
@@ -93,20 +95,20 @@ func (c *Composer) checkPowerLocation(ctx context.Context, systemID string, at l
 	return &engine.Refusal{
 		Message: fmt.Sprintf("the instance of %s was moved by hand: it is %s on host %s, and MAAS looks for %s on host %s",
 			m.Hostname, at.instance, at.server.Name, believed.instance, believed.server.Name),
-		Hint: "Move it back (lxc move). MAAS cannot be told where it is: it would look there for all VMs of the former host.", Err: engine.ErrConflict,
+		Hint: "Move it back (lxc move). You cannot correct MAAS instead: it would look on the new host for all VMs of the former host.", Err: engine.ErrConflict,
 	}
 }
 
-// powerStateError is the state of a machine whose LXD had no answer for MAAS.
+// powerStateError is the power state of a machine whose LXD did not answer MAAS.
 const powerStateError = "error"
 
-// dismissGoneMachine takes a machine out of MAAS whose instance is gone.
+// dismissGoneMachine deletes the machine of an instance that is gone.
 func (c *Composer) dismissGoneMachine(ctx context.Context, systemID string, at location, h serverSurvey, all *inventory) error {
 	if err := all.mayBeElsewhereError(at.instance); err != nil {
 		return err
 	}
 	if !slices.Contains(h.projects, at.server.Project) {
-		return fmt.Errorf("cannot tell whether the instance %s is there: the certificate may not see project %s any more: %w",
+		return fmt.Errorf("cannot tell whether the instance %s is there: the certificate may no longer see project %s: %w",
 			at.instance, at.server.Project, engine.ErrForbidden)
 	}
 	if err := c.Enlister.DeleteMachineRecord(ctx, systemID); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestSyncOne: a sync about one VM asks nothing about its neighbours, and does not
-// fail because of them.
+// TestSyncOne: a sync of one VM asks nothing about its neighbours, and does not fail
+// because of them.
 func TestSyncOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -44,8 +44,8 @@ func TestSyncOne(t *testing.T) {
 	}
 }
 
-// TestSyncSilent: a host that has just not answered is asked once for all the VMs
-// that wait for it, and again after a while.
+// TestSyncSilent: a host that has just not answered is asked once for all waiting VMs, and
+// again after a while.
 func TestSyncSilent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -79,8 +79,8 @@ func TestSyncSilent(t *testing.T) {
 	}
 }
 
-// TestHostNeverReturns: a VM on a host that is none any more is given up by deleting
-// its machine in MAAS, as the error says.
+// TestHostNeverReturns: the host of a VM is no longer a host. Deleting the VM's machine in
+// MAAS gives the VM up, as the error says.
 func TestHostNeverReturns(t *testing.T) {
 	t.Parallel()
 	w, book := newWorld(t, 2), ledger.NewMemory(nil)
@@ -97,7 +97,7 @@ func TestHostNeverReturns(t *testing.T) {
 	ref.SystemID, ref.Finished = vm.SystemID, true
 	w.servers = w.servers[1:] // its tag was taken off
 	err = deleteVM(t, w.newEngineWith(t, book), ref)
-	if !errors.Is(err, engine.ErrConflict) || !strings.Contains(shownText(err), "which is none of the hosts") || !strings.Contains(shownText(err), "delete the machine in MAAS") {
+	if !errors.Is(err, engine.ErrConflict) || !strings.Contains(shownText(err), "which is not one of the hosts") || !strings.Contains(shownText(err), "delete the machine in MAAS") {
 		t.Errorf("got %v", err)
 	}
 	if err := w.sim.DeleteMachine(vm.SystemID); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// answerLimits bound an answer of LXD. An instance in a list takes some 5 KB, with an
-// object in 100 bytes and a value in 30: two thousand of them fit.
+// answerLimits bound an answer of LXD. An instance in a list takes about 5 KB, with one
+// object per 100 bytes and one value per 30. So 2,000 instances fit.
 var answerLimits = bounded.Limits{Bytes: 16 << 20, Objects: 200_000, Values: 800_000}
 
 var (
@@ -29,8 +29,8 @@ var (
 	errNotLXD  = errors.New("not the answer of an LXD")
 )
 
-// learnFingerprint makes a TLS handshake, and breaks it off when it has seen the server's
-// certificate: nothing is sent, and nobody's certificate is shown.
+// learnFingerprint starts a TLS handshake and ends it when the server has shown its
+// certificate. It sends no request and no client certificate.
 func (p *Prober) learnFingerprint(ctx context.Context, address string) (fingerprint string, err error) {
 	seen := make(chan string, 1)
 	t := &http.Transport{Proxy: p.proxy, TLSClientConfig: shared.InitTLSConfig(), DisableKeepAlives: true}
@@ -51,7 +51,7 @@ func (p *Prober) learnFingerprint(ctx context.Context, address string) (fingerpr
 	return <-seen, nil
 }
 
-// connect prepares a connection that serves one look and ends with its ctx.
+// connect prepares a connection that serves one operation and ends with its ctx.
 func (p *Prober) connect(ctx context.Context, t target, pin string) (client.InstanceServer, error) {
 	return client.ConnectLXDWithContext(ctx, "https://"+t.address, &client.ConnectionArgs{
 		TLSClientCert: t.key.Certificate,
@@ -67,10 +67,10 @@ func (p *Prober) connect(ctx context.Context, t target, pin string) (client.Inst
 	})
 }
 
-// prepareTransport lets the transport dial by Go's own means, and judge the server's
-// certificate by its fingerprint alone, before anything is sent. No connection
-// outlives ctx: the client's own way to dial, and Go's when connections are
-// kept, would go on with a handshake that nobody waits for any more.
+// prepareTransport makes the transport check the server's certificate only by fingerprint,
+// before it sends anything. It also makes it dial with Go's own dialer, and no connection
+// outlives ctx. The LXD client's dialer would continue a handshake for which no caller
+// waits. So would Go's when it keeps connections.
 func prepareTransport(ctx context.Context, t *http.Transport, judge func(fingerprint string) error) {
 	t.DialTLSContext = nil
 	t.DialContext = func(_ context.Context, network, address string) (net.Conn, error) {
@@ -80,9 +80,9 @@ func prepareTransport(ctx context.Context, t *http.Transport, judge func(fingerp
 		}
 		return conn, err
 	}
-	// LXD's certificates are self-signed, and name the host as it was called
-	// when LXD first started. To compare them as a whole is stricter than what
-	// is skipped here: no authority can vouch for another one.
+	// LXD's certificates are self-signed, and name the host as it was called when LXD first
+	// started. Comparing the whole certificate is stricter than the check that is skipped
+	// here: no authority can vouch for another one.
 	t.TLSClientConfig.InsecureSkipVerify = true
 	t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error {
 		sum := sha256.Sum256(s.PeerCertificates[0].Raw)
@@ -90,7 +90,7 @@ func prepareTransport(ctx context.Context, t *http.Transport, judge func(fingerp
 	}
 }
 
-// requireFingerprint accepts one certificate.
+// requireFingerprint accepts only the certificate with this fingerprint.
 func requireFingerprint(pin string) func(fingerprint string) error {
 	return func(fingerprint string) error {
 		if fingerprint != pin {
@@ -100,16 +100,16 @@ func requireFingerprint(pin string) func(fingerprint string) error {
 	}
 }
 
-// otherCertificateError is the error of a server that shows another certificate
-// than the pinned one. Both are fingerprints.
+// otherCertificateError says that a server shows another certificate than the pinned one.
+// Both fields are fingerprints.
 type otherCertificateError struct{ pinned, shown string }
 
 func (e *otherCertificateError) Error() string {
 	return fmt.Sprintf("the server shows the certificate %s instead of %s", e.shown, e.pinned)
 }
 
-// lxdTransport takes answers whole, so that the connection can be used again, and
-// only such as LXD gives to a question: JSON of a bounded size, and no redirection.
+// lxdTransport reads answers completely, so that the connection can be reused. It accepts
+// only what LXD answers to a request: JSON of a bounded size, and no redirect.
 type lxdTransport struct{ base *http.Transport }
 
 // Transport implements client.HTTPTransporter.

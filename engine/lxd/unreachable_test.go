@@ -16,11 +16,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// shortTimeout is the deadline of looks at what never answers.
+// shortTimeout is the deadline of reads from servers that never answer.
 const shortTimeout = 150 * time.Millisecond
 
-// listenSilently accepts connections and never says anything. closed gets a value
-// for each connection that its client closes.
+// listenSilently accepts connections and never answers. closed gets a value for each
+// connection that its client closes.
 func listenSilently(t *testing.T) (address string, closed <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func listenSilently(t *testing.T) (address string, closed <-chan struct{}) {
 	return l.Addr().String(), done
 }
 
-// resetConnection breaks the connection off.
+// resetConnection resets the connection.
 func resetConnection(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -57,16 +57,16 @@ func resetConnection(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// sendHalf announces more than it sends.
+// sendHalf announces more bytes than it sends.
 func sendHalf(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	io.WriteString(w, `{"type":"sync"`)
 }
 
-// hangUntilClosed answers nothing until the client has gone.
+// hangUntilClosed does not answer until the client closes the connection.
 func hangUntilClosed(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// dripForever never ends an answer.
+// dripForever sends an answer that never ends.
 func dripForever(w http.ResponseWriter, r *http.Request) {
 	for r.Context().Err() == nil {
 		io.WriteString(w, " ")
@@ -124,8 +124,8 @@ func TestServerUnreachable(t *testing.T) {
 	}
 }
 
-// timeoutFor is short where the deadline is what is waited for; elsewhere a
-// busy machine must not reach it.
+// timeoutFor returns a short timeout if the test waits for the deadline. Otherwise the
+// timeout is long, so that a busy machine does not reach it.
 func timeoutFor(message string) time.Duration {
 	if strings.Contains(message, "within") {
 		return shortTimeout
@@ -150,7 +150,7 @@ func withForeignKey(t *testing.T) func(*fakeLXD) {
 	}
 }
 
-// TestSlow: an LXD that takes its time, within the deadline, is there.
+// TestSlow: an LXD that answers slowly, but within the deadline, is reachable.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	key := makeKey(t)
@@ -165,8 +165,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks looks many times at servers that answer, and that do not,
-// and counts what is left. It runs alone.
+// TestNothingLeaks reads many times from servers that answer and servers that do not, and
+// counts what is left. It runs alone.
 func TestNothingLeaks(t *testing.T) {
 	const looks = 5
 	key := makeKey(t)

@@ -16,17 +16,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// volume is a disk of a VM beyond its root disk.
+// volume is a disk of a VM other than its root disk.
 type volume struct {
 	device, pool, name string
 	bytes              int64
 }
 
-// volumeName is what the volume of a VM's device is called.
+// volumeName returns the name of the volume for a VM's device.
 func volumeName(instance, device string) string { return instance + "-" + device }
 
-// ensureVolume makes a volume. One of ours that nothing uses was left by a
-// compose that was cut off.
+// ensureVolume makes a volume. If the volume exists, is ours and unused, a compose that was
+// cut off left it: it is made again.
 func (s *session) ensureVolume(p *plan, v volume) error {
 	post := api.StorageVolumesPost{Name: v.name, Type: "custom", ContentType: "block"}
 	post.Config = map[string]string{
@@ -51,7 +51,7 @@ func (s *session) ensureVolume(p *plan, v volume) error {
 			Hint:    "Choose another name for the VM, or delete the volume on the host.", Err: engine.ErrConflict,
 		}
 	case len(found.UsedBy) > 0 || isUnclear(failure):
-		return nil // by our instance, as is seen next
+		return nil // used by our instance, which the next step checks
 	}
 	if err := s.dropVolumes([]volume{v}); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *session) ensureVolume(p *plan, v volume) error {
 	return create()
 }
 
-// dropVolumes deletes volumes; absent ones are no error.
+// dropVolumes deletes volumes. Absent volumes are no error.
 func (s *session) dropVolumes(volumes []volume) error {
 	var failures []error
 	for _, v := range volumes {
@@ -71,16 +71,16 @@ func (s *session) dropVolumes(volumes []volume) error {
 	return errors.Join(failures...)
 }
 
-// maasVolumePrefix begins the names of the volumes that MAAS makes
-// (drivers/pod/lxd.py, _create_volume).
+// maasVolumePrefix begins the names of the volumes that MAAS makes (drivers/pod/lxd.py,
+// _create_volume).
 const maasVolumePrefix = "maas-"
 
-// volumesOf are the volumes that were made with the VM: by us, or by MAAS. What
-// somebody else attached to it stays.
+// volumesOf returns the volumes that were made with the VM, by us or by MAAS. Volumes that
+// someone else attached do not count.
 func volumesOf(i api.Instance) []volume {
 	var made []volume
 	for device, d := range i.Devices {
-		// The volume keeps its name where the instance is renamed.
+		// The volume keeps its name when the instance is renamed.
 		ours := i.Config[markerConfig] != "" && strings.HasSuffix(d["source"], "-"+device)
 		if d["type"] == "disk" && d["pool"] != "" && (ours || strings.HasPrefix(d["source"], maasVolumePrefix)) {
 			made = append(made, volume{device: device, pool: d["pool"], name: d["source"]})
@@ -92,12 +92,12 @@ func volumesOf(i api.Instance) []volume {
 	return made
 }
 
-// volumesToAddConfig names the volumes, as "pool/volume", that are made to be added to an
-// instance. A run that is cut off before it has added them leaves it: the next one goes on,
-// and whoever deletes the VM deletes them, too.
+// volumesToAddConfig lists volumes, as "pool/volume", that are made to be added to an
+// instance. If a run is cut off before it adds them, the key stays. Then the next run
+// continues, and whoever deletes the VM also deletes them.
 const volumesToAddConfig = "user.maaslxd.adding"
 
-// noteNewDisks notes the disks that come. LXD plugs them into a VM that runs.
+// noteNewDisks notes new disks. LXD plugs them into a running VM.
 func (r *instanceEdit) noteNewDisks(have api.Instance, host engine.VMHost, wanted []engine.Disk) error {
 	var disks, last int
 	for name, d := range have.ExpandedDevices {
@@ -110,8 +110,8 @@ func (r *instanceEdit) noteNewDisks(have api.Instance, host engine.VMHost, wante
 	}
 	if own := len(volumesOf(have)) + 1; len(wanted) > 0 && disks != own {
 		return &engine.SpecError{
-			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, and %d of them were made with it", have.Name, disks, own),
-			Hint: "Somebody attached a disk to the instance in LXD. Detach it, or attach the new disk there, too.", Err: engine.ErrConflict,
+			Field: fieldpath.New("disks"), Message: fmt.Sprintf("%s has %d disks of storage pools, but only %d of them were made with it", have.Name, disks, own),
+			Hint: "A disk was attached to the instance in LXD. Detach it, or attach the new disk in LXD too.", Err: engine.ErrConflict,
 		}
 	}
 	for n, d := range wanted {
@@ -121,7 +121,7 @@ func (r *instanceEdit) noteNewDisks(have api.Instance, host engine.VMHost, wante
 		}
 		device := fmt.Sprintf("disk%d", last+1+n)
 		v := volume{device: device, pool: in, name: volumeName(have.Name, device), bytes: d.SizeGB * bytesPerGB}
-		if have.Config[markerConfig] == "" { // by its name volumesOf knows it
+		if have.Config[markerConfig] == "" { // volumesOf recognizes it by this prefix
 			v.name = maasVolumePrefix + v.name
 		}
 		r.newVolumes = append(r.newVolumes, v)
@@ -132,7 +132,7 @@ func (r *instanceEdit) noteNewDisks(have api.Instance, host engine.VMHost, wante
 	return nil
 }
 
-// choosePool is the storage pool of a host that a disk comes from.
+// choosePool returns the storage pool for a disk.
 func choosePool(host engine.VMHost, d engine.Disk) (string, error) {
 	var names []string
 	for _, p := range host.StoragePools {
@@ -147,7 +147,7 @@ func choosePool(host engine.VMHost, d engine.Disk) (string, error) {
 	}
 }
 
-// formatVolumeNames says which volumes are about to be made.
+// formatVolumeNames returns the value of volumesToAddConfig.
 func formatVolumeNames(added []volume) string {
 	names := make([]string, len(added))
 	for n, v := range added {
@@ -156,8 +156,9 @@ func formatVolumeNames(added []volume) string {
 	return strings.Join(names, " ")
 }
 
-// recordVolumesToAdd notes on the instance which volumes are about to be made, and reports whether the
-// note is new: then the instance is to be read again. What an earlier wish left goes.
+// recordVolumesToAdd notes on the instance which volumes will be made. It reports whether
+// the note is new: then the instance must be read again. It deletes the unused volumes of
+// an earlier note.
 func (r *instanceEdit) recordVolumesToAdd(s *session, path string, have api.Instance) (fresh bool, err error) {
 	note := formatVolumeNames(r.newVolumes)
 	if note == have.Config[volumesToAddConfig] {
@@ -176,8 +177,8 @@ func (r *instanceEdit) recordVolumesToAdd(s *session, path string, have api.Inst
 	return true, s.send(http.MethodPut, path, put, r.etag)
 }
 
-// refuseExistingVolume refuses a volume that is there before any run has begun to make it: a disk
-// that somebody detached still holds its data.
+// refuseExistingVolume refuses a volume that exists before any run has begun to make it: a
+// detached disk still holds its data.
 func refuseExistingVolume(s *session, v volume) error {
 	_, err := s.get(s.projectPath("storage-pools", v.pool, "volumes", "custom", v.name), new(api.StorageVolume))
 	switch {
@@ -192,7 +193,7 @@ func refuseExistingVolume(s *session, v volume) error {
 	}
 }
 
-// makeVolumes makes the volumes of disks that come.
+// makeVolumes makes the volumes of new disks.
 func (r *instanceEdit) makeVolumes(ctx context.Context, s *session, host engine.VMHost, comp engine.Composition, born string) error {
 	p := plan{comp: comp}
 	p.host.Name, p.post.Config = host.Name, map[string]string{birthTimeConfig: born}
@@ -204,7 +205,7 @@ func (r *instanceEdit) makeVolumes(ctx context.Context, s *session, host engine.
 	return nil
 }
 
-// dropUnusedNewVolumes deletes the volumes that were made to be added to an instance, and are not used.
+// dropUnusedNewVolumes deletes the volumes in volumesToAddConfig that no instance uses.
 func dropUnusedNewVolumes(s *session, have api.Instance) error {
 	var left []volume
 	for name := range strings.FieldsSeq(have.Config[volumesToAddConfig]) {

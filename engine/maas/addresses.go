@@ -14,12 +14,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// addressesTTL is how long the used ranges of a subnet serve who only wants to
-// know that an address is in none of them.
+// addressesTTL is how long the used ranges of a subnet may confirm that an address is free.
 const addressesTTL = 10 * time.Second
 
-// usedRange is a run of addresses that MAAS does not give away, both ends
-// included.
+// usedRange is a range of addresses that MAAS does not assign. Both ends are included.
 type usedRange struct {
 	First    netip.Addr `json:"start"`
 	Last     netip.Addr `json:"end"`
@@ -30,11 +28,11 @@ func (r usedRange) contains(ip netip.Addr) bool {
 	return r.First.Compare(ip) <= 0 && ip.Compare(r.Last) <= 0
 }
 
-// assignedPurpose is MAAS's word for addresses that somebody has.
+// assignedPurpose is MAAS's word for assigned addresses.
 const assignedPurpose = "assigned-ip"
 
-// purposes are MAAS's words for why a range is used (models/subnet.py,
-// get_ipranges_in_use), the weightiest last where several ranges overlap.
+// purposes are MAAS's words for the use of a range (models/subnet.py, get_ipranges_in_use).
+// If several apply, the last one in this list counts.
 var purposes = []struct {
 	word string
 	is   engine.AddressPurpose
@@ -56,7 +54,7 @@ func (r usedRange) addressPurpose() engine.AddressPurpose {
 	return found
 }
 
-// Addresses says which addresses of a subnet are in use, and for what.
+// Addresses shows which addresses of a subnet are in use, and for what.
 type Addresses struct {
 	api    *api.Client
 	ranges *subnetRanges
@@ -70,9 +68,9 @@ func newAddresses(l listConfig) *Addresses {
 	return c
 }
 
-// AddressUse implements engine.Addresses. One call tells, for all who ask about
-// a subnet at the time, whether an address is free. What is in the way is read
-// again before it is reported, and who has it in a call of its own.
+// AddressUse implements engine.Addresses. One call shows all callers that ask about a
+// subnet whether their addresses are free. An address that is not free is read again before
+// it is reported. A separate call finds who has it.
 func (c *Addresses) AddressUse(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (engine.AddressUse, error) {
 	list := c.ranges.listOf(subnet.ID)
 	used, err := list.Get(ctx)
@@ -87,7 +85,7 @@ func (c *Addresses) AddressUse(ctx context.Context, subnet engine.Subnet, ip net
 	return c.describeUse(ctx, subnet, ip, used, at)
 }
 
-// findRange finds the range that an address lies in, if it lies in any.
+// findRange returns the range that contains an address.
 func findRange(used []usedRange, ip netip.Addr) (usedRange, bool) {
 	i := slices.IndexFunc(used, func(r usedRange) bool { return r.contains(ip) })
 	if i < 0 {
@@ -104,7 +102,8 @@ func (c *Addresses) describeUse(ctx context.Context, subnet engine.Subnet, ip ne
 		if err != nil {
 			return engine.AddressUse{}, err
 		}
-		// What was given away within a range makes one run with it.
+		// Addresses that MAAS assigned within a reserved range merge with it into one
+		// range.
 		if found || use.Purpose == engine.AddressTaken {
 			use.Purpose, use.SystemID, use.Holder = engine.AddressTaken, holder.Node.SystemID, holder.describe()
 		}
@@ -115,7 +114,7 @@ func (c *Addresses) describeUse(ctx context.Context, subnet engine.Subnet, ip ne
 	return use, nil
 }
 
-// wireHolder is an address of a subnet with who has it.
+// wireHolder is an address of a subnet, with the machine, device, user or name that has it.
 type wireHolder struct {
 	IP   string `json:"ip"`
 	User string `json:"user"`
@@ -130,7 +129,7 @@ type wireHolder struct {
 	} `json:"dns_records"`
 }
 
-// findHolder looks who has an address, if anybody has.
+// findHolder returns who has an address.
 func (c *Addresses) findHolder(ctx context.Context, subnet engine.Subnet, ip netip.Addr) (h wireHolder, found bool, err error) {
 	var list []wireHolder
 	if err := c.api.Call(ctx, api.NewGet("subnets/{id}/", strconv.Itoa(subnet.ID)).Op("ip_addresses"), &list); err != nil {
@@ -144,8 +143,8 @@ func (c *Addresses) findHolder(ctx context.Context, subnet engine.Subnet, ip net
 	return wireHolder{}, false, nil
 }
 
-// nodeMachine and nodeDevice are MAAS's numbers for kinds of nodes (enum.py,
-// NODE_TYPE); the others are servers of MAAS's own.
+// nodeMachine and nodeDevice are MAAS's numbers for kinds of nodes (enum.py, NODE_TYPE).
+// The other kinds are MAAS's own servers.
 const (
 	nodeMachine = 0
 	nodeDevice  = 1
@@ -168,7 +167,7 @@ func (h wireHolder) describe() string {
 	return "something that MAAS does not name"
 }
 
-// nearbyFreeAddress is the next free address above another one, else below it.
+// nearbyFreeAddress returns the next free address above ip, else the next one below it.
 func nearbyFreeAddress(subnet engine.Subnet, used []usedRange, ip netip.Addr) netip.Addr {
 	network, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
@@ -187,7 +186,7 @@ func nearbyFreeAddress(subnet engine.Subnet, used []usedRange, ip netip.Addr) ne
 	return netip.Addr{}
 }
 
-// skipUsedRanges goes on from an address over all used ranges in its way.
+// skipUsedRanges moves on from an address until it is outside all used ranges.
 func skipUsedRanges(used []usedRange, from netip.Addr, beyond func(usedRange) netip.Addr) netip.Addr {
 	for from.IsValid() {
 		at, inUse := findRange(used, from)
@@ -199,7 +198,7 @@ func skipUsedRanges(used []usedRange, from netip.Addr, beyond func(usedRange) ne
 	return from
 }
 
-// subnetRanges caches the used ranges of each subnet that somebody asks about.
+// subnetRanges caches the used ranges of each subnet that callers ask about.
 type subnetRanges struct {
 	newList func(subnetID int) *share.Cached[[]usedRange]
 
@@ -218,7 +217,7 @@ func (s *subnetRanges) listOf(subnetID int) *share.Cached[[]usedRange] {
 	return list
 }
 
-// expire forgets what is old enough to be read once more.
+// expire forgets ranges that are old enough to be read again.
 func (s *subnetRanges) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +226,7 @@ func (s *subnetRanges) expire() {
 	}
 }
 
-// drop forgets a subnet's, of which an address was just given away.
+// drop forgets the ranges of a subnet in which an address was just assigned.
 func (s *subnetRanges) drop(subnetID int) { s.listOf(subnetID).Drop() }
 
 // fetchRanges reads the used ranges of a subnet.

@@ -110,8 +110,8 @@ func TestAddressUse(t *testing.T) {
 	}
 }
 
-// TestAddressUseIsShared: many who ask about one subnet cost one call, and what
-// was just given back, or linked, is seen.
+// TestAddressUseIsShared: many callers that ask about one subnet cost one call. An address
+// that was just released or linked is noticed.
 func TestAddressUseIsShared(t *testing.T) {
 	t.Parallel()
 	w := serveMAAS(t, dnsModel())

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// newSlowFake answers like table, a second later.
+// newSlowFake answers from table, a second later.
 func newSlowFake(table map[string]func() *http.Response) *fakeTransport {
 	f := newRouteFake(table)
 	answer := f.answer
@@ -134,7 +134,7 @@ func TestFailuresAreNotCached(t *testing.T) {
 	})
 }
 
-// TestHostsAreDropped counts the listings of hosts after what changes them.
+// TestHostsAreDropped counts the listings of hosts after changes to them.
 func TestHostsAreDropped(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(context.Context, *Client){
@@ -170,7 +170,7 @@ func TestHostsAreDropped(t *testing.T) {
 	}
 }
 
-// movingLedger is a ledger that a test moves on.
+// movingLedger is a ledger whose tag a test changes.
 type movingLedger struct {
 	now, floor int64
 	err        error
@@ -184,8 +184,8 @@ func (l *movingLedger) AcceptsInventory(_ context.Context, inventory engine.Tag)
 	return l.floor <= inventory.Sequence && inventory.Sequence <= l.now, l.err
 }
 
-// TestHostsCarryTheTag wants each listing of hosts to carry the ledger's tag
-// as it was before MAAS was asked, for as long as the listing is served.
+// TestHostsCarryTheTag: each listing of hosts has the ledger's tag from before the call to
+// MAAS, for as long as the listing is used.
 func TestHostsCarryTheTag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

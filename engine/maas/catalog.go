@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// Catalog says what this MAAS has and can do.
+// Catalog shows what this MAAS has and can do.
 type Catalog struct {
 	api   *api.Client
 	hosts *Hosts
@@ -31,9 +31,9 @@ func newCatalog(l listConfig) *Catalog {
 	return c
 }
 
-// Capabilities implements engine.Catalog. It asks for the version, which
-// needs no key and so tells whether there is a MAAS at all, then for the
-// user, which tells whether the key is good, then for the VM hosts.
+// Capabilities implements engine.Catalog. It asks for three things in turn. The version
+// needs no key, and shows whether there is a MAAS at all. The user shows whether the key is
+// valid. The VM hosts show whether this MAAS has them.
 func (c *Catalog) Capabilities(ctx context.Context) (engine.Capabilities, error) {
 	return c.probe.Get(ctx)
 }
@@ -82,8 +82,8 @@ func (c *Catalog) fetchSeries(ctx context.Context) (series string, err error) {
 // DefaultImage implements engine.Catalog.
 func (c *Catalog) DefaultImage(ctx context.Context) (string, error) { return c.series.Get(ctx) }
 
-// fetchImages lists the boot resources, of which there is one for each
-// architecture and kernel of an image.
+// fetchImages lists the boot resources. There is one for each architecture and kernel of an
+// image.
 func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
 	var list api.Elements[struct {
 		Name         string `json:"name"`
@@ -98,8 +98,9 @@ func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
 		short, kernel, _ := strings.Cut(resource.Architecture, "/")
 		name := resource.Name
 		if resource.Type == "Uploaded" && !strings.Contains(name, "/") {
-			// MAAS takes the prefix off what is uploaded as custom/k8s
-			// (forms/__init__.py, BootResourceForm.clean_name), and deploys it by either name.
+			// MAAS removes the prefix when an image is uploaded as custom/k8s
+			// (forms/__init__.py, BootResourceForm.clean_name), and deploys it by either
+			// name.
 			name = "custom/" + name
 		}
 		image := found[name]
@@ -108,7 +109,7 @@ func (c *Catalog) fetchImages(ctx context.Context) ([]engine.Image, error) {
 			found[name] = image
 		}
 		image.Architectures = append(image.Architectures, short)
-		if kernel != "" && kernel != "generic" { // of what somebody uploaded, MAAS tells no kernel
+		if kernel != "" && kernel != "generic" { // MAAS knows no kernel of an uploaded image
 			image.Kernels = append(image.Kernels, kernel)
 		}
 	}

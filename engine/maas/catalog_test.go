@@ -72,8 +72,8 @@ func TestGoneIsErrGone(t *testing.T) {
 	}
 }
 
-// TestUploadedImages lists images as a genuine MAAS does: what was uploaded as
-// custom/k8s is called k8s.
+// TestUploadedImages lists images as a real MAAS does: an image that was uploaded as
+// custom/k8s is named k8s.
 func TestUploadedImages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package maas speaks MAAS's API 2.0. The areas of a Client implement the engine's
-// ports: its Composer and Registrar for MAAS up to 3.8, which has VM hosts, and all
-// others for any MAAS.
+// Package maas calls MAAS's API 2.0. The areas of a Client implement the engine's ports.
+// Its Composer and Registrar are for MAAS up to 3.8, which has VM hosts; the other areas
+// work with any MAAS.
 //
-// Package api sends the requests, and package share lets many callers share what is
-// read. All of that is safe for concurrent use. What an area returns may be shared
-// between callers and must not be modified.
+// Package api sends the requests, and package share lets many callers share what is read.
+// All types are safe for concurrent use. Results may be shared between callers: do not
+// modify them.
 package maas
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Client is a client of one MAAS, for one user. Its areas know each other: what one
-// changes, another reads anew.
+// Client is a client of one MAAS, as one user. Its areas are connected: after one area
+// changes something, the others read it again.
 type Client struct {
 	Machines  *Machines
 	Enlister  *Enlister
@@ -30,8 +30,8 @@ type Client struct {
 	api *api.Client
 }
 
-// New makes a client. It calls nothing; each bad field of the Config yields an
-// *api.ConfigError, and several of them are joined.
+// New returns a client without calling MAAS. Each invalid field of the Config yields an
+// *api.ConfigError; several are joined.
 func New(c Config) (*Client, error) {
 	c = c.withDefaults()
 	sender, err := api.New(c.apiConfig())
@@ -53,22 +53,22 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// Close gives idle connections back. Calls that are under way go on.
+// Close closes idle connections. Active calls go on.
 func (c *Client) Close() { c.api.Close() }
 
-// How long a list serves. Hosts change with each VM that somebody makes.
+// How long lists are used. Hosts change with each VM that anyone makes.
 const (
 	hostsTTL = 10 * time.Second
 	namesTTL = 5 * time.Minute
 )
 
-// listConfig is what cached lists are made with.
+// listConfig is what the constructors of cached lists need.
 type listConfig struct {
 	api *api.Client
 	now func() time.Time
 }
 
-// limit bounds the reading of a list, which may be for several callers.
+// limit bounds the read of a list, which may be for several callers.
 func (l listConfig) limit() time.Duration { return l.api.SharedLimit() }
 
 var (

@@ -23,7 +23,7 @@ func machineIDs(n int) []string {
 	return list
 }
 
-// readAll reads all machines at the same moment.
+// readAll reads all machines at the same time.
 func readAll(t *testing.T, c *Client, ids []string) {
 	var wg sync.WaitGroup
 	for _, id := range ids {
@@ -69,9 +69,9 @@ func TestReadsCoalesce(t *testing.T) {
 	}
 }
 
-// TestReadsCoalesceAtTheirPace reads in the manner of Terraform, whose own work
-// sets the pace: so many walk at once, and each has something to do before the
-// next read. Nobody has written yet, as in a plan.
+// TestReadsCoalesceAtTheirPace reads as Terraform does. Many walkers run at once, and
+// Terraform's own work between two reads sets their pace. Nothing was written yet, as in a
+// plan.
 func TestReadsCoalesceAtTheirPace(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -117,7 +117,8 @@ func TestReadsCoalesceAtTheirPace(t *testing.T) {
 	}
 }
 
-// TestReadsOfAGrowingCrowd: reads that began soon with ten readers find out that there are more.
+// TestReadsOfAGrowingCrowd: calls that begin soon with ten readers notice that there are
+// more.
 func TestReadsOfAGrowingCrowd(t *testing.T) {
 	t.Parallel()
 	for _, work := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 30 * time.Millisecond} {
@@ -150,8 +151,8 @@ func workDurations(work time.Duration, uneven bool) func() time.Duration {
 	}
 }
 
-// readByWalkers reads all machines, so many at once, with work before each read that
-// only one does at a time.
+// readByWalkers reads all machines with this many walkers. Only one of them works at a
+// time, and each works before each read.
 func readByWalkers(t *testing.T, c *Client, ids []string, parallelism int, work func() time.Duration) {
 	next := make(chan string)
 	processor := make(chan struct{}, 1)
@@ -175,8 +176,8 @@ func readByWalkers(t *testing.T, c *Client, ids []string, parallelism int, work 
 	wg.Wait()
 }
 
-// TestReadsAfterAWriteWaitLittle: steps of changes have a time of their own, and
-// those who were a crowd once need not come again.
+// TestReadsAfterAWriteWaitLittle: after a write, each change has its own pace, and a call
+// does not wait for the former number of readers.
 func TestReadsAfterAWriteWaitLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,8 +196,8 @@ func TestReadsAfterAWriteWaitLittle(t *testing.T) {
 	})
 }
 
-// TestReadsGather reads in the manner of a manager: each of its objects comes in a time
-// of its own, and none is in a hurry.
+// TestReadsGather reads as a manager does: each object is read at its own time, and none is
+// urgent.
 func TestReadsGather(t *testing.T) {
 	t.Parallel()
 	const readers, apart = 30, 120 * time.Millisecond
@@ -264,8 +265,7 @@ func TestAbsentMachine(t *testing.T) {
 	})
 }
 
-// TestListing404IsNoAbsence: a wrong address must not look like a world
-// without machines.
+// TestListing404IsNoAbsence: a wrong address must not look like a MAAS without machines.
 func TestListing404IsNoAbsence(t *testing.T) {
 	t.Parallel()
 	c := testClient(t, newConstantFake(404, "text/plain", "404 page not found"))
@@ -339,8 +339,8 @@ func TestWhoLeavesWithinTheWindow(t *testing.T) {
 	})
 }
 
-// TestReadAfterWriteIsNotOlder starts a slow read, writes, and reads again
-// while the first is under way.
+// TestReadAfterWriteIsNotOlder starts a slow read, writes, and reads again during the first
+// read.
 func TestReadAfterWriteIsNotOlder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// Compose implements engine.Composer. The VM is never commissioned by it: the
-// marker on its root disk lasts until commissioning ends. Fixed addresses are
-// not asked for either, as they do not survive commissioning; Machines.Link
-// sets them later. For an unknown name nothing is sent.
+// Compose implements engine.Composer. It never commissions the VM: the marker on its root
+// disk lasts only until commissioning ends. It sets no fixed addresses, because they do not
+// survive commissioning: Machines.SetInterfaceAddress sets them later. If the composition
+// names an unknown zone, pool or domain, nothing is sent.
 func (c *Hosts) Compose(ctx context.Context, host engine.VMHost, comp engine.Composition) (string, error) {
 	ids, err := c.resolveIDs(ctx, comp)
 	if err != nil {
@@ -43,11 +43,11 @@ func (c *Hosts) Compose(ctx context.Context, host engine.VMHost, comp engine.Com
 	return made.SystemID, nil
 }
 
-// composeError sorts LXD's own refusals out of MAAS's 503, which also says that
-// a rack controller or an LXD is away. What LXD refused it refuses again, and MAAS
-// has made the volumes of the data disks by then, once for each repeat
-// (provisioningserver/drivers/pod/lxd.py, compose). Only words tell the two apart:
-// words that are not known here count as a 503 that passes, as before.
+// composeError separates LXD's own refusals from MAAS's other 503s, which say that a rack
+// controller or an LXD is away. LXD would refuse the same compose again, and each repeat
+// leaves volumes of the data disks (provisioningserver/drivers/pod/lxd.py, compose).
+//
+// Only the text tells the two apart. An unknown text counts as a temporary 503.
 func composeError(err error) error {
 	e, ok := api.AsError(err)
 	if !ok || e.Status != http.StatusServiceUnavailable {
@@ -65,8 +65,8 @@ func composeError(err error) error {
 	return e
 }
 
-// Decompose implements engine.Composer. MAAS stops and deletes the instance
-// before it answers.
+// Decompose implements engine.Composer. MAAS stops and deletes the instance before it
+// answers.
 func (c *Hosts) Decompose(ctx context.Context, systemID string) error {
 	r := api.NewRequest(http.MethodDelete, machineRoute, systemID)
 	r.Slow = true
@@ -77,10 +77,11 @@ func (c *Hosts) Decompose(ctx context.Context, systemID string) error {
 	return nil
 }
 
-// RemoveLeftovers implements engine.Composer: what MAAS left it alone can show.
+// RemoveLeftovers implements engine.Composer. It does nothing: only MAAS knows what its
+// composes left.
 func (*Hosts) RemoveLeftovers(context.Context, engine.Leftovers) error { return nil }
 
-// SyncHost implements engine.Composer. MAAS looks at all VMs of the host.
+// SyncHost implements engine.Composer. MAAS reads all VMs of the host.
 func (c *Hosts) SyncHost(ctx context.Context, host engine.VMHost, _ string) error {
 	r := api.NewPost("refresh", hostRoute, strconv.Itoa(host.ID))
 	r.Slow = true
@@ -88,7 +89,7 @@ func (c *Hosts) SyncHost(ctx context.Context, host engine.VMHost, _ string) erro
 	return c.api.Call(ctx, r, nil)
 }
 
-// resolveIDs looks up the numbers of what the composition names.
+// resolveIDs returns MAAS's numbers for the names in the composition.
 func (c *Hosts) resolveIDs(ctx context.Context, comp engine.Composition) (ids composeIDs, err error) {
 	if ids.zone, err = lookUpID(ctx, c.names.zones, "zone", comp.Zone); err != nil {
 		return ids, err
@@ -100,8 +101,8 @@ func (c *Hosts) resolveIDs(ctx context.Context, comp engine.Composition) (ids co
 	return ids, err
 }
 
-// lookUpID returns the number of a zone, pool or domain, empty for no name. It
-// looks once more in a fresh list before it finds nothing.
+// lookUpID returns the number of a zone, pool or domain; empty for an empty name. It reads
+// the list again before it reports a missing name.
 func lookUpID(ctx context.Context, list *share.Cached[[]wireNamed], what, name string) (string, error) {
 	if name == "" {
 		return "", nil

@@ -9,14 +9,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// composeIDs are the numbers that compose wants where the rest of the API
-// takes names. An empty one is left to MAAS.
+// composeIDs are numbers that compose needs where the rest of the API accepts names. MAAS
+// chooses for an empty one.
 type composeIDs struct {
 	zone, pool, domain string
 }
 
-// composeForm builds the parameters of compose. skip_commissioning is always
-// sent.
+// composeForm builds the parameters of compose. It always sends skip_commissioning.
 func composeForm(comp engine.Composition, ids composeIDs) url.Values {
 	form := url.Values{
 		"hostname":           {comp.Hostname},
@@ -24,7 +23,7 @@ func composeForm(comp engine.Composition, ids composeIDs) url.Values {
 		"skip_commissioning": {"true"},
 	}
 	for _, core := range comp.PinnedCores {
-		form.Add("pinned_cores", strconv.Itoa(core)) // MAAS takes no comma list
+		form.Add("pinned_cores", strconv.Itoa(core)) // MAAS accepts no comma list
 	}
 	if len(comp.PinnedCores) == 0 {
 		form.Set("cores", strconv.Itoa(comp.Cores))
@@ -48,10 +47,10 @@ func composeForm(comp engine.Composition, ids composeIDs) url.Values {
 	return form
 }
 
-// storageConstraints writes disks as MAAS's storage constraints, "root:8(pool,marker)".
-// The first is the root disk; sizes are whole decimal GB; a tag is the name
-// of a storage pool, or stays on the disk as it is. Labels are our own, since
-// MAAS only wants them to differ.
+// storageConstraints writes disks as MAAS's storage constraints, "root:8(pool,marker)". The
+// first disk is the root disk, and sizes are whole decimal GB. A tag is the name of a
+// storage pool; any other tag stays on the disk. We choose the labels: MAAS only requires
+// that they differ.
 func storageConstraints(disks []engine.Disk, marker string) string {
 	var constraints []string
 	for i, d := range disks {

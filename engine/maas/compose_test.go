@@ -156,7 +156,7 @@ func TestUnknownNamesAreNotComposed(t *testing.T) {
 	}
 }
 
-// TestANewZoneIsFound: the list is cached, but the zone was made meanwhile.
+// TestANewZoneIsFound: the list is cached, but the zone was made since.
 func TestANewZoneIsFound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +279,8 @@ func TestDecomposeOfNothing(t *testing.T) {
 	}
 }
 
-// TestComposeOfNoMachine: an answer that names no machine does not say that none was made.
+// TestComposeOfNoMachine: an answer that names no machine does not prove that none was
+// made.
 func TestComposeOfNoMachine(t *testing.T) {
 	t.Parallel()
 	c := testClient(t, newRouteFake(map[string]func() *http.Response{

@@ -12,10 +12,9 @@ import (
 
 const defaultInterval = 5 * time.Second
 
-// Config is what a Client is made of. URL and APIKey are required.
+// Config is what New needs. URL and APIKey are required.
 type Config struct {
-	// URL, APIKey, CACert, UserAgent, Timeout, MaxConns, Backoff, Transport, Log,
-	// Called, Now and Rand are those of api.Config.
+	// The fields from URL to Rand are those of api.Config.
 	URL       string
 	APIKey    string
 	CACert    []byte
@@ -28,18 +27,18 @@ type Config struct {
 	OnCall    func(api.Call)
 	Now       func() time.Time
 	Rand      func() float64
-	// Interval is the time between two looks of the poller; zero means 5 s.
+	// Interval is the time between two polls of a watched machine; zero means 5 s.
 	Interval time.Duration
-	// Gather is how long a read of machines waits for others to join it, at least. Zero
-	// suits readers who wait for each answer, as Terraform does. A manager with many
-	// objects takes more, and makes fewer calls.
+	// Gather is the minimum time that a read of machines waits for other reads to join it.
+	// Zero suits callers that wait for each answer, as Terraform does. With a longer time,
+	// a manager with many objects makes fewer calls.
 	Gather time.Duration
-	// Ledger gives each inventory of the VM hosts its tag, which is read before the
-	// hosts are. Nil: the hosts carry none, so that no VM can be placed by them.
+	// Ledger gives each inventory of the VM hosts its tag. The tag is read before the
+	// hosts. If Ledger is nil, the hosts have no tag, and no VM can be placed on them.
 	Ledger engine.InventoryTags
 }
 
-// apiConfig is what of it concerns the requests.
+// apiConfig returns the part of the Config for package api.
 func (c Config) apiConfig() api.Config {
 	return api.Config{
 		URL: c.URL, APIKey: c.APIKey, CACert: c.CACert, UserAgent: c.UserAgent, Timeout: c.Timeout, MaxConns: c.MaxConns,

@@ -16,11 +16,11 @@ import (
 
 const dnsRoute = "dnsresources/{id}/"
 
-// maxDNSTries is how often a name is looked at anew because it, or the lack of
-// it, did not last until the write.
+// maxDNSTries bounds how often a name is read again because it changed between read and
+// write.
 const maxDNSTries = 3
 
-// DNS writes names of MAAS's DNS.
+// DNS writes names in MAAS's DNS.
 type DNS struct {
 	api     *api.Client
 	names   *Names
@@ -40,9 +40,9 @@ func (c *DNS) DNSRecord(ctx context.Context, name engine.DNSName) (engine.DNSRec
 	return have.record(), err
 }
 
-// PublishDNS implements engine.DNS. Between the look and the write, someone
-// else may have made the name, or MAAS removed it with its last machine, and
-// the reply to a write may be lost: then another look tells.
+// PublishDNS implements engine.DNS. Between read and write, someone else may have made the
+// name, or MAAS may have removed it with its last machine. The reply to a write may also be
+// lost. In these cases the name is read again.
 func (c *DNS) PublishDNS(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
 	if err := errors.Join(name.Validate(), want.Validate()); err != nil {
 		return false, err
@@ -61,15 +61,14 @@ func (c *DNS) PublishDNS(ctx context.Context, name engine.DNSName, want engine.D
 	}
 }
 
-// isOutdatedWrite reports whether a write failed in a way that another look at the
-// name may mend: what MAAS says of no field may be that the name is taken.
+// isOutdatedWrite reports whether a write failed in a way that another read may resolve.
+// For example, an error that names no field may say that the name is taken.
 func isOutdatedWrite(err error) bool {
 	e, ok := api.AsError(err)
 	return ok && (e.Unclear || e.Kind == engine.ErrNotFound || len(e.FieldMessages[api.AllFields]) > 0)
 }
 
-// publishOnce takes one look, unless we wrote the name just now, and makes the
-// difference good.
+// publishOnce reads the name, unless we wrote it just now, and writes what differs.
 func (c *DNS) publishOnce(ctx context.Context, name engine.DNSName, want engine.DNSRecord) (bool, error) {
 	if have, ok := c.written.takeWritten(name); ok && have.needsUpdate(want) && len(reservedAddresses(unwantedAddresses(have.Addresses, want.Addresses))) == 0 {
 		return true, c.updateRecord(ctx, name, have.ID, want)
@@ -90,8 +89,8 @@ func (c *DNS) publishOnce(ctx context.Context, name engine.DNSName, want engine.
 	if err != nil {
 		return false, err
 	}
-	// To release an address is to drop it from its name. What is to be released
-	// therefore stays until then: cut off in between, a repetition goes on.
+	// Dropping an address from its name makes it releasable. Until then the name keeps it:
+	// if this run is cut off, the next one finds it there.
 	both := want
 	both.Addresses = sortedAddresses(append(slices.Clone(want.Addresses), dropped...))
 	if !have.pointsExactlyTo(both) {
@@ -106,8 +105,8 @@ func (c *DNS) publishOnce(ctx context.Context, name engine.DNSName, want engine.
 	return true, err
 }
 
-// RemoveDNS implements engine.DNS. MAAS itself removes a name whose last
-// address is released.
+// RemoveDNS implements engine.DNS. MAAS itself removes a name when its last address is
+// released.
 func (c *DNS) RemoveDNS(ctx context.Context, name engine.DNSName) error {
 	if err := name.Validate(); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (c *DNS) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) 
 		return err
 	}
 	if len(have.Records) > 0 {
-		// The name has to outlive its addresses, so they go first.
+		// The name must outlive its addresses, so they are removed first.
 		if err := c.updateRecord(ctx, name, have.ID, engine.DNSRecord{}); err != nil {
 			return err
 		}
@@ -149,14 +148,14 @@ func (c *DNS) removeDNS(ctx context.Context, name engine.DNSName, have wireDNS) 
 	return err
 }
 
-// updateRecord writes what a name points to.
+// updateRecord writes the addresses and the TTL of a name.
 func (c *DNS) updateRecord(ctx context.Context, name engine.DNSName, id int, to engine.DNSRecord) error {
 	return c.writeDNS(ctx, name, putRecord(api.NewRequest(http.MethodPut, dnsRoute, strconv.Itoa(id)), to))
 }
 
-// putRecord gives the addresses as MAAS takes them: separated by spaces; a comma is
-// an internal error, and of a repeated field only the last one counts. Both
-// fields are always sent: an empty one clears.
+// putRecord formats addresses as MAAS accepts them: separated by spaces. A comma is an
+// internal error in MAAS, and of a repeated field only the last value counts. Both fields
+// are always sent: an empty one clears.
 func putRecord(r *api.Request, to engine.DNSRecord) *api.Request {
 	texts := make([]string, len(to.Addresses))
 	for n, ip := range to.Addresses {
@@ -169,9 +168,9 @@ func putRecord(r *api.Request, to engine.DNSRecord) *api.Request {
 	return r.Put("ip_addresses", strings.Join(texts, " ")).Put("address_ttl", ttl)
 }
 
-// releasableAddresses are those of the addresses that MAAS would keep as reserved for
-// nobody: no machine has them, and no other name points to them, which would
-// lose them, too.
+// releasableAddresses returns the addresses that MAAS would keep reserved although nothing
+// uses them. No machine has them, and no other name points to them: another name would lose
+// them too.
 func (c *DNS) releasableAddresses(ctx context.Context, have wireDNS, surplus []wireAddress) ([]netip.Addr, error) {
 	found := reservedAddresses(surplus)
 	if len(found) == 0 {
@@ -181,7 +180,7 @@ func (c *DNS) releasableAddresses(ctx context.Context, have wireDNS, surplus []w
 	if err := c.api.List(ctx, api.NewGet("dnsresources/"), &all); err != nil {
 		return nil, err
 	}
-	if len(all.Unreadable) > 0 { // they may point to any of them
+	if len(all.Unreadable) > 0 { // the unreadable names may point to any of the addresses
 		return nil, nil
 	}
 	for _, other := range all.List {
@@ -192,8 +191,8 @@ func (c *DNS) releasableAddresses(ctx context.Context, have wireDNS, surplus []w
 	return found, nil
 }
 
-// reservedAddresses are those of the addresses that are reserved, and that no machine has: the
-// name may have brought them.
+// reservedAddresses returns the addresses that are reserved and that no machine has: MAAS
+// may have reserved them for the name.
 func reservedAddresses(addresses []wireAddress) []netip.Addr {
 	var found []netip.Addr
 	for _, a := range addresses {
@@ -204,9 +203,8 @@ func reservedAddresses(addresses []wireAddress) []netip.Addr {
 	return found
 }
 
-// releaseAddresses gives addresses back that a name brought, and returns those that MAAS
-// keeps, because another user reserved them. The caller knows that they were
-// there.
+// releaseAddresses releases addresses that came with a name. It returns those that MAAS
+// keeps because another user reserved them. The caller has checked that they existed.
 func (c *DNS) releaseAddresses(ctx context.Context, addresses []netip.Addr) (kept []netip.Addr, err error) {
 	for _, ip := range addresses {
 		err := c.api.List(ctx, api.NewPost("release", "ipaddresses/").Put("ip", ip.String()), nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// allocUserReserved is MAAS's number for an address that a user reserved, or
-// that a name brought (enum.py, IPADDRESS_TYPE.USER_RESERVED).
+// allocUserReserved is MAAS's number for an address that a user reserved, or that came with
+// a name (enum.py, IPADDRESS_TYPE.USER_RESERVED).
 const allocUserReserved = 4
 
 // wireDNS is a DNS resource: a name with its addresses.
@@ -37,9 +37,9 @@ type wireAddress struct {
 	} `json:"interface_set"`
 }
 
-// wireIP is an address, invalid for null: that of a machine which gave its own
-// back. It is invalid, too, where MAAS sends none that can be read: no address of
-// ours is that one.
+// wireIP is an address. It is invalid for null, which MAAS sends for a machine that has
+// released its address. It is also invalid if MAAS sends an unreadable address, which is
+// none of ours.
 type wireIP struct{ netip.Addr }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -48,11 +48,11 @@ func (ip *wireIP) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &read); err != nil {
 		return err
 	}
-	ip.Addr, _ = netip.ParseAddr(read) // the zero Addr where it fails
+	ip.Addr, _ = netip.ParseAddr(read) // the zero Addr if it fails
 	return nil
 }
 
-// addresses are those of the name, sorted.
+// addresses returns the addresses of the name, sorted.
 func (r wireDNS) addresses() []netip.Addr {
 	var found []netip.Addr
 	for _, a := range r.Addresses {
@@ -67,27 +67,27 @@ func (r wireDNS) record() engine.DNSRecord {
 	return engine.DNSRecord{Addresses: r.addresses(), TTLSeconds: r.TTLSeconds}
 }
 
-// pointsExactlyTo reports whether the name points to exactly that. MAAS lists addresses in
-// no stable order. One that is null is of a machine which gave it back: the name
-// leads to that machine again once anybody deploys it.
+// pointsExactlyTo reports whether the name has exactly these addresses and this TTL. MAAS
+// lists addresses in no stable order. A null address belongs to a machine that released it:
+// the name would point to that machine again after its next deployment.
 func (r wireDNS) pointsExactlyTo(want engine.DNSRecord) bool {
 	given := func(a wireAddress) bool { return !a.IP.IsValid() }
 	return !slices.ContainsFunc(r.Addresses, given) && r.TTLSeconds == want.TTLSeconds && slices.Equal(r.addresses(), want.Addresses)
 }
 
-// sortedAddresses sorts a copy, each address once.
+// sortedAddresses returns a sorted copy without duplicates.
 func sortedAddresses(addresses []netip.Addr) []netip.Addr {
 	return slices.Compact(slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare))
 }
 
-// unwantedAddresses are the addresses that are not wanted.
+// unwantedAddresses returns the addresses that are not wanted.
 func unwantedAddresses(have []wireAddress, wanted []netip.Addr) []wireAddress {
 	return slices.DeleteFunc(slices.Clone(have), func(a wireAddress) bool {
 		return !a.IP.IsValid() || slices.Contains(wanted, a.IP.Addr)
 	})
 }
 
-// dnsResource reads a name, ErrNotFound if there is none.
+// dnsResource reads a name. The error is ErrNotFound if there is none.
 func (c *DNS) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, error) {
 	r := api.NewGet("dnsresources/")
 	r.Query = map[string][]string{"name": {name.Label}, "domain": {name.Domain}}
@@ -104,13 +104,13 @@ func (c *DNS) dnsResource(ctx context.Context, name engine.DNSName) (wireDNS, er
 	case i < 0:
 		return wireDNS{}, fmt.Errorf("MAAS has no name %s: %w", name, engine.ErrNotFound)
 	case found.Unreadable[i] != nil:
-		return wireDNS{}, fmt.Errorf("cannot read what MAAS says of the name %s: %w", name, found.Unreadable[i])
+		return wireDNS{}, fmt.Errorf("cannot read MAAS's answer about the name %s: %w", name, found.Unreadable[i])
 	}
 	return found.List[i], nil
 }
 
-// noDomainError says why a list of names is 404: MAAS has no such domain, or this is
-// no MAAS.
+// noDomainError explains a 404 for a list of names: MAAS has no such domain, or this is no
+// MAAS.
 func (c *DNS) noDomainError(ctx context.Context, r *api.Request, domain string) error {
 	known, err := c.names.domains.Reread(ctx)
 	names, err := sortedNames(known, err)
@@ -131,14 +131,13 @@ func isSpecError(err error) bool {
 	return is
 }
 
-// dnsFields are the parts of a name, by the parameter in which MAAS refuses
-// them.
+// dnsFields maps MAAS's parameters to the parts of a name.
 var dnsFields = map[string]string{
 	"name": "name", "domain": "domain", "ip_addresses": "addresses", "address_ttl": "ttl", api.AllFields: "name",
 }
 
-// dnsRefusalError turns what MAAS says of a parameter into an error of the part that
-// it came from. Other errors pass unchanged.
+// dnsRefusalError turns MAAS's error about a parameter into an error of the field that it
+// came from. Other errors pass unchanged.
 func dnsRefusalError(err error) error {
 	e, ok := api.AsError(err)
 	if !ok || e.Kind != engine.ErrInvalid {

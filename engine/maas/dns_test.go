@@ -13,13 +13,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// sameAddresses compares records without caring how netip keeps an address.
+// sameAddresses compares records, however netip represents an address.
 var sameAddresses = cmp.Comparer(func(x, y engine.DNSRecord) bool {
 	return x.TTLSeconds == y.TTLSeconds && slices.Equal(x.Addresses, y.Addresses)
 })
 
-// TestPublish publishes one record after the other, and looks at what MAAS
-// keeps and how many calls each took.
+// TestPublish publishes several records in turn. It checks what MAAS keeps and how many
+// calls each took.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	type publication struct {
@@ -151,7 +151,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestRemoveDNS removes a name in each shape that it can have.
+// TestRemoveDNS removes a name in each of its possible states.
 func TestRemoveDNS(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -207,8 +207,8 @@ func TestRemoveDNS(t *testing.T) {
 	}
 }
 
-// TestPublishAfterItsMachineWent: MAAS drops the address of a deleted machine,
-// and with the last one the name. To publish makes it anew.
+// TestPublishAfterItsMachineWent: MAAS drops the address of a deleted machine, and the name
+// with its last address. Publishing makes the name again.
 func TestPublishAfterItsMachineWent(t *testing.T) {
 	t.Parallel()
 	w := serveMAAS(t, dnsModel())
@@ -227,8 +227,8 @@ func TestPublishAfterItsMachineWent(t *testing.T) {
 	}
 }
 
-// TestPublishAfterARelease: MAAS keeps the link of a name to a machine that gave its
-// address back, and fills it again for whoever deploys the machine next.
+// TestPublishAfterARelease: MAAS keeps the link of a name to a machine that released its
+// address. It fills the link again at the machine's next deployment.
 func TestPublishAfterARelease(t *testing.T) {
 	t.Parallel()
 	w := serveMAAS(t, dnsModel())
@@ -268,8 +268,8 @@ func TestPublishAfterARelease(t *testing.T) {
 	}
 }
 
-// TestPublishIsRepeatable breaks each call of a publication and of a removal,
-// before and after its effect, and repeats it.
+// TestPublishIsRepeatable breaks each call of a publication and of a removal, before and
+// after its effect, and repeats it.
 func TestPublishIsRepeatable(t *testing.T) {
 	t.Parallel()
 	before, after := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20", "10.77.0.21")}, engine.DNSRecord{Addresses: parseAddresses("10.77.0.22"), TTLSeconds: 30}
@@ -308,7 +308,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 	}
 }
 
-// TestPublishIsRefused wants each refusal to name what is wrong.
+// TestPublishIsRefused expects each refusal to name what is wrong.
 func TestPublishIsRefused(t *testing.T) {
 	t.Parallel()
 	one := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20")}
@@ -356,7 +356,7 @@ func TestPublishIsRefused(t *testing.T) {
 	}
 }
 
-// TestPublishRaces: the name appears, or vanishes, between look and write.
+// TestPublishRaces: the name appears or vanishes between read and write.
 func TestPublishRaces(t *testing.T) {
 	t.Parallel()
 	one := engine.DNSRecord{Addresses: parseAddresses("10.77.0.20")}

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// servedMAAS is a client of a simulated MAAS that listens.
+// servedMAAS is a simulated MAAS on a real port, with its client.
 type servedMAAS struct {
 	*Client
 	sim *sim.Server
@@ -50,7 +50,7 @@ func dnsModel() sim.Model {
 	}
 }
 
-// callAsOperator calls the simulator as an operator does, and wants it to succeed.
+// callAsOperator calls the simulator as an operator does. The test fails if that fails.
 func (w servedMAAS) callAsOperator(t *testing.T, method, path string, form url.Values) any {
 	t.Helper()
 	where, err := url.Parse(path)

@@ -9,13 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// writtenTTL is how long a name is taken to be as we wrote it, where no address is
-// to be given back: the machines of a control plane come within moments of each
-// other. What somebody else adds by hand in this time is overwritten, and an
-// address of it that no machine has stays reserved.
+// writtenTTL is how long a name counts as we wrote it, if no address must be released. This
+// saves reads, because the machines of a control plane register within moments of each
+// other.
+//
+// If someone else adds an address by hand in this time, it is overwritten. It then stays
+// reserved if no machine has it.
 const writtenTTL = 30 * time.Second
 
-// writtenDNS are names as MAAS said they are when we wrote them.
+// writtenDNS keeps names as MAAS returned them when we wrote them.
 type writtenDNS struct {
 	now func() time.Time
 
@@ -28,8 +30,8 @@ type writtenName struct {
 	writtenAt time.Time
 }
 
-// takeWritten tells how a name was written, if that was just now, and forgets it: whatever
-// becomes of the next write, it is not so any more.
+// takeWritten returns how a name was written, if that was just now, and forgets it: the
+// next write changes it in any case.
 func (w *writtenDNS) takeWritten(name engine.DNSName) (wireDNS, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,5 +61,5 @@ func (c *DNS) writeDNS(ctx context.Context, name engine.DNSName, r *api.Request)
 	return nil
 }
 
-// needsUpdate tells of a name that there is that it is not what is wanted.
+// needsUpdate reports whether an existing name differs from what is wanted.
 func (r wireDNS) needsUpdate(want engine.DNSRecord) bool { return r.ID > 0 && !r.pointsExactlyTo(want) }

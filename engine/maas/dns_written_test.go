@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestPublishMore: who adds to a name need not look at what was written just now.
-// What became of it meanwhile is found out all the same.
+// TestPublishMore: a caller that adds to a name need not read again what was just written.
+// If the name has changed since, that is noticed.
 func TestPublishMore(t *testing.T) {
 	t.Parallel()
 	first, more := engine.DNSRecord{Addresses: parseAddresses("10.77.0.30")}, engine.DNSRecord{Addresses: parseAddresses("10.77.0.30", "10.77.0.31")}

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// newAnsweringClient is a client of a server that gives everybody the same answer.
+// newAnsweringClient returns a client of a server that always gives the same answer.
 func newAnsweringClient(t *testing.T, body string) *Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +40,8 @@ func newAnsweringClient(t *testing.T, body string) *Client {
 	return c
 }
 
-// TestNamesAreLines answers with names that no MAAS lets in: errors and conditions show
-// them, and so does a terminal.
+// TestNamesAreLines answers with names that MAAS would not accept. Errors and conditions
+// show them, and terminals too.
 func TestNamesAreLines(t *testing.T) {
 	t.Parallel()
 	const odd, want = `"a\u0000\n\u001b[31mb"`, "a [31mb"
@@ -76,8 +76,8 @@ func TestNamesAreLines(t *testing.T) {
 	}
 }
 
-// TestBombs answers with few bytes on the wire that become many in memory. It is
-// not parallel: it reads what the process allocated.
+// TestBombs answers with few bytes that become many in memory. It is not parallel, because
+// it reads what the process allocated.
 func TestBombs(t *testing.T) {
 	const plain = 14 << 20
 	const most = 400 << 20
@@ -104,7 +104,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestOddElements has one element among others that is not as MAAS's are.
+// TestOddElements has one unreadable element among others.
 func TestOddElements(t *testing.T) {
 	t.Parallel()
 	const good, odd = `{"system_id":"aaa","hostname":"a","status":4}`, `{"system_id":"bbb","hostname":"b","status":"four"}`
@@ -134,7 +134,7 @@ func TestOddElements(t *testing.T) {
 	}
 }
 
-// TestOddHost has one VM host among others that is not as MAAS's are.
+// TestOddHost has one unreadable VM host among others.
 func TestOddHost(t *testing.T) {
 	t.Parallel()
 	c := newAnsweringClient(t, `[{"id":1,"name":"h1","type":"lxd","version":"5.21","host":{"system_id":"mmm"}},{"id":2,"name":"h2","type":"lxd","version":"5.21","total":"many"}]`)
@@ -147,8 +147,8 @@ func TestOddHost(t *testing.T) {
 	}
 }
 
-// TestOddSubnetAndImage has one subnet, and one image, among others that is not as
-// MAAS's are: nobody can ask for it, and the others are as they were.
+// TestOddSubnetAndImage has one unreadable subnet and one unreadable image among others.
+// Nobody can ask for them, and the others do not change.
 func TestOddSubnetAndImage(t *testing.T) {
 	t.Parallel()
 	subnets, err := newAnsweringClient(t, `[{"id":1,"cidr":"10.0.0.0/24","vlan":{"id":5}},{"id":2,"cidr":"10.1.0.0/24","vlan":"five"}]`).Names.Subnets(t.Context())
@@ -161,7 +161,7 @@ func TestOddSubnetAndImage(t *testing.T) {
 	}
 }
 
-// TestHostileMessage lets a machine say what a terminal would act on.
+// TestHostileMessage sends a machine's message with terminal escapes.
 func TestHostileMessage(t *testing.T) {
 	t.Parallel()
 	c := newAnsweringClient(t, `[{"system_id":"abc","hostname":"a","status":11,"status_name":"Failed\u001b[2J deployment",`+

@@ -12,30 +12,29 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// powerLXD is MAAS's name of the driver that turns an LXD's instances on and
-// off.
+// powerLXD is MAAS's power driver for instances of an LXD.
 const powerLXD = "lxd"
 
-// Enlister makes machines of instances that an LXD has already.
+// Enlister enlists instances of an LXD as machines.
 type Enlister struct {
 	api      *api.Client
 	machines *Machines
 	hosts    *Hosts
 }
 
-// Enlist implements engine.Enlister. The private key goes to MAAS as it is, as
-// with Register: over plain http anybody on the way can read it. MAAS takes
-// zone, pool and domain by name here.
+// Enlist implements engine.Enlister. MAAS receives the private key unencrypted, as with
+// Register: over plain http anyone on the way can read it. In this call MAAS accepts zone,
+// pool and domain by name.
 func (c *Enlister) Enlist(ctx context.Context, e engine.Enlistment) (string, error) {
 	r := api.NewPost("", "machines/").Put("hostname", e.Hostname).Put("architecture", e.Architecture)
 	r.Put("commission", "false")
 	r.Set("description", e.Description).Set("zone", e.Zone).Set("pool", e.Pool).Set("domain", e.Domain)
 	r.Put("mac_addresses", e.MACs...)
 	putPowerLXD(r, e.Instance, e.Credentials)
-	// Without them MAAS would make up a name, or a machine that it cannot find.
+	// Without them MAAS would invent a name, or make a machine that it cannot find.
 	for field, value := range map[string]string{"hostname": e.Hostname, "architecture": e.Architecture, "mac_addresses": strings.Join(e.MACs, "")} {
 		if value == "" {
-			r.Refuse(field, "it is empty", "Say of which instance MAAS is to make a machine.")
+			r.Refuse(field, "it is empty", "Name the instance that MAAS must enlist.")
 		}
 	}
 	r.NoRetry = true
@@ -53,14 +52,15 @@ func (c *Enlister) Enlist(ctx context.Context, e engine.Enlistment) (string, err
 	return made.SystemID, nil
 }
 
-// putPowerLXD puts how MAAS is to find the instance. An empty project would be
-// LXD's default one, and without a pair MAAS makes one that nobody trusts.
+// putPowerLXD sets how MAAS finds the instance. It sends no empty project, which would mean
+// LXD's default one. It always sends a key pair: otherwise MAAS makes one that no LXD
+// trusts.
 func putPowerLXD(r *api.Request, i engine.Instance, pair engine.Credentials) {
 	const prefix = "power_parameters_"
 	refuseEmptyEndpoint(r, i.Endpoint)
 	r.Put("power_type", powerLXD).Put(prefix+"power_address", i.Address).Put(prefix+"project", i.Project)
 	if i.Name == "" {
-		r.Refuse("instance_name", "there is no name of an instance", "Name the instance that the machine is.")
+		r.Refuse("instance_name", "there is no name of an instance", "Name the machine's instance.")
 	}
 	r.Put(prefix+"instance_name", i.Name)
 	putCredentials(r, pair)
@@ -70,12 +70,12 @@ func putPowerLXD(r *api.Request, i engine.Instance, pair engine.Credentials) {
 	}
 }
 
-// MachinesWithMACs implements engine.Enlister. MAAS finds MACs by their small letters
-// only. Many are asked for in several requests.
+// MachinesWithMACs implements engine.Enlister. MAAS finds MACs only in lower case. Long
+// lists are split over several requests.
 func (c *Enlister) MachinesWithMACs(ctx context.Context, macs ...string) ([]engine.Machine, error) {
 	var machines []engine.Machine
 	seen := map[string]bool{}
-	for part := range slices.Chunk(macs, maxMACsPerQuery) { // without a filter MAAS would list all machines
+	for part := range slices.Chunk(macs, maxMACsPerQuery) { // no request without MACs: MAAS would list all machines
 		query := url.Values{}
 		for _, mac := range part {
 			query.Add("mac_address", strings.ToLower(mac))
@@ -85,7 +85,7 @@ func (c *Enlister) MachinesWithMACs(ctx context.Context, macs ...string) ([]engi
 			return nil, err
 		}
 		for _, m := range listed {
-			if m.Err != nil { // it has one of the MACs
+			if m.Err != nil { // unreadable, but it has one of the MACs
 				return nil, m.Err
 			}
 			if !seen[m.SystemID] {
@@ -99,8 +99,8 @@ func (c *Enlister) MachinesWithMACs(ctx context.Context, macs ...string) ([]engi
 // maxMACsPerQuery bounds the MACs of one listing: each takes 40 bytes of maxQueryBytes.
 const maxMACsPerQuery = maxQueryBytes / 40
 
-// PowerInstanceOf implements engine.Enlister. What MAAS answers holds the private key:
-// only the fields that name the instance are read of it, and nothing is quoted.
+// PowerInstanceOf implements engine.Enlister. MAAS's answer holds the private key: only the
+// fields that name the instance are decoded, and nothing is quoted.
 func (c *Enlister) PowerInstanceOf(ctx context.Context, systemID string) (engine.Instance, error) {
 	r := api.NewGet(machineRoute, systemID).Op("power_parameters")
 	r.SecretAnswer = true
@@ -112,23 +112,23 @@ func (c *Enlister) PowerInstanceOf(ctx context.Context, systemID string) (engine
 	if err := c.api.Call(ctx, r, &power); err != nil {
 		return engine.Instance{}, err
 	}
-	// Other drivers have addresses, too, but no instances.
+	// Other drivers have addresses too, but no instances.
 	if power.Address == "" || power.Name == "" {
 		return engine.Instance{}, fmt.Errorf("machine %s is no instance of an LXD: %w", systemID, engine.ErrNotFound)
 	}
 	return engine.Instance{Endpoint: engine.Endpoint{Address: power.Address, Project: power.Project}, Name: power.Name}, nil
 }
 
-// SetPowerInstance implements engine.Enlister. The driver and all its parameters are sent,
-// so that nothing depends on what MAAS keeps of those that are left out.
+// SetPowerInstance implements engine.Enlister. It sends the driver and all its parameters,
+// so that nothing depends on which omitted parameters MAAS keeps.
 func (c *Enlister) SetPowerInstance(ctx context.Context, systemID string, i engine.Instance, pair engine.Credentials) error {
 	r := api.NewRequest(http.MethodPut, machineRoute, systemID)
 	putPowerLXD(r, i, pair)
 	return c.machines.writeMachine(ctx, systemID, r, nil)
 }
 
-// DeleteMachineRecord implements engine.Enlister. Where MAAS has a VM host of that address,
-// project and certificate, it stops and deletes the instance, too.
+// DeleteMachineRecord implements engine.Enlister. If MAAS has a VM host with the same
+// address, project and certificate, MAAS also stops and deletes the instance.
 func (c *Enlister) DeleteMachineRecord(ctx context.Context, systemID string) error {
 	return c.hosts.Decompose(ctx, systemID)
 }

@@ -44,8 +44,8 @@ func TestEnlist(t *testing.T) {
 	}
 }
 
-// TestEnlistRefuses holds what is not even sent: MAAS would fill it in, or take
-// it as it is.
+// TestEnlistRefuses checks what is not even sent: MAAS would fill in a value, or accept a
+// bad one.
 func TestEnlistRefuses(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
@@ -108,8 +108,8 @@ func TestEnlistErrors(t *testing.T) {
 	}
 }
 
-// TestRekey sends what MAAS needs to turn the machine on and off, and nothing
-// else; what cannot serve is not sent.
+// TestRekey sends only what MAAS needs to turn the machine on and off. An unusable pair is
+// not sent.
 func TestRekey(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
@@ -136,8 +136,7 @@ func TestRekey(t *testing.T) {
 	}
 }
 
-// TestEnlistedLife enlists on a MAAS that has no VM hosts, looks for the
-// machine, and dismisses it.
+// TestEnlistedLife enlists on a MAAS without VM hosts, finds the machine, and deletes it.
 func TestEnlistedLife(t *testing.T) {
 	t.Parallel()
 	m := bareMetalModel()

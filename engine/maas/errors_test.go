@@ -126,7 +126,7 @@ func TestLongBodiesAreShortened(t *testing.T) {
 	}
 }
 
-// unreadBody is a body that must not be looked at.
+// unreadBody is a body that must not be read.
 type unreadBody struct{ t *testing.T }
 
 func (u unreadBody) Read([]byte) (int, error) {

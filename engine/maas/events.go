@@ -24,7 +24,7 @@ type wireEvent struct {
 	Description string `json:"description"`
 }
 
-// What MAAS calls the events of a deployment (provisioningserver/events.py).
+// The names of deployment events in MAAS (provisioningserver/events.py).
 const (
 	eventDeploying        = "Deploying"
 	eventDeployed         = "Deployed"
@@ -34,18 +34,18 @@ const (
 	maxFirstBootEvents    = "200"
 )
 
-// What is shown of a failure at most.
+// The limits of what is shown of a failure.
 const (
 	maxEvents  = 3
 	maxScripts = 3
 	maxLines   = 3 // of the output of a script
 )
 
-// Events reads what machines did and said: their event logs, and the results of scripts.
+// Events reads the event logs of machines and the results of their scripts.
 type Events struct{ api *api.Client }
 
-// FirstBootFailures implements engine.Reports. cloud-init reports each of its
-// steps to MAAS, which keeps those that failed in the machine's event log.
+// FirstBootFailures implements engine.Reports. cloud-init reports each of its steps to
+// MAAS, which keeps failed ones in the machine's event log.
 func (c *Events) FirstBootFailures(ctx context.Context, systemID string) ([]string, error) {
 	r := api.NewGet("events/")
 	r.Query = url.Values{"op": {"query"}, "id": {systemID}, "level": {"INFO"}, "limit": {maxFirstBootEvents}}
@@ -81,7 +81,7 @@ func (c *Events) LastEvents(ctx context.Context, systemID string, secrets []stri
 	for _, e := range listed.Events[:min(len(listed.Events), maxEvents)] {
 		text := e.Type
 		if e.Description != "" {
-			text += " - " + e.Description // as in the message of a status (models/node.py)
+			text += " - " + e.Description // as in a machine's status message (models/node.py)
 		}
 		said = append(said, c.api.Redact(text, secrets...))
 	}
@@ -106,21 +106,21 @@ type wireScript struct {
 	Output     string          `json:"output"` // base64
 }
 
-// scriptKinds are the scripts that lead to a status where they fail. Before MAAS 3.5 a
-// release has none, and the kind is refused.
+// scriptKinds are the kinds of scripts whose failure leads to a status. Before MAAS 3.5 a
+// release has no scripts, and MAAS refuses the kind.
 var scriptKinds = map[engine.Status]string{
 	engine.StatusFailedCommissioning: "commissioning", engine.StatusFailedTesting: "testing", engine.StatusFailedDeployment: "installation",
 	engine.StatusFailedReleasing: "release", engine.StatusFailedDiskErasing: "release",
 }
 
-// hasFailed tells whether a script failed (metadataserver/enum.py, SCRIPT_STATUS_FAILED):
-// it did, or its time was up, or what it needs could not be installed or configured.
+// hasFailed reports whether a script failed (metadataserver/enum.py, SCRIPT_STATUS_FAILED):
+// it failed, it timed out, or what it needs could not be installed or configured.
 func (s wireScript) hasFailed() bool {
 	return slices.Contains([]int{3, 4, 8, 11}, s.Status) && !s.Suppressed
 }
 
-// FailedScripts implements engine.Reports. The runs are listed without what the scripts
-// wrote, which can be megabytes; that is asked for the failed ones alone.
+// FailedScripts implements engine.Reports. It lists the runs without the output of the
+// scripts, which can be megabytes. Then it reads the output of the failed ones only.
 func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []string) ([]engine.FailedScript, error) {
 	kind, ok := scriptKinds[m.Status]
 	if !ok {
@@ -145,8 +145,8 @@ func (c *Events) FailedScripts(ctx context.Context, m engine.Machine, secrets []
 	return c.readOutputs(ctx, m.SystemID, last.ID, failed, secrets)
 }
 
-// readOutputs reads what scripts of a run wrote. Where MAAS does not tell, they are returned
-// without, beside the error.
+// readOutputs reads the output of scripts of one run. If that fails, it returns them
+// without output, and the error.
 func (c *Events) readOutputs(ctx context.Context, systemID string, run int, scripts []wireScript, secrets []string) ([]engine.FailedScript, error) {
 	var ids []string
 	for _, s := range scripts {
@@ -161,7 +161,7 @@ func (c *Events) readOutputs(ctx context.Context, systemID string, run int, scri
 		f := engine.FailedScript{Name: c.api.Redact(s.Name), Disk: s.disk(), StatusName: api.Shorten(s.StatusName), ExitStatus: s.ExitStatus}
 		i := slices.IndexFunc(read.Results, func(r wireScript) bool { return r.ID == s.ID })
 		if i >= 0 {
-			text, _ := base64.StdEncoding.DecodeString(read.Results[i].Output) // what is no base64 is not shown
+			text, _ := base64.StdEncoding.DecodeString(read.Results[i].Output) // output that is not base64 is not shown
 			f.Output = c.api.RedactLastLines(string(text), maxLines, secrets...)
 		}
 		failed = append(failed, f)
@@ -169,7 +169,7 @@ func (c *Events) readOutputs(ctx context.Context, systemID string, run int, scri
 	return failed, err
 }
 
-// disk is the disk that a script was run for, empty if MAAS does not say so.
+// disk returns the disk that a script ran for; empty if MAAS does not name one.
 func (s wireScript) disk() string {
 	var told struct {
 		Storage struct {

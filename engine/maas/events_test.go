@@ -11,8 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestFirstBootFailures reads what failed since the last deployment, and
-// nothing else.
+// TestFirstBootFailures reads only the failures since the last deployment.
 func TestFirstBootFailures(t *testing.T) {
 	t.Parallel()
 	const events = `{"count":6,"events":[
@@ -33,7 +32,7 @@ func TestFirstBootFailures(t *testing.T) {
 	}
 }
 
-// TestFirstBootFailuresOfTheSimulator: a machine that says nothing.
+// TestFirstBootFailuresOfTheSimulator: a machine without failures.
 func TestFirstBootFailuresOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	c := newSimulatedClient(t, sim.Model{Machines: []sim.MachineModel{{Hostname: "m1", Cores: 1, MemoryMiB: 1024, Status: "Deployed"}}})
@@ -43,7 +42,8 @@ func TestFirstBootFailuresOfTheSimulator(t *testing.T) {
 	}
 }
 
-// newFailedMachine is a simulated MAAS whose one machine ended in a status by a script.
+// newFailedMachine returns a simulated MAAS with one machine, which a failed script brought
+// into a status.
 func newFailedMachine(t *testing.T, version, status string, f sim.Failure) (*Client, engine.Machine) {
 	t.Helper()
 	s, err := sim.New(sim.Model{
@@ -77,7 +77,7 @@ func newFailedMachine(t *testing.T, version, status string, f sim.Failure) (*Cli
 	return c, m
 }
 
-// TestEvidence asks a simulated MAAS why it gave a machine up.
+// TestEvidence asks a simulated MAAS why a machine failed.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	const secret = "#cloud-config\npassword: correct-horse-battery\n"
@@ -112,8 +112,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestEndedIn shows the message of a status without the passages of user-data that a
-// machine sent to MAAS.
+// TestEndedIn shows a status message without the passages of user-data that a machine sent
+// to MAAS.
 func TestEndedIn(t *testing.T) {
 	t.Parallel()
 	m := engine.Machine{StatusName: "Failed deployment", StatusMessage: "Node installation failure - ran correct-horse-battery"}
@@ -124,7 +124,7 @@ func TestEndedIn(t *testing.T) {
 	}
 }
 
-// TestFailedScripts reads what MAAS may answer besides.
+// TestFailedScripts reads other possible answers of MAAS.
 func TestFailedScripts(t *testing.T) {
 	t.Parallel()
 	const runs = `[{"id":3,"results":[{"id":7,"name":"old","status":3}]},

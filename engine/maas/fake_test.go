@@ -18,7 +18,7 @@ import (
 
 const testKey = "consumerPart00001:tokenPart000000002:secretPart00000000000000003"
 
-// sentRequest is a request as the fake got it.
+// sentRequest is a request as the fake received it.
 type sentRequest struct {
 	Method, Path, Authorization string
 	Query, Form                 url.Values
@@ -34,7 +34,7 @@ func (s sentRequest) route() string {
 	return s.Method + " " + path
 }
 
-// fakeTransport is a transport that answers from a function and notes what it got.
+// fakeTransport is a transport that answers from a function and records the requests.
 type fakeTransport struct {
 	answer func(*http.Request, sentRequest) (*http.Response, error)
 
@@ -79,7 +79,7 @@ func (f *fakeTransport) clearRequests() {
 	f.got = nil
 }
 
-// reply is an answer with a status, a media type and a body.
+// reply returns an answer with a status, a media type and a body.
 func reply(status int, kind, body string) *http.Response {
 	w := httptest.NewRecorder()
 	w.Header().Set("Content-Type", kind)
@@ -100,12 +100,12 @@ func replyJSON(value any) *http.Response {
 	return reply(http.StatusOK, "application/json; charset=utf-8", string(text))
 }
 
-// newConstantFake gives one answer to everything.
+// newConstantFake gives the same answer to every request.
 func newConstantFake(status int, kind, body string) *fakeTransport {
 	return &fakeTransport{answer: func(*http.Request, sentRequest) (*http.Response, error) { return reply(status, kind, body), nil }}
 }
 
-// newRouteFake answers from a table; what is not in it is a 404 of MAAS's.
+// newRouteFake answers from a table. For other requests it answers MAAS's 404.
 func newRouteFake(table map[string]func() *http.Response) *fakeTransport {
 	return &fakeTransport{answer: func(_ *http.Request, s sentRequest) (*http.Response, error) {
 		path := strings.TrimPrefix(s.Path, "/MAAS/api/2.0/")
@@ -125,7 +125,7 @@ func statusReply(code int, kind, body string) func() *http.Response {
 	return func() *http.Response { return reply(code, kind, body) }
 }
 
-// pauseRequest waits as a slow MAAS does, unless the request ends.
+// pauseRequest waits like a slow MAAS, unless the request ends.
 func pauseRequest(req *http.Request, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -151,7 +151,7 @@ func testClient(t *testing.T, transport http.RoundTripper, change ...func(*Confi
 	return c
 }
 
-// logTo writes the client's log to the buffer that it returns.
+// logTo returns a buffer that gets the client's log.
 func logTo(config *Config) *syncBuffer {
 	b := &syncBuffer{}
 	config.Log = slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -205,7 +205,7 @@ func (w *fakeMAAS) removeMachine(id string) {
 	delete(w.machines, id)
 }
 
-// setLatency makes each answer take that long.
+// setLatency sets how long each answer takes.
 func (w *fakeMAAS) setLatency(latency time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

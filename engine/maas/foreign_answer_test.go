@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestForeignPageAfterMAAS tells a wrong address from a proxy's page at a right
-// one: the first is for ever, the second passes.
+// TestForeignPageAfterMAAS distinguishes a wrong address from a proxy's page at a right
+// one: only the page is temporary.
 func TestForeignPageAfterMAAS(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -48,8 +48,8 @@ func TestForeignPageAfterMAAS(t *testing.T) {
 	}
 }
 
-// TestSlowCallsLeaveRoom lets more composes hang than there are connections,
-// and wants a read to be answered all the same.
+// TestSlowCallsLeaveRoom lets more composes hang than there are connections. A read must
+// still be answered.
 func TestSlowCallsLeaveRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

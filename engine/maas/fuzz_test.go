@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// FuzzAnswer: whatever MAAS answers, each list is read or is an error, and what people
-// see of it is short lines of what can be shown.
+// FuzzAnswer: whatever MAAS answers, each list is read or is an error. People see only
+// short, printable lines of it.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`null`, `{}`, `[null]`, `[{}]`, `[{"system_id":7}]`, `[[]]`, `"`, `[{"id":9223372036854775807}]`,

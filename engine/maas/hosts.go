@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// Hosts are the VM hosts of a MAAS up to 3.8, and what is done with them: VMs are
-// composed there, and LXD servers registered.
+// Hosts are the VM hosts of a MAAS up to 3.8. It composes VMs on them and registers LXD
+// servers.
 type Hosts struct {
 	api      *api.Client
 	machines *Machines
@@ -41,13 +41,13 @@ func (c *Hosts) CheckCanCompose(ctx context.Context) error {
 	}
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS %s has no VM hosts any more, so it cannot compose VMs", can.Version),
-		Hint:    `VM hosts were removed after MAAS 3.8. Let VMs be made in LXD itself (composer = "lxd", or "auto"), or use a MAAS up to that version.`,
+		Hint:    `VM hosts were removed after MAAS 3.8. Make VMs in LXD itself (composer = "lxd", or "auto"), or use a MAAS up to that version.`,
 		Err:     engine.ErrGone,
 	}
 }
 
-// Hosts implements engine.Composer. Hosts of other kinds than LXD are left
-// out. A list that does not serve the ledger any more is read anew.
+// Hosts implements engine.Composer. It omits hosts that are not LXD. A list that the ledger
+// no longer accepts is read again.
 func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	for tried := 1; ; tried++ {
 		hosts, err := c.list.Get(ctx)
@@ -62,7 +62,7 @@ func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What somebody was reading may be too old as well.
+		// A read that another caller began may be too old as well.
 		if serves || tried == 3 {
 			return slices.Clone(hosts), nil
 		}
@@ -70,15 +70,15 @@ func (c *Hosts) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	}
 }
 
-// RelistHosts lists the VM hosts anew, by a call that is shared with all who ask
-// at the same moment. ErrGone where MAAS has none any more, however lately it had.
+// RelistHosts reads the VM hosts again. Callers that ask at the same time share the call.
+// The error is ErrGone if MAAS no longer has VM hosts, even if it had them a moment ago.
 func (c *Hosts) RelistHosts(ctx context.Context) error {
 	_, err := c.list.GetYounger(ctx, 0)
 	return err
 }
 
-// HostOf implements engine.Composer. What a ledger calls a VM host hardly ever
-// changes, so the list is read once, and again for one that is new.
+// HostOf implements engine.Composer. The ledger's name of a VM host hardly ever changes. So
+// the list is read once, and again only for an unknown host.
 func (c *Hosts) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
 	if m.HostID == 0 {
 		return engine.VMHost{}, fmt.Errorf("%s is on no VM host: %w", m.Hostname, engine.ErrConflict)
@@ -132,19 +132,19 @@ func (c *Hosts) fetchHosts(ctx context.Context) ([]engine.VMHost, error) {
 	return hosts, nil
 }
 
-// hostKeys remembers what ledgers call the VM hosts, by their ids. A name must
-// stay: rows and locks of the host go by it.
+// hostKeys remembers the ledger's names of the VM hosts, by id. A name must not change:
+// rows and locks of the host use it.
 type hostKeys struct {
 	mu    sync.Mutex
 	known map[int]hostKey
 }
 
-// hostKey is a name, and the machine that it was given for.
+// hostKey is a name, and the machine for which it was assigned.
 type hostKey struct{ machineID, name string }
 
-// assignKeys calls each host by its machine. Where a machine has several, only the
-// first one is called so, however many come later. A host that has a name keeps
-// it, e.g. the second one when the first one is removed.
+// assignKeys names each host after its machine. If a machine has several hosts, only the
+// one with the lowest id gets that name. A host keeps its name. Example: the second host of
+// a machine keeps its name when the first one is removed.
 func (k *hostKeys) assignKeys(hosts []engine.VMHost) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

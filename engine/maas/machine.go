@@ -11,8 +11,8 @@ import (
 
 const bytesPerGB = 1_000_000_000
 
-// machine is what MAAS says of a machine. Its message is the last event, which the
-// machine itself can send: one short line is made of it, for terminals and logs.
+// machine converts a machine of MAAS. Its message is the last event, which the machine
+// itself can send. So it is reduced to one short line for terminals and logs.
 func (m wireMachine) machine() engine.Machine {
 	makePrintable(&m.Hostname, &m.FQDN, &m.Owner, &m.Zone.Name, &m.Pool.Name, &m.Domain.Name, &m.Host.Name)
 	return engine.Machine{
@@ -52,9 +52,9 @@ func (m wireMachine) machine() engine.Machine {
 	}
 }
 
-// addresses are those that the machine has: of its links, and of DHCP while it is
-// deployed. ip_addresses also shows what commissioning once observed, a lease that
-// anybody may have by now, wherever no link has an address.
+// addresses returns the addresses that the machine has: those of its links, and DHCP leases
+// while it is deployed. If no link has an address, MAAS's ip_addresses also shows a lease
+// from commissioning. Another machine may have that address by now.
 func (m wireMachine) addresses() []string {
 	linked, dhcp := map[string]bool{}, false
 	for _, i := range m.Interfaces {
@@ -69,7 +69,7 @@ func (m wireMachine) addresses() []string {
 	return slices.DeleteFunc(slices.Clone(m.IPAddresses), func(ip string) bool { return !linked[ip] })
 }
 
-// machineDisks are in the order of their ids, which is that of sda, sdb, ….
+// machineDisks returns the disks by id, which is the order of sda, sdb, ….
 func machineDisks(wire []wireDisk) []engine.MachineDisk {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireDisk) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.MachineDisk
@@ -81,7 +81,7 @@ func machineDisks(wire []wireDisk) []engine.MachineDisk {
 	return made
 }
 
-// machineInterfaces are the physical ones.
+// machineInterfaces returns the physical interfaces.
 func machineInterfaces(wire []wireInterface) []engine.MachineInterface {
 	var made []engine.MachineInterface
 	for _, i := range interfacesOfType(wire, "physical") {
@@ -92,7 +92,7 @@ func machineInterfaces(wire []wireInterface) []engine.MachineInterface {
 	return made
 }
 
-// gateways are the default gateways that somebody chose.
+// gateways returns the default gateways that a user chose.
 func (m wireMachine) gateways() []string {
 	var chosen []string
 	for _, g := range []wireGateway{m.Gateways.IPv4, m.Gateways.IPv6} {
@@ -103,7 +103,7 @@ func (m wireMachine) gateways() []string {
 	return chosen
 }
 
-// childInterfaces are the bonds, VLAN interfaces and bridges, in the order of their ids.
+// childInterfaces returns the bonds, VLAN interfaces and bridges, by id.
 func childInterfaces(wire []wireInterface) []engine.ChildInterface {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
 	var made []engine.ChildInterface
@@ -128,7 +128,7 @@ func machineBridges(wire []wireInterface) []engine.MachineBridge {
 	return made
 }
 
-// interfacesOfType picks the interfaces of a type, in the order of their ids.
+// interfacesOfType returns the interfaces of a type, by id.
 func interfacesOfType(wire []wireInterface, wanted string) []wireInterface {
 	sorted := slices.SortedFunc(slices.Values(wire), func(a, b wireInterface) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.DeleteFunc(sorted, func(i wireInterface) bool { return i.Type != wanted })

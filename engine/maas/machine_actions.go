@@ -14,8 +14,8 @@ import (
 
 const machineRoute = "machines/{id}/"
 
-// Update implements engine.Machines. MAAS takes zone, pool and domain by name
-// here.
+// Update implements engine.Machines. In this call MAAS accepts zone, pool and domain by
+// name.
 func (c *Machines) Update(ctx context.Context, systemID string, u engine.MachineUpdate) error {
 	r := api.NewRequest(http.MethodPut, machineRoute, systemID)
 	fields := map[string]*string{
@@ -37,8 +37,8 @@ func (c *Machines) Update(ctx context.Context, systemID string, u engine.Machine
 }
 
 // SetInterfaceAddress implements engine.Machines. MAAS answers 404 when a fixed address is
-// taken (api/interfaces.py, link_subnet), which here means ErrConflict: that
-// the machine and the interface exist is for the caller to have seen.
+// taken (api/interfaces.py, link_subnet), which is returned as ErrConflict. The caller has
+// checked that the machine and the interface exist.
 func (c *Machines) SetInterfaceAddress(ctx context.Context, systemID string, interfaceID int, subnet engine.Subnet, ip string) error {
 	mode := engine.LinkStatic
 	if ip == "" {
@@ -62,7 +62,7 @@ func (c *Machines) LinkInterface(ctx context.Context, systemID string, interface
 		r.Put("force", "true")
 	}
 	err := c.writeMachine(ctx, systemID, r, nil)
-	if e, ok := api.AsError(err); ok && e.Kind == engine.ErrNotFound && l.IP != "" { // MAAS says so of an address that is in use
+	if e, ok := api.AsError(err); ok && e.Kind == engine.ErrNotFound && l.IP != "" { // MAAS's 404 for an address that is in use
 		e.Kind = engine.ErrConflict
 		e.Hint = "Choose an address that MAAS does not list as used on " + l.Subnet.CIDR + "."
 	}
@@ -75,14 +75,14 @@ func (c *Machines) Commission(ctx context.Context, systemID string) error {
 	return c.startPhase(ctx, systemID, engine.PhaseCommissioning, r)
 }
 
-// Deploy implements engine.Machines. The image goes as distro_series, which
-// takes "ubuntu/noble"; MAAS ignores osystem. It ignores a kernel, too, unless a
-// series comes with it, so that its default is named where a kernel is wanted.
+// Deploy implements engine.Machines. The image is sent as distro_series, which accepts
+// "ubuntu/noble"; MAAS ignores osystem. MAAS also ignores a kernel without a series. So if
+// only a kernel is wanted, MAAS's default image is sent too.
 func (c *Machines) Deploy(ctx context.Context, systemID string, d engine.Deployment) error {
 	if d.Image == "" && d.Kernel != "" {
 		series, err := c.catalog.series.Get(ctx)
 		if err != nil {
-			return fmt.Errorf("cannot tell MAAS's default image, which the kernel %s is for: %w", d.Kernel, err)
+			return fmt.Errorf("cannot read MAAS's default image, which kernel %s needs: %w", d.Kernel, err)
 		}
 		d.Image = series
 	}
@@ -106,8 +106,8 @@ func (c *Machines) Abort(ctx context.Context, systemID string) error {
 	return c.writeMachine(ctx, systemID, api.NewPost("abort", machineRoute, systemID), nil)
 }
 
-// Release implements engine.Machines. It never sends force, which would delete
-// a VM host and all machines on it.
+// Release implements engine.Machines. It never sends force, which would delete a VM host
+// and all machines on it.
 func (c *Machines) Release(ctx context.Context, systemID string, erase engine.Erase) error {
 	r := api.NewPost("release", machineRoute, systemID).Put("erase", strconv.FormatBool(erase != engine.EraseNone))
 	switch erase {
@@ -119,8 +119,8 @@ func (c *Machines) Release(ctx context.Context, systemID string, erase engine.Er
 	return c.startPhase(ctx, systemID, engine.PhaseReleasing, r)
 }
 
-// startPhase sends a request that sends a machine into a phase, which begins with
-// MAAS's answer.
+// startPhase sends a request that starts a phase of a machine. The phase begins with MAAS's
+// answer.
 func (c *Machines) startPhase(ctx context.Context, systemID string, phase engine.Phase, r *api.Request) error {
 	err := c.writeMachine(ctx, systemID, r, nil)
 	if err == nil {

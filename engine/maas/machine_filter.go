@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxQueryBytes bounds the query of a listing, in bytes: half of the 8 KB that
-	// nginx takes of a request's first line, less the path.
+	// maxQueryBytes bounds the query of a listing, in bytes: half of the 8 KB that nginx
+	// accepts for the first line of a request, less the path.
 	maxQueryBytes = 3800
-	// maxHostsPerQuery bounds the VM hosts of one listing: 20 of them with 100 VMs each,
-	// at 30 KB a machine, stay below the limits of an answer.
+	// maxHostsPerQuery bounds the VM hosts of one listing. 20 hosts with 100 VMs each, at
+	// 30 KB a machine, stay below the limits of an answer.
 	maxHostsPerQuery = 20
 )
 
-// statusFilters are the names by which MAAS filters statuses, by their numbers
-// (enum.py, NODE_STATUS).
+// statusFilters are MAAS's filter names of statuses, indexed by number (enum.py,
+// NODE_STATUS).
 var statusFilters = []string{
 	"new", "commissioning", "failed_commissioning", "missing", "ready", "reserved", "deployed", "retired", "broken",
 	"deploying", "allocated", "failed_deployment", "releasing", "failed_releasing", "disk_erasing",
@@ -30,8 +30,8 @@ var statusFilters = []string{
 	"exiting_rescue_mode", "failed_exiting_rescue_mode", "testing", "failed_testing",
 }
 
-// MachinesWhere implements engine.Machines. Many VM hosts are asked for in
-// several requests, which do not see the same moment.
+// MachinesWhere implements engine.Machines. Many VM hosts take several requests, which see
+// MAAS at different moments.
 func (c *Machines) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([]engine.Machine, error) {
 	query, err := filterQuery(f)
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Machines) MachinesWhere(ctx context.Context, f engine.MachineFilter) ([
 	return found, nil
 }
 
-// filterQuery is the query of a filter, but for its hosts. Repeated tags are
-// all wanted; of all else MAAS takes any.
+// filterQuery returns the query of a filter, without its hosts. A machine must have all
+// repeated tags. For other repeated parameters MAAS accepts any of the values.
 func filterQuery(f engine.MachineFilter) (url.Values, error) {
 	query := url.Values{}
 	if f.MAC != "" {
@@ -72,14 +72,14 @@ func filterQuery(f engine.MachineFilter) (url.Values, error) {
 	switch {
 	case f.Status < 0 || int(f.Status) >= len(statusFilters):
 		return nil, fmt.Errorf("MAAS has no machine status %d: %w", f.Status, engine.ErrInvalid)
-	case f.Status != engine.StatusNew: // the zero value, which stands for all
+	case f.Status != engine.StatusNew: // the zero value stands for all statuses
 		query.Set("status", statusFilters[f.Status])
 	}
 	return query, nil
 }
 
-// splitByHosts spreads the names of VM hosts over as many queries as they need. No
-// names need one, without them.
+// splitByHosts spreads the names of VM hosts over as many queries as they need. Without
+// names it returns one query.
 func splitByHosts(query url.Values, hosts []string) []url.Values {
 	names := slices.Compact(slices.Sorted(slices.Values(hosts)))
 	if len(names) == 0 {
@@ -94,7 +94,7 @@ func splitByHosts(query url.Values, hosts []string) []url.Values {
 	return parts
 }
 
-// countHostsInQuery counts the names that one query takes, at least one.
+// countHostsInQuery returns how many names fit into one query, at least one.
 func countHostsInQuery(query url.Values, names []string) int {
 	size := len(query.Encode())
 	for i, name := range names {
@@ -106,8 +106,8 @@ func countHostsInQuery(query url.Values, names []string) int {
 	return len(names)
 }
 
-// listMatching reads one listing. What MAAS knows no such tag, zone or pool for
-// is a form error, and matches nothing.
+// listMatching reads one listing. MAAS answers an unknown tag, zone or pool with a form
+// error. That counts as no match.
 func (c *Machines) listMatching(ctx context.Context, query url.Values) ([]engine.Machine, error) {
 	r := api.NewGet("machines/")
 	r.Query = query
@@ -118,7 +118,7 @@ func (c *Machines) listMatching(ctx context.Context, query url.Values) ([]engine
 	return machines, err
 }
 
-// refusesOnlyNames tells that MAAS refused nothing but names that it looks up.
+// refusesOnlyNames reports whether MAAS refused only unknown names.
 func refusesOnlyNames(refused map[string][]string) bool {
 	for field := range refused {
 		if field != "tags" && field != "zone" && field != "pool" {

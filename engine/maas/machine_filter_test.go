@@ -68,8 +68,7 @@ func TestFilterErrors(t *testing.T) {
 	}
 }
 
-// TestManyHosts asks for more VM hosts than one URL takes, of which MAAS shows
-// one machine twice.
+// TestManyHosts asks for more VM hosts than fit into one URL. MAAS shows one machine twice.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// switches turn a machine's power, its lock and its rescue mode.
+// switches change a machine's power, lock and rescue mode.
 type switches struct{ machines *Machines }
 
 // Lock implements engine.Machines.
@@ -21,8 +21,9 @@ func (s switches) Unlock(ctx context.Context, systemID string) error {
 	return s.setLock(ctx, systemID, "unlock", func(m engine.Machine) bool { return !m.Locked })
 }
 
-// setLock sends one of both operations. MAAS answers 409 to the second one of the same
-// (api/machines.py, lock), as to one whose first answer was lost. So a look tells.
+// setLock sends one of the two operations. MAAS answers 409 if the machine is already in
+// that state (api/machines.py, lock), for example after a lost answer. So setLock reads the
+// machine to decide.
 func (s switches) setLock(ctx context.Context, systemID, op string, isDone func(engine.Machine) bool) error {
 	err := s.machines.writeMachine(ctx, systemID, api.NewPost(op, machineRoute, systemID), nil)
 	if !errors.Is(err, engine.ErrConflict) {
@@ -41,7 +42,7 @@ func (s switches) QueryPower(ctx context.Context, systemID string) (string, erro
 	var answer struct {
 		State string `json:"state"`
 	}
-	err := s.machines.writeMachine(ctx, systemID, r, &answer) // MAAS notes the state in the machine
+	err := s.machines.writeMachine(ctx, systemID, r, &answer) // MAAS stores the state with the machine
 	return answer.State, err
 }
 

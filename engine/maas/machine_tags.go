@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Tag implements engine.Machines. Of those that put one tag on machines at the
-// same moment the first goes ahead: MAAS may have to be given the tag.
+// Tag implements engine.Machines. If several callers use a new tag at the same time, the
+// first one goes ahead, because it may have to make the tag.
 func (c *Machines) Tag(ctx context.Context, systemID, tag string) error {
 	if _, had := c.tags.existing.Load(tag); had {
 		return c.tagMachine(ctx, systemID, tag)
@@ -34,8 +34,8 @@ func (c *Machines) Tag(ctx context.Context, systemID, tag string) error {
 	}
 }
 
-// tagMachine makes the tag where there is none. One that another client makes at
-// the same moment is as good as one of our own.
+// tagMachine makes the tag if it is missing. A tag that another client makes at the same
+// time serves as well.
 func (c *Machines) tagMachine(ctx context.Context, systemID, tag string) error {
 	err := addExistingTag(ctx, c, systemID, tag)
 	if !isNotFound(err) {
@@ -45,16 +45,16 @@ func (c *Machines) tagMachine(ctx context.Context, systemID, tag string) error {
 	if created != nil && !api.IsStatus(created, http.StatusBadRequest) {
 		return created
 	}
-	// A 400 says that the tag exists by now, or that its name is no good: the
-	// second try tells which.
+	// A 400 says that the tag exists by now, or that its name is invalid: the second
+	// attempt shows which.
 	if err = addExistingTag(ctx, c, systemID, tag); isNotFound(err) && created != nil {
 		return created
 	}
 	return err
 }
 
-// addExistingTag fails with a status 404 if there is no such tag. MAAS ignores ids
-// that it does not know, and says so only by its count.
+// addExistingTag fails with status 404 if there is no such tag. MAAS ignores unknown
+// machine ids, and shows that only by its count.
 func addExistingTag(ctx context.Context, c *Machines, systemID, tag string) error {
 	var count struct {
 		Added int `json:"added"`
@@ -76,7 +76,7 @@ func (c *Machines) Untag(ctx context.Context, systemID, tag string) error {
 	return nil
 }
 
-// isNotFound tells that MAAS does not have what the request addressed.
+// isNotFound reports that MAAS does not have the addressed object.
 func isNotFound(err error) bool {
 	e, ok := api.AsError(err)
 	return ok && e.Kind == engine.ErrNotFound

@@ -43,8 +43,7 @@ func (c *Machines) Machine(ctx context.Context, systemID string) (engine.Machine
 	return found[0], found[0].Err
 }
 
-// MachinesNamed implements engine.Machines. MAAS compares the short name,
-// letter by letter.
+// MachinesNamed implements engine.Machines. MAAS compares the short name exactly.
 func (c *Machines) MachinesNamed(ctx context.Context, hostname string) ([]engine.Machine, error) {
 	found, err := c.shared.ByName(ctx, hostname)
 	for _, m := range found {
@@ -78,8 +77,8 @@ func (c *Machines) fetchByHost(ctx context.Context, names []string) (map[string]
 	return found, nil
 }
 
-// fetchMachines lists the machines that match the filter, by key. MAAS leaves out
-// what it does not have.
+// fetchMachines lists the machines that match the filter, by key. MAAS omits unknown
+// values.
 func (c *Machines) fetchMachines(
 	ctx context.Context, filter string, values []string, key func(engine.Machine) string,
 ) (map[string][]engine.Machine, error) {
@@ -97,9 +96,9 @@ func (c *Machines) fetchMachines(
 	return found, nil
 }
 
-// listMachines reads a list of machines. One that cannot be read as a whole says so
-// in its Err; one that does not even say which machine it is spoils the list, for
-// it may be any.
+// listMachines reads a list of machines. A machine that cannot be read completely has an
+// Err. If a machine has not even a readable id, the whole list fails: it may be any
+// machine.
 func (c *Machines) listMachines(ctx context.Context, r *api.Request) ([]engine.Machine, error) {
 	var listed api.Elements[wireMachine]
 	if err := c.api.List(ctx, r, &listed); err != nil {
@@ -119,8 +118,8 @@ func (c *Machines) listMachines(ctx context.Context, r *api.Request) ([]engine.M
 	return machines, nil
 }
 
-// writeMachine sends a request that changes a machine. What was seen of it before
-// the answer came is not served any more.
+// writeMachine sends a request that changes a machine. Poll results from before the answer
+// are no longer returned.
 func (c *Machines) writeMachine(ctx context.Context, systemID string, r *api.Request, into any) error {
 	defer c.shared.NoteWrite(systemID)
 	return c.api.Call(ctx, r, into)

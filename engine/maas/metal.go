@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// Allocate implements engine.Metal. MAAS says that it has no such machine
-// available whether it is absent or in another state; a look tells which.
+// Allocate implements engine.Metal. MAAS gives the same answer for a machine that does not
+// exist and one in another state. So Allocate reads the machine to decide.
 func (c *Machines) Allocate(ctx context.Context, systemID, agent string) error {
 	r := api.NewPost("allocate", "machines/").Put("system_id", systemID).Set("agent_name", agent)
 	if systemID == "" {
@@ -33,8 +33,8 @@ func allocateMachine(ctx context.Context, c *Machines, systemID string, r *api.R
 	return c.api.List(ctx, r, nil)
 }
 
-// Annotate implements engine.Metal. MAAS keeps the parameter op to itself and
-// drops it without a word (api/nodes.py, set_owner_data).
+// Annotate implements engine.Metal. MAAS uses the parameter op itself and silently drops it
+// (api/nodes.py, set_owner_data).
 func (c *Machines) Annotate(ctx context.Context, systemID string, data map[string]string) error {
 	r := api.NewPost("set_owner_data", machineRoute, systemID)
 	for key, value := range data {
@@ -49,7 +49,7 @@ func (c *Machines) Annotate(ctx context.Context, systemID string, data map[strin
 	return c.writeMachine(ctx, systemID, r, nil)
 }
 
-// SetStorageLayout implements engine.Metal. MAAS takes sizes in bytes and disks by number.
+// SetStorageLayout implements engine.Metal. MAAS needs sizes in bytes and disks by number.
 func (c *Machines) SetStorageLayout(ctx context.Context, m engine.Machine, l engine.StorageLayout) error {
 	r := api.NewPost("set_storage_layout", machineRoute, m.SystemID).Set("storage_layout", l.Type).Set("cache_mode", l.CacheMode)
 	if d, ok := m.Disk(l.RootDisk); ok {
@@ -113,7 +113,7 @@ func (c *Machines) DeleteInterface(ctx context.Context, systemID string, interfa
 	return err
 }
 
-// SetMTU implements engine.MachineNetwork. MAAS takes an empty one for none of its own
+// SetMTU implements engine.MachineNetwork. An empty MTU removes the interface's own
 // (forms/interface.py, _set_param).
 func (c *Machines) SetMTU(ctx context.Context, systemID string, interfaceID, mtu int) error {
 	text := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// TestAllocateNeedsAMachine guards the call by which MAAS would make a VM.
+// TestAllocateNeedsAMachine checks that no call is sent by which MAAS would make a VM.
 func TestAllocateNeedsAMachine(t *testing.T) {
 	t.Parallel()
 	f := newConstantFake(200, "application/json", "{}")
@@ -118,8 +118,8 @@ func TestMetalErrors(t *testing.T) {
 	}
 }
 
-// TestLostReplies holds that what cannot be repeated is sent once, and that
-// the error says how little is known.
+// TestLostReplies checks that a request that cannot be repeated is sent once, and that its
+// error is ErrUnclear where the result is unknown.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
@@ -156,8 +156,8 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// TestSetStorageLayout sends sizes in bytes and the disk by its number, and what is not said not at
-// all: MAAS refuses an empty size.
+// TestSetStorageLayout sends sizes in bytes and the disk by its number. It omits values
+// that are not set, because MAAS refuses an empty size.
 func TestSetStorageLayout(t *testing.T) {
 	t.Parallel()
 	m := engine.Machine{SystemID: "abc123", Disks: []engine.MachineDisk{{ID: 20, Name: "sda"}, {ID: 21, Name: "sdb"}}}

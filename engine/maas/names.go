@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// Names lists what MAAS calls by name, and says which addresses are in use.
+// Names lists the names in MAAS, and shows which addresses are in use.
 type Names struct {
 	*Addresses
 
@@ -62,10 +62,10 @@ func (c *Names) Subnets(ctx context.Context) ([]engine.Subnet, error) {
 	return slices.Clone(subnets), err
 }
 
-// newNameList prepares the list of a route.
+// newNameList returns the cached list of a route.
 func newNameList(l listConfig, route string) *share.Cached[[]wireNamed] {
 	return share.NewCached(namesTTL, l.limit(), l.now, func(ctx context.Context) ([]wireNamed, error) {
-		var all api.Elements[wireNamed] // one without a name is nothing that anybody could ask for
+		var all api.Elements[wireNamed] // nobody can ask for an element without a name
 		err := l.api.List(ctx, api.NewGet(route), &all)
 		for n := range all.List {
 			makePrintable(&all.List[n].Name)
@@ -74,7 +74,7 @@ func newNameList(l listConfig, route string) *share.Cached[[]wireNamed] {
 	})
 }
 
-// sortedNames sorts the names of a list.
+// sortedNames returns the names of a list, sorted.
 func sortedNames(list []wireNamed, err error) ([]string, error) {
 	names := make([]string, 0, len(list))
 	for _, item := range list {
@@ -84,7 +84,7 @@ func sortedNames(list []wireNamed, err error) ([]string, error) {
 	return names, err
 }
 
-// undefinedSpace is how MAAS calls the space of a VLAN that has none.
+// undefinedSpace is MAAS's name for the space of a VLAN without one.
 const undefinedSpace = "undefined"
 
 func spaceName(space string) string {

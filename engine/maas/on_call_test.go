@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// TestCallsAreTold: who counts calls learns of each try, and never of an id.
+// TestCallsAreTold: OnCall receives each attempt, and never an id.
 func TestCallsAreTold(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// regionTag is the tag that tells a MAAS from all others. MAAS has an id of its own,
-// and shows it to nobody. The tag's comment begins with the mark: a tag's name is
-// unique, so that of two clients one makes it, and the other reads it.
+// regionTag identifies this MAAS. MAAS has an id of its own, but does not show it. The
+// tag's comment begins with the mark. A tag's name is unique, so of two clients one makes
+// the tag, and the other reads it.
 const regionTag = "maaslxd-region"
 
 const regionComment = " tells this MAAS from others for maaslxd. Do not change it."
@@ -45,14 +45,14 @@ func (c *Tags) MakeRegionMark(ctx context.Context) (string, error) {
 	}
 }
 
-// makeRegionMark makes the mark, by one call for all who want it at the moment.
+// makeRegionMark makes the mark. Callers that want it at the same time share one call.
 func (c *Tags) makeRegionMark(ctx context.Context) (string, error) {
-	if mark, err := c.RegionMark(ctx); mark != "" || err != nil { // made since the caller looked
+	if mark, err := c.RegionMark(ctx); mark != "" || err != nil { // made since the caller read
 		return mark, err
 	}
 	made := c.api.Call(ctx, api.NewPost("", "tags/").Put("name", regionTag).Put("comment", rand.Text()+regionComment), nil)
 	c.comments.Drop()
-	// A refusal says that another one made it, or nothing; a look tells.
+	// A refusal may mean that another client made it, so read it again.
 	mark, err := c.RegionMark(ctx)
 	if mark == "" && err == nil {
 		err = errors.Join(fmt.Errorf("cannot mark this MAAS by a tag %s: %w", regionTag, engine.ErrConflict), made)

@@ -15,12 +15,13 @@ import (
 
 const hostRoute = "vm-hosts/{id}/"
 
-// Register implements engine.Registrar. The private key goes to MAAS as it is:
-// over plain http anybody on the way can read it, which is for the caller to
-// weigh. An empty project is never sent, nor is a pair that does not match.
-// Where MAAS has machines that were enlisted at this endpoint one by one, it
-// makes the VM host of their BMC and ignores all but the endpoint and the
-// credentials; UpdateHost sets the rest then.
+// Register implements engine.Registrar. MAAS receives the private key unencrypted: over
+// plain http anyone on the way can read it, so the caller must decide whether to allow
+// that. It never sends an empty project or a key pair that does not match.
+//
+// If MAAS has machines that were enlisted one by one at this endpoint, it makes the VM host
+// of their BMC. Then it ignores everything but the endpoint and the credentials, and
+// UpdateHost must set the rest.
 func (c *Hosts) Register(ctx context.Context, g engine.Registration) (engine.VMHost, error) {
 	r := api.NewPost("", "vm-hosts/").Put("type", "lxd").Put("power_address", g.Address).Put("project", g.Project)
 	r.Set("name", g.Name).Set("zone", g.Zone).Set("pool", g.Pool).Set("tags", strings.Join(g.Tags, ","))
@@ -44,10 +45,11 @@ func (c *Hosts) Register(ctx context.Context, g engine.Registration) (engine.VMH
 	return engine.VMHost{ID: made.ID, Name: g.Name}, nil
 }
 
-// registerError tells a server that MAAS has already from a bad value: what is
-// wrong with a value comes as a form's fields, and this as a text (forms/pods.py,
-// PodForm). As a text, too, MAAS says that it has no image to commission the
-// VMs with that it found, so the hint does not claim more than is known.
+// registerError separates a server that MAAS already has from a bad value. MAAS reports a
+// bad value as form fields, and an existing server as a text (forms/pods.py, PodForm).
+//
+// MAAS also sends a text if it has no image to commission the VMs that it found. So the
+// hint does not claim more than is known.
 func registerError(err error) error {
 	e, ok := api.AsError(err)
 	if ok && e.Status == http.StatusBadRequest && e.MediaType == "text/plain" {
@@ -60,12 +62,12 @@ func registerError(err error) error {
 // AdoptsExistingVMs implements engine.Registrar.
 func (c *Hosts) AdoptsExistingVMs(context.Context) (bool, error) { return true, nil }
 
-// CheckMachineExists implements engine.Registrar: MAAS finds the machine, or makes one, when
-// it registers the LXD.
+// CheckMachineExists implements engine.Registrar. It does nothing: MAAS finds or makes the
+// machine when it registers the LXD.
 func (c *Hosts) CheckMachineExists(context.Context, engine.Endpoint) error { return nil }
 
-// Endpoint implements engine.Registrar. What MAAS answers holds the private
-// key: only the two fields are read of it, and nothing is quoted.
+// Endpoint implements engine.Registrar. MAAS's answer holds the private key: only two
+// fields are decoded, and nothing is quoted.
 func (c *Hosts) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
 	r := api.NewGet(hostRoute, strconv.Itoa(host.ID)).Op("parameters")
 	r.SecretAnswer = true
@@ -77,8 +79,8 @@ func (c *Hosts) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoi
 	return engine.Endpoint{Address: answer.Address, Project: answer.Project}, err
 }
 
-// UpdateHost implements engine.Registrar. MAAS takes zone, pool and storage
-// pool by name here.
+// UpdateHost implements engine.Registrar. In this call MAAS accepts zone, pool and storage
+// pool by name.
 func (c *Hosts) UpdateHost(ctx context.Context, host engine.VMHost, u engine.HostUpdate) error {
 	r := api.NewRequest(http.MethodPut, hostRoute, strconv.Itoa(host.ID))
 	texts := map[string]*string{
@@ -117,8 +119,7 @@ func (c *Hosts) UntagHost(ctx context.Context, host engine.VMHost, tag string) e
 	return c.writeHost(ctx, api.NewPost("remove_tag", hostRoute, strconv.Itoa(host.ID)).Put("tag", tag))
 }
 
-// Unregister implements engine.Registrar. It never asks MAAS to decompose the
-// VMs.
+// Unregister implements engine.Registrar. It never asks MAAS to decompose the VMs.
 func (c *Hosts) Unregister(ctx context.Context, host engine.VMHost) error {
 	r := api.NewRequest(http.MethodDelete, hostRoute, strconv.Itoa(host.ID))
 	r.Slow = true
@@ -134,19 +135,19 @@ func (c *Hosts) writeHost(ctx context.Context, r *api.Request) error {
 	return c.api.Call(ctx, r, nil)
 }
 
-// refuseEmptyEndpoint refuses what MAAS would fill in by itself, with another project
-// than is meant.
+// refuseEmptyEndpoint refuses an empty address or project: MAAS would choose a different
+// project.
 func refuseEmptyEndpoint(r *api.Request, e engine.Endpoint) {
 	if e.Address == "" {
-		r.Refuse("power_address", "there is no address of an LXD server", "Give it as MAAS is to reach it, like https://10.0.0.5:8443.")
+		r.Refuse("power_address", "there is no address of an LXD server", "Give the address by which MAAS reaches it, like https://10.0.0.5:8443.")
 	}
 	if e.Project == "" {
-		r.Refuse("project", "there is no LXD project", "Name the project whose VMs MAAS is to manage; LXD's own is called default.")
+		r.Refuse("project", "there is no LXD project", "Name the project whose VMs MAAS must manage. LXD's own project is called default.")
 	}
 }
 
-// putCredentials puts a key pair that MAAS can use; for any other it answers 500.
-// No text ever holds the key.
+// putCredentials sends a key pair only if MAAS can use it; for any other MAAS answers 500.
+// No error text ever holds the key.
 func putCredentials(r *api.Request, pair engine.Credentials) {
 	r.Put("certificate", pair.Certificate).Put("key", pair.Key)
 	r.Secrets = append(r.Secrets, pair.Key, url.QueryEscape(pair.Key))
@@ -155,13 +156,13 @@ func putCredentials(r *api.Request, pair engine.Credentials) {
 		r.Refuse("certificate", "there is no PEM certificate in it", hint)
 		return
 	}
-	// The cause is left out: its words are crypto/tls's and speak of the key.
+	// The cause is omitted: it is crypto/tls's text, and describes the key.
 	if _, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key)); err != nil {
 		r.Refuse("key", "it is no PEM private key of the certificate", hint)
 	}
 }
 
-// putRatio puts an over-commit ratio; zero leaves it to MAAS.
+// putRatio sends an over-commit ratio. For zero MAAS uses its default.
 func putRatio(r *api.Request, name string, value float64) {
 	if value > 0 {
 		r.Put(name, formatDecimal(value))

@@ -91,7 +91,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterRefuses holds what is not even sent.
+// TestRegisterRefuses checks what is not even sent.
 func TestRegisterRefuses(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
@@ -122,7 +122,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// wantUnsent wants one field refused before anything is sent.
+// wantUnsent expects that one field is refused before anything is sent.
 func wantUnsent(t *testing.T, reason string, f *fakeTransport, err error, field string) {
 	t.Helper()
 	refused, ok := errors.AsType[engine.FieldError](err)
@@ -163,7 +163,7 @@ func TestRegisterErrors(t *testing.T) {
 	}
 }
 
-// TestRegisterIsNotRepeated holds it even for a request that never left.
+// TestRegisterIsNotRepeated checks that even a request that never left is not repeated.
 func TestRegisterIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
@@ -177,7 +177,7 @@ func TestRegisterIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestRegisterOutlivesMAAS gives MAAS the time that it gives an LXD that hangs.
+// TestRegisterOutlivesMAAS: a register waits longer than MAAS waits for an LXD that hangs.
 func TestRegisterOutlivesMAAS(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
@@ -255,7 +255,7 @@ func TestHostUpdateRefusesAPair(t *testing.T) {
 	}
 }
 
-// hostCalls are the calls on one VM host.
+// hostCalls are the calls for one VM host.
 var hostCalls = map[string]func(context.Context, *Client) error{
 	"Endpoint": func(ctx context.Context, c *Client) error {
 		_, err := c.Hosts.Endpoint(ctx, engine.VMHost{ID: 8})
@@ -301,7 +301,7 @@ func TestHostErrors(t *testing.T) {
 	}
 }
 
-// TestChangedHostsAreReadAnew holds that every change drops the cached list.
+// TestChangedHostsAreReadAnew checks that every change drops the cached list.
 func TestChangedHostsAreReadAnew(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)

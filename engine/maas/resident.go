@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// VMs implements engine.Composer. MAAS filters by the names of VM hosts, which
-// others may bear, too. It tells no instances that it does not know.
+// VMs implements engine.Composer. MAAS filters by names of VM hosts, and other hosts may
+// have the same names. MAAS shows no instances that it does not know.
 func (c *Hosts) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
 	if len(hosts) == 0 {
 		return nil, nil
@@ -22,7 +22,7 @@ func (c *Hosts) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Reside
 	}
 	var machines []engine.Machine
 	var err error
-	if len(names) == 1 { // many hosts are removed at once, and each is looked at
+	if len(names) == 1 { // many hosts are removed at once, and each is read
 		machines, err = c.machines.shared.ByHost(ctx, names[0])
 	} else {
 		machines, err = c.machines.MachinesWhere(ctx, engine.MachineFilter{Hosts: names})
@@ -39,14 +39,14 @@ func (c *Hosts) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Reside
 	return found, nil
 }
 
-// CompleteMachine implements engine.Composer: MAAS tells all that it knows.
+// CompleteMachine implements engine.Composer. MAAS has already shown all that it knows.
 func (c *Hosts) CompleteMachine(_ context.Context, m engine.Machine) engine.Machine { return m }
 
 // Resize implements engine.Composer. MAAS has no call for it.
 func (c *Hosts) Resize(_ context.Context, host engine.VMHost, systemID string, _ engine.Composition) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf("MAAS cannot change the size of VM %s on VM host %s", systemID, host.Name),
-		Hint:    `It takes a new VM; or let VMs be made in LXD itself (composer = "lxd").`, Err: engine.ErrConflict,
+		Hint:    `Make a new VM, or make VMs in LXD itself (composer = "lxd").`, Err: engine.ErrConflict,
 	}
 }
 
@@ -60,9 +60,9 @@ func (c *Hosts) ChangeInterfaces(_ context.Context, _ engine.VMHost, _ string, w
 	return engine.CheckInterfaceChangeOfMAAS(want)
 }
 
-// unusableError is why MAAS can make no VM on the host. From LXD 6.7 on it cannot: it
-// sends security.secureboot with each VM (provisioningserver/drivers/pod/lxd.py,
-// up to MAAS 3.8), which LXD refuses by then.
+// unusableError returns why MAAS cannot make VMs on the host. It cannot from LXD 6.7 on:
+// MAAS up to 3.8 sends security.secureboot with each VM
+// (provisioningserver/drivers/pod/lxd.py), which that LXD refuses.
 func (h wireHost) unusableError() error {
 	switch {
 	case h.Version == "":
@@ -85,8 +85,7 @@ func (h wireHost) unusableError() error {
 	return nil
 }
 
-// isTooNewForMAAS compares the first two numbers of a version, which are a track of the
-// snap.
+// isTooNewForMAAS checks the first two numbers of a version, which are a track of the snap.
 func isTooNewForMAAS(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
 	return version != "" && cloudinit.IsTooNewForMAAS(strings.Join(parts[:min(2, len(parts))], "."))

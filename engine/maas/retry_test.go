@@ -101,7 +101,7 @@ func TestRetrySucceeds(t *testing.T) {
 	})
 }
 
-// TestEachTryIsSigned is about MAAS's refusal of a nonce that it has seen.
+// TestEachTryIsSigned: MAAS refuses a nonce that it has seen.
 func TestEachTryIsSigned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

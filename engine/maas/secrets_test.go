@@ -17,7 +17,7 @@ import (
 
 const userData = "#cloud-config\nchpasswd: {list: 'root:correct-horse-battery-staple'}\nwrite_files:\n- content: |\n    a-private-thing-nobody-may-see\n"
 
-// echoReplies are servers that repeat what they were given, each in its own way.
+// echoReplies are servers that repeat the request, each in its own way.
 func echoReplies() map[string]func(r *http.Request, echo string) (*http.Response, error) {
 	asFields := func(text string) string { return fmt.Sprintf(`{"user_data":[%q],%q:["x"]}`, text, text) }
 	answers := map[string]func(r *http.Request, echo string) (*http.Response, error){
@@ -47,8 +47,8 @@ func echoReplies() map[string]func(r *http.Request, echo string) (*http.Response
 	return answers
 }
 
-// TestNothingSecretIsSaid lets everything fail, with servers that repeat all
-// that they were given, and searches errors and logs.
+// TestNothingSecretIsSaid makes every call fail with servers that repeat the request, and
+// searches errors and logs for secrets.
 func TestNothingSecretIsSaid(t *testing.T) {
 	t.Parallel()
 	encoded := base64.StdEncoding.EncodeToString([]byte(userData))
@@ -88,8 +88,8 @@ func TestNothingSecretIsSaid(t *testing.T) {
 	}
 }
 
-// TestNoPrivateKeyIsSaid does the same with the calls that send a private key,
-// and with the one that is answered with one.
+// TestNoPrivateKeyIsSaid does the same with the calls that send a private key, and with the
+// one whose answer holds one.
 func TestNoPrivateKeyIsSaid(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
@@ -165,8 +165,8 @@ func TestARefusedPairIsNotSaid(t *testing.T) {
 	}
 }
 
-// TestSecretsAreSoughtInWhatIsShown hides the key's secret behind what a line does
-// not show, and at the place where it is cut.
+// TestSecretsAreSoughtInWhatIsShown hides the key's secret among characters that a line
+// does not show, and at the place where the line is cut.
 func TestSecretsAreSoughtInWhatIsShown(t *testing.T) {
 	t.Parallel()
 	secret := strings.Split(testKey, ":")[2]

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// TestRefreshHerd: many who drop a list beside one that reads it for the first time
-// share its readings.
+// TestRefreshHerd: many callers drop a list while another one reads it for the first time.
+// They all share its reads.
 func TestRefreshHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -45,8 +45,8 @@ func TestRefreshHerd(t *testing.T) {
 	})
 }
 
-// TestRefreshDuringLongCall: a call that began long before a Refresh serves those
-// who waited for it then, and nobody who comes after.
+// TestRefreshDuringLongCall: a call that began long before a Refresh serves the callers
+// that already waited for it, and no later ones.
 func TestRefreshDuringLongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -70,8 +70,8 @@ func TestRefreshDuringLongCall(t *testing.T) {
 	})
 }
 
-// TestSlowCallsLeaveConnections: hosts that hang do not stop the reads of all, how
-// long ever a request may take.
+// TestSlowCallsLeaveConnections: hosts that hang do not stop all reads, however long a
+// request may take.
 func TestSlowCallsLeaveConnections(t *testing.T) {
 	for _, timeout := range []time.Duration{60 * time.Second, 200 * time.Second} {
 		t.Run(timeout.String(), func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestSlowCallsLeaveConnections(t *testing.T) {
 	}
 }
 
-// TestHostKeyStays: the second VM host of a machine keeps its name when the first
-// one goes.
+// TestHostKeyStays: the second VM host of a machine keeps its name when the first one is
+// removed.
 func TestHostKeyStays(t *testing.T) {
 	both := []engine.VMHost{{ID: 1, MachineID: "m1"}, {ID: 2, MachineID: "m1"}}
 	var keys hostKeys

@@ -27,7 +27,7 @@ func newSimulatedClient(t *testing.T, m sim.Model) *Client {
 	return testClient(t, s.RoundTripper(), func(c *Config) { c.APIKey = s.APIKey() })
 }
 
-// bareMetalModel is a MAAS with three bare machines, one of them elsewhere.
+// bareMetalModel is a MAAS with three bare-metal machines, one of them in another zone.
 func bareMetalModel() sim.Model {
 	return sim.Model{
 		Zones: []string{"az1"},
@@ -73,7 +73,7 @@ func TestFiltersOfTheSimulator(t *testing.T) {
 	}
 }
 
-// TestMetalOfTheSimulator takes a bare machine through what a host needs.
+// TestMetalOfTheSimulator prepares a bare-metal machine as a host.
 func TestMetalOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestMetalOfTheSimulator(t *testing.T) {
 	})
 }
 
-// onlyMachine lists the one machine that matches.
+// onlyMachine returns the only machine that matches.
 func onlyMachine(t *testing.T, c *Client, f engine.MachineFilter) engine.Machine {
 	t.Helper()
 	found, err := c.Machines.MachinesWhere(t.Context(), f)
@@ -146,8 +146,7 @@ func checkBareMetal(t *testing.T, m engine.Machine, subnet engine.Subnet) {
 	}
 }
 
-// TestRegistrarOfTheSimulator takes a VM host from its registration to its
-// end.
+// TestRegistrarOfTheSimulator registers, changes and removes a VM host.
 func TestRegistrarOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
@@ -211,8 +210,8 @@ func onlyHost(t *testing.T, c *Client) engine.VMHost {
 	return hosts[0]
 }
 
-// TestUnreachedServer is what MAAS answers with success: a VM host without
-// anything.
+// TestUnreachedServer: MAAS answers success for an LXD that it cannot reach, with an empty
+// VM host.
 func TestUnreachedServer(t *testing.T) {
 	t.Parallel()
 	c := newSimulatedClient(t, sim.Model{})
@@ -238,8 +237,8 @@ func TestRegistrarWithoutVMHosts(t *testing.T) {
 	}
 }
 
-// TestComposeMakesTagsFirst composes at once on a VM host with a tag that no
-// machine has had yet, as the first apply of a new fleet does.
+// TestComposeMakesTagsFirst makes several composes at once on a VM host with a tag that no
+// machine has yet, as the first apply of a new fleet does.
 func TestComposeMakesTagsFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +284,7 @@ func TestComposeMakesTagsFirst(t *testing.T) {
 	})
 }
 
-// TestComposeRefusedForGood asks for what LXD never does: a repeat would only
+// TestComposeRefusedForGood asks for a compose that LXD always refuses: a repeat would only
 // leave one more volume.
 func TestComposeRefusedForGood(t *testing.T) {
 	t.Parallel()
@@ -315,7 +314,7 @@ func TestComposeRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestComposeRefusedForNow asks while a rack controller is away: that passes.
+// TestComposeRefusedForNow composes while a rack controller is away: that is temporary.
 func TestComposeRefusedForNow(t *testing.T) {
 	t.Parallel()
 	s, err := sim.New(sim.Model{Hosts: []sim.HostModel{{Name: "h1", Cores: 16, MemoryMiB: 65536}}})
@@ -336,8 +335,8 @@ func TestComposeRefusedForNow(t *testing.T) {
 	}
 }
 
-// TestObservedAddressIsNone reads a machine that has no address any more, of
-// which MAAS shows the lease that commissioning observed.
+// TestObservedAddressIsNone reads a machine that no longer has an address. MAAS still shows
+// its lease from commissioning.
 func TestObservedAddressIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -374,8 +373,8 @@ func TestObservedAddressIsNone(t *testing.T) {
 	})
 }
 
-// TestKernelWithoutImage deploys a kernel of MAAS's default image, and one that
-// the image does not have.
+// TestKernelWithoutImage deploys a kernel of MAAS's default image, and one that the image
+// does not have.
 func TestKernelWithoutImage(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -410,7 +409,7 @@ func TestKernelWithoutImage(t *testing.T) {
 	}
 }
 
-// TestRegionMark: a MAAS has one mark, whoever makes it and by whatever address.
+// TestRegionMark: a MAAS has one mark, whoever makes it and whatever its address is.
 func TestRegionMark(t *testing.T) {
 	t.Parallel()
 	s, err := sim.New(bareMetalModel())

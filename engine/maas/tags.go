@@ -11,14 +11,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/share"
 )
 
-// Tags are the tags that MAAS has. One of them marks the MAAS itself.
+// Tags are the tags in MAAS. One of them marks the MAAS itself.
 type Tags struct {
 	api *api.Client
-	// comments are those of the tags, by name. Who misses a tag makes it, so that an
-	// old list only costs a call.
+	// comments are the comments of the tags, by name. A caller that misses a tag makes it,
+	// so an outdated list only costs a call.
 	comments *share.Cached[map[string]string]
 	flight   singleflight.Group // by tag
-	existing sync.Map           // tags that MAAS had already
+	existing sync.Map           // tags that already existed in MAAS
 }
 
 func newTags(l listConfig) *Tags {
@@ -27,14 +27,13 @@ func newTags(l listConfig) *Tags {
 	return c
 }
 
-// consoleTag is on every VM host: MAAS makes it when it first reaches the LXD
-// (vmhost.py, _discover_and_sync_vmhost).
+// consoleTag is on every VM host: MAAS makes it when it first reaches the LXD (vmhost.py,
+// _discover_and_sync_vmhost).
 const consoleTag = "pod-console-logging"
 
-// ensureTags gives MAAS those of the tags that it does not have. MAAS does so
-// itself for the machine that a compose makes, but several composes at once then
-// stop each other after LXD has made their instances: one succeeds, and the
-// instances of the others stay in LXD.
+// ensureTags makes the tags that MAAS does not have. MAAS would also make them itself in a
+// compose. But then several composes at once fail each other after LXD has made their
+// instances: one succeeds, and the instances of the others stay in LXD.
 func (c *Tags) ensureTags(ctx context.Context, tags []string) error {
 	var known map[string]string
 	for _, tag := range tags {
@@ -56,9 +55,9 @@ func (c *Tags) ensureTags(ctx context.Context, tags []string) error {
 	return nil
 }
 
-// ensureTag makes a tag, once for all who miss it in the same list: who comes late finds
-// it known. A 400 says that it is there by now, or that MAAS takes the word for a VM host
-// only.
+// ensureTag makes a missing tag, once for all callers with the same list: a later caller
+// finds it. A 400 says that the tag exists by now, or that MAAS allows this name only for a
+// VM host.
 func (c *Tags) ensureTag(ctx context.Context, tag string) error {
 	return c.runShared(ctx, "know "+tag, func(ctx context.Context) error {
 		if _, had := c.existing.Load(tag); had {
@@ -72,14 +71,14 @@ func (c *Tags) ensureTag(ctx context.Context, tag string) error {
 	})
 }
 
-// createTag asks MAAS for a tag, by one call for all who want it at the same moment.
+// createTag makes a tag in MAAS. Callers that want it at the same time share one call.
 func (c *Tags) createTag(ctx context.Context, tag string) error {
 	return c.runShared(ctx, "make "+tag, func(ctx context.Context) error {
 		return c.api.Call(ctx, api.NewPost("", "tags/").Put("name", tag), nil)
 	})
 }
 
-// runShared does something for all who ask for it at the same moment, also where the first of
+// runShared runs do once for all callers that ask at the same time, even if the first of
 // them gives up.
 func (c *Tags) runShared(ctx context.Context, what string, do func(context.Context) error) error {
 	making := c.flight.DoChan(what, func() (any, error) { return nil, do(context.WithoutCancel(ctx)) })

@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// realClient speaks to an address through the client's own transport.
+// realClient connects to an address through the client's own transport.
 func realClient(t *testing.T, url string, change ...func(*Config)) *Client {
 	t.Helper()
 	return testClient(t, nil, append(change, func(c *Config) {
@@ -140,7 +140,7 @@ func TestConnectionsAreKeptAndFew(t *testing.T) {
 	}
 }
 
-// hangUp takes the request and drops the connection without an answer.
+// hangUp reads the request and closes the connection without an answer.
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -148,9 +148,8 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// TestBrokenKeptConnection drops every second request, on a connection that
-// has served before. net/http would repeat a GET by itself, with a nonce that
-// MAAS has taken.
+// TestBrokenKeptConnection drops every second request on a connection that has served
+// before. net/http would repeat a GET itself, with a nonce that MAAS has seen.
 func TestBrokenKeptConnection(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// readMachine reads a machine as somebody does before he waits.
+// readMachine reads a machine, as a caller does before it waits.
 func readMachine(t *testing.T, c *Client, id string) engine.Machine {
 	t.Helper()
 	m, err := c.Machines.Machine(t.Context(), id)
@@ -20,7 +20,7 @@ func readMachine(t *testing.T, c *Client, id string) engine.Machine {
 	return m
 }
 
-// isClosedWithin tells whether a channel closes within d.
+// isClosedWithin reports whether a channel closes within d.
 func isClosedWithin(changed <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-changed:
@@ -82,8 +82,7 @@ func TestOneLookServesMany(t *testing.T) {
 	})
 }
 
-// TestWakeUpCostsNoCall counts the calls of somebody who waits, wakes and
-// reads.
+// TestWakeUpCostsNoCall counts the calls of a caller that waits, wakes and reads.
 func TestWakeUpCostsNoCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,8 +118,8 @@ func TestAbsenceSeenByALookServesToo(t *testing.T) {
 	})
 }
 
-// TestAWriteSpoilsALook: what a look found before or during a write is not
-// served after it.
+// TestAWriteSpoilsALook: a poll result from before or during a write is not returned after
+// it.
 func TestAWriteSpoilsALook(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -154,7 +153,7 @@ func TestAWriteSpoilsALook(t *testing.T) {
 	}
 }
 
-// TestALookDuringAWrite: the write ends after a look that knew nothing of it.
+// TestALookDuringAWrite: the write ends after a poll that did not see it.
 func TestALookDuringAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +204,7 @@ func TestAFailedLookIsRepeated(t *testing.T) {
 		if isClosedWithin(changed, 22*time.Second) {
 			t.Fatal("a failed look woke somebody")
 		}
-		if !strings.Contains(log.String(), "look at a watched machine failed") {
+		if !strings.Contains(log.String(), "poll of a watched machine failed") {
 			t.Error("it is not in the log")
 		}
 		w.setBroken(false)
@@ -215,7 +214,7 @@ func TestAFailedLookIsRepeated(t *testing.T) {
 	})
 }
 
-// TestThePollerEnds: synctest fails if a goroutine is left behind.
+// TestThePollerEnds: synctest fails if a goroutine is left.
 func TestThePollerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// The types in this file are MAAS's JSON, cut down to what is read of it.
+// The types in this file are MAAS's JSON, limited to the fields that are used.
 
-// wireNamed is a zone, resource pool or domain, or the mention of one.
+// wireNamed is a zone, resource pool or domain, or a reference to one.
 type wireNamed struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 }
 
-// makePrintable takes from names what is no part of a line. MAAS lets no such name in, but
+// makePrintable removes unprintable characters from names. MAAS accepts no such name, but
 // errors and conditions show whatever it answers.
 func makePrintable(names ...*string) {
 	for _, name := range names {
@@ -84,8 +84,7 @@ type wireInterface struct {
 	Params  wireParams `json:"params"`
 }
 
-// wireGateway is a default gateway that somebody chose; its address is null where nobody
-// did, and MAAS chooses.
+// wireGateway is a default gateway that a user chose. Its address is null if MAAS chooses.
 type wireGateway struct {
 	IP     string `json:"gateway_ip"`
 	LinkID *int   `json:"link_id"` // null where MAAS chose
@@ -99,7 +98,7 @@ type wireParams struct {
 	HashPolicy string `json:"bond_xmit_hash_policy"`
 }
 
-// UnmarshalJSON takes what is no object for no parameters.
+// UnmarshalJSON treats anything that is not an object as no parameters.
 func (p *wireParams) UnmarshalJSON(data []byte) error {
 	type plain wireParams
 	if !bytes.HasPrefix(data, []byte("{")) {
@@ -148,7 +147,7 @@ type wireHost struct {
 	Architectures    []string   `json:"architectures"`
 	Machine          struct {
 		SystemID string `json:"system_id"`
-	} `json:"host"` // its system_id is null as long as MAAS never reached the LXD
+	} `json:"host"` // null until MAAS first reaches the LXD
 }
 
 type wireAmount struct {
@@ -164,7 +163,7 @@ type wirePool struct {
 	Default        bool   `json:"default"`
 }
 
-// image names what is deployed, as boot resources are named.
+// image returns the deployed image, named like a boot resource.
 func (m wireMachine) image() string {
 	if m.OSystem == "" || m.DistroSeries == "" || strings.Contains(m.DistroSeries, "/") {
 		return m.DistroSeries

@@ -16,15 +16,14 @@ import (
 // commandTimeout bounds a command of LXD's client.
 const commandTimeout = 2 * time.Minute
 
-// CommandInNetwork makes a command that runs in the LXD's network, which nothing else
-// reaches.
+// CommandInNetwork makes a command that runs in the LXD's network, which nothing else can
+// reach.
 func (s *Server) CommandInNetwork(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(t.Context(), "nsenter", append([]string{"--target", strconv.Itoa(s.pid), "--net", "--", name}, args...)...)
 }
 
-// LXC runs LXD's own client, as an operator on the host would, and returns what
-// it says.
+// LXC runs LXD's own client, as an operator on the host would, and returns its output.
 func (s *Server) LXC(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := s.Run("", "lxc", args...)
@@ -34,7 +33,7 @@ func (s *Server) LXC(t testing.TB, args ...string) string {
 	return out
 }
 
-// Preseed gives the LXD a preseed, as a first boot does.
+// Preseed applies a preseed to the LXD, as a first boot does.
 func (s *Server) Preseed(t testing.TB, preseed string) {
 	t.Helper()
 	if _, err := s.Run(preseed, "lxd", "init", "--preseed"); err != nil {
@@ -42,8 +41,7 @@ func (s *Server) Preseed(t testing.TB, preseed string) {
 	}
 }
 
-// Run runs a program of the host that speaks with the LXD, and returns what it
-// says.
+// Run runs a program of the host that talks to the LXD, and returns its output.
 func (s *Server) Run(input, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -58,11 +56,11 @@ func (s *Server) Run(input, name string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// runInMachine runs a script where the daemon is, with its network and its mounts.
+// runInMachine runs a script in the network and mounts of the daemon.
 func (s *Server) runInMachine(script string) error {
 	c := exec.Command("nsenter", "--target", strconv.Itoa(s.pid), "--net", "--mount", "--", "sh", "-euc", script)
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot furnish the machine of an LXD: %w\n%s", err, out)
+		return fmt.Errorf("cannot set up the machine of an LXD: %w\n%s", err, out)
 	}
 	return nil
 }

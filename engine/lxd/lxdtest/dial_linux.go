@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dial connects to an address in the LXD's network. The socket stays in the
-// network in which its thread has made it, and the thread goes back. It must not
-// end: processes that were started from it may have to end with it.
+// Dial connects to an address in the LXD's network. A socket stays in the network in which
+// its thread made it, and Dial moves the thread back. The thread must not end: processes
+// that were started from it may end with it.
 func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	runtime.LockOSThread()
 	outside, err := os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
@@ -24,7 +24,7 @@ func (s *Server) Dial(ctx context.Context, network, address string) (net.Conn, e
 	defer outside.Close()
 	conn, err := s.dialInside(ctx, network, address)
 	if back := unix.Setns(int(outside.Fd()), unix.CLONE_NEWNET); back != nil {
-		// Nothing else may run on the thread, which now ends with the goroutine.
+		// Nothing else may run on the thread. It now ends with the goroutine.
 		return nil, errors.Join(err, fmt.Errorf("cannot leave the network of an LXD: %w", back))
 	}
 	runtime.UnlockOSThread()

@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// Forward lets the API that the LXD serves over HTTPS be reached at an address
-// of the loopback, which it returns, until Close.
+// Forward makes the LXD's HTTPS API reachable at an address of the loopback until Close. It
+// returns that address.
 func (s *Server) Forward() (string, error) {
 	if _, err := s.Run("", "lxc", "config", "set", "core.https_address", "[::]:8443"); err != nil {
 		return "", err
@@ -29,7 +29,7 @@ func (s *Server) Forward() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// relay lets a connection and the API speak with each other.
+// relay copies data between a connection and the API, both ways.
 func (s *Server) relay(conn net.Conn) {
 	defer conn.Close()
 	api, err := s.Dial(context.Background(), "tcp", "127.0.0.1:8443")
@@ -38,7 +38,7 @@ func (s *Server) relay(conn net.Conn) {
 	}
 	defer api.Close()
 	go func() {
-		_, _ = io.Copy(api, conn) // ends with either of them
+		_, _ = io.Copy(api, conn) // either connection ends both
 		_ = api.Close()
 	}()
 	_, _ = io.Copy(conn, api)

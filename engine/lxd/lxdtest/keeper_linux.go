@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// runKeeper starts the process that keeps the daemon, and waits for it. The kernel
+// runKeeper starts the process that keeps the daemon running, and waits for it. The kernel
 // ends that process with the thread that started it, so the thread stays here.
 func (s *Server) runKeeper(started chan<- error) {
 	runtime.LockOSThread()

@@ -1,9 +1,9 @@
-// Package lxdtest starts a real LXD for a test, where one is installed: as a
-// distribution packages it, without systemd, in namespaces of its own for
-// processes, mounts and the network, so that nothing of it is left on the machine.
+// Package lxdtest starts a real LXD for a test, if one is installed from a distribution's
+// package. The LXD runs without systemd, in its own namespaces for processes, mounts and
+// the network. So it leaves nothing on the machine.
 //
-// It makes VMs, too. Whether they can be started is the kernel's to say:
-// [Server.Boots].
+// It also makes VMs. Whether they can be started depends on the kernel: see
+// [Server.TryBoot].
 package lxdtest
 
 import (
@@ -32,27 +32,26 @@ var (
 	execScript string
 )
 
-// Server is an LXD that runs until it is ended.
+// Server is an LXD that runs until Close.
 type Server struct {
-	Folder string // of its files; LXD's own are in "lxd" below it
+	Folder string // of its files; LXD's own files are in "lxd" below it
 	Socket string
 
 	pid     int // of the daemon
 	keeper  *exec.Cmd
 	ended   chan error
 	endOnce sync.Once
-	closers []io.Closer // of what leads to it
+	closers []io.Closer // listeners that lead to it
 }
 
-// ErrMissing says that no real LXD can be had here, and why.
+// ErrMissing says that no real LXD can run here; the error that wraps it says why.
 var ErrMissing = errors.New("no real LXD here")
 
-// startTimeout is how long an LXD may take to start; it takes a second.
+// startTimeout is how long an LXD may take to start. It usually takes a second.
 const startTimeout = time.Minute
 
-// StartForTest runs an LXD until the end of the test, whose machine has bridges of
-// these names and no network besides. Where that cannot be, the test is skipped
-// and says why.
+// StartForTest runs an LXD until the end of the test. Its machine has bridges of these
+// names and no other network. If no LXD can run here, it skips the test and says why.
 func StartForTest(t testing.TB, bridges ...string) *Server {
 	t.Helper()
 	m := Machine{}
@@ -70,7 +69,7 @@ func StartForTest(t testing.TB, bridges ...string) *Server {
 	return s
 }
 
-// StartServer runs an LXD on a machine, until Close, or the end of the process.
+// StartServer runs an LXD on a machine until Close, or until the process ends.
 func StartServer(m Machine) (*Server, error) {
 	s, err := bootServer()
 	if err != nil {
@@ -83,7 +82,8 @@ func StartServer(m Machine) (*Server, error) {
 	return s, nil
 }
 
-// bootServer starts an LXD on a machine that is yet to be furnished.
+// bootServer starts an LXD on a machine without hardware, bridges and pools; see
+// setUpMachine.
 func bootServer() (*Server, error) {
 	if err := CheckAvailable(); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func bootServer() (*Server, error) {
 	return s, nil
 }
 
-// CheckAvailable says what a real LXD lacks here: ErrMissing, or nil.
+// CheckAvailable returns ErrMissing, with what a real LXD lacks here, or nil.
 func CheckAvailable() error {
 	for _, program := range []string{"lxd", "lxc", "dnsmasq", "ip", "nft", "unshare", "nsenter", "mount", "qemu-system-x86_64"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -117,8 +117,8 @@ func CheckAvailable() error {
 	return nil
 }
 
-// pretendModules answers for a kernel module that LXD wants for VMs, even where
-// they are made and never started.
+// pretendModules answers for a kernel module. LXD requires it for VMs, even if they are
+// only made and never started.
 func (s *Server) pretendModules() error {
 	bin := filepath.Join(s.Folder, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
@@ -130,7 +130,7 @@ func (s *Server) pretendModules() error {
 	)
 }
 
-// runDaemon starts the daemon. It is ended with this process, however that ends.
+// runDaemon starts the daemon. The daemon ends with this process, however the process ends.
 func (s *Server) runDaemon() error {
 	var said bytes.Buffer
 	s.keeper = exec.Command("sh", "-c", keepScript, "sh", s.Folder,
@@ -172,7 +172,7 @@ func (s *Server) awaitReady(said *bytes.Buffer) error {
 	return fmt.Errorf("LXD was not ready within %s", startTimeout)
 }
 
-// isReady asks the daemon itself, which accepts connections before it is.
+// isReady asks the daemon itself: it accepts connections before it is ready.
 func (s *Server) isReady() bool {
 	if _, err := os.Stat(s.Socket); err != nil {
 		return false
@@ -182,7 +182,7 @@ func (s *Server) isReady() bool {
 	return c.Run() == nil
 }
 
-// childPID is the process that another one waits for.
+// childPID returns the only child of a process.
 func childPID(parent int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
 	if err != nil {
@@ -195,16 +195,16 @@ func childPID(parent int) (int, error) {
 	return pid, nil
 }
 
-// Close ends the daemon, with all that it has started, and removes its files.
+// Close ends the daemon with all its child processes, and removes its files.
 func (s *Server) Close() {
 	s.endOnce.Do(func() {
 		for _, c := range s.closers {
-			_ = c.Close() // nobody is left to care
+			_ = c.Close() // no caller needs the error
 		}
 		if s.keeper == nil {
 			return
 		}
-		_ = s.keeper.Process.Signal(syscall.SIGTERM) // it has ended by itself
+		_ = s.keeper.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 		err := <-s.ended
 		s.ended <- err
 	})

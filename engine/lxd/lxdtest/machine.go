@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// Machine is what an LXD runs on, as it sees it, whatever there really is: VMs
-// that are not started take nothing.
+// Machine is the hardware that an LXD sees, whatever the real hardware is. This is possible
+// because VMs that are not started use none.
 type Machine struct {
-	// Cores and MemoryMiB are 4 and 8192 if zero. All of the memory is free, and
-	// can be had in huge pages.
+	// Cores and MemoryMiB default to 4 and 8192. All of the memory is free, and available
+	// as huge pages.
 	Cores     int
 	MemoryMiB int64
 	Bridges   []Bridge
-	// StoragePools may be none.
+	// StoragePools may be empty.
 	StoragePools []StoragePool
 }
 
-// Bridge is an interface without a link.
+// Bridge is a bridge without a link.
 type Bridge struct {
-	Name, MAC string   // MAC is made up if empty
-	Addresses []string // with the length of their prefix: 10.0.0.1/24
+	Name, MAC string   // MAC is generated if empty
+	Addresses []string // with prefix length: 10.0.0.1/24
 }
 
-// StoragePool is one of the driver dir, on a file system of its own, in
-// memory.
+// StoragePool is a pool with the driver dir, on its own file system in memory.
 type StoragePool struct {
 	Name      string
 	SizeBytes int64 // 0: 100 GB
@@ -40,9 +39,9 @@ const (
 	hugePageKiB      = 2048
 )
 
-// writeHardware writes the files that LXD reads the machine from: those of the
-// kernel, below /sys/devices/system, and /proc/meminfo. They are written in
-// place, as they may be mounted.
+// writeHardware writes the files from which LXD reads its hardware: those of the kernel
+// below /sys/devices/system, and /proc/meminfo. It writes them in place, because they may
+// be mounted.
 func (s *Server) writeHardware(m Machine) error {
 	cores, memory := m.Cores, m.MemoryMiB
 	if cores == 0 {
@@ -69,7 +68,7 @@ func (s *Server) writeHardware(m Machine) error {
 	return writeAll(root, files)
 }
 
-// meminfo is /proc/meminfo as far as LXD reads it.
+// meminfo returns the lines of /proc/meminfo that LXD reads.
 func meminfo(memoryMiB int64) string {
 	total, pages := memoryMiB<<10, memoryMiB<<10/hugePageKiB
 	return fmt.Sprintf("MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\nBuffers: 0 kB\nCached: 0 kB\n"+
@@ -123,7 +122,7 @@ func (s *Server) writeBridge(script *strings.Builder, b Bridge) {
 	fmt.Fprintf(script, "ip link set %s up\n", b.Name)
 }
 
-// mountPoint is where the file system of a pool lies.
+// mountPoint returns where the file system of a pool is mounted.
 func (s *Server) mountPoint(p StoragePool) string { return filepath.Join(s.Folder, "pools", p.Name) }
 
 func (s *Server) makePools(pools []StoragePool) error {

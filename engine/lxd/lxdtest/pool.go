@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Pool starts LXDs ahead, so that a test need not wait for one, and bounds how
-// many there are. One that was used is ended, not cleaned: to start another
-// takes 0.8 s, a quarter of which is the processor's.
+// Pool starts LXDs in advance, so that a test need not wait for one, and bounds their
+// number. An LXD that was used is ended, not cleaned: a new one takes 0.8 s, a quarter of
+// which is CPU time.
 type Pool struct {
 	startedAhead   chan startResult
 	slots          chan struct{}
@@ -19,14 +19,14 @@ type startResult struct {
 	err    error
 }
 
-// NewPool is a pool of at most so many LXDs at once, with some of them started
-// ahead once the first was asked for. All of them end with the process.
+// NewPool returns a pool of at most most LXDs at once. After the first Lease it keeps ahead
+// LXDs started in advance. All of them end with the process.
 func NewPool(ahead, most int) *Pool {
 	return &Pool{startedAhead: make(chan startResult, ahead), slots: make(chan struct{}, most)}
 }
 
-// Lease gives an LXD on a machine; give back ends it. Where no real LXD can be
-// had the error is ErrMissing.
+// Lease returns an LXD on a machine; giveBack ends it. If no real LXD can run here, the
+// error is ErrMissing.
 func (p *Pool) Lease(m Machine) (s *Server, giveBack func(), err error) {
 	if err := CheckAvailable(); err != nil {
 		return nil, nil, err
@@ -34,7 +34,7 @@ func (p *Pool) Lease(m Machine) (s *Server, giveBack func(), err error) {
 	select {
 	case p.slots <- struct{}{}:
 	default:
-		return nil, nil, fmt.Errorf("%d real LXDs run already, as many as may", cap(p.slots))
+		return nil, nil, fmt.Errorf("%d real LXDs run already, which is the limit of the pool", cap(p.slots))
 	}
 	p.startAheadOnce.Do(func() { go p.startAhead() })
 	ready := <-p.startedAhead
@@ -54,7 +54,7 @@ func (p *Pool) Lease(m Machine) (s *Server, giveBack func(), err error) {
 	return ready.server, giveBack, nil
 }
 
-// startAhead keeps LXDs ready for as long as the process runs.
+// startAhead keeps LXDs ready until the process ends.
 func (p *Pool) startAhead() {
 	for {
 		s, err := bootServer()

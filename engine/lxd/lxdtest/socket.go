@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// ServeSocket serves on a unix socket, until the end of the test, what the transport
-// reaches at an address over https: a simulated LXD as if it were this machine's.
+// ServeSocket makes the server that transport reaches at an address over https available on
+// a unix socket, until the end of the test. So a simulated LXD looks like the LXD of this
+// machine.
 func ServeSocket(t testing.TB, address string, transport http.RoundTripper) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "lxd") // a socket's path must be short

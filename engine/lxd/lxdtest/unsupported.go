@@ -8,10 +8,10 @@ import (
 	"net"
 )
 
-// runKeeper starts nothing: LXD is for Linux.
+// runKeeper fails: LXD runs only on Linux.
 func (s *Server) runKeeper(started chan<- error) {
 	started <- fmt.Errorf("%w: it needs Linux", ErrMissing)
 }
 
-// Dial connects to nothing.
+// Dial fails: LXD runs only on Linux.
 func (s *Server) Dial(context.Context, string, string) (net.Conn, error) { return nil, ErrMissing }

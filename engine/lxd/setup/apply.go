@@ -1,8 +1,8 @@
-// Package setup gives an LXD that runs already what a host of VMs is to have: what
-// the program's init-host applies, and what its check looks at.
+// Package setup prepares a running LXD as a host of VMs. The program's init-host applies
+// it, and its check inspects it.
 //
-// What is there and serves is kept. What an LXD has otherwise is refused, and nothing
-// is changed then.
+// Settings that are usable stay. A different setting is refused, and then nothing is
+// changed.
 package setup
 
 import (
@@ -22,29 +22,29 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
-// Options say how far Apply goes. The zero value changes what is missing.
+// Options say what Apply may change. The zero value makes what is missing.
 type Options struct {
-	// DryRun looks at everything, and changes nothing.
+	// DryRun inspects everything and changes nothing.
 	DryRun bool
-	// ChangeListen lets an LXD that listens elsewhere listen where it is asked
-	// to, instead of refusing.
+	// ChangeListen lets Apply move the address of an LXD that listens elsewhere. Otherwise
+	// that is refused.
 	ChangeListen bool
-	// ChangeTimeout is how long a change that LXD has taken may take to show; 0: 2
-	// minutes. LXD up to 6.5 answers when it is done, newer ones before.
+	// ChangeTimeout is how long Apply waits until an accepted change shows; 0: 2 minutes.
+	// LXD up to 6.5 answers when the change is done, newer versions before that.
 	ChangeTimeout time.Duration
 }
 
-// Apply gives an LXD that runs already what the host is to have, over a
-// connection that may do everything: see Local. What is there and serves is kept,
-// what is missing is made, and nothing that is in use is touched: where
-// something is there and otherwise, nothing at all is changed, and the error
-// joins an *engine.Refusal for each such thing. It installs nothing, restarts
-// nothing, and never resizes a pool.
+// Apply prepares a running LXD as a host of VMs, over a connection with all rights: see
+// Local. It keeps what is usable, makes what is missing, and never changes anything in use.
+// It installs nothing, restarts nothing, and never resizes a pool.
 //
-// It can be repeated, and run by several at once: of those that make the same
-// thing, one does, and all find it. LXD listens on the network only when
-// everything else is there. What an error leaves behind, the next run goes on
-// with. A *cloudinit.FieldError says which setting cannot work.
+// If something exists with other settings, nothing at all is changed. Then the error joins
+// an *engine.Refusal for each such thing. A *cloudinit.FieldError names a setting that
+// cannot work.
+//
+// You can repeat Apply, and several processes may run it at once: one of them makes a
+// thing, and all of them find it. After an error, the next run continues. LXD listens on
+// the network only when everything else is in place.
 func Apply(ctx context.Context, conn client.InstanceServer, host cloudinit.Host, o Options) (Report, error) {
 	setup, err := host.Setup()
 	if err != nil {
@@ -80,8 +80,8 @@ type applier struct {
 	Options
 }
 
-// part is one thing of the host. It looks what there is of it, and says what
-// is to be done, and how.
+// part is one thing that the host needs. It inspects the thing, and returns what is to be
+// done and how.
 type part func() (finding, error)
 
 type finding struct {
@@ -89,8 +89,8 @@ type finding struct {
 	apply func() error // for Make and Change
 }
 
-// allParts are all of them, each after those that it needs. LXD listens last: who
-// reaches it from outside finds it whole.
+// allParts returns all parts, each after the parts that it needs. Listening comes last, so
+// that clients from outside find the host complete.
 func (a *applier) allParts() []part {
 	var all []part
 	for _, i := range a.setup.Interfaces {
@@ -109,7 +109,7 @@ func (a *applier) allParts() []part {
 	return append(all, a.listenPart())
 }
 
-// inspectParts looks at everything.
+// inspectParts inspects every part.
 func (a *applier) inspectParts() (Report, error) {
 	server, _, err := a.conn.GetServer()
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *applier) inspectParts() (Report, error) {
 		return report, err
 	}
 	if !runsVMs(server) {
-		report.Notes = append(report.Notes, "LXD cannot run virtual machines here: see whether /dev/kvm is there, and what LXD's log says of qemu")
+		report.Notes = append(report.Notes, "LXD cannot run virtual machines here: check that /dev/kvm exists, and what LXD's log says about qemu")
 	}
 	for _, p := range a.allParts() {
 		f, err := p()
@@ -132,19 +132,19 @@ func (a *applier) inspectParts() (Report, error) {
 	return report, nil
 }
 
-// runsVMs tells whether LXD has found everything that it needs for that.
+// runsVMs reports whether LXD has found everything that VMs need.
 func runsVMs(server *api.Server) bool { return strings.Contains(server.Environment.Driver, "qemu") }
 
-// checkUsable refuses an LXD that cannot be set up from here.
+// checkUsable refuses an LXD that Apply cannot set up.
 func checkUsable(server *api.Server) error {
 	refuse := func(message, hint string) error {
 		return &engine.Refusal{Message: message, Hint: hint, Err: engine.ErrConflict}
 	}
 	switch {
 	case !lxd.IsTrusted(server):
-		return refuse("LXD lets this user in, but not to change anything", "Run it as root, over LXD's own socket.")
+		return refuse("LXD lets this user connect, but not change anything", "Run it as root, over LXD's own socket.")
 	case server.Environment.ServerClustered:
-		return refuse("this LXD is a member of a cluster, whose pools and networks are made on all members together",
+		return refuse("this LXD is a member of a cluster: its pools and networks must be made on all members together",
 			"Set the cluster up with LXD's own means.")
 	}
 	if extension := lxd.MissingExtension(server); extension != "" {
@@ -154,16 +154,16 @@ func checkUsable(server *api.Server) error {
 	return nil
 }
 
-// How often another's change of the same thing may come between a look and its
-// act, and the pause between two looks.
+// maxRaces bounds how often another process may change the same thing between inspection
+// and change. recheckPause is the pause between two inspections.
 const (
 	maxRaces     = 8
 	recheckPause = 100 * time.Millisecond
 )
 
-// applyPart makes one part as it is wanted. What came of an act is judged by
-// looking: LXD can save a change and answer with an error, answer before it is
-// done, or have been told the same by another process.
+// applyPart makes one part as it is wanted, and inspects it again to learn the result.
+// Answers do not suffice: LXD can save a change and answer with an error, or answer before
+// it is done. Another process may also have made the same change.
 func (a *applier) applyPart(p part) (Step, error) {
 	for race := 1; ; race++ {
 		f, err := p()
@@ -186,7 +186,7 @@ func (a *applier) applyPart(p part) (Step, error) {
 			f.Done = true
 			return f.Step, nil
 		case failure == nil:
-			return f.Step, hostUnavailableError(engine.ErrUnavailable, fmt.Sprintf("%s: LXD has taken the change, but does not show it after %s", f.Object, a.ChangeTimeout),
+			return f.Step, hostUnavailableError(engine.ErrUnavailable, fmt.Sprintf("%s: LXD accepted the change, but does not show it after %s", f.Object, a.ChangeTimeout),
 				"See LXD's log and `lxc operation list`, then run this again.")
 		case !isConcurrentChange(failure) || race == maxRaces:
 			return f.Step, a.callError(f.Object, failure)
@@ -194,8 +194,7 @@ func (a *applier) applyPart(p part) (Step, error) {
 	}
 }
 
-// awaitPart looks until the part is as wanted; once, if nothing was done that
-// could still show.
+// awaitPart inspects until the part is as wanted. If wait is false, it inspects only once.
 func (a *applier) awaitPart(p part, wait bool) (finding, error) {
 	end := time.Now().Add(a.ChangeTimeout)
 	for {
@@ -211,13 +210,13 @@ func (a *applier) awaitPart(p part, wait bool) (finding, error) {
 	}
 }
 
-// isConcurrentChange tells whether another process came first.
+// isConcurrentChange reports whether another process was faster.
 func isConcurrentChange(err error) bool {
 	return api.StatusErrorCheck(err, http.StatusConflict, http.StatusPreconditionFailed)
 }
 
-// callError says at what a call failed. Who may do everything with this LXD may
-// read its words.
+// callError says at which object a call failed. It quotes LXD: a user with all rights on
+// this LXD may read its messages.
 func (a *applier) callError(object string, err error) error {
 	if object == "" {
 		object = "LXD"
@@ -232,12 +231,12 @@ func (a *applier) callError(object string, err error) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: object + ": LXD refused: " + errorLine(err), Hint: hint, Err: causeOf(err)}
 }
 
-// hostUnavailableError is the error of an LXD that cannot be set up now.
+// hostUnavailableError says that an LXD cannot be set up now.
 func hostUnavailableError(cause error, message, hint string) error {
 	return &engine.Error{Type: engine.HostUnavailable, Message: message, Hint: hint, Err: cause}
 }
 
-// causeOf is the sentinel of an LXD's answer, or of none.
+// causeOf returns the engine's sentinel for an answer of LXD, or for no answer.
 func causeOf(err error) error {
 	status, answered := api.StatusErrorMatch(err)
 	switch {
@@ -251,15 +250,15 @@ func causeOf(err error) error {
 	return engine.ErrInvalid
 }
 
-// maxErrorBytes bounds what is passed on of LXD's words, in bytes.
+// maxErrorBytes bounds a quoted error of LXD, in bytes.
 const maxErrorBytes = 400
 
-// errorLine is the text of an error on one line.
+// errorLine returns the text of an error on one line.
 func errorLine(err error) string { return shorten(err.Error()) }
 
 func shorten(text string) string { return bounded.TruncateText(bounded.OneLine(text), maxErrorBytes) }
 
-// isNotFound tells that LXD has no such thing. The project may be missing, too.
+// isNotFound reports that LXD has no such object. Its project may be missing too.
 func isNotFound(err error) bool {
 	return errors.Is(err, engine.ErrNotFound) || api.StatusErrorCheck(err, http.StatusNotFound)
 }

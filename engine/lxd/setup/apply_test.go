@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
-// freshLXD is an LXD that nobody has set up for us.
+// freshLXD is an LXD that nobody has set up.
 type freshLXD struct {
 	dial    func(t *testing.T, ctx context.Context) client.InstanceServer
 	bridges []string // of its machine
@@ -25,8 +25,8 @@ type freshLXD struct {
 	sim     *sim.Sim // nil for a real one
 }
 
-// freshLXDs are what Apply is tried on: a real one, where one is installed, and
-// the simulator's of several versions.
+// freshLXDs are the LXDs for the tests of Apply: a real one, if it is installed, and
+// simulated ones of several versions.
 func freshLXDs() map[string]func(t *testing.T) freshLXD {
 	all := map[string]func(t *testing.T) freshLXD{"Real": newRealLXD}
 	for _, version := range []string{"5.21.3", "6.6", "6.8"} { // from 6.6 on more and more is asynchronous
@@ -48,7 +48,8 @@ func newRealLXD(t *testing.T) freshLXD {
 	}}
 }
 
-// newSimulatedLXD is reached as an administrator from far away.
+// newSimulatedLXD returns a simulated LXD, and connects to it as an administrator from
+// another machine.
 func newSimulatedLXD(t *testing.T, version string) freshLXD {
 	t.Helper()
 	admin := makeKey(t)
@@ -88,7 +89,7 @@ func newSimulatedLXD(t *testing.T, version string) freshLXD {
 	return f
 }
 
-// connect connects for as long as the test runs.
+// connect connects until the test ends.
 func (f freshLXD) connect(t *testing.T) client.InstanceServer {
 	t.Helper()
 	return f.dial(t, t.Context())
@@ -105,7 +106,7 @@ func runOnEachLXD(t *testing.T, do func(t *testing.T, f freshLXD)) {
 	}
 }
 
-// newHost is a host that every machine can become.
+// newHost returns a host that suits every machine.
 func (f freshLXD) newHost(t *testing.T, change ...func(*cloudinit.Host)) cloudinit.Host {
 	t.Helper()
 	h := cloudinit.Host{
@@ -120,7 +121,7 @@ func (f freshLXD) newHost(t *testing.T, change ...func(*cloudinit.Host)) cloudin
 	return h
 }
 
-// verdictsByObject are those of the steps, "done" for what was done.
+// verdictsByObject returns the verdicts of the steps, with "done" for what was done.
 func verdictsByObject(r Report) map[string]string {
 	all := map[string]string{}
 	for _, s := range r.Steps {
@@ -132,7 +133,7 @@ func verdictsByObject(r Report) map[string]string {
 	return all
 }
 
-// objects are the names of the host's parts in the order of Apply.
+// objects returns the names of the host's parts in the order of Apply.
 func (f freshLXD) objects(t *testing.T, h cloudinit.Host) []string {
 	t.Helper()
 	all := []string{"interface " + f.bridges[0], "storage pool vms", "project maas", "profile default of project maas"}
@@ -142,8 +143,8 @@ func (f freshLXD) objects(t *testing.T, h cloudinit.Host) []string {
 	return append(all, "listening")
 }
 
-// TestApply sets an LXD up: looked at only, for real, again, and seen by the one
-// whom it trusts now.
+// TestApply sets up an LXD: first as a dry run, then for real, then again. At the end a
+// client that LXD trusts now inspects it.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -192,7 +193,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// checkApplied looks at what LXD has.
+// checkApplied checks what LXD has.
 func (f freshLXD) checkApplied(t *testing.T, conn client.InstanceServer, h cloudinit.Host) {
 	t.Helper()
 	in := conn.UseProject("maas")
@@ -218,10 +219,10 @@ func (f freshLXD) checkApplied(t *testing.T, conn client.InstanceServer, h cloud
 	}
 }
 
-// ignoreOrder compares lists as LXD gives them: now so, now so.
+// ignoreOrder compares lists without their order: LXD returns them in any order.
 var ignoreOrder = cmpopts.SortSlices(func(a, b string) bool { return a < b })
 
-// readState is all that Apply may change.
+// readState reads everything that Apply may change.
 func readState(t *testing.T, conn client.InstanceServer) map[string]any {
 	t.Helper()
 	all := map[string]any{}

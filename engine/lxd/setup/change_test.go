@@ -19,8 +19,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
-// TestApplyAtOnce: several that set up the same LXD at the same moment all
-// find it whole.
+// TestApplyAtOnce: several runs that set up the same LXD at the same time all find it
+// complete.
 func TestApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -42,8 +42,8 @@ func TestApplyAtOnce(t *testing.T) {
 	})
 }
 
-// TestApplyGrows goes on with a host that was set up before: another
-// certificate, a limit, a network, a profile of another name.
+// TestApplyGrows changes a host that was set up before: another certificate, a limit, a
+// network, a profile with another name.
 func TestApplyGrows(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -84,7 +84,7 @@ func TestApplyGrows(t *testing.T) {
 	})
 }
 
-// TestApplyTrust: a certificate that LXD knows already keeps what it may do.
+// TestApplyTrust: a certificate that LXD already knows keeps its rights.
 func TestApplyTrust(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -121,7 +121,7 @@ func TestApplyTrust(t *testing.T) {
 	})
 }
 
-// TestApplyListen: where LXD listens is changed only if that is asked for.
+// TestApplyListen changes LXD's listen address only if the options allow it.
 func TestApplyListen(t *testing.T) {
 	t.Parallel()
 	f := newRealLXD(t) // the simulator's cannot move
@@ -151,8 +151,8 @@ func TestApplyListen(t *testing.T) {
 	}
 }
 
-// TestApplyBroken breaks calls of LXD. What came of them is judged by looking,
-// and what is left is gone on with.
+// TestApplyBroken breaks calls to LXD. Apply inspects the result of each call, and a later
+// run finishes the rest.
 func TestApplyBroken(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -211,7 +211,7 @@ func TestApplyBroken(t *testing.T) {
 	}
 }
 
-// TestApplyGivenUp: a caller that ends does not wait for an LXD that hangs.
+// TestApplyGivenUp: a caller whose ctx ends does not wait for an LXD that hangs.
 func TestApplyGivenUp(t *testing.T) {
 	t.Parallel()
 	f := newSimulatedLXD(t, "5.21.3")
@@ -230,7 +230,7 @@ func TestApplyGivenUp(t *testing.T) {
 	}
 }
 
-// TestApplyImpatient: LXD has taken a change that never shows.
+// TestApplyImpatient: LXD accepts a change that never shows.
 func TestApplyImpatient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestApplyImpatient(t *testing.T) {
 		step, err := a.applyPart(func() (finding, error) {
 			return makeFinding("storage pool vms", "zfs", func() error { acts++; return nil }), nil
 		})
-		if !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "storage pool vms: LXD has taken the change, but does not show it after 1m0s") {
+		if !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "storage pool vms: LXD accepted the change, but does not show it after 1m0s") {
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(begun); acts != 1 || step.Done || waited < time.Minute || waited > 61*time.Second {
@@ -248,7 +248,8 @@ func TestApplyImpatient(t *testing.T) {
 	})
 }
 
-// TestApplyBadHost: what cannot work is said by its field, before LXD is asked.
+// TestApplyBadHost: a setting that cannot work is reported by field, before any call to
+// LXD.
 func TestApplyBadHost(t *testing.T) {
 	t.Parallel()
 	_, err := Apply(t.Context(), nil, cloudinit.Host{ListenPort: 70000, TrustedCertificates: []string{"x"}}, Options{})
@@ -257,7 +258,7 @@ func TestApplyBadHost(t *testing.T) {
 	}
 }
 
-// TestFit refuses LXDs that are not to be set up from here.
+// TestFit refuses LXDs that Apply cannot set up.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -266,7 +267,7 @@ func TestFit(t *testing.T) {
 		says   string
 	}{
 		"Good":      {reason: "A server that has everything.", change: func(*api.Server) {}},
-		"Untrusted": {reason: "A socket of restricted users.", change: func(s *api.Server) { s.Auth = "untrusted" }, says: "lets this user in, but not to change anything"},
+		"Untrusted": {reason: "A socket of restricted users.", change: func(s *api.Server) { s.Auth = "untrusted" }, says: "lets this user connect, but not change anything"},
 		"Clustered": {reason: "Pools of a cluster are made member by member.", change: func(s *api.Server) { s.Environment.ServerClustered = true }, says: "a member of a cluster"},
 		"Old":       {reason: "LXD 4.0 lacks what VMs need.", change: func(s *api.Server) { s.APIExtensions = []string{"projects"} }, says: "too old: LXD 5.0 or newer is needed (it lacks the API extension virtual-machines)"},
 	}
@@ -316,8 +317,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestApplyNeverResizes: a pool in a file is made as large as asked for, and
-// stays so.
+// TestApplyNeverResizes: a pool in a file gets the requested size, and keeps it.
 func TestApplyNeverResizes(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -333,7 +333,7 @@ func TestApplyNeverResizes(t *testing.T) {
 		if _, err := Apply(t.Context(), conn, h, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and stays so instead of 20GB"} {
+		for size, want := range map[int64]string{5: "btrfs of 5GB", 20: "btrfs of 5GB, and keeps that size instead of 20GB"} {
 			withPool("files", cloudinit.StoragePool{Driver: cloudinit.Btrfs, SizeGB: size})(&h)
 			report, err := Apply(t.Context(), conn, h, Options{})
 			if err != nil || report.ChangedCount() != 0 {

@@ -18,13 +18,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
-// Inspection is what an LXD is seen to have. What a restricted client may not
-// see is left out.
+// Inspection is what an LXD shows. Fields that a restricted client may not see are empty.
 type Inspection struct {
 	Version     string
 	Fingerprint string // of the server's certificate
-	RunsVMs     bool   // false, too, where a client may not see it
-	// TooNewForMAAS tells that MAAS cannot compose VMs on this version.
+	RunsVMs     bool   // also false if the client may not see it
+	// TooNewForMAAS reports that MAAS cannot compose VMs on this version.
 	TooNewForMAAS bool
 	Cores         int64
 	MemoryMiB     int64
@@ -33,8 +32,8 @@ type Inspection struct {
 	Project       string
 	HasProject    bool
 	Instances     []string // in the project
-	// Trusted are the clients' certificates, PEM, that may use the project; of a
-	// restricted client its own.
+	// Trusted has the client certificates (PEM) that may use the project. A restricted
+	// client sees only its own.
 	Trusted []string
 }
 
@@ -44,15 +43,15 @@ type InspectedPool struct {
 	TotalBytes, FreeBytes uint64
 }
 
-// InspectedNetwork is a network of LXD's, or an interface of its machine.
+// InspectedNetwork is a network of LXD, or an interface of its machine.
 type InspectedNetwork struct {
 	Name, Type string
 	Managed    bool
-	MAC        string // empty where it cannot be seen
+	MAC        string // empty if it cannot be seen
 }
 
-// Inspect looks at an LXD over a connection, as one that works in a project. It
-// changes nothing. A project that is not there is no error.
+// Inspect inspects an LXD over a connection, as a client of a project. It changes nothing.
+// A missing project is no error.
 func Inspect(ctx context.Context, conn client.InstanceServer, project string) (Inspection, error) {
 	a := applier{ctx: ctx, conn: conn}
 	server, _, err := conn.GetServer()
@@ -74,8 +73,8 @@ func Inspect(ctx context.Context, conn client.InstanceServer, project string) (I
 	return seen, nil
 }
 
-// InspectEndpoint looks at the LXD of an endpoint over the network. The errors are
-// those of the prober's Server.
+// InspectEndpoint inspects the LXD of an endpoint over the network. The errors are those of
+// the prober's Server.
 func InspectEndpoint(ctx context.Context, prober *lxd.Prober, e engine.Endpoint, c engine.Credentials, pinned string) (Inspection, error) {
 	server, err := prober.Server(ctx, e, c, pinned)
 	if err != nil {
@@ -96,8 +95,8 @@ func InspectEndpoint(ctx context.Context, prober *lxd.Prober, e engine.Endpoint,
 	return seen, err
 }
 
-// isTooNewForMAAS tells whether MAAS cannot compose on a version: its first two numbers
-// are a track of the snap.
+// isTooNewForMAAS reports whether MAAS cannot compose on a version. The first two numbers
+// of the version are a track of the snap.
 func isTooNewForMAAS(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
 	return version != "" && cloudinit.IsTooNewForMAAS(strings.Join(parts[:min(2, len(parts))], "."))
@@ -144,7 +143,7 @@ func readPools(conn client.InstanceServer, seen *Inspection) error {
 	return nil
 }
 
-// readNetworks looks from the project, which a restricted client must.
+// readNetworks reads within the project, because a restricted client may read only there.
 func readNetworks(conn client.InstanceServer, seen *Inspection) error {
 	in := conn
 	if seen.HasProject {
@@ -167,14 +166,14 @@ func readNetworks(conn client.InstanceServer, seen *Inspection) error {
 	return nil
 }
 
-// readTrusted lists who may use the project.
+// readTrusted lists the certificates that may use the project.
 func readTrusted(conn client.InstanceServer, seen *Inspection) error {
 	certificates, err := conn.GetCertificates()
 	if api.StatusErrorCheck(err, http.StatusForbidden) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot list whom LXD trusts: %w", err)
+		return fmt.Errorf("cannot list the certificates that LXD trusts: %w", err)
 	}
 	for _, c := range certificates {
 		if c.Type == api.CertificateTypeClient && (!c.Restricted || slices.Contains(c.Projects, seen.Project)) {

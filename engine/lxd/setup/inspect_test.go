@@ -7,7 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// TestInspect sees what Apply has made, and nothing of it before.
+// TestInspect sees everything that Apply has made, and nothing before that.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {

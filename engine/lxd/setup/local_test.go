@@ -35,7 +35,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestLocalRefused says which of the ways in is closed.
+// TestLocalRefused says why the local connection failed.
 func TestLocalRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -59,7 +59,7 @@ func TestLocalRefused(t *testing.T) {
 	}{
 		"None":     {reason: "No LXD is installed.", socket: filepath.Join(folder, "none"), says: "there is no LXD at", hint: "snap install lxd", sentinel: engine.ErrUnavailable},
 		"Dead":     {reason: "It is installed and does not run.", socket: dead, says: "LXD does not run", hint: "snap start lxd", sentinel: engine.ErrUnavailable},
-		"Stranger": {reason: "Something else has that socket.", socket: filepath.Join(folder, "web"), says: "is not an LXD", hint: "--lxd-socket"},
+		"Stranger": {reason: "Something else has that socket.", socket: filepath.Join(folder, "web"), says: "is not a usable LXD", hint: "--lxd-socket"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestApplyOverwrites: an LXD that would overwrite a disk is not given one.
+// TestApplyOverwrites: an LXD that would overwrite a disk does not get it.
 func TestApplyOverwrites(t *testing.T) {
 	t.Parallel()
 	const disk = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"

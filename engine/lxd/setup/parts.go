@@ -12,7 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// keepFinding, made, changed and refused are the four findings.
+// keepFinding, makeFinding, changeFinding and refuseFinding return the four kinds of
+// finding.
 func keepFinding(object, detail string) finding {
 	return finding{Step: Step{Object: object, Verdict: Keep, Detail: detail}}
 }
@@ -29,24 +30,24 @@ func refuseFinding(object, detail, hint string) finding {
 	return finding{Step: Step{Object: object, Verdict: Refuse, Detail: detail, Hint: hint}}
 }
 
-// failedFinding is the finding of a look that failed.
+// failedFinding is the finding of a failed inspection.
 func failedFinding(object string) finding { return finding{Step: Step{Object: object}} }
 
-// interfacePart looks for an interface of the machine. It is not made: who
-// cuts a machine's network cuts the machine off.
+// interfacePart checks an interface of the machine. It never makes one: a mistake in the
+// machine's network would cut the machine off.
 func (a *applier) interfacePart(want cloudinit.Interface) part {
 	object := "interface " + want.Name
 	return func() (finding, error) {
 		have, _, err := a.conn.GetNetwork(want.Name)
 		switch {
 		case isNotFound(err):
-			return refuseFinding(object, "the machine has none of that name",
+			return refuseFinding(object, "the machine has no interface of that name",
 				"Make it first (for a bridge: in MAAS before the machine is deployed, or with netplan), or name another one."), nil
 		case err != nil:
 			return failedFinding(object), err
 		case want.Kind == cloudinit.Bridge && have.Type != "bridge":
 			return refuseFinding(object, fmt.Sprintf("it is of the type %s, not a bridge", have.Type),
-				"Put a bridge on it and name that, or put VMs beside it by macvlan."), nil
+				"Put a bridge on it and name that, or connect VMs to it by macvlan."), nil
 		case have.Managed:
 			return keepFinding(object, "a bridge of LXD's own: VMs on it get no address from MAAS, and cannot boot from it"), nil
 		}
@@ -54,7 +55,7 @@ func (a *applier) interfacePart(want cloudinit.Interface) part {
 	}
 }
 
-// networkPart looks for a bridge that LXD is to make.
+// networkPart is a bridge that LXD is to make.
 func (a *applier) networkPart(want api.NetworksPost) part {
 	object := "network " + want.Name
 	return func() (finding, error) {
@@ -70,15 +71,15 @@ func (a *applier) networkPart(want api.NetworksPost) part {
 			return refuseFinding(object, fmt.Sprintf("it is of the type %s, not %s", have.Type, want.Type), "Take another name for the network."), nil
 		}
 		if differs := differences(want.Config, have.Config); len(differs) > 0 {
-			return refuseFinding(object, "it is there with "+strings.Join(differs, ", "),
-				"Take another name; or, if nothing needs it as it is, change it by hand: lxc network edit "+want.Name+"."), nil
+			return refuseFinding(object, "it exists with "+strings.Join(differs, ", "),
+				"Take another name. Or, if nothing needs its present settings, change it by hand: lxc network edit "+want.Name+"."), nil
 		}
 		return keepFinding(object, formatConfig(want.Config)), nil
 	}
 }
 
-// projectPart looks for the project. Its features cannot change while anything is
-// in it, and decide where everything goes.
+// projectPart is the project. Its features decide which objects are its own, and cannot
+// change while it has any.
 func (a *applier) projectPart(want api.ProjectsPost) part {
 	object := "project " + want.Name
 	return func() (finding, error) {
@@ -100,7 +101,7 @@ func (a *applier) projectPart(want api.ProjectsPost) part {
 			}
 		}
 		if differs := differences(features, have.Config); len(differs) > 0 {
-			return refuseFinding(object, "it is there with "+strings.Join(differs, ", "), "Name another project, or ask for its features as they are."), nil
+			return refuseFinding(object, "it exists with "+strings.Join(differs, ", "), "Name another project, or ask for the features that it has."), nil
 		}
 		if differs := differences(limits, have.Config); len(differs) > 0 {
 			return changeFinding(object, formatConfig(limits), func() error {
@@ -114,8 +115,8 @@ func (a *applier) projectPart(want api.ProjectsPost) part {
 	}
 }
 
-// profilePart looks for the profile. One without devices that no instance uses is
-// what a new project has, and is filled; any other one is somebody's.
+// profilePart is the profile. A profile without devices that no instance uses is that of a
+// new project, and is filled. Any other profile belongs to someone.
 func (a *applier) profilePart(want api.ProfilesPost) part {
 	object := fmt.Sprintf("profile %s of project %s", want.Name, a.setup.ProfileProject)
 	return func() (finding, error) {
@@ -132,16 +133,16 @@ func (a *applier) profilePart(want api.ProfilesPost) part {
 		case len(differs) == 0:
 			return keepFinding(object, formatDevices(want.Devices)), nil
 		case len(have.Devices) > 0:
-			return refuseFinding(object, "it is there with "+strings.Join(differs, ", ")+", "+describeUse(have.UsedBy),
-				"Name another profile, or bring this one into line by hand: lxc profile edit "+want.Name+" --project "+a.setup.ProfileProject+"."), nil
+			return refuseFinding(object, "it exists with "+strings.Join(differs, ", ")+", "+describeUse(have.UsedBy),
+				"Name another profile, or change this one by hand: lxc profile edit "+want.Name+" --project "+a.setup.ProfileProject+"."), nil
 		case len(have.UsedBy) > 0:
-			return refuseFinding(object, "it has no devices, and what is put in would reach running instances: "+describeUse(have.UsedBy), "Name another profile."), nil
+			return refuseFinding(object, "it has no devices, and new devices would reach running instances: "+describeUse(have.UsedBy), "Name another profile."), nil
 		}
 		return changeFinding(object, formatDevices(want.Devices), func() error { return fillProfile(in, want, have, etag) }), nil
 	}
 }
 
-// fillProfile puts devices into a profile that has none.
+// fillProfile adds devices to a profile that has none.
 func fillProfile(in client.InstanceServer, want api.ProfilesPost, have *api.Profile, etag string) error {
 	put := have.Writable()
 	put.Config, put.Devices = map[string]string{}, want.Devices
@@ -150,7 +151,7 @@ func fillProfile(in client.InstanceServer, want api.ProfilesPost, have *api.Prof
 	return in.UpdateProfile(want.Name, put, etag)
 }
 
-// differences are the settings that are there with another value, or not.
+// differences lists the wanted settings that are missing or have another value.
 func differences(want, have map[string]string) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -178,7 +179,7 @@ func deviceDifferences(want, have map[string]map[string]string) []string {
 	return all
 }
 
-// formatConfig are a configuration for people.
+// formatConfig formats config keys for people.
 func formatConfig(config map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(config)) {
@@ -187,7 +188,7 @@ func formatConfig(config map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// formatDevices are a root disk and a NIC for people.
+// formatDevices formats a root disk and a NIC for people.
 func formatDevices(all map[string]map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -201,7 +202,7 @@ func formatDevices(all map[string]map[string]string) string {
 	return strings.Join(words, ", ")
 }
 
-// describeUse says how many instances use something.
+// describeUse says how many instances use an object.
 func describeUse(paths []string) string {
 	count := 0
 	for _, path := range paths {

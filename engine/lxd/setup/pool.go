@@ -12,9 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// poolPart looks for a storage pool. One that is there is never resized nor made
-// anew: it need only be of the same driver and, where one is named, on the same
-// source.
+// poolPart is a storage pool. An existing pool is never resized or made again. It only
+// needs the same driver and, if a source is named, the same source.
 func (a *applier) poolPart(want api.StoragePoolsPost) part {
 	object := "storage pool " + want.Name
 	return func() (finding, error) {
@@ -25,15 +24,15 @@ func (a *applier) poolPart(want api.StoragePoolsPost) part {
 		case err != nil:
 			return failedFinding(object), err
 		case have.Driver != want.Driver:
-			return refuseFinding(object, fmt.Sprintf("it is there with the driver %s instead of %s", have.Driver, want.Driver),
+			return refuseFinding(object, fmt.Sprintf("it exists with the driver %s instead of %s", have.Driver, want.Driver),
 				"Ask for that driver, or for a pool of another name."), nil
 		case have.Status == api.StoragePoolStatusPending:
-			return makeFinding(object, want.Driver, func() error { return nil }), nil // someone makes it at this moment
+			return makeFinding(object, want.Driver, func() error { return nil }), nil // another process is making it at this moment
 		case have.Status != "" && have.Status != api.StoragePoolStatusCreated:
-			return refuseFinding(object, "it is there, and is "+have.Status, "See LXD's log for why it cannot be used."), nil
+			return refuseFinding(object, "it exists, and is "+have.Status, "See LXD's log for why it cannot be used."), nil
 		}
 		if source, other := differentSource(want, have); other {
-			return refuseFinding(object, fmt.Sprintf("it is there on %s instead of %s", source, wantedSource(want)), "Ask for a pool of another name."), nil
+			return refuseFinding(object, fmt.Sprintf("it exists on %s instead of %s", source, wantedSource(want)), "Ask for a pool of another name."), nil
 		}
 		return keepFinding(object, describeKeptPool(want, have)), nil
 	}
@@ -41,8 +40,8 @@ func (a *applier) poolPart(want api.StoragePoolsPost) part {
 
 func wantedSource(want api.StoragePoolsPost) string { return want.Config["source"] }
 
-// differentSource says on what a pool is made, if that is not what was named. LXD
-// replaces what it was told by what it made there, and notes the first.
+// differentSource returns the source of a pool if it is not the named one. LXD replaces the
+// named source by what it made there, and keeps the named one as volatile.initial_source.
 func differentSource(want api.StoragePoolsPost, have *api.StoragePool) (string, bool) {
 	named := wantedSource(want)
 	told := []string{have.Config["volatile.initial_source"], have.Config["source"], have.Config["ceph.osd.pool_name"], have.Config["zfs.pool_name"], have.Config["lvm.vg_name"]}
@@ -58,14 +57,14 @@ func describeKeptPool(want api.StoragePoolsPost, have *api.StoragePool) string {
 	if size := have.Config["size"]; size != "" {
 		text += " of " + size
 		if asked := want.Config["size"]; asked != "" && asked != size {
-			text += ", and stays so instead of " + asked
+			text += ", and keeps that size instead of " + asked
 		}
 	}
 	return text
 }
 
-// newPoolFinding is a pool that is not there yet: to be made, unless this LXD or this
-// disk will not do.
+// newPoolFinding is the finding for a missing pool. The pool is made, unless this LXD or
+// this disk is unsuitable.
 func (a *applier) newPoolFinding(object string, want api.StoragePoolsPost) (finding, error) {
 	server, _, err := a.conn.GetServer()
 	if err != nil {
@@ -77,8 +76,8 @@ func (a *applier) newPoolFinding(object string, want api.StoragePoolsPost) (find
 	}
 	slices.Sort(drivers)
 	if len(drivers) > 0 && !slices.Contains(drivers, want.Driver) {
-		return refuseFinding(object, fmt.Sprintf("LXD cannot use the driver %s on this machine, but %s", want.Driver, strings.Join(drivers, ", ")),
-			"Ask for one of those; or install what the driver needs, see LXD's log, and restart LXD while no instance runs."), nil
+		return refuseFinding(object, fmt.Sprintf("LXD cannot use the driver %s on this machine; it can use %s", want.Driver, strings.Join(drivers, ", ")),
+			"Ask for one of those. Or install what the driver needs (LXD's log says what), and restart LXD while no instance runs."), nil
 	}
 	if why, hint := overwriteRisk(server, want); why != "" {
 		return refuseFinding(object, why, hint), nil
@@ -93,14 +92,15 @@ func (a *applier) newPoolFinding(object string, want api.StoragePoolsPost) (find
 	return makeFinding(object, strings.TrimSpace(want.Driver+" "+formatConfig(want.Config)), func() error { return a.conn.CreateStoragePool(want) }), nil
 }
 
-// wipeExtension is the API extension of LXDs that wipe a disk where they are told to. With
-// it came that zpool is not made to take a disk whatever it carries.
+// wipeExtension is the API extension of LXDs that wipe a disk on request. Since that
+// extension, LXD no longer forces zpool to take a disk that is not empty.
 const wipeExtension = "storage_pool_source_wipe"
 
-// overwriteRisk says why an LXD without that extension is not given a disk, and the
-// way out; nothing of an LXD or of a pool that is safe. What is on a disk and not
-// mounted, such as a member of a RAID or an exported pool, LXD's resources do not
-// show.
+// overwriteRisk returns why an LXD without that extension must not get a disk, and the way
+// out. Both are empty if LXD and pool are safe.
+//
+// LXD's resources do not show what is on a disk that is not mounted, such as a member of a
+// RAID or an exported pool.
 func overwriteRisk(server *api.Server, want api.StoragePoolsPost) (why, hint string) {
 	source, version := wantedSource(want), server.Environment.ServerVersion
 	switch {
@@ -108,17 +108,17 @@ func overwriteRisk(server *api.Server, want api.StoragePoolsPost) (why, hint str
 		return "", ""
 	case want.Config["source.wipe"] != "":
 		return fmt.Sprintf("LXD %s cannot wipe %s", version, source),
-			"Update LXD (snap refresh lxd --channel=5.21/stable); or wipe the disk yourself (wipefs --all), and leave that out."
+			"Update LXD (snap refresh lxd --channel=5.21/stable); or wipe the disk yourself (wipefs --all), and leave out the wiping."
 	case want.Driver == string(cloudinit.ZFS):
-		return fmt.Sprintf("LXD %s would overwrite %s, whatever it carries", version, source),
+		return fmt.Sprintf("LXD %s would overwrite %s, whatever is on it", version, source),
 			"Update LXD (snap refresh lxd --channel=5.21/stable): newer ones refuse a disk that is not empty. " +
-				"Or make a pool of ZFS on the disk yourself (zpool create NAME DISK), which looks, too, and give its name as the source."
+				"Or make a pool of ZFS on the disk yourself (zpool create NAME DISK), which also refuses a disk that is not empty, and give its name as the source."
 	}
 	return "", ""
 }
 
-// describeDiskUse says what is on a disk, as far as LXD sees it: file systems that
-// are mounted, and partitions. What it does not list is for LXD to judge.
+// describeDiskUse says what is on a disk, as far as LXD shows it: mounted file systems and
+// partitions. For a disk that LXD does not list, LXD itself decides.
 func describeDiskUse(disks []api.ResourcesStorageDisk, source string) string {
 	mounted := func(p api.ResourcesStorageDiskPartition) bool { return p.Mounted }
 	for _, disk := range disks {
@@ -134,7 +134,7 @@ func describeDiskUse(disks []api.ResourcesStorageDisk, source string) string {
 	return ""
 }
 
-// isDisk tells whether the path is one of the disk's.
+// isDisk reports whether the path is one of the disk's paths.
 func isDisk(disk api.ResourcesStorageDisk, device string) bool {
 	switch folder, name := path.Split(device); folder {
 	case "/dev/":

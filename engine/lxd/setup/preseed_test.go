@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd/lxdtest"
 )
 
-// TestApplyAfterPreseed: what a first boot's preseed has made is what Apply
-// wants, and only what a preseed cannot say is left to do.
+// TestApplyAfterPreseed: after a first boot's preseed, only those parts are left to do that
+// a preseed cannot hold.
 func TestApplyAfterPreseed(t *testing.T) {
 	t.Parallel()
 	s := lxdtest.StartForTest(t, "br0")
@@ -40,7 +40,7 @@ func TestApplyAfterPreseed(t *testing.T) {
 	}
 }
 
-// preseedOf is what cloud-init would give to "lxd init": that of the
+// preseedOf returns the preseed that cloud-init would pass to "lxd init", from the
 // cloud-config in the host's user-data.
 func preseedOf(t *testing.T, h cloudinit.Host) string {
 	t.Helper()

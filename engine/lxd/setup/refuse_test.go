@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestApplyRefuses: what is there and otherwise is not touched, and nor is
-// anything else.
+// TestApplyRefuses: an object with other settings is not changed, and neither is anything
+// else.
 func TestApplyRefuses(t *testing.T) {
 	t.Parallel()
 	runOnEachLXD(t, func(t *testing.T, f freshLXD) {
@@ -44,8 +44,8 @@ func TestApplyRefuses(t *testing.T) {
 	})
 }
 
-// driversOf are the storage drivers that an LXD can use: btrfs is among them only
-// where its tools are installed.
+// driversOf returns the storage drivers that an LXD can use. btrfs is one of them only if
+// its tools are installed.
 func driversOf(t *testing.T, conn client.InstanceServer) []string {
 	t.Helper()
 	server, _, err := conn.GetServer()
@@ -67,17 +67,17 @@ type refusalCase struct {
 	says    string
 }
 
-// withProjectName names another project, so that the cases do not meet.
+// withProjectName uses another project, so that the cases do not affect each other.
 func withProjectName(name string) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Project.Name = name }
 }
 
-// withPool asks for a pool.
+// withPool adds a pool.
 func withPool(name string, pool cloudinit.StoragePool) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.StoragePools = map[string]cloudinit.StoragePool{name: pool} }
 }
 
-// withNetwork asks for a network.
+// withNetwork adds a network.
 func withNetwork(name string, network cloudinit.Network) func(*cloudinit.Host) {
 	return func(h *cloudinit.Host) { h.Networks = map[string]cloudinit.Network{name: network} }
 }
@@ -92,7 +92,7 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateStoragePool(api.StoragePoolsPost{Name: "taken", Driver: "dir"})
 			},
 			want: withPool("taken", cloudinit.StoragePool{Driver: cloudinit.Btrfs}),
-			says: "storage pool taken: it is there with the driver dir instead of btrfs",
+			says: "storage pool taken: it exists with the driver dir instead of btrfs",
 		},
 		"PoolSource": {
 			reason: "A pool on something else is not the one that is meant.",
@@ -105,12 +105,12 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 		"NoBridge": {
 			reason: "LXD takes a profile whose bridge does not exist, and fails on later.",
 			want:   withNetwork("nobr0", cloudinit.Network{}),
-			says:   "interface nobr0: the machine has none of that name",
+			says:   "interface nobr0: the machine has no interface of that name",
 		},
 		"NoParent": {
 			reason: "The same is true of a NIC.",
 			want:   withNetwork("lan", cloudinit.Network{Kind: cloudinit.Macvlan, Parent: "noeth0"}),
-			says:   "interface noeth0: the machine has none of that name",
+			says:   "interface noeth0: the machine has no interface of that name",
 		},
 		"NetworkIsInterface": {
 			reason: "LXD cannot make a network of the name of an interface.",
@@ -123,7 +123,7 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateProject(api.ProjectsPost{Name: "sharing", ProjectPut: api.ProjectPut{Config: map[string]string{"features.profiles": "false"}}})
 			},
 			want: withProjectName("sharing"),
-			says: "project sharing: it is there with features.profiles",
+			says: "project sharing: it exists with features.profiles",
 		},
 		"ProfileOfOthers": {
 			reason:  "A profile with other devices was written by somebody.",
@@ -152,14 +152,14 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 				return conn.CreateCertificate(post)
 			},
 			want: func(h *cloudinit.Host) { h.TrustedCertificates = []string{metrics.Certificate} },
-			says: "as one of the type metrics",
+			says: "as a certificate of the type metrics",
 		},
 	}
 	if f.sim == nil {
 		cases["DriverMissing"] = refusalCase{
 			reason: "What this LXD cannot use is said before anything is made.",
 			want:   withPool("zfs", cloudinit.StoragePool{Driver: cloudinit.Ceph, Ceph: &cloudinit.CephPool{Cluster: "ceph", Pool: "lxd"}}),
-			says:   "LXD cannot use the driver ceph on this machine, but " + strings.Join(driversOf(t, conn), ", "),
+			says:   "LXD cannot use the driver ceph on this machine; it can use " + strings.Join(driversOf(t, conn), ", "),
 		}
 		cases["Loopback"] = refusalCase{
 			reason: "Not every interface can carry VMs.",
@@ -177,8 +177,8 @@ func refusalCases(t *testing.T, f freshLXD, conn client.InstanceServer) map[stri
 	return cases
 }
 
-// makeProjectWithProfile makes a project whose profile has a NIC on the bridge, if one is
-// named, and which an instance uses, if one is named.
+// makeProjectWithProfile makes a project with a profile. If a bridge is named, the profile
+// has a NIC on it. If an instance is named, it uses the profile.
 func (f freshLXD) makeProjectWithProfile(conn client.InstanceServer, project, bridge, instance string) error {
 	if err := conn.CreateProject(api.ProjectsPost{Name: project, ProjectPut: api.ProjectPut{Config: map[string]string{}}}); err != nil {
 		return err

@@ -6,39 +6,39 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Verdict is what Apply makes of one thing that a host is to have.
+// Verdict is what Apply decides for one thing that a host needs.
 type Verdict string
 
 // The verdicts.
 const (
-	Keep   Verdict = "keep"   // it is there, and serves
-	Make   Verdict = "make"   // it is not there
+	Keep   Verdict = "keep"   // it exists and is usable
+	Make   Verdict = "make"   // it does not exist
 	Change Verdict = "change" // it lacks something, and nothing uses what changes
-	Refuse Verdict = "refuse" // it is there and otherwise, and is not touched
+	Refuse Verdict = "refuse" // it exists with other settings, and is not changed
 )
 
-// Step is one thing that a host is to have, and what came of it.
+// Step is one thing that a host needs, and its result.
 type Step struct {
 	Object  string // "storage pool default"
 	Verdict Verdict
-	Detail  string // what is made, or what is there
+	Detail  string // what is made, or what exists
 	Hint    string // the way out of a refusal
-	Done    bool   // that it was made or changed just now
+	Done    bool   // it was made or changed by this run
 }
 
-// Report is what Apply saw and did, in the order of doing.
+// Report is what Apply found and did, in the order of doing.
 type Report struct {
 	Version string // of LXD
 	Steps   []Step
-	Notes   []string // what is no obstacle, and should be known
+	Notes   []string // for people to know; no obstacles
 }
 
-// OpenCount counts what is still to be made or changed.
+// OpenCount counts the things that must still be made or changed.
 func (r Report) OpenCount() int {
 	return r.count(func(s Step) bool { return (s.Verdict == Make || s.Verdict == Change) && !s.Done })
 }
 
-// ChangedCount counts what was made or changed.
+// ChangedCount counts the things that this run made or changed.
 func (r Report) ChangedCount() int { return r.count(func(s Step) bool { return s.Done }) }
 
 func (r Report) count(is func(Step) bool) (n int) {
@@ -50,7 +50,7 @@ func (r Report) count(is func(Step) bool) (n int) {
 	return n
 }
 
-// refusedError are the steps that are refused, joined as *engine.Refusal, or nil.
+// refusedError joins the refused steps as *engine.Refusal; nil if there are none.
 func (r Report) refusedError() error {
 	var all []error
 	for _, s := range r.Steps {

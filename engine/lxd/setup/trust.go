@@ -15,7 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit"
 )
 
-// trustPart looks whether a certificate may use the project, and nothing else.
+// trustPart checks that a certificate may use the project. A new certificate may use
+// nothing else.
 func (a *applier) trustPart(want cloudinit.PublicCertificate) part {
 	project := a.setup.Project.Name
 	object := fmt.Sprintf("certificate %.12s", want.Fingerprint)
@@ -27,13 +28,13 @@ func (a *applier) trustPart(want cloudinit.PublicCertificate) part {
 		case err != nil:
 			return failedFinding(object), err
 		case have.Type != api.CertificateTypeClient:
-			return refuseFinding(object, "LXD trusts it already as one of the type "+have.Type, "Give the certificate of a client."), nil
+			return refuseFinding(object, "LXD trusts it already, as a certificate of the type "+have.Type, "Give the certificate of a client."), nil
 		case !have.Restricted:
-			return keepFinding(object, "trusted without restriction, and stays so"), nil
+			return keepFinding(object, "trusted without restriction, and not changed"), nil
 		case slices.Contains(have.Projects, project):
 			return keepFinding(object, "trusted for the project "+project), nil
 		}
-		return changeFinding(object, "trusted for the project "+project+", too", func() error {
+		return changeFinding(object, "trusted for the project "+project+", in addition", func() error {
 			put := have.Writable()
 			put.Projects = append(slices.Clone(put.Projects), project)
 			return a.conn.UpdateCertificate(want.Fingerprint, put, etag)
@@ -41,11 +42,11 @@ func (a *applier) trustPart(want cloudinit.PublicCertificate) part {
 	}
 }
 
-// certificateNamePrefix begins the names of the certificates that LXD is made to trust.
+// certificateNamePrefix begins the names of the certificates that we add to LXD.
 const certificateNamePrefix = "maaslxd-"
 
 func (a *applier) certificateRequest(c cloudinit.PublicCertificate) api.CertificatesPost {
-	block, _ := pem.Decode([]byte(c.PEM)) // which Setup wrote
+	block, _ := pem.Decode([]byte(c.PEM)) // Setup wrote it, so it is valid
 	return api.CertificatesPost{
 		Name: fmt.Sprintf("%s%.12s", certificateNamePrefix, c.Fingerprint), Type: api.CertificateTypeClient,
 		Restricted: true, Projects: []string{a.setup.Project.Name},
@@ -53,10 +54,10 @@ func (a *applier) certificateRequest(c cloudinit.PublicCertificate) api.Certific
 	}
 }
 
-// listenKey is LXD's setting of where its API listens on the network.
+// listenKey is LXD's setting for the address of its API on the network.
 const listenKey = "core.https_address"
 
-// listenPart looks where LXD listens. One that listens elsewhere is in use there.
+// listenPart is the listen address. If LXD listens elsewhere, that address may be in use.
 func (a *applier) listenPart() part {
 	const object = "listening"
 	return func() (finding, error) {
@@ -70,7 +71,7 @@ func (a *applier) listenPart() part {
 			return keepFinding(object, "at "+have), nil
 		case have != "" && !a.ChangeListen:
 			return refuseFinding(object, fmt.Sprintf("LXD listens at %s instead of %s", have, a.setup.Listen),
-				"Ask for that address and port, or let it be changed (--change-listen-address): clients that know the former one lose it."), nil
+				"Ask for that address and port, or let it be changed (--change-listen-address): clients of the former address lose the connection."), nil
 		}
 		act := func() error { return a.moveListenAddress(server, etag) }
 		if have != "" {
@@ -80,9 +81,9 @@ func (a *applier) listenPart() part {
 	}
 }
 
-// moveListenAddress moves LXD's API. An LXD that cannot listen there says so, listens on
-// where it did, and notes the new address all the same: that is taken back, or
-// the next look would believe it.
+// moveListenAddress moves LXD's API to another address. If LXD cannot listen there, it
+// answers with an error and keeps the former address, but saves the new one. So the setting
+// is restored, or the next inspection would believe it.
 func (a *applier) moveListenAddress(server *api.Server, etag string) error {
 	failure := a.conn.UpdateServer(configWithListen(server, a.setup.Listen), etag)
 	if _, answered := api.StatusErrorMatch(failure); !answered || isConcurrentChange(failure) {
@@ -99,7 +100,7 @@ func (a *applier) moveListenAddress(server *api.Server, etag string) error {
 	return failure
 }
 
-// configWithListen is the server's configuration with another address, or with none.
+// configWithListen returns the server's config with another address, or with none.
 func configWithListen(server *api.Server, address string) api.ServerPut {
 	put := server.Writable()
 	put.Config = maps.Clone(put.Config)
@@ -113,8 +114,7 @@ func configWithListen(server *api.Server, address string) api.ServerPut {
 	return put
 }
 
-// normalAddress is an address as LXD takes it, written in one way: it may lack the
-// host, and the port.
+// normalAddress returns an address of LXD in one form. Host and port may be missing.
 func normalAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"net/http"
 )
 
-// answer is what MAAS sent, or what stood between.
+// answer is what MAAS sent, or a proxy before it.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte // nil for a 401, which may repeat the token's secret
 }
 
-// mediaType is the media type, without parameters, empty if there is none.
+// mediaType returns the media type without parameters; empty if there is none.
 func (a *answer) mediaType() string {
 	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	if err != nil {
@@ -22,8 +22,8 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// decode reads a JSON answer. One that cannot be read says nothing about what
-// a POST did.
+// decode decodes a JSON answer. If that fails after a POST, it is unclear what the POST
+// did.
 func (a *answer) decode(r *Request, into any) error {
 	if err := json.Unmarshal(a.body, into); err != nil {
 		e := UnreadableError(r, "it is not the JSON that was expected")
@@ -33,7 +33,7 @@ func (a *answer) decode(r *Request, into any) error {
 	return nil
 }
 
-// UnreadableError is the error of an answer, or a part of it, that is not as MAAS's are.
+// UnreadableError is the error of an answer, or a part of it, that differs from MAAS's API.
 func UnreadableError(r *Request, why string) *Error {
 	e := NewError(r, http.StatusOK, "MAAS's answer cannot be read: "+Shorten(why))
 	e.Hint = "Something between here and MAAS may change its answers, or this is a version of MAAS that is not known here."

@@ -1,8 +1,8 @@
 // Package api sends requests to MAAS's API 2.0 and reads its answers.
 //
-// Every request goes through a chain of small handlers (handler*.go): retry,
-// deadline, log, sign, check, send. What MAAS refused is an *Error, of one of the
-// engine's kinds, on one line, with nothing in it that is secret.
+// Every request goes through a chain of small handlers (handler*.go): retry, deadline, log,
+// sign, check, send. A refusal of MAAS is an *Error of one of the engine's kinds. Its text
+// is one line without secrets.
 package api
 
 import (
@@ -20,16 +20,16 @@ import (
 const (
 	defaultTimeout  = 60 * time.Second
 	defaultMaxConns = 14
-	// slowTimeout is for requests in which MAAS waits for a rack controller,
-	// which it does for up to 120 s (clusterrpc/pods.py, compose).
+	// slowTimeout is for requests in which MAAS waits for a rack controller: up to 120 s
+	// (clusterrpc/pods.py, compose).
 	slowTimeout = 150 * time.Second
-	// retryBudget is the time after which no further try begins.
+	// retryBudget is the time after which no further attempt begins.
 	retryBudget = 30 * time.Second
-	// sharedSlack keeps the deadline of a shared call behind that of its tries.
+	// sharedSlack makes the deadline of a shared call later than those of its attempts.
 	sharedSlack = 5 * time.Second
 )
 
-// Client sends requests to one MAAS, for one user. It is safe for concurrent use.
+// Client sends requests to one MAAS, as one user. It is safe for concurrent use.
 type Client struct {
 	timeout   time.Duration
 	slow      time.Duration
@@ -41,8 +41,8 @@ type Client struct {
 	wrote     atomic.Bool // a request that may change something was sent
 }
 
-// New makes a client. It calls nothing; each bad field of the Config yields a
-// *ConfigError, and several of them are joined.
+// New returns a client without calling MAAS. Each invalid field of the Config yields a
+// *ConfigError; several are joined.
 func New(c Config) (*Client, error) {
 	base, key, pool, err := c.parse()
 	if err != nil {
@@ -83,28 +83,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Close gives idle connections back. Calls that are under way go on.
+// Close closes idle connections. Active calls go on.
 func (c *Client) Close() {
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// SharedLimit bounds a call that is made for several callers: it lies behind
-// the deadlines of its tries, so that those speak first.
+// SharedLimit bounds a call for several callers. It is longer than the deadlines of the
+// call's attempts, so that their errors are reported.
 func (c *Client) SharedLimit() time.Duration {
 	return c.timeout + retryBudget + sharedSlack
 }
 
-// Call sends r and reads its answer into the value that into points to; nil
-// ignores it.
+// Call sends r and decodes its answer into the value that into points to. If into is nil,
+// it ignores the answer.
 func (c *Client) Call(ctx context.Context, r *Request, into any) error {
 	if r.Err != nil {
 		return r.Err
 	}
 	r.timeout = c.timeout
-	// Slow calls leave connections to the others: a host that hangs must not
-	// stop the reads of all.
+	// Slow calls leave some connections to other calls: a host that hangs must not stop all
+	// reads.
 	if r.Slow {
 		r.timeout = c.slow
 		if err := c.slowCalls.Acquire(ctx, 1); err != nil {
@@ -130,18 +130,18 @@ func (c *Client) Call(ctx context.Context, r *Request, into any) error {
 	return answer.decode(r, into)
 }
 
-// ForeignAnswerError is the error for an answer to r that no MAAS gives. It is
-// terminal as long as no MAAS has answered this client.
+// ForeignAnswerError is the error for an answer to r that does not come from a MAAS. It is
+// terminal until a MAAS has answered this client.
 func (c *Client) ForeignAnswerError(r *Request, status int) error {
 	return c.endpoint.foreignAnswerError(r, status)
 }
 
-// HasOnlyRead tells that this client has changed nothing so far: a refresh or a
-// plan is likely under way.
+// HasOnlyRead reports that this client has changed nothing so far. Then it probably runs a
+// refresh or a plan.
 func (c *Client) HasOnlyRead() bool { return !c.wrote.Load() }
 
-// List calls one of MAAS's collections. MAAS has them all, so that a 404
-// speaks of the address and not of the thing that the caller asks for.
+// List calls a collection of MAAS. Every MAAS has the collections, so a 404 means a wrong
+// address and not a missing object.
 func (c *Client) List(ctx context.Context, r *Request, into any) error {
 	err := c.Call(ctx, r, into)
 	if e, ok := AsError(err); ok && e.Status == http.StatusNotFound {

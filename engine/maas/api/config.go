@@ -14,44 +14,41 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Config is what a caller is made of. URL and APIKey are required.
+// Config is what New needs. URL and APIKey are required.
 type Config struct {
 	// URL is MAAS's address, "http://maas:5240/MAAS", with or without /MAAS
 	// and a trailing slash.
 	URL string
 	// APIKey is consumer:token:secret, as MAAS's preferences page shows it.
 	APIKey string
-	// CACert is a PEM bundle that is trusted besides the system's.
+	// CACert is a PEM bundle that is trusted in addition to the system's.
 	CACert []byte
 	// UserAgent is sent with each request; empty means "maaslxd".
 	UserAgent string
-	// Timeout bounds each request; zero means 60 s. Requests in which MAAS
-	// itself waits for a rack controller have at least 150 s.
+	// Timeout bounds each request; zero means 60 s. Requests in which MAAS waits for a rack
+	// controller have at least 150 s.
 	Timeout time.Duration
-	// MaxConns bounds the connections to MAAS; zero means 14:
-	// Terraform plans in one process and applies in another, which together
-	// shall stay within 16.
+	// MaxConns bounds the connections to MAAS; zero means 14. Terraform plans in one
+	// process and applies in another: together they must stay within 16.
 	MaxConns int
-	// Backoff says how long to pause before a try is repeated; nil means
-	// Exponential with Rand.
+	// Backoff returns the pause before the next attempt; nil means ExponentialBackoff with
+	// Rand.
 	Backoff Backoff
-	// Transport replaces the client's own; CACert and MaxConns are its matter
-	// then.
+	// Transport replaces the client's own transport. Then CACert and MaxConns are ignored.
 	Transport http.RoundTripper
-	// Log gets a Debug line for each request; nil discards them.
+	// Log receives a Debug line for each attempt; nil discards them.
 	Log *slog.Logger
-	// OnCall is told of each try of a request once it has ended; nil: nobody is.
-	// It must not block, and is called from many goroutines.
+	// OnCall is called after each attempt of a request; nil: no calls. It must not block,
+	// and is called from many goroutines.
 	OnCall func(Call)
-	// Now is the clock of signatures and of waits; nil means time.Now.
+	// Now is the clock for signatures and waits; nil means time.Now.
 	Now func() time.Time
-	// Rand spreads repeated tries; it returns numbers in [0, 1). Nil means
-	// math/rand. Nonces never come from here.
+	// Rand spreads repeated attempts. It returns numbers in [0, 1); nil means math/rand.
+	// Nonces never use it.
 	Rand func() float64
 }
 
-// ConfigError is a Config value that cannot be used. It wraps
-// engine.ErrInvalid.
+// ConfigError says that a Config value cannot be used. It wraps engine.ErrInvalid.
 type ConfigError struct {
 	Field   string // "api_url", "api_key" or "ca_cert"
 	Message string
@@ -62,7 +59,7 @@ func (e *ConfigError) Error() string { return e.Field + ": " + e.Message }
 
 func (e *ConfigError) Unwrap() error { return engine.ErrInvalid }
 
-// apiKey is an OAuth1 key; a MAAS consumer has no secret of its own.
+// apiKey is an OAuth1 key. A MAAS consumer has no secret of its own.
 type apiKey struct{ consumer, token, secret string }
 
 func parseKey(text string) (apiKey, error) {
@@ -82,8 +79,7 @@ func parseKey(text string) (apiKey, error) {
 	return apiKey{parts[0], parts[1], parts[2]}, nil
 }
 
-// parseURL returns the address below which the API's routes lie,
-// ".../MAAS/api/2.0/".
+// parseURL returns the address below which the API's routes are, ".../MAAS/api/2.0/".
 func parseURL(text string) (*url.URL, error) {
 	const hint = "It looks like http://maas.example.com:5240/MAAS."
 	text = strings.TrimSpace(text)
@@ -92,7 +88,7 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil: // its text may repeat a password
+	case err != nil: // the text of err may repeat a password
 		return nil, &ConfigError{"api_url", "this is no URL", hint}
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, &ConfigError{"api_url", "the URL must begin with http:// or https://", hint}
@@ -129,7 +125,7 @@ func parseCA(pem []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// parse checks all fields, so that one error names everything to mend.
+// parse checks all fields, so that one error names everything to correct.
 func (c Config) parse() (*url.URL, apiKey, *x509.CertPool, error) {
 	base, badURL := parseURL(c.URL)
 	key, badKey := parseKey(c.APIKey)

@@ -8,18 +8,17 @@ import (
 	"iter"
 )
 
-// maxElements bounds a list of MAAS's. The largest sites have some thousands of
-// machines.
+// maxElements bounds a list of MAAS. The largest sites have some thousands of machines.
 const maxElements = 20_000
 
 var errNoList = errors.New("it is no list")
 
-// Elements is a list of MAAS's that is decoded one element after the other: what
-// cannot be read of one spoils that one, not all.
+// Elements is a list of MAAS that is decoded element by element. An element that cannot be
+// read does not affect the others.
 type Elements[T any] struct {
 	List []T
-	// Unreadable says what could not be read, by the element's place in list. The rest of
-	// an odd element is as MAAS sent it.
+	// Unreadable says what could not be read, by index in List. The other fields of such an
+	// element are as MAAS sent them.
 	Unreadable map[int]error
 }
 
@@ -53,7 +52,7 @@ func (e *Elements[T]) noteUnreadable(why error) {
 	e.Unreadable[len(e.List)] = why
 }
 
-// Readable goes through the elements that could be read as a whole.
+// Readable iterates over the elements that could be read completely.
 func (e *Elements[T]) Readable() iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		for n, element := range e.List {

@@ -23,29 +23,28 @@ var _ engine.FieldError = (*Error)(nil)
 //	410                 ErrGone
 //	none, 408, 429, 5xx ErrUnavailable
 //
-// and besides it ErrUnclear, where a POST may have taken effect although the
-// reply was lost. A call that ended because its ctx did wraps that cause, and
-// no ErrUnavailable.
+// It also finds ErrUnclear if a POST may have taken effect although the reply was lost. A
+// call that ended with its ctx wraps the ctx's error, and is not ErrUnavailable.
 type Error struct {
 	Status  int    // of HTTP; 0 if there was no answer
 	Method  string // "POST"
 	Route   string // without ids: "machines/{id}/?op=deploy"
-	Message string // one line, with MAAS's own words where they may be passed on
-	Hint    string // what the user can do, may be empty
-	// FieldMessages are MAAS's messages by its parameter names; those that
-	// belong to no field are under "__all__".
+	Message string // one line, with MAAS's text where that is allowed
+	Hint    string // what the user can do; may be empty
+	// FieldMessages are MAAS's messages by parameter name. Messages that belong to no field
+	// are under "__all__".
 	FieldMessages map[string][]string
 	Kind          error  // one of the engine's sentinels, or nil
-	Unclear       bool   // it may have taken effect
+	Unclear       bool   // the request may have taken effect
 	Err           error  // the cause, may be nil
-	MediaType     string // of the answer, "text/plain"; empty if there was none
+	MediaType     string // of the answer, as "text/plain"; empty if there was none
 
-	neverSent   bool // it provably never left
-	isTransient bool // another try may do better
+	neverSent   bool // the request certainly never left this machine
+	isTransient bool // another attempt may succeed
 	isTerminal  bool // only another configuration helps
 }
 
-// Error says what happened, and in which call.
+// Error returns the message, the route and the status.
 func (e *Error) Error() string {
 	where := e.Method + " " + e.Route
 	if e.Status != 0 {
@@ -57,27 +56,27 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches the engine's sentinels.
+// Is matches the engine's sentinels: see Error.
 func (e *Error) Is(target error) bool {
 	return e.Kind != nil && target == e.Kind || e.Unclear && target == engine.ErrUnclear
 }
 
-// Fields returns the fields that MAAS refused, by its parameter names.
+// Fields returns MAAS's messages by parameter name.
 func (e *Error) Fields() map[string][]string { return e.FieldMessages }
 
-// Refuse makes of the error a refusal that no repetition mends.
+// Refuse turns the error into a refusal of this kind, which is not repeated.
 func (e *Error) Refuse(kind error) { e.Kind, e.isTransient = kind, false }
 
-// AsError finds the *Error in a chain.
+// AsError returns the *Error in a chain.
 func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }
 
-// IsStatus tells whether MAAS answered with a status.
+// IsStatus reports whether MAAS answered with this status.
 func IsStatus(err error, status int) bool {
 	e, ok := AsError(err)
 	return ok && e.Status == status
 }
 
-// NewError is the error of an answer with that status.
+// NewError returns the error of an answer with this status.
 func NewError(r *Request, status int, message string) *Error {
 	return &Error{
 		Status: status, Method: r.method, Route: r.route, Message: message,
@@ -104,15 +103,15 @@ func kindOf(status int) error {
 	return engine.ErrUnavailable
 }
 
-// isTransientStatus lists what a proxy answers while MAAS restarts, and MAAS while a
-// rack controller is away.
+// isTransientStatus reports a status that a proxy answers while MAAS restarts, or MAAS
+// while a rack controller is away.
 func isTransientStatus(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
 		status == http.StatusGatewayTimeout
 }
 
-// joinFieldMessages joins the messages of the fields, in the order of their names;
-// what belongs to no field is said without one.
+// joinFieldMessages joins the messages of the fields in the order of their names. A message
+// that belongs to no field has no name before it.
 func joinFieldMessages(fields map[string][]string) string {
 	var said []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -125,5 +124,5 @@ func joinFieldMessages(fields map[string][]string) string {
 	return strings.Join(said, "; ")
 }
 
-// AllFields is MAAS's (Django's) name for what belongs to no field.
+// AllFields is MAAS's (Django's) name for messages that belong to no field.
 const AllFields = "__all__"

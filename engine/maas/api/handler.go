@@ -5,11 +5,11 @@ import (
 	"net/url"
 )
 
-// handler does a request, mostly by adding its one thing and calling the next.
+// handler sends a request, usually by adding one thing and calling the next handler.
 type handler func(ctx context.Context, r *Request) (*answer, error)
 
-// newChain puts the handlers together. Everything below retry is done once a
-// try: each has a deadline, a line in the log and a signature of its own.
+// newChain builds the chain of handlers. Everything below retry runs once per attempt: each
+// attempt has its own deadline, log line and signature.
 func newChain(c Config, base *url.URL, key apiKey, at *apiEndpoint) handler {
 	h := newSendHandler(c.Transport, base, c.UserAgent)
 	h = newCheckHandler(h, redactor{key: key}, at, c.Now)

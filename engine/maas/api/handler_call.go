@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Call is one try of a request, for who counts them.
+// Call is one attempt of a request, for callers that count them.
 type Call struct {
 	Method string // "POST"
 	Route  string // without ids: "machines/{id}/?op=deploy"
@@ -13,7 +13,7 @@ type Call struct {
 	Took   time.Duration
 }
 
-// newCallHandler passes each try on to called, if there is one.
+// newCallHandler passes each attempt to called, unless called is nil.
 func newCallHandler(next handler, called func(Call), now func() time.Time) handler {
 	if called == nil {
 		return next

@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// newCheckHandler turns every answer that is no success into an *Error. It goes by
-// status and media type and never by text.
+// newCheckHandler turns every answer that is no success into an *Error. It decides by
+// status and media type, never by text.
 func newCheckHandler(next handler, redact redactor, at *apiEndpoint, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		a, err := next(ctx, r)
@@ -30,7 +30,7 @@ func newCheckHandler(next handler, redact redactor, at *apiEndpoint, now func() 
 	}
 }
 
-// redactedError makes the error of a failed exchange fit to be passed on.
+// redactedError removes secrets from the error of a failed exchange.
 func redactedError(r *Request, err error, redact redactor) error {
 	e, ok := AsError(err)
 	if !ok {
@@ -38,7 +38,7 @@ func redactedError(r *Request, err error, redact redactor) error {
 	}
 	e.Message = redact.redactLine(r, e.Message)
 	if r.SecretAnswer && !e.neverSent && e.Err == nil {
-		e.Message = "the connection broke before the answer was there" // net/http may quote the answer
+		e.Message = "the connection broke before the answer arrived" // net/http may quote the answer
 	}
 	if e.isTerminal {
 		return engine.MarkTerminal(e)
@@ -46,9 +46,9 @@ func redactedError(r *Request, err error, redact redactor) error {
 	return e
 }
 
-// isForeign tells an answer that no MAAS gives: its API has no pages and no
-// redirects. A 401 is MAAS's even as text/html, and what fails with 413 or
-// 5xx is answered with a page by the nginx before it.
+// isForeign reports an answer that does not come from a MAAS: its API has no HTML pages and
+// no redirects. A 401 comes from MAAS even as text/html. MAAS's nginx answers 413 and 5xx
+// with a page.
 func (a *answer) isForeign() bool {
 	switch {
 	case a.status >= 300 && a.status < 400:
@@ -60,15 +60,15 @@ func (a *answer) isForeign() bool {
 	return a.mediaType() == "text/html" || a.status == http.StatusBadRequest && a.mediaType() == ""
 }
 
-// apiEndpoint is where the client calls.
+// apiEndpoint is the MAAS that the client calls.
 type apiEndpoint struct {
-	hasAnswered atomic.Bool // a MAAS has answered there
+	hasAnswered atomic.Bool // a MAAS has answered the client before
 }
 
-// ForeignAnswerError is the error for an answer that is not MAAS's. It says nothing about
-// the thing that was asked for, whatever the status. As long as no MAAS has
-// answered, the address is wrong, and no repetition mends that; later it is a
-// page of a proxy, which passes.
+// foreignAnswerError is the error for an answer that does not come from MAAS. It says
+// nothing about the requested object, whatever the status. If no MAAS has answered before,
+// the address is wrong, and repeating does not help. Otherwise it is a proxy's page, and
+// temporary.
 func (p *apiEndpoint) foreignAnswerError(r *Request, status int) error {
 	if p.hasAnswered.Load() {
 		return ForeignAnswerError(r, status)
@@ -76,7 +76,7 @@ func (p *apiEndpoint) foreignAnswerError(r *Request, status int) error {
 	return engine.MarkTerminal(ForeignAnswerError(r, status))
 }
 
-// ForeignAnswerError is the error for an answer that no MAAS gives.
+// ForeignAnswerError is the error for an answer that does not come from a MAAS.
 func ForeignAnswerError(r *Request, status int) *Error {
 	e := NewError(r, status, "this is not the answer of a MAAS API")
 	if status == http.StatusNotFound {
@@ -87,8 +87,8 @@ func ForeignAnswerError(r *Request, status int) *Error {
 	return e
 }
 
-// refusalError is the error for an answer of MAAS, or of the proxy before it, that
-// is no success.
+// refusalError is the error for an answer of MAAS, or of the proxy before it, that is no
+// success.
 func refusalError(r *Request, a *answer, redact redactor, now time.Time) *Error {
 	e := NewError(r, a.status, fmt.Sprintf("MAAS answered %d %s", a.status, http.StatusText(a.status)))
 	e.Unclear = !r.isIdempotent() && (a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout)
@@ -106,7 +106,7 @@ func refusalError(r *Request, a *answer, redact redactor, now time.Time) *Error 
 		e.Message = "this MAAS has no VM hosts: they were removed after MAAS 3.8"
 		e.Hint = "Compose over LXD's own API, or use a MAAS up to 3.8."
 	case http.StatusRequestEntityTooLarge:
-		e.Message = "the request is larger than MAAS's web server takes"
+		e.Message = "the request is larger than MAAS's web server accepts"
 		e.Hint = "Make the user-data smaller, or let it fetch its larger parts."
 	}
 	return e
@@ -120,8 +120,8 @@ func explainForbidden(e *Error, silent bool) {
 	}
 }
 
-// clockHint mentions the clock where it is the likely cause: MAAS refuses
-// timestamps that are more than 300 s old.
+// clockHint mentions the clock if it is the likely cause: MAAS refuses timestamps that are
+// more than 300 s old.
 func clockHint(header http.Header, now time.Time) string {
 	theirs, err := http.ParseTime(header.Get("Date"))
 	if err != nil || theirs.Sub(now) < 4*time.Minute {
@@ -130,8 +130,8 @@ func clockHint(header http.Header, now time.Time) string {
 	return fmt.Sprintf("; this machine's clock is %s behind MAAS's, and MAAS accepts 5 minutes", theirs.Sub(now).Round(time.Second))
 }
 
-// fieldMessages reads the JSON of a form error: lists of messages by field,
-// or single ones.
+// fieldMessages reads the JSON of a form error: by field, a list of messages or one
+// message.
 func fieldMessages(r *Request, a *answer, redact redactor) map[string][]string {
 	var raw map[string]any
 	if r.SecretAnswer || a.mediaType() != "application/json" || json.Unmarshal(a.body, &raw) != nil {
@@ -153,7 +153,7 @@ func fieldMessages(r *Request, a *answer, redact redactor) map[string][]string {
 	return fields
 }
 
-// messageOf is what MAAS said in words. Pages are not MAAS's.
+// messageOf returns MAAS's text. Pages are not MAAS's.
 func messageOf(r *Request, a *answer, redact redactor, fields map[string][]string) string {
 	if len(fields) > 0 {
 		return Shorten(joinFieldMessages(fields))

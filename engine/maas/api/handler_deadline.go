@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// newDeadlineHandler bounds each try. Its own deadline is MAAS's silence; the caller's
-// is the caller's, and stays recognisable as such.
+// newDeadlineHandler bounds each attempt. Its own deadline is reported as MAAS not
+// answering. The caller's ctx is reported as the caller's.
 func newDeadlineHandler(next handler) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)

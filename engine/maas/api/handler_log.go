@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// newLogHandler writes a Debug line for each try: the route without ids, never a
-// query, a form or a body.
+// newLogHandler writes a Debug line for each attempt: the route without ids, never a query,
+// a form or a body.
 func newLogHandler(next handler, log *slog.Logger, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		began := now()

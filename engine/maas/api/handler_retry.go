@@ -8,11 +8,11 @@ import (
 // maxTries bounds how often one request is sent.
 const maxTries = 4
 
-// Backoff says how long to pause after the given try, the first being 1.
+// Backoff returns the pause after an attempt. The first attempt is 1.
 type Backoff func(try int) time.Duration
 
-// ExponentialBackoff doubles the pause from base up to limit, and takes a random
-// part between half and all of it. random returns numbers in [0, 1).
+// ExponentialBackoff doubles the pause from base up to limit. The pause is a random part
+// between half and all of that. random returns numbers in [0, 1).
 func ExponentialBackoff(base, limit time.Duration, random func() float64) Backoff {
 	return func(try int) time.Duration {
 		pause := limit
@@ -23,10 +23,11 @@ func ExponentialBackoff(base, limit time.Duration, random func() float64) Backof
 	}
 }
 
-// newRetryHandler repeats what failed in passing: GET, PUT and DELETE if no answer
-// came or a proxy or MAAS was not ready (502, 503, 504); POST only if it
-// provably never left, because a 503 also stands for things that no
-// repetition mends and a lost reply for things that were done.
+// newRetryHandler repeats requests that failed temporarily. It repeats GET, PUT and DELETE
+// if no answer came, or if a proxy or MAAS was not ready (502, 503, 504).
+//
+// It repeats a POST only if the request certainly never left. A 503 can also be a lasting
+// refusal, and after a lost reply the change may be done.
 func newRetryHandler(next handler, pause Backoff, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		began := now()
@@ -54,8 +55,8 @@ func mayRetry(r *Request, err error) bool {
 	return r.isIdempotent() || e.neverSent
 }
 
-// givenUpError says that the caller's ctx ended before the next try; what the last
-// one met stays as the message.
+// givenUpError says that the caller's ctx ended before the next attempt. The message of the
+// last attempt stays.
 func givenUpError(ctx context.Context, err error) error {
 	e, ok := AsError(err)
 	if !ok {

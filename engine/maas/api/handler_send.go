@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxErrorBody bounds what is read of a refusal.
+	// maxErrorBody bounds how much of an error answer is read.
 	maxErrorBody = 64 << 10
 )
 
-// answerLimits bound what is read of an answer. A machine of MAAS's takes 15 to 30 KB,
-// with an object in 90 bytes and a value in 22: a thousand of them fit twice.
+// answerLimits bound an answer. A machine in MAAS takes 15 to 30 KB, with one object per 90
+// bytes and one value per 22. So an answer with 2,000 machines fits.
 var answerLimits = bounded.Limits{Bytes: 64 << 20, Objects: 800_000, Values: 3_000_000}
 
 // newSendHandler does the HTTP exchange. An error is always an *Error with Status 0.
@@ -45,7 +45,7 @@ func newSendHandler(transport http.RoundTripper, base *url.URL, userAgent string
 	}
 }
 
-// httpRequest builds the request of one try.
+// httpRequest builds the request of one attempt.
 func (r *Request) httpRequest(ctx context.Context, base *url.URL, userAgent string) (*http.Request, error) {
 	u, err := base.Parse(r.path)
 	if err != nil {
@@ -69,15 +69,15 @@ func (r *Request) httpRequest(ctx context.Context, base *url.URL, userAgent stri
 	case r.Form != nil:
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	case r.method == http.MethodGet:
-		// net/http sends a GET without a body again by itself when a kept
-		// connection breaks, with the nonce that MAAS may have taken already.
-		// With an empty body that cannot be rewound it leaves that to us.
+		// If a kept connection breaks, net/http itself repeats a GET without a body, with a
+		// nonce that MAAS may have used. It does not repeat a request with an empty body
+		// that it cannot rewind.
 		req.Body = io.NopCloser(strings.NewReader(""))
 	}
 	return req, nil
 }
 
-// readBody reads no 401: MAAS repeats the token's secret in it.
+// readBody does not read a 401: MAAS repeats the token's secret in it.
 func readBody(res *http.Response) ([]byte, error) {
 	if res.StatusCode == http.StatusUnauthorized {
 		return nil, nil
@@ -88,8 +88,8 @@ func readBody(res *http.Response) ([]byte, error) {
 	return bounded.ReadAll(res.Body, answerLimits)
 }
 
-// trace learns from net/http whether a connection was had. Another transport
-// tells nothing, and then a request counts as sent.
+// trace learns from net/http whether a request got a connection. Another transport does not
+// report that, and then a request counts as sent.
 type trace struct{ wantedConn, gotConn atomic.Bool }
 
 func (t *trace) attach(ctx context.Context) context.Context {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// newSignHandler adds an OAuth1 PLAINTEXT header. MAAS takes a nonce only once, so
-// each try gets its own.
+// newSignHandler adds an OAuth1 PLAINTEXT header. MAAS accepts a nonce only once, so each
+// attempt has its own.
 func newSignHandler(next handler, key apiKey, now func() time.Time) handler {
 	return func(ctx context.Context, r *Request) (*answer, error) {
 		signed := *r

@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// MaxLine bounds MAAS's words in an error, in bytes.
+	// MaxLine bounds MAAS's text in an error, in bytes.
 	MaxLine = 300
-	// minPassageBytes is the length from which on text that is the same as in a secret
-	// counts as taken from it.
+	// minPassageBytes is the minimum length of a text that counts as copied from a secret.
 	minPassageBytes = 12
-	// minKeyPartBytes is the length below which a part of a key cannot be told from
-	// ordinary words. MAAS's parts have 18 and 32 characters.
+	// minKeyPartBytes is the minimum length of a key part that is redacted: shorter ones
+	// look like ordinary words. MAAS's parts have 18 and 32 characters.
 	minKeyPartBytes = 4
 
 	redacted = "[redacted]"
 )
 
-// redactor takes out of texts what must not be passed on.
+// redactor removes secrets from texts.
 type redactor struct{ key apiKey }
 
-// redactLine makes one short line of what MAAS said, without parts of the API key
-// and without passages of the request's secrets. They are searched for in the line
-// as people would see it, and before it is cut: what is not printed would hide
-// them, and a cut would leave parts of them.
+// redactLine makes one short line of MAAS's text. It removes parts of the API key and
+// passages of the request's secrets. It searches the line as people would see it:
+// unprintable characters would hide secrets. It searches before it cuts: a cut would leave
+// parts of secrets.
 func (d redactor) redactLine(r *Request, text string) string {
 	text = bounded.OneLine(text)
 	for _, secret := range r.Secrets {
@@ -39,10 +38,10 @@ func (d redactor) redactLine(r *Request, text string) string {
 	return Shorten(text)
 }
 
-// Shorten makes one line of at most about 300 bytes.
+// Shorten returns one line of at most about 300 bytes.
 func Shorten(text string) string { return bounded.TruncateText(bounded.OneLine(text), MaxLine) }
 
-// withoutPassages replaces each passage of text that also stands in secret.
+// withoutPassages replaces each passage of text that also occurs in secret.
 func withoutPassages(text, secret string) string {
 	width := min(minPassageBytes, len(secret))
 	if width == 0 || len(text) < width {
@@ -66,8 +65,8 @@ func withoutPassages(text, secret string) string {
 	return b.String()
 }
 
-// commonPassages returns where text has passages of that width that secret has too.
-// The secret may be a megabyte, so it is read once.
+// commonPassages returns where text has passages of this width that also occur in secret.
+// It reads secret only once, because it may be a megabyte.
 func commonPassages(text, secret string, width int) []int {
 	places := map[string][]int{}
 	for i := 0; i+width <= len(text); i++ {

@@ -28,8 +28,8 @@ func TestRedactionKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestRedactionComesBeforeTheCut: a cut through a secret leaves a part that is too short
-// to be found in it.
+// TestRedactionComesBeforeTheCut: a cut through a secret would leave a part that is too
+// short to be recognized.
 func TestRedactionComesBeforeTheCut(t *testing.T) {
 	t.Parallel()
 	r := &Request{Secrets: []string{"correct-horse-battery-staple"}}

@@ -17,20 +17,20 @@ type Request struct {
 	Form         url.Values                  // of POST and PUT
 	Slow         bool                        // MAAS waits for a rack controller in it
 	NoRetry      bool                        // never repeated, whatever happened
-	Begin        func(context.Context) error // called right before the first try; may be nil
-	Secrets      []string                    // parts of the form that may not show up in a text
-	SecretAnswer bool                        // the answer holds secrets: no word of it is passed on
+	Begin        func(context.Context) error // called right before the first attempt; may be nil
+	Secrets      []string                    // parts of the form that must not appear in any text
+	SecretAnswer bool                        // the answer holds secrets: none of it is quoted
 	Err          error                       // why the request cannot be made
 
 	method  string
 	route   string // as people read it: "machines/{id}/?op=deploy"
 	path    string // as MAAS reads it, escaped, below the API's root
 	header  map[string]string
-	timeout time.Duration // of one try: the client sets it
+	timeout time.Duration // of one attempt; the client sets it
 }
 
-// NewRequest fills the placeholders {…} of the route with args, in order. An
-// empty one would address another thing, and is refused.
+// NewRequest fills the placeholders {…} of the route with args, in order. It refuses an
+// empty arg, because the route would address another object.
 func NewRequest(method, route string, args ...string) *Request {
 	r := &Request{method: method, route: route, path: route}
 	for _, arg := range args {
@@ -44,13 +44,13 @@ func NewRequest(method, route string, args ...string) *Request {
 	return r
 }
 
-// NewGet is a request that reads.
+// NewGet returns a request that reads.
 func NewGet(route string, args ...string) *Request {
 	return NewRequest(http.MethodGet, route, args...)
 }
 
-// NewPost is a request that changes something, by an operation of the route. An empty op
-// stands for a route without operations.
+// NewPost returns a request that calls an operation of the route. An empty op is for a
+// route without operations.
 func NewPost(op, route string, args ...string) *Request {
 	r := NewRequest(http.MethodPost, route, args...)
 	if op != "" {
@@ -59,15 +59,14 @@ func NewPost(op, route string, args ...string) *Request {
 	return r
 }
 
-// Op names the operation, which is part of the route.
+// Op sets the operation, which is part of the route.
 func (r *Request) Op(name string) *Request {
 	r.Query = url.Values{"op": {name}}
 	r.route += "?op=" + name
 	return r
 }
 
-// Set gives a form parameter; an empty value is left out, so that MAAS's
-// default holds.
+// Set adds a form parameter. It omits an empty value, so that MAAS's default applies.
 func (r *Request) Set(name, value string) *Request {
 	if value != "" {
 		r.Put(name, value)
@@ -75,7 +74,7 @@ func (r *Request) Set(name, value string) *Request {
 	return r
 }
 
-// Put gives a form parameter, even an empty one.
+// Put adds a form parameter, even an empty one.
 func (r *Request) Put(name string, values ...string) *Request {
 	if r.Form == nil {
 		r.Form = url.Values{}
@@ -84,8 +83,7 @@ func (r *Request) Put(name string, values ...string) *Request {
 	return r
 }
 
-// Refuse says why a value is not even sent, as MAAS would say it in a form
-// error.
+// Refuse records why a value is not sent at all, in the form of a MAAS form error.
 func (r *Request) Refuse(field, message, hint string) *Request {
 	if r.Err == nil {
 		fields := map[string][]string{field: {message}}
@@ -97,6 +95,6 @@ func (r *Request) Refuse(field, message, hint string) *Request {
 	return r
 }
 
-// isIdempotent tells whether the request may be repeated although an earlier
-// try may have taken effect.
+// isIdempotent reports whether the request may be repeated even if an earlier attempt took
+// effect.
 func (r *Request) isIdempotent() bool { return r.method != http.MethodPost }

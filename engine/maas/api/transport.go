@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// newTransport keeps connections alive and few. It speaks HTTP/1.1 only, as
-// MAAS's own nginx does: that keeps a lost connection the matter of one
-// request.
+// newTransport keeps few connections and keeps them open. It uses only HTTP/1.1, like
+// MAAS's own nginx, so that a lost connection affects only one request.
 func newTransport(maxConns int, roots *x509.CertPool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -20,11 +19,10 @@ func newTransport(maxConns int, roots *x509.CertPool) *http.Transport {
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxConnsPerHost:     maxConns,
 		MaxIdleConnsPerHost: maxConns,
-		// Well before nginx hangs up (75 s), so that a POST is not lost on a
+		// Well before nginx closes the connection (75 s), so that no POST is lost on a
 		// connection that the other side is closing.
 		IdleConnTimeout: 30 * time.Second,
-		// The deadline of each request is shorter; this one holds should a
-		// Request ever have none.
+		// A safeguard: the deadline of each request is shorter.
 		ResponseHeaderTimeout: 15 * time.Minute,
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTransport cannot use a proxy, because its variables are read once per
-// process; it sees that nobody took it out.
+// TestTransport checks that the transport still has a proxy function. It cannot use a
+// proxy, because the proxy variables are read once per process.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	tr := newTransport(7, nil)
@@ -19,8 +19,8 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestSameFailureSameMessage: a connection that breaks again is no other failure
-// because it was from another port.
+// TestSameFailureSameMessage: the same failure from another source port has the same
+// message.
 func TestSameFailureSameMessage(t *testing.T) {
 	t.Parallel()
 	base, err := url.Parse("http://10.0.0.1:5240/MAAS")

@@ -14,14 +14,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/bounded"
 )
 
-// notSentError is the error of a try that never left this machine.
+// notSentError is the error of an attempt that never left this machine.
 func notSentError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
 	e := noAnswerError(ctx, r, base, err)
 	e.neverSent = true
 	return e
 }
 
-// lostAnswerError is the error of a try whose answer did not arrive, or not whole.
+// lostAnswerError is the error of an attempt whose answer did not arrive completely.
 func lostAnswerError(ctx context.Context, r *Request, base *url.URL, err error) *Error {
 	e := noAnswerError(ctx, r, base, err)
 	e.Unclear = !r.isIdempotent()
@@ -43,8 +43,8 @@ func noAnswerError(ctx context.Context, r *Request, base *url.URL, err error) *E
 	return e
 }
 
-// explainUnreachable explains a failed exchange. passing tells whether another
-// try may do better.
+// explainUnreachable explains a failed exchange. passing reports whether another attempt
+// may succeed.
 func explainUnreachable(base *url.URL, err error) (message, hint string, passing bool) {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Sprintf("cannot find the address of %s", base.Hostname()),
@@ -64,11 +64,11 @@ func explainUnreachable(base *url.URL, err error) (message, hint string, passing
 	if base.Scheme == "http" {
 		hint += " If the port speaks HTTPS, api_url must begin with https://."
 	}
-	return fmt.Sprintf("the connection to %s broke before the answer was there: %v", base.Host, withoutSourcePort(err)), hint, true
+	return fmt.Sprintf("the connection to %s broke before the answer arrived: %v", base.Host, withoutSourcePort(err)), hint, true
 }
 
-// withoutSourcePort leaves out of an error of the network from which port it was: that
-// is another one each time, and who compares messages would see another failure.
+// withoutSourcePort removes the source port from a network error. The port differs each
+// time, so two equal failures would have different messages.
 func withoutSourcePort(err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok {
@@ -79,7 +79,7 @@ func withoutSourcePort(err error) error {
 	return &same
 }
 
-// explainUntrusted explains what TLS refuses.
+// explainUntrusted explains a refusal of TLS.
 func explainUntrusted(base *url.URL, err error) (message, hint string) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fmt.Sprintf("%s does not speak HTTPS", base.Host),
@@ -96,7 +96,7 @@ func explainUntrusted(base *url.URL, err error) (message, hint string) {
 	return "", ""
 }
 
-// isDialError tells that no connection came about, so that nothing was sent.
+// isDialError reports that no connection was made, so that nothing was sent.
 func isDialError(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return true

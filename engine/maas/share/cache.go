@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// rereadAfter is the age from which on a list that lacks a wanted name is read
-// once more: somebody may just have made the thing.
+// rereadAfter is the age from which a list without a wanted name is read again: someone may
+// just have made the thing.
 const rereadAfter = time.Second
 
-// Cached is a value that is read when it is asked for, by one call for all
-// who ask, and kept for a while. Failures are not kept.
+// Cached is a value that is read on demand and kept for a while. All callers that wait for
+// it share one call. Failures are not kept.
 type Cached[T any] struct {
 	ttl   time.Duration
 	limit time.Duration // of the shared call
@@ -21,26 +21,27 @@ type Cached[T any] struct {
 	mu          sync.Mutex
 	value       T
 	readAt      time.Time      // when the reading of value began; zero: there is none
-	flight      *sharedCall[T] // the call under way, nil if there is none
+	flight      *sharedCall[T] // nil if no call is active
 	flightBegan time.Time      // when flight began
 }
 
-// NewCached prepares a value that serves for ttl after its reading began. limit bounds
-// a call that reads it. It reads nothing.
+// NewCached returns a cache that has read nothing yet. A value serves for ttl after its
+// read began. limit bounds the call that reads it.
 func NewCached[T any](
 	ttl, limit time.Duration, now func() time.Time, fetch func(context.Context) (T, error),
 ) *Cached[T] {
 	return &Cached[T]{ttl: ttl, limit: limit, now: now, fetch: fetch}
 }
 
-// Get returns the value, and reads it first where it is too old.
+// Get returns the value. It reads it first if the kept one is older than ttl.
 func (c *Cached[T]) Get(ctx context.Context) (T, error) { return c.GetYounger(ctx, c.ttl) }
 
-// Reread is for who misses something in the list.
+// Reread returns a value younger than rereadAfter. Call it when the list lacks what you
+// look for.
 func (c *Cached[T]) Reread(ctx context.Context) (T, error) { return c.GetYounger(ctx, rereadAfter) }
 
-// GetYounger returns a value whose reading began less than age ago, or that
-// somebody is reading at this moment.
+// GetYounger returns a value whose read began less than age ago, or the value of the call
+// that is active now.
 func (c *Cached[T]) GetYounger(ctx context.Context, age time.Duration) (T, error) {
 	c.mu.Lock()
 	if !c.readAt.IsZero() && c.now().Sub(c.readAt) < age {
@@ -71,15 +72,15 @@ func (c *Cached[T]) load(flight *sharedCall[T]) {
 	flight.finish(value, err)
 }
 
-// Drop forgets the value. A call under way still serves those who wait for
-// it, and nobody else.
+// Drop forgets the value. An active call still serves the callers that wait for it, and no
+// others.
 func (c *Cached[T]) Drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flight, c.readAt = nil, time.Time{}
 }
 
-// DiscardIf forgets a value of which a test holds.
+// DiscardIf forgets the value if test holds for it.
 func (c *Cached[T]) DiscardIf(test func(T) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +89,8 @@ func (c *Cached[T]) DiscardIf(test func(T) bool) {
 	}
 }
 
-// Expire forgets a value that is old enough to be read once more, and a call
-// under way that began as long ago: it still serves those who wait for it.
+// Expire forgets a value older than rereadAfter. It also detaches an active call that began
+// before that: the call still serves the callers that wait for it.
 func (c *Cached[T]) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,70 +11,72 @@ import (
 )
 
 const (
-	// minQuietTime is how long a read waits for another to join it, at least: what is
-	// taken for a gap where gaps are shorter.
+	// minQuietTime is the shortest gap that counts: smaller average gaps are taken as this
+	// one. A lone reader waits this long for another.
 	minQuietTime = 15 * time.Millisecond
-	// maxQuietTime is how long it waits for another, at most. One gap counts as an
-	// eighth of that, at most.
+	// maxQuietTime is how long a read waits for the next reader, at most. In the average of
+	// the gaps, a gap counts as an eighth of it, at most.
 	maxQuietTime = 2 * time.Second
-	// maxGatherTime is how long the first reader waits for all others.
+	// maxGatherTime is how long the first reader waits for all others, at most.
 	maxGatherTime = 10 * time.Second
-	// gapsForMissing is for how many gaps, at least, a read waits while fewer have
-	// joined it than did lately. Readers that come at random leave such a gap
-	// once in 20,000.
+	// gapsForMissing is the number of average gaps that a read waits while fewer readers
+	// have joined than usual. When readers come at random, one gap in 20,000 is as long.
 	gapsForMissing = 10
-	// assumedReaders and assumedGap are what is thought of readers before the first
-	// call: somewhere between 10 and 64, on a computer that has other work.
+	// assumedReaders and assumedGap stand for the readers before the first call. They suit
+	// 10 to 64 readers on a computer that has other work.
 	assumedReaders, assumedGap = 40, 20 * time.Millisecond
-	// A call begins soon, after complete, once it has as many readers as each of the last
-	// calls had. steady says how many: a walk has no more at once. One call in probeEveryCalls
-	// waits for more all the same, as a walk may have grown.
+	// A call begins fullBatchDelay after its last reader once it has as many readers as
+	// each of the last steadyCalls calls. A walk has no more readers at once. One call in
+	// probeEveryCalls waits longer for more readers, because a walk may have grown.
 	steadyCalls, probeEveryCalls, fullBatchDelay = 2, 12, 2 * time.Millisecond
-	// A steady call leaves one reader in lateShare to the next call, where lateReaders says
-	// so. The late readers work while MAAS answers; without them everybody would wait. For
+	// A steady call leaves one reader in lateShare to the next call, if lateReaders says so.
+	// The late readers work while MAAS answers; without them everybody would wait. For
 	// example, 10 readers of 1,000 VMs make 123 calls instead of 100, and 125 are allowed.
 	lateShare = 5
-	// maxNames and maxIDs bound the keys of one request: 50 hostnames of 63
-	// letters make a URL of 4 KB, half of what nginx takes. 200 ids of 6
-	// letters make 2 KB.
+	// maxNames and maxIDs bound the keys of one request. 50 hostnames of 63 letters make a
+	// URL of 4 KB, half of what nginx accepts. 200 ids of 6 letters make 2 KB.
 	maxNames, maxIDs = 50, 200
 )
 
-// coalescer turns reads that arrive within a short time into one. A reader
-// only ever joins a read that has not begun, so that what it gets is not
-// older than its question.
+// coalescer turns reads that arrive within a short time into one call. A reader joins only
+// a call that has not begun, so its result is never older than its question.
 //
-// How short that time is follows from how the readers come. Terraform walks
-// ten or more resources at once, but its own work sets the pace at which they
-// get to reading: on a busy computer one every 50 ms, in bursts. Who waits for
-// them loses nothing as long as others are at work. So a read waits for as many
-// as came lately, and then until nobody joins it for some of the usual gaps.
-// Once the client has written, its readers are steps of changes that each have
-// a time of their own, and only the latter is waited for.
+// The waiting time depends on how the readers come. Terraform walks ten or more resources
+// at once. Its own work sets the pace of their reads: on a busy computer one every 50 ms,
+// in bursts. Waiting costs nothing as long as the others are still at work. So a call waits
+// until it has as many readers as the last calls. Then it waits until no reader has joined
+// for some average gaps.
+//
+// Once the client has written, its readers are steps of changes, and each change has its
+// own pace. Then a call does not wait for the usual number of readers, only for some
+// average gaps.
+//
+// Example: plans read 10 machines at once, again and again. The fifth call begins
+// fullBatchDelay after its tenth reader.
 type coalescer struct {
 	limit       time.Duration
-	minGather   time.Duration // what a read waits for another, where any came lately
+	minGather   time.Duration // minimum wait for the next reader; a client with single readers waits minQuietTime
 	maxKeys     int
 	fetch       Fetch
 	hasOnlyRead func() bool // nothing was written yet
 
 	mu           sync.Mutex
-	openBatch    *batch        // not begun; nil if there is none
-	lastArrival  time.Time     // when somebody last came
-	meanGap      time.Duration // between those who join one call, on average of late
-	usualReaders int           // readers of one call, of late
-	steadyRun    int           // calls in a row that had as many
-	lastAnswered time.Time     // when as many were last answered; zero: they never were
-	meanAnswer   time.Duration // how long MAAS takes to answer, on average of late
+	openBatch    *batch        // has not begun; nil if there is none
+	lastArrival  time.Time     // of the last reader
+	meanGap      time.Duration // between readers that join one call, a moving average
+	usualReaders int           // of one call, lately
+	steadyRun    int           // calls in a row with usualReaders
+	lastAnswered time.Time     // end of the last call that had usualReaders; zero: none yet
+	meanAnswer   time.Duration // how long MAAS takes to answer, a moving average; zero: it has not
 }
 
 type batch struct {
 	*sharedCall[map[string][]engine.Machine]
 	keys         map[string]bool
-	isComplete   bool          // has as many readers as calls had of late
-	startedEarly bool          // says nothing of how readers come
-	joined       chan struct{} // tells of a new key
-	closed       chan struct{} // closed when nobody else is waited for
+	isComplete   bool          // has usualReaders or more
+	startedEarly bool          // by startBatch: its number of readers says nothing about a walk
+	joined       chan struct{} // wakes gatherReaders for a new key
+	closed       chan struct{} // closed when the call waits for no other reader
 }
 
 func newCoalescer(config Config, maxKeys int, fetch Fetch) *coalescer {
@@ -90,7 +92,7 @@ func (c *coalescer) read(ctx context.Context, key string) ([]engine.Machine, err
 	return found[key], err
 }
 
-// joinBatch adds the key to the read that is about to begin.
+// joinBatch adds the key to the call that is about to begin.
 func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,12 +108,12 @@ func (c *coalescer) joinBatch(ctx context.Context, key string) *batch {
 	}
 	select {
 	case b.joined <- struct{}{}:
-	default: // it has not taken the last one yet
+	default: // gatherReaders has not received the last signal yet
 	}
 	return b
 }
 
-// startBatch begins the read that gathers readers: who calls it waits for nobody.
+// startBatch begins the open batch at once, without more readers.
 func (c *coalescer) startBatch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,9 +124,9 @@ func (c *coalescer) startBatch() {
 	}
 }
 
-// noteArrival takes the gap since the last reader into the average of the last eight,
-// about. Who begins a call tells nothing: what he was waiting for may have been
-// the last one.
+// noteArrival takes the gap since the last reader into the moving average of about eight
+// gaps. The first reader of a batch does not count: before it came, this client may have
+// had nothing to read.
 func (c *coalescer) noteArrival(b *batch, now time.Time) {
 	if len(b.keys) > 0 {
 		gap := min(now.Sub(c.lastArrival), maxQuietTime/8)
@@ -133,14 +135,16 @@ func (c *coalescer) noteArrival(b *batch, now time.Time) {
 	c.lastArrival = now
 }
 
-// quietTime is for how long nobody must have joined before a read begins that has
-// so many keys. More readers do more work between two reads, so that more gaps
-// are a smaller part of it. Those who are missing are waited for at least as
-// long as they have been away, and more than are known of for a part of that.
-// The numbers are those with which, for walks of 10 and 64 and work of 1 to
-// 100 ms between two reads, calls were few and little time was lost. Among
-// changes, one gap in three is longer than the average, and one in seven than twice
-// that: a read waits for two.
+// quietTime returns how long no reader must have joined before the call begins.
+//
+// More readers do more work between two reads, so for them more gaps are a smaller part of
+// that work. While readers are missing, the call waits at least as long as they have been
+// away. Above the usual number it waits a sixteenth of that time.
+//
+// These numbers gave few calls and little lost time. They were measured with walks of 10
+// and 64 readers and 1 to 100 ms of work between two reads. Among changes, one gap in three
+// is longer than the average, and one in seven is longer than twice the average. So a read
+// waits for two.
 func (c *coalescer) quietTime(b *batch) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +187,7 @@ func (c *coalescer) lateReaders() int {
 	return c.usualReaders / lateShare
 }
 
-// newBatch opens a batch that its maker has joined.
+// newBatch opens a batch with its first reader.
 func (c *coalescer) newBatch(ctx context.Context) *batch {
 	b := &batch{
 		sharedCall: newSharedCall[map[string][]engine.Machine](ctx, c.limit),
@@ -205,8 +209,8 @@ func (c *coalescer) runBatch(b *batch) {
 	b.finish(found, err)
 }
 
-// noteAnswered notes that the readers of a call go on with their work, and how long MAAS
-// has taken.
+// noteAnswered notes when the readers of a full call go on with their work, and how long
+// MAAS has taken.
 func (c *coalescer) noteAnswered(b *batch, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +220,7 @@ func (c *coalescer) noteAnswered(b *batch, took time.Duration) {
 	}
 }
 
-// gatherReaders waits until nobody joins any more.
+// gatherReaders waits until no reader joins any more.
 func (c *coalescer) gatherReaders(b *batch) {
 	end := time.NewTimer(maxGatherTime)
 	defer end.Stop()
@@ -236,8 +240,7 @@ func (c *coalescer) gatherReaders(b *batch) {
 	}
 }
 
-// closeBatch lets nobody join any more, notes how many there were and returns the
-// keys.
+// closeBatch closes the batch for new readers, notes how many joined and returns the keys.
 func (c *coalescer) closeBatch(b *batch) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package share lets many callers share what is read of a MAAS: reads of machines that
-// come at the same moment become one call, one poller looks at all machines that
-// somebody waits for, and lists that seldom change are cached. It sends nothing itself.
+// Package share lets many callers share what is read from a MAAS. Reads of machines that
+// arrive at about the same moment become one call. One poller reads all machines that
+// callers wait for. Lists that seldom change are cached. The package sends nothing itself.
 //
-// All of it is safe for concurrent use. What is returned may be shared between callers
-// and must not be modified.
+// All types are safe for concurrent use. Results may be shared between callers: do not
+// modify them.
 package share
 
 import (
@@ -14,30 +14,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Fetch reads the machines of the given keys, by key. A key without machines is
-// left out.
+// Fetch reads the machines of the given keys and returns them by key. A key without
+// machines is left out.
 type Fetch func(ctx context.Context, keys []string) (map[string][]engine.Machine, error)
 
-// Config is what Machines are made of.
+// Config is what NewMachines needs.
 type Config struct {
-	// ByHost reads the VMs on VM hosts, by the names of those.
+	// ByID, ByName and ByHost read machines by system id, by hostname and by the name of
+	// their VM host.
 	ByID, ByName, ByHost Fetch
-	MaxHosts             int // in one call
-	// HasOnlyRead tells that nothing was written yet: a refresh or a plan is likely
-	// under way.
+	MaxHosts             int // keys of one call of ByHost
+	// HasOnlyRead reports that this client has written nothing yet. Then it probably runs a
+	// refresh or a plan.
 	HasOnlyRead func() bool
-	// Limit of a call that is made for several callers.
+	// Limit bounds a call that is made for several callers.
 	Limit time.Duration
-	// Interval is the time between two looks at a machine that somebody waits for.
+	// Interval is the time between two polls of a watched machine.
 	Interval time.Duration
-	// Gather is how long a read waits for others to join it, at least.
+	// Gather is the minimum time that a read waits for other reads to join it.
 	Gather time.Duration
 	Now    func() time.Time
 	Log    *slog.Logger
 }
 
-// Machines shares the reads of machines: those that come at the same moment
-// become one call, and one poller looks at all machines that somebody waits for.
+// Machines shares the reads of machines. Reads that arrive at about the same moment become
+// one call. One poller reads all machines that callers wait for.
 type Machines struct {
 	byID   *coalescer
 	byName *coalescer
@@ -46,7 +47,7 @@ type Machines struct {
 	poller poller
 }
 
-// NewMachines makes them. It reads nothing.
+// NewMachines returns Machines that have read nothing yet.
 func NewMachines(c Config) *Machines {
 	m := &Machines{
 		byID:   newCoalescer(c, maxIDs, c.ByID),
@@ -58,8 +59,8 @@ func NewMachines(c Config) *Machines {
 	return m
 }
 
-// ByID reads the machine of a system id: none, if there is none. What the poller has
-// just seen serves those whom it woke.
+// ByID reads the machine with a system id. The list is empty if there is none. Within
+// pollResultTTL after a change, it returns what the poller read, without a call.
 func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine, error) {
 	if found, ok := m.polled.freshMachines(systemID); ok {
 		return found, nil
@@ -67,18 +68,18 @@ func (m *Machines) ByID(ctx context.Context, systemID string) ([]engine.Machine,
 	return m.byID.read(ctx, systemID)
 }
 
-// ByName reads the machines of a hostname.
+// ByName reads the machines with a hostname.
 func (m *Machines) ByName(ctx context.Context, hostname string) ([]engine.Machine, error) {
 	return m.byName.read(ctx, hostname)
 }
 
-// ByHost reads the VMs on a VM host, by its name.
+// ByHost reads the VMs on the VM host with this name.
 func (m *Machines) ByHost(ctx context.Context, name string) ([]engine.Machine, error) {
 	return m.byHost.read(ctx, name)
 }
 
-// Watch returns a channel that is closed once the machine no longer looks as
-// seen, as engine.Machines wants it.
+// Watch returns a channel that is closed once the machine differs from seen. The contract
+// is that of engine.Machines.
 func (m *Machines) Watch(ctx context.Context, seen engine.Machine) <-chan struct{} {
 	w := &watch{seen: seen, changed: make(chan struct{})}
 	m.poller.phases.notePhaseExpected(seen.SystemID, seen.Status.Phase())
@@ -86,16 +87,16 @@ func (m *Machines) Watch(ctx context.Context, seen engine.Machine) <-chan struct
 	return w.changed
 }
 
-// NotePhase notes in what phase a machine was read.
+// NotePhase notes the phase in which a machine was read.
 func (m *Machines) NotePhase(seen engine.Machine) {
 	m.poller.phases.notePhase(seen.SystemID, seen.Status.Phase())
 }
 
-// NoteWrite notes that a machine was just written to: what was seen of it before is not
-// served any more.
+// NoteWrite notes that this client has just written to a machine. Poll results from before
+// the write are no longer returned.
 func (m *Machines) NoteWrite(systemID string) { m.polled.invalidate(systemID) }
 
-// NotePhaseStart notes that this client has just sent a machine into a phase.
+// NotePhaseStart notes that this client has just started a phase of a machine.
 func (m *Machines) NotePhaseStart(systemID string, phase engine.Phase) {
 	m.poller.phases.noteStart(systemID, phase)
 }

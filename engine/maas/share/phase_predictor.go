@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// phasePredictor learns how long MAAS takes for what this client has begun, so that the
-// poller looks when it is likely to be over and not merely often. Machines of
-// a fleet are alike: what one took to commission, the next will take.
+// phasePredictor learns how long MAAS needs for phases that this client has started. So the
+// poller can poll when a phase probably ends. Machines of a fleet are alike: the next
+// commissioning takes as long as the last one.
 type phasePredictor struct {
 	now      func() time.Time
 	interval time.Duration
@@ -19,7 +19,7 @@ type phasePredictor struct {
 	mu        sync.Mutex
 	visits    map[string]*phaseVisit // by system id
 	durations map[engine.Phase][]durationBounds
-	scouts    map[engine.Phase]string // system id of the first machine in a phase of which nothing is known
+	scouts    map[engine.Phase]string // system id of the first machine in a phase of unknown duration
 }
 
 func newPhasePredictor(now func() time.Time, interval time.Duration) *phasePredictor {
@@ -29,31 +29,31 @@ func newPhasePredictor(now func() time.Time, interval time.Duration) *phasePredi
 	}
 }
 
-// phaseVisit is a machine's time in a phase so far.
+// phaseVisit is the time that a machine has spent in its current phase so far.
 type phaseVisit struct {
 	phase       engine.Phase
 	since       time.Time
-	startedHere bool      // since is when this client began it, not when it was first seen
-	lastSeen    time.Time // the last time that the machine was seen in it
-	earlyPolls  int       // looks that came too early although the time seemed over
+	startedHere bool      // since is when this client started the phase, not when a poll first saw it
+	lastSeen    time.Time // when a read last showed this phase
+	earlyPolls  int       // polls after the expected end that still saw this phase
 }
 
-// durationBounds bounds the time that a machine spent in a phase: longer than atLeast,
-// as it was then seen in it, and not longer than atMost.
+// durationBounds bounds the time that a machine spent in a phase. At atLeast a read still
+// saw the phase; at atMost a read saw the next one.
 type durationBounds struct{ atLeast, atMost time.Duration }
 
 const (
-	// maxDurations is how many of the last stays count.
+	// maxDurations is how many durations of a phase are kept.
 	maxDurations = 16
-	// visitTTL is how long a machine that nobody sees any more is remembered.
+	// visitTTL is how long a machine is remembered after its last read.
 	visitTTL = time.Hour
-	// maxClosePolls is how many looks follow closely on one that came too early,
-	// each a nearly-th part of the interval later.
+	// After the expected end, maxClosePolls polls follow closely, each
+	// interval/closePollDivisor after the last.
 	maxClosePolls    = 2
 	closePollDivisor = 10
 )
 
-// noteStart notes that this client has sent a machine into a phase.
+// noteStart notes that this client has started a phase of a machine.
 func (p *phasePredictor) noteStart(systemID string, phase engine.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +64,8 @@ func (p *phasePredictor) noteStart(systemID string, phase engine.Phase) {
 	}
 }
 
-// notePhase notes what a machine was seen in. One that was seen in another phase
-// before has left that one.
+// notePhase notes the phase that a read showed. If it differs from the phase before, the
+// machine has left that phase, and its duration is kept.
 func (p *phasePredictor) notePhase(systemID string, phase engine.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,9 +86,9 @@ func (p *phasePredictor) notePhase(systemID string, phase engine.Phase) {
 	}
 }
 
-// notePhaseExpected notes in what phase somebody takes a machine to be who waits for it. Of
-// what this client has begun, that is no look: he who began it waits for it some
-// microseconds later, and the first look would come an interval after that.
+// notePhaseExpected notes the phase in which a caller begins to watch a machine. It does
+// not count as a read if this client started that phase. Otherwise the watch, which begins
+// microseconds after the start, would delay the first poll by an interval.
 func (p *phasePredictor) notePhaseExpected(systemID string, phase engine.Phase) {
 	p.mu.Lock()
 	v := p.visits[systemID]
@@ -107,8 +107,9 @@ func (p *phasePredictor) forgetOldVisits(now time.Time) {
 	}
 }
 
-// nextPoll says when to look at a machine again: an interval after it was last
-// seen, but so that one of the looks comes when others have been through.
+// nextPoll returns when to poll a machine again. This is usually one interval after the
+// last read. If the duration of the phase is known, the polls are moved so that one of them
+// falls on the expected end.
 func (p *phasePredictor) nextPoll(systemID string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +122,8 @@ func (p *phasePredictor) nextPoll(systemID string) time.Time {
 	}
 	expected, known := p.expectedDuration(v.phase)
 	if !known {
-		// One machine is looked at sooner. If its phase was short, the others are
-		// looked at as soon as that is known.
+		// One machine, the scout, is polled sooner. If its phase was short, the others are
+		// polled as soon as that is known.
 		if !v.lastSeen.After(v.since) && p.scouts[v.phase] == systemID {
 			return v.since.Add(p.interval / 2)
 		}
@@ -139,7 +140,7 @@ func (p *phasePredictor) nextPoll(systemID string) time.Time {
 	return v.lastSeen.Add(p.interval)
 }
 
-// noteUnchanged notes that a look found the machine in the same phase still.
+// noteUnchanged counts a poll that still found the phase after its expected end.
 func (p *phasePredictor) noteUnchanged(systemID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,9 +153,9 @@ func (p *phasePredictor) noteUnchanged(systemID string) {
 	}
 }
 
-// expectedDuration is how long a phase is going to take: as long as for the faster of
-// the last machines, at most. As long as no machine was seen in it shortly
-// before that, it is tried a little earlier each time.
+// expectedDuration returns how long a phase probably takes. It is at most the upper bound
+// of the fastest quarter of the last machines. While the bounds are wide, it is a little
+// shorter each time, until a poll comes just before the end.
 func (p *phasePredictor) expectedDuration(phase engine.Phase) (time.Duration, bool) {
 	known := slices.Clone(p.durations[phase])
 	if len(known) == 0 {

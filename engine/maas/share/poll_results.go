@@ -8,13 +8,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// pollResultTTL is how long a look's finding serves the reads that follow it: time
-// enough for those who were woken by it.
+// pollResultTTL is how long a poll result serves later reads. It is long enough for the
+// callers that the poll woke.
 const pollResultTTL = time.Second
 
-// pollResults keeps what the poller found for those whom it wakes, so that a
-// wake-up costs no second call. A finding from before a write's end is not
-// served after it.
+// pollResults keeps what the poller read for the callers that it wakes, so that a wake-up
+// costs no second call. After a write it never returns a result from before the write.
 type pollResults struct {
 	now func() time.Time
 
@@ -25,7 +24,7 @@ type pollResults struct {
 
 type pollRun struct {
 	results     *pollResults
-	invalidated map[string]bool // machines written to since it began
+	invalidated map[string]bool // machines that were written to since the run began
 	kept        map[string][]engine.Machine
 }
 
@@ -47,7 +46,7 @@ func (l *pollResults) startRun() *pollRun {
 
 func (k *pollRun) add(systemID string, machines []engine.Machine) { k.kept[systemID] = machines }
 
-// finish offers what was kept, and clears away what is no longer fresh.
+// finish offers the kept results to readers, and deletes expired ones.
 func (k *pollRun) finish() {
 	l := k.results
 	l.mu.Lock()
@@ -62,7 +61,7 @@ func (k *pollRun) finish() {
 	}
 }
 
-// invalidate says that a machine was just written to.
+// invalidate notes that a machine was just written to.
 func (l *pollResults) invalidate(systemID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +71,7 @@ func (l *pollResults) invalidate(systemID string) {
 	}
 }
 
-// freshMachines returns what the last look found, if that is fresh.
+// freshMachines returns the result of the last poll if it is still fresh.
 func (l *pollResults) freshMachines(systemID string) ([]engine.Machine, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// poller looks at the machines that somebody waits for, at each of them every
-// interval, and when the pace says that it is time.
+// poller reads the machines that callers watch. It polls each of them once per interval,
+// and also when the phase predictor expects the end of the phase.
 type poller struct {
 	byID   *coalescer
 	polled *pollResults
@@ -20,16 +20,17 @@ type poller struct {
 
 	mu       sync.Mutex
 	watches  map[*watch]struct{}
-	stop     context.CancelFunc // of the running goroutine
-	newWatch chan struct{}      // tells it of a new watch
+	stop     context.CancelFunc // ends runLoop
+	newWatch chan struct{}      // wakes runLoop for a new watch
 }
 
 type watch struct {
 	seen        engine.Machine
 	changed     chan struct{}
-	stopContext func() bool // the end of its ctx matters no longer
+	stopContext func() bool // detaches the watch from its ctx
 }
 
+// addWatch adds a watch until its ctx ends. The first watch starts runLoop.
 func (p *poller) addWatch(ctx context.Context, w *watch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,11 +47,11 @@ func (p *poller) addWatch(ctx context.Context, w *watch) {
 	}
 	select {
 	case p.newWatch <- struct{}{}:
-	default: // it has not taken the last one yet
+	default: // runLoop has not received the last signal yet
 	}
 }
 
-// removeWatch forgets a watch, and ends the goroutine with the last one.
+// removeWatch forgets a watch. With the last one it stops runLoop.
 func (p *poller) removeWatch(w *watch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +65,8 @@ func (p *poller) removeWatch(w *watch) {
 	}
 }
 
-// dueTimeDivisor is to what due times are rounded up, in parts of the interval, so that
-// looks at several machines become one.
+// dueTimeDivisor rounds due times up to a twentieth of the interval, so that polls of
+// several machines become one call.
 const dueTimeDivisor = 20
 
 func (p *poller) runLoop(ctx context.Context, sooner <-chan struct{}) {
@@ -83,7 +84,7 @@ func (p *poller) runLoop(ctx context.Context, sooner <-chan struct{}) {
 	}
 }
 
-// untilNextPoll is the time until the next machine is due.
+// untilNextPoll returns the time until the next machine is due.
 func (p *poller) untilNextPoll() time.Duration {
 	step := max(p.phases.interval/dueTimeDivisor, time.Millisecond)
 	now := p.phases.now()
@@ -94,9 +95,8 @@ func (p *poller) untilNextPoll() time.Duration {
 	return max(step, (pause+step-1)/step*step)
 }
 
-// pollDue reads the machines that are due through the coalescer and wakes those
-// who wait for one that has changed. What cannot be read is left for the next
-// look.
+// pollDue reads the due machines through the coalescer. It wakes the callers whose machine
+// has changed. A machine that cannot be read waits for the next poll.
 func (p *poller) pollDue(ctx context.Context) {
 	now := p.phases.now()
 	watches := slices.DeleteFunc(p.currentWatches(), func(w *watch) bool { return p.phases.nextPoll(w.seen.SystemID).After(now) })
@@ -109,7 +109,7 @@ func (p *poller) pollDue(ctx context.Context) {
 	for _, w := range watches {
 		id := w.seen.SystemID
 		if machines, ok := found[id]; !ok {
-			p.phases.notePhase(id, w.seen.Status.Phase()) // a look that failed is not repeated at once
+			p.phases.notePhase(id, w.seen.Status.Phase()) // a failed poll is not repeated at once
 		} else if hasChanged(w.seen, machines) {
 			l.add(id, machines)
 			changed = append(changed, w)
@@ -123,8 +123,8 @@ func (p *poller) pollDue(ctx context.Context) {
 	}
 }
 
-// readMachines returns what MAAS shows of each watched machine, by its id. A machine
-// that is gone has an empty list; one that could not be read has none.
+// readMachines returns what MAAS shows of each watched machine, by system id. A machine
+// that is gone has an empty list. A machine that could not be read has no entry.
 func (p *poller) readMachines(ctx context.Context, watches []*watch) map[string][]engine.Machine {
 	batches := map[string]*batch{}
 	for _, w := range watches {
@@ -132,12 +132,12 @@ func (p *poller) readMachines(ctx context.Context, watches []*watch) map[string]
 			batches[id] = p.byID.joinBatch(ctx, id)
 		}
 	}
-	p.byID.startBatch() // all that are due are in it
+	p.byID.startBatch() // every due machine is in the batch
 	found := map[string][]engine.Machine{}
 	for id, b := range batches {
 		machines, err := b.wait(ctx)
 		if err != nil {
-			p.log.LogAttrs(ctx, slog.LevelDebug, "look at a watched machine failed", slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelDebug, "poll of a watched machine failed", slog.Any("error", err))
 			continue
 		}
 		found[id] = machines[id]
@@ -155,7 +155,7 @@ func (p *poller) currentWatches() []*watch {
 	return watches
 }
 
-// hasChanged tells whether a machine is gone or no longer looks as seen.
+// hasChanged reports whether a machine is gone or differs from seen.
 func hasChanged(seen engine.Machine, found []engine.Machine) bool {
 	if len(found) == 0 {
 		return true

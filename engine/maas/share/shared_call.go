@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// sharedCall is one call that is made for several callers. A caller whose ctx
-// ends leaves; the call goes on for the others and is cancelled when the last
-// one has left.
+// sharedCall is one call for several callers. A caller whose ctx ends leaves. The call goes
+// on for the others, and is cancelled when the last one leaves.
 type sharedCall[T any] struct {
-	ctx    context.Context // of the call: with the values of the first caller's
+	ctx    context.Context // of the call, with the values of the first caller's ctx
 	cancel context.CancelFunc
-	done   chan struct{} // closed once value and err are there
+	done   chan struct{} // closed once value and err are set
 	value  T
 	err    error
 
@@ -20,15 +19,14 @@ type sharedCall[T any] struct {
 	waiting int
 }
 
-// newSharedCall prepares a call that may take up to limit. Its maker joins it like
-// every other caller.
+// newSharedCall prepares a call that may take up to limit. Its maker must join it too.
 func newSharedCall[T any](ctx context.Context, limit time.Duration) *sharedCall[T] {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	return &sharedCall[T]{ctx: ctx, cancel: cancel, done: make(chan struct{})}
 }
 
-// join counts a caller in. It reports false if all others have left, so that
-// the call was cancelled.
+// join adds a caller. It returns false if the call was cancelled because all others have
+// left.
 func (s *sharedCall[T]) join() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +45,8 @@ func (s *sharedCall[T]) leave() {
 	}
 }
 
-// wait returns what the call brought, or the end of the caller's ctx. Only
-// who joined may wait, once.
+// wait returns the result of the call, or the error of the caller's ctx. Call it once after
+// each join.
 func (s *sharedCall[T]) wait(ctx context.Context) (T, error) {
 	defer s.leave()
 	select {
@@ -60,7 +58,7 @@ func (s *sharedCall[T]) wait(ctx context.Context) (T, error) {
 	}
 }
 
-// finish hands the result to all who wait.
+// finish hands the result to all callers that wait.
 func (s *sharedCall[T]) finish(value T, err error) {
 	s.value, s.err = value, err
 	close(s.done)
