@@ -70,8 +70,8 @@ func ownershipAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Name of the owner of these VMs and VM hosts, which marks what this configuration makes. An apply that was " +
 				"interrupted continues on the VM with the same owner and name. An object keeps the owner that made it. Letters, digits, `.`, `_`, `-`. " +
-				"Default: a random name, kept beside the ledger as `maaslxd-owner`, so configurations that share a ledger share it. Set it where " +
-				"`ledger` is `memory` or an address, and in CI: see [Run in CI](guides/ci-runners.md).",
+				"Default: a random name, kept beside the ledger as `maaslxd-owner`, so configurations that share a ledger share it. Required where " +
+				"`ledger` is `memory` or an address. Set it in CI, too: see [Run in CI](guides/ci-runners.md).",
 			Validators: []validator.String{ownerNameValidator()},
 		},
 		"ledger": schema.StringAttribute{
@@ -92,7 +92,8 @@ func creationAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "How VMs are made. `maas`: MAAS composes them on its VM hosts, which MAAS up to 3.8 has. `lxd`, for any MAAS: the " +
 				"provider makes them over the API of LXD, which it must reach, and enlists them in MAAS. `auto` takes `maas` where MAAS has VM hosts, " +
-				"else `lxd`. Existing VM hosts and VMs stay the same: see [Move off VM hosts](guides/moving-off-vm-hosts.md). Default `auto`.",
+				"else `lxd`. `maaslxd_vm_host` makes the hosts for both, and they stay the same under the other: see [Move off VM " +
+				"hosts](guides/moving-off-vm-hosts.md). Default `auto`.",
 			Validators: []validator.String{stringvalidator.OneOf(string(site.Auto), string(site.MAAS), string(site.LXD))},
 		},
 		"on_unfinished": schema.StringAttribute{

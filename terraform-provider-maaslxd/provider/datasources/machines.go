@@ -118,7 +118,7 @@ func machineFilterAttributes() map[string]schema.Attribute {
 	}
 }
 
-// machineAttributes are what MAAS tells of a machine.
+// machineAttributes are the values of a machine that MAAS reports.
 func machineAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"locked":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is locked in MAAS."},

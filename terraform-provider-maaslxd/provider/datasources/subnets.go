@@ -80,7 +80,7 @@ func (s *subnetsSource) Schema(_ context.Context, _ datasource.SchemaRequest, re
 	}
 }
 
-// subnetAttributes are what MAAS tells of a subnet.
+// subnetAttributes are the values of a subnet that MAAS reports.
 func subnetAttributes() map[string]schema.Attribute {
 	number := func(description string) schema.Attribute {
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}

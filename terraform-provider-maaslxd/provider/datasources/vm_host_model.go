@@ -71,7 +71,7 @@ func orEmptyList(list []string) []string {
 	return list
 }
 
-// vmHostAttributes are what MAAS tells of a VM host.
+// vmHostAttributes are the values of a VM host that MAAS reports.
 func vmHostAttributes() map[string]schema.Attribute {
 	attributes := vmHostCapacityAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{

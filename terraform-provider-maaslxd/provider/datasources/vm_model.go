@@ -82,7 +82,7 @@ func ownerOf(key engine.Key) string {
 	return owner
 }
 
-// vmAttributes are what MAAS tells of a VM.
+// vmAttributes are the values of a VM that MAAS reports.
 func vmAttributes() map[string]schema.Attribute {
 	texts := map[string]string{
 		"id":             "MAAS's system id of the VM.",

@@ -102,8 +102,8 @@ func sourceAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			MarkdownDescription: "SHA-256, in hex, of the certificate of the host's LXD, as `lxc info` shows it there. **If you set it, the LXD must " +
 				"show that certificate from the first contact on.** If not, the provider records the first one that it sees. Another one is an error " +
-				"that names both, until you set the new one. Leave it unset for a machine that is deployed anew, which gets another certificate. Null " +
-				"where the provider has not asked the LXD itself (see `probe` of the provider); you can only set it where it does.",
+				"until you set the new one. Leave it unset for a machine that is deployed anew, which gets another certificate. It is null, and cannot " +
+				"be set, where the provider does not ask the LXD itself (see `probe` of the provider). Details: [Keys and certificates](../guides/keys-and-certificates.md).",
 			Validators:    []validator.String{serverFingerprintValidator()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},

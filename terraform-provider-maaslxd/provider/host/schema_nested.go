@@ -69,7 +69,7 @@ func bridgeAttribute() schema.Attribute {
 	}
 }
 
-// hostComputedAttributes are what MAAS and LXD tell of the host.
+// hostComputedAttributes are the values of the host that MAAS and LXD report.
 func hostComputedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{

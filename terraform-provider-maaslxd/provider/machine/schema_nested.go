@@ -54,7 +54,7 @@ func interfacesAttribute() schema.Attribute {
 	}
 }
 
-// computedAttributes are what MAAS tells of the machine.
+// computedAttributes are the values of the machine that MAAS reports.
 func computedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{

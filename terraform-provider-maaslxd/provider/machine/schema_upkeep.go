@@ -64,11 +64,9 @@ func upkeepAttributes() map[string]schema.Attribute {
 		},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
-			MarkdownDescription: "Protect the machine from release by MAAS's lock. A plan that destroys or replaces it is an error: set it to `false` " +
-				"and apply first. That holds also if somebody has taken the lock off. MAAS refuses changes, releases and power calls of everybody " +
-				"else. Changes of this configuration are made: the provider unlocks the machine for them. `false` takes off the lock of somebody else, " +
-				"too. Without this attribute their lock stays, and refuses changes. If you remove your `true`, the machine is unlocked. Details: [Day " +
-				"two](../guides/day-two.md).",
+			MarkdownDescription: "Protect the machine by MAAS's lock. A plan that destroys or replaces it is an error until you set `false` and apply " +
+				"that first. Changes of this configuration are made, and MAAS refuses those of others. `false` also takes off the lock of somebody " +
+				"else; without this attribute that stays, and refuses changes. Removing your `true` unlocks the machine. Details: [Day two](../guides/day-two.md).",
 		},
 	}
 }

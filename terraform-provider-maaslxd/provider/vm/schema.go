@@ -197,11 +197,10 @@ func lifecycleAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
-			MarkdownDescription: "Protect the VM from deletion by MAAS's lock. A plan that destroys or replaces it is an error: set it to `false` and " +
-				"apply first. That holds also if somebody has taken the lock off. MAAS locks only deployed VMs, so `true` needs `deploy`. MAAS refuses " +
-				"changes, releases, power calls and deletions of everybody else. Changes of this configuration are made: the provider unlocks the VM " +
-				"for them. `false` takes off the lock of somebody else, too. Without this attribute their lock stays, and refuses changes. If you " +
-				"remove your `true`, the VM is unlocked. Details: [Day two](../guides/day-two.md).",
+			MarkdownDescription: "Protect the VM by MAAS's lock. A plan that destroys or replaces it is an error until you set `false` and apply that " +
+				"first. It needs `deploy`, because MAAS locks only deployed VMs. Changes of this configuration are made, and MAAS refuses those of " +
+				"others. `false` also takes off the lock of somebody else; without this attribute that stays, and refuses changes. Removing your " +
+				"`true` unlocks the VM. Details: [Day two](../guides/day-two.md).",
 		},
 		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
@@ -248,7 +247,7 @@ func triggersAttribute() schema.Attribute {
 	}
 }
 
-// computedAttributes are what MAAS tells of the VM.
+// computedAttributes are the values of the VM that MAAS reports.
 func computedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": schema.StringAttribute{

@@ -28,9 +28,9 @@ func disksAttribute() schema.Attribute {
 		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the disk `root`. The others follow " +
 			"in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing if the order stays." +
 			keptWhenRemovedNote + replacesOnMAASNote +
-			"a disk grows in place while the VM is stopped. For a running VM the plan is an error without `allow_stopping_for_update`. There you " +
-			"can also add a disk in place, also while the VM runs, if its name follows those of the others. MAAS shows the new disk after it " +
-			"commissions the machine again. **Removing, shrinking or reordering disks replaces the VM**, with all its disks. See [Day two](../guides/day-two.md).",
+			"a disk grows in place while the VM is stopped. You can also add a disk there in place, while the VM runs, if its name follows those " +
+			"of the others. MAAS shows it after it commissions the machine again. **Removing, shrinking or reordering disks replaces the VM**, " +
+			"with all its disks. See [Day two](../guides/day-two.md).",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
@@ -63,14 +63,13 @@ func interfacesAttribute() schema.Attribute {
 		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens. The VM sees them in the order of their " +
 			"labels, `eth2` before `eth10`. Default: MAAS makes one on a network of the VM host with DHCP. The first must be on a VLAN where MAAS " +
 			"serves DHCP: the VM boots from it. **Changing those that the VM was made with replaces the VM**, except for another spelling of the " +
-			"same subnet, and other labels in the same order.\n\nWhere VMs are made in LXD itself (`composer = \"lxd\"`), you can add, change and " +
-			"remove an interface with a new label in place, also while the VM runs. Its `mode` is `dhcp` or `link_up`, because MAAS does not know " +
-			"it and gives it no address. For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is added to a running VM. With `mode = " +
-			"\"static\"` the plan replaces the VM, and says why. The guest must configure the interface, which stays when the VM is deployed " +
-			"again. A new label makes LXD unplug it and plug in a new one, with another MAC address. LXD plugs at most four into a VM until its " +
-			"next start.\n\nIf you remove the attribute, the VM keeps its interfaces. Without it, the attribute shows MAAS's interfaces, by MAAS's " +
-			"names. The provider does not undo changes of interfaces in MAAS, because that would need a replacement. It does not look for other " +
-			"subnets, and only warns if a deployed VM has lost a fixed address.",
+			"same subnet, and other labels in the same order. Where VMs are made in LXD itself (`composer = \"lxd\"`), you can add, change and " +
+			"remove an interface with a new label in place, also while the VM runs. Its `mode` is `dhcp` or `link_up`, because MAAS gives it no " +
+			"address: with `static` the plan replaces the VM, and says why. For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is " +
+			"added to a running VM, and its guest must configure it. It stays when the VM is deployed again. With another label, it gets another " +
+			"MAC address. LXD plugs at most four into a VM until its next start. If you remove the attribute, the VM keeps its interfaces. Without " +
+			"it, the attribute shows MAAS's interfaces, by MAAS's names. The provider does not undo changes of interfaces in MAAS, because that " +
+			"would replace the VM. It only warns if a deployed VM has lost a fixed address.",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
