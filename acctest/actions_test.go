@@ -286,7 +286,7 @@ func TestAccActionBadInput(t *testing.T) {
 		"Rescue":      {"There are two ends.", "maaslxd_rescue", map[string]any{"machine": "node1", "rescue": "leave"}, `rescue value must be one of "enter" "exit"`},
 		"Redeploy":    {"It must exist.", "maaslxd_redeploy", map[string]any{"machine": "mars"}, `Cannot redeploy VM mars MAAS knows no such machine`},
 		"NotOurs":     {"What others have is theirs.", "maaslxd_redeploy", map[string]any{"machine": "node1"}, `carries no mark of this owner`},
-		"NoImage":     {"Nothing names no image.", "maaslxd_redeploy", map[string]any{"machine": "node1", "image": ""}, `Invalid image "" is no name of an image`},
+		"NoImage":     {"Nothing names no image.", "maaslxd_redeploy", map[string]any{"machine": "node1", "image": ""}, `Invalid image "" is not the name of an image`},
 		"UnknownHost": {"The known ones are told.", "maaslxd_vm_host_refresh", map[string]any{"vm_host": "mars"}, `vm_host: MAAS knows no VM host "mars"`},
 	}
 	for title, tc := range cases {

@@ -68,7 +68,7 @@ func TestAccVMBadInput(t *testing.T) {
 		"BigUserData": {
 			reason:     "More than MAAS's web server lets through.",
 			attributes: []string{`deploy = { user_data_wo = join("", [for i in range(1024) : format("%1024d", i)]) }`},
-			want:       `1048576 bytes, and no more than 524288`,
+			want:       `1048576 bytes, and MAAS safely takes at most 524288`,
 		},
 		"HostNeverReached": {
 			reason: "MAAS lists hosts that it never spoke to.", host: "dead",

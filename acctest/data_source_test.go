@@ -173,7 +173,7 @@ func TestAccDataBadInput(t *testing.T) {
 		"NoHost":        {reason: "Known ones are listed.", config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host name "lxd9" lxd1`},
 		"NoHostID":      {reason: "By id, too.", config: `data "maaslxd_vm_host" "x" { vm_host_id = 99 }`, want: `No such VM host vm_host_id 99 lxd1`},
 		"NoMachine":     {reason: "And by machine.", config: `data "maaslxd_vm_host" "x" { system_id = "abcdef" }`, want: `No such VM host system_id "abcdef" lxd1`},
-		"NoHosts":       {reason: "A MAAS without any.", world: func(m *sim.Model) { m.Hosts = nil }, config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host There is none`},
+		"NoHosts":       {reason: "A MAAS without any.", world: func(m *sim.Model) { m.Hosts = nil }, config: `data "maaslxd_vm_host" "x" { name = "lxd9" }`, want: `No such VM host There are none`},
 		"HostUnsaid":    {reason: "Which one?", config: `data "maaslxd_vm_host" "x" {}`, want: `Exactly one of these name vm_host_id system_id`},
 		"HostTwice":     {reason: "One way to say it.", config: `data "maaslxd_vm_host" "x" { ` + "\n" + `name = "lxd1"` + "\n" + `vm_host_id = 1` + "\n" + `}`, want: `Exactly one of these name vm_host_id system_id`},
 		"HostNameEmpty": {reason: "Empty is not absent.", config: `data "maaslxd_vm_host" "x" { name = "" }`, want: `name It is empty`},

@@ -173,8 +173,8 @@ lxd: {init: {}}
 func TestAccHostBadInput(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
-		"NoMachine":      {reason: "A host is made of something.", body: vmHost("kvm"), want: `Nothing to make the host of machine selector address`},
-		"TwoWaysIn":      {reason: "And of one thing.", body: vmHost("kvm", `machine = "node1"`, `address = "10.0.0.5"`), at: "address", want: `More than one thing`},
+		"NoMachine":      {reason: "A host is made of something.", body: vmHost("kvm"), want: `No source of the host machine selector address`},
+		"TwoWaysIn":      {reason: "And of one thing.", body: vmHost("kvm", `machine = "node1"`, `address = "10.0.0.5"`), at: "address", want: `More than one source`},
 		"AdoptByAddress": {reason: "There is no machine to adopt.", body: vmHost("kvm", `address = "10.0.0.5"`, `adopt = true`), at: "adopt", want: `Nothing to adopt`},
 		"DeployAdopted":  {reason: "Nothing is installed.", body: hostOnNode1(`adopt = true`), want: `Nothing is installed on this host`},
 		"PoolsByAddress": {reason: "Nobody can make them from outside.", body: vmHost("kvm", `address = "10.0.0.5"`, `lxd = { storage_pools = {} }`), want: `Nothing is installed on this host`},
@@ -183,7 +183,7 @@ func TestAccHostBadInput(t *testing.T) {
 		"SelectorZone":   {reason: "There too.", body: vmHost("kvm", `selector = { zone = "mars" }`), at: "selector", want: `selector.zone: MAAS knows no zone "mars" az1`},
 		"UnknownImage":   {reason: "Found before anything is allocated.", body: vmHost("kvm", `machine = "node1"`, `deploy = { image = "ubuntu/warty" }`), want: `image "ubuntu/warty" ubuntu/noble`},
 		"Ratio":          {reason: "MAAS takes up to 10.", body: hostOnNode1(`cpu_overcommit = 11`), at: "cpu_overcommit", want: `cpu_overcommit at most 10`},
-		"NoRatio":        {reason: "Zero would leave no room at all.", body: hostOnNode1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is no over-commit ratio`},
+		"NoRatio":        {reason: "Zero would leave no room at all.", body: hostOnNode1(`memory_overcommit = 0`), at: "memory_overcommit", want: `0 is not an over-commit ratio`},
 		"UnknownStorage": {reason: "The default must be one that LXD has.", body: hostOnNode1(`default_storage_pool = "fast"`), at: "default_storage_pool", want: `default_storage_pool "fast" default`},
 		"DefaultPool":    {reason: "No such pool is made.", body: withLXD(`profile = { pool = "fast" }`), at: "lxd", want: `no storage pool "fast" choose one of default`},
 		"MacvlanParent":  {reason: "A macvlan lies on a NIC.", body: withLXD(`networks = { lan = { kind = "macvlan" } }`), want: `name the machine's NIC`},
@@ -215,7 +215,7 @@ func TestAccHostNameTwice(t *testing.T) {
   machine = "node2"
 }
 `)),
-			ExpectError: wordsPattern(`name another resource of this configuration creates VM host kvm1`),
+			ExpectError: wordsPattern(`name another resource of this configuration also creates VM host kvm1`),
 		}},
 	})
 	if n, counted := x.countDeployments(); counted && n != 1 {

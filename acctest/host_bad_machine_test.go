@@ -72,7 +72,7 @@ func networkWithBridge(lines string) string {
 func TestAccHostBadNetwork(t *testing.T) {
 	t.Parallel()
 	testRefusedHosts(t, map[string]badHost{
-		"BesideBridge":   {reason: "Which one counts?", body: hostOnNode1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Leave bridge out`},
+		"BesideBridge":   {reason: "Which one counts?", body: hostOnNode1(`bridge = { name = "br1" }`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "bridge", want: `Two descriptions of the network Remove bridge`},
 		"Adopted":        {reason: "Nothing is installed.", body: vmHost("kvm", `machine = "node1"`, `adopt = true`, `network = { bridges = { br0 = { parent = "eth0" } } }`), at: "network", want: `Nothing is installed on this host`},
 		"Empty":          {reason: "VMs could join nothing.", body: hostOnNode1(`network = {}`), want: `network.bridges: there is no bridge that VMs could join. Describe one`},
 		"NullBond":       {reason: "Null is no bond.", body: hostOnNode1(`network = { bonds = { bond0 = null }, bridges = { br0 = { parent = "eth0" } } }`), want: `Null Map Value contains a null value`},

@@ -286,7 +286,7 @@ func TestAccMachineTimeoutIsResumed(t *testing.T) {
 	t.Parallel()
 	x := newMetalTarget(t, func(m *sim.Model) { m.Latency.Deploy = 12 * time.Second })
 	w := newWorkspace(t, x.config(machineOnNode1(createWithin6s)))
-	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("Machine node1 is not finished: Deploying timeouts.create the next apply goes on").MatchString(out) {
+	if out := w.run(t, "apply", "-auto-approve", "-no-color"); !wordsPattern("Machine node1 is not finished: Deploying timeouts.create the next apply continues").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")

@@ -139,7 +139,7 @@ func TestAccGoneSilent(t *testing.T) {
 	w.run(t, "plan", "-detailed-exitcode", "-no-color")
 	w.run(t, "state", "rm", "maaslxd_vm.test")
 	cmd, out := w.command(t.Context(), "import", "-no-color", "maaslxd_vm.test", "web")
-	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot import VM web Only the LXD of VM host kvm1 tells its size`).MatchString(unwrapMessage(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot import VM web Only the LXD of VM host kvm1 knows its size`).MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want an error about the LXD, got %v:\n%s", err, out)
 	}
 	turn(sim.ConditionOK)

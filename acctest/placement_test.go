@@ -168,7 +168,7 @@ func TestAccPlacementBadInput(t *testing.T) {
 		more      []string
 		want      string
 	}{
-		"Both":         {reason: "One excludes the other.", placement: `{}`, more: []string{`vm_host = "lxd1"`}, want: `Both a VM host and a placement Leave one of them out`},
+		"Both":         {reason: "One excludes the other.", placement: `{}`, more: []string{`vm_host = "lxd1"`}, want: `Both a VM host and a placement Remove one of them`},
 		"Neither":      {reason: "Some host it must be.", placement: `null`, want: `Neither a VM host nor a placement placement = {} takes any`},
 		"NeitherLater": {reason: "What is unknown may turn out to be nothing.", placement: `null`, more: []string{`vm_host = timestamp() == "" ? "lxd1" : null`}, want: `Neither a VM host nor a placement`},
 		"Strategy":     {reason: "There are two.", placement: `{ strategy = "fill" }`, want: `placement.strategy "spread" "pack"`},

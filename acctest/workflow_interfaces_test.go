@@ -44,13 +44,13 @@ func TestAccWorkflowInterfaceAdded(t *testing.T) {
 		}
 	}
 	if !isLXDColumn() {
-		planned("delete,create", `VM will be replaced, with all its disks MAAS can neither add an interface to a VM that it composed, nor take one away: interfaces.eth1`, eth0, eth1)
+		planned("delete,create", `VM will be replaced, with all its disks MAAS can neither add an interface to a VM that it composed, nor remove one: interfaces.eth1`, eth0, eth1)
 		w.run(t, "apply", "-auto-approve", "-no-color")
 		w.wantEmptyPlan(t)
 		if got := x.instanceMACs(t, "web"); len(got) != 2 || x.findMachine(t, "web").SystemID == made.SystemID {
 			t.Errorf("the VM has the NICs %v, and was not made anew", got)
 		}
-		planned("delete,create", `interfaces.eth1 was made with the VM, and goes`, eth0)
+		planned("delete,create", `interfaces.eth1 was made with the VM, and is removed`, eth0)
 		w.run(t, "destroy", "-auto-approve", "-no-color")
 		return
 	}

@@ -73,7 +73,7 @@ func TestAccWorkflowReplaceMachine(t *testing.T) {
 	w := newWorkspace(t, x.config(machineOnNode1()))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	w.configure(t, x.config(testMachine("db", `machine = "node2"`, deployNoble)))
-	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The machine will be replaced node1 is released, and the other machine is deployed gives up what is on its disks").MatchString(out) {
+	if out := unwrapMessage(w.run(t, "plan", "-no-color")); !wordsPattern("Warning: The machine will be replaced MAAS releases node1 and deploys the other machine destroys the data on its disks").MatchString(out) {
 		t.Errorf("want a warning, got:\n%s", out)
 	}
 }
@@ -85,7 +85,7 @@ func TestAccWorkflowMachineTwice(t *testing.T) {
 	x := newMetalTarget(t)
 	named := func(label, name string) string { return labelledMachine(label, name, `machine = "node1"`, deployNoble) }
 	newWorkspace(t, x.config(named("a", "db")+named("b", "db"))).wantRefusedPlan(t,
-		"Cannot create machine db name: another resource of this configuration creates machine db, too")
+		"Cannot create machine db name: another resource of this configuration also creates machine db")
 	w := newWorkspace(t, x.config(named("a", "db-a")+named("b", "db-b")))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
 	if err := cmd.Run(); err == nil || !wordsPattern(`Cannot create machine db- machine node1 is not Ready but belongs to the MAAS user`).MatchString(unwrapMessage(out.String())) {
@@ -230,7 +230,7 @@ func TestAccMachineBadInput(t *testing.T) {
 			},
 		},
 		"UnknownSubnet": {reason: "Subnets are named.", body: machineOnNode1(`interfaces = { lan = { ip = "10.77.0.42", subnet = "mars" } }`), want: `interfaces.lan subnet "mars"`},
-		"Both":          {reason: "One choice is enough.", body: machineOnNode1(`selector = {}`), at: "selector", want: `Both a machine and a selector Leave one of them out`},
+		"Both":          {reason: "One choice is enough.", body: machineOnNode1(`selector = {}`), at: "selector", want: `Both a machine and a selector Remove one of them`},
 		"Neither":       {reason: "Nothing says which.", body: testMachine("db", deployNoble), want: `Neither a machine nor a selector selector = {} takes any`},
 	})
 }
@@ -272,7 +272,7 @@ func TestAccMachineUnknown(t *testing.T) {
 	}
 	w := newWorkspace(t, x.config(unknown(`"node1"`, testMachine("db", `machine = terraform_data.late.output`, `selector = {}`))))
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !wordsPattern("Both a machine and a selector Leave one of them out").MatchString(unwrapMessage(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("Both a machine and a selector Remove one of them").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want it refused, got %v:\n%s", err, out)
 	}
 	if m := x.findMachine(t, "node1"); m.StatusName != "Ready" {

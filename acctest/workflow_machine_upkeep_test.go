@@ -143,7 +143,7 @@ func TestAccWorkflowMachineUpkeepTypo(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	for line, want := range map[string]string{
 		`zone = "az9"`: `zone "az9" az1`, `pool = "nope"`: `resource pool "nope"`, `domain = "mars"`: `domain "mars"`,
-		`hostname = "node2"`: `hostname: MAAS has a machine node2 already`, `hostname = "db.maas"`: `The domain is a matter of its own`,
+		`hostname = "node2"`: `hostname: MAAS has a machine node2 already`, `hostname = "db.maas"`: `The domain has its own attribute`,
 		`description = "maaslxd-1 x"`: `are marks of this program`,
 	} {
 		w.configure(t, x.config(machineOnNode1(line)))

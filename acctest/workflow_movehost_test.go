@@ -160,7 +160,7 @@ func TestAccWorkflowMoveHostRefused(t *testing.T) {
 	}{
 		"OtherMAAS":  {reason: "A VM host that seems to be gone is not made anew.", changed: map[string]any{"id": "77"}, want: "MAAS knows no LXD VM host with the id 77"},
 		"Virsh":      {reason: "It has no LXD.", changed: map[string]any{"type": "virsh"}, want: "is of the type virsh"},
-		"NoNumber":   {reason: "A state that nobody can read.", changed: map[string]any{"id": "seven"}, want: "does not name a VM host by a number"},
+		"NoNumber":   {reason: "A state that nobody can read.", changed: map[string]any{"id": "seven"}, want: "does not have a VM host's number as id"},
 		"Unseen":     {reason: "By a state that says nothing all would change.", flags: []string{"-refresh=false"}, want: "Plan without -refresh=false"},
 		"UnseenGone": {reason: "Nor is it destroyed unseen.", flags: []string{"-refresh=false", "-destroy"}, want: "Plan without -refresh=false"},
 	}

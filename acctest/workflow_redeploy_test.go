@@ -41,7 +41,7 @@ func TestAccWorkflowRedeploy(t *testing.T) {
 			t.Errorf("%s\nthe plan wants %s, not %s", reason, got, action)
 		}
 		out := w.run(t, "apply", "-auto-approve", "-no-color")
-		if warned := wordsPattern(`The VM will be redeployed What is on its disks is lost, also on data disks`).MatchString(unwrapMessage(out)); warned != redeploys {
+		if warned := wordsPattern(`The VM will be redeployed All data on its disks are lost, also on data disks`).MatchString(unwrapMessage(out)); warned != redeploys {
 			t.Errorf("%s\nit warns: %v, want %v:\n%s", reason, warned, redeploys, out)
 		}
 		w.wantEmptyPlan(t)
@@ -199,7 +199,7 @@ func TestAccWorkflowRedeployFailed(t *testing.T) {
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}
-	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern(`It ran before, so it is left alone`).MatchString(unwrapMessage(out)) {
+	if out := w.run(t, "plan", "-detailed-exitcode", "-no-color"); !wordsPattern(`It ran before, so the plan leaves it alone`).MatchString(unwrapMessage(out)) {
 		t.Errorf("want a way out, got:\n%s", out)
 	}
 	wantSame("A failed action costs no VM.", "Failed deployment")

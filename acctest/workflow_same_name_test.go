@@ -14,8 +14,8 @@ func TestAccWorkflowTwins(t *testing.T) {
 		return strings.Replace(vmHost("kvm1", `machine = "`+machine+`"`, deployNoble), `"test"`, `"`+label+`"`, 1)
 	}
 	for title, tc := range map[string]struct{ config, want string }{
-		"VMs":      {vmNamed("a", "web") + vmNamed("b", "web"), "Cannot create VM web name: another resource of this configuration creates VM web, too"},
-		"VM hosts": {host("a", "node1") + host("b", "node2"), "Cannot create VM host kvm1 name: another resource of this configuration creates VM host kvm1, too"},
+		"VMs":      {vmNamed("a", "web") + vmNamed("b", "web"), "Cannot create VM web name: another resource of this configuration also creates VM web"},
+		"VM hosts": {host("a", "node1") + host("b", "node2"), "Cannot create VM host kvm1 name: another resource of this configuration also creates VM host kvm1"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -20,9 +20,9 @@ import (
 // version is set when a release is built: -ldflags "-X main.version=1.2.3".
 var version = "dev"
 
-// gcPercent lets the heap grow to five times of what is in use before it is collected. A
-// plan allocates 3 MB for each VM, and next to nothing of it stays: with Go's default, a
-// third of the CPU time of a plan went into collecting.
+// gcPercent lets the heap grow to five times the size of the live data before a collection. A
+// plan allocates 3 MB for each VM, and keeps almost nothing of it. With Go's default, a third
+// of the CPU time of a plan went into collections.
 const gcPercent = 400
 
 func main() {
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// serveProvider speaks with Terraform until it is done.
+// serveProvider serves Terraform until Terraform is done.
 func serveProvider(p framework.Provider, debug bool) error {
 	server, err := newServer(p)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider"
 )
 
-// contextKeeper holds on to the contexts of its calls, as the framework does.
+// contextKeeper keeps the contexts of its calls, as the framework does.
 type contextKeeper struct {
 	frameworkServer
 	kept []context.Context
@@ -51,7 +51,7 @@ func (k *contextKeeper) PlanResourceChange(
 
 type key struct{}
 
-// TestForgetful: what the framework keeps of a call that is over leads to nothing.
+// TestForgetful: the contexts that the framework keeps do not keep the call alive.
 func TestForgetful(t *testing.T) {
 	t.Parallel()
 	k := &contextKeeper{}
@@ -70,7 +70,7 @@ func TestForgetful(t *testing.T) {
 	for n, kept := range k.kept {
 		_, limited := kept.Deadline()
 		if kept.Err() == nil || kept.Value(key{}) != nil || limited {
-			t.Errorf("the context of call %d is not over: %v, %v", n, kept.Err(), kept.Value(key{}))
+			t.Errorf("the context of call %d has not ended: %v, %v", n, kept.Err(), kept.Value(key{}))
 		}
 		select {
 		case <-kept.Done():

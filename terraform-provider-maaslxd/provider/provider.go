@@ -1,6 +1,6 @@
-// Package provider is the Terraform front end of the engine: schemas, the way
-// between Terraform's values and the engine's specs, and diagnostics. What is
-// done to a MAAS, and in which order, is the engine's business.
+// Package provider is the Terraform front end of the engine. It has the schemas, the
+// conversion between Terraform's values and the engine's specs, and the diagnostics. The
+// engine decides what to do in MAAS, and in which order.
 package provider
 
 import (
@@ -44,8 +44,8 @@ type maaslxdProvider struct {
 	ledgers client.Ledgers
 }
 
-// Close gives up what provider blocks have opened. Main calls it when Terraform
-// needs the process no more.
+// Close closes what the provider blocks have opened. Main calls it when Terraform no longer
+// needs the process.
 func (p *maaslxdProvider) Close() error { return p.ledgers.Close() }
 
 func (p *maaslxdProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -78,7 +78,7 @@ func (p *maaslxdProvider) Configure(ctx context.Context, req provider.ConfigureR
 		return
 	}
 	if err := c.CheckOwner(); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("owner"), "There is no owner", diagnostics.ExplainError(err))
+		resp.Diagnostics.AddAttributeError(path.Root("owner"), "The owner is missing or cannot be used", diagnostics.ExplainError(err))
 		return
 	}
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData, resp.EphemeralResourceData = c, c, c, c, c

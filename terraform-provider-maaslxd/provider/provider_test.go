@@ -18,8 +18,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm"
 )
 
-// TestSchemaIsServed asks the server for its schemas the way Terraform does:
-// the framework then checks them.
+// TestSchemaIsServed asks the server for its schemas as Terraform does: the framework then
+// checks them.
 func TestSchemaIsServed(t *testing.T) {
 	t.Parallel()
 	server := providerserver.NewProtocol6(New("test")())()
@@ -70,7 +70,7 @@ func TestSettings(t *testing.T) {
 		want   client.Settings
 	}{
 		"Environment": {
-			reason: "What the block leaves out comes from the environment, the rest from the defaults.",
+			reason: "Missing values come from the environment, and others from the defaults.",
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAAS_API_KEY": anyKey, "MAAS_API_CACERT": "-----BEGIN x", "MAASLXD_LEDGER": "/env/ledger.db"},
 			want: client.Settings{
 				APIURL: "http://env/MAAS", APIKey: anyKey, CACert: []byte("-----BEGIN x"), Ledger: "/env/ledger.db",
@@ -78,7 +78,7 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"BlockWins": {
-			reason: "A configured value goes before the environment's.",
+			reason: "A configured value wins over that of the environment.",
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS", "MAASLXD_LEDGER": "/env/ledger.db"},
 			model: providerModel{
 				APIURL: types.StringValue("http://block/MAAS"), Owner: types.StringValue("team"), Ledger: types.StringValue(client.MemoryLedger),
@@ -91,7 +91,7 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"Unknown": {
-			reason: "A value that is not known yet must not be replaced by the environment's.",
+			reason: "The environment must not replace a value that is not known yet.",
 			env:    map[string]string{"MAAS_API_URL": "http://env/MAAS"},
 			model:  providerModel{APIURL: types.StringUnknown()},
 			want: client.Settings{
@@ -100,7 +100,7 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"UnknownLedger": {
-			reason: "A ledger that is named by something else is as unknown as an address.",
+			reason: "A ledger that is not known yet is like an unknown address.",
 			env:    map[string]string{"MAASLXD_LEDGER": "/env/ledger.db"},
 			model:  providerModel{Ledger: types.StringUnknown()},
 			want: client.Settings{
@@ -109,7 +109,7 @@ func TestSettings(t *testing.T) {
 			},
 		},
 		"UnknownKey": {
-			reason: "So is a key that comes from elsewhere.",
+			reason: "A key that is not known yet is like an unknown address.",
 			model:  providerModel{LXDClientCert: types.StringUnknown()},
 			want: client.Settings{
 				Owner: "", CACert: []byte(""), IsUnknown: true,
@@ -167,8 +167,7 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutMAAS refreshes a VM while the provider block is not known, or
-// not there.
+// TestPlanWithoutMAAS refreshes a VM while the provider block is not known yet, or missing.
 func TestPlanWithoutMAAS(t *testing.T) {
 	for _, v := range []string{"MAAS_API_URL", "MAAS_API_KEY", "MAAS_API_CACERT", "MAASLXD_LEDGER"} {
 		t.Setenv(v, "")
@@ -178,8 +177,8 @@ func TestPlanWithoutMAAS(t *testing.T) {
 		apiURL   any
 		severity tfprotov6.DiagnosticSeverity
 	}{
-		"Unknown": {"A MAAS that is made in the same apply is no error, but worth a word.", tftypes.UnknownValue, tfprotov6.DiagnosticSeverityWarning},
-		"Missing": {"What is there cannot be read without a MAAS.", nil, tfprotov6.DiagnosticSeverityError},
+		"Unknown": {"A MAAS that the same apply makes is no error, but needs a warning.", tftypes.UnknownValue, tfprotov6.DiagnosticSeverityWarning},
+		"Missing": {"Without a MAAS, existing objects cannot be read.", nil, tfprotov6.DiagnosticSeverityError},
 	}
 	before := providertest.Object{"id": "4y3h7n", "name": "web-1", "vm_host": "lxd-a", "cores": 2, "status": "Deployed"}
 	typ := providertest.ServeResource(t, vm.NewResource).Type

@@ -26,24 +26,24 @@ import (
 type removal string
 
 const (
-	// removalKept: the object keeps what the line described, and so does the state.
+	// removalKept: the object and the state keep the value of the line.
 	removalKept removal = "kept"
-	// removalForgotten: the line told the provider what to do, or what to look at. Nothing is done to
-	// the object. The state says nothing any more, or the default.
+	// removalForgotten: the line told the provider what to do. Nothing is done to the object.
+	// The state is null, or has the default.
 	removalForgotten removal = "forgotten"
-	// removalTakesAway: what the line has put on the object goes, in place.
+	// removalTakesAway: an update in place removes what the line has put on the object.
 	removalTakesAway removal = "taken away"
-	// removalKeepsElement: the line stands in an element of a map or a list, which is described as a
-	// whole. The element means the same without it, so the state alone changes.
+	// removalKeepsElement: the line is in an element of a map or a list, which is described as
+	// a whole. The element means the same without it, so only the state changes.
 	removalKeepsElement removal = "the same element"
-	// removalReplaces: without the line it is another object.
+	// removalReplaces: without the line the object is replaced.
 	removalReplaces removal = "replaces"
-	// removalRefused: the configuration is not valid without it.
+	// removalRefused: the configuration is invalid without the line.
 	removalRefused removal = "refused"
 )
 
 // removedLines are all optional attributes, with "*" for the elements of a map or a list.
-// Those of one line become of the same.
+// Those in one text have the same outcome.
 var removedLines = map[string]map[removal]string{
 	"maaslxd_vm": {
 		removalKept: `cores memory_mib hugepages profile disks disks.*.pool zone pool domain description interfaces interfaces.*.mac_address
@@ -98,7 +98,7 @@ var (
 	layoutOfCache = object{"type": "bcache", "cache_mode": "writeback"}
 )
 
-// linksOfInterface are those of an interface. A machine has one default gateway.
+// linksOfInterface are the links of an interface. A machine has one default gateway.
 func linksOfInterface(of int, isGateway any) []any {
 	return []any{object{"mode": "static", "subnet": fmt.Sprintf("fd0%d::/64", of), "ip": fmt.Sprintf("fd0%d::9", of), "default_gateway": isGateway}}
 }
@@ -114,7 +114,7 @@ func networkWith(onBond, onVLAN, onBridge any) object {
 	}
 }
 
-// trustedCertificate is one that a host may trust.
+// trustedCertificate is a certificate for a host to trust.
 var trustedCertificate = sync.OnceValue(func() string {
 	key, err := fleetkey.New(time.Now())
 	if err != nil {
@@ -123,8 +123,8 @@ var trustedCertificate = sync.OnceValue(func() string {
 	return key.Certificate
 })
 
-// wholeConfigurations have each optional attribute in one of them. Those that exclude each
-// other are in several.
+// wholeConfigurations together have every optional attribute. Attributes that exclude each
+// other are in different ones.
 var wholeConfigurations = map[string][]object{
 	"maaslxd_vm": {
 		{"name": "web-1", "vm_host": "lxd1", "deploy": object{}},
@@ -192,7 +192,7 @@ var wholeConfigurations = map[string][]object{
 	},
 }
 
-// notesOfFinished are the notes of an object that an apply has brought to its end.
+// notesOfFinished are the notes of an object after a complete apply.
 func notesOfFinished(name string, config object) map[string]any {
 	switch isProtected := config["deletion_protection"]; name {
 	case "maaslxd_vm":
@@ -211,7 +211,7 @@ var resourcesWithRules = map[string]func() resource.Resource{
 }
 
 // TestRemovedLines removes the line of each optional attribute that an apply has set. The
-// attributes are those of the schemas: a new one needs a row, and a place in a configuration.
+// attributes come from the schemas: a new one needs a row, and a place in a configuration.
 func TestRemovedLines(t *testing.T) {
 	t.Parallel()
 	for name, constructor := range resourcesWithRules {
@@ -239,11 +239,12 @@ func TestRemovedLines(t *testing.T) {
 	}
 }
 
-// stateOf is the state that an apply of a configuration writes, which plans nothing with it.
+// stateOf is the state after an apply of a configuration. A plan of that configuration is then
+// empty.
 func stateOf(t *testing.T, served *providertest.Resource, config object) object {
 	t.Helper()
 	if problems := errorsOf(served.Validate(config)); len(problems) > 0 {
-		t.Fatalf("a whole configuration is not valid: %q", problems)
+		t.Fatalf("a whole configuration is invalid: %q", problems)
 	}
 	state := served.Plan(config, nil, nil).AppliedState(object{"id": "abc123", "status": "Deployed"})
 	if again := served.Plan(config, state, notesOfFinished(served.Name, config)); len(again.ChangedAttributes(state)) > 0 {
@@ -252,14 +253,14 @@ func stateOf(t *testing.T, served *providertest.Resource, config object) object 
 	return state
 }
 
-// removeLine removes an attribute that an apply has set, and holds the plan against the rule.
+// removeLine removes an attribute that an apply has set, and compares the plan with the rule.
 // The states are those of the whole configurations.
 func removeLine(t *testing.T, served *providertest.Resource, states []object, at string, want removal) {
 	t.Helper()
 	n, without := configurationWith(t, served.Name, at)
 	problems := errorsOf(served.Validate(without))
 	if (want == removalRefused) != (len(problems) > 0) {
-		t.Errorf("it is to be %s, and the validation of the configuration without it says %q", want, problems)
+		t.Errorf("want %s, but without the line the validation says %q", want, problems)
 	}
 	if want == removalRefused {
 		return
@@ -278,26 +279,27 @@ func removeLine(t *testing.T, served *providertest.Resource, states []object, at
 		t.Errorf("the plan is an error: %s", problems)
 	}
 	if diff := cmp.Diff(changes, plan.ChangedAttributes(state)); diff != "" {
-		t.Errorf("it is to be %s, and changed are (-want +got):\n%s", want, diff)
+		t.Errorf("want %s, changed are (-want +got):\n%s", want, diff)
 	}
 	if diff := cmp.Diff(replaced, plan.ReplacingAttributes()); diff != "" {
-		t.Errorf("it is to be %s, and replaced by (-want +got):\n%s", want, diff)
+		t.Errorf("want %s, replaced by (-want +got):\n%s", want, diff)
 	}
 	planned := valueAt(plan.AppliedState(nil), without, strings.Split(at, "."))
 	switch got := fmt.Sprint(planned); {
 	case want == removalKept && planned == nil && !strings.HasSuffix(at, "_wo"):
-		t.Error("it is to be kept, and nothing is planned")
+		t.Error("want the value kept, but nothing is planned")
 	case (want == removalTakesAway || want == removalKeepsElement) && planned != nil, want == removalForgotten && planned != nil && got != defaultsOfForgotten[at]:
-		t.Errorf("it is to be %s, and planned is %s", want, got)
+		t.Errorf("want %s, planned is %s", want, got)
 	}
 }
 
-// defaultsOfForgotten are those attributes of which the state says the default again.
+// defaultsOfForgotten are the attributes that return to their default in the state.
 var defaultsOfForgotten = map[string]string{
 	"adopt_existing_vms": "false", "force_destroy": "false", "on_create_failure": "keep", "placement.strategy": "spread", "release.erase": "none",
 }
 
-// valueAt is what a path leads to; "*" is the first element of which the configuration lacks it.
+// valueAt is the value at a path; "*" is the first element without the attribute in the
+// configuration.
 func valueAt(v, without any, steps []string) any {
 	if len(steps) == 0 || v == nil {
 		return v
@@ -331,8 +333,8 @@ func errorsOf(diags []*tfprotov6.Diagnostic) []string {
 	return texts
 }
 
-// configurationWith is the number of the first whole configuration that has the attribute, and
-// the same without it.
+// configurationWith is the number of the first whole configuration with the attribute, and the
+// same without it.
 func configurationWith(t *testing.T, name, at string) (n int, without object) {
 	t.Helper()
 	for n, config := range wholeConfigurations[name] {
@@ -344,7 +346,7 @@ func configurationWith(t *testing.T, name, at string) (n int, without object) {
 	return 0, nil
 }
 
-// withoutAttribute takes away what a path leads to; "*" is the first element that has it.
+// withoutAttribute removes the value at a path; "*" is the first element that has it.
 func withoutAttribute(v any, steps []string) (rest any, found bool) {
 	switch v := v.(type) {
 	case object:
@@ -374,7 +376,7 @@ func withoutAttribute(v any, steps []string) (rest any, found bool) {
 	return v, false
 }
 
-// optionalPaths lists the optional attributes of a schema, in whatever they stand.
+// optionalPaths lists the optional attributes of a schema, also nested ones.
 func optionalPaths(at string, attributes map[string]schema.Attribute) []string {
 	var paths []string
 	for name, a := range attributes {

@@ -19,8 +19,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// Defaults and bounds of the provider block. MAAS's own proxy cuts a call off
-// after 900 s, so a longer request_timeout would never be reached.
+// Defaults and bounds of the provider block. MAAS's own proxy ends a call after 900 s, so a
+// longer request_timeout would never be reached.
 const (
 	defaultRequestTimeout = 60 * time.Second
 	minRequestTimeout     = time.Second
@@ -78,14 +78,13 @@ func (m providerModel) settings() (client.Settings, diag.Diagnostics) {
 	}
 	s.CACert = pem
 	if strings.HasPrefix(s.Ledger, "~") {
-		diags.AddAttributeError(path.Root("ledger"), "A ledger that only a shell can find", fmt.Sprintf(
+		diags.AddAttributeError(path.Root("ledger"), "Only a shell can expand the path of the ledger", fmt.Sprintf(
 			"%q begins with ~, which only shells replace by a home directory. Write ledger = pathexpand(%q), or the whole path.", s.Ledger, s.Ledger))
 	}
 	return s, diags
 }
 
-// valueOrEnv is the configured value, or that of the environment if none is
-// configured.
+// valueOrEnv is the configured value, or that of the environment if none is configured.
 func valueOrEnv(v types.String, name string) string {
 	if v.IsUnknown() {
 		return ""
@@ -96,7 +95,7 @@ func valueOrEnv(v types.String, name string) string {
 	return os.Getenv(name)
 }
 
-// durationOr reads a duration that a validator has passed.
+// durationOr parses a duration that a validator has passed. It is the fallback if none is set.
 func durationOr(v types.String, fallback time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.ValueString())
 	if err != nil {
@@ -105,7 +104,7 @@ func durationOr(v types.String, fallback time.Duration) time.Duration {
 	return d
 }
 
-// readPEM takes PEM text as it is and anything else as the path of a file.
+// readPEM returns PEM text as it is, and reads the file of any other text.
 func readPEM(s string) ([]byte, error) {
 	if s == "" || strings.Contains(s, "-----BEGIN") {
 		return []byte(s), nil
@@ -135,7 +134,7 @@ func (m providerModel) keySettings(diags *diag.Diagnostics) client.KeySettings {
 	read := func(v types.String, attribute, env string) string {
 		pem, err := readPEM(valueOrEnv(v, env))
 		if err != nil {
-			// The path is not repeated: it may be a key that was cut short.
+			// The path is not in the message: it may be a part of a key.
 			diags.AddAttributeError(path.Root(attribute), "Cannot read the LXD client key pair", fmt.Sprintf(
 				"%s (%s) is neither PEM text nor the path of a file that can be read.", attribute, env))
 		}

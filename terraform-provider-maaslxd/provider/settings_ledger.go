@@ -12,13 +12,13 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// ledgerAccess reads how a ledger service is reached. What is not known yet is no error;
-// in the environment, the settings of a service are of no meaning beside a file.
+// ledgerAccess reads the access to a ledger service. A value that is not known yet is no
+// error. If the ledger is a file, the service's settings in the environment are ignored.
 func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) client.LedgerAccess {
 	if !remote.IsAddress(address) {
 		for _, a := range m.ledgerAttributes() {
 			if a.value.ValueString() != "" && !m.Ledger.IsUnknown() {
-				diags.AddAttributeError(path.Root(a.name), "The ledger is no service",
+				diags.AddAttributeError(path.Root(a.name), "The ledger is not a service",
 					fmt.Sprintf("%s is for a ledger on another machine: ledger = \"https://HOST:PORT\".", a.name))
 			}
 		}
@@ -32,8 +32,8 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 			files[a.name] = given
 		}
 		if err != nil {
-			// The path is not repeated: it may be a key that was cut short.
-			diags.AddAttributeError(path.Root(a.name), "Cannot read how the ledger service is reached",
+			// The path is not in the message: it may be a part of a key.
+			diags.AddAttributeError(path.Root(a.name), "Cannot read the access to the ledger service",
 				fmt.Sprintf("%s (%s) is neither PEM text nor the path of a file that can be read.", a.name, a.env))
 			unknown = true
 		}
@@ -46,7 +46,7 @@ func (m providerModel) ledgerAccess(address string, diags *diag.Diagnostics) cli
 	}
 	_, err := remote.New(remote.Config{Address: address, CA: access.CA, Certificate: access.Certificate, Key: access.Key})
 	for _, spec := range diagnostics.SpecErrors(err) {
-		diags.AddAttributeError(path.Root(spec.Field.RootName()), "The ledger service cannot be reached so", diagnostics.ExplainError(spec))
+		diags.AddAttributeError(path.Root(spec.Field.RootName()), "The access to the ledger service cannot be used", diagnostics.ExplainError(spec))
 	}
 	return access
 }
@@ -57,7 +57,7 @@ type ledgerAttribute struct {
 	value     types.String
 }
 
-// ledgerAttributes are all of them.
+// ledgerAttributes are all attributes for a ledger service.
 func (m providerModel) ledgerAttributes() []ledgerAttribute {
 	return []ledgerAttribute{
 		{"ledger_ca", "MAASLXD_LEDGER_CA", m.LedgerCA},

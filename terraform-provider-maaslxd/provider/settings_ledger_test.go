@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestLedgerSettings reads how a ledger service is reached, from the block and from the
-// environment. What is wrong is said at its attribute.
+// TestLedgerSettings reads the access to a ledger service from the block and from the
+// environment. Errors are at their attributes.
 func TestLedgerSettings(t *testing.T) {
 	folder := t.TempDir()
 	authority, err := access.OpenAuthority(folder, time.Now())
@@ -40,15 +40,15 @@ func TestLedgerSettings(t *testing.T) {
 		at     string // the attribute of the error; empty: none
 		says   string
 	}{
-		"Environment": {"The key belongs into the environment, as text or as a file.", good, providerModel{Ledger: set(address)}, "", ""},
-		"Block":       {"Or into the block.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate)), LedgerKey: set(file)}, "", ""},
-		"BesideFile":  {"The variables of a job are of no meaning beside a file.", good, providerModel{Ledger: set("/var/lib/ledger.db")}, "", ""},
-		"Unknown":     {"What is made by the same run is not known yet.", nil, providerModel{Ledger: set(address), LedgerCert: types.StringUnknown()}, "", ""},
-		"NoService":   {"An attribute that does nothing is a mistake.", nil, providerModel{LedgerCert: set("x")}, "ledger_cert", "is for a ledger on another machine"},
+		"Environment": {"The key comes from the environment, as text or as a file.", good, providerModel{Ledger: set(address)}, "", ""},
+		"Block":       {"The settings come from the block.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate)), LedgerKey: set(file)}, "", ""},
+		"BesideFile":  {"Beside a file, the variables of a job are ignored.", good, providerModel{Ledger: set("/var/lib/ledger.db")}, "", ""},
+		"Unknown":     {"A value of the same run is not known yet.", nil, providerModel{Ledger: set(address), LedgerCert: types.StringUnknown()}, "", ""},
+		"NoService":   {"An attribute without an effect is a mistake.", nil, providerModel{LedgerCert: set("x")}, "ledger_cert", "is for a ledger on another machine"},
 		"NoKey":       {"The certificate alone proves nothing.", nil, providerModel{Ledger: set(address), LedgerCert: set(string(certificate))}, "ledger_key", "is missing"},
-		"NoFile":      {"The text is not repeated.", nil, providerModel{Ledger: set(address), LedgerKey: set("s3cret")}, "ledger_key", "is neither PEM text nor the path of a file"},
+		"NoFile":      {"The message does not repeat the text.", nil, providerModel{Ledger: set(address), LedgerKey: set("s3cret")}, "ledger_key", "is neither PEM text nor the path of a file"},
 		"PlainNode":   {"Each node of a cluster is checked.", good, providerModel{Ledger: set("https://a.example,http://b.example")}, "ledger", "has an entry 2, http://b.example, that begins with http://"},
-		"Plain":       {"Keys and rows are for TLS.", good, providerModel{Ledger: set("http://ledger.example")}, "ledger", "begins with http://"},
+		"Plain":       {"Keys and rows need TLS.", good, providerModel{Ledger: set("http://ledger.example")}, "ledger", "begins with http://"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// otherSpelling writes a value of a type of texttype in another way; the same where there is
-// none.
+// otherSpelling writes a value of texttype in another way. It is the same if there is no other
+// way.
 func otherSpelling(of, text string) string {
 	switch of {
 	case "texttype.Image":
@@ -28,8 +28,8 @@ func otherSpelling(of, text string) string {
 // spelledOnce are attributes whose value has only one spelling.
 var spelledOnce = []string{"maaslxd_vm_host/lxd.networks.*.ipv4_address"}
 
-// TestSpellings writes each value that has several spellings in another way: the plan is
-// empty. The framework asks the types only when it creates, reads and updates.
+// TestSpellings writes each value with several spellings in another way: the plan is empty.
+// The framework asks the types only when it creates, reads and updates.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	for name, constructor := range resourcesWithRules {
@@ -58,7 +58,8 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// withOtherSpelling writes what a path leads to in another way, in the first element that has it.
+// withOtherSpelling writes the value at a path in another way, in the first element that has
+// it.
 func withOtherSpelling(v any, steps []string, of string) any {
 	switch v := v.(type) {
 	case string:
@@ -81,8 +82,7 @@ func withOtherSpelling(v any, steps []string, of string) any {
 	return v
 }
 
-// spelledPaths are the attributes that people write and that have several spellings, with
-// their types.
+// spelledPaths are the attributes with several spellings that people write, with their types.
 func spelledPaths(at string, attributes map[string]schema.Attribute) map[string]string {
 	paths := map[string]string{}
 	for name, a := range attributes {

@@ -21,10 +21,10 @@ import (
 
 var updateStoredStates = flag.Bool("update", false, "write the shape of the present schemas into testdata/states, and new attributes as null")
 
-// storedState is a state as a version of a schema has written it, in testdata/states.
+// storedState is a state in testdata/states, as a version of a schema wrote it.
 type storedState struct {
-	Config  providertest.Object `json:"config"`  // that it was made of
-	Private map[string]any      `json:"private"` // the notes beside it
+	Config  providertest.Object `json:"config"`  // its configuration
+	Private map[string]any      `json:"private"` // the notes in the private state
 	Shape   []string            `json:"shape"`   // the attributes of the schema, with their types
 	State   providertest.Object `json:"state"`
 }
@@ -46,7 +46,7 @@ func readStoredState(t *testing.T, file string) storedState {
 	return stored
 }
 
-// eachResource runs a test for each resource and the present version of its schema.
+// eachResource runs a test for each resource and the current version of its schema.
 func eachResource(t *testing.T, test func(t *testing.T, served *providertest.Resource, present int64)) {
 	t.Helper()
 	for _, constructor := range (&maaslxdProvider{}).Resources(t.Context()) {
@@ -57,8 +57,8 @@ func eachResource(t *testing.T, test func(t *testing.T, served *providertest.Res
 	}
 }
 
-// TestStoredStates: a state of any version of a schema is read, and its own configuration
-// plans no replacement of it and changes nothing.
+// TestStoredStates: the provider reads a state of any version of a schema. Its own
+// configuration replaces and changes nothing.
 func TestStoredStates(t *testing.T) {
 	t.Parallel()
 	eachResource(t, func(t *testing.T, served *providertest.Resource, present int64) {
@@ -80,8 +80,8 @@ func TestStoredStates(t *testing.T) {
 	})
 }
 
-// TestStoredStatesAreRenewed: whoever changes the shape of a schema looks at the state that
-// the present version writes, and decides whether it needs a new version.
+// TestStoredStatesAreRenewed: after a change of a schema, somebody must look at the stored
+// state of the current version, and decide whether the schema needs a new version.
 func TestStoredStatesAreRenewed(t *testing.T) { // not in parallel: with -update it writes what others read
 	eachResource(t, func(t *testing.T, served *providertest.Resource, present int64) {
 		file := storedStateFile(served.Name, present)
@@ -116,7 +116,7 @@ func writeStoredState(t *testing.T, file string, stored storedState) {
 	}
 }
 
-// shapeOf lists what a value of the type holds, a line for each path, sorted.
+// shapeOf lists the members of a type, a line for each path, sorted.
 func shapeOf(at string, of tftypes.Type) []string {
 	switch of := of.(type) {
 	case tftypes.Object:

@@ -18,7 +18,7 @@ func ownerNameValidator() validator.String {
 	return stringvalidator.RegexMatches(ownerPattern, "must be 1 to 64 letters, digits, dots, hyphens and underscores")
 }
 
-// durationValidator passes durations such as "90s" from shortest to longest.
+// durationValidator passes durations such as "90s" within the bounds.
 func durationValidator(shortest, longest time.Duration) validator.String {
 	about := fmt.Sprintf("a duration from %s to %s", shortest, longest)
 	return values.StringRule(about, func(s string) string {

@@ -1,5 +1,5 @@
-// Package actions is the provider's actions: what is done to an object once, when a user or
-// a lifecycle asks for it, and is part of no state.
+// Package actions holds the provider's actions. A user or a lifecycle invokes them once, and
+// no state records them.
 package actions
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// configuredAction is what the actions have in common.
+// configuredAction is the part that all actions share.
 type configuredAction struct {
 	client *client.Client
 }
 
-// Configure takes what the provider hands over.
+// Configure takes the client of the provider block.
 func (a *configuredAction) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
 	a.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
-// invoke lets an action ask the backend within its time. What fails is in the diagnostics.
+// invoke runs an action with a time limit. An error becomes a diagnostic.
 func (a *configuredAction) invoke(ctx context.Context, doing string, limits timeouts.Value, usual time.Duration, diags *diag.Diagnostics, act func(context.Context, *client.Backend) error) {
 	limited, cancel := values.WithTimeout(ctx, limits.Invoke, usual, diags)
 	defer cancel()
@@ -43,13 +43,15 @@ func (a *configuredAction) invoke(ctx context.Context, doing string, limits time
 	switch {
 	case err == nil:
 	case limited.Err() != nil:
-		diags.AddError("Cannot "+doing, diagnostics.ExplainWaitEnd(limited.Err(), "timeouts.invoke")+" What MAAS has begun goes on; what would have come after it does not. Look at the machine in MAAS."+diagnostics.Paragraph(diagnostics.ErrorText(err)))
+		diags.AddError("Cannot "+doing, diagnostics.ExplainWaitEnd(limited.Err(), "timeouts.invoke")+
+			" MAAS continues what it has begun, but the action's later steps do not follow. Look at the machine in MAAS."+
+			diagnostics.Paragraph(diagnostics.ErrorText(err)))
 	default:
 		diagnostics.ReportError(diags, doing, err)
 	}
 }
 
-// withMachine lets an action act on the machine of a name.
+// withMachine looks up a machine by name, and lets an action work on it.
 func withMachine(name string, act func(context.Context, *client.Backend, engine.Machine) error) func(context.Context, *client.Backend) error {
 	return func(ctx context.Context, b *client.Backend) error {
 		m, err := b.MachineNamed(ctx, name)
@@ -60,7 +62,7 @@ func withMachine(name string, act func(context.Context, *client.Backend, engine.
 	}
 }
 
-// machineAttribute names a machine.
+// machineAttribute is the attribute that names a machine.
 func machineAttribute(which string) schema.Attribute {
 	return schema.StringAttribute{
 		Required:            true,
@@ -69,14 +71,15 @@ func machineAttribute(which string) schema.Attribute {
 	}
 }
 
-// timeoutsAttribute says how long an action may take.
+// timeoutsAttribute is the time limit of an action.
 func timeoutsAttribute(ctx context.Context, usual string) schema.Attribute {
 	return timeouts.AttributesWithOpts(ctx, timeouts.Opts{
 		InvokeDescription: "How long the action may take, as a duration such as `15m`. Default `" + usual + "`.",
 	})
 }
 
-// newProgressReporter tells the user how far an action on a machine is. That it begins has been told.
+// newProgressReporter shows the user the progress of an action on a machine. The first step is
+// left out, because the action has already reported it.
 func newProgressReporter(m engine.Machine, resp *action.InvokeResponse) func(engine.Progress) {
 	begun := false
 	return func(p engine.Progress) {

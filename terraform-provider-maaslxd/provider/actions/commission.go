@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// commissionTimeout is said in the schema, too.
+// commissionTimeout is also in the schema's text.
 const commissionTimeout = 30 * time.Minute
 
 var _ action.ActionWithConfigure = (*commissionAction)(nil)
@@ -36,11 +36,11 @@ func (a *commissionAction) Metadata(_ context.Context, req action.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_commission"
 }
 
-// Schema names a machine.
+// Schema takes a machine.
 func (a *commissionAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Commissions a machine again, without hardware tests, and waits until it is `Ready`: MAAS then knows disks and NICs that were added. " +
-			"Only a machine that nobody has is commissioned: `New`, `Ready`, `Broken`, or failed before. One that is allocated or deployed is refused. " +
+		MarkdownDescription: "Commissions a machine again, without hardware tests, and waits until it is `Ready`. MAAS then knows disks and NICs that " +
+			"were added. The machine must be free: `New`, `Ready`, `Broken`, or failed before. An allocated or deployed machine is refused. " +
 			"Commissioning resets the addresses of the machine's interfaces.",
 		Attributes: map[string]schema.Attribute{
 			"machine":  machineAttribute("Machine to commission"),

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// powerTimeout is said in the schema, too.
+// powerTimeout is also in the schema's text.
 const powerTimeout = 10 * time.Minute
 
 var _ action.ActionWithConfigure = (*powerAction)(nil)
@@ -39,19 +39,17 @@ func (a *powerAction) Metadata(_ context.Context, req action.MetadataRequest, re
 	resp.TypeName = req.ProviderTypeName + "_power"
 }
 
-// Schema names a machine, and the power that it gets.
+// Schema takes a machine and the power that it gets.
 func (a *powerAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Turns a VM or a machine of MAAS on or off, or off and on again, and waits until its power driver says so. " +
-			"A guest is not asked to shut down where MAAS's power driver does not ask it. A VM host that is turned off takes its VMs with it. " +
-			"To keep a VM on or off, set `power_state` of `maaslxd_vm`.",
+		MarkdownDescription: "Turns a VM or a machine of MAAS on or off, or off and on again, and waits until its power driver confirms it. The guest " +
+			"shuts down cleanly only if MAAS's power driver asks it to. Turning a VM host off also stops its VMs. To keep a VM on or off, set `power_state` of `maaslxd_vm`.",
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM or machine to turn on or off"),
 			"power": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "`on`, `off` or `cycle`. `cycle` turns the machine off, if it is on, and then on. " +
-					"Only a machine that somebody has in MAAS can be turned on.",
-				Validators: []validator.String{stringvalidator.OneOf(operate.PowerOn, operate.PowerOff, operate.PowerCycle)},
+				Required:            true,
+				MarkdownDescription: "`on`, `off` or `cycle`. `cycle` turns the machine off, if it is on, and then on. You can turn on only a machine that has an owner in MAAS.",
+				Validators:          []validator.String{stringvalidator.OneOf(operate.PowerOn, operate.PowerOff, operate.PowerCycle)},
 			},
 			"timeouts": timeoutsAttribute(ctx, "10m"),
 		},

@@ -21,7 +21,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// redeployTimeout is said in the schema, too.
+// redeployTimeout is also in the schema's text.
 const redeployTimeout = 45 * time.Minute
 
 var _ action.ActionWithConfigure = (*redeployAction)(nil)
@@ -45,30 +45,30 @@ func (a *redeployAction) Metadata(_ context.Context, req action.MetadataRequest,
 	resp.TypeName = req.ProviderTypeName + "_redeploy"
 }
 
-// Schema names a VM, and what is deployed.
+// Schema takes a VM and the system to deploy.
 func (a *redeployAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Redeploys a VM of this owner: MAAS releases it and deploys it again. **What is on its disks is lost, also on data disks:** " +
-			"MAAS wipes the partition tables and file systems of all disks before it installs. Only a VM that runs from memory keeps its disks. " +
-			"The VM keeps its system id, MAC addresses, fixed addresses and annotations; automatic addresses may change. A VM that ran from memory does so again. " +
-			"A VM that is locked or is a VM host, bare metal, and what carries no mark of this owner are refused. " +
-			"An action that is cut off after the release leaves a `Ready` VM, and the next apply of its resource deploys it with `deploy` of the configuration. " +
-			"If the deployment fails, no plan replaces the VM: invoke the action again. " +
-			"**Do not redeploy an imported VM that MAAS's own `allocate` made: MAAS calls it dynamic, and deletes it when it is released.** " +
-			"To redeploy with a change of the configuration, set `redeploy_triggers` of `maaslxd_vm`.",
+		MarkdownDescription: "Redeploys a VM of this owner: MAAS releases it and deploys it again. **All data on its disks are lost, also on data " +
+			"disks:** MAAS wipes the partition tables and file systems of all disks before it installs. Only a VM that runs from memory keeps its " +
+			"disks, and it runs from memory again. The VM keeps its system id, MAC addresses, fixed addresses and annotations; automatic addresses " +
+			"may change.\n\nLocked VMs, VMs that are VM hosts, bare metal, and machines without a mark of this owner are refused. If the action is " +
+			"interrupted after the release, the VM is `Ready`. The next apply of its resource deploys it with the `deploy` of the configuration. " +
+			"If the deployment fails, no plan replaces the VM: invoke the action again. **Do not redeploy an imported VM that MAAS's own " +
+			"`allocate` made: MAAS calls it dynamic, and deletes it at its release.** To redeploy with a change of the configuration, set " +
+			"`redeploy_triggers` of `maaslxd_vm`.",
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM to redeploy"),
 			"image": schema.StringAttribute{
 				Optional: true, CustomType: texttype.ImageType,
-				MarkdownDescription: "Image to deploy, such as `ubuntu/noble`. Default: the image and the kernel that are deployed.",
+				MarkdownDescription: "Image to deploy, such as `ubuntu/noble`. Default: the deployed image, with its kernel.",
 			},
 			"kernel": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{values.NotEmpty()},
-				MarkdownDescription: "Kernel to deploy, such as `ga-24.04`. Default: MAAS's default of the image, if you name an image.",
+				MarkdownDescription: "Kernel to deploy, such as `ga-24.04`. Default, if you name an image: MAAS's default for it.",
 			},
 			"user_data": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{values.UserDataSize()},
-				MarkdownDescription: "User-data for cloud-init. Default: none, as MAAS does not tell what was there. An action keeps no state, so it is not stored.",
+				MarkdownDescription: "User-data for cloud-init. Default: none, because MAAS does not report the former user-data. An action has no state, so it is not stored.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "45m"),
 		},
@@ -100,18 +100,18 @@ func (a *redeployAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 		}))
 }
 
-// checkOurVM refuses what carries no mark of this owner, and bare metal. A release takes the
-// notes off bare metal by which it is given back as it was taken.
+// checkOurVM refuses bare metal, and machines without a mark of this owner. On bare metal, a
+// release removes the notes by which the provider restores the machine.
 func (a *redeployAction) checkOurVM(m engine.Machine) error {
 	if !engine.IsSameOwner(m, a.client.VMKey(m.Hostname)) {
 		return &engine.SpecError{
-			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it is not redeployed", m.Hostname),
-			Hint: "Import it first, and apply once. If it belongs to another configuration, redeploy it there.", Err: engine.ErrConflict,
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s carries no mark of this owner, so it cannot be redeployed", m.Hostname),
+			Hint: "Import it first, and apply once. If it belongs to another configuration, redeploy it with that.", Err: engine.ErrConflict,
 		}
 	}
 	if key, _ := engine.KeyIn(m.Description); key == "" {
 		return &engine.SpecError{
-			Field: fieldpath.New("machine"), Message: m.Hostname + " is bare metal, and only VMs are redeployed",
+			Field: fieldpath.New("machine"), Message: m.Hostname + " is bare metal, and the action redeploys only VMs",
 			Hint: "Replace its resource: terraform apply -replace=ADDRESS.", Err: engine.ErrConflict,
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// refreshTimeout is said in the schema, too.
+// refreshTimeout is also in the schema's text.
 const refreshTimeout = 5 * time.Minute
 
 var _ action.ActionWithConfigure = (*refreshAction)(nil)
@@ -36,12 +36,12 @@ func (a *refreshAction) Metadata(_ context.Context, req action.MetadataRequest, 
 	resp.TypeName = req.ProviderTypeName + "_vm_host_refresh"
 }
 
-// Schema names a VM host.
+// Schema takes a VM host.
 func (a *refreshAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Has MAAS look at a VM host: its storage pools, its size and its VMs. " +
-			"VMs that are gone from its LXD project leave MAAS. **MAAS takes over VMs of the project that it does not know, and restarts them.** " +
-			"A MAAS without VM hosts keeps no record of them: there the action is refused.",
+		MarkdownDescription: "Makes MAAS read a VM host again: its storage pools, its size and its VMs. MAAS forgets VMs that are gone from its LXD " +
+			"project. **MAAS takes over VMs of the project that it does not know, and restarts them.** A MAAS without VM hosts has no record of " +
+			"them, so the action is refused there.",
 		Attributes: map[string]schema.Attribute{
 			"vm_host": schema.StringAttribute{
 				Required: true, MarkdownDescription: "VM host: its name or id, or the system id of its machine, such as `maaslxd_vm_host.kvm1.name`.",
@@ -61,7 +61,7 @@ func (a *refreshAction) Invoke(ctx context.Context, req action.InvokeRequest, re
 	}
 	name := m.VMHost.ValueString()
 	a.invoke(ctx, "refresh VM host "+name, m.Timeouts, refreshTimeout, &resp.Diagnostics, func(ctx context.Context, b *client.Backend) error {
-		resp.SendProgress(action.InvokeProgressEvent{Message: "MAAS looks at VM host " + name})
+		resp.SendProgress(action.InvokeProgressEvent{Message: "MAAS reads VM host " + name})
 		return operate.RefreshHost(ctx, b.Inventory, name)
 	})
 }

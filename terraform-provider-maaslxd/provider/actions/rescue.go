@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// rescueTimeout is said in the schema, too.
+// rescueTimeout is also in the schema's text.
 const rescueTimeout = 20 * time.Minute
 
 var _ action.ActionWithConfigure = (*rescueAction)(nil)
@@ -39,17 +39,17 @@ func (a *rescueAction) Metadata(_ context.Context, req action.MetadataRequest, r
 	resp.TypeName = req.ProviderTypeName + "_rescue"
 }
 
-// Schema names a machine, and where it is led.
+// Schema takes a machine, and whether it enters or exits rescue mode.
 func (a *rescueAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Boots a VM or a machine into MAAS's rescue mode, or leads it out of it, and waits until it is there. " +
-			"Rescue mode is a system in memory, from which you repair the disks. MAAS restarts the machine at once, without asking its guest. " +
-			"A machine that was `Deployed` is `Deployed` again after it. A locked machine is refused. A VM host takes its VMs with it.",
+		MarkdownDescription: "Boots a VM or a machine into MAAS's rescue mode, or back out of it, and waits until that is done. Rescue mode is a " +
+			"system in memory, from which you repair the disks. MAAS restarts the machine at once, without asking its guest. A `Deployed` machine " +
+			"is `Deployed` again afterwards. A locked machine is refused. The VMs of a VM host stop with it.",
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM or machine to rescue"),
 			"rescue": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "`enter` or `exit`. A machine that is there already is left alone.",
+				MarkdownDescription: "`enter` or `exit`. If the machine is there already, nothing is done.",
 				Validators:          []validator.String{stringvalidator.OneOf(operate.RescueEnter, operate.RescueExit)},
 			},
 			"timeouts": timeoutsAttribute(ctx, "20m"),
@@ -57,7 +57,7 @@ func (a *rescueAction) Schema(ctx context.Context, _ action.SchemaRequest, resp 
 	}
 }
 
-// Invoke leads the machine into rescue mode, or out of it.
+// Invoke makes the machine enter or exit rescue mode.
 func (a *rescueAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var m rescueModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)

@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// restoreTimeout is said in the schema, too.
+// restoreTimeout is also in the schema's text.
 const restoreTimeout = 20 * time.Minute
 
 var _ action.ActionWithConfigure = (*restoreAction)(nil)
@@ -37,21 +37,21 @@ func (a *restoreAction) Metadata(_ context.Context, req action.MetadataRequest, 
 	resp.TypeName = req.ProviderTypeName + "_restore"
 }
 
-// Schema names a VM, and the snapshot that it goes back to.
+// Schema takes a VM and the snapshot to restore.
 func (a *restoreAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Restores a snapshot of a VM in its LXD. **What was written to the root disk since then is lost.** The snapshot stays.\n\n" +
-			"LXD restores the options and devices of that time, too: number of cores, memory, size of the root disk, `config` and `devices`. " +
-			"MAAS does not change. The next plan shows what differs from the configuration, and an apply brings it back: " +
-			"for example, a VM that got 4 GiB since the snapshot has 2 GiB again until then.\n\n" +
-			"The data disks of the VM keep what they have. A snapshot that is older than one of them is refused, as LXD would detach the disk. " +
-			"A VM with `deletion_protection` is refused. With ZFS, LXD restores the latest snapshot alone.",
+		MarkdownDescription: "Restores a snapshot of a VM in its LXD. **Data written to the root disk since then are lost.** The snapshot " +
+			"stays.\n\nLXD also restores the options and devices of that time: number of cores, memory, size of the root disk, `config` and " +
+			"`devices`. MAAS does not change. The next plan shows the differences from the configuration, and an apply removes them. For example, " +
+			"a VM that got 4 GiB after the snapshot has 2 GiB again until that apply.\n\nThe data disks of the VM keep their data. A snapshot from " +
+			"before one of them was added is refused, because LXD would detach the disk. A VM with `deletion_protection` is refused. With ZFS, LXD " +
+			"restores only the latest snapshot.",
 		Attributes: map[string]schema.Attribute{
 			"machine": machineAttribute("VM to restore"),
 			"name":    snapshotNameAttribute(),
 			"allow_stopping": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Lets the action turn a VM off that runs, and on again afterwards. Default `false`: a VM that runs is an error. " +
-					"If the action is cut off in between, the next apply turns the VM on.",
+				Optional: true, MarkdownDescription: "Let the action turn a running VM off, and on again afterwards. Default `false`: a running VM is " +
+					"an error. If the action is interrupted in between, the next apply turns the VM on.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "20m"),
 		},

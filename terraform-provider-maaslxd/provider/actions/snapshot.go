@@ -20,7 +20,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// snapshotTimeout is said in the schema, too: a storage pool of the driver dir copies disks.
+// snapshotTimeout is also in the schema's text. A storage pool of the driver dir copies disks.
 const snapshotTimeout = 15 * time.Minute
 
 var _ action.ActionWithConfigure = (*snapshotAction)(nil)
@@ -44,42 +44,44 @@ func (a *snapshotAction) Metadata(_ context.Context, req action.MetadataRequest,
 	resp.TypeName = req.ProviderTypeName + "_snapshot"
 }
 
-// Schema names a VM, and the snapshot of it.
+// Schema takes a VM, and the name and options of the snapshot.
 func (a *snapshotAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Takes a snapshot of a VM in its LXD: of its root disk, and of its options and devices. The VM may run: its memory is not part of the snapshot, " +
-			"so its system finds the disk as after a power failure.\n\n" +
-			"**A snapshot does not hold the data disks of the VM**, which are volumes of their own: the action warns of them. " +
-			"LXD deletes the snapshots of a VM with the VM. The room that they take is not reserved.\n\n" +
-			"The VM is one of this provider's owner, whoever composed it. The provider reaches the LXD of its VM host with the key pair of the fleet.",
+		MarkdownDescription: "Takes a snapshot of a VM in its LXD: of its root disk, its options and its devices. The VM may run. Its memory is not " +
+			"part of the snapshot, so after a restore its system finds the disk as after a power failure.\n\n**A snapshot does not hold the data " +
+			"disks of the VM**, which are separate volumes: the action warns of them. LXD deletes the snapshots of a VM with the VM. The ledger " +
+			"does not reserve room for snapshots.\n\nThe VM must carry a mark of this provider's owner, but MAAS or the provider may have made it. " +
+			"The provider reaches the LXD of its VM host with the key pair of the fleet.",
 		Attributes: map[string]schema.Attribute{
-			"machine": machineAttribute("VM of which the snapshot is"),
+			"machine": machineAttribute("VM to take a snapshot of"),
 			"name":    snapshotNameAttribute(),
 			"expires_in": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "LXD deletes the snapshot after this time, a duration such as `168h`, at least `1m`. By default the option `snapshots.expiry` of the instance says when, if it is set.",
+				Optional: true, MarkdownDescription: "LXD deletes the snapshot after this time, a duration such as `168h`, at least `1m`. Default: the " +
+					"option `snapshots.expiry` of the instance, if it is set.",
 				Validators: []validator.String{values.StringRule("a duration of a minute or more", expiryProblem)},
 			},
 			"replace": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Deletes a snapshot of that name first. Where LXD then refuses to take another one, for example because the pool is full, there is none. Default `false`: an existing snapshot is an error. For example, an action that is triggered before each update needs it.",
+				Optional: true, MarkdownDescription: "Delete a snapshot of that name first. If LXD then refuses to take another one, for example " +
+					"because the pool is full, there is none. Default `false`: an existing snapshot is an error. Set it, for example, for an action that runs before each update.",
 			},
 			"timeouts": timeoutsAttribute(ctx, "15m"),
 		},
 	}
 }
 
-// snapshotNameAttribute names a snapshot.
+// snapshotNameAttribute is the attribute that names a snapshot.
 func snapshotNameAttribute() schema.Attribute {
 	return schema.StringAttribute{
-		Required: true, MarkdownDescription: "Name of the snapshot, such as `before-upgrade`. It has no space and none of `/ ? & + %`.",
-		Validators: []validator.String{values.StringRule("a name that LXD takes for a snapshot", operate.SnapshotNameProblem)},
+		Required: true, MarkdownDescription: "Name of the snapshot, such as `before-upgrade`. It contains no space and none of `/ ? & + %`.",
+		Validators: []validator.String{values.StringRule("a name that LXD accepts for a snapshot", operate.SnapshotNameProblem)},
 	}
 }
 
-// expiryProblem says why a snapshot cannot expire after a time; empty: it can.
+// expiryProblem says why a text is no expiry of a snapshot; empty: it is one.
 func expiryProblem(text string) string {
 	after, err := time.ParseDuration(text)
 	if err != nil || after < time.Minute {
-		return fmt.Sprintf("%q is no duration of a minute or more. Write it with units, such as \"168h\" for a week.", text)
+		return fmt.Sprintf("%q is not a duration of a minute or more. Write it with units, such as \"168h\" for a week.", text)
 	}
 	return ""
 }
@@ -101,12 +103,13 @@ func (a *snapshotAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 			}
 			resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("taking snapshot %s of %s (%s)", want.Name, found.Hostname, found.SystemID)})
 			return s.TakeSnapshot(ctx, found, want, func(disks []string) {
-				warnOfDataDisks(&resp.Diagnostics, found, disks, "The snapshot does not hold all disks", "They are not part of the snapshot. LXD takes snapshots of volumes apart: lxc storage volume snapshot.")
+				warnOfDataDisks(&resp.Diagnostics, found, disks, "The snapshot does not hold all disks", "They are not part of the snapshot. Take "+
+					"snapshots of these volumes with: lxc storage volume snapshot.")
 			})
 		}))
 }
 
-// warnOfDataDisks says which disks a snapshot does not hold.
+// warnOfDataDisks names the disks that a snapshot does not hold.
 func warnOfDataDisks(diags *diag.Diagnostics, m engine.Machine, disks []string, summary, consequence string) {
-	diags.AddAttributeWarning(path.Root("machine"), summary, fmt.Sprintf("%s (%s) has data disks, which are volumes of their own: %s. %s", m.Hostname, m.SystemID, strings.Join(disks, ", "), consequence))
+	diags.AddAttributeWarning(path.Root("machine"), summary, fmt.Sprintf("%s (%s) has data disks, which are separate volumes: %s. %s", m.Hostname, m.SystemID, strings.Join(disks, ", "), consequence))
 }

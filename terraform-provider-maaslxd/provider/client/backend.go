@@ -10,9 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
-// Backend is the engine, and those of its ports that the provider asks by
-// itself: to find what is imported, whether there is a MAAS at all, and whether
-// two texts name one subnet.
+// Backend is the engine with the ports that the provider calls itself. It calls them to find
+// imported objects, to see whether there is a MAAS, and to compare the names of subnets.
 type Backend struct {
 	VMs      engine.Kind[engine.VMSpec, engine.VM]
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
@@ -21,13 +20,13 @@ type Backend struct {
 	Catalog  engine.Catalog
 	Names    engine.Names
 	Reports  engine.Reports
-	// Inventory tells what there is, as who makes the VMs knows it.
+	// Inventory lists VM hosts and VMs, as the maker of the VMs knows them.
 	Inventory site.Inventory
 	// Key is the client key pair of the fleet.
 	Key *FleetKey
-	// Fleet looks at all VM hosts and VMs. Looks at the same moment are one.
+	// Fleet reads all VM hosts and VMs. Reads at the same moment share one answer.
 	Fleet func(context.Context) (fleet.Fleet, error)
-	// ChosenComposer tells who makes the VMs.
+	// ChosenComposer tells whether MAAS or LXD makes the VMs.
 	ChosenComposer func(context.Context) (site.Choice, error)
 
 	ledger        *lazyLedger
@@ -36,11 +35,11 @@ type Backend struct {
 	marks         engine.RegionMarks
 	apiURL        string
 
-	snapshotter      operate.Snapshotter // of no owner yet
-	probesByMAASOnly bool                // MAAS alone reaches the LXDs: probe = "maas"
+	snapshotter      operate.Snapshotter // has no owner yet
+	probesByMAASOnly bool                // only MAAS reaches the LXDs: probe = "maas"
 }
 
-// newBackend wires the engine to a MAAS, without a call.
+// newBackend connects the engine to a MAAS, without a call.
 func newBackend(s Settings, files *Ledgers) (*Backend, error) {
 	log := newLogger()
 	rows := &lazyLedger{files: files, path: s.Ledger, access: s.LedgerAccess, region: site.RegionName(s.APIURL)}
@@ -64,18 +63,17 @@ func newBackend(s Settings, files *Ledgers) (*Backend, error) {
 	}, nil
 }
 
-// OpenLedger opens the ledger of this MAAS, and makes it if there is none.
+// OpenLedger opens the ledger of this MAAS, and creates it if there is none.
 func (b *Backend) OpenLedger(ctx context.Context) error {
 	_, err := b.ledger.open(ctx)
 	return b.ledger.withLedgerHint(err)
 }
 
-// HasNoLedgerFile tells whether there is no place beside the ledger for the key pair of
-// the fleet: it ends with this process, or a service keeps it.
+// HasNoLedgerFile tells whether the ledger is no file: it is in memory, or a service has it.
+// Then the fleet's key pair cannot be kept beside it.
 func (b *Backend) HasNoLedgerFile() bool { return !b.ledger.hasFile() }
 
-// IsLXDUnprobed tells whether an LXD was never reached from here, so that MAAS's word
-// was taken for it.
+// IsLXDUnprobed tells whether the provider never reached an LXD, and took MAAS's word for it.
 func (b *Backend) IsLXDUnprobed(address string) bool {
 	return b.autoProbe != nil && b.autoProbe.isUnprobed(address)
 }

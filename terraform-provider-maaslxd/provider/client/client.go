@@ -1,6 +1,6 @@
-// Package client is what the resources and data sources of one provider block share:
-// the engine for its MAAS, with the ledger, the owner, the fleet's key pair and MAAS's
-// mark; and what the plans of one run tell each other.
+// Package client is the part that the resources and data sources of one provider block share.
+// It has the engine for its MAAS, the ledger, the owner, the fleet's key pair and MAAS's mark.
+// It also has the notes that the plans of one run exchange.
 package client
 
 import (
@@ -20,35 +20,34 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Client is what all resources of one provider block share. Making it calls
-// nothing.
+// Client is shared by all resources of one provider block. Creating it makes no call.
 type Client struct {
-	// Run is what the plans of this run tell each other.
+	// Run holds the notes that the plans of this run exchange.
 	Run Run
 
 	owner             owner
 	onUnfinished      string   // one of the unfinished constants
-	isConfigUnknown   bool     // the provider block is not known yet
-	missingAttributes []string // what the provider block lacks
+	isConfigUnknown   bool     // a value of the provider block is not known yet
+	missingAttributes []string // settings that are missing
 	backend           *Backend // nil if unknown or missing
-	claimedKeys       sync.Map // keys that this run creates a VM for
+	claimedKeys       sync.Map // keys of the VMs that this run creates
 }
 
-// ErrUnknownConfig: the provider block depends on what is not made yet.
+// ErrUnknownConfig means that the provider block depends on an object that does not exist yet.
 var ErrUnknownConfig error = &engine.Refusal{
 	Message: "the provider's configuration is not known yet",
-	Hint:    "Apply first what the provider block depends on, for instance with -target.",
+	Hint:    "First apply what the provider block depends on, for instance with -target.",
 }
 
-// ErrMissingConfig: the provider block and the environment lack something.
+// ErrMissingConfig means that a setting is missing in the provider block and in the
+// environment.
 var ErrMissingConfig error = &engine.Refusal{
 	Message: "the provider is not configured",
 	Hint:    "Set what is missing in the provider block or in the environment.",
 }
 
-// New makes the client. Malformed values are a *api.ConfigError, or
-// several that are joined; unknown and missing ones are an error only once
-// MAAS is needed.
+// New makes the client. A malformed value is a *api.ConfigError; several are joined. Unknown
+// and missing values become an error only when MAAS is needed.
 func New(s Settings, files *Ledgers) (*Client, error) {
 	c := &Client{owner: owner{configuredName: s.Owner}, onUnfinished: s.OnUnfinished, isConfigUnknown: s.IsUnknown, missingAttributes: s.missingAttributes()}
 	if c.isConfigUnknown || len(c.missingAttributes) > 0 {
@@ -62,10 +61,10 @@ func New(s Settings, files *Ledgers) (*Client, error) {
 	return c, err
 }
 
-// NewWithBackend makes a client of a backend that is there already, as tests have it.
+// NewWithBackend makes a client of an existing backend, for tests.
 func NewWithBackend(b *Backend) *Client { return &Client{backend: b} }
 
-// Backend returns the backend, or why there is none.
+// Backend returns the backend, or the reason why there is none.
 func (c *Client) Backend() (*Backend, error) {
 	switch {
 	case c == nil || c.isConfigUnknown:
@@ -77,14 +76,14 @@ func (c *Client) Backend() (*Backend, error) {
 	}
 }
 
-// BackendForRead returns the backend for the refresh of an object, such as "VM web-1"; nil
-// where there is none, which the diagnostics then tell.
+// BackendForRead returns the backend for the refresh of an object, such as "VM web-1". It is
+// nil if there is none, and the diagnostics say why.
 func (c *Client) BackendForRead(object, doing string, diags *diag.Diagnostics) *Backend {
 	b, err := c.Backend()
 	switch {
 	case errors.Is(err, ErrUnknownConfig):
-		diags.AddWarning(object+" was not looked at",
-			"The provider's configuration depends on something that is not made yet, so the plan is based on the last known state.")
+		diags.AddWarning(object+" was not refreshed",
+			"The provider's configuration depends on an object that does not exist yet, so the plan uses the last known state.")
 		return nil
 	case err != nil:
 		diagnostics.ReportError(diags, doing, err)
@@ -93,10 +92,10 @@ func (c *Client) BackendForRead(object, doing string, diags *diag.Diagnostics) *
 	return b
 }
 
-// PersistOwner sees that the owner outlives this run.
+// PersistOwner makes sure that the owner outlives this run.
 func (c *Client) PersistOwner() error { return c.owner.persist() }
 
-// CheckOwner tells at once what is wrong with the owner, or that there is none.
+// CheckOwner returns an error at once if the owner is invalid or missing.
 func (c *Client) CheckOwner() error {
 	if c.backend == nil {
 		return nil
@@ -104,7 +103,7 @@ func (c *Client) CheckOwner() error {
 	return c.owner.check()
 }
 
-// CheckLedger tells at once what is wrong with a ledger that exists.
+// CheckLedger returns an error at once if an existing ledger cannot be used.
 func (c *Client) CheckLedger(ctx context.Context) error {
 	if c.backend == nil {
 		return nil
@@ -112,41 +111,41 @@ func (c *Client) CheckLedger(ctx context.Context) error {
 	return c.backend.ledger.checkExisting(ctx)
 }
 
-// EnsureMAASMark is that of the backend, for a client that has one.
+// EnsureMAASMark is the backend's EnsureMAASMark, if there is a backend.
 func (c *Client) EnsureMAASMark(ctx context.Context, diags *diag.Diagnostics) string {
 	return c.backend.EnsureMAASMark(ctx, diags)
 }
 
-// VMKey is the name of a VM that exists before the VM does.
+// VMKey is the key of a VM. It is known before the VM exists.
 func (c *Client) VMKey(name string) engine.Key { return engine.Key(c.owner.name() + "/" + name) }
 
-// HostKey is the name of a VM host that exists before the VM host does. No VM
-// has such a key: names of VMs have no slash.
+// HostKey is the key of a VM host. It is known before the VM host exists. No VM has such a
+// key: names of VMs have no slash.
 func (c *Client) HostKey(name string) engine.Key {
 	return engine.Key(c.owner.name() + "/" + HostKeyName(name))
 }
 
-// HostKeyName is the part of a VM host's key behind the owner.
+// HostKeyName is the part of a VM host's key after the owner.
 func HostKeyName(name string) string { return "vm-hosts/" + name }
 
-// MachineKey is the name of a machine that exists before the machine is taken. No VM and
-// no VM host has such a key.
+// MachineKey is the key of a machine. It is known before a machine is taken. No VM and no VM
+// host has such a key.
 func (c *Client) MachineKey(name string) engine.Key {
 	return engine.Key(c.owner.name() + "/" + MachineKeyName(name))
 }
 
-// MachineKeyName is the part of a machine's key behind the owner.
+// MachineKeyName is the part of a machine's key after the owner.
 func MachineKeyName(name string) string { return "machines/" + name }
 
-// CanCheckPlan tells whether the provider can look at MAAS for a plan.
+// CanCheckPlan tells whether the provider can ask MAAS during a plan.
 func (c *Client) CanCheckPlan() bool {
 	_, err := c.Backend()
 	return err == nil && c.Run.WantsPlanCheck()
 }
 
-// NotePlanned notes that an object is planned, as a change or as something new; again
-// tells that the new one takes the place of what stands. An object that another
-// resource of this run makes, too, is refused before either is made.
+// NotePlanned records that the plan changes or creates an object. again tells that the new
+// object replaces an existing one. If two resources of this run create the same object, it
+// refuses before either is created.
 func (c *Client) NotePlanned(kind string, name types.String, change bool, diags *diag.Diagnostics) (again bool) {
 	if c == nil {
 		return false
@@ -158,9 +157,8 @@ func (c *Client) NotePlanned(kind string, name types.String, change bool, diags 
 	return c.Run.notePlannedAction(object, change)
 }
 
-// ClaimKey takes a key for one resource in this run. The engine goes on with a VM
-// that an earlier run began, by its key; two resources of one configuration
-// with the same name would so end up with the same VM.
+// ClaimKey claims a key for one resource in this run. The engine continues a VM of an earlier
+// run by its key. Without the claim, two resources with the same name would get the same VM.
 func (c *Client) ClaimKey(key engine.Key, name string) error {
 	if _, taken := c.claimedKeys.LoadOrStore(key, true); taken {
 		return duplicateResourceError(name)
@@ -168,25 +166,25 @@ func (c *Client) ClaimKey(key engine.Key, name string) error {
 	return nil
 }
 
-// duplicateResourceError says that two resources of one configuration create an object, by its
-// kind and name: "VM web".
+// duplicateResourceError says that two resources of one configuration create the same object,
+// such as "VM web".
 func duplicateResourceError(object string) error {
 	return &engine.SpecError{
-		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration creates %s, too", object),
+		Field: fieldpath.New("name"), Message: fmt.Sprintf("another resource of this configuration also creates %s", object),
 		Hint: "Names are unique in the whole MAAS: give one of them another name.", Err: engine.ErrConflict,
 	}
 }
 
-// ReadTimeout is how long a look at MAAS may take unless timeouts says otherwise. It
-// is said in the schemas' descriptions too.
+// ReadTimeout limits a read of MAAS unless timeouts sets another limit. The schemas'
+// descriptions name it too.
 const ReadTimeout = 2 * time.Minute
 
-// FromProviderData reads what Configure handed over: nothing while a configuration is
-// validated, before the provider is configured.
+// FromProviderData returns the client that Configure handed over. While Terraform validates,
+// the provider is not configured, and it is nil.
 func FromProviderData(data any, diags *diag.Diagnostics) *Client {
 	c, ok := data.(*Client)
 	if !ok && data != nil {
-		diags.AddError("The provider is broken", fmt.Sprintf("It handed over a %T. Please report this.", data))
+		diags.AddError("The provider has a bug", fmt.Sprintf("It handed over a %T. Please report this.", data))
 	}
 	return c
 }

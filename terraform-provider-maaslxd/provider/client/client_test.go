@@ -34,11 +34,11 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 		useErr  string
 		useless bool
 	}{
-		"Good":       {reason: "Making a client calls nothing, so an address where nobody listens does.", set: good},
+		"Good":       {reason: "Making a client makes no call, so an address where nobody listens will do.", set: good},
 		"Unknown":    {reason: "A plan may be made before MAAS is.", set: Settings{IsUnknown: true}, useErr: ErrUnknownConfig.Error()},
 		"Missing":    {reason: "The error names what to set.", set: Settings{}, useErr: "lacks api_url (MAAS_API_URL) and api_key (MAAS_API_KEY)"},
 		"NoKey":      {reason: "Only the key is missing.", set: Settings{APIURL: good.APIURL}, useErr: "lacks api_key (MAAS_API_KEY)"},
-		"Malformed":  {reason: "A key that cannot be one is told at once.", set: Settings{APIURL: good.APIURL, APIKey: "a:b"}, newErr: "api_key"},
+		"Malformed":  {reason: "A malformed key is reported at once.", set: Settings{APIURL: good.APIURL, APIKey: "a:b"}, newErr: "api_key"},
 		"BadAddress": {reason: "And so is an address.", set: Settings{APIURL: "maas.example.com", APIKey: anyKey}, newErr: "api_url"},
 	}
 	for name, tc := range cases {
@@ -56,13 +56,13 @@ func TestClientNeedsMAASOnlyWhenUsed(t *testing.T) {
 				t.Errorf("%s\nUse: got error %v, want %q in it", tc.reason, err, tc.useErr)
 			}
 			if err != nil && !strings.Contains(diagnostics.ExplainError(err), "provider block") {
-				t.Errorf("%s\nUse: %q says nothing that helps", tc.reason, diagnostics.ExplainError(err))
+				t.Errorf("%s\nUse: %q has no hint", tc.reason, diagnostics.ExplainError(err))
 			}
 		})
 	}
 }
 
-// matchesErrorText tells whether err has the text, or is nil where no text is wanted.
+// matchesErrorText tells whether err contains the text. It must be nil if the text is empty.
 func matchesErrorText(err error, text string) bool {
 	if text == "" || err == nil {
 		return text == "" && err == nil

@@ -15,28 +15,27 @@ import (
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
-// KeySettings are the key pair of the fleet as it is configured, in PEM. Both
-// empty: the one beside the ledger.
+// KeySettings are the configured key pair of the fleet, in PEM. If both are empty, the pair is
+// beside the ledger.
 type KeySettings struct {
 	Certificate, PrivateKey string
-	AllowInsecure           bool // the private key may be sent over plain http
+	AllowInsecure           bool // allows sending the private key over plain http
 }
 
-// FleetKey is the client key pair of the fleet: the configured one, or that
-// beside the ledger.
+// FleetKey is the client key pair of the fleet: the configured pair, or the pair beside the
+// ledger.
 type FleetKey struct {
 	settings KeySettings
 	ledger   *lazyLedger
 	apiURL   string
 
-	mu sync.Mutex // of the making
+	mu sync.Mutex // guards the creation
 }
 
 // isConfigured tells whether a pair is configured.
 func (k *FleetKey) isConfigured() bool { return k.settings.Certificate != "" }
 
-// Load returns the pair if there is one; ErrNotFound if one would have to be
-// made.
+// Load returns the pair. It returns ErrNotFound if the pair has to be created first.
 func (k *FleetKey) Load() (fleetkey.Key, error) {
 	if k.isConfigured() {
 		return fleetkey.Parse(k.settings.Certificate, k.settings.PrivateKey, time.Now())
@@ -46,13 +45,13 @@ func (k *FleetKey) Load() (fleetkey.Key, error) {
 		return fleetkey.Key{}, err
 	}
 	if file == "" {
-		return fleetkey.Key{}, fmt.Errorf("no client key pair is configured, and there is no ledger file beside which one could be: %w", engine.ErrNotFound)
+		return fleetkey.Key{}, fmt.Errorf("no client key pair is configured, and without a ledger file none can be kept beside it: %w", engine.ErrNotFound)
 	}
 	return fleetkey.LoadFile(file, time.Now())
 }
 
-// LoadOrCreate returns the pair, and makes it if there is none and nothing is
-// against it. Without a lasting place for it that is refused.
+// LoadOrCreate returns the pair, and creates it if there is none. It refuses if the pair would
+// not be kept.
 func (k *FleetKey) LoadOrCreate(against func() error) (fleetkey.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,13 +72,13 @@ func (k *FleetKey) LoadOrCreate(against func() error) (fleetkey.Key, error) {
 	return fleetkey.LoadOrCreate(file, time.Now())
 }
 
-// AutomationError says why no pair is made where nobody keeps it: the home of a CI job
-// is thrown away with it, and the hosts trust what was in it. Elsewhere it is nil.
+// AutomationError refuses to create a pair in a CI job: the job's home is deleted with it, and
+// the hosts trust only that pair. Elsewhere it is nil.
 func AutomationError() error {
 	for _, name := range []string{"CI", "TF_IN_AUTOMATION"} {
 		if value := os.Getenv(name); value != "" && value != "0" && !strings.EqualFold(value, "false") {
 			return &engine.Refusal{
-				Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: it would be lost with this job, and the VM hosts with it", name),
+				Message: fmt.Sprintf("there is no LXD client key pair, and none is made where %s is set: the pair would be lost with this job, and with it the VM hosts", name),
 				Hint: "Give the pair of the fleet as lxd_client_cert and lxd_client_key (MAASLXD_LXD_CLIENT_CERT, MAASLXD_LXD_CLIENT_KEY), from the secrets of your CI. " +
 					"docs/guides/ci-runners.md, \"The key pair in CI\", says how to make one.",
 				Err: engine.ErrInvalid,
@@ -89,8 +88,8 @@ func AutomationError() error {
 	return nil
 }
 
-// NextCertificates are the certificates that are to follow: that of the pair beside the
-// ledger that is named so.
+// NextCertificates are the certificates of the pair that follows: the file beside the ledger
+// with that name.
 func (k *FleetKey) NextCertificates() ([]string, error) {
 	file, err := k.PathBesideLedger(fleetkey.NextKeyFile)
 	if err != nil || file == "" || k.isConfigured() {
@@ -106,7 +105,8 @@ func (k *FleetKey) NextCertificates() ([]string, error) {
 	return []string{key.Certificate}, nil
 }
 
-// PathBesideLedger is the path of a file beside the ledger, empty if that is no file.
+// PathBesideLedger is the path of a file beside the ledger. It is empty if the ledger is no
+// file.
 func (k *FleetKey) PathBesideLedger(name string) (string, error) {
 	if !k.ledger.hasFile() {
 		return "", nil
@@ -118,19 +118,19 @@ func (k *FleetKey) PathBesideLedger(name string) (string, error) {
 	return filepath.Join(filepath.Dir(ledger), name), nil
 }
 
-// CheckTransport refuses to send the private key where anybody can read it.
+// CheckTransport refuses to send the private key over a connection that others can read.
 func (k *FleetKey) CheckTransport() error {
 	return site.CheckKeyTransport(k.apiURL, k.settings.AllowInsecure)
 }
 
-// credentials is the pair for whoever asks an LXD.
+// credentials is the pair for calls of an LXD.
 func (k *FleetKey) credentials(context.Context) (engine.Credentials, error) {
 	pair, err := k.Load()
 	if errors.Is(err, engine.ErrNotFound) {
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the LXD client key pair is not here: %v", err),
-			Hint: "VMs are made in LXD itself with the pair by which the hosts know this fleet. Give it as lxd_client_cert and lxd_client_key, restore it " +
-				"beside the ledger, or use the ledger beside which it was made.",
+			Hint: "VMs are made in LXD itself with the key pair that the hosts trust. Give it as lxd_client_cert and lxd_client_key, restore it beside " +
+				"the ledger, or use the ledger that it was made beside.",
 			Err: engine.ErrForbidden,
 		}
 	}

@@ -16,34 +16,33 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// MemoryLedger is the value of the provider's ledger attribute that asks for
-// none on disk.
+// MemoryLedger is the value of the attribute ledger for a ledger without a file.
 const MemoryLedger = "memory"
 
-// ledgerHint ends what is said of a ledger that cannot be used.
-const ledgerHint = `The file is chosen by ledger in the provider block, or by MAASLXD_LEDGER. ledger = "memory" does without one: ` +
-	"then nothing keeps another run from reserving the same room at the same time."
+// ledgerHint is the hint of an error about a ledger that cannot be used.
+const ledgerHint = `ledger in the provider block, or MAASLXD_LEDGER, chooses the file. ledger = "memory" needs no file, ` +
+	"but then another run may reserve the same room at the same time."
 
-// lazyLedger is the ledger of one MAAS. Its file is made when something is
-// first written, so that a plan leaves nothing behind.
+// lazyLedger is the ledger of one MAAS. The first write creates its file, so a plan leaves
+// nothing behind.
 type lazyLedger struct {
 	files  *Ledgers
-	path   string             // as configured, or the address of a service; empty: the default; MemoryLedger: none
-	access LedgerAccess       // to a service
-	region string             // of a MAAS that has no mark: its address
-	marks  engine.RegionMarks // of the MAAS; nil: nobody asks
+	path   string             // as configured: the address of a service, MemoryLedger, or a path; empty: the default
+	access LedgerAccess       // for a service
+	region string             // of a MAAS without a mark: its address
+	marks  engine.RegionMarks // of the MAAS; nil: it is not asked
 
 	regionMoves singleflight.Group // of the region, by its mark
 
 	mu         sync.Mutex
 	regions    ledger.Regions      // nil until it is open
-	markedRows ledger.RegionLedger // of the MAAS's mark; nil until that is known
+	markedRows ledger.RegionLedger // of the MAAS's mark; nil until the mark is known
 }
 
 var _ engine.Ledger = (*lazyLedger)(nil)
 
-// open returns the ledger of this MAAS, and makes it if there is none. It asks MAAS for
-// its mark without the lock: others need not wait for an answer that does not come.
+// open returns the ledger of this MAAS, and creates it if there is none. It asks MAAS for its
+// mark without the lock, so a MAAS that does not answer blocks nobody else.
 func (l *lazyLedger) open(ctx context.Context) (ledger.RegionLedger, error) {
 	all, marked, err := l.openRegions(ctx)
 	switch {
@@ -64,13 +63,13 @@ func (l *lazyLedger) open(ctx context.Context) (ledger.RegionLedger, error) {
 	return l.moveRegionToMark(ctx, all.Region(mark), mark)
 }
 
-// moveRegionToMark gives the MAAS's mark what was noted by its address before, and returns the
-// ledger of that mark. Two addresses of one MAAS are one region. Who comes while another
-// one does it waits for him, for as long as his own ctx says.
+// moveRegionToMark moves the rows that were stored under the MAAS's address to its mark, and
+// returns the ledger of that mark. So two addresses of one MAAS are one region. If another
+// caller does that already, it waits for it, until its own ctx ends.
 func (l *lazyLedger) moveRegionToMark(ctx context.Context, rows ledger.RegionLedger, mark string) (ledger.RegionLedger, error) {
 	taken := l.regionMoves.DoChan(mark, func() (any, error) {
 		if _, marked, err := l.openRegions(ctx); err != nil || marked != nil {
-			return nil, err // somebody did it a moment ago
+			return nil, err // another caller has just done it
 		}
 		if err := rows.TakeOverRegion(context.WithoutCancel(ctx), l.region); err != nil {
 			return nil, err
@@ -88,7 +87,8 @@ func (l *lazyLedger) moveRegionToMark(ctx context.Context, rows ledger.RegionLed
 	}
 }
 
-// openRegions returns the ledger of all regions, and that of this MAAS if its mark is known.
+// openRegions returns the ledger of all regions. It also returns that of this MAAS if its mark
+// is known.
 func (l *lazyLedger) openRegions(ctx context.Context) (all ledger.Regions, marked ledger.RegionLedger, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +96,8 @@ func (l *lazyLedger) openRegions(ctx context.Context) (all ledger.Regions, marke
 	return all, l.markedRows, err
 }
 
-// ensureRegionMark sees that the MAAS has a mark before something is reserved in it, or a host is
-// closed. A user who may make no tag goes on without one.
+// ensureRegionMark gives the MAAS a mark before a reservation or the closing of a host. A user
+// who may not create a tag continues without a mark.
 func (l *lazyLedger) ensureRegionMark(ctx context.Context) error {
 	if l.marks == nil || l.path == MemoryLedger {
 		return nil
@@ -108,7 +108,7 @@ func (l *lazyLedger) ensureRegionMark(ctx context.Context) error {
 	return nil
 }
 
-// openRegionsLocked returns the ledger of all regions. The caller holds mu.
+// openRegionsLocked returns the ledger of all regions. The caller must hold mu.
 func (l *lazyLedger) openRegionsLocked(ctx context.Context) (ledger.Regions, error) {
 	if l.regions != nil {
 		return l.regions, nil
@@ -137,8 +137,7 @@ func (l *lazyLedger) openRegionsLocked(ctx context.Context) (ledger.Regions, err
 	return opened, nil
 }
 
-// openExisting returns the ledger if there is one already, else nil. Who only
-// reads needs no other.
+// openExisting returns the ledger if it exists already, else nil. That is enough for readers.
 func (l *lazyLedger) openExisting(ctx context.Context) (ledger.RegionLedger, error) {
 	if !l.isCreated() {
 		return nil, nil
@@ -146,8 +145,8 @@ func (l *lazyLedger) openExisting(ctx context.Context) (ledger.RegionLedger, err
 	return l.open(ctx)
 }
 
-// openExistingOfMark returns the ledger of the MAAS with a mark, without asking MAAS for it, if
-// there is a ledger already. An empty mark is not known, and asked for.
+// openExistingOfMark returns the existing ledger of the MAAS with a mark, without asking MAAS
+// for the mark. If the mark is empty, it asks.
 func (l *lazyLedger) openExistingOfMark(ctx context.Context, mark string) (ledger.RegionLedger, error) {
 	if mark == "" || l.path == MemoryLedger || !l.isCreated() {
 		return l.openExisting(ctx)
@@ -159,7 +158,7 @@ func (l *lazyLedger) openExistingOfMark(ctx context.Context, mark string) (ledge
 	return all.Region(mark), nil
 }
 
-// isCreated tells whether there is a ledger.
+// isCreated tells whether the ledger exists.
 func (l *lazyLedger) isCreated() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +167,7 @@ func (l *lazyLedger) isCreated() bool {
 	}
 	file, err := l.filePath()
 	if err != nil {
-		return false // where no ledger can be, there is none
+		return false // without a place for a file, there is no ledger
 	}
 	_, err = os.Stat(file)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -182,7 +181,7 @@ func (l *lazyLedger) filePath() (string, error) {
 	return filepath.Abs(l.path)
 }
 
-// checkExisting tells at once what is wrong with a ledger that exists.
+// checkExisting returns an error at once if an existing ledger cannot be used.
 func (l *lazyLedger) checkExisting(ctx context.Context) error {
 	if !l.isCreated() {
 		return nil
@@ -196,13 +195,13 @@ func (l *lazyLedger) checkExisting(ctx context.Context) error {
 
 var _ engine.Leases = (*lazyLedger)(nil)
 
-// errStaleInventory: the hosts were listed before there was a ledger. The next list is
-// a better one.
+// errStaleInventory means that the hosts were listed before the ledger existed. Another list
+// solves that.
 var errStaleInventory = fmt.Errorf("the inventory of the hosts is older than the ledger: %w", engine.ErrBusy)
 
-// CurrentTag implements engine.Ledger. A ledger that is not there has no tag, and an
-// inventory without one places nothing: create opens the ledger first. All regions
-// have one tag, so that MAAS need not be asked for its mark.
+// CurrentTag implements engine.Ledger. Without a ledger there is no tag, and an inventory
+// without a tag places nothing, because create opens the ledger first. All regions share one
+// tag, so that it needs no call for MAAS's mark.
 func (l *lazyLedger) CurrentTag(ctx context.Context) (engine.Tag, error) {
 	if !l.isCreated() {
 		return engine.Tag{}, nil
@@ -215,8 +214,8 @@ func (l *lazyLedger) CurrentTag(ctx context.Context) (engine.Tag, error) {
 	return tag, l.withLedgerHint(err)
 }
 
-// AcceptsInventory implements engine.Ledger. Before there is a ledger, a list of the hosts serves
-// those who only read; afterwards it is read anew.
+// AcceptsInventory implements engine.Ledger. Before the ledger exists, readers may use any
+// list of the hosts. Afterwards they must list the hosts again.
 func (l *lazyLedger) AcceptsInventory(ctx context.Context, inventory engine.Tag) (bool, error) {
 	if !l.isCreated() {
 		return true, nil
@@ -314,8 +313,8 @@ func (l *lazyLedger) Drop(ctx context.Context, row engine.Row) error {
 	return l.withOpenLedger(ctx, func(rows ledger.RegionLedger) error { return rows.Drop(ctx, row) })
 }
 
-// Hold implements engine.Leases. It makes no mark: of a wish that is refused afterwards
-// nothing is left in MAAS.
+// Hold implements engine.Leases. It creates no mark, so a request that is refused later leaves
+// nothing in MAAS.
 func (l *lazyLedger) Hold(ctx context.Context, key engine.Key) (release func(), err error) {
 	err = l.withOpenLedger(ctx, func(rows ledger.RegionLedger) error { release, err = rows.Hold(ctx, key); return err })
 	return release, err
@@ -329,7 +328,7 @@ func (l *lazyLedger) CloseHost(ctx context.Context, c engine.HostCloseRequest) e
 	return l.withOpenLedger(ctx, func(rows ledger.RegionLedger) error { return rows.CloseHost(ctx, c) })
 }
 
-// OpenHost implements engine.Ledger. Where there is no ledger, nothing is closed.
+// OpenHost implements engine.Ledger. Without a ledger, no host is closed.
 func (l *lazyLedger) OpenHost(ctx context.Context, hostKey, holder string) error {
 	rows, err := l.openExisting(ctx)
 	if rows == nil || err != nil {

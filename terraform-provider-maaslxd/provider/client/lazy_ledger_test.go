@@ -20,8 +20,7 @@ func rowOf(key engine.Key) engine.Row {
 	return engine.Row{Key: key, Name: "web-1", HostKey: "host01", SystemID: "4y3h7n", Need: engine.Need{Cores: 1, MemoryMiB: 1024}}
 }
 
-// TestLedgerIsMadeByAWrite reads a ledger that is not there, and then writes
-// to it.
+// TestLedgerIsMadeByAWrite reads a ledger that does not exist, and then writes to it.
 func TestLedgerIsMadeByAWrite(t *testing.T) {
 	t.Parallel()
 	files := new(Ledgers)
@@ -36,7 +35,7 @@ func TestLedgerIsMadeByAWrite(t *testing.T) {
 		t.Errorf("Pending of no ledger is %v, %v; want none", rows, err)
 	}
 	if serves, err := l.AcceptsInventory(ctx, tag); !serves || err != nil {
-		t.Errorf("without a ledger a list of the hosts serves: %t, %v; want true", serves, err)
+		t.Errorf("without a ledger a list of the hosts is accepted: %t, %v; want true", serves, err)
 	}
 	if err := l.checkExisting(ctx); err != nil {
 		t.Errorf("no ledger yet is no error, got %v", err)
@@ -45,22 +44,22 @@ func TestLedgerIsMadeByAWrite(t *testing.T) {
 		t.Error("reading has made the file")
 	}
 	if _, _, err := l.Place(ctx, engine.Reservation{Key: "a"}); !errors.Is(err, engine.ErrBusy) || engine.IsTerminal(err) {
-		t.Errorf("an inventory without a tag: got %v, want one that the next try mends", err)
+		t.Errorf("an inventory without a tag: got %v, want a retryable error", err)
 	}
 	if _, _, err := l.Move(ctx, 2, engine.Reservation{Key: "a"}); !errors.Is(err, engine.ErrBusy) || engine.IsTerminal(err) {
-		t.Errorf("an inventory without a tag: got %v, want one that the next try mends", err)
+		t.Errorf("an inventory without a tag: got %v, want a retryable error", err)
 	}
 	if err := l.Bind(ctx, rowOf("default/web-1")); err != nil {
 		t.Fatal(err)
 	}
 	if serves, err := l.AcceptsInventory(ctx, tag); serves || err != nil {
-		t.Errorf("a list from before the ledger serves: %t, %v; want false", serves, err)
+		t.Errorf("a list from before the ledger is accepted: %t, %v; want false", serves, err)
 	}
 	if tag, err = l.CurrentTag(ctx); tag.Generation == "" || err != nil {
 		t.Errorf("Tag is %v, %v; want that of a ledger", tag, err)
 	}
 	if serves, err := l.AcceptsInventory(ctx, tag); !serves || err != nil {
-		t.Errorf("a list of now serves: %t, %v; want true", serves, err)
+		t.Errorf("a new list is accepted: %t, %v; want true", serves, err)
 	}
 	if err := files.Close(); err != nil {
 		t.Fatal(err)
@@ -80,8 +79,8 @@ func TestLedgerIsMadeByAWrite(t *testing.T) {
 	}
 }
 
-// TestLedgersAreShared opens one file for two MAAS, many times at once: it is
-// opened once, and their rows have nothing to do with each other.
+// TestLedgersAreShared opens one file for two MAAS, many times at once. It is opened once, and
+// the two MAAS do not see each other's rows.
 func TestLedgersAreShared(t *testing.T) {
 	t.Parallel()
 	files := new(Ledgers)
@@ -114,8 +113,7 @@ func TestLedgersAreShared(t *testing.T) {
 	}
 }
 
-// TestLedgerInMemory asks for no file, and gets a ledger for each provider
-// block.
+// TestLedgerInMemory uses no file. Each provider block gets a ledger of its own.
 func TestLedgerInMemory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a, b := &lazyLedger{files: new(Ledgers), path: MemoryLedger}, &lazyLedger{files: new(Ledgers), path: MemoryLedger}
@@ -136,8 +134,8 @@ func TestLedgerInMemory(t *testing.T) {
 	}
 }
 
-// TestLedgerErrorsNameTheAttribute breaks the file, and wants to be told how
-// another is chosen.
+// TestLedgerErrorsNameTheAttribute breaks the file. The error must name the attribute that
+// chooses another one.
 func TestLedgerErrorsNameTheAttribute(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ledger.db")
@@ -151,7 +149,7 @@ func TestLedgerErrorsNameTheAttribute(t *testing.T) {
 		"check": l.checkExisting(t.Context()), "Tag": tagged, "Pending": listed, "Bind": l.Bind(t.Context(), rowOf("x")),
 	} {
 		if err == nil || !engine.IsTerminal(err) {
-			t.Errorf("%s: got %v, want an error that no repetition mends", what, err)
+			t.Errorf("%s: got %v, want a terminal error", what, err)
 			continue
 		}
 		for _, word := range []string{file, "damaged", "ledger in the provider block", "MAASLXD_LEDGER"} {
@@ -162,8 +160,8 @@ func TestLedgerErrorsNameTheAttribute(t *testing.T) {
 	}
 }
 
-// TestLedgerHomeless has no place for the default file: a reader does without,
-// a writer is told what to set.
+// TestLedgerHomeless has no place for the default file. A reader needs none, and a writer gets
+// an error that names the setting.
 func TestLedgerHomeless(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")
@@ -177,12 +175,12 @@ func TestLedgerHomeless(t *testing.T) {
 	}
 }
 
-// regionMarks are those of a MAAS that gets a mark once somebody makes it.
+// regionMarks are the marks of a MAAS that has none until somebody creates it.
 type regionMarks struct {
 	mu        sync.Mutex
 	mark      string
-	forbidden bool                        // to make one
-	look      func(context.Context) error // before an answer; may be nil
+	forbidden bool                        // what creating it returns
+	look      func(context.Context) error // called before an answer; may be nil
 }
 
 func (m *regionMarks) RegionMark(ctx context.Context) (string, error) {
@@ -206,8 +204,8 @@ func (m *regionMarks) MakeRegionMark(context.Context) (string, error) {
 	return m.mark, nil
 }
 
-// TestLedgerMarksFirst: what closes a host is noted by the mark, although nobody has
-// reserved anything yet. The other run knows the MAAS by another address.
+// TestLedgerMarksFirst closes a host under the MAAS's mark, before anybody has reserved
+// anything. The other run uses another address of that MAAS.
 func TestLedgerMarksFirst(t *testing.T) {
 	t.Parallel()
 	files := new(Ledgers)
@@ -224,12 +222,12 @@ func TestLedgerMarksFirst(t *testing.T) {
 		t.Error("the other run does not see it")
 	}
 	if err := closing("other.example", &regionMarks{forbidden: true}); err != nil {
-		t.Errorf("a user who may make no tag: %v", err)
+		t.Errorf("a user who may create no tag: %v", err)
 	}
 }
 
-// TestLedgerAsksUnlocked: while one asks a MAAS that does not answer for its mark, others
-// do not wait for him, and each asks for as long as his own ctx says.
+// TestLedgerAsksUnlocked asks a MAAS that does not answer for its mark. Others do not wait for
+// that call, and each asks until its own ctx ends.
 func TestLedgerAsksUnlocked(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 2)
@@ -253,7 +251,7 @@ func TestLedgerAsksUnlocked(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("it waits for another one's question")
+		t.Error("it waits for the call of another one")
 	}
 	giveUp()
 	if err := <-first; !errors.Is(err, context.Canceled) {

@@ -28,7 +28,7 @@ func startService(t *testing.T) (address string, to LedgerAccess, stop func()) {
 	return startCounted(t, nil)
 }
 
-// startCounted is startService; done is told of each request.
+// startCounted is startService that calls done after each request.
 func startCounted(t *testing.T, done func(service.AnsweredRequest)) (address string, to LedgerAccess, stop func()) {
 	t.Helper()
 	folder, now := t.TempDir(), time.Now()
@@ -61,7 +61,7 @@ func startCounted(t *testing.T, done func(service.AnsweredRequest)) (address str
 	return server.URL, LedgerAccess{CA: authority.Certificate, Certificate: string(certificate), Key: string(key)}, server.Close
 }
 
-// TestLedgerService places by the ledger of a service, which two runs share.
+// TestLedgerService uses the ledger of a service, which two runs share.
 func TestLedgerService(t *testing.T) {
 	t.Parallel()
 	address, to, _ := startService(t)
@@ -106,7 +106,7 @@ func TestLedgerService(t *testing.T) {
 	}
 }
 
-// TestLedgerServiceAway: a plan goes on without the service, and nothing is placed.
+// TestLedgerServiceAway plans without the service. The plan succeeds, and nothing is placed.
 func TestLedgerServiceAway(t *testing.T) {
 	t.Parallel()
 	address, to, stop := startService(t)
@@ -122,8 +122,8 @@ func TestLedgerServiceAway(t *testing.T) {
 	}
 }
 
-// TestNamedAsksOnce refreshes 200 VMs: the service is asked once which of them were cut
-// off, and what a dead maker has left is noted as named.
+// TestNamedAsksOnce refreshes 200 VMs. It asks the service once which of them were
+// interrupted, and records the state's objects as named.
 func TestNamedAsksOnce(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -154,8 +154,8 @@ func TestNamedAsksOnce(t *testing.T) {
 	}
 }
 
-// TestNamedAfterKill: a state names what a killed apply made, and a destroy no longer
-// tells of it.
+// TestNamedAfterKill names an object of a killed apply in a state. A destroy then no longer
+// warns of it.
 func TestNamedAfterKill(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ledger.db")
@@ -195,8 +195,8 @@ func TestNamedAfterKill(t *testing.T) {
 	}
 }
 
-// TestLedgerServiceErrors: what is wrong with the service is told as the ledger's, with
-// its address and its attribute, and not as MAAS's.
+// TestLedgerServiceErrors: errors of the service name the ledger, its address and its
+// attribute, and not MAAS.
 func TestLedgerServiceErrors(t *testing.T) {
 	t.Parallel()
 	address, to, stop := startService(t)
@@ -215,13 +215,13 @@ func TestLedgerServiceErrors(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "MAAS_API") {
-			t.Errorf("it tells of MAAS:\n%s", text)
+			t.Errorf("it names MAAS:\n%s", text)
 		}
 	}
 }
 
-// TestLedgerServiceTakesRegionOnce: VMs that are made at once need what was noted by the
-// address of their MAAS given to its mark, which a single request does.
+// TestLedgerServiceTakesRegionOnce creates VMs at once. One request moves the rows that were
+// stored under the address of their MAAS to its mark.
 func TestLedgerServiceTakesRegionOnce(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
@@ -231,7 +231,7 @@ func TestLedgerServiceTakesRegionOnce(t *testing.T) {
 		}
 	})
 	const readers = 64
-	var met sync.WaitGroup // all of them know the mark, and nobody has taken the region
+	var met sync.WaitGroup // all of them know the mark, and nobody has moved the rows
 	met.Add(readers)
 	marks := &regionMarks{mark: "m1", look: func(context.Context) error { met.Done(); met.Wait(); return nil }}
 	l := &lazyLedger{files: new(Ledgers), path: address, access: to, region: "a", marks: marks}

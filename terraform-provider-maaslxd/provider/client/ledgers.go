@@ -11,22 +11,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger/remote"
 )
 
-// LedgerAccess is how a ledger service is reached, in PEM: whom to trust, and who this
-// is.
+// LedgerAccess is the access to a ledger service, in PEM: the authorities to trust, and the
+// client certificate with its key.
 type LedgerAccess struct {
 	CA, Certificate, Key string
-	Files                remote.Files // from which these were read
+	Files                remote.Files // the files of these
 }
 
-// Ledgers are the ledgers that this process has open: files by their paths, and
-// services by what reaches them. Several provider blocks of one process share them.
+// Ledgers are the open ledgers of this process: files by path, and services by access. The
+// provider blocks of one process share them.
 type Ledgers struct {
 	mu       sync.Mutex
 	files    map[string]ledger.Regions
 	services map[remote.Config]*remote.Client
 }
 
-// openFile opens a file, and makes it if there is none.
+// openFile opens a file, and creates it if it does not exist.
 func (l *Ledgers) openFile(ctx context.Context, path string) (ledger.Regions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *Ledgers) openFile(ctx context.Context, path string) (ledger.Regions, er
 	return l.files[path], nil
 }
 
-// connectService makes a client of a service, and asks nothing.
+// connectService makes a client of a service, without a call.
 func (l *Ledgers) connectService(c remote.Config) (*remote.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,22 +78,23 @@ func (l *Ledgers) Close() error {
 	return errors.Join(errs...)
 }
 
-// isService tells whether the ledger is kept on another machine.
+// isService tells whether a service has the ledger.
 func (l *lazyLedger) isService() bool { return remote.IsAddress(l.path) }
 
-// hasFile tells whether the ledger is a file, beside which others can be kept.
+// hasFile tells whether the ledger is a file, so that other files can be kept beside it.
 func (l *lazyLedger) hasFile() bool { return l.path != MemoryLedger && !l.isService() }
 
-// serviceConfig is how the service is reached.
+// serviceConfig is the configuration of the service's client.
 func (l *lazyLedger) serviceConfig() remote.Config {
 	return remote.Config{Address: l.path, CA: l.access.CA, Certificate: l.access.Certificate, Key: l.access.Key, Files: l.access.Files}
 }
 
-// ledgerServiceTimeout bounds the question who this is for a service.
+// ledgerServiceTimeout limits the call that asks a service for the owner of the client
+// certificate.
 const ledgerServiceTimeout = 5 * time.Second
 
-// checkService tells at once what no repetition mends. A service that is away is an error
-// once something is reserved.
+// checkService returns terminal errors at once. A service that is away becomes an error only
+// at the first reservation.
 func checkService(ctx context.Context, service *remote.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, ledgerServiceTimeout)
 	defer cancel()
@@ -103,12 +104,12 @@ func checkService(ctx context.Context, service *remote.Client) error {
 	return nil
 }
 
-// withLedgerHint adds to what is wrong with a file which attribute chooses another.
+// withLedgerHint adds to an error of the file which attribute chooses another file.
 func (l *lazyLedger) withLedgerHint(err error) error {
 	refusal, ok := errors.AsType[*engine.Refusal](err)
 	if !ok || l.isService() {
 		return err
 	}
-	file, _ := l.filePath() // empty: there is no place for one, which is what is wrong
+	file, _ := l.filePath() // empty: the error is that there is no place for a file
 	return &engine.LedgerError{Ledger: file, Err: &engine.Refusal{Message: err.Error(), Hint: refusal.Hint + " " + ledgerHint, Err: refusal.Err}}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// What an apply made that was killed before it could write it to the state is taken
-// up by the next apply, which finds it by its key. A destroy looks for nothing: so its
-// plan tells what is left.
+// An apply may be killed before it writes a new object to the state. The next apply finds that
+// object by its key and continues. A destroy does not look for it, so the plan of a destroy
+// warns of it.
 
-// NoteNamedInState notes that the state of the MAAS with this mark names an object: whoever
-// made it, its apply got so far.
+// NoteNamedInState records that a state names an object of the MAAS with this mark. So the
+// apply of its maker has saved it.
 func (b *Backend) NoteNamedInState(ctx context.Context, mark string, key engine.Key) {
 	if key == "" {
 		return
@@ -32,29 +32,28 @@ func (b *Backend) NoteNamedInState(ctx context.Context, mark string, key engine.
 	}
 	owner, _, _ := strings.Cut(string(key), "/")
 	if slices.Contains(b.cutOffLookups.keys(ctx, mark, rows, owner+"/"), key) {
-		_ = rows.ClearCutOff(ctx, key) // else a destroy tells of it in vain
+		_ = rows.ClearCutOff(ctx, key) // else the plan of a destroy would warn of it
 	}
 }
 
-// cutOffKeysTTL is how long the answer which keys were cut off serves: a refresh of many
-// objects asks once. What this run makes meanwhile is not cut off.
+// cutOffKeysTTL is how long the list of interrupted keys is valid, so that a refresh of many
+// objects asks once. Objects that this run makes meanwhile are not interrupted.
 const cutOffKeysTTL = 30 * time.Second
 
-// cutOffLookups are the questions which keys were cut off, by MAAS and owner.
+// cutOffLookups are the lookups of interrupted keys, by MAAS and owner.
 type cutOffLookups struct {
 	mu      sync.Mutex
 	lookups map[string]*cutOffLookup
 }
 
-// cutOffLookup is one question. Those who ask meanwhile wait for its answer.
+// cutOffLookup is one lookup. Callers who come meanwhile wait for its answer.
 type cutOffLookup struct {
 	once  sync.Once
 	asked time.Time
 	keys  []engine.Key
 }
 
-// keys lists the keys of an owner that were cut off. Where the ledger does not say, there
-// are none.
+// keys lists the interrupted keys of an owner. It is empty if the ledger cannot tell.
 func (c *cutOffLookups) keys(ctx context.Context, mark string, rows ledger.RegionLedger, of string) []engine.Key {
 	c.mu.Lock()
 	name := mark + " " + of
@@ -71,22 +70,22 @@ func (c *cutOffLookups) keys(ctx context.Context, mark string, rows ledger.Regio
 	return look.keys
 }
 
-// NoteStateRead notes that the run reads the state. Terraform does so in the plan of an apply,
-// and not in that of a destroy, which a plan of its own has preceded.
+// NoteStateRead records that the run reads the state. Terraform does that in the plan of an
+// apply. In a destroy, only the plan before it does.
 func (r *Run) NoteStateRead() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hasReadState = true
 }
 
-// onlyDestroys tells, as far as it is seen, whether the plan is that of a destroy.
+// onlyDestroys tells whether the plan is that of a destroy, by what the run has seen.
 func (r *Run) onlyDestroys() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.hasReadState && len(r.plannedCreates) == 0
 }
 
-// WarnLeftBehind tells, once in the plan of a destroy, what it leaves.
+// WarnLeftBehind warns, once in the plan of a destroy, of the objects that it leaves.
 func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
 	if !c.CanCheckPlan() || !c.Run.onlyDestroys() || !c.Run.ClaimWarning("left behind") {
 		return
@@ -102,12 +101,11 @@ func (c *Client) WarnLeftBehind(ctx context.Context, diags *diag.Diagnostics) {
 		return
 	}
 	diags.AddWarning("This destroy leaves what an earlier apply began", fmt.Sprintf(
-		"That apply was killed before it could write to the state what it had made: %s.\n\n"+
-			"Apply first, with them in the configuration: that takes them up. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
+		"That apply was killed before it could write these objects to the state: %s.\n\nApply first, with them in the configuration: that takes them "+
+			"over. Then destroy. Or delete them in MAAS.", strings.Join(left, ", ")))
 }
 
-// listLeftBehind names what applies of this owner made that were cut off, as far as it is
-// there.
+// listLeftBehind names the objects of this owner's interrupted applies that still exist.
 func (c *Client) listLeftBehind(ctx context.Context, b *Backend) []string {
 	rows, err := b.ledger.openExisting(ctx)
 	if rows == nil || err != nil {

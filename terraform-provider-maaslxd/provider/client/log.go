@@ -7,14 +7,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// newLogger returns a logger that writes to Terraform's log of the call whose
-// context it is given. Terraform decides what is shown (TF_LOG_PROVIDER).
+// newLogger returns a logger that writes to Terraform's log, by the context of each record.
+// Terraform chooses the level (TF_LOG_PROVIDER).
 func newLogger() *slog.Logger { return slog.New(logHandler{}) }
 
-// logHandler hands records of the engine to tflog.
+// logHandler passes the engine's records to tflog.
 type logHandler struct {
 	fields map[string]any
-	group  string // with a dot at its end, or empty
+	group  string // ends with a dot, or is empty
 }
 
 func (logHandler) Enabled(context.Context, slog.Level) bool { return true }

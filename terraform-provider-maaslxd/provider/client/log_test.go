@@ -18,7 +18,7 @@ func TestLogGoesToTerraform(t *testing.T) {
 	log.InfoContext(ctx, "composed VM", "host", "lxd-a")
 	log.WithGroup("call").With("route", "machines/").WarnContext(ctx, "slow", "tries", 2)
 	log.ErrorContext(ctx, "failed")
-	log.ErrorContext(context.Background(), "outside of any call of Terraform, so told to nobody")
+	log.ErrorContext(context.Background(), "outside any call of Terraform, so nobody sees it")
 
 	lines, err := tflogtest.MultilineJSONDecode(&out)
 	if err != nil {

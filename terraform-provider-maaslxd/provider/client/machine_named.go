@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// NamedMachine is the machine of a state, and what names it there.
+// NamedMachine is the machine of a state with its former name.
 type NamedMachine struct {
 	Object         string // such as "VM host kvm1"
 	ConfiguredName types.String
@@ -21,9 +21,8 @@ type NamedMachine struct {
 	Hostname       types.String
 }
 
-// IsNamedBy tells whether a text names the machine: its system id, its hostname, its FQDN,
-// or what named it before. What cannot be found out is an error, since the answer may cost
-// what is on its disks.
+// IsNamedBy tells whether a text names the machine: by its system id, hostname, FQDN or former
+// name. A failed look-up is an error, because a wrong answer may destroy the machine's disks.
 func (m NamedMachine) IsNamedBy(ctx context.Context, want types.String, look func(context.Context, string) (engine.Machine, error), diags *diag.Diagnostics) bool {
 	switch {
 	case want.IsUnknown():
@@ -45,7 +44,7 @@ func (m NamedMachine) IsNamedBy(ctx context.Context, want types.String, look fun
 	return found.FQDN == want.ValueString()
 }
 
-// Machine reads a machine for a plan.
+// Machine reads a machine during a plan.
 func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, error) {
 	b, err := c.Backend()
 	if err != nil {
@@ -56,7 +55,7 @@ func (c *Client) Machine(ctx context.Context, systemID string) (engine.Machine, 
 	return b.Machines.Machine(ctx, systemID)
 }
 
-// MachineNamed finds a machine by system id, hostname or FQDN.
+// MachineNamed finds a machine by its system id, hostname or FQDN.
 func (b *Backend) MachineNamed(ctx context.Context, id string) (engine.Machine, error) {
 	hostname, _, qualified := strings.Cut(id, ".")
 	if !qualified {
@@ -72,7 +71,7 @@ func (b *Backend) MachineNamed(ctx context.Context, id string) (engine.Machine, 
 	return uniqueMachine(id, named)
 }
 
-// uniqueMachine returns the one machine that an import id can mean.
+// uniqueMachine returns the only machine that matches an import id.
 func uniqueMachine(id string, named []engine.Machine) (engine.Machine, error) {
 	var found []engine.Machine
 	var ids []string
@@ -86,7 +85,7 @@ func uniqueMachine(id string, named []engine.Machine) (engine.Machine, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return engine.Machine{}, fmt.Errorf("MAAS knows no such machine: a system id, a hostname or an FQDN is wanted")
+		return engine.Machine{}, fmt.Errorf("MAAS knows no such machine. Give a system id, a hostname or an FQDN")
 	default:
 		return engine.Machine{}, fmt.Errorf("%d machines have that name: %s. Import by system id", len(ids), strings.Join(ids, ", "))
 	}

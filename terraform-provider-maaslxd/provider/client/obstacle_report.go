@@ -11,25 +11,25 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// PlanCheckTimeout bounds the looks of one resource's plan at MAAS.
+// PlanCheckTimeout limits the calls to MAAS of one resource's plan.
 const PlanCheckTimeout = 30 * time.Second
 
-// DestroyAllHint is the way out for who wants nothing of it any more: a destroy plans
-// the configuration as well, unless it does without a refresh.
+// DestroyAllHint is the way out if you want to destroy everything. A destroy also plans the
+// configuration, unless it runs without a refresh.
 const DestroyAllHint = "To destroy everything instead, run terraform destroy -refresh=false."
 
-// ObstacleReport is how a plan tells what is in its way.
+// ObstacleReport reports the obstacles of a plan.
 type ObstacleReport struct {
-	Object   string // "VM web"
-	Action   string // "replace", "update", "create"
-	IsPlaced bool   // no VM host is named
+	Object   string // such as "VM web"
+	Action   string // "replace", "update" or "create"
+	IsPlaced bool   // the configuration names no VM host
 	Run      *Run
 	Diags    *diag.Diagnostics
 }
 
-// AddDiagnostics turns obstacles into diagnostics: errors where the plan would destroy what it
-// could not make anew, or changes what stands, else warnings. stands tells whether
-// what is created takes the place of something.
+// AddDiagnostics turns obstacles into diagnostics. They are errors if the plan destroys an
+// object that it could not make again, or changes an existing one; else they are warnings.
+// The function stands tells whether a created object replaces an existing one.
 func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 	for _, err := range o.Unchecked {
 		v.Run.WarnPlanUnchecked(err, v.Diags)
@@ -45,7 +45,7 @@ func (v ObstacleReport) AddDiagnostics(o engine.Obstacles, stands func() bool) {
 		v.addWarnings(err, sameRunHint(err))
 	}
 	for _, err := range o.Temporary {
-		v.addWarnings(err, "The apply goes on if this run frees it, and fails otherwise.")
+		v.addWarnings(err, "The apply continues if this run frees it, and fails otherwise.")
 	}
 }
 
@@ -81,7 +81,7 @@ func (v ObstacleReport) errorsAt(err error) []diagnostics.ErrorAt {
 	return diagnostics.ErrorsAt(path.Empty(), err)
 }
 
-// withOrderHint adds how VMs that are placed are made after the hosts of the same run.
+// withOrderHint adds how to make placed VMs after the hosts of the same run.
 func (v ObstacleReport) withOrderHint(err error) error {
 	if v.IsPlaced && v.Action == "create" {
 		return diagnostics.WithOrderHint(err)
@@ -89,13 +89,13 @@ func (v ObstacleReport) withOrderHint(err error) error {
 	return err
 }
 
-// sameRunHint says how to name what the same run makes.
+// sameRunHint says how to refer to an object that the same run makes.
 func sameRunHint(err error) string {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return ""
 	}
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok && spec.Field.RootName() == "vm_host" {
-		return "If this run makes the VM host, refer to it by its id: vm_host = maaslxd_vm_host.NAME.id. Then it is made first, and known by then."
+		return "If this run makes the VM host, refer to it by its id: vm_host = maaslxd_vm_host.NAME.id. Then it is made first, and the plan knows it."
 	}
 	return "If this run makes it, refer to it by an attribute of its resource, so that it is made first."
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestVerdict holds what of a look at MAAS is an error of the plan.
+// TestVerdict checks which obstacles are errors of the plan, and which are warnings.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	lasting := engine.Obstacles{Permanent: []error{&engine.SpecError{Field: fieldpath.New("vm_host"), Message: "MAAS has no VM host h9", Err: engine.ErrNotFound}}}
@@ -24,10 +24,10 @@ func TestVerdict(t *testing.T) {
 		stands    bool
 		want      []string
 	}{
-		"CreateLasting":  {"Where something is only created, the run may make what it lacks.", "create", lasting, false, []string{"Warning at vm_host: Cannot create VM web-1 as things are"}},
-		"TaintedLasting": {"What takes the place of something is a replacement, however Terraform calls it.", "create", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
-		"ReplaceLasting": {"Nothing is destroyed that cannot be made anew.", "replace", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
-		"UpdateLasting":  {"Nor is a wish begun that cannot be met.", "update", lasting, true, []string{"Error at vm_host: Cannot update VM web-1"}},
+		"CreateLasting":  {"An object that is only created may need another one that the same run makes.", "create", lasting, false, []string{"Warning at vm_host: Cannot create VM web-1 as things are"}},
+		"TaintedLasting": {"A new object in the place of an existing one is a replacement, also where Terraform says create.", "create", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"ReplaceLasting": {"The plan destroys nothing that it cannot make again.", "replace", lasting, true, []string{"Error at vm_host: Cannot replace VM web-1"}},
+		"UpdateLasting":  {"An update that cannot succeed is not begun.", "update", lasting, true, []string{"Error at vm_host: Cannot update VM web-1"}},
 		"CreatePassing":  {"The same run may free it.", "create", passing, false, []string{"Warning: Cannot create VM web-1 as things are"}},
 		"ReplacePassing": {"Also for a replacement.", "replace", passing, true, []string{"Warning: Cannot replace VM web-1 as things are"}},
 		"Unseen":         {"Where MAAS cannot be asked, one warning says so.", "replace", unseen, true, []string{"Warning: The plan is not checked against MAAS"}},

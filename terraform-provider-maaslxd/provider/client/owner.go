@@ -13,11 +13,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// owner is whose objects these are: as the provider block says, or made up once
-// and kept beside the ledger. One that was made up is kept when something is first
-// made, so that a plan leaves nothing behind.
+// owner is the owner of the objects. The provider block names it, or it is random and kept
+// beside the ledger. A random owner is saved when the first object is made, so a plan leaves
+// nothing behind.
 type owner struct {
-	configuredName string // by the provider block
+	configuredName string // from the provider block
 	ledger         *lazyLedger
 
 	mu            sync.Mutex
@@ -25,14 +25,14 @@ type owner struct {
 	persistedName string
 }
 
-// errNoOwner: nothing would tell the next run whose objects these are.
+// errNoOwner means that the next run could not know the owner of the objects.
 var errNoOwner = &engine.SpecError{
-	Field: fieldpath.New("owner"), Message: `ledger = "memory" keeps no owner, and a ledger service neither: owner must be set`,
-	Hint: "Choose a name for this configuration that no other one has: runs on any machine then go on with what it left unfinished.",
+	Field: fieldpath.New("owner"), Message: `neither ledger = "memory" nor a ledger service keeps an owner: owner must be set`,
+	Hint: "Choose a name that no other configuration has. Then runs on any machine continue what this configuration left unfinished.",
 	Err:  engine.ErrInvalid,
 }
 
-// check tells at once what is wrong with an owner, or that there is none.
+// check returns an error at once if the owner is invalid or missing.
 func (o *owner) check() error {
 	if o.configuredName == "" && !o.ledger.hasFile() {
 		return errNoOwner
@@ -41,11 +41,11 @@ func (o *owner) check() error {
 	return err
 }
 
-// read is the owner that is known; empty: none yet.
+// read is the owner, if it is known; empty: none yet.
 func (o *owner) read() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.configuredName != "" || o.persistedName != "" || o.ledger == nil { // without rows, the provider is not configured
+	if o.configuredName != "" || o.persistedName != "" || o.ledger == nil { // the ledger is nil if the provider is not configured
 		return o.configuredName + o.persistedName, nil
 	}
 	file, err := o.ledger.filePath()
@@ -60,7 +60,7 @@ func (o *owner) read() (string, error) {
 	return name, err
 }
 
-// name is the owner, or the one that is to be kept.
+// name is the owner, or the one that will be saved.
 func (o *owner) name() string {
 	if name, err := o.read(); name != "" || err != nil {
 		return name
@@ -73,7 +73,7 @@ func (o *owner) name() string {
 	return o.generatedName
 }
 
-// persist sees that the owner outlives this run.
+// persist makes sure that the owner outlives this run.
 func (o *owner) persist() error {
 	if name, err := o.read(); name != "" || err != nil {
 		return err
@@ -94,22 +94,22 @@ func (o *owner) persist() error {
 	return nil
 }
 
-// HoldLease takes the lease of a key until release: what is unfinished may be gone on
-// with only when nobody is making it.
+// HoldLease takes the lease of a key until release. An unfinished object may be continued only
+// while nobody else makes it.
 func (c *Client) HoldLease(ctx context.Context, b *Backend, key engine.Key, what, name string) (release func(), err error) {
 	release, err = b.ledger.Hold(ctx, key)
 	if held, ok := errors.AsType[*engine.HeldError](err); ok {
 		return nil, &engine.SpecError{
 			Field: fieldpath.New("name"), Message: fmt.Sprintf("%s %s is being created or redeployed by another run (%s)", what, name, held.By),
-			Hint: "Wait for that run. If it is of this configuration, apply again then. If it is of another one, choose another name, " +
-				"or give one of the two provider blocks another owner.", Err: engine.ErrConflict,
+			Hint: "Wait for that run. If it is a run of this configuration, apply again then. If it is a run of another one, choose another name, or " +
+				"give one of the two provider blocks another owner.", Err: engine.ErrConflict,
 		}
 	}
 	return release, err
 }
 
-// KeyAfterRename is the key of an object by a new name, of the owner that it had; empty:
-// it keeps its key, as it has the name already, or its key no name.
+// KeyAfterRename is the key of a renamed object, with the owner that it had. It is empty if
+// the object keeps its key: the key has that name already, or has no name.
 func KeyAfterRename(key engine.Key, name string) engine.Key {
 	of, had, ok := strings.Cut(string(key), "/")
 	if !ok || had == name || path.Dir(had) != path.Dir(name) {

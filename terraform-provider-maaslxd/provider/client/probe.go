@@ -17,19 +17,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine/lxd"
 )
 
-// How LXD hosts are seen to be ready: the values of the provider's probe
-// attribute.
+// These are the values of the provider's attribute probe: how it sees that an LXD host is
+// ready.
 const (
 	ProbeAuto   = "auto"
 	ProbeDirect = "direct"
 	ProbeMAAS   = "maas"
 )
 
-// directProbeTimeout is how long LXD is asked in vain before MAAS's word is taken.
-// A first boot installs LXD within it, as a rule.
+// directProbeTimeout is how long the provider asks an LXD without success before it takes
+// MAAS's word. As a rule, a first boot installs LXD in that time.
 const directProbeTimeout = 5 * time.Minute
 
-// newProbe returns what the engine asks LXDs with; nil: nothing.
+// newProbe returns the engine's probe of LXDs; nil: it probes none.
 func newProbe(s Settings) engine.Probe {
 	switch s.Probe {
 	case ProbeMAAS:
@@ -40,9 +40,9 @@ func newProbe(s Settings) engine.Probe {
 	return newAutoProbe(lxd.NewProber(lxd.Config{UserAgent: s.UserAgent, Timeout: probeTimeout}))
 }
 
-// minDroppedConnections is how many connections in a row must get no answer at all for an
-// LXD to count as one that only MAAS reaches. A machine that boots its LXD refuses
-// them; a firewall on the way drops them, and will go on to.
+// minDroppedConnections is how many connections in a row must get no answer for an LXD to
+// count as one that only MAAS reaches. A booting machine refuses connections. A firewall drops
+// them, and continues to do so.
 const (
 	minDroppedConnections = 3
 	dialTimeout           = 3 * time.Second
@@ -53,8 +53,9 @@ func newAutoProbe(direct engine.Probe) *autoProbe {
 	return &autoProbe{probe: direct, giveUpAfter: directProbeTimeout, silentSince: map[string]time.Time{}, droppedInARow: map[string]int{}, unprobed: map[string]bool{}, isDropped: isConnectionDropped}
 }
 
-// isConnectionDropped tells whether a connection to an LXD gets no answer, not even a refusal, or
-// is swallowed by something on the way: no LXD lets a handshake wait.
+// isConnectionDropped tells whether a connection to an LXD gets no answer, not even a refusal,
+// or whether its handshake hangs. An LXD answers a handshake at once, so something on the way
+// swallows it.
 func isConnectionDropped(ctx context.Context, address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
@@ -66,7 +67,7 @@ func isConnectionDropped(ctx context.Context, address string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	// Whose certificate it is does not matter: nothing is sent to it.
+	// The certificate does not matter: nothing is sent to it.
 	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", host) //nolint:gosec // see above
 	if err == nil {
 		conn.Close() //nolint:errcheck // nothing was sent
@@ -77,29 +78,28 @@ func isConnectionDropped(ctx context.Context, address string) bool {
 	return noWay || ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// autoProbe asks LXDs, and gives up those that it never reached, so that a
-// host which only MAAS can reach is not waited for in vain.
+// autoProbe asks LXDs, and gives up those that it never reached. So nobody waits in vain for a
+// host that only MAAS can reach.
 type autoProbe struct {
 	probe       engine.Probe
 	giveUpAfter time.Duration
 
 	mu          sync.Mutex
-	silentSince map[string]time.Time // since when an address is asked in vain; zero: it was reached once
+	silentSince map[string]time.Time // the first failure of each address; zero: it was reached once
 
 	isDropped     func(ctx context.Context, address string) bool
-	droppedInARow map[string]int  // connections in a row that got no answer
-	unprobed      map[string]bool // addresses of which MAAS's word was taken
+	droppedInARow map[string]int  // connections in a row without an answer
+	unprobed      map[string]bool // addresses for which MAAS's word was taken
 }
 
-// isUnprobed tells whether an LXD was never reached, so that MAAS's word was
-// taken for it.
+// isUnprobed tells whether an LXD was never reached, and MAAS's word was taken for it.
 func (p *autoProbe) isUnprobed(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unprobed[address]
 }
 
-// noteDroppedConnection counts connections that get no answer, and tells whether they are
+// noteDroppedConnection counts connections without an answer, and tells whether they are
 // enough.
 func (p *autoProbe) noteDroppedConnection(ctx context.Context, address string, err error) bool {
 	if !errors.Is(err, engine.ErrUnavailable) || !p.isDropped(ctx, address) {
@@ -115,10 +115,9 @@ func (p *autoProbe) noteDroppedConnection(ctx context.Context, address string, e
 	return p.droppedInARow[address] >= minDroppedConnections && (!asked || !since.IsZero())
 }
 
-// Server implements engine.Probe. An LXD that was asked in vain for too long
-// shows itself as empty if nobody can have made VMs there, or if that does not
-// matter; otherwise that is refused. One whose certificate is known is asked
-// until it shows that.
+// Server implements engine.Probe. An LXD that is silent for too long counts as empty if nobody
+// else can have made VMs there, or if that does not matter. Otherwise it is refused. An LXD
+// whose certificate is known is asked until it shows that certificate.
 func (p *autoProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Credentials, pinned string) (engine.LXDServer, error) {
 	server, err := p.probe.Server(ctx, e, c, pinned)
 	if ctx.Err() != nil || pinned != "" || !p.noteAnswer(e.Address, err) && !p.noteDroppedConnection(ctx, e.Address, err) {
@@ -132,12 +131,12 @@ func (p *autoProbe) Server(ctx context.Context, e engine.Endpoint, c engine.Cred
 	}
 	return engine.LXDServer{}, &engine.Refusal{
 		Message: fmt.Sprintf("cannot see whether project %q of the LXD at %s holds VMs already, which MAAS would take over and power-cycle: %v", e.Project, e.Address, err),
-		Hint:    "Let the LXD be reached from here, or set adopt_existing_vms if that is what you want.", Err: engine.ErrConflict,
+		Hint:    "Make the LXD reachable from here, or set adopt_existing_vms if that is what you want.", Err: engine.ErrConflict,
 	}
 }
 
-// noteAnswer notes how an address answered, and tells whether it has been silent
-// for too long.
+// noteAnswer records the answer of an address, and tells whether it has been silent for too
+// long.
 func (p *autoProbe) noteAnswer(address string, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,8 +154,8 @@ func (p *autoProbe) noteAnswer(address string, err error) bool {
 
 type allowUnprobedLXDKey struct{}
 
-// AllowUnprobedLXD marks a run of steps for a host whose LXD need not be seen: it is
-// made here, so nobody else has VMs on it, or existing ones are to be adopted.
+// AllowUnprobedLXD marks a run of steps for a host whose LXD need not be reached. The run
+// makes the host, so nobody else has VMs on it, or it may adopt existing VMs.
 func AllowUnprobedLXD(ctx context.Context) context.Context {
 	return context.WithValue(ctx, allowUnprobedLXDKey{}, true)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/freeport"
 )
 
-// TestDrops: a connection that is taken and never answered tells of something on
-// the way; one that is refused tells of an LXD that boots.
+// TestDrops: a connection that is accepted and never answered is held by something on the way.
+// A refused one belongs to an LXD that boots.
 func TestDrops(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,6 +38,6 @@ func TestDrops(t *testing.T) {
 		t.Error("want one that is refused not to count")
 	}
 	if isConnectionDropped(t.Context(), "no address") {
-		t.Error("want what is no address not to count")
+		t.Error("want an invalid address not to count")
 	}
 }

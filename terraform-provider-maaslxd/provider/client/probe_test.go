@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// silentProbe is a probe whose LXD answers with an error, or not.
+// silentProbe is a probe whose LXD is silent or answers.
 type silentProbe struct{ err error }
 
 // Server implements engine.Probe.

@@ -17,22 +17,22 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// acceptMAASVariable is the environment variable that names the mark of a MAAS to which a
-// state is to be moved.
+// acceptMAASVariable is the environment variable with the mark of a MAAS that a state may move
+// to.
 const acceptMAASVariable = "MAASLXD_ACCEPT_MAAS"
 
-// regionMarkTimeout bounds the two calls for the mark, also where the caller has given up:
-// what was made is in the state then, and should say where it is.
+// regionMarkTimeout limits the two calls for the mark, also after the caller's ctx has ended.
+// The state then has the new object, and should also have its MAAS.
 const regionMarkTimeout = 30 * time.Second
 
-// noMarkValue stands in acceptMAASVariable for a MAAS that has no mark.
+// noMarkValue is the value of acceptMAASVariable for a MAAS without a mark.
 const noMarkValue = "none"
 
-// RegionMark returns the mark of this MAAS, empty if it has none yet.
+// RegionMark returns the mark of this MAAS; empty: it has none yet.
 func (b *Backend) RegionMark(ctx context.Context) (string, error) { return b.marks.RegionMark(ctx) }
 
-// RequireSameMAAS returns the mark of this MAAS, and refuses where a state knows another
-// one: what the state has is in that MAAS, and would seem to be gone in this one. A
+// RequireSameMAAS returns the mark of this MAAS, and refuses if the state knows another mark.
+// The objects of the state are in that other MAAS, and would seem to be gone in this one. A
 // state from before there were marks knows none.
 func (b *Backend) RequireSameMAAS(ctx context.Context, known string) (string, error) {
 	if known == "" {
@@ -51,16 +51,15 @@ func (b *Backend) RequireSameMAAS(ctx context.Context, known string) (string, er
 	}
 	return "", &engine.Refusal{
 		Message: fmt.Sprintf("this is another MAAS than the state knows: the MAAS at %s has the mark %s, and the state knows the mark %s", b.apiURL, shown, known),
-		Hint: fmt.Sprintf("Point api_url (MAAS_API_URL) at the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, "+
-			"set %s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAASVariable, shown),
+		Hint: fmt.Sprintf("Point api_url (MAAS_API_URL) at the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, set "+
+			"%s=%s for one apply: the state then takes on the mark of this MAAS.", acceptMAASVariable, shown),
 		Err: engine.ErrConflict,
 	}
 }
 
-// MAASForState is what a state is to know of its MAAS after a look: what it knew, the
-// mark that it was told to accept, or for an import that of this MAAS. What was found
-// there with our own mark on it proves the MAAS without a call, unless a new mark is to
-// be accepted.
+// MAASForState is the mark that a state records after a read. It is the former mark, the
+// accepted one, or for an import the mark of this MAAS. An object with our own mark proves the
+// MAAS without a call, unless a new mark is to be accepted.
 func (b *Backend) MAASForState(ctx context.Context, known string, imported, ours bool) (string, error) {
 	switch {
 	case imported:
@@ -72,8 +71,9 @@ func (b *Backend) MAASForState(ctx context.Context, known string, imported, ours
 	}
 }
 
-// ResolveImport is what an import names, and the mark of this MAAS, empty if it has none yet. An
-// identity of another MAAS is refused: the same system id is another machine here.
+// ResolveImport returns the identity of an import, and the mark of this MAAS; empty: it has
+// none yet. It refuses an identity of another MAAS, because the same system id is another
+// machine here.
 func (c *Client) ResolveImport(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) (id, mark string) {
 	named := values.ImportedIdentity(ctx, req, diags)
 	id = strings.TrimSpace(named.SystemID)
@@ -96,23 +96,23 @@ func (c *Client) ResolveImport(ctx context.Context, req resource.ImportStateRequ
 	return id, mark
 }
 
-// MarkForList is the mark of this MAAS, for the identities of a list.
+// MarkForList is the mark of this MAAS for the identities in a list.
 func (c *Client) MarkForList(ctx context.Context, diags *diag.Diagnostics) string {
 	b, err := c.Backend()
 	if err != nil || diags.HasError() {
-		return "" // which was reported
+		return "" // the diagnostics have the reason
 	}
 	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 	defer cancel()
 	mark, err := b.marks.RegionMark(ctx)
 	if err != nil {
-		diagnostics.ReportError(diags, "tell which MAAS this is", err)
+		diagnostics.ReportError(diags, "read the mark of this MAAS", err)
 	}
 	return mark
 }
 
-// CheckPlannedMAAS makes it an error of the plan that what is to be changed or destroyed is in
-// another MAAS than the state knows.
+// CheckPlannedMAAS makes it an error of the plan if it changes or destroys an object of
+// another MAAS than this one.
 func (c *Client) CheckPlannedMAAS(ctx context.Context, known string, doing string, diags *diag.Diagnostics) {
 	if known == "" || !c.CanCheckPlan() {
 		return
@@ -133,15 +133,15 @@ func (c *Client) CheckPlannedMAAS(ctx context.Context, known string, doing strin
 	}
 }
 
-// EnsureMAASMark returns the mark of this MAAS for what was made or changed in it, and
-// makes it if there is none. A user who may make no tags goes on without one.
+// EnsureMAASMark returns the mark of this MAAS for an object that was made or changed, and
+// creates it if there is none. A user who may create no tags continues without a mark.
 func (b *Backend) EnsureMAASMark(ctx context.Context, diags *diag.Diagnostics) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), regionMarkTimeout)
 	defer cancel()
 	mark, err := b.marks.MakeRegionMark(ctx)
 	if err != nil && !errors.Is(err, engine.ErrForbidden) {
 		diags.AddWarning("The state does not know which MAAS this is", diagnostics.Sentence(err.Error())+
-			"\n\nThe next change notes it. Until then nothing tells this MAAS from another one at its address.")
+			"\n\nThe next change records it. Until then the provider cannot tell this MAAS from another one at its address.")
 	}
 	return mark
 }

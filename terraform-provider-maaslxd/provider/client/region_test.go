@@ -8,19 +8,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// fixedRegionMark is a MAAS with a mark, or none.
+// fixedRegionMark is a MAAS with a mark, or without one.
 type fixedRegionMark string
 
 func (m fixedRegionMark) RegionMark(context.Context) (string, error)     { return string(m), nil }
 func (m fixedRegionMark) MakeRegionMark(context.Context) (string, error) { return string(m), nil }
 
-// TestRequireMAAS: what a state has in one MAAS would seem to be gone in another one.
+// TestRequireMAAS: in another MAAS, the objects of the state would seem to be gone.
 func TestRequireMAAS(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		known  string // by the state
+		known  string // in the state
 		here   fixedRegionMark
-		accept string // by the environment
+		accept string // in the environment
 		want   string
 		is     error
 	}{
@@ -28,7 +28,7 @@ func TestRequireMAAS(t *testing.T) {
 		"NotNoted":       {reason: "A state from before there were marks knows none.", here: "a"},
 		"Another":        {reason: "Another MAAS answers at the address.", known: "a", here: "b", is: engine.ErrConflict},
 		"Empty":          {reason: "A MAAS that was installed anew has no mark, and none of the VMs.", known: "a", is: engine.ErrConflict},
-		"Accepted":       {reason: "The user says that it is the same one.", known: "a", here: "b", accept: "b", want: "b"},
+		"Accepted":       {reason: "The user says that it is the same MAAS.", known: "a", here: "b", accept: "b", want: "b"},
 		"AcceptedNone":   {reason: "It was restored without its tag.", known: "a", accept: noMarkValue},
 		"AcceptedOthers": {reason: "What was accepted is yet another one.", known: "a", here: "b", accept: "c", is: engine.ErrConflict},
 	}

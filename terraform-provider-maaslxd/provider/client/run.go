@@ -8,29 +8,29 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// Run is what the plans of one run tell each other. Terraform plans each
-// resource alone, and some in an order of its own.
+// Run holds the notes that the plans of one run exchange. Terraform plans each resource alone,
+// in no fixed order.
 type Run struct {
 	mu                sync.Mutex
-	givenWarnings     map[string]bool // warnings that were given
-	plannedChanges    map[string]bool // what was planned as a change
-	isMAASUnreachable bool            // MAAS did not answer a check: it is asked no more
-	applying          bool            // something was changed: plans of before hold no more
+	givenWarnings     map[string]bool // warnings that the user has seen
+	plannedChanges    map[string]bool // objects that the plan changes
+	isMAASUnreachable bool            // MAAS did not answer a check, so it is not asked again
+	applying          bool            // the apply has changed something: earlier plans no longer hold
 	vmNeeds           map[string]vmNeed
-	hasReadState      bool // something of the state was read
-	makesHosts        bool // VM hosts are made, which nothing shows yet
+	hasReadState      bool // the run has read something of the state
+	makesHosts        bool // the run makes VM hosts, which no list shows yet
 	plannedCreates    map[string]bool
-	vmIDsInState      map[string]string // system ids of the VMs that the state names, by name
+	vmIDsInState      map[string]string // system ids of the state's VMs, by name
 
 	trustingHost       string // a VM host of the state, and the certificate that it trusts
 	trustedFingerprint string
 
-	destroyedHosts map[string]bool     // machines whose VM host is destroyed, and whether it is replaced
+	destroyedHosts map[string]bool     // machines whose VM host the plan destroys, and whether it replaces it
 	stayingVMs     map[string][]string // VMs that stay, by the machine of their host
 	newHostNames   map[string]string   // new names of VM hosts, by machine
 }
 
-// NoteNewHost notes that the run makes a VM host.
+// NoteNewHost records that the run makes a VM host.
 func (r *Run) NoteNewHost() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,24 +44,23 @@ func (r *Run) MakesHosts() bool {
 	return r.makesHosts
 }
 
-// BeginApply notes that the run changes something from now on. Terraform then plans
-// each resource once more, just before its turn, and what it creates is checked
-// by the engine itself.
+// BeginApply records that the run now changes something. From then on, Terraform plans each
+// resource again just before it applies it, and the engine itself checks what is created.
 func (r *Run) BeginApply() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applying = true
 }
 
-// WantsPlanCheck tells whether a plan is worth a look at MAAS.
+// WantsPlanCheck tells whether a plan should still ask MAAS.
 func (r *Run) WantsPlanCheck() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.applying && !r.isMAASUnreachable
 }
 
-// notePlannedAction tells whether an object is planned as something new after it was planned
-// as a change: Terraform replaces it.
+// notePlannedAction tells whether an object that was planned as a change is now planned as
+// new: Terraform replaces it.
 func (r *Run) notePlannedAction(object string, change bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,9 +73,9 @@ func (r *Run) notePlannedAction(object string, change bool) bool {
 	return !change && r.plannedChanges[object]
 }
 
-// noteCreate tells whether an object is planned as something new for the second
-// time. Terraform plans each resource once as something new, also one that it
-// replaces, so the second time is another resource.
+// noteCreate tells whether an object is planned as new for the second time. Terraform plans
+// each resource as new once, also one that it replaces. So the second time is another
+// resource.
 func (r *Run) noteCreate(object string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,8 +87,8 @@ func (r *Run) noteCreate(object string) bool {
 	return again
 }
 
-// NoteVMInState notes that the state names a VM. Terraform plans a tainted one as
-// something new, without a word of the one that it takes the place of.
+// NoteVMInState records that the state names a VM. Terraform plans a tainted VM as new, and
+// does not tell which VM it replaces.
 func (r *Run) NoteVMInState(name, systemID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,15 +98,15 @@ func (r *Run) NoteVMInState(name, systemID string) {
 	r.vmIDsInState[name] = systemID
 }
 
-// VMIDInState is the system id of the VM of a name in the state; empty: none was read.
+// VMIDInState is the system id of the state's VM of a name; empty: the run has read none.
 func (r *Run) VMIDInState(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.vmIDsInState[name]
 }
 
-// ClaimWarning tells whether a text is new to this run. Terraform plans what it replaces
-// twice: as a change, and as something new.
+// ClaimWarning tells whether a text is new in this run. Terraform plans a replaced object
+// twice: as a change, and as new.
 func (r *Run) ClaimWarning(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +118,7 @@ func (r *Run) ClaimWarning(text string) bool {
 	return !known
 }
 
-// NoteTrustedCertificate notes which certificate a VM host of the state trusts.
+// NoteTrustedCertificate records the certificate that a VM host of the state trusts.
 func (r *Run) NoteTrustedCertificate(host, fingerprint string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +127,7 @@ func (r *Run) NoteTrustedCertificate(host, fingerprint string) {
 	}
 }
 
-// TrustedCertificate is a VM host of the state that was read by now, with the certificate
+// TrustedCertificate is a VM host of the state that the run has read, with the certificate
 // that it trusts; empty: none.
 func (r *Run) TrustedCertificate() (host, fingerprint string) {
 	r.mu.Lock()
@@ -144,7 +143,6 @@ func (r *Run) WarnPlanUnchecked(err error, diags *diag.Diagnostics) {
 	r.mu.Unlock()
 	if !known {
 		diags.AddWarning("The plan is not checked against MAAS", diagnostics.ExplainError(err)+diagnostics.Paragraph(
-			"So nothing tells whether hosts, images, subnets and the like are there that the plan names. The apply looks itself, "+
-				"but what it replaces is destroyed by then"))
+			"So the plan may name VM hosts, images or subnets that do not exist. The apply checks them, but by then it has destroyed what it replaces"))
 	}
 }

@@ -2,10 +2,10 @@ package client
 
 import "slices"
 
-// What a run makes of VM hosts is told to the VMs on them, and what it makes of
-// VMs to their hosts: either may be planned first.
+// The plans of VM hosts and of their VMs read each other's notes here, because Terraform may
+// plan either first.
 
-// NoteHostDestroy notes that the plan destroys a VM host, or replaces it.
+// NoteHostDestroy records that the plan destroys or replaces a VM host.
 func (r *Run) NoteHostDestroy(machine string, replaced bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,7 +23,7 @@ func (r *Run) destroysHost(machine string) (leaves, replaced bool) {
 	return leaves && machine != "", replaced
 }
 
-// NoteVMStays notes that the plan leaves a VM where it is.
+// NoteVMStays records that the plan leaves a VM where it is.
 func (r *Run) NoteVMStays(machine, vm string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Run) NoteVMStays(machine, vm string) {
 	}
 }
 
-// NoteVMReplaced takes that back: the VM is replaced after all.
+// NoteVMReplaced takes NoteVMStays back: the plan replaces the VM after all.
 func (r *Run) NoteVMReplaced(machine, vm string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,15 +44,14 @@ func (r *Run) NoteVMReplaced(machine, vm string) {
 	}
 }
 
-// VMsStayingOn lists the VMs that the plan leaves on a machine, as far as they are
-// planned.
+// VMsStayingOn lists the VMs that the plan leaves on a machine, by what is planned so far.
 func (r *Run) VMsStayingOn(machine string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.stayingVMs[machine])
 }
 
-// NoteHostRename notes what the VM host on a machine is called from now on.
+// NoteHostRename records the new name of the VM host on a machine.
 func (r *Run) NoteHostRename(machine, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +61,7 @@ func (r *Run) NoteHostRename(machine, name string) {
 	r.newHostNames[machine] = name
 }
 
-// NewHostName is the name that the plan gives to the VM host on a machine; empty: it is
-// not renamed.
+// NewHostName is the planned new name of the VM host on a machine; empty: it keeps its name.
 func (c *Client) NewHostName(machine string) string {
 	if c == nil || machine == "" {
 		return ""
@@ -79,8 +77,7 @@ func (c *Client) DestroysHost(machine string) (leaves, replaced bool) {
 	return c.Run.destroysHost(machine)
 }
 
-// newHostName is the name that the plan gives to the VM host on a machine; empty:
-// it is not renamed.
+// newHostName is the planned new name of the VM host on a machine; empty: it keeps its name.
 func (r *Run) newHostName(machine string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// vmNeed is what a VM that a plan makes takes of its host.
+// vmNeed is the room that a planned VM takes on its host.
 type vmNeed struct {
-	host         string // HostKey; empty: placement chooses
+	host         string // HostKey of the VM host; empty: placement chooses it
 	cores        int64
 	memoryMiB    int64
 	hugePagesMiB int64 // huge pages
 }
 
-// NoteVMNeed adds a VM to what the plan of this run makes, and warns where all of it
-// is more than its host has left, or all hosts have.
+// NoteVMNeed adds a VM to those that this run's plan makes. It warns if together they take
+// more than their host has left, or than all hosts have.
 func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v ObstacleReport) {
 	placed := spec.Host == "" && spec.Placement.Strategy != ""
 	if spec.Name == "" || spec.Host == "" && !placed {
@@ -28,7 +28,7 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	}
 	hosts, err := b.Inventory.Hosts(ctx)
 	if err != nil {
-		return // it was said
+		return // the warning was given
 	}
 	want := vmNeed{cores: int64(max(spec.Cores, len(spec.PinnedCores))), memoryMiB: spec.MemoryMiB}
 	if spec.HugePages {
@@ -43,7 +43,7 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	}
 	all := r.addVMNeed(spec.Name, want)
 	if len(all) < 2 {
-		return // its own check has said it
+		return // the VM's own check has warned
 	}
 	for _, h := range hosts {
 		if h.HostKey == want.host {
@@ -55,7 +55,7 @@ func (r *Run) NoteVMNeed(ctx context.Context, b *Backend, spec engine.VMSpec, v 
 	}
 }
 
-// addVMNeed notes what a VM takes, and returns what all do that this run makes.
+// addVMNeed records the need of a VM, and returns the need of all VMs that this run makes.
 func (r *Run) addVMNeed(name string, want vmNeed) map[string]vmNeed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *Run) addVMNeed(name string, want vmNeed) map[string]vmNeed {
 	return maps.Clone(r.vmNeeds)
 }
 
-// warnShortage warns, once for each where, of VMs that some hosts cannot hold.
+// warnShortage warns, once for each place, of VMs that some hosts have no room for.
 func (r *Run) warnShortage(all map[string]vmNeed, hosts []engine.VMHost, where string, v ObstacleReport) {
 	var need, left vmNeed
 	count := 0
@@ -79,7 +79,7 @@ func (r *Run) warnShortage(all map[string]vmNeed, hosts []engine.VMHost, where s
 	}
 	for _, h := range hosts {
 		if !values.HasInventory(h) {
-			return // what it has is not known
+			return // the host's room is not known
 		}
 		left.cores += h.Cores.FreeAtRatio(h.CPUOvercommit)
 		left.memoryMiB += h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit)
@@ -100,5 +100,5 @@ func (r *Run) warnShortage(all map[string]vmNeed, hosts []engine.VMHost, where s
 	}
 	v.Object = "all VMs of this plan"
 	v.addWarnings(fmt.Errorf("the VMs planned for %s take more than it has: %d or more of them need %s", where, count, strings.Join(lacks, "; ")),
-		"What this run destroys or moves away is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts.")
+		"Room that this run frees is not counted. Raise the over-commit ratio, make the VMs smaller, or use other VM hosts.")
 }

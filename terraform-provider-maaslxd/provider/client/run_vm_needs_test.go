@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestShortOfHugePages: two VMs of one plan that each fit, and together do not.
+// TestShortOfHugePages plans two VMs that fit alone, but not together.
 func TestShortOfHugePages(t *testing.T) {
 	t.Parallel()
 	host := func(key string, pages int64) engine.VMHost {
@@ -25,7 +25,7 @@ func TestShortOfHugePages(t *testing.T) {
 	}{
 		"TooFew":  {"Memory does not replace them.", 3072, true},
 		"Enough":  {"Both fit.", 4096, false},
-		"NotTold": {"Where nobody tells of huge pages, only LXD can refuse a VM.", 0, false},
+		"NotTold": {"If MAAS does not report huge pages, only LXD can refuse a VM.", 0, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

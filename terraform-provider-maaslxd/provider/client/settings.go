@@ -6,13 +6,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
-// Settings are the provider block and the environment, read and put together.
+// Settings are the values of the provider block and the environment.
 type Settings struct {
 	APIURL         string
 	APIKey         string
 	CACert         []byte // PEM
-	Owner          string // empty: the one that is kept beside the ledger
-	Ledger         string // path, address of a service, MemoryLedger, or empty for the default
+	Owner          string // empty: the owner beside the ledger
+	Ledger         string // a path, the address of a service, MemoryLedger, or empty for the default
 	LedgerAccess   LedgerAccess
 	RequestTimeout time.Duration
 	PollInterval   time.Duration
@@ -21,10 +21,10 @@ type Settings struct {
 	Composer       site.Choice // empty: the default
 	Key            KeySettings
 	UserAgent      string
-	IsUnknown      bool // a value depends on something that is not made yet
+	IsUnknown      bool // a value depends on an object that does not exist yet
 }
 
-// missingAttributes names what is needed to call MAAS and is not there.
+// missingAttributes names the settings that MAAS calls need and that are missing.
 func (s Settings) missingAttributes() []string {
 	var names []string
 	if s.APIURL == "" {

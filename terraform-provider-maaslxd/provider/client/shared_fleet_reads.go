@@ -8,19 +8,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// fleetJoinWindow is how long a look at the fleet waits for others to join it:
-// Terraform starts the reads of a run's data sources within milliseconds.
+// fleetJoinWindow is how long a read of the fleet waits for others to join it. Terraform
+// starts the reads of a run's data sources within milliseconds.
 const fleetJoinWindow = 15 * time.Millisecond
 
-// sharedFleetReads makes one look at the fleet of those that are asked for at the
-// same moment, or while another is under way. Who asks only ever joins a look
-// that has not begun, so that nobody misses what was made before.
+// sharedFleetReads makes one read of the fleet out of several that are asked for at the same
+// moment, or while another one runs. A caller only joins a read that has not begun, so it
+// misses nothing that was made before.
 type sharedFleetReads struct {
 	readFleet func(context.Context) (fleet.Fleet, error)
-	readSlot  chan struct{} // held by the look that is under way
+	readSlot  chan struct{} // held by the running read
 
 	mu       sync.Mutex
-	nextRead *sharedFleetRead // not begun; nil if there is none
+	nextRead *sharedFleetRead // not begun; nil: there is none
 }
 
 func newSharedFleetReads(look func(context.Context) (fleet.Fleet, error)) *sharedFleetReads {
@@ -33,7 +33,7 @@ type sharedFleetRead struct {
 	err   error
 }
 
-// read returns the fleet, which is shared and must not be changed.
+// read returns the fleet. The result is shared, so do not change it.
 func (l *sharedFleetReads) read(ctx context.Context) (fleet.Fleet, error) {
 	look := l.join(ctx)
 	select {

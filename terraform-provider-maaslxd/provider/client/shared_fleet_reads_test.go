@@ -11,19 +11,19 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// TestFleetLooksAreShared counts the looks of many who ask.
+// TestFleetLooksAreShared counts the reads of many callers.
 func TestFleetLooksAreShared(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		after  []time.Duration // when each of them asks
+		after  []time.Duration // when each caller asks
 		looks  int64
 	}{
-		"AtOnce":  {"Who asks at the same moment shares.", make([]time.Duration, 20), 1},
-		"Soon":    {"Who comes before the look begins joins it.", []time.Duration{0, fleetJoinWindow / 2, fleetJoinWindow - 1}, 1},
-		"TooLate": {"Who comes after it began may have made something since, and gets a look of its own.", []time.Duration{0, fleetJoinWindow + 1}, 2},
+		"AtOnce":  {"Callers at the same moment share a read.", make([]time.Duration, 20), 1},
+		"Soon":    {"A caller before the read begins joins it.", []time.Duration{0, fleetJoinWindow / 2, fleetJoinWindow - 1}, 1},
+		"TooLate": {"A caller after the begin may have made something since, and gets a read of its own.", []time.Duration{0, fleetJoinWindow + 1}, 2},
 		"OneWaits": {
-			"Those who come while one is under way share the next.",
+			"Callers during a read share the next one.",
 			[]time.Duration{0, fleetJoinWindow + 1, fleetJoinWindow * 2, fleetJoinWindow + time.Second}, 2,
 		},
 	}
@@ -48,15 +48,15 @@ func TestFleetLooksAreShared(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if n := looks.Load(); n != tc.looks {
-					t.Errorf("%s\nthere were %d looks, want %d", tc.reason, n, tc.looks)
+					t.Errorf("%s\nthere were %d reads, want %d", tc.reason, n, tc.looks)
 				}
 			})
 		})
 	}
 }
 
-// TestFleetLookOutlivesItsFirst lets the one who began a look leave: the other
-// still gets it.
+// TestFleetLookOutlivesItsFirst lets the caller who began a read leave: the other caller still
+// gets its result.
 func TestFleetLookOutlivesItsFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

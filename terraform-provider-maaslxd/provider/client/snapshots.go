@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/site"
 )
 
-// Snapshotter takes and restores snapshots of the VMs of this provider's owner. It is a
-// *engine.Refusal where no LXD is asked from here.
+// Snapshotter takes and restores snapshots of this owner's VMs. It returns a *engine.Refusal
+// if probe is "maas": then the provider calls no LXD.
 func (c *Client) Snapshotter(ctx context.Context, b *Backend) (operate.Snapshotter, error) {
 	if b.probesByMAASOnly {
 		chosen, err := b.ChosenComposer(ctx)

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// IsSameSubnet tells whether two texts name one subnet, by its name or its CIDR, of those
-// that list finds. Where MAAS cannot be asked, only equal texts do.
+// IsSameSubnet tells whether two texts name one subnet by its name or its CIDR. list returns
+// the subnets. If MAAS cannot be asked, only equal texts are the same.
 func IsSameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subnet, error), want, had texttype.Subnet) bool {
 	if want.MeansSame(had) {
 		return true
@@ -25,7 +25,7 @@ func IsSameSubnet(ctx context.Context, list func(context.Context) ([]engine.Subn
 	return found && known && wanted.ID == before.ID
 }
 
-// findSubnet finds the one subnet of a CIDR or a name. Names need not be unique.
+// findSubnet finds the only subnet of a CIDR or a name. Names need not be unique.
 func findSubnet(all []engine.Subnet, text string) (engine.Subnet, bool) {
 	var named []engine.Subnet
 	for _, s := range all {
@@ -42,7 +42,7 @@ func findSubnet(all []engine.Subnet, text string) (engine.Subnet, bool) {
 	return named[0], true
 }
 
-// Subnets lists the subnets of MAAS for a plan.
+// Subnets lists the subnets of MAAS during a plan.
 func (c *Client) Subnets(ctx context.Context) ([]engine.Subnet, error) {
 	b, err := c.Backend()
 	if err != nil {

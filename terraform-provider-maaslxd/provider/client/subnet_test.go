@@ -21,7 +21,7 @@ func TestSameSubnet(t *testing.T) {
 		err       error
 		same      bool
 	}{
-		"Equal":     {"Nobody has to be asked.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
+		"Equal":     {"No call is needed.", texttype.SubnetType.FromText("x"), texttype.SubnetType.FromText("x"), errors.New("away"), true},
 		"NameCIDR":  {"A name and its CIDR.", texttype.SubnetType.FromText("10.0.0.0/24"), texttype.SubnetType.FromText("lan"), nil, true},
 		"Other":     {"Two subnets.", texttype.SubnetType.FromText("10.1.0.0/24"), texttype.SubnetType.FromText("lan"), nil, false},
 		"Ambiguous": {"A name of two subnets is neither.", texttype.SubnetType.FromText("twice"), texttype.SubnetType.FromText("10.1.0.0/24"), nil, false},

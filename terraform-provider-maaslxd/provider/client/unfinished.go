@@ -12,26 +12,27 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// What a create says that has ended before its object was finished.
+// These values of on_unfinished choose between a warning and an error for an object that a
+// create did not finish.
 const (
 	UnfinishedWarns = "warn"
 	UnfinishedFails = "error"
 )
 
-// UnfinishedCreate is an object whose create has ended before it was finished.
+// UnfinishedCreate is an object whose create ended before the object was finished.
 type UnfinishedCreate struct {
 	Object     string // such as "VM web-1"
-	KeptObject string // what is kept in the state: "The VM"
+	KeptObject string // the object in the state: "The VM"
 	Phase      string // in MAAS's words
 	SystemID   string
-	Secrets    []string // what MAAS's events may repeat of the configuration
-	// ShowsError tells that the error says more than MAAS's events: of an LXD, say.
+	Secrets    []string // values of the configuration that MAAS's events must not repeat
+	// ShowsError: the error says more than MAAS's events, for example about an LXD.
 	ShowsError     bool
-	ExtraParagraph string // what is worth saying besides: a paragraph
+	ExtraParagraph string // another paragraph for the user
 }
 
-// ReportUnfinished says why a create within wait ended before its end, how far the object
-// is, and what the next apply does.
+// ReportUnfinished says why a create ended too early, how far the object is, and what the next
+// apply does.
 func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics, u UnfinishedCreate, err error) {
 	why := diagnostics.ExplainError(err)
 	if wait.Err() != nil {
@@ -46,8 +47,8 @@ func (c *Client) ReportUnfinished(wait context.Context, diags *diag.Diagnostics,
 	c.addUnfinished(diags, u.KeptObject+" is kept in the state as "+u.SystemID, fmt.Sprintf("%s is not finished: %s", u.Object, u.Phase), why+u.ExtraParagraph)
 }
 
-// errorsBesideStop is what was joined to the error of a wait that was stopped: that a VM could not be
-// turned on again. Nil if there is nothing.
+// errorsBesideStop returns what was joined to the error of a stopped wait: that a VM could not
+// be turned on again. Nil if there is nothing.
 func errorsBesideStop(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -59,14 +60,14 @@ func errorsBesideStop(err error) error {
 	})...)
 }
 
-// addUnfinished adds a warning, or an error where the provider block says so. Terraform then takes the
-// object for tainted.
+// addUnfinished adds a warning, or an error if the provider block says so. After an error
+// Terraform takes the object for tainted.
 func (c *Client) addUnfinished(diags *diag.Diagnostics, object, summary, why string) {
 	if c.onUnfinished != UnfinishedFails {
-		diags.AddWarning(summary, fmt.Sprintf("%s\n\n%s, and the next apply goes on from there. "+
-			"What depends on it may be made before it is ready; on_unfinished = \"error\" in the provider block prevents that.", why, object))
+		diags.AddWarning(summary, fmt.Sprintf("%s\n\n%s, and the next apply continues from there. Objects that depend on it may be made before it is "+
+			"ready; on_unfinished = \"error\" in the provider block prevents that.", why, object))
 		return
 	}
-	diags.AddError(summary, fmt.Sprintf("%s\n\n%s. This is an error, as on_unfinished is \"error\" in the provider block, "+
-		"and so Terraform takes it for tainted: the next apply replaces it. To go on with it instead, run terraform untaint with its address first.", why, object))
+	diags.AddError(summary, fmt.Sprintf("%s\n\n%s. This is an error, because on_unfinished is \"error\" in the provider block, and so Terraform takes "+
+		"it for tainted: the next apply replaces it. To continue with it instead, run terraform untaint with its address first.", why, object))
 }

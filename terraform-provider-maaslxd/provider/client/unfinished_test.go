@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestReportUnfinished: what the user must act on is told, whatever else MAAS says.
+// TestReportUnfinished: the text has what the user must act on, whatever MAAS's events say.
 func TestReportUnfinished(t *testing.T) {
 	t.Parallel()
 	stopped := &engine.StoppedError{Progress: engine.Progress{Phase: "Deploying", Message: "seen before", Since: time.Now()}, Cause: context.Canceled}
@@ -24,7 +24,7 @@ func TestReportUnfinished(t *testing.T) {
 		want   []string
 	}{
 		"Stopped": {"MAAS's last event says most.", UnfinishedCreate{}, stopped, []string{"VM web-1 is not finished: Deploying", "MAAS's last event: seen before", "The VM is kept in the state as abc"}},
-		"LeftOff": {"A VM that stays off is somebody's to turn on.", UnfinishedCreate{}, errors.Join(stopped, off), []string{"MAAS's last event: seen before", off.Error()}},
+		"LeftOff": {"The user must turn on a VM that stays off.", UnfinishedCreate{}, errors.Join(stopped, off), []string{"MAAS's last event: seen before", off.Error()}},
 		"Other":   {"Without a stage the error is all there is.", UnfinishedCreate{}, off, []string{off.Error()}},
 		"Besides": {"A hint comes last.", UnfinishedCreate{ExtraParagraph: "\n\nLook at the log."}, stopped, []string{"Look at the log."}},
 	}

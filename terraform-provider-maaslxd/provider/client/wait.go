@@ -12,7 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// WaitAndLog is engine.Wait that tells Terraform's log how far an object is, such as "VM web-1".
+// WaitAndLog is engine.Wait that also writes the progress of an object, such as "VM web-1", to
+// Terraform's log.
 func WaitAndLog[Object any](ctx context.Context, object string, step func(context.Context) (engine.Result[Object], error)) (Object, error) {
 	return engine.WaitUntilDone(ctx, step, func(p engine.Progress) {
 		tflog.Info(ctx, "waiting", map[string]any{
@@ -21,11 +22,11 @@ func WaitAndLog[Object any](ctx context.Context, object string, step func(contex
 	})
 }
 
-// lastEventTimeout bounds the question for MAAS's last event, once the time for all else is up.
+// lastEventTimeout limits the call for MAAS's last event after the time of the create is up.
 const lastEventTimeout = 10 * time.Second
 
-// describeStoppedPhase says in which phase a wait was stopped by the end of its time, since when, and
-// which event of the machine is MAAS's last. It is empty for other ends.
+// describeStoppedPhase says in which phase the wait's time was up, since when it was in it,
+// and MAAS's last event of the machine. It is empty for other ends.
 func (c *Client) describeStoppedPhase(ctx context.Context, u UnfinishedCreate, err error) string {
 	stopped, ok := errors.AsType[*engine.StoppedError](err)
 	if !ok || stopped.Phase == "" {
@@ -41,8 +42,8 @@ func (c *Client) describeStoppedPhase(ctx context.Context, u UnfinishedCreate, e
 	return diagnostics.Paragraph(text)
 }
 
-// lastEvent asks MAAS for its last event of a machine, unless MAAS did not answer before
-// or somebody interrupts the run. What the last look saw serves then.
+// lastEvent asks MAAS for its last event of a machine. If MAAS did not answer before, or if
+// somebody interrupts the run, it returns the event that the last read saw.
 func (c *Client) lastEvent(ctx context.Context, u UnfinishedCreate, stopped *engine.StoppedError) string {
 	b, err := c.Backend()
 	if err != nil || b.Reports == nil {

@@ -23,7 +23,7 @@ type eventLog struct {
 	asked  int
 }
 
-// LastEvents wants to be told what it must not tell.
+// LastEvents checks that it gets the texts that it must hide.
 func (e *eventLog) LastEvents(_ context.Context, _ string, secrets []string) ([]string, error) {
 	e.asked++
 	if !slices.Equal(secrets, []string{"s3cret"}) {
@@ -53,19 +53,19 @@ func TestStageOfAnUnfinishedObject(t *testing.T) {
 		asked  int
 	}{
 		"LastEvent": {
-			"MAAS tells what it did last.", eventLog{events: []string{"Commissioning", "Powering on"}}, nil, context.DeadlineExceeded, "Commissioning",
+			"MAAS reports its last event.", eventLog{events: []string{"Commissioning", "Powering on"}}, nil, context.DeadlineExceeded, "Commissioning",
 			"It is Commissioning since 00:00:00 UTC, for 12m0s. MAAS's last event: Powering on.", 1,
 		},
 		"NoAnswer": {
-			"What the last look saw serves.", eventLog{err: away}, nil, context.DeadlineExceeded, "Commissioning",
+			"The event of the last read is used.", eventLog{err: away}, nil, context.DeadlineExceeded, "Commissioning",
 			"It is Commissioning since 00:00:00 UTC, for 12m0s. MAAS's last event: seen before: ….", 1,
 		},
 		"Away": {
-			"A MAAS that did not answer is not asked again.", eventLog{}, away, context.DeadlineExceeded, "Commissioning",
+			"If MAAS did not answer, it is not asked again.", eventLog{}, away, context.DeadlineExceeded, "Commissioning",
 			"MAAS's last event: seen before: …. The last error was: MAAS does not answer.", 0,
 		},
-		"Interrupted": {"Who interrupts a run does not wait.", eventLog{}, nil, context.Canceled, "Commissioning", "for 12m0s. MAAS's last event: seen before: ….", 0},
-		"Unseen":      {"Nothing was seen yet.", eventLog{}, nil, context.DeadlineExceeded, "", "", 0},
+		"Interrupted": {"An interrupted run does not wait.", eventLog{}, nil, context.Canceled, "Commissioning", "for 12m0s. MAAS's last event: seen before: ….", 0},
+		"Unseen":      {"There was no read yet.", eventLog{}, nil, context.DeadlineExceeded, "", "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

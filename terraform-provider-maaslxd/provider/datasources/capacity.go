@@ -43,7 +43,7 @@ type capacityDiskModel struct {
 	Pool   types.String `tfsdk:"pool"`
 }
 
-// hostCapacityModel is a VM host with how many VMs it has room for.
+// hostCapacityModel is a VM host and the number of VMs that fit on it.
 type hostCapacityModel struct {
 	Name          string  `tfsdk:"name"`
 	SystemID      *string `tfsdk:"system_id"`
@@ -59,24 +59,24 @@ func (s *capacitySource) Metadata(_ context.Context, req datasource.MetadataRequ
 	resp.TypeName = req.ProviderTypeName + "_capacity"
 }
 
-// Schema is a VM, and how many of it fit where.
+// Schema takes the size of a VM, and returns how many fit where.
 func (s *capacitySource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := vmNeedAttributes()
 	attributes["vms"] = schema.Int64Attribute{
-		Computed: true, MarkdownDescription: "How many such VMs fit on all VM hosts together. Of one VM host, at most 1000 are counted.",
+		Computed: true, MarkdownDescription: "How many such VMs fit on all VM hosts together. At most 1000 count for one VM host.",
 	}
 	attributes["vm_hosts"] = schema.ListNestedAttribute{
-		Computed: true, MarkdownDescription: "The VM hosts, sorted by name, also those that have no room.",
+		Computed: true, MarkdownDescription: "The VM hosts, sorted by name, also those without room.",
 		NestedObject: schema.NestedAttributeObject{Attributes: hostCapacityAttributes()},
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "How many VMs of one size fit, and on which VM hosts, by the same rules by which `placement` of `maaslxd_vm` chooses one: over-commit counts, and so " +
-			"does what other runs have reserved. It tells what is so now; only the apply reserves room.",
+		MarkdownDescription: "How many VMs of one size fit, and on which VM hosts. The rules are those of `placement` of `maaslxd_vm`: over-commit " +
+			"counts, and so do the reservations of other runs. The answer holds for this moment: only an apply reserves room.",
 		Attributes: attributes,
 	}
 }
 
-// vmNeedAttributes are what one VM needs.
+// vmNeedAttributes are the needs of one VM.
 func vmNeedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"cores": schema.Int64Attribute{
@@ -85,7 +85,7 @@ func vmNeedAttributes() map[string]schema.Attribute {
 		"memory_mib": schema.Int64Attribute{
 			Required: true, MarkdownDescription: "Memory of one VM, in MiB.", Validators: []validator.Int64{int64validator.Between(1, maxMemoryMiB)},
 		},
-		"hugepages":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the memory is to be in huge pages, of the VM hosts that tell of them."},
+		"hugepages":    schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the memory is huge pages. Then only VM hosts that report huge pages count."},
 		"architecture": filterTextAttribute("Architecture of the VM, such as `amd64/generic`."),
 		"zone":         filterTextAttribute("Only VM hosts in this availability zone have room."),
 		"pool":         filterTextAttribute("Only VM hosts in this resource pool have room."),
@@ -102,7 +102,7 @@ func vmNeedAttributes() map[string]schema.Attribute {
 	}
 }
 
-// What no VM has more of; larger numbers are slips of the pen.
+// These bounds only catch typing errors: no VM has more.
 const (
 	maxCores     = 1 << 16
 	maxMemoryMiB = 1 << 30
@@ -112,16 +112,16 @@ const (
 func hostCapacityAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":            schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VM host."},
-		"system_id":       schema.StringAttribute{Computed: true, MarkdownDescription: "MAAS's id of the machine that it runs on. Null if MAAS knows none."},
+		"system_id":       schema.StringAttribute{Computed: true, MarkdownDescription: "MAAS's id of the machine of the VM host. Null if MAAS knows none."},
 		"zone":            schema.StringAttribute{Computed: true, MarkdownDescription: "Availability zone of the VM host."},
 		"vms":             schema.Int64Attribute{Computed: true, MarkdownDescription: "How many such VMs fit on it, at most 1000."},
-		"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Why none fits, such as `too few cores: 8 cores needed, 3 of 16 free`. Null where some do."},
+		"reason":          schema.StringAttribute{Computed: true, MarkdownDescription: "Why none fits, such as `too few cores: 8 cores needed, 3 of 16 free`. Null if some do."},
 		"free_cores":      schema.Int64Attribute{Computed: true, MarkdownDescription: "Cores that are left, after over-commit."},
 		"free_memory_mib": schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory that is left, in MiB, after over-commit."},
 	}
 }
 
-// Read counts what fits.
+// Read counts the VMs that fit.
 func (s *capacitySource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m capacityModel
 	diags := &resp.Diagnostics

@@ -38,26 +38,26 @@ func (s *imagesSource) Metadata(_ context.Context, req datasource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_images"
 }
 
-// Schema is the images.
+// Schema is the list of images.
 func (s *imagesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	texts := func(description string) schema.Attribute {
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The images that MAAS can install: what `deploy.image` and `deploy.kernel` may be.",
+		MarkdownDescription: "The images that MAAS can install. Their names and kernels are the values for `deploy.image` and `deploy.kernel`.",
 		Attributes: map[string]schema.Attribute{
 			"architecture": filterTextAttribute("Only images for this architecture, such as `amd64`."),
 			"images": schema.ListNestedAttribute{
 				Computed: true, MarkdownDescription: "The images, sorted by name.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":          schema.StringAttribute{Computed: true, MarkdownDescription: "Name, such as `ubuntu/noble` or `custom/rocky-9`."},
-					"architectures": texts("Architectures that MAAS has it for, such as `amd64`."),
-					"kernels":       texts("Kernels that MAAS has for it, such as `ga-24.04`. Empty where MAAS does not tell."),
+					"architectures": texts("Architectures for which MAAS has it, such as `amd64`."),
+					"kernels":       texts("Kernels that MAAS has for it, such as `ga-24.04`. Empty where MAAS does not report them."),
 				}},
 			},
 			"names": texts("Names of the images, sorted."),
 			"default": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "Name of the image that MAAS installs where `deploy.image` is not set. Null if MAAS has no such image.",
+				Computed: true, MarkdownDescription: "Name of the image that MAAS installs if `deploy.image` is not set. Null if MAAS has no such image.",
 			},
 		},
 	}

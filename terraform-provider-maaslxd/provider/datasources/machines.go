@@ -35,7 +35,7 @@ type machinesModel struct {
 	Machines []machineDataModel `tfsdk:"machines"`
 }
 
-// machineFilter says which machines to list; what is null matches all.
+// machineFilter says which machines to list; a null value matches all.
 type machineFilter struct {
 	Status       types.String `tfsdk:"status"`
 	Zone         types.String `tfsdk:"zone"`
@@ -47,7 +47,7 @@ type machineFilter struct {
 	Virtual      types.Bool   `tfsdk:"virtual"`
 }
 
-// machineDataModel is a machine of MAAS as the data source tells it.
+// machineDataModel is a machine of MAAS in the data source.
 type machineDataModel struct {
 	ID            string          `tfsdk:"id"`
 	Hostname      string          `tfsdk:"hostname"`
@@ -81,14 +81,14 @@ func (s *machinesSource) Metadata(_ context.Context, req datasource.MetadataRequ
 	resp.TypeName = req.ProviderTypeName + "_machines"
 }
 
-// Schema is a filter, and the machines that it lets through.
+// Schema takes a filter, and returns the machines that match it.
 func (s *machinesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The machines of MAAS, or some of them: bare metal and VMs. None is no error. Each data source is a listing of its own, so filter " +
-			"where MAAS has many machines.",
+		MarkdownDescription: "The machines of MAAS, or some of them: bare metal and VMs. An empty list is no error. Each data source lists the " +
+			"machines once, so use a filter where MAAS has many.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Which machines to list: those that match all that is set.",
+				Optional: true, MarkdownDescription: "Which machines to list: those that match all that you set.",
 				Attributes: machineFilterAttributes(),
 			},
 			"machines": schema.ListNestedAttribute{
@@ -118,16 +118,16 @@ func machineFilterAttributes() map[string]schema.Attribute {
 	}
 }
 
-// machineAttributes are those of a machine, all of them told by MAAS.
+// machineAttributes are the values of a machine that MAAS reports.
 func machineAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
-		"locked":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS's lock is on it."},
-		"virtual":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is a VM that MAAS knows as one: on a VM host, or turned on and off through LXD or libvirt."},
+		"locked":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is locked in MAAS."},
+		"virtual":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS knows it as a VM: it is on a VM host, or its power driver is LXD or libvirt."},
 		"cores":        schema.Int64Attribute{Computed: true, MarkdownDescription: "Cores; 0 before it was commissioned."},
 		"memory_mib":   schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory, in MiB; 0 before it was commissioned."},
 		"disks":        disksAttribute(),
 		"tags":         schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags."},
-		"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Addresses that MAAS knows."},
+		"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Its addresses that MAAS knows."},
 	}
 	for name, description := range map[string]string{
 		"id":             "MAAS's system id.",
@@ -135,8 +135,8 @@ func machineAttributes() map[string]schema.Attribute {
 		"fqdn":           "Hostname and domain.",
 		"status":         "Status, by MAAS's name, such as `Ready`.",
 		"status_message": "MAAS's message about the status. Null for none.",
-		"power_state":    "`on`, `off`, `error` or `unknown`, as MAAS saw it last.",
-		"username":       "User of MAAS who has acquired it. Null for none.",
+		"power_state":    "`on`, `off`, `error` or `unknown`, as MAAS last saw it.",
+		"username":       "User of MAAS who has acquired it. Null if nobody has.",
 		"zone":           "Availability zone.",
 		"pool":           "Resource pool.",
 		"domain":         "DNS domain.",
@@ -175,7 +175,7 @@ func (s *machinesSource) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 }
 
-// warnUnreadableMachines names machines of which MAAS's record cannot be read.
+// warnUnreadableMachines names the machines whose records in MAAS it cannot read.
 func warnUnreadableMachines(machines []engine.Machine, diags *diag.Diagnostics) {
 	for _, m := range machines {
 		if m.Err != nil {
@@ -184,8 +184,8 @@ func warnUnreadableMachines(machines []engine.Machine, diags *diag.Diagnostics) 
 	}
 }
 
-// checkNames refuses a zone or pool that does not exist: no machine in it would be a wrong
-// answer to a slip of the pen.
+// checkNames refuses a zone or pool that does not exist. An empty list would be a wrong answer
+// to a typing error.
 func (f *machineFilter) checkNames(ctx context.Context, names engine.Names) error {
 	if f == nil {
 		return nil
@@ -196,7 +196,7 @@ func (f *machineFilter) checkNames(ctx context.Context, names engine.Names) erro
 	)
 }
 
-// maasFilter is what MAAS itself filters by. It does not filter by the status New, which
+// maasFilter is the part of the filter that MAAS applies. It leaves out the status New, which
 // [engine.MachineFilter] takes for all.
 func (f *machineFilter) maasFilter() engine.MachineFilter {
 	if f == nil {

@@ -29,11 +29,11 @@ func NewDomainsSource() datasource.DataSource {
 	return &namesSource{kind: "domains", what: "DNS domains", list: engine.Names.Domains}
 }
 
-// namesSource is a data source of things of which the name is all that counts here.
+// namesSource is a data source that only lists names.
 type namesSource struct {
 	backendSource
-	kind string // in the name of the data source
-	what string // for people
+	kind string // the end of the data source's name
+	what string // the word in descriptions
 	list func(engine.Names, context.Context) ([]string, error)
 }
 
@@ -46,10 +46,10 @@ func (s *namesSource) Metadata(_ context.Context, req datasource.MetadataRequest
 	resp.TypeName = req.ProviderTypeName + "_" + s.kind
 }
 
-// Schema is the names.
+// Schema is the list of names.
 func (s *namesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: fmt.Sprintf("The %s of MAAS, for instance to check a variable against, or to make something in each of them.", s.what),
+		MarkdownDescription: fmt.Sprintf("The names of the %s of MAAS. Use them, for example, to check a variable, or to make something in each of them.", s.what),
 		Attributes: map[string]schema.Attribute{
 			"names": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Their names, sorted."},
 		},

@@ -31,24 +31,24 @@ func (s *regionSource) Metadata(_ context.Context, req datasource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_region"
 }
 
-// Schema is what there is to know of a MAAS.
+// Schema is the version of a MAAS and what it can do.
 func (s *regionSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The MAAS of the provider block: what it is, and what it can do.",
+		MarkdownDescription: "The MAAS of the provider block: its version, and what it can do.",
 		Attributes: map[string]schema.Attribute{
 			"version": schema.StringAttribute{Computed: true, MarkdownDescription: "Version of MAAS, such as `3.6.0`."},
 			"mark": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "The mark by which states know this MAAS, whatever its address: a random word, kept in MAAS as the tag `maaslxd-region`. " +
-					"Null before this provider has made anything there.",
+				MarkdownDescription: "The mark of this MAAS, by which states know it at any address: a random word in the tag `maaslxd-region`. Null " +
+					"before this provider has made anything there.",
 			},
-			"vm_hosts": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS has VM hosts: up to 3.8 it has."},
+			"vm_hosts": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS has VM hosts. MAAS up to 3.8 has."},
 			"composer": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Who makes VMs with this provider block. `maas`: MAAS composes them. `lxd`: they are made in LXD, and enlisted in MAAS.",
+				MarkdownDescription: "How this provider block makes VMs. `maas`: MAAS composes them. `lxd`: the provider makes them in LXD and enlists them in MAAS.",
 			},
-			"username":      schema.StringAttribute{Computed: true, MarkdownDescription: "User of MAAS whose API key this is."},
-			"administrator": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether that user is an administrator, as making VMs needs."},
+			"username":      schema.StringAttribute{Computed: true, MarkdownDescription: "User of MAAS who has this API key."},
+			"administrator": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether that user is an administrator. Making VMs needs one."},
 		},
 	}
 }
@@ -56,7 +56,7 @@ func (s *regionSource) Schema(_ context.Context, _ datasource.SchemaRequest, res
 // Read asks MAAS.
 func (s *regionSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m regionModel
-	s.withBackend(ctx, "read what this MAAS is", &resp.Diagnostics, func(ctx context.Context, b *client.Backend) error {
+	s.withBackend(ctx, "read the version of this MAAS", &resp.Diagnostics, func(ctx context.Context, b *client.Backend) error {
 		can, err := b.Catalog.Capabilities(ctx)
 		if err != nil {
 			return err

@@ -1,5 +1,5 @@
-// Package datasources is the data sources: VM hosts and VMs, one or many, whoever made them, and
-// what else MAAS has that configurations name: zones, images, subnets, machines.
+// Package datasources holds the data sources. They read VM hosts and VMs, whoever made them,
+// and other objects of MAAS: zones, images, subnets, machines.
 package datasources
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// backendSource is what the data sources have in common.
+// backendSource is the part that all data sources share.
 type backendSource struct {
 	client *client.Client
 }
 
-// Configure takes what the provider hands over.
+// Configure takes the client of the provider block.
 func (s *backendSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	s.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
-// readFleet looks at MAAS. An error is in the diagnostics.
+// readFleet reads the fleet from MAAS. An error becomes a diagnostic.
 func (s *backendSource) readFleet(ctx context.Context, doing string, diags *diag.Diagnostics) fleet.Fleet {
 	b, err := s.client.Backend()
 	if err != nil {
@@ -37,13 +37,12 @@ func (s *backendSource) readFleet(ctx context.Context, doing string, diags *diag
 		diagnostics.ReportError(diags, doing, err)
 	}
 	if fleet.VMsError != nil {
-		diags.AddWarning("VMs may be missing", diagnostics.ExplainError(fleet.VMsError)+diagnostics.Paragraph("Only its own LXD tells which VMs are on such a host"))
+		diags.AddWarning("VMs may be missing", diagnostics.ExplainError(fleet.VMsError)+diagnostics.Paragraph("Only the LXD of such a host knows the VMs on it"))
 	}
 	return fleet
 }
 
-// withBackend lets a data source ask the backend within its time. What fails is in the
-// diagnostics.
+// withBackend runs a query of a data source with a time limit. An error becomes a diagnostic.
 func (s *backendSource) withBackend(ctx context.Context, doing string, diags *diag.Diagnostics, ask func(context.Context, *client.Backend) error) {
 	if diags.HasError() {
 		return

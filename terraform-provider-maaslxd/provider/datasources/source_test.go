@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// testFleet has a host without inventory, two of one name, and two VMs.
+// testFleet has a host without inventory, two hosts of one name, and two VMs.
 func testFleet() fleet.Fleet {
 	named := func(id int, name, machine string) fleet.Host {
 		return fleet.Host{VMHost: engine.VMHost{ID: id, Name: name, MachineID: machine, Version: "5.21.3"}}
@@ -28,7 +28,7 @@ func testFleet() fleet.Fleet {
 	}
 }
 
-// readSource asks a data source, whose configuration has one value.
+// readSource reads a data source whose configuration has one value.
 func readSource(t *testing.T, source datasource.DataSource, attribute string, value tftypes.Value) datasource.ReadResponse {
 	t.Helper()
 	look := func(context.Context) (fleet.Fleet, error) { return testFleet(), nil }
@@ -48,8 +48,7 @@ func readSource(t *testing.T, source datasource.DataSource, attribute string, va
 	return resp
 }
 
-// TestDataFindsOne looks for what names do not tell apart, or MAAS knows little
-// of.
+// TestDataFindsOne looks up objects with equal names, and objects of which MAAS knows little.
 func TestDataFindsOne(t *testing.T) {
 	t.Parallel()
 	text := func(s string) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }

@@ -28,7 +28,7 @@ type subnetsModel struct {
 	Subnets []subnetModel `tfsdk:"subnets"`
 }
 
-// subnetFilter says which subnets to list; what is null matches all.
+// subnetFilter says which subnets to list; a null value matches all.
 type subnetFilter struct {
 	Fabric types.String `tfsdk:"fabric"`
 	Space  types.String `tfsdk:"space"`
@@ -54,21 +54,22 @@ func (s *subnetsSource) Metadata(_ context.Context, req datasource.MetadataReque
 	resp.TypeName = req.ProviderTypeName + "_subnets"
 }
 
-// Schema is a filter, and the subnets that it lets through.
+// Schema takes a filter, and returns the subnets that match it.
 func (s *subnetsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The subnets of MAAS, or some of them, with their VLANs. None is no error.",
+		MarkdownDescription: "The subnets of MAAS, or some of them, with their VLANs. An empty list is no error.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Which subnets to list: those that match all that is set.",
+				Optional: true, MarkdownDescription: "Which subnets to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
 					"fabric": filterTextAttribute("In the fabric of this name."),
 					"space":  filterTextAttribute("In the space of this name."),
 					"vid": schema.Int64Attribute{
-						Optional: true, MarkdownDescription: "On a VLAN with this tag, 0 to 4094; 0 is the untagged one.",
+						Optional: true, MarkdownDescription: "On a VLAN with this tag, 0 to 4094; 0 is the untagged VLAN.",
 						Validators: []validator.Int64{int64validator.Between(0, 4094)},
 					},
-					"dhcp": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only where MAAS serves DHCP on the VLAN, as VMs need that boot from it. `false`: only the others."},
+					"dhcp": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only subnets on whose VLAN MAAS serves DHCP. VMs that " +
+						"boot from a subnet need that. `false`: only the others."},
 				},
 			},
 			"subnets": schema.ListNestedAttribute{
@@ -79,7 +80,7 @@ func (s *subnetsSource) Schema(_ context.Context, _ datasource.SchemaRequest, re
 	}
 }
 
-// subnetAttributes are those of a subnet, all of them told by MAAS.
+// subnetAttributes are the values of a subnet that MAAS reports.
 func subnetAttributes() map[string]schema.Attribute {
 	number := func(description string) schema.Attribute {
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
@@ -89,15 +90,15 @@ func subnetAttributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"id":        number("MAAS's number of the subnet."),
-		"name":      text("Name. MAAS gives it the CIDR where nobody has named it."),
+		"name":      text("Name. It is the CIDR if nobody has named the subnet."),
 		"cidr":      text("Addresses of the subnet, such as `10.0.0.0/24`."),
-		"gateway":   text("Address of its gateway. Null for none."),
-		"dhcp":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS serves DHCP on its VLAN, as VMs need that boot from it."},
+		"gateway":   text("Address of its gateway. Null if it has none."),
+		"dhcp":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether MAAS serves DHCP on its VLAN. VMs that boot from the subnet need that."},
 		"vlan_id":   number("MAAS's number of its VLAN."),
 		"vlan_name": text("Name of its VLAN, such as `untagged`."),
-		"vid":       number("Tag of its VLAN, 0 to 4094; 0 is the untagged one."),
+		"vid":       number("Tag of its VLAN, 0 to 4094; 0 is the untagged VLAN."),
 		"fabric":    text("Name of the fabric of its VLAN."),
-		"space":     text("Name of the space of its VLAN. Null for none."),
+		"space":     text("Name of the space of its VLAN. Null if it has none."),
 	}
 }
 

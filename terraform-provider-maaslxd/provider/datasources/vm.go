@@ -32,7 +32,7 @@ func (s *vmSource) Metadata(_ context.Context, req datasource.MetadataRequest, r
 	resp.TypeName = req.ProviderTypeName + "_vm"
 }
 
-// Schema is that of one VM, found by its name or its system id.
+// Schema takes a name or a system id, and returns the VM.
 func (s *vmSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := vmAttributes()
 	attributes["id"] = schema.StringAttribute{
@@ -50,7 +50,7 @@ func (s *vmSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *d
 	}
 }
 
-// ConfigValidators want one way to find the VM.
+// ConfigValidators require exactly one of id and name.
 func (s *vmSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("id"), path.MatchRoot("name"))}
 }
@@ -78,7 +78,7 @@ func (s *vmSource) Read(ctx context.Context, req datasource.ReadRequest, resp *d
 		diags.Append(resp.State.Set(ctx, newVMDataModel(found[0]))...)
 	case 0:
 		diags.AddAttributeError(at, "No such VM", fmt.Sprintf(
-			"MAAS knows no VM with %s %s on an LXD VM host. Machines of other kinds are not looked at.", at, text))
+			"MAAS knows no VM with %s %s on an LXD VM host. Other machines are not searched.", at, text))
 	default:
 		diags.AddAttributeError(at, "Several such VMs", fmt.Sprintf(
 			"%d VMs have %s %s. Set id instead: %s.", len(found), at, text, strings.Join(systemIDs(found), ", ")))

@@ -36,7 +36,7 @@ func (s *vmHostSource) Metadata(_ context.Context, req datasource.MetadataReques
 	resp.TypeName = req.ProviderTypeName + "_vm_host"
 }
 
-// Schema is that of one VM host, found by a name or an id.
+// Schema takes a name or an id, and returns the VM host.
 func (s *vmHostSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := vmHostAttributes()
 	const exactly = " Exactly one of `name`, `vm_host_id` and `system_id` must be set."
@@ -50,16 +50,16 @@ func (s *vmHostSource) Schema(_ context.Context, _ datasource.SchemaRequest, res
 	}
 	attributes["system_id"] = schema.StringAttribute{
 		Optional: true, Computed: true,
-		MarkdownDescription: "System id of the machine that LXD runs on. Null as long as its LXD was never reached.",
+		MarkdownDescription: "System id of the machine that LXD runs on. Null until MAAS has reached its LXD.",
 		Validators:          []validator.String{values.NotEmpty()},
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "An LXD VM host of MAAS: what it is, what it has, and what is left of it.",
+		MarkdownDescription: "An LXD VM host of MAAS: its settings, its size, and its free room.",
 		Attributes:          attributes,
 	}
 }
 
-// ConfigValidators want one way to find the VM host.
+// ConfigValidators require exactly one of name, vm_host_id and system_id.
 func (s *vmHostSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
 	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(
 		path.MatchRoot("name"), path.MatchRoot("vm_host_id"), path.MatchRoot("system_id"),
@@ -89,7 +89,8 @@ func (s *vmHostSource) Read(ctx context.Context, req datasource.ReadRequest, res
 	}
 }
 
-// distinguishingAttribute is by which attribute each of the hosts can be told from the others.
+// distinguishingAttribute is an attribute that differs between the hosts, for the hint of an
+// error.
 func distinguishingAttribute(hosts []fleet.Host) string {
 	if vmHostNumber(hosts[0]) == "" {
 		return "system_id"
@@ -97,7 +98,7 @@ func distinguishingAttribute(hosts []fleet.Host) string {
 	return "vm_host_id"
 }
 
-// readHostLookup says by which attribute the VM host is to be found, and how.
+// readHostLookup returns the attribute by which to find the VM host, and the test for it.
 func readHostLookup(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) (path.Path, string, func(fleet.Host) bool) {
 	var name, systemID types.String
 	var id types.Int64
@@ -114,7 +115,7 @@ func readHostLookup(ctx context.Context, config tfsdk.Config, diags *diag.Diagno
 	}
 }
 
-// selectMatching returns what matches.
+// selectMatching returns the elements that pass the test.
 func selectMatching[T any](all []T, matches func(T) bool) []T {
 	found := []T{}
 	for _, item := range all {
@@ -141,7 +142,7 @@ func hostIDs(hosts []fleet.Host) []string {
 	return ids
 }
 
-// vmHostNumber is the id of a VM host, empty where MAAS has none.
+// vmHostNumber is the id of a VM host; empty where MAAS has no VM hosts.
 func vmHostNumber(h fleet.Host) string {
 	if h.ID == 0 {
 		return ""
@@ -149,12 +150,12 @@ func vmHostNumber(h fleet.Host) string {
 	return fmt.Sprint(h.ID)
 }
 
-// knownNamesHint lists what there is instead, or as much of it as can be read.
+// knownNamesHint lists the existing names, as many as a reader can take in.
 func knownNamesHint(names []string) string {
 	const most = 12
 	switch n := len(names); {
 	case n == 0:
-		return "There is none."
+		return "There are none."
 	case n > most:
 		return fmt.Sprintf("Known: %s and %d more.", strings.Join(names[:most], ", "), n-most)
 	default:

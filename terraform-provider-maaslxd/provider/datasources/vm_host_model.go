@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// vmHostDataModel is a VM host as data sources tell it.
+// vmHostDataModel is a VM host in the data sources.
 type vmHostDataModel struct {
 	Name             string                        `tfsdk:"name"`
 	VMHostID         *int64                        `tfsdk:"vm_host_id"`
@@ -47,7 +47,7 @@ func newVMHostDataModel(h fleet.Host) vmHostDataModel {
 	return m
 }
 
-// numberOrNull is null for what MAAS has no number of.
+// numberOrNull is null for zero: MAAS has no such number.
 func numberOrNull(id int) *int64 {
 	if id == 0 {
 		return nil
@@ -55,7 +55,7 @@ func numberOrNull(id int) *int64 {
 	return new(int64(id))
 }
 
-// textOrNull is null for what MAAS does not tell.
+// textOrNull is null for the empty text: MAAS does not report it.
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -63,7 +63,7 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// orEmptyList is an empty list rather than null.
+// orEmptyList turns null into an empty list.
 func orEmptyList(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -71,7 +71,7 @@ func orEmptyList(list []string) []string {
 	return list
 }
 
-// vmHostAttributes are those of a VM host, all of them told by MAAS.
+// vmHostAttributes are the values of a VM host that MAAS reports.
 func vmHostAttributes() map[string]schema.Attribute {
 	attributes := vmHostCapacityAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
@@ -79,45 +79,45 @@ func vmHostAttributes() map[string]schema.Attribute {
 		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts."},
 		"system_id": schema.StringAttribute{
 			Computed:            true,
-			MarkdownDescription: "System id of the machine that LXD runs on. Null as long as its LXD was never reached.",
+			MarkdownDescription: "System id of the machine that LXD runs on. Null until MAAS has reached its LXD.",
 		},
 		"zone": schema.StringAttribute{Computed: true, MarkdownDescription: "Availability zone."},
 		"pool": schema.StringAttribute{Computed: true, MarkdownDescription: "Resource pool."},
 		"tags": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Tags of the VM host."},
 		"lxd_version": schema.StringAttribute{
 			Computed:            true,
-			MarkdownDescription: "Version of LXD. Null as long as its LXD was never reached.",
+			MarkdownDescription: "Version of LXD. Null until MAAS has reached its LXD.",
 		},
 		"architectures": schema.ListAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Architectures of VMs that can be made, such as `amd64/generic`.",
+			MarkdownDescription: "Architectures of VMs that it can run, such as `amd64/generic`.",
 		},
 		"profiles": schema.SetAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "LXD profiles that VMs on it can have, of its project. Null where MAAS makes the VMs, which chooses their profile.",
+			MarkdownDescription: "LXD profiles in its project that VMs can have. Null where MAAS makes the VMs: it chooses their profile.",
 		},
 		"server_fingerprint": schema.StringAttribute{
 			Computed: true,
-			MarkdownDescription: "SHA-256, in hex, of the certificate that its LXD was seen with by `maaslxd_vm_host`. Null for hosts that were made otherwise, " +
-				"and for those whose LXD only MAAS has seen.",
+			MarkdownDescription: "SHA-256, in hex, of its LXD's certificate, as `maaslxd_vm_host` saw it. Null for hosts that were made otherwise, and " +
+				"for those whose LXD only MAAS has seen.",
 		},
 	})
 	return attributes
 }
 
-// vmHostCapacityAttributes say what a VM host has, and what is on it.
+// vmHostCapacityAttributes are the size of a VM host, and its VMs.
 func vmHostCapacityAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"cores":      amountAttribute("Cores", "for new VMs: over-commit is included, and what the ledger has promised is not"),
-		"memory_mib": amountAttribute("Memory in MiB", "for new VMs: over-commit is included, and what the ledger has promised is not"),
+		"cores":      amountAttribute("Cores", "for new VMs: over-commit is included, and reservations in the ledger are not"),
+		"memory_mib": amountAttribute("Memory in MiB", "for new VMs: over-commit is included, and reservations in the ledger are not"),
 		"cpu_overcommit": schema.Float64Attribute{
-			Computed: true, MarkdownDescription: "Over-commit ratio of cores: VMs together may have as many as `cores.total` times this.",
+			Computed: true, MarkdownDescription: "Over-commit ratio of cores: the VMs together may have `cores.total` times this.",
 		},
 		"memory_overcommit": schema.Float64Attribute{Computed: true, MarkdownDescription: "Over-commit ratio of memory."},
 		"storage_pools":     storagePoolsAttribute(),
 		"vm_count":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of VMs on it that MAAS knows."},
 		"managed_vm_count": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "How many of them carry a mark of this provider, whoever's they are.",
+			Computed: true, MarkdownDescription: "How many of them carry a mark of this provider, of any owner.",
 		},
 	}
 }
@@ -129,9 +129,9 @@ func amountAttribute(what, free string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Computed: true, MarkdownDescription: what + ".",
 		Attributes: map[string]schema.Attribute{
-			"total": number("What the hardware has."),
-			"used":  number("What the VMs that MAAS knows have."),
-			"free":  number("What is left " + free + "."),
+			"total": number("Amount that the hardware has."),
+			"used":  number("Amount that the VMs known to MAAS have."),
+			"free":  number("Amount that is left " + free + "."),
 		},
 	}
 }
@@ -142,8 +142,8 @@ func storagePoolsAttribute() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"driver":   schema.StringAttribute{Computed: true, MarkdownDescription: "Driver, such as `zfs` or `dir`."},
 			"total_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB, rounded down."},
-			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "What is available, in GB, rounded down."},
-			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks go here that name no pool."},
+			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Free space in GB, rounded down."},
+			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks that name no pool go here."},
 		}},
 	}
 }

@@ -28,7 +28,7 @@ type vmHostsModel struct {
 	VMHosts []vmHostDataModel `tfsdk:"vm_hosts"`
 }
 
-// vmHostFilter says which VM hosts to list; what is null matches all.
+// vmHostFilter says which VM hosts to list; a null value matches all.
 type vmHostFilter struct {
 	Zone             types.String `tfsdk:"zone"`
 	Pool             types.String `tfsdk:"pool"`
@@ -43,24 +43,24 @@ func (s *vmHostsSource) Metadata(_ context.Context, req datasource.MetadataReque
 	resp.TypeName = req.ProviderTypeName + "_vm_hosts"
 }
 
-// Schema is a filter, and the VM hosts that it lets through.
+// Schema takes a filter, and returns the VM hosts that match it.
 func (s *vmHostsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The LXD VM hosts of MAAS, or some of them. None is no error.",
+		MarkdownDescription: "The LXD VM hosts of MAAS, or some of them. An empty list is no error.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Which VM hosts to list: those that match all that is set.",
+				Optional: true, MarkdownDescription: "Which VM hosts to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
 					"zone":         filterTextAttribute("In this availability zone."),
 					"pool":         filterTextAttribute("In this resource pool."),
 					"tags":         filterTagsAttribute("With all of these tags."),
 					"storage_pool": filterTextAttribute("With a storage pool of this name."),
 					"min_free_cores": schema.Int64Attribute{
-						Optional: true, MarkdownDescription: "With at least as many cores left, as `cores.free` tells.",
+						Optional: true, MarkdownDescription: "With at least as many cores left, by `cores.free`.",
 						Validators: []validator.Int64{int64validator.AtLeast(1)},
 					},
 					"min_free_memory_mib": schema.Int64Attribute{
-						Optional: true, MarkdownDescription: "With at least as much memory left, in MiB, as `memory_mib.free` tells.",
+						Optional: true, MarkdownDescription: "With at least as much memory left, in MiB, by `memory_mib.free`.",
 						Validators: []validator.Int64{int64validator.AtLeast(1)},
 					},
 				},
@@ -110,7 +110,7 @@ func (f *vmHostFilter) matchesHost(h fleet.Host) bool {
 		h.FreeCores >= f.MinFreeCores.ValueInt64() && h.FreeMemoryMiB >= f.MinFreeMemoryMiB.ValueInt64()
 }
 
-// matchesText matches a wanted value; null matches all.
+// matchesText compares a text with a wanted value; null matches all.
 func matchesText(wanted types.String, have string) bool {
 	return wanted.IsNull() || wanted.ValueString() == have
 }

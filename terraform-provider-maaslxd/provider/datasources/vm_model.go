@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// vmDataModel is a VM as data sources tell it.
+// vmDataModel is a VM in the data sources.
 type vmDataModel struct {
 	ID            string               `tfsdk:"id"`
 	Name          string               `tfsdk:"name"`
@@ -73,8 +73,7 @@ func newDiskDataModels(disks []engine.MachineDisk) []diskDataModel {
 	return list
 }
 
-// ownerOf is the owner in a key of ours. Other front ends have keys without
-// one.
+// ownerOf is the owner in a key of ours. Keys of other front ends have no owner.
 func ownerOf(key engine.Key) string {
 	owner, _, ok := strings.Cut(string(key), "/")
 	if !ok {
@@ -83,24 +82,23 @@ func ownerOf(key engine.Key) string {
 	return owner
 }
 
-// vmAttributes are those of a VM, all of them told by MAAS.
+// vmAttributes are the values of a VM that MAAS reports.
 func vmAttributes() map[string]schema.Attribute {
 	texts := map[string]string{
 		"id":             "MAAS's system id of the VM.",
 		"name":           "Hostname.",
 		"fqdn":           "Hostname and domain.",
-		"vm_host_name":   "Name of the VM host that it is on.",
+		"vm_host_name":   "Name of its VM host.",
 		"architecture":   "Architecture, such as `amd64/generic`.",
 		"zone":           "Availability zone of the VM in MAAS.",
 		"pool":           "Resource pool.",
 		"domain":         "DNS domain.",
-		"image":          "Image that is installed, such as `ubuntu/noble`. Null if none is.",
-		"kernel":         "Kernel that was asked for, such as `ga-24.04`. Null if none was.",
+		"image":          "Installed image, such as `ubuntu/noble`. Null if none is installed.",
+		"kernel":         "Requested kernel, such as `ga-24.04`. Null if none was requested.",
 		"status":         "MAAS's name for the state of the VM, such as `Ready` or `Deployed`.",
 		"status_message": "MAAS's message about the state. Null if there is none.",
-		"power_state":    "Whether it is on, as MAAS last saw: `on`, `off`, `error` or `unknown`.",
-		"owner": "`owner` of the provider block that made it. Null if it carries no mark of this provider, or another " +
-			"program of the same engine made it.",
+		"power_state":    "Whether it is on, as MAAS last saw it: `on`, `off`, `error` or `unknown`.",
+		"owner":          "`owner` of the provider block that made it. Null without a mark of this provider, or if another program of the same engine made it.",
 	}
 	attributes := map[string]schema.Attribute{
 		"vm_host_id": schema.Int64Attribute{Computed: true, MarkdownDescription: "Id of the VM host in MAAS. Null where MAAS has no VM hosts."},
@@ -113,7 +111,7 @@ func vmAttributes() map[string]schema.Attribute {
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "All addresses that MAAS knows.",
 		},
 		"managed": schema.BoolAttribute{
-			Computed: true, MarkdownDescription: "Whether it carries a mark of this provider, whoever's it is.",
+			Computed: true, MarkdownDescription: "Whether it carries a mark of this provider, of any owner.",
 		},
 	}
 	for name, description := range texts {
@@ -128,7 +126,7 @@ func disksAttribute() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name":    schema.StringAttribute{Computed: true, MarkdownDescription: "Name, such as `sda`."},
 			"size_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB of 1000000000 bytes."},
-			"pool":    schema.StringAttribute{Computed: true, MarkdownDescription: "Storage pool of the VM host. Null for bare metal, and where MAAS does not tell it."},
+			"pool":    schema.StringAttribute{Computed: true, MarkdownDescription: "Storage pool of the VM host. Null for bare metal, and where MAAS does not report it."},
 		}},
 	}
 }

@@ -28,7 +28,7 @@ type vmsModel struct {
 	VMs    []vmDataModel `tfsdk:"vms"`
 }
 
-// vmFilter says which VMs to list; what is null matches all.
+// vmFilter says which VMs to list; a null value matches all.
 type vmFilter struct {
 	VMHost  types.String `tfsdk:"vm_host"`
 	Zone    types.String `tfsdk:"zone"`
@@ -43,13 +43,13 @@ func (s *vmsSource) Metadata(_ context.Context, req datasource.MetadataRequest, 
 	resp.TypeName = req.ProviderTypeName + "_vms"
 }
 
-// Schema is a filter, and the VMs that it lets through.
+// Schema takes a filter, and returns the VMs that match it.
 func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. None is no error.",
+		MarkdownDescription: "The VMs on the LXD VM hosts of MAAS, or some of them, whoever made them. An empty list is no error.",
 		Attributes: map[string]schema.Attribute{
 			"filter": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that is set.",
+				Optional: true, MarkdownDescription: "Which VMs to list: those that match all that you set.",
 				Attributes: map[string]schema.Attribute{
 					"vm_host": filterTextAttribute("On this VM host: its name, or its id in MAAS. One that MAAS does not know is an error."),
 					"zone":    filterTextAttribute("In this availability zone."),
@@ -57,7 +57,7 @@ func (s *vmsSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 					"tags":    filterTagsAttribute("With all of these tags."),
 					"owner":   filterTextAttribute("Made by a provider block with this `owner`."),
 					"managed": schema.BoolAttribute{
-						Optional: true, MarkdownDescription: "`true`: only those with a mark of this provider. `false`: only those without one.",
+						Optional: true, MarkdownDescription: "`true`: only VMs with a mark of this provider. `false`: only VMs without one.",
 					},
 				},
 			},
@@ -89,8 +89,8 @@ func (s *vmsSource) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	diags.Append(resp.State.Set(ctx, m)...)
 }
 
-// checkHost refuses a VM host that does not exist: no VM on it would be a
-// wrong answer to a slip of the pen.
+// checkHost refuses a VM host that does not exist. An empty list would be a wrong answer to a
+// typing error.
 func (f *vmFilter) checkHost(hosts []fleet.Host, diags *diag.Diagnostics) {
 	if f == nil || f.VMHost.IsNull() || diags.HasError() {
 		return
@@ -110,13 +110,13 @@ func (f *vmFilter) matchesVM(vm fleet.VM) bool {
 		(f.Managed.IsNull() || f.Managed.ValueBool() == (vm.Key != ""))
 }
 
-// matchesHostOf tells whether the VM is on the VM host that the filter names.
+// matchesHostOf tells whether the VM is on the filter's VM host.
 func (f *vmFilter) matchesHostOf(vm fleet.VM) bool {
 	return f.namesHost(engine.VMHost{ID: vm.HostID, Name: vm.HostName, MachineID: vm.HostKey})
 }
 
-// namesHost tells whether the filter names the VM host: by its name, its id, or the
-// system id of its machine.
+// namesHost tells whether the filter names the VM host: by its name, its id, or the system id
+// of its machine.
 func (f *vmFilter) namesHost(h engine.VMHost) bool {
 	return h.MatchesName(f.VMHost.ValueString())
 }

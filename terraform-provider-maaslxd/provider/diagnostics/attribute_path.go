@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// resourceAttributes are the outermost fields of specs that a resource or a data source has an
-// attribute for. Others, such as the provider's own settings, are told without a place.
+// resourceAttributes are the outermost fields of specs that are attributes of a resource or a
+// data source. Errors of other fields, such as the provider's own settings, have no attribute.
 var resourceAttributes = []string{
 	"name", "hostname", "vm_host", "placement",
 	"cores", "pinned_cores", "memory_mib", "hugepages", "profile", "config", "devices",
@@ -20,7 +20,8 @@ var resourceAttributes = []string{
 	"cpu_overcommit", "memory_overcommit", "default_storage_pool", "server_fingerprint",
 }
 
-// actionAttributes are those of actions that a resource has elsewhere.
+// actionAttributes are the fields that are attributes of actions, but have another place in
+// resources.
 var actionAttributes = []string{"image", "kernel", "user_data"}
 
 // relocatedFields are the fields of specs that have another place in the configuration.
@@ -35,8 +36,8 @@ var relocatedFields = []struct {
 	{fieldpath.New("lxd", "project", "limits"), path.Root("lxd").AtName("project_limits")},
 }
 
-// attributePath is where a field of a spec stands in the configuration: disks.root.pool is
-// disks["root"].pool. Empty for what has no attribute.
+// attributePath is the attribute of a spec's field: disks.root.pool is disks["root"].pool. It
+// is empty if the field has no attribute.
 func attributePath(field fieldpath.Path) path.Path {
 	for _, moved := range relocatedFields {
 		if below, found := field.CutPrefix(moved.field); found {
@@ -47,7 +48,7 @@ func attributePath(field fieldpath.Path) path.Path {
 		return path.Empty()
 	}
 	if set := fieldpath.New("lxd", "trusted_certificates"); field.Parent().Equal(set) {
-		field = set // an element of a set has no number
+		field = set // an element of a set has no index
 	}
 	return appendSteps(path.Empty(), field.Steps())
 }

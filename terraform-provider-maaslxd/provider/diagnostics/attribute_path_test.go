@@ -29,8 +29,7 @@ func schemaOf(t *testing.T, name string) schema.Schema {
 	return schema.Schema{}
 }
 
-// TestAttributePathsExist holds the names that errors are mapped to against
-// the schema.
+// TestAttributePathsExist checks that the attributes of errors exist in the schema.
 func TestAttributePathsExist(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -41,7 +40,7 @@ func TestAttributePathsExist(t *testing.T) {
 		fieldpath.New("config").Key("limits.cpu.nodes"), fieldpath.New("devices").Key("gpu0").Child("properties").Key("pci"),
 	} {
 		if _, diags := vm.TypeAtPath(ctx, diagnostics.AttributePath(field)); diags.HasError() {
-			t.Errorf("the spec's %s is said to be at %s, where nothing is", field, diagnostics.AttributePath(field))
+			t.Errorf("the spec's %s is mapped to %s, which does not exist", field, diagnostics.AttributePath(field))
 		}
 	}
 	var machines datasource.SchemaResponse
@@ -50,7 +49,7 @@ func TestAttributePathsExist(t *testing.T) {
 		_, ofVM := vm.Attributes[attribute]
 		_, ofHost := host.Attributes[attribute]
 		if _, ofMachines := machines.Schema.Attributes[attribute]; !ofVM && !ofHost && !ofMachines {
-			t.Errorf("%s is no attribute", attribute)
+			t.Errorf("%s is not an attribute", attribute)
 		}
 	}
 }
@@ -88,7 +87,7 @@ func TestHostFieldsAreAttributes(t *testing.T) {
 			t.Errorf("%s is at %s, want %s", tc.field, at, want)
 		}
 		if _, diags := schema.TypeAtPath(t.Context(), at); want != "" && diags.HasError() {
-			t.Errorf("%s is said to be at %s, where nothing is", tc.field, at)
+			t.Errorf("%s is mapped to %s, which does not exist", tc.field, at)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package diagnostics turns errors of the engine into Terraform's diagnostics, at the
-// attributes that they are about, and judges what an error means for the state.
+// Package diagnostics turns errors of the engine into Terraform's diagnostics at their
+// attributes. It also tells what an error means for the state.
 package diagnostics
 
 import (
@@ -14,50 +14,49 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// ReportError turns an error of the engine into diagnostics: what could not be
-// done, why, at which attribute, and what the user can do about it. doing
-// completes "Cannot …".
+// ReportError turns an error of the engine into diagnostics: what failed, why, at which
+// attribute, and the way out. doing completes "Cannot …".
 func ReportError(diags *diag.Diagnostics, doing string, err error) {
 	ReportErrorAt(diags, path.Empty(), doing, err)
 }
 
-// ReportErrorAt is Report with the attribute at which to say what an LXD, or the room
-// that there is, forbids: such errors name no field.
+// ReportErrorAt is ReportError with an attribute for errors that name no field: those of an
+// LXD, or of missing room.
 func ReportErrorAt(diags *diag.Diagnostics, at path.Path, doing string, err error) {
 	for _, one := range ErrorsAt(at, err) {
 		AddErrorAt(diags, one.At, "Cannot "+doing, ExplainError(one.Err))
 	}
 }
 
-// ReportUpdate says why an update of an object, such as "VM host kvm1", ended before its
-// end. What was only cut off by the time goes on with the next apply.
+// ReportUpdate says why an update of an object, such as "VM host kvm1", ended too early. If
+// only its time was up, the next apply continues.
 func ReportUpdate(wait context.Context, diags *diag.Diagnostics, doing, object string, err error) {
 	if wait.Err() == nil {
 		ReportError(diags, doing, err)
 		return
 	}
-	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply goes on from here.%s",
+	diags.AddError(object+" is not finished", fmt.Sprintf("%s\n\nNothing is lost; the next apply continues from here.%s",
 		ExplainWaitEnd(wait.Err(), "timeouts.update"), Paragraph(ErrorText(err))))
 }
 
-// ReportDelete says why a delete of an object, such as "VM web-1", ended before its end.
-// What was only cut off by the time is said by notYet, such as "is not gone yet".
+// ReportDelete says why a delete of an object, such as "VM web-1", ended too early. If only
+// its time was up, the summary is notYet, such as "is not gone yet".
 func ReportDelete(wait context.Context, diags *diag.Diagnostics, doing, object, notYet string, err error) {
 	if wait.Err() == nil {
 		ReportError(diags, doing, err)
 		return
 	}
-	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy goes on from here.%s",
+	diags.AddError(object+" "+notYet, fmt.Sprintf("%s\n\nIt stays in the state; the next destroy continues from here.%s",
 		ExplainWaitEnd(wait.Err(), "timeouts.delete"), Paragraph(ErrorText(err))))
 }
 
-// ErrorAt is an error with the attribute that it is about; empty: none.
+// ErrorAt is an error with its attribute; empty: none.
 type ErrorAt struct {
 	At  path.Path
 	Err error
 }
 
-// ErrorsAt finds the attributes that an error of the engine is about.
+// ErrorsAt returns the attributes of an engine's error.
 func ErrorsAt(at path.Path, err error) []ErrorAt {
 	var all []ErrorAt
 	for _, spec := range SpecErrors(err) {
@@ -72,8 +71,7 @@ func ErrorsAt(at path.Path, err error) []ErrorAt {
 	return []ErrorAt{{at, err}}
 }
 
-// SpecErrors lists what is wrong with the spec: one field, or several whose
-// errors were joined.
+// SpecErrors lists the errors of a spec: one field, or several if errors were joined.
 func SpecErrors(err error) []*engine.SpecError {
 	switch e := err.(type) {
 	case *engine.SpecError:
@@ -91,7 +89,7 @@ func SpecErrors(err error) []*engine.SpecError {
 	}
 }
 
-// AddErrorAt points at the attribute.
+// AddErrorAt adds an error at the attribute.
 func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, detail)
@@ -100,9 +98,9 @@ func AddErrorAt(diags *diag.Diagnostics, at path.Path, summary, detail string) {
 	diags.AddAttributeError(OwnAttribute(at), summary, detail)
 }
 
-// OwnAttribute is where to point. Of a path into an attribute the CLI looks for
-// the last step among the resource's own ones, and would show name for
-// bridge.name: then it is the outermost one, and the detail names the other.
+// OwnAttribute is the attribute for a diagnostic. The CLI looks for the last step of a path
+// among the resource's own attributes, and would show name for bridge.name. Then it is the
+// outermost attribute, and the detail names the other.
 func OwnAttribute(at path.Path) path.Path {
 	steps := at.Steps()
 	if last := steps[len(steps)-1].String(); slices.Contains(resourceAttributes, last) {
@@ -111,11 +109,11 @@ func OwnAttribute(at path.Path) path.Path {
 	return at
 }
 
-// ExplainWaitEnd says why a wait ended before its end; timeout is the
-// attribute that would have allowed more time.
+// ExplainWaitEnd says why a wait ended too early. timeout is the attribute that allows more
+// time.
 func ExplainWaitEnd(ended error, timeout string) string {
 	if errors.Is(ended, context.DeadlineExceeded) {
-		return "The time allowed is up; " + timeout + " gives more."
+		return "The time is up; " + timeout + " allows more."
 	}
 	return "It was interrupted."
 }

@@ -28,8 +28,8 @@ func TestReport(t *testing.T) {
 		reason string
 		err    error
 		at     path.Path
-		says   []string // in the detail
-		not    string   // in the detail
+		says   []string // text in the detail
+		not    string   // text that is not in the detail
 	}{
 		"SpecField": {
 			reason: "A field of the spec is an attribute.",
@@ -42,12 +42,12 @@ func TestReport(t *testing.T) {
 			at:     path.Root("disks"), says: []string{"disks.root.pool: "},
 		},
 		"SpecInterface": {
-			reason: "So are interfaces; a cause that says something is passed on.",
+			reason: "Interfaces are attributes. The text of a cause is kept.",
 			err:    &engine.SpecError{Field: fieldpath.New("interfaces").Key("eth0").Child("ip"), Message: "not free", Err: errors.New("10.0.0.1 belongs to db-1")},
 			at:     path.Root("interfaces").AtMapKey("eth0").AtName("ip"), says: []string{"not free: 10.0.0.1 belongs to db-1."},
 		},
 		"SpecUserData": {
-			reason: "User-data has another name here.",
+			reason: "The field of the user-data has another name here.",
 			err:    &engine.SpecError{Field: fieldpath.New("deploy", "user_data"), Message: "too large"},
 			at:     path.Root("deploy").AtName("user_data_wo"),
 		},
@@ -57,17 +57,17 @@ func TestReport(t *testing.T) {
 			at:     path.Root("placement"), says: []string{"placement.tags: "},
 		},
 		"SpecPlacementWhole": {
-			reason: "And so is the whole.",
+			reason: "An error of a whole object is at its attribute.",
 			err:    &engine.SpecError{Field: fieldpath.New("placement"), Message: "and vm_host exclude each other"},
 			at:     path.Root("placement"),
 		},
 		"SpecStrange": {
-			reason: "A field that is no attribute is still told.",
+			reason: "The error of a field without an attribute is kept.",
 			err:    &engine.SpecError{Field: fieldpath.New("weather"), Message: "foul"},
 			at:     path.Empty(), says: []string{"weather: foul."},
 		},
 		"NameTaken": {
-			reason: "The hint of the engine goes before that of the sentinel.",
+			reason: "The hint of the engine comes before that of the sentinel.",
 			err:    &engine.SpecError{Field: fieldpath.New("name"), Message: "taken", Hint: "Import it by its system id x.", Err: engine.ErrConflict},
 			at:     path.Root("name"), says: []string{"Import it by its system id x."},
 		},
@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 			at: path.Empty(), says: []string{"LXD InsufficientResources: 9 cores wanted, 8 left (VM host lxd-a).", "Choose another VM host."},
 		},
 		"LXDErrorOverFields": {
-			reason: "What MAAS said of no field does not hide what LXD's error says.",
+			reason: "MAAS's error without a field does not hide LXD's error.",
 			err: &engine.Error{
 				Type: engine.VMCreationFailed, Message: "cannot compose web-1", Hint: "Look in LXD.",
 				Err: refusal(map[string][]string{"__all__": {"No."}}),
@@ -87,59 +87,59 @@ func TestReport(t *testing.T) {
 			at: path.Empty(), says: []string{"VMCreationFailed", "Look in LXD."},
 		},
 		"Refused": {
-			reason: "What MAAS refuses and the engine knows no field for is told in MAAS's words.",
+			reason: "MAAS's own words explain an error without a field.",
 			err:    refusal(map[string][]string{"__all__": {"Not so."}}),
 			at:     path.Empty(), says: []string{"cannot change web-1: refused (PUT machines/{id}/, status 400)."}, not: "__all__",
 		},
 		"Refusal": {
-			reason: "What the engine will not do, it says how to make possible; a sentinel's remedy would mislead.",
+			reason: "A refusal has its own hint. That of the sentinel would mislead.",
 			err: fmt.Errorf("cannot go on: %w", &engine.Refusal{
 				Message: "cannot change web-1: it is locked in MAAS", Hint: "Unlock it first.", Err: engine.ErrConflict,
 			}),
 			at: path.Empty(), says: []string{"it is locked in MAAS.\n\nUnlock it first."}, not: "import",
 		},
 		"BareSentinel": {
-			reason: "A sentinel is a sorting mark, not a word for people.",
+			reason: "The text of a sentinel is for programs, not for people.",
 			err:    fmt.Errorf("web-1 is being deleted: %w", engine.ErrBusy),
 			at:     path.Empty(), says: []string{"web-1 is being deleted.", "Apply again"}, not: ": busy",
 		},
 		"Forbidden": {
-			reason: "A key that does not suffice is the provider's matter.",
+			reason: "The user must change a key without enough permissions in the provider block.",
 			err:    fmt.Errorf("user %q may not compose VMs: %w", "bob", engine.ErrForbidden),
 			at:     path.Empty(), says: []string{`user "bob" may not`, "MAAS_API_KEY", "administrator"},
 		},
 		"Gone": {
-			reason: "A MAAS without VM hosts has no remedy but another MAAS.",
+			reason: "A MAAS without VM hosts needs another composer or another MAAS.",
 			err:    fmt.Errorf("MAAS 4.0 has no VM hosts any more: %w", engine.ErrGone),
 			at:     path.Empty(), says: []string{"after 3.8"},
 		},
 		"Conflict": {
-			reason: "What is there may be imported.",
+			reason: "An existing object can be imported.",
 			err:    fmt.Errorf("cannot delete: %w", engine.ErrConflict),
 			at:     path.Empty(), says: []string{"terraform import"},
 		},
 		"Unavailable": {
-			reason: "Nothing is lost when MAAS cannot be reached.",
+			reason: "If MAAS cannot be reached, nothing is lost.",
 			err:    fmt.Errorf("no answer: %w", engine.ErrUnavailable),
 			at:     path.Empty(), says: []string{"api_url", "apply again"},
 		},
 		"MAASKnowsBetter": {
-			reason: "The client's hint goes before that of the sentinel.",
+			reason: "The client's hint comes before that of the sentinel.",
 			err:    &api.Error{Method: "GET", Route: "version/", Message: "no TLS", Hint: "Use https://.", Kind: engine.ErrUnavailable},
 			at:     path.Empty(), says: []string{"no TLS", "Use https://."}, not: "rack",
 		},
 		"UnclearIsMoreThanUnavailable": {
-			reason: "A lost reply is told as such.",
+			reason: "A lost reply is reported as such.",
 			err:    fmt.Errorf("%w: %w", engine.ErrUnavailable, engine.ErrUnclear),
-			at:     path.Empty(), says: []string{"looks first"},
+			at:     path.Empty(), says: []string{"checks first"},
 		},
 		"TimeIsUp": {
-			reason: "What was begun is found again.",
+			reason: "The next run finds what was begun.",
 			err:    fmt.Errorf("%w while Commissioning", context.DeadlineExceeded),
 			at:     path.Empty(), says: []string{"took too long"},
 		},
 		"Plain": {
-			reason: "An error that nobody knows is passed on.",
+			reason: "An unknown error is passed on.",
 			err:    errors.New("strange"), at: path.Empty(), says: []string{"strange."}, not: "\n",
 		},
 	}
@@ -170,7 +170,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOfSeveralFields wants an error at each field that is wrong.
+// TestReportOfSeveralFields wants an error at each wrong field.
 func TestReportOfSeveralFields(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics

@@ -11,14 +11,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine/maas/api"
 )
 
-// ExplainError says what went wrong, what MAAS shows of it, and what the user can do about it.
+// ExplainError is the text of an error, MAAS's evidence of it, and the way out.
 func ExplainError(err error) string {
 	shown := engine.EvidenceOfError(err)
 	said := strings.Replace(ErrorText(err), shown.String(), "", 1)
 	return Sentence(said) + evidenceText(shown) + Paragraph(hintFor(err))
 }
 
-// evidenceText is what MAAS shows of a failure, a line for each script.
+// evidenceText is MAAS's evidence of a failure, a line for each script.
 func evidenceText(shown engine.Evidence) string {
 	if len(shown) == 0 {
 		return ""
@@ -26,8 +26,8 @@ func evidenceText(shown engine.Evidence) string {
 	return "\n\nMAAS shows\n- " + strings.Join(shown, "\n- ")
 }
 
-// ErrorText is the text of an error without the bare sentinel that may end it: that
-// sorts errors for programs, and tells people nothing.
+// ErrorText is the text of an error without the bare sentinel at its end. A sentinel sorts
+// errors for programs, and tells people nothing.
 func ErrorText(err error) string {
 	text := err.Error()
 	for _, sentinel := range sentinels {
@@ -43,29 +43,29 @@ var sentinels = []error{
 	engine.ErrOtherServer, engine.ErrInvalid, engine.ErrUnavailable, engine.ErrUnclear,
 }
 
-// remedy says what helps against errors that wrap err.
+// remedy is a way out of errors that wrap err.
 type remedy struct {
 	err  error
 	hint string
 }
 
-// remedies in the order of precedence: an error may wrap several of them.
+// remedies are in the order of precedence: an error may wrap several sentinels.
 var remedies = []remedy{
 	{context.DeadlineExceeded, "It took too long. Apply again: what was begun is found and continued."},
 	{context.Canceled, "It was interrupted. Apply again: what was begun is found and continued."},
-	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of this MAAS, and the key of an administrator: MAAS reserves " +
-		"composing VMs to them. `maas apikey --username NAME` on the MAAS server shows it."},
-	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Leave composer out, or set it to \"auto\" or \"lxd\": VMs are then made in LXD itself. Or point api_url (MAAS_API_URL) at a MAAS 3.8 or older."},
-	{engine.ErrUnclear, "The answer of MAAS was lost, so what was asked for may have been done. Apply again: the next run looks first."},
-	{engine.ErrConflict, "If this configuration should manage what is there, import it: `terraform import ADDRESS SYSTEM_ID`."},
+	{engine.ErrForbidden, "api_key (MAAS_API_KEY) must be a valid key of an administrator of this MAAS: only administrators may compose VMs. `maas " +
+		"apikey --username NAME` on the MAAS server shows it."},
+	{engine.ErrGone, "MAAS removed VM hosts after 3.8. Remove composer, or set it to \"auto\" or \"lxd\": VMs are then made in LXD itself. Or point " +
+		"api_url (MAAS_API_URL) at a MAAS 3.8 or older."},
+	{engine.ErrUnclear, "The answer of MAAS was lost, so the request may have been carried out. Apply again: the next run checks first."},
+	{engine.ErrConflict, "If this configuration should manage the existing object, import it: `terraform import ADDRESS SYSTEM_ID`."},
 	{engine.ErrBusy, "MAAS is busy with something else. Apply again in a while."},
 	{engine.ErrUnavailable, "Check that api_url (MAAS_API_URL) is right, that MAAS and its rack controllers run, and that they reach " +
 		"the VM host. Nothing is lost: apply again."},
-	{engine.ErrNotFound, "It may have been deleted meanwhile. Plan again to see what is there."},
+	{engine.ErrNotFound, "It may have been deleted meanwhile. Plan again to see what exists."},
 }
 
-// hintFor says what the user can do, "" if nothing is known to help. The closer
-// to the failure a hint was given, the better it fits.
+// hintFor is the way out, or "" if none is known. The hint closest to the failure fits best.
 func hintFor(err error) string {
 	if e, ok := errors.AsType[*engine.SpecError](err); ok {
 		return e.Hint
@@ -90,17 +90,17 @@ func hintFor(err error) string {
 	return ""
 }
 
-// ledgerHint says what to do about the ledger, and which attribute names it.
+// ledgerHint is the way out of an error of the ledger, with the attribute that names it.
 func ledgerHint(e *engine.LedgerError) string {
-	hint := cmp.Or(e.Hint(), "Nothing is placed without the ledger, and nothing is lost: apply again when it is there.")
+	hint := cmp.Or(e.Hint(), "Nothing is placed without the ledger, and nothing is lost: apply again when it is available.")
 	if strings.Contains(hint, "MAASLXD_LEDGER") {
 		return hint
 	}
 	return fmt.Sprintf("%s ledger (MAASLXD_LEDGER) in the provider block names %s.", hint, e.Ledger)
 }
 
-// Sentence ends a text with a full stop. Its beginning stays, because it may
-// be a name.
+// Sentence ends a text with a full stop. It does not change the first letter, because that may
+// belong to a name.
 func Sentence(s string) string {
 	if s == "" || strings.HasSuffix(s, ".") {
 		return s
@@ -108,7 +108,7 @@ func Sentence(s string) string {
 	return s + "."
 }
 
-// Paragraph sets a text apart from what precedes it.
+// Paragraph makes a text a paragraph of its own.
 func Paragraph(s string) string {
 	if s == "" {
 		return ""
@@ -116,8 +116,8 @@ func Paragraph(s string) string {
 	return "\n\n" + Sentence(s)
 }
 
-// WithOrderHint adds what a placement that finds no host lacks, as a rule: the hosts
-// are made by the same run, at the same moment.
+// WithOrderHint adds a hint for a placement that finds no host: as a rule, the same run makes
+// the hosts at the same moment.
 func WithOrderHint(err error) error {
 	short, ok := errors.AsType[*engine.Error](err)
 	if !ok || short.Type != engine.InsufficientResources {

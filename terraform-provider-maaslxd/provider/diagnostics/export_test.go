@@ -1,6 +1,6 @@
 package diagnostics
 
-// What tests hold against the schemas of the resources.
+// The tests compare these with the schemas of the resources.
 var (
 	AttributePath = attributePath
 	Attributes    = resourceAttributes

@@ -14,17 +14,17 @@ type Outcome int
 const (
 	// CreateSucceeded: the VM is as planned.
 	CreateSucceeded Outcome = iota
-	// NothingCreated: there is no VM, or none that has a name yet; the next
-	// apply creates, and finds what this one may have begun.
+	// NothingCreated: there is no VM, or none with a system id yet. The next apply creates it,
+	// and finds what this one has begun.
 	NothingCreated
 	// CreateResumable: there is a VM that needs more time.
 	CreateResumable
-	// CreateFailed: there is a VM that will not get there; it has to be replaced.
+	// CreateFailed: there is a VM that can never be finished and has to be replaced.
 	CreateFailed
 )
 
-// OutcomeOf judges how waiting within ctx for what was created ended. hopeless tells
-// whether the error says that this very object will not get there.
+// OutcomeOf evaluates how a wait within ctx for a new object ended. hasFailed tells whether
+// the error means that this object can never be finished.
 func OutcomeOf(ctx context.Context, systemID string, err error, hasFailed func(error) bool) Outcome {
 	switch {
 	case err == nil:
@@ -38,20 +38,21 @@ func OutcomeOf(ctx context.Context, systemID string, err error, hasFailed func(e
 	}
 }
 
-// IsObjectGone tells whether the VM itself is gone. A name in the spec that MAAS
-// does not know is something else.
+// IsObjectGone tells whether the VM itself is gone. A name in the spec that MAAS does not know
+// is another error.
 func IsObjectGone(err error) bool {
 	var spec *engine.SpecError
 	return errors.Is(err, engine.ErrNotFound) && !errors.As(err, &spec)
 }
 
-// HasReleaseFailed tells whether MAAS has failed to release a machine. The names are MAAS's.
+// HasReleaseFailed tells whether MAAS failed to release a machine, by MAAS's name of the
+// status.
 func HasReleaseFailed(status string) bool {
 	return slices.Contains([]string{"Releasing failed", "Failed disk erasing"}, status)
 }
 
-// HasMAASGivenUp tells whether MAAS has given up a machine that was in the making. The
-// names are MAAS's.
+// HasMAASGivenUp tells whether MAAS failed to make a machine ready, by MAAS's name of the
+// status.
 func HasMAASGivenUp(status string) bool {
 	return slices.Contains([]string{"Failed commissioning", "Failed testing", "Failed deployment"}, status)
 }

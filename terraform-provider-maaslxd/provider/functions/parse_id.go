@@ -21,7 +21,7 @@ func NewParseID() function.Function { return &parseIDFunction{} }
 // parseIDFunction is the function parse_id.
 type parseIDFunction struct{}
 
-// parsedID is what an id says; what it does not say is nil.
+// parsedID is the result: the parts of an id, nil where it does not have the part.
 type parsedID struct {
 	Kind     *string `tfsdk:"kind"`
 	Zone     *string `tfsdk:"zone"`
@@ -35,16 +35,16 @@ func (f *parseIDFunction) Metadata(_ context.Context, _ function.MetadataRequest
 	resp.Name = "parse_id"
 }
 
-// Definition is what the function takes and returns.
+// Definition describes the argument and the result.
 func (f *parseIDFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Parts of what names a machine of MAAS",
-		MarkdownDescription: "Takes apart what names a machine of MAAS: the providerID of a Kubernetes Node, an FQDN, or a single word. MAAS is not asked. What the text does not say is null.\n\n" +
-			"- `maas-lxd://az1/4y3h7n` has a `kind` (`vm`, or `machine` for `maas://…`), a `zone` and a `system_id`. Of the older form `maas:///…` the kind is null: it was written for both.\n" +
-			"- `web-1.example.com` has a `hostname` and a `domain`.\n" +
-			"- `4y3h7n` may be a system id or a hostname, so it is both.",
+		Summary: "Parts of a text that names a machine of MAAS",
+		MarkdownDescription: "Takes apart a text that names a machine of MAAS: the providerID of a Kubernetes Node, an FQDN, or a single word. It does " +
+			"not ask MAAS. Parts that the text does not have are null.\n\n- `maas-lxd://az1/4y3h7n` has a `kind` (`vm`, or `machine` for " +
+			"`maas://…`), a `zone` and a `system_id`. In the older form `maas:///…` the kind is null: that form was for both.\n- " +
+			"`web-1.example.com` has a `hostname` and a `domain`.\n- `4y3h7n` may be a system id or a hostname, so it is both.",
 		Parameters: []function.Parameter{
-			function.StringParameter{Name: "id", MarkdownDescription: "What names the machine."},
+			function.StringParameter{Name: "id", MarkdownDescription: "Text that names the machine."},
 		},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
 			"kind": types.StringType, "zone": types.StringType, "system_id": types.StringType, "hostname": types.StringType, "domain": types.StringType,
@@ -52,7 +52,7 @@ func (f *parseIDFunction) Definition(_ context.Context, _ function.DefinitionReq
 	}
 }
 
-// Run takes the text apart.
+// Run takes the text apart. It returns an error for a text of no known form.
 func (f *parseIDFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
@@ -66,10 +66,11 @@ func (f *parseIDFunction) Run(ctx context.Context, req function.RunRequest, resp
 	resp.Error = resp.Result.Set(ctx, parsed)
 }
 
-// hostnamePattern is a name that MAAS takes: letters, digits and hyphens, with dots between them.
+// hostnamePattern matches the names that MAAS accepts: letters, digits and hyphens, with dots
+// between them.
 var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
 
-// maxFQDNLength is the length of the longest FQDN.
+// maxFQDNLength is the length of the longest FQDN in DNS.
 const maxFQDNLength = 253
 
 func parseMachineID(text string) (parsedID, error) {
@@ -90,7 +91,7 @@ func parseMachineID(text string) (parsedID, error) {
 	return parsedID{SystemID: &name, Hostname: &name}, nil
 }
 
-// kindOf is the kind of machines that a form is written for; nil: for both.
+// kindOf is the kind of machine that the form of a providerID is for; nil: both kinds.
 func kindOf(form providerid.Form) *string {
 	for kind, written := range formsByKind {
 		if form == written {

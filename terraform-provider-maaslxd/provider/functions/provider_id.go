@@ -1,5 +1,5 @@
-// Package functions is the provider's functions. They ask nobody: what they return depends
-// on their arguments alone.
+// Package functions holds the provider's functions. They call nothing: the result depends only
+// on the arguments.
 package functions
 
 import (
@@ -19,7 +19,7 @@ func NewProviderID() function.Function { return &providerIDFunction{} }
 // providerIDFunction is the function provider_id.
 type providerIDFunction struct{}
 
-// The kinds of machines, and the forms of their providerIDs.
+// The kinds of machines, and the schemes of their providerIDs.
 const (
 	kindVM      = "vm"
 	kindMachine = "machine"
@@ -32,12 +32,12 @@ func (f *providerIDFunction) Metadata(_ context.Context, _ function.MetadataRequ
 	resp.Name = "provider_id"
 }
 
-// Definition is what the function takes and returns.
+// Definition describes the arguments and the result.
 func (f *providerIDFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "providerID of a Kubernetes Node on a machine of MAAS",
-		MarkdownDescription: "The providerID by which Kubernetes and Cluster API know the Node on a machine of MAAS, as the Cluster API provider of this project " +
-			"writes it: `maas-lxd://ZONE/SYSTEM_ID` of a VM, `maas://ZONE/SYSTEM_ID` of bare metal.",
+		MarkdownDescription: "The providerID of the Kubernetes Node on a machine of MAAS, as the Cluster API provider of this project writes it. It is " +
+			"`maas-lxd://ZONE/SYSTEM_ID` for a VM, and `maas://ZONE/SYSTEM_ID` for bare metal.",
 		Parameters: []function.Parameter{
 			function.StringParameter{
 				Name: "kind", MarkdownDescription: "`vm` or `machine`.",
@@ -50,7 +50,7 @@ func (f *providerIDFunction) Definition(_ context.Context, _ function.Definition
 	}
 }
 
-// Run writes the providerID.
+// Run writes the providerID. It returns an error for an empty zone or an unknown kind.
 func (f *providerIDFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var kind, zone, systemID string
 	if resp.Error = req.Arguments.Get(ctx, &kind, &zone, &systemID); resp.Error != nil {

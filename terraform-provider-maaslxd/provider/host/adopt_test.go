@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestForgottenAdoption: a host that was adopted is not made anew as one that is installed, only
-// because the line adopt was removed. The second plan of a replacement has no state.
+// TestForgottenAdoption removes the line adopt of an adopted host. The plan must not make the
+// host anew with an installation. The second plan of a replacement has no state.
 func TestForgottenAdoption(t *testing.T) {
 	t.Parallel()
 	adopted, was := madeHost.WithChanges(object{"adopt": true}), privateState{Key: hostMade.Key, Adopted: true}
@@ -21,16 +21,16 @@ func TestForgottenAdoption(t *testing.T) {
 		notes   privateState
 		refused bool
 	}{
-		"Kept":           {"Nothing is made anew.", object{}, adopted, was, false},
-		"Replaced":       {"The other machine would be installed.", object{"machine": "node2"}, adopted, was, true},
-		"Second":         {"There is no state.", object{}, nil, was, true},
-		"SecondSelector": {"Any machine would be installed.", object{"machine": nil, "selector": object{}}, nil, was, true},
-		"Said":           {"It is adopted again.", object{"machine": "node2", "adopt": true}, adopted, was, false},
-		"SecondSaid":     {"It is adopted again.", object{"adopt": true}, nil, was, false},
-		"Denied":         {"That is said.", object{"adopt": false}, nil, was, false},
-		"Registered":     {"Nothing is installed.", object{"machine": nil, "address": "10.0.0.6"}, nil, was, false},
-		"New":            {"It is another host.", object{}, nil, privateState{}, false},
-		"Installed":      {"It was installed before.", object{"machine": "node2"}, madeHost, hostMade, false},
+		"Kept":           {"The host stays as it is.", object{}, adopted, was, false},
+		"Replaced":       {"MAAS would install the other machine.", object{"machine": "node2"}, adopted, was, true},
+		"Second":         {"The second plan has no state, only the notes.", object{}, nil, was, true},
+		"SecondSelector": {"MAAS would install any machine.", object{"machine": nil, "selector": object{}}, nil, was, true},
+		"Said":           {"The configuration adopts the other machine.", object{"machine": "node2", "adopt": true}, adopted, was, false},
+		"SecondSaid":     {"The configuration adopts the machine again.", object{"adopt": true}, nil, was, false},
+		"Denied":         {"The configuration asks for an installation.", object{"adopt": false}, nil, was, false},
+		"Registered":     {"An LXD with an address is only registered.", object{"machine": nil, "address": "10.0.0.6"}, nil, was, false},
+		"New":            {"A new host was never adopted.", object{}, nil, privateState{}, false},
+		"Installed":      {"The host was installed before, not adopted.", object{"machine": "node2"}, madeHost, hostMade, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,17 +29,17 @@ func (f *cloudConfigFunction) Metadata(_ context.Context, _ function.MetadataReq
 	resp.Name = "lxd_cloud_config"
 }
 
-// Definition is what the function takes and returns.
+// Definition describes the argument and the result.
 func (f *cloudConfigFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "User-data that makes an LXD host of a machine",
-		MarkdownDescription: "The user-data by which `maaslxd_vm_host` makes an LXD host of a machine at its first boot: one MIME multi-part for cloud-init. " +
-			"It is for previews and tests, and for machines that something else deploys. The same arguments give the same text.",
+		MarkdownDescription: "The user-data by which `maaslxd_vm_host` makes an LXD host of a machine at its first boot: one MIME multi-part for " +
+			"cloud-init. Use it for previews and tests, and for machines that something else deploys. The same arguments give the same text.",
 		Parameters: []function.Parameter{
 			function.DynamicParameter{
 				Name: "lxd",
-				MarkdownDescription: "An object with the attributes of `lxd` of `maaslxd_vm_host`; what is left out has the defaults that it has there. " +
-					"`trusted_certificates` must have at least one certificate: nobody else may use the host.",
+				MarkdownDescription: "An object with the attributes of `lxd` of `maaslxd_vm_host`. Attributes that you leave out have the same " +
+					"defaults as there. `trusted_certificates` must have at least one certificate: nobody else may use the host.",
 			},
 		},
 		Return: function.StringReturn{},
@@ -73,7 +73,7 @@ func cloudConfig(ctx context.Context, given types.Dynamic) (string, error) {
 		return "", errors.New(diags.Errors()[0].Detail())
 	}
 	if len(trusted) == 0 {
-		return "", errors.New("lxd.trusted_certificates is empty, and nobody could use the host. Give the public certificate of the fleet's key pair, in PEM")
+		return "", errors.New("lxd.trusted_certificates is empty, so nobody could use the host. Give the public certificate of the fleet's key pair, in PEM")
 	}
 	if h.TrustedCertificates, err = fleetkey.TrustedCertificates(time.Now(), trusted[0], trusted[1:]...); err != nil {
 		return "", trustedCertificatesError(err)

@@ -16,15 +16,15 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Create makes the host, or goes on with one that an earlier run began. A
-// machine that is on its way when waiting ends goes to the state with a
-// warning, and the next apply goes on. One that will not get there goes to the
-// state with an error, and so tainted, or is given back.
+// Create makes the host, or continues one of an interrupted run. If waiting ends while the
+// machine makes progress, the state has it with a warning, and the next apply continues. If
+// the create failed for good, the state has the host with an error, and so tainted, or MAAS
+// releases the machine.
 func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	plan, config := readHostCreate(ctx, req, diags)
-	checkNewHost(ctx, config, diags) // what was unknown is known by now
+	checkNewHost(ctx, config, diags) // all values are known by now
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, hostCreateTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -60,7 +60,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	saveNewHost(ctx, resp, plan, n)
 }
 
-// saveNewHost writes the state of a host that was made, its identity and its notes.
+// saveNewHost writes the state of a new host, its identity and its notes.
 func saveNewHost(ctx context.Context, resp *resource.CreateResponse, plan hostModel, n privateState) {
 	values.SaveIdentity(ctx, resp.Identity, values.Identity{SystemID: plan.ID.ValueString(), MAAS: n.MAAS}, &resp.Diagnostics)
 	saveState(ctx, &resp.State, resp.Identity, plan, &resp.Diagnostics)
@@ -73,13 +73,13 @@ func readHostCreate(ctx context.Context, req resource.CreateRequest, diags *diag
 	return plan, config
 }
 
-// fillCreated completes the plan of a host that a create has seen.
+// fillCreated completes the plan of a host with what the create saw.
 func (m *hostModel) fillCreated(ctx context.Context, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
 	m.fillTrustedFingerprints(ctx, hostModel{}, spec, h, diags)
 	m.fill(ctx, h, diags)
 }
 
-// privateStateOfCreate are the notes of a host that was made of a configuration.
+// privateStateOfCreate are the notes of a host that a configuration made.
 func (m hostModel) privateStateOfCreate(ctx context.Context, b *client.Backend, key engine.Key, h engine.Host, diags *diag.Diagnostics) privateState {
 	n := privateState{Key: key, MAAS: b.EnsureMAASMark(ctx, diags), Machine: h.Machine.SystemID, Adopted: m.Adopt.ValueBool()}
 	if d := values.DecodeObject[values.Deployment](ctx, m.Deploy, diags); d != nil {
@@ -88,7 +88,7 @@ func (m hostModel) privateStateOfCreate(ctx context.Context, b *client.Backend, 
 	return n
 }
 
-// sourceAttribute is the attribute that says what the host is made of.
+// sourceAttribute is the attribute that names the host's machine or LXD.
 func (m hostModel) sourceAttribute() path.Path {
 	switch {
 	case values.IsSet(m.Machine):
@@ -99,14 +99,14 @@ func (m hostModel) sourceAttribute() path.Path {
 	return path.Root("address")
 }
 
-// newSpec is what a new host is to be, with the key of the fleet, which is made
-// if there is none.
+// newSpec is the spec of a new host, with the key of the fleet, which it creates if there is
+// none.
 func (r *hostResource) newSpec(ctx context.Context, plan, config hostModel, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
 	b, err := r.client.Backend()
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
-	// Asked before anything is made, and outside of Wait and its patience.
+	// It is checked before anything is made, and outside of WaitAndLog, which retries.
 	if _, err := b.Catalog.Capabilities(ctx); err != nil {
 		return nil, engine.HostSpec{}, err
 	}
@@ -144,7 +144,7 @@ func (r *hostResource) create(ctx context.Context, b *client.Backend, spec engin
 	return client.WaitAndLog(stepContext(ctx, spec), "VM host "+spec.Name, b.Hosts.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// stepContext is the ctx for the steps towards a host.
+// stepContext is the ctx for the steps that make a host.
 func stepContext(ctx context.Context, spec engine.HostSpec) context.Context {
 	if spec.AdoptExistingVMs || spec.Address == "" && !spec.Machine.Adopt {
 		return client.AllowUnprobedLXD(ctx)
@@ -152,45 +152,45 @@ func stepContext(ctx context.Context, spec engine.HostSpec) context.Context {
 	return ctx
 }
 
-// createOutcome judges how waiting for a host within ctx ended.
+// createOutcome evaluates how a wait for a host within ctx ended.
 func createOutcome(ctx context.Context, h engine.Host, err error) diagnostics.Outcome {
 	return diagnostics.OutcomeOf(ctx, h.Machine.SystemID, err, func(err error) bool { return hasCreateFailed(h, err) })
 }
 
-// hasCreateFailed tells whether the error says that this very host will not get
-// there. A key of MAAS that was revoked, or a proxy's page, say nothing of it.
-// Once its machine is Deployed nothing does: to make it anew would wipe what
-// another setting, key or project mends in place.
+// hasCreateFailed tells whether the error means that this host can never be finished. A
+// revoked key of MAAS or the page of a proxy does not mean that. Once the machine is Deployed,
+// no error does: making the host anew would wipe what another setting, key or project repairs
+// in place.
 func hasCreateFailed(h engine.Host, err error) bool {
 	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy}
 	return h.Machine.Status.Phase() != engine.PhaseDeployed && isRefusedByEngine(err) &&
 		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
 }
 
-// isRefusedByEngine tells whether the engine refused what was asked of it.
+// isRefusedByEngine tells whether the engine refused the request.
 func isRefusedByEngine(err error) bool {
 	_, refused := errors.AsType[*engine.Refusal](err)
 	_, misspelled := errors.AsType[*engine.SpecError](err)
 	return refused || misspelled || errors.Is(err, engine.ErrOtherServer)
 }
 
-// mustReleaseFailedCreate tells whether a machine that will not get there is given back at
-// once: if that is asked for, and if nothing was installed on it by us. One
-// that is Deployed may hold what nobody wants to lose.
+// mustReleaseFailedCreate tells whether the machine of a failed create is released at once.
+// That is so if the configuration asks for it, or if we installed nothing on the machine. A
+// Deployed machine may hold valuable data, so it stays.
 func mustReleaseFailedCreate(plan hostModel, spec engine.HostSpec, h engine.Host) bool {
 	phase := h.Machine.Status.Phase()
 	return phase != engine.PhaseDeployed &&
 		(plan.OnCreateFailure.ValueString() == failureRelease || spec.Address != "" || spec.Machine.Adopt || phase == engine.PhaseAllocated)
 }
 
-// releaseFailedCreate undoes a create that failed.
+// releaseFailedCreate undoes a failed create.
 func (r *hostResource) releaseFailedCreate(ctx context.Context, b *client.Backend, h engine.Host, plan hostModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	ref := engine.Ref{Key: r.client.HostKey(name), Name: name, SystemID: h.Machine.SystemID, Release: plan.releaseSpec(ctx, diags)}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, hostDeleteTimeout, diags)
 	defer cancel()
 	if err := removeHost(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {
-		diagnostics.ReportError(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("release machine %s; the next apply finds it", ref.SystemID), err)
 	}
 }
 
@@ -201,37 +201,37 @@ func removeHost(ctx context.Context, b *client.Backend, ref engine.Ref) error {
 	return err
 }
 
-// warnIncomplete tells of a host that is finished what it lacks all the same.
+// warnIncomplete warns of problems of a finished host.
 func warnIncomplete(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 	warnUnusable(h, diags)
 	warnLXDUnprobed(b, h, diags)
 }
 
-// warnUnusable tells of a host that is there, and on which no VM can be made.
+// warnUnusable warns of a host on which no VM can be made.
 func warnUnusable(h engine.Host, diags *diag.Diagnostics) {
 	if h.VMHost.Err == nil {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("No VM can be made on VM host %s", h.VMHost.Name),
-		diagnostics.ExplainError(h.VMHost.Err)+diagnostics.Paragraph("The host itself is finished, and the VMs that are on it can be seen"))
+		diagnostics.ExplainError(h.VMHost.Err)+diagnostics.Paragraph("The host itself is finished, and MAAS shows the VMs that are on it"))
 }
 
-// warnLXDUnprobed tells that MAAS's word was taken for a host whose LXD is not reached
-// from here.
+// warnLXDUnprobed warns that the provider did not reach a host's LXD and took MAAS's word for
+// it.
 func warnLXDUnprobed(b *client.Backend, h engine.Host, diags *diag.Diagnostics) {
 	if !b.IsLXDUnprobed(h.Address) {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("The LXD of VM host %s was not reached from here", h.VMHost.Name), fmt.Sprintf(
-		"No connection to %s was answered, so MAAS's inventory of it was believed, and its certificate is not noted. If only MAAS reaches the hosts, set probe = \"maas\" "+
-			"in the provider block, which tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
+		"No connection to %s was answered, so the provider took MAAS's inventory of it, and did not record its certificate. If only MAAS reaches the "+
+			"hosts, set probe = \"maas\" in the provider block: then it tries no connection. Otherwise open the way from here to the port of LXD.", h.Address))
 }
 
-// reportUnfinished says that a create stopped waiting, for what, and what comes next.
+// reportUnfinished says why a create stopped waiting, and what comes next.
 func (r *hostResource) reportUnfinished(wait context.Context, diags *diag.Diagnostics, spec engine.HostSpec, h engine.Host, err error) {
 	besides := ""
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !isRefusedByEngine(err) {
-		besides = diagnostics.Paragraph("What failed at the first boot stands in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
+		besides = diagnostics.Paragraph("Errors of the first boot are in /var/log/cloud-init-output.log on the host, and in MAAS's events of the machine")
 	}
 	r.client.ReportUnfinished(wait, diags, client.UnfinishedCreate{
 		Object: "The host on machine " + h.Machine.Hostname, KeptObject: "The machine", Phase: hostStatus(h), SystemID: h.Machine.SystemID,

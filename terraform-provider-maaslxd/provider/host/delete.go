@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Delete makes MAAS forget the VM host and gives its machine back, unless that
-// was deployed by someone else. One that is gone already is no error.
+// Delete makes MAAS forget the VM host and release its machine, unless someone else deployed
+// that. If it is gone already, that is no error.
 func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state hostModel
 	r.client.Run.BeginApply()
@@ -42,7 +42,7 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostMod
 	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
-	if n.Foreign { // without a mark, nothing would be taken for ours
+	if n.Foreign { // without the mark, the provider would not know its own objects
 		_, spec, err := r.changedSpec(ctx, state, hostModel{}, state, n, new(diag.Diagnostics))
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (r *hostResource) remove(ctx context.Context, ref engine.Ref, state hostMod
 			return err
 		}
 	}
-	// Asked for what MAAS does not know of, where the key opens its LXD.
+	// The provider asks the LXD for VMs that MAAS does not know, if the key opens it.
 	if key, err := b.Key.Load(); err == nil && state.checkTrustsKey(key) == nil {
 		ref.Release.Credentials = key.Credentials
 	}

@@ -17,7 +17,7 @@ import (
 
 const hostImportUsage = "Import a VM host by the system id (\"4y3h7n\"), the hostname (\"node1\") or the FQDN of its machine, or by its own name in MAAS."
 
-// ImportState finds the VM host; the Read that follows fills in the state.
+// ImportState finds the VM host. The Read that follows completes the state.
 func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
 	id, mark := r.client.ResolveImport(ctx, req, diags)
@@ -37,14 +37,14 @@ func (r *hostResource) ImportState(ctx context.Context, req resource.ImportState
 	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// findVMHost looks for a VM host by its name, or by its machine.
+// findVMHost finds a VM host by its name, or by its machine.
 func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost, error) {
 	b, err := r.client.Backend()
 	if err != nil {
 		return engine.VMHost{}, err
 	}
 	if id == "" {
-		return engine.VMHost{}, fmt.Errorf("no VM host is named. %s", hostImportUsage)
+		return engine.VMHost{}, fmt.Errorf("the import names no VM host. %s", hostImportUsage)
 	}
 	all, err := b.Inventory.Hosts(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *hostResource) findVMHost(ctx context.Context, id string) (engine.VMHost
 	case len(found) == 0:
 		return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on that machine. %s", hostImportUsage)
 	case len(found) > 1:
-		return engine.VMHost{}, fmt.Errorf("%d VM hosts fit that: %s. Import by a name that only one has", len(found), strings.Join(names, ", "))
+		return engine.VMHost{}, fmt.Errorf("%d VM hosts match: %s. Import by a name that only one has", len(found), strings.Join(names, ", "))
 	case found[0].MachineID == "":
 		return engine.VMHost{}, fmt.Errorf("MAAS has never reached the LXD of VM host %s, and so knows no machine of it", found[0].Name)
 	}

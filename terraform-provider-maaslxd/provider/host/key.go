@@ -15,13 +15,12 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// unknownKeyPair stands for the credentials of a host whose certificate nobody
-// has told: they are not handed to anybody.
+// unknownKeyPair replaces the credentials of a host whose certificate nobody knows. It goes to
+// nobody.
 var unknownKeyPair = engine.Credentials{Certificate: "unknown", Key: "unknown"}
 
-// keyPairFor is the key pair by which a host of the state is managed. That which
-// is at hand must be one that the host trusts, or of which the plan says so by
-// listing its certificate.
+// keyPairFor is the key pair for a host of the state. The host must trust it, or the plan must
+// list its certificate.
 func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Credentials, error) {
 	noted := state.Fingerprint.ValueString()
 	if noted == "" && !state.VMHostID.IsNull() {
@@ -32,8 +31,8 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 	case errors.Is(err, engine.ErrNotFound):
 		return engine.Credentials{}, &engine.Refusal{
 			Message: fmt.Sprintf("the LXD client key pair is lost: VM host %s trusts the certificate %s, and %v", state.Name.ValueString(), noted, err),
-			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger beside which it was made. " +
-				"If it is gone for good, make another, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
+			Hint: "Give the pair as lxd_client_cert and lxd_client_key, restore it from a backup, or use the ledger that it was made beside. If it is " +
+				"gone for good, make another one, let the host trust it (lxc config trust add FILE), and list its certificate in lxd.trusted_certificates.",
 			Err: engine.ErrForbidden,
 		}
 	case err != nil:
@@ -45,8 +44,8 @@ func keyPairFor(b *client.Backend, state hostModel, listed []string) (engine.Cre
 	return key.Credentials, b.Key.CheckTransport()
 }
 
-// checkTrustsKey refuses another key than those that the host trusts: as its state
-// says, or a list of certificates that its operator has seen to.
+// checkTrustsKey refuses a key that the host does not trust. The host trusts the keys in its
+// state, and those of the list of certificates, which its operator has added.
 func (m hostModel) checkTrustsKey(key fleetkey.Key, listed ...string) error {
 	if slices.Contains(fingerprintsOf(listed...), key.Fingerprint) {
 		return nil
@@ -56,27 +55,26 @@ func (m hostModel) checkTrustsKey(key fleetkey.Key, listed ...string) error {
 	return fleetkey.CheckSameKey(key.Fingerprint, slices.Compact(noted)...)
 }
 
-// keyExpiryNotice is how long before its end a pair is warned of: its change takes
-// a word to each host.
+// keyExpiryNotice is how long before the end of a pair the warnings begin. To change the pair,
+// you must tell each host.
 const keyExpiryNotice = 60 * 24 * time.Hour
 
-// warnExpiry tells of a pair that ends soon. It says the same for all hosts, so
-// that Terraform shows it once. One that is yet to be made has no end.
+// warnExpiry warns of a pair that expires soon. The text is the same for all hosts, so that
+// Terraform shows it once. A pair that does not exist yet has no end.
 func warnExpiry(key fleetkey.Key, diags *diag.Diagnostics) {
 	if key.NotAfter.IsZero() || time.Until(key.NotAfter) > keyExpiryNotice {
 		return
 	}
 	diags.AddWarning("The LXD client key pair expires soon", fmt.Sprintf(
-		"%s expires on %s. From then on no LXD lets MAAS or this provider in, and the hosts cannot be managed. Change the pair before that: "+
-			"see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
+		"%s expires on %s. From then on no LXD accepts MAAS or this provider, and the hosts cannot be managed. Change the pair before that: see lxd_client_cert of the provider.", key.Fingerprint, key.NotAfter.UTC().Format(time.DateOnly)))
 }
 
-// hasNoTrustedFingerprint tells whether no deployment was begun yet that a certificate could
-// have gone with.
+// hasNoTrustedFingerprint tells whether no deployment has begun that could have brought a
+// certificate.
 func (m hostModel) hasNoTrustedFingerprint() bool { return len(m.TrustedFingerprints.Elements()) == 0 }
 
-// fillTrustedFingerprints notes what the host trusts from now on: what it did before, what its
-// deployment brought it, and what its operator says.
+// fillTrustedFingerprints records the certificates that the host trusts from now on: the
+// former ones, those of its deployment, and those that its operator lists.
 func (m *hostModel) fillTrustedFingerprints(ctx context.Context, before hostModel, spec engine.HostSpec, h engine.Host, diags *diag.Diagnostics) {
 	if !m.TrustedFingerprints.IsUnknown() {
 		return
@@ -89,17 +87,17 @@ func (m *hostModel) fillTrustedFingerprints(ctx context.Context, before hostMode
 	m.TrustedFingerprints = fingerprintSet(slices.Compact(all))
 }
 
-// fillDeployedFingerprints notes what a deployment that this run began brought a host that
-// is not finished yet.
+// fillDeployedFingerprints records the certificates that a deployment of this run brings to an
+// unfinished host.
 func (m *hostModel) fillDeployedFingerprints(n privateState, spec engine.HostSpec, h engine.Host) {
 	if n.Pending && !n.Foreign && m.hasNoTrustedFingerprint() {
 		m.TrustedFingerprints = fingerprintSet(fingerprintsDeployedWith(spec, h))
 	}
 }
 
-// fingerprintsDeployedWith are the fingerprints of the certificates that the host was made
-// to trust, sorted; none before its deployment. Where the machine notes another
-// one than that at hand, it was deployed by another run, which is believed.
+// fingerprintsDeployedWith are the fingerprints of the certificates that the host was deployed
+// with, sorted; none before its deployment. If the machine notes another one than that at
+// hand, another run deployed it, and its note counts.
 func fingerprintsDeployedWith(spec engine.HostSpec, h engine.Host) []string {
 	switch atHand := spec.Credentials.Fingerprint(); {
 	case isNotDeployedYet(h):
@@ -112,13 +110,14 @@ func fingerprintsDeployedWith(spec engine.HostSpec, h engine.Host) []string {
 	return slices.Compact(all)
 }
 
-// isNotDeployedYet tells whether the machine is still to be deployed.
+// isNotDeployedYet tells whether the machine has still to be deployed.
 func isNotDeployedYet(h engine.Host) bool {
 	phase := h.Machine.Status.Phase()
 	return phase == engine.PhaseReady || phase == engine.PhaseAllocated
 }
 
-// fingerprintsOf are those of the certificates; what is none has none.
+// fingerprintsOf are the fingerprints of the certificates. A text that is no certificate has
+// none.
 func fingerprintsOf(certificates ...string) []string {
 	var all []string
 	for _, certificate := range certificates {
@@ -129,8 +128,8 @@ func fingerprintsOf(certificates ...string) []string {
 	return all
 }
 
-// otherFleetError refuses to make a pair beside VM hosts that trust another one: those
-// of the state, and those of MAAS whose machines say so.
+// otherFleetError refuses to create a pair beside VM hosts that trust another one. These are
+// those of the state, and those whose machines in MAAS note a certificate.
 func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) error {
 	trusts := func(host, fingerprint string) error {
 		return &engine.Refusal{
@@ -148,7 +147,7 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot tell whether VM hosts trust another LXD client key pair: %w", err)
+		return fmt.Errorf("cannot find out whether VM hosts trust another LXD client key pair: %w", err)
 	}
 	for _, h := range hosts {
 		if h.MachineID == "" {
@@ -165,14 +164,14 @@ func otherFleetError(ctx context.Context, b *client.Backend, run *client.Run) er
 	return nil
 }
 
-// warnNextKeyPair tells, once in a run, that new hosts are made to trust a pair that lies
-// beside the ledger: who put it there opens them.
+// warnNextKeyPair warns, once in a run, that new hosts also trust the next pair beside the
+// ledger. The owner of that pair gets access to them.
 func warnNextKeyPair(r *client.Run, key *client.FleetKey, next []string, diags *diag.Diagnostics) {
 	if len(next) == 0 || !r.ClaimWarning("next pair") {
 		return
 	}
 	file, _ := key.PathBesideLedger(fleetkey.NextKeyFile)
 	diags.AddWarning("New VM hosts trust the next key pair, too", fmt.Sprintf(
-		"They are made to trust %v, which %s holds, beside the pair of the fleet. If you did not put it there to change the pair, delete it, and make the hosts anew.",
+		"They trust %v from %s, beside the pair of the fleet. If you did not put it there to change the pair, delete it, and make the hosts anew.",
 		fingerprintsOf(next...), file))
 }

@@ -27,8 +27,8 @@ func newKey(t *testing.T) fleetkey.Key {
 	return key
 }
 
-// TestTrustsKey: a host is managed by a pair that it trusts, as its state says or
-// its operator does.
+// TestTrustsKey: a pair manages a host that trusts it, by the state or by the list of its
+// operator.
 func TestTrustsKey(t *testing.T) {
 	t.Parallel()
 	key, other := newKey(t), newKey(t)
@@ -41,11 +41,11 @@ func TestTrustsKey(t *testing.T) {
 		listed  []string
 		refused bool
 	}{
-		"Same":      {reason: "It was made with it.", state: state(key.Fingerprint)},
-		"Next":      {reason: "It was made to trust both.", state: state(other.Fingerprint, key.Fingerprint, other.Fingerprint)},
-		"Listed":    {reason: "Its operator has told it.", state: state(other.Fingerprint), listed: []string{key.Certificate}},
-		"Other":     {reason: "Its LXD lets nobody in with it.", state: state(other.Fingerprint), refused: true},
-		"OtherList": {reason: "It was told of another one.", state: state(other.Fingerprint), listed: []string{other.Certificate}, refused: true},
+		"Same":      {reason: "The host was made with it.", state: state(key.Fingerprint)},
+		"Next":      {reason: "The host was made to trust both.", state: state(other.Fingerprint, key.Fingerprint, other.Fingerprint)},
+		"Listed":    {reason: "The operator has added it on the host.", state: state(other.Fingerprint), listed: []string{key.Certificate}},
+		"Other":     {reason: "The LXD refuses it.", state: state(other.Fingerprint), refused: true},
+		"OtherList": {reason: "The operator has added another one.", state: state(other.Fingerprint), listed: []string{other.Certificate}, refused: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestTrustsKey(t *testing.T) {
 	}
 }
 
-// TestKeyExpiry warns while there is time to change the pair.
+// TestKeyExpiry warns while there is still time to change the pair.
 func TestKeyExpiry(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -72,12 +72,12 @@ func TestKeyExpiry(t *testing.T) {
 	}
 	var diags diag.Diagnostics
 	if warnExpiry(fleetkey.Key{}, &diags); len(diags) > 0 {
-		t.Errorf("a pair that is yet to be made: %v", diags)
+		t.Errorf("a pair that does not exist yet: %v", diags)
 	}
 }
 
-// TestHostRemembersItsServer: what is not finished may be deployed anew, so its
-// state does not count.
+// TestHostRemembersItsServer: an unfinished host may be deployed anew, so the certificate in
+// its state does not count.
 func TestHostRemembersItsServer(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Settings{Owner: "default", IsUnknown: true}, nil)
@@ -109,11 +109,11 @@ func TestTrustedIsWhatWasDeployed(t *testing.T) {
 		host   engine.Host
 		want   []string
 	}{
-		"Allocated": {reason: "No certificate went anywhere yet.", host: noted(engine.StatusAllocated, key.Fingerprint)},
-		"Deploying": {reason: "Both go with the deployment.", host: noted(engine.StatusDeploying, key.Fingerprint), want: both},
-		"Deployed":  {reason: "Both went with it.", host: noted(engine.StatusDeployed, key.Fingerprint), want: both},
+		"Allocated": {reason: "No host has a certificate yet.", host: noted(engine.StatusAllocated, key.Fingerprint)},
+		"Deploying": {reason: "The deployment brings both.", host: noted(engine.StatusDeploying, key.Fingerprint), want: both},
+		"Deployed":  {reason: "The deployment brought both.", host: noted(engine.StatusDeployed, key.Fingerprint), want: both},
 		"OtherKey":  {reason: "Another run deployed it.", host: noted(engine.StatusDeployed, "aa"), want: []string{"aa"}},
-		"Adopted":   {reason: "Nothing is noted on it.", host: noted(engine.StatusDeployed, ""), want: both},
+		"Adopted":   {reason: "The machine notes none.", host: noted(engine.StatusDeployed, ""), want: both},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,25 +18,24 @@ import (
 
 var _ list.ListResourceWithConfigure = (*hostList)(nil)
 
-// NewList makes the list resource maaslxd_vm_host: the VM hosts that MAAS has, to be
-// imported.
+// NewList makes the list resource maaslxd_vm_host: the VM hosts of MAAS, for an import.
 func NewList() list.ListResource { return &hostList{} }
 
 // hostList is the list resource maaslxd_vm_host. It reads each host as the resource does.
 type hostList struct{ hostResource }
 
-// hostListModel says which hosts to list; what is null matches all.
+// hostListModel says which hosts to list; a null value matches all.
 type hostListModel struct {
 	Zone types.String `tfsdk:"zone"`
 	Pool types.String `tfsdk:"pool"`
 	Tags types.List   `tfsdk:"tags"`
 }
 
-// ListResourceConfigSchema says how the list is narrowed.
+// ListResourceConfigSchema is the schema of the filter.
 func (l *hostList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The LXD VM hosts of MAAS, whoever registered them, for `terraform query`. An import of one takes it over as it is. " +
-			"A VM host that MAAS has never reached has no machine, and is not listed.",
+		MarkdownDescription: "The LXD VM hosts of MAAS, whoever registered them, for `terraform query`. An import takes one over as it is. A VM host " +
+			"that MAAS has never reached has no machine, and is not listed.",
 		Attributes: map[string]schema.Attribute{
 			"zone": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this availability zone."},
 			"pool": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VM hosts in this resource pool."},
@@ -54,7 +53,7 @@ func (l *hostList) List(ctx context.Context, req list.ListRequest, stream *list.
 	stream.Results = values.ListResults(req, found, diags, func(h engine.VMHost) list.ListResult { return l.listResult(ctx, b, mark, req, h) })
 }
 
-// listMatching are the VM hosts that the filter lets through.
+// listMatching are the VM hosts that match the filter.
 func (l *hostList) listMatching(ctx context.Context, m hostListModel, diags *diag.Diagnostics) (*client.Backend, []engine.VMHost) {
 	if diags.HasError() {
 		return nil, nil
@@ -76,8 +75,7 @@ func (m hostListModel) matchesHost(h engine.VMHost) bool {
 	return values.MatchesFilter(m.Zone, m.Pool, m.Tags, h.Zone, h.Pool, h.Tags)
 }
 
-// listResult is one VM host: its identity, and all that an import would read of it where that
-// is wanted.
+// listResult is one VM host: its identity, and on request all that an import would read.
 func (l *hostList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, host engine.VMHost) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// lxdModel is how a machine sets LXD up at its first boot.
+// lxdModel is the attribute lxd: how a machine sets LXD up at its first boot.
 type lxdModel struct {
 	Channel             types.String `tfsdk:"channel"`
 	Project             types.String `tfsdk:"project"`
@@ -78,7 +78,7 @@ var (
 	}}
 )
 
-// lxdModelOfProject is an lxd object of which nothing is said but the project.
+// lxdModelOfProject is an lxd object with only the project.
 func lxdModelOfProject(project string) lxdModel {
 	return lxdModel{
 		Project: types.StringValue(project), ProjectFeatures: types.MapNull(types.BoolType), ProjectLimits: types.MapNull(types.StringType),
@@ -95,9 +95,8 @@ func (m hostModel) projectName(ctx context.Context, diags *diag.Diagnostics) str
 	return cloudinit.DefaultProject
 }
 
-// firstBoot is how the machine sets LXD up, without the certificates to trust.
-// A bridge of another name than LXD's default is the network where none is
-// described.
+// firstBoot is the setup of LXD, without the certificates to trust. If the bridge does not
+// have LXD's default name and no network is described, the bridge becomes the network.
 func (m hostModel) firstBoot(ctx context.Context, diags *diag.Diagnostics) cloudinit.Host {
 	var h cloudinit.Host
 	if l := values.DecodeObject[lxdModel](ctx, m.LXD, diags); l != nil {
@@ -158,7 +157,7 @@ func (p lxdPoolModel) storagePool(ctx context.Context, diags *diag.Diagnostics) 
 	return out
 }
 
-// trustedCertificates lists the certificates that are to follow, in PEM.
+// trustedCertificates lists the additional certificates, in PEM.
 func (m hostModel) trustedCertificates(ctx context.Context, diags *diag.Diagnostics) []string {
 	l := values.DecodeObject[lxdModel](ctx, m.LXD, diags)
 	if l == nil || !values.IsSet(l.TrustedCertificates) {

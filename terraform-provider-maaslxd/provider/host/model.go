@@ -11,8 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// hostModel is a maaslxd_vm_host as Terraform holds it: configuration, plan or
-// state.
+// hostModel is a maaslxd_vm_host in Terraform: configuration, plan or state.
 type hostModel struct {
 	ID                  types.String     `tfsdk:"id"`
 	SystemID            types.String     `tfsdk:"system_id"`
@@ -68,12 +67,11 @@ var (
 // tags lists the declared tags, sorted.
 func (m hostModel) tags() []string { return values.SortedStrings(m.Tags) }
 
-// deploysMachine tells whether a machine is installed for this VM host; otherwise it
-// is taken as it is.
+// deploysMachine tells whether MAAS installs a machine for this VM host. Otherwise the host is
+// taken as it is.
 func (m hostModel) deploysMachine() bool { return !m.Adopt.ValueBool() && !m.registersRunningLXD() }
 
-// lxdEndpoint is the address of the LXD of a state: that which was given, else that
-// which was seen.
+// lxdEndpoint is the LXD's address in a state: the given one, else the observed one.
 func (m hostModel) lxdEndpoint() string {
 	return cmp.Or(m.Address.ValueString(), m.LXDAddress.ValueString())
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestMoveFromCanonical takes over the state of another provider's VM host by
-// its id alone.
+// TestMoveFromCanonical takes over the state of another provider's VM host, of which only the
+// id counts.
 func TestMoveFromCanonical(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -18,11 +18,11 @@ func TestMoveFromCanonical(t *testing.T) {
 		version                     int64
 		want                        string // of the diagnostics
 	}{
-		"VMHost":       {reason: "Whatever else is in it.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
+		"VMHost":       {reason: "Other values do not matter.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"lxd","power_pass":"x"}`},
 		"Virsh":        {reason: "It has no LXD.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"7","type":"virsh"}`, want: "is of the type virsh"},
-		"NoNumber":     {reason: "A state that nobody can read.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
+		"NoNumber":     {reason: "Nobody can read such a state.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", state: `{"id":"seven"}`, want: "import it"},
 		"FormerName":   {reason: "The provider's name up to 2.2.0.", source: "registry.terraform.io/maas/maas", kind: "maas_vm_host", state: `{"id":"7"}`},
-		"OtherVersion": {reason: "It may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7"}`, want: "only 0 is known"},
+		"OtherVersion": {reason: "Another version may mean something else.", source: "registry.terraform.io/canonical/maas", kind: "maas_vm_host", version: 1, state: `{"id":"7"}`, want: "only 0 is known"},
 		"OtherKind":    {reason: "No VM host.", source: "registry.terraform.io/canonical/maas", kind: "maas_tag", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
 		"OtherOwner":   {reason: "No provider of MAAS.", source: "registry.terraform.io/else/where", kind: "maas_vm_host", state: `{"id":"7"}`, want: "Unable to Move Resource State"},
 	}
@@ -50,8 +50,8 @@ func TestMoveFromCanonical(t *testing.T) {
 	}
 }
 
-// TestPlanMovedUnseen refuses to plan by a moved state that was not refreshed: each
-// attribute would seem to change, and the host would be replaced.
+// TestPlanMovedUnseen refuses to plan with a moved state that was not refreshed. Each
+// attribute would seem to change, and the plan would replace the host.
 func TestPlanMovedUnseen(t *testing.T) {
 	t.Parallel()
 	p := providertest.ServeResource(t, NewResource).Plan(providertest.Object{"name": "kvm1", "machine": "node1"}, providertest.Object{"vm_host_id": 7},

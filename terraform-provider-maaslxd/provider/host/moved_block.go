@@ -16,14 +16,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// canonicalHostType is the resource that "moved" blocks may come from.
+// canonicalHostType is the resource that a "moved" block may name.
 const canonicalHostType = "maas_vm_host"
 
-// virshType is the type of those VM hosts of MAAS that have no LXD.
+// virshType is the type of MAAS's VM hosts without LXD.
 const virshType = "virsh"
 
-// MoveState takes over the VM hosts of Canonical's provider for MAAS. Its state
-// names them by their id in MAAS; the Read that follows finds the rest.
+// MoveState takes over the VM hosts of Canonical's provider for MAAS. Its state has their id
+// in MAAS. The Read that follows finds the rest.
 func (r *hostResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: moveCanonicalHost}}
 }
@@ -32,26 +32,27 @@ func moveCanonicalHost(ctx context.Context, req resource.MoveStateRequest, resp 
 	if req.SourceTypeName != canonicalHostType || !values.IsMoveFrom(req, values.ProvidersOfMAAS) {
 		return
 	}
-	// Only what all its versions have is read of it.
+	// It reads only the attribute that all versions have.
 	state, err := values.MovedStrings(req, "id", "type")
 	id, parseErr := strconv.ParseInt(state["id"], 10, 64)
 	switch {
 	case err == nil && parseErr != nil:
-		err = errors.New("its state does not name a VM host by a number")
+		err = errors.New("its state does not have a VM host's number as id")
 	case err == nil && state["type"] == virshType:
 		err = fmt.Errorf("VM host %d is of the type virsh, and a maaslxd_vm_host has an LXD", id)
 	}
 	if err != nil {
-		resp.Diagnostics.AddError("Cannot take over a "+canonicalHostType, diagnostics.Sentence(err.Error())+" Take the moved block out. "+
-			"If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+hostImportUsage)
+		resp.Diagnostics.AddError("Cannot take over a "+canonicalHostType, diagnostics.Sentence(err.Error())+
+			" Remove the moved block. If it is an LXD VM host of MAAS, remove the resource from the state with a removed block, and import it. "+
+			hostImportUsage)
 		return
 	}
 	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("vm_host_id"), types.Int64Value(id))...)
 	writePrivateState(ctx, resp.TargetPrivate, privateState{Moved: true}, &resp.Diagnostics)
 }
 
-// checkMovedHost wants MAAS to have the VM host of a moved state. One that is not there is an
-// error and is not planned anew: more likely the provider asks another MAAS.
+// checkMovedHost requires that MAAS has the VM host of a moved state. If it does not, that is
+// an error and not a new host: more likely the provider calls another MAAS.
 func checkMovedHost(ctx context.Context, b *client.Backend, state hostModel) error {
 	record, err := findUnmarkedVMHost(ctx, b, state)
 	switch {
@@ -67,8 +68,9 @@ func checkMovedHost(ctx context.Context, b *client.Backend, state hostModel) err
 func movedHostError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
-		Hint: "Nothing was changed. Take the moved block out, and the " + canonicalHostType + " is what it was. If MAAS has the VM host by another id, " +
-			"remove the resource from the state with a removed block, and import it. " + hostImportUsage,
+		Hint: "Nothing was changed. Remove the moved block to keep the " + canonicalHostType +
+			" as it was. If MAAS has the VM host by another id, remove the resource from the state with a removed block, and import it. " +
+			hostImportUsage,
 		Err: engine.ErrConflict,
 	}
 }

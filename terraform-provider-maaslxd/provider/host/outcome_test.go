@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// hostInStatus is a host whose machine is in the status.
+// hostInStatus is a host whose machine has the status.
 func hostInStatus(status engine.Status) engine.Host {
 	return engine.Host{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
@@ -32,17 +32,17 @@ func TestOutcomeOfHost(t *testing.T) {
 		want   diagnostics.Outcome
 	}{
 		"Done":              {reason: "No error.", host: hostInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
-		"NoMachine":         {reason: "Nothing was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
-		"Vanished":          {reason: "It was deleted meanwhile.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
-		"TimeIsUp":          {reason: "It is on its way.", ctx: ended, host: hostInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
-		"Misspelled":        {reason: "Another setting mends it.", host: hostInStatus(engine.StatusDeployed), err: misspelled, want: diagnostics.CreateResumable},
-		"Instances":         {reason: "They would be wiped.", host: hostInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
-		"OtherKey":          {reason: "The right pair mends it.", host: hostInStatus(engine.StatusDeployed), err: otherKey, want: diagnostics.CreateResumable},
+		"NoMachine":         {reason: "No machine was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
+		"Vanished":          {reason: "Somebody deleted it meanwhile.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":          {reason: "It still makes progress.", ctx: ended, host: hostInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
+		"Misspelled":        {reason: "Another setting repairs it in place.", host: hostInStatus(engine.StatusDeployed), err: misspelled, want: diagnostics.CreateResumable},
+		"Instances":         {reason: "Making it anew would wipe the instances.", host: hostInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
+		"OtherKey":          {reason: "The right key pair repairs it in place.", host: hostInStatus(engine.StatusDeployed), err: otherKey, want: diagnostics.CreateResumable},
 		"DoesNotFit":        {reason: "Nothing is installed on it.", host: hostInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
-		"DeploymentFailed":  {reason: "MAAS gave it up.", host: hostInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
-		"MAASDoesNotAnswer": {reason: "That says nothing of the host.", host: hostInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
-		"MAASRevokedItsKey": {reason: "Nor does that.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrForbidden, want: diagnostics.CreateResumable},
-		"DeployedAndTimeUp": {reason: "LXD is not there yet.", ctx: ended, host: hostInStatus(engine.StatusDeployed), err: engine.ErrUnavailable, want: diagnostics.CreateResumable},
+		"DeploymentFailed":  {reason: "Its deployment failed in MAAS.", host: hostInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
+		"MAASDoesNotAnswer": {reason: "An unavailable MAAS says nothing about the host.", host: hostInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
+		"MAASRevokedItsKey": {reason: "A revoked key of MAAS says nothing about the host.", host: hostInStatus(engine.StatusDeploying), err: engine.ErrForbidden, want: diagnostics.CreateResumable},
+		"DeployedAndTimeUp": {reason: "The LXD is not there yet.", ctx: ended, host: hostInStatus(engine.StatusDeployed), err: engine.ErrUnavailable, want: diagnostics.CreateResumable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,17 +66,17 @@ func TestDeployedMachineIsNotGivenBack(t *testing.T) {
 		want           bool
 	}{
 		"Deployed":  {reason: "Its project may hold instances.", policy: failureRelease, status: engine.StatusDeployed},
-		"Adopted":   {reason: "The next apply goes on.", policy: failureKeep, spec: engine.HostSpec{Machine: engine.MachineSpec{Adopt: true}}, status: engine.StatusDeployed},
-		"Failed":    {reason: "It was asked for.", policy: failureRelease, status: engine.StatusFailedDeployment, want: true},
-		"Kept":      {reason: "It is to be looked at.", policy: failureKeep, status: engine.StatusFailedDeployment},
-		"Allocated": {reason: "There is nothing to look at.", policy: failureKeep, status: engine.StatusAllocated, want: true},
+		"Adopted":   {reason: "The next apply continues.", policy: failureKeep, spec: engine.HostSpec{Machine: engine.MachineSpec{Adopt: true}}, status: engine.StatusDeployed},
+		"Failed":    {reason: "The configuration asks for it.", policy: failureRelease, status: engine.StatusFailedDeployment, want: true},
+		"Kept":      {reason: "The user wants to look at it.", policy: failureKeep, status: engine.StatusFailedDeployment},
+		"Allocated": {reason: "Nothing is installed, so there is nothing to look at.", policy: failureKeep, status: engine.StatusAllocated, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := hostModel{OnCreateFailure: types.StringValue(tc.policy)}
 			if got := mustReleaseFailedCreate(plan, tc.spec, hostInStatus(tc.status)); got != tc.want {
-				t.Errorf("%s\ngiven back: %v, want %v", tc.reason, got, tc.want)
+				t.Errorf("%s\nreleased: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}

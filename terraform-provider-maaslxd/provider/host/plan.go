@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// ModifyPlan says what replaces the host, plans to go on with what an apply
-// left unfinished, and warns early of what the key of the fleet forbids.
+// ModifyPlan lists what replaces the host, plans to finish what an apply left unfinished, and
+// warns early of problems with the fleet's key.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.planDestroy(ctx, req, resp)
@@ -67,7 +67,7 @@ func (r *hostResource) checkPlan(ctx context.Context, p *hostPlan, req resource.
 	r.notePlanForVMs(ctx, *p)
 }
 
-// notePlanForVMs says to the VMs of the run what becomes of their host.
+// notePlanForVMs records for the VMs of the run what becomes of their host.
 func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
 	if p.diags.HasError() || !r.client.CanCheckPlan() {
 		return
@@ -79,44 +79,44 @@ func (r *hostResource) notePlanForVMs(ctx context.Context, p hostPlan) {
 		r.checkHostDestroy(ctx, p.state.ID.ValueString(), l)
 	case p.state != nil && !p.plan.Name.Equal(p.state.Name):
 		r.client.Run.NoteHostRename(p.state.ID.ValueString(), p.plan.Name.ValueString())
-	case p.isReplacement: // by -replace: its plan as a change replaced nothing
+	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
 		l.isForced, l.keepsMachine = p.plan.ForceDestroy.ValueBool(), p.plan.Adopt.ValueBool() || p.plan.registersRunningLXD()
 		r.checkHostDestroy(ctx, p.private.Machine, l)
 	}
 }
 
-// hostPlan is a plan being made.
+// hostPlan is a plan of a VM host while it is made.
 type hostPlan struct {
 	config        hostModel
-	state         *hostModel // nil for a host that is to be made
+	state         *hostModel // nil for a new host
 	plan          hostModel
 	private       privateState
 	replace       path.Paths
-	isReplacement bool // what is to be made takes the place of what stands: the second plan of a replacement
+	isReplacement bool // the new host replaces an existing one: the second plan of a replacement
 	readMachine   func(ctx context.Context, systemID string) (engine.Machine, error)
-	run           *client.Run // nil where the provider is not configured
-	// keepsAdopt: the line adopt was removed from an adopted host, which stays one.
+	run           *client.Run // nil if the provider is not configured
+	// keepsAdopt: the line adopt was removed from an adopted host, which stays adopted.
 	keepsAdopt bool
 	diags      *diag.Diagnostics
 }
 
-// planKeyPair warns of a key that cannot be used for this host, and plans to hand
-// over one that is new to MAAS. It is no error yet, because Terraform makes a
-// plan of the configuration before it destroys, too.
+// planKeyPair warns of a key that cannot be used for this host. It plans to hand over a key
+// that is new to MAAS. A bad key is no error yet, because Terraform also plans the
+// configuration before it destroys.
 func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	key, err := b.Key.Load()
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && p.state == nil && b.HasNoLedgerFile():
-		_, err = b.Key.LoadOrCreate(func() error { return nil }) // says why not
+		_, err = b.Key.LoadOrCreate(func() error { return nil }) // the diagnostics have the reason
 	case errors.Is(err, engine.ErrNotFound) && p.state != nil:
 		p.warnKeyLost(err)
 		return
-	case errors.Is(err, engine.ErrNotFound): // it is made when the host is
+	case errors.Is(err, engine.ErrNotFound): // the create makes it
 		if err = client.AutomationError(); err == nil {
 			look, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 			defer cancel()
 			if err = otherFleetError(look, b, p.run); err != nil && !errors.Is(err, engine.ErrForbidden) {
-				err = nil // the apply looks again
+				err = nil // the apply checks again
 			}
 		}
 	}
@@ -136,20 +136,20 @@ func (p *hostPlan) planKeyPair(ctx context.Context, b *client.Backend) {
 	}
 }
 
-// warnKeyLost tells, once for all hosts, that the pair which they trust is not here.
+// warnKeyLost warns, once for all hosts, that the pair which they trust is not here.
 func (p *hostPlan) warnKeyLost(missing error) {
 	noted := p.state.Fingerprint.ValueString()
 	if noted == "" || !p.run.ClaimWarning("key lost") {
 		return
 	}
 	p.diags.AddWarning("The LXD client key pair of the fleet is not here", fmt.Sprintf(
-		"VM host %s trusts the certificate %s, and %s. Only what is MAAS's alone can be changed: name, zone, pool, tags and over-commit.\n\n"+
-			"Give the pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger beside which it was made.",
+		"VM host %s trusts the certificate %s, and %s. You can change only what MAAS alone has: name, zone, pool, tags and over-commit.\n\nGive the "+
+			"pair as lxd_client_cert and lxd_client_key, restore it beside the ledger, or use the ledger that it was made beside.",
 		p.state.Name.ValueString(), noted, missing))
 }
 
-// keepInstalled keeps what is installed where the configuration names nothing. An adopted
-// machine stays adopted when the line is removed.
+// keepInstalled keeps the installed image and kernel in the plan if the configuration names
+// none. An adopted machine stays adopted if the line is removed.
 func (p *hostPlan) keepInstalled(ctx context.Context) {
 	if want := values.DecodeObject[values.Deployment](ctx, p.plan.Deploy, p.diags); want != nil {
 		want.KeepInstalled(values.DecodeDeployment(ctx, p.state.Deploy, p.diags), values.DecodeDeployment(ctx, p.config.Deploy, p.diags), p.installation())
@@ -161,18 +161,19 @@ func (p *hostPlan) keepInstalled(ctx context.Context) {
 	}
 }
 
-// refuseForgottenAdoption refuses to make a host anew that was adopted, and whose line adopt was
-// removed: a machine would be installed, where one was only taken as it is.
+// refuseForgottenAdoption refuses to make an adopted host anew after its line adopt was
+// removed. MAAS would install a machine that was only adopted before.
 func (p *hostPlan) refuseForgottenAdoption(wasAdopted bool) {
 	if !wasAdopted || !p.config.Adopt.IsNull() && !p.keepsAdopt || p.config.registersRunningLXD() {
 		return
 	}
 	p.diags.AddAttributeError(path.Root("adopt"), fmt.Sprintf("VM host %s was adopted, and the line adopt was removed", p.plan.Name.ValueString()),
-		"This plan makes the host anew, and without the line a machine is installed for it. Write adopt = true to take the machine as it is, or adopt = false to have one installed.")
+		"This plan makes the host anew, and without that line it installs a machine for it. Write adopt = true to take the machine as it is, or adopt "+
+			"= false to have one installed.")
 }
 
-// planBridgeOrNetwork lets bridge take the place of network, and the other way round: only a
-// line that nothing takes the place of is kept.
+// planBridgeOrNetwork lets bridge replace network, and the other way round. A removed line
+// keeps its value only if nothing replaces it.
 func (p *hostPlan) planBridgeOrNetwork() {
 	switch {
 	case p.config.Network.IsNull() && !p.config.Bridge.IsNull():
@@ -191,7 +192,7 @@ func (p *hostPlan) modify(ctx context.Context) {
 		p.replaceIfFailed()
 	}
 	if p.private.Unclaimed.IsClaimedBy(p.config.Tags, types.BoolNull()) {
-		p.plan.Status = types.StringUnknown() // the update notes it
+		p.plan.Status = types.StringUnknown() // the update records it
 	}
 	if !p.plan.CPUOvercommit.Equal(p.state.CPUOvercommit) {
 		p.plan.Cores = types.ObjectUnknown(amountType.AttrTypes)
@@ -208,14 +209,13 @@ func (p *hostPlan) modify(ctx context.Context) {
 	}
 }
 
-// hasPendingWork tells whether an apply has something to do that no attribute tells: an
-// earlier one left it unfinished, MAAS has forgotten the VM host, or it was
-// imported without a mark.
+// hasPendingWork tells whether an apply has work that no attribute shows. An earlier apply
+// left the host unfinished, MAAS has forgotten the VM host, or it was imported without a mark.
 func (p *hostPlan) hasPendingWork() bool {
 	return p.private.Pending || p.private.Foreign || p.private.Forgotten
 }
 
-// markComputedUnknown marks as unknown what changes while a host is made.
+// markComputedUnknown marks as unknown the values that change while a host is made.
 func (p *hostPlan) markComputedUnknown() {
 	open := func(v *types.String, config types.String) {
 		if config.IsNull() {
@@ -237,7 +237,7 @@ func (p *hostPlan) markComputedUnknown() {
 		p.plan.MemoryOvercommit = types.Float64Unknown()
 	}
 	if p.private.Pending && p.state.hasNoTrustedFingerprint() {
-		p.plan.TrustedFingerprints = types.SetUnknown(types.StringType) // its deployment tells
+		p.plan.TrustedFingerprints = types.SetUnknown(types.StringType) // its deployment decides
 	}
 	p.plan.VMHostID = types.Int64Unknown()
 	p.plan.IPAddresses = types.ListUnknown(types.StringType)
@@ -245,7 +245,7 @@ func (p *hostPlan) markComputedUnknown() {
 	p.plan.StoragePools = types.MapUnknown(storagePoolType)
 }
 
-// replaceIfFailed replaces a host whose machine MAAS gave up before it was finished.
+// replaceIfFailed replaces an unfinished host whose machine failed in MAAS.
 func (p *hostPlan) replaceIfFailed() {
 	status := p.state.Status.ValueString()
 	if !p.private.Pending || !diagnostics.HasMAASGivenUp(status) {
@@ -253,6 +253,6 @@ func (p *hostPlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The host will be replaced", fmt.Sprintf(
-		"Machine %s ended in the state %q before the host was finished. There is nothing to go on with, so it is released and the host made anew.",
+		"Machine %s ended in the state %q before the host was finished. It cannot be continued, so MAAS releases it, and the host is made anew.",
 		p.state.Hostname.ValueString(), status))
 }

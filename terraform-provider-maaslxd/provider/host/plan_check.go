@@ -11,9 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// checkAgainstMAAS looks in MAAS whether a plan can be carried out, before it gives a
-// machine back: what is replaced and what is made in whole, of what changes in
-// place the names alone.
+// checkAgainstMAAS asks MAAS whether the plan can be applied, before a machine is released. It
+// checks the whole spec of a new or replaced host, and only the names of a change in place.
 func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	b, err := r.client.Backend()
 	if err != nil || !r.client.Run.WantsPlanCheck() {
@@ -32,8 +31,8 @@ func (r *hostResource) checkAgainstMAAS(ctx context.Context, p hostPlan) {
 	}
 }
 
-// specToCheck is what a plan asks of the engine, and by which verb; none where it
-// asks for nothing that can be looked up.
+// specToCheck is the part of a plan that the engine can check, with its verb. There is none if
+// the plan has nothing to look up.
 func (r *hostResource) specToCheck(ctx context.Context, p hostPlan) (ref engine.Ref, spec engine.HostSpec, doing string) {
 	switch {
 	case p.state == nil:
@@ -57,13 +56,13 @@ func (r *hostResource) specToCheck(ctx context.Context, p hostPlan) (ref engine.
 	return ref, p.knownSpec(ctx), doing
 }
 
-// knownSpec is the spec of a plan as far as the user has said it.
+// knownSpec is the spec of a plan with the values that are known so far.
 func (p hostPlan) knownSpec(ctx context.Context) engine.HostSpec {
 	spec, _ := p.plan.spec(ctx, p.config, engine.Credentials{}, nil)
 	if p.config.Machine.IsUnknown() || !values.IsFullyKnown(ctx, p.config.Selector) || p.config.Address.IsUnknown() || p.config.Adopt.IsUnknown() {
 		spec.Machine, spec.Address = engine.MachineSpec{}, ""
 	}
-	if !values.IsFullyKnown(ctx, p.config.LXD) { // pools that take nothing of the machine's disk
+	if !values.IsFullyKnown(ctx, p.config.LXD) { // such pools take nothing of the machine's disk
 		spec.LXD.StoragePools = map[string]cloudinit.StoragePool{cloudinit.DefaultPool: {Driver: cloudinit.Dir}}
 	}
 	if !values.IsFullyKnown(ctx, p.config.Network) {
@@ -75,14 +74,15 @@ func (p hostPlan) knownSpec(ctx context.Context) engine.HostSpec {
 	return spec
 }
 
-// hasFinishedHost tells whether the host that a plan would make is there, finished: then
-// Terraform replaces one that it holds for tainted.
+// hasFinishedHost tells whether the host of a new plan exists already and is finished. Then
+// Terraform replaces a tainted host.
 func hasFinishedHost(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	h, err := b.Hosts.Observe(ctx, ref)
 	return err == nil && h.Ours && h.Finished
 }
 
-// isSameMachine tells whether machine still names the machine that the host is on.
+// isSameMachine tells whether the attribute machine still names the machine that the host is
+// on.
 func (p *hostPlan) isSameMachine(ctx context.Context) bool {
 	had := p.state
 	same := client.NamedMachine{Object: "VM host " + had.Name.ValueString(), ConfiguredName: had.Machine, ID: had.ID, Hostname: had.Hostname}

@@ -14,8 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// planDestroy looks whether a VM host that is to be destroyed can be, before
-// anything else of the run is.
+// planDestroy checks that a VM host can be destroyed, before the run destroys anything else.
 func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 	var state hostModel
@@ -33,8 +32,8 @@ func (r *hostResource) planDestroy(ctx context.Context, req resource.ModifyPlanR
 type hostDestroy struct {
 	name         string
 	isReplaced   bool
-	isForced     bool // with the VMs that are on it
-	keepsMachine bool // its machine, and what runs there
+	isForced     bool // the VMs on it are destroyed, too
+	keepsMachine bool // its machine stays, with all that runs there
 	diags        *diag.Diagnostics
 }
 
@@ -45,9 +44,9 @@ func (l hostDestroy) verb() string {
 	return "delete"
 }
 
-// checkHostDestroy tells the VMs of the run that their host goes, and refuses where VMs are
-// on it that do not go before it: those of others, and those that the plan leaves
-// there. Everything else would be destroyed by the time the host is refused.
+// checkHostDestroy tells the VMs of the run that their host goes. It refuses if VMs would stay
+// on it: those of others, and those that the plan leaves there. A refusal by the apply would
+// come after everything else is destroyed.
 func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l hostDestroy) {
 	run := &r.client.Run
 	run.NoteHostDestroy(machine, l.isReplaced)
@@ -69,13 +68,13 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	summary := fmt.Sprintf("Cannot %s VM host %s", l.verb(), l.name)
 	switch {
 	case len(stay) > 0:
-		l.diags.AddError(summary, fmt.Sprintf("%s would stay on it: %s. The plan stops here, before anything is destroyed.\n\n"+
-			"Let the plan take them away, too: name the host by its id in vm_host of each VM, or, with placement, give each VM "+
-			"lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] } and depends_on. Or take them out of the configuration first. %s",
+		l.diags.AddError(summary, fmt.Sprintf("%s would stay on it: %s. The plan stops here, before anything is destroyed.\n\nLet the plan remove "+
+			"them, too: name the host by its id in vm_host of each VM, or, with placement, give each VM lifecycle { replace_triggered_by = "+
+			"[maaslxd_vm_host.NAME.id] } and depends_on. Or remove them from the configuration first. %s",
 			pluralize(len(stay), "VM"), strings.Join(stay, ", "), client.DestroyAllHint))
 	case len(others) > 0 && !l.isForced:
-		l.diags.AddError(summary, fmt.Sprintf("will not remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is destroyed.\n\n"+
-			"Delete them first, or move them away; force_destroy = true, applied before, gives the host up with them.",
+		l.diags.AddError(summary, fmt.Sprintf("will not remove VM host %s, which has VMs of others: %s. The plan stops here, before anything is "+
+			"destroyed.\n\nDelete them first, or move them away. Or apply force_destroy = true before: then the host goes with them.",
 			l.name, strings.Join(others, ", ")))
 	case len(others) > 0 && !l.keepsMachine:
 		l.diags.AddWarning("VMs are lost with VM host "+l.name, fmt.Sprintf(
@@ -83,9 +82,9 @@ func (r *hostResource) checkHostDestroy(ctx context.Context, machine string, l h
 	}
 }
 
-// splitByMark lists the VMs that carry a mark of ours, and the others. Whose a mark is does
-// not tell whether this run takes the VM away: runners of one state may have owners of
-// their own.
+// splitByMark lists the VMs with a mark of ours, and the others. The owner in the mark does
+// not tell whether this run removes the VM: the runners of one state may have different
+// owners.
 func splitByMark(residents []engine.Resident) (ours, others []string) {
 	for _, vm := range residents {
 		if vm.MarkedBy() != "" {

@@ -13,16 +13,16 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// object is a VM host, or an object in it, as Terraform's JSON has it.
+// object is a VM host, or an object in it, in Terraform's JSON.
 type object = providertest.Object
 
-// planOf asks for a plan without a MAAS. A nil state is a create.
+// planOf makes a plan without a MAAS. A nil state is a create.
 func planOf(t *testing.T, config, state object, n privateState) *providertest.Plan {
 	t.Helper()
 	return providertest.ServeResource(t, NewResource).Plan(config, state, map[string]any{privateStateKey: n})
 }
 
-// A host of a machine, as it is configured, and its state after an apply.
+// A host of a machine: its configuration, and its state after an apply.
 var (
 	hostConfig = object{"name": "kvm1", "machine": "node1", "zone": "az1"}
 	madeHost   = object{
@@ -54,76 +54,76 @@ func TestPlanOfHostChanges(t *testing.T) {
 		unknown  []string
 		warnings int
 	}{
-		"Nothing":      {reason: "What is as it is configured is left alone.", config: hostConfig},
-		"InPlace":      {reason: "MAAS changes these.", config: hostConfig.WithChanges(object{"name": "kvm2", "zone": "az2", "pool": "web", "tags": []string{"a"}})},
+		"Nothing":      {reason: "Without a difference, nothing changes.", config: hostConfig},
+		"InPlace":      {reason: "MAAS changes these in place.", config: hostConfig.WithChanges(object{"name": "kvm2", "zone": "az2", "pool": "web", "tags": []string{"a"}})},
 		"MachineFQDN":  {reason: "It is the same machine.", config: hostConfig.WithChanges(object{"machine": "node1.example.com"})},
 		"MachineID":    {reason: "It is the same machine.", config: hostConfig.WithChanges(object{"machine": "4y3h7n"})},
-		"OtherMachine": {reason: "It is another one.", config: hostConfig.WithChanges(object{"machine": "node2"}), replaces: []string{"machine"}},
-		"OtherServer":  {reason: "The new certificate is accepted.", config: hostConfig.WithChanges(object{"server_fingerprint": "cc"})},
+		"OtherMachine": {reason: "It is another machine.", config: hostConfig.WithChanges(object{"machine": "node2"}), replaces: []string{"machine"}},
+		"OtherServer":  {reason: "The user accepts the new certificate.", config: hostConfig.WithChanges(object{"server_fingerprint": "cc"})},
 		"BySelector": {
-			reason: "A selector takes what was chosen.",
+			reason: "A selector keeps the chosen machine.",
 			config: hostConfig.WithChanges(object{"machine": nil, "selector": object{"tags": []string{"a"}}}),
 		},
 		"OtherSelector": {
-			reason: "It is looked at when a host is made.", warnings: 1,
+			reason: "A selector matters only when a host is made.", warnings: 1,
 			config: hostConfig.WithChanges(object{"machine": nil, "selector": object{"min_cores": 2}}),
 			state:  madeHost.WithChanges(object{"machine": nil, "selector": object{"min_cores": 4}}),
 		},
-		"AddressSpelling": {reason: "Another way to write it.", config: hostConfig.WithChanges(object{"machine": nil, "address": "10.0.0.5"})},
+		"AddressSpelling": {reason: "It is another spelling of the same value.", config: hostConfig.WithChanges(object{"machine": nil, "address": "10.0.0.5"})},
 		"OtherAddress":    {reason: "Another LXD.", config: hostConfig.WithChanges(object{"machine": nil, "address": "10.0.0.6"}), replaces: []string{"address"}},
 		"ImageOfOneShortName": {
 			reason: "The short name was that of another image.", config: hostConfig.WithChanges(object{"deploy": object{"image": "custom/noble"}}),
 			state: madeHost.WithChanges(object{"deploy": object{"image": "noble"}}), notes: privateState{Key: hostMade.Key, Image: "ubuntu/noble"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
-			reason: "An apply has to note that the tags are the configuration's own.", config: hostConfig.WithChanges(object{"tags": []string{"a"}}),
+			reason: "An apply has to record that the tags belong to the configuration.", config: hostConfig.WithChanges(object{"tags": []string{"a"}}),
 			state: madeHost.WithChanges(object{"tags": []string{"a"}}), notes: privateState{Key: hostMade.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}}, unknown: []string{"status"},
 		},
 		"ImageInFull": {
-			reason: "It is the installed one.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/noble"}}),
+			reason: "It names the installed image.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/noble"}}),
 			state: madeHost.WithChanges(object{"deploy": object{"image": "noble"}}), notes: privateState{Key: hostMade.Key, Image: "ubuntu/noble"},
 		},
 		"Overcommit": {
-			reason: "What is free follows.", config: hostConfig.WithChanges(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
+			reason: "Values that the user did not fix follow.", config: hostConfig.WithChanges(object{"cpu_overcommit": 2}), unknown: []string{"cores"},
 		},
 		"DefaultsWritten": {
-			reason: "To write a default changes nothing.",
+			reason: "Writing a default changes nothing.",
 			config: lxd(object{"channel": "5.21/stable", "storage_pools": object{"default": object{"driver": "zfs", "size_gb": 50}}, "networks": object{"br0": object{}}}),
 		},
-		"Channel": {reason: "First boots happen once.", config: lxd(object{"channel": "5.21/candidate"}), replaces: []string{"lxd"}},
+		"Channel": {reason: "A first boot happens once.", config: lxd(object{"channel": "5.21/candidate"}), replaces: []string{"lxd"}},
 		"Pool": {
-			reason: "First boots happen once.", config: lxd(object{"storage_pools": object{"default": object{"size_gb": 60}}}), replaces: []string{"lxd"},
+			reason: "A first boot happens once.", config: lxd(object{"storage_pools": object{"default": object{"size_gb": 60}}}), replaces: []string{"lxd"},
 		},
-		"Project": {reason: "MAAS would delete the VMs of the former one.", config: lxd(object{"project": "other"}), replaces: []string{"lxd"}},
-		"Bridge":  {reason: "It is made before the deployment.", config: hostConfig.WithChanges(object{"bridge": object{"nic": "eth1"}}), replaces: []string{"bridge"}},
+		"Project": {reason: "MAAS would delete the VMs of the former project.", config: lxd(object{"project": "other"}), replaces: []string{"lxd"}},
+		"Bridge":  {reason: "MAAS makes it before the deployment.", config: hostConfig.WithChanges(object{"bridge": object{"nic": "eth1"}}), replaces: []string{"bridge"}},
 		"BridgeWritten": {
-			reason: "The default bridge.", config: hostConfig.WithChanges(object{"bridge": object{"name": "br0"}}),
+			reason: "It is the default bridge.", config: hostConfig.WithChanges(object{"bridge": object{"name": "br0"}}),
 		},
 		"UserData": {
-			reason: "It runs at first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 2}}),
+			reason: "User-data runs at the first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 2}}),
 			state: madeHost.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersion": {
-			reason: "User-data that comes late takes a new first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "New user-data needs a new first boot.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersionOfOldData": {
-			reason: "It ran without a number.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "It ran without a version.", config: hostConfig.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
 			notes: privateState{Key: hostMade.Key, UserData: values.InstalledUserData{Ran: true}},
 		},
 		"VersionTakenAway": {
-			reason: "What ran stays run.", config: hostConfig.WithChanges(object{"deploy": object{}}), state: madeHost.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
+			reason: "User-data that ran is not undone.", config: hostConfig.WithChanges(object{"deploy": object{}}), state: madeHost.WithChanges(object{"deploy": object{"user_data_wo_version": 1}}),
 		},
 		"Image": {
-			reason: "It is installed anew.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/jammy"}}),
+			reason: "The host is installed anew.", config: hostConfig.WithChanges(object{"deploy": object{"image": "ubuntu/jammy"}}),
 			state: madeHost.WithChanges(object{"deploy": object{"image": "ubuntu/noble"}}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Imported": {
-			reason: "How it was set up is believed.", config: lxd(object{"channel": "6/stable"}), warnings: 1,
+			reason: "The setup is taken from the configuration.", config: lxd(object{"channel": "6/stable"}), warnings: 1,
 			notes: privateState{Key: hostMade.Key, Imported: true},
 		},
 		"Unmarked": {
-			reason: "The next apply marks it.", config: hostConfig, notes: privateState{Foreign: true, Imported: true},
+			reason: "The next apply adds a mark.", config: hostConfig, notes: privateState{Foreign: true, Imported: true},
 			unknown: both,
 		},
 		"Pending": {
@@ -131,19 +131,19 @@ func TestPlanOfHostChanges(t *testing.T) {
 			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: both,
 		},
 		"CutOffBeforeDeployment": {
-			reason: "Its deployment tells what it trusts.", config: hostConfig,
+			reason: "Its deployment decides what it trusts.", config: hostConfig,
 			state: madeHost.WithChanges(object{"status": "Allocated", "vm_host_id": nil, "trusted_fingerprints": []string{}}),
 			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: slices.Sorted(slices.Values(append([]string{"trusted_fingerprints"}, both...))),
 		},
 		"Forgotten": {
-			reason: "MAAS has no such VM host any more.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
+			reason: "MAAS no longer has such a VM host.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
 			notes: privateState{Key: hostMade.Key, Forgotten: true}, unknown: both,
 		},
 		"WithoutVMHosts": {
-			reason: "MAAS has no VM hosts, and none is missing.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
+			reason: "A MAAS without VM hosts misses none.", config: hostConfig, state: madeHost.WithChanges(object{"vm_host_id": nil}),
 		},
 		"GivenUp": {
-			reason: "There is nothing to go on with.", config: hostConfig, state: madeHost.WithChanges(object{"status": "Failed deployment", "vm_host_id": nil}),
+			reason: "A failed machine cannot be continued.", config: hostConfig, state: madeHost.WithChanges(object{"status": "Failed deployment", "vm_host_id": nil}),
 			notes: privateState{Key: hostMade.Key, Pending: true}, unknown: both, replaces: []string{"status"}, warnings: 1,
 		},
 	}

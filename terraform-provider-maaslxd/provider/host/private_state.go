@@ -10,50 +10,49 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// privateStateKey is where the notes are in the private state of a VM host.
+// privateStateKey is the key of the notes in the private state of a VM host.
 const privateStateKey = "vm_host"
 
-// privateState are what the provider remembers of a VM host besides its state.
-// They hold no secret.
+// privateState are the notes of a VM host besides its state. They hold no secret.
 type privateState struct {
-	// Key that the host is known by. It changes with its name.
+	// Key of the host in the ledger. It changes with its name.
 	Key engine.Key `json:"key,omitempty"`
 	// Pending: an apply stopped waiting before everything was done.
 	Pending bool `json:"pending,omitempty"`
-	// Imported: how it was set up is not known, so the configuration is
-	// believed.
+	// Imported: nobody knows how it was set up, so the configuration counts.
 	Imported bool `json:"imported,omitempty"`
-	// Foreign: it carries no mark of anybody's yet. The next apply adopts it.
+	// Foreign: it has no mark of anybody yet. The next apply adopts it.
 	Foreign bool `json:"foreign,omitempty"`
-	// Forgotten: nothing knows its LXD as a VM host any more. The next apply
-	// makes it known again.
+	// Forgotten: its LXD is no longer registered as a VM host. The next apply registers it
+	// again.
 	Forgotten bool `json:"forgotten,omitempty"`
-	// Moved: the state came from another provider, and says nothing but the number of
-	// the VM host. The next refresh finds it.
+	// Moved: the state came from another provider, and has only the number of the VM host. The
+	// next refresh finds it.
 	Moved bool `json:"moved,omitempty"`
 	// Adopted: the state says that the machine was adopted. The second plan of a replacement has
 	// no state.
 	Adopted bool `json:"adopted,omitempty"`
-	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	// Unclaimed are attributes that an import has read and that no configuration has set
+	// since.
 	Unclaimed planmodifiers.Unclaimed `json:"unclaimed,omitempty"`
-	// Machine is the system id of the machine that it is on.
+	// Machine is the system id of the host's machine.
 	Machine string `json:"machine,omitempty"`
 	// MAAS is the mark of the MAAS that the host is in; empty: the state is from
 	// before there were marks.
 	MAAS string `json:"maas,omitempty"`
 	// UserData that the machine was installed with.
 	UserData values.InstalledUserData `json:"user_data,omitzero"`
-	// Image and Kernel that are installed, by MAAS's word, such as "ubuntu/noble" and
+	// Image and Kernel that are installed, by MAAS's name, such as "ubuntu/noble" and
 	// "ga-24.04"; empty: not known.
 	Image  string `json:"image,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
 }
 
-// withObserved brings the notes up to date with what was seen of the host.
+// withObserved updates the notes with the observed host.
 func (n privateState) withObserved(h engine.Host) privateState {
 	n.Forgotten, n.Machine = h.VMHost.HostKey == "", h.Machine.SystemID
 	n.Image, n.Kernel = h.Machine.Image, h.Machine.Kernel
-	if h.FormerKey != "" && h.FormerKey == n.Key { // a run died after it had renamed the host
+	if h.FormerKey != "" && h.FormerKey == n.Key { // a run was killed after it had renamed the host
 		n.Key = h.Key
 	}
 	if n.Key == "" {
@@ -65,8 +64,8 @@ func (n privateState) withObserved(h engine.Host) privateState {
 	return n
 }
 
-// afterUpdate are the notes of a host that an update has brought to its end. What was
-// believed of an imported one, and what was installed now, it was installed with.
+// afterUpdate are the notes of a host after a complete update. The values that an import took
+// from the configuration, and those installed now, count as installed.
 func (n privateState) afterUpdate(key engine.Key, h engine.Host, deployed *values.Deployment) privateState {
 	out := privateState{Key: key, Unclaimed: n.Unclaimed, Machine: h.Machine.SystemID, MAAS: n.MAAS, UserData: n.UserData, Image: h.Machine.Image, Kernel: h.Machine.Kernel}
 	if deployed != nil && (n.Imported || n.Pending) {
@@ -75,9 +74,8 @@ func (n privateState) afterUpdate(key engine.Key, h engine.Host, deployed *value
 	return out
 }
 
-// isGone tells whether what the notes are of is not there any more: the machine
-// was released, and perhaps deployed anew by someone else, which takes the
-// marks off.
+// isGone tells whether the host of the notes no longer exists. Its machine was released, which
+// takes the marks off, and perhaps someone else has deployed it.
 func (n privateState) isGone(h engine.Host) bool {
 	if n.Foreign {
 		switch h.Machine.Status.Phase() {
@@ -94,12 +92,12 @@ func readPrivateState(ctx context.Context, private values.PrivateReader, diags *
 	return values.ReadPrivateState[privateState](ctx, private, privateStateKey, "VM host", diags)
 }
 
-// readPrivateStateForPlan are the notes of a host that a refresh has looked at.
+// readPrivateStateForPlan are the notes of a host after a refresh.
 func readPrivateStateForPlan(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
 	n := readPrivateState(ctx, private, diags)
 	if n.Moved {
-		diags.AddError("The moved VM host was not looked at",
-			"Its state was a "+canonicalHostType+", and says nothing else before the first refresh. Plan without -refresh=false.")
+		diags.AddError("The moved VM host was not refreshed",
+			"Its state was a "+canonicalHostType+", which has nothing else before the first refresh. Plan without -refresh=false.")
 	}
 	return n
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// Read makes the state say what MAAS says. A host whose machine is gone, or was
-// released, leaves the state, so that the plan makes it again.
+// Read updates the state from MAAS. If the machine is gone, or somebody released it, the host
+// leaves the state, so that the plan makes it again.
 func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state hostModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
 	n := readPrivateState(ctx, req.Private, diags)
-	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a host that is gone, too
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants an identity of a host that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -57,8 +57,8 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// reportReadError takes a host that is gone out of the state, and says why another one
-// was not seen.
+// reportReadError removes a host from the state if it is gone. Otherwise it says why the host
+// was not read.
 func reportReadError(ctx context.Context, resp *resource.ReadResponse, doing string, err error) {
 	if diagnostics.IsObjectGone(err) {
 		resp.State.RemoveResource(ctx)
@@ -67,14 +67,14 @@ func reportReadError(ctx context.Context, resp *resource.ReadResponse, doing str
 	diagnostics.ReportError(&resp.Diagnostics, doing, err)
 }
 
-// warnReleased tells that somebody has released the machine of a host.
+// warnReleased warns that somebody has released the machine of a host.
 func warnReleased(object string, h engine.Host, diags *diag.Diagnostics) {
-	diags.AddWarning(object+" is not there any more", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The host is planned to be made anew.",
+	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes the host anew.",
 		h.Machine.Hostname, h.Machine.StatusName))
 }
 
-// observe observes the host of a state, and notes in which MAAS it is.
+// observe observes the host of a state, and records its MAAS.
 func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hostModel, n *privateState) (engine.Host, error) {
 	if n.Moved {
 		if err := checkMovedHost(ctx, b, state); err != nil {
@@ -95,8 +95,8 @@ func (r *hostResource) observe(ctx context.Context, b *client.Backend, state hos
 	return h, err
 }
 
-// observeHost observes the host of a state. One that carries no mark is found by its
-// machine, or by its id in MAAS.
+// observeHost observes the host of a state. A host without a mark is found by its machine, or
+// by its id in MAAS.
 func observeHost(ctx context.Context, b *client.Backend, state hostModel, ref engine.Ref) (engine.Host, error) {
 	record, err := findUnmarkedVMHost(ctx, b, state)
 	if ref.SystemID == "" {
@@ -112,8 +112,8 @@ func observeHost(ctx context.Context, b *client.Backend, state hostModel, ref en
 	return h, lookErr
 }
 
-// findUnmarkedVMHost finds the VM host of a state without the engine's marks: by
-// its id, or as the only one on its machine.
+// findUnmarkedVMHost finds the VM host of a state without the engine's marks: by its id, or as
+// the only one on its machine.
 func findUnmarkedVMHost(ctx context.Context, b *client.Backend, state hostModel) (engine.VMHost, error) {
 	all, err := b.Inventory.Hosts(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func findUnmarkedVMHost(ctx context.Context, b *client.Backend, state hostModel)
 	return on[0], nil
 }
 
-// readEndpoint says how MAAS reaches the LXD of a host that is imported.
+// readEndpoint says how MAAS reaches the LXD of an imported host.
 func readEndpoint(ctx context.Context, b *client.Backend, h engine.Host, diags *diag.Diagnostics) engine.Endpoint {
 	if h.VMHost.HostKey == "" {
 		return engine.Endpoint{}
@@ -146,12 +146,12 @@ func readEndpoint(ctx context.Context, b *client.Backend, h engine.Host, diags *
 	return e
 }
 
-// warnHostFailed passes on what MAAS says of a machine that it gave up.
+// warnHostFailed warns of a machine that failed in MAAS, with MAAS's message.
 func warnHostFailed(h engine.Host, diags *diag.Diagnostics) {
 	if h.Machine.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes the host anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes the host anew."
 	if h.Machine.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", h.Machine.StatusMessage, detail)
 	}

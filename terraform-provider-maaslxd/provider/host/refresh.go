@@ -14,11 +14,11 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// statusWaitingForLXD is the status of a host whose machine is deployed, and whose
-// LXD or inventory is not there.
+// statusWaitingForLXD is the status of a host whose machine is deployed, but whose LXD or
+// inventory is not there.
 const statusWaitingForLXD = "Waiting for LXD"
 
-// hostStatus says how far a host has come.
+// hostStatus is the status of a host: MAAS's name, or statusWaitingForLXD.
 func hostStatus(h engine.Host) string {
 	if h.Machine.Status.Phase() == engine.PhaseDeployed && !values.HasInventory(h.VMHost) {
 		return statusWaitingForLXD
@@ -26,8 +26,8 @@ func hostStatus(h engine.Host) string {
 	return h.Machine.StatusName
 }
 
-// fill completes a plan with what was seen of the host. What the plan says
-// stays: a later refresh shows any difference.
+// fill completes a plan with the observed host. Planned values stay: a later refresh shows any
+// difference.
 func (m *hostModel) fill(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
 	v := h.VMHost
 	m.ID, m.SystemID = types.StringValue(h.Machine.SystemID), types.StringValue(h.Machine.SystemID)
@@ -68,8 +68,8 @@ func (m *hostModel) fillInventory(ctx context.Context, v engine.VMHost, diags *d
 	}
 }
 
-// refresh makes the state say what was seen of the host, so that the next plan
-// shows every difference from the configuration.
+// refresh updates the state with the observed host, so that the next plan shows every
+// difference from the configuration.
 func (m *hostModel) refresh(ctx context.Context, h engine.Host, diags *diag.Diagnostics) {
 	v := h.VMHost
 	if d := values.DecodeObject[values.Deployment](ctx, m.Deploy, diags); d != nil {
@@ -85,7 +85,7 @@ func (m *hostModel) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	m.Cores = amountOf(ctx, v, v.Cores, v.CPUOvercommit, diags)
 	m.MemoryMiB = amountOf(ctx, v, v.MemoryMiB, v.MemoryOvercommit, diags)
 	m.StoragePools = poolsOf(ctx, v, diags)
-	if h.Address != "" { // of one address, the type keeps the spelling
+	if h.Address != "" { // if the address is the same, the type keeps the spelling
 		m.LXDAddress = texttype.AddressType.FromText(h.Address)
 		if values.IsSet(m.Address) {
 			m.Address = m.LXDAddress
@@ -98,7 +98,7 @@ func (m *hostModel) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 		m.ServerFingerprint = types.StringValue(h.ServerFingerprint)
 	}
 	if v.HostKey == "" {
-		return // what it was set to is told once it is registered
+		return // MAAS has these values only after it is registered
 	}
 	m.Name = types.StringValue(v.Name)
 	m.Zone, m.Pool = types.StringValue(v.Zone), types.StringValue(v.Pool)
@@ -111,8 +111,7 @@ func (m *hostModel) refresh(ctx context.Context, h engine.Host, diags *diag.Diag
 	}
 }
 
-// refreshTags are those of the declared tags that are still there, as a set that
-// is not null.
+// refreshTags are the declared tags that the host still has, as a set that is not null.
 func refreshTags(declared, there []string) types.Set {
 	kept := values.TagSet(slices.DeleteFunc(slices.Clone(declared), func(t string) bool { return !slices.Contains(there, t) }))
 	if kept.IsNull() {
@@ -121,14 +120,14 @@ func refreshTags(declared, there []string) types.Set {
 	return kept
 }
 
-// fillImported fills in what the configuration of an imported host is likely to
-// say, as far as it can be known.
+// fillImported fills in what the configuration of an imported host is likely to have, as far
+// as it is known.
 func (m *hostModel) fillImported(ctx context.Context, h engine.Host, e engine.Endpoint, n privateState, diags *diag.Diagnostics) {
 	if m.Name.IsNull() {
 		m.Name = types.StringValue(h.Machine.Hostname)
 	}
-	// MAAS made the machine's record itself, for an LXD that was registered by its
-	// address. What it shows as installed there nobody deployed.
+	// If an LXD was registered by its address, MAAS made the machine's record itself. Nobody
+	// deployed the image that it shows there.
 	byAddress := !n.Foreign && h.Machine.PowerType == "" && e.Address != ""
 	if byAddress {
 		m.Address = texttype.AddressType.FromText(e.Address)
@@ -151,7 +150,7 @@ func (m *hostModel) fillImported(ctx context.Context, h engine.Host, e engine.En
 	if !n.Foreign && !byAddress && h.Machine.Image != "" {
 		m.Deploy = values.EncodeInstalledDeployment(ctx, h.Machine.Image, h.Machine.Kernel, diags)
 	}
-	if !n.Moved { // whose configuration may leave the tags to others
+	if !n.Moved { // the configuration may leave the tags to others
 		m.Tags = values.TagSet(values.Difference(h.VMHost.Tags, values.TagsOfMAAS))
 	}
 }
@@ -166,7 +165,7 @@ func fillRatio(v *types.Float64, seen float64) {
 	}
 }
 
-// amountOf is null as long as MAAS has no inventory.
+// amountOf is null until MAAS has an inventory.
 func amountOf(ctx context.Context, v engine.VMHost, a engine.Amount, ratio float64, diags *diag.Diagnostics) types.Object {
 	if !values.HasInventory(v) {
 		return types.ObjectNull(amountType.AttrTypes)

@@ -14,12 +14,12 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// planReplacement lists the attributes whose change cannot be made in place.
+// planReplacement lists the attributes that cannot change in place.
 func (p *hostPlan) planReplacement(ctx context.Context) {
 	installed := p.config.deploysMachine()
 	rules := []struct {
 		attribute  string
-		unreadable bool // nothing tells it of an imported host
+		unreadable bool // nobody knows it of an imported host
 		replaces   bool
 	}{
 		{"machine", false, !p.config.Machine.IsNull() && !p.isSameMachine(ctx)},
@@ -35,7 +35,7 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		case !rule.replaces:
 		case rule.unreadable && p.private.Imported:
 			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
-				"Nothing tells how the imported host %s was set up, so %s is believed. The host is not changed.", p.state.Name.ValueString(), rule.attribute))
+				"Nothing tells how the imported host %s was set up, so the provider takes %s from the configuration. The host is not changed.", p.state.Name.ValueString(), rule.attribute))
 		default:
 			p.replace.Append(at)
 		}
@@ -44,19 +44,19 @@ func (p *hostPlan) planReplacement(ctx context.Context) {
 		at := path.Root("deploy")
 		p.replace.Append(at)
 		p.diags.AddAttributeWarning(at, "The host will be replaced", fmt.Sprintf(
-			"%s. Installing again destroys what is on the disks of machine %s, so the host is made anew.", why, p.state.Hostname.ValueString()))
+			"%s. Installing again destroys the data on the disks of machine %s, so the host is made anew.", why, p.state.Hostname.ValueString()))
 	}
 	p.planTrustedCertificates(ctx)
 }
 
-// changesProject tells whether the project differs. MAAS would delete the VMs of
-// the former one.
+// changesProject tells whether the project changes. MAAS would delete the VMs of the former
+// one.
 func (p *hostPlan) changesProject(ctx context.Context) bool {
 	return p.plan.LXD.IsUnknown() || p.plan.projectName(ctx, p.diags) != p.state.projectName(ctx, p.diags)
 }
 
-// hasSameLXD tells whether both describe one first boot, whatever they leave to
-// the defaults. What is not known yet may be anything.
+// hasSameLXD tells whether both describe the same first boot, defaults included. A value that
+// is not known yet may be the same.
 func (p *hostPlan) hasSameLXD(ctx context.Context) bool {
 	if !values.IsFullyKnown(ctx, p.plan.LXD) || !values.IsFullyKnown(ctx, p.plan.Bridge) || !values.IsFullyKnown(ctx, p.plan.Network) {
 		return false
@@ -76,8 +76,8 @@ func (p *hostPlan) hasSameBridge(ctx context.Context) bool {
 	return had == want || had != nil && want != nil && *had == *want
 }
 
-// hasSameNetwork tells whether both describe the same interfaces. A network in the place of a
-// bridge is another one, even where both come to the same.
+// hasSameNetwork tells whether both describe the same interfaces. Replacing a bridge by a
+// network is a change, even if both result in the same.
 func (p *hostPlan) hasSameNetwork(ctx context.Context) bool {
 	if !values.IsFullyKnown(ctx, p.plan.Network) {
 		return false
@@ -85,8 +85,7 @@ func (p *hostPlan) hasSameNetwork(ctx context.Context) bool {
 	return reflect.DeepEqual(network.Spec(ctx, p.state.Network, p.diags), network.Spec(ctx, p.plan.Network, p.diags))
 }
 
-// reinstallReason says why what is installed has to be installed anew, "" if it has
-// not.
+// reinstallReason says why the machine must be installed anew, or "" if it need not.
 func (p *hostPlan) reinstallReason(ctx context.Context) string {
 	if p.config.Deploy.IsUnknown() {
 		return "deploy is not known yet"
@@ -94,13 +93,13 @@ func (p *hostPlan) reinstallReason(ctx context.Context) string {
 	return p.installation().ReinstallReason(values.DecodeDeployment(ctx, p.state.Deploy, p.diags), values.DecodeDeployment(ctx, p.config.Deploy, p.diags))
 }
 
-// installation tells what the machine was installed with.
+// installation is what the machine was installed with.
 func (p *hostPlan) installation() values.Installation {
 	return values.Installation{UserData: p.private.UserData, Image: p.private.Image, Kernel: p.private.Kernel, Imported: p.private.Imported}
 }
 
-// planTrustedCertificates notes further certificates on a host that runs already, which only
-// its operator can let it trust.
+// planTrustedCertificates records further certificates on a running host. Only its operator
+// can make it trust them.
 func (p *hostPlan) planTrustedCertificates(ctx context.Context) {
 	had, want := p.state.trustedCertificates(ctx, p.diags), p.plan.trustedCertificates(ctx, p.diags)
 	if strings.Join(had, "\n") == strings.Join(want, "\n") {
@@ -108,8 +107,8 @@ func (p *hostPlan) planTrustedCertificates(ctx context.Context) {
 	}
 	p.plan.TrustedFingerprints = types.SetUnknown(types.StringType)
 	if len(values.Difference(want, had)) > 0 && len(p.replace) == 0 {
-		p.diags.AddAttributeWarning(path.Root("lxd").AtName("trusted_certificates"), "The host must be told itself", fmt.Sprintf(
-			"%s runs already, and the certificate that it trusts may not add others. On the host, run `lxc config trust add FILE --restricted --projects %s` "+
-				"for each new one. This apply only notes that it trusts them.", p.state.Name.ValueString(), p.plan.projectName(ctx, p.diags)))
+		p.diags.AddAttributeWarning(path.Root("lxd").AtName("trusted_certificates"), "You must tell the host itself", fmt.Sprintf(
+			"%s runs already, and the certificate that it trusts may not add others. On the host, run `lxc config trust add FILE --restricted "+
+				"--projects %s` for each new one. This apply only records that the host trusts them.", p.state.Name.ValueString(), p.plan.projectName(ctx, p.diags)))
 	}
 }

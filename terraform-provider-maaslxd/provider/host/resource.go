@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// How long each verb waits for a VM host unless timeouts says otherwise. They
-// are said in the schema's descriptions too.
+// These are the timeouts for a VM host unless timeouts sets others. The schema's descriptions
+// name them too.
 const (
 	hostCreateTimeout = 60 * time.Minute
 	hostUpdateTimeout = 10 * time.Minute
@@ -37,7 +37,7 @@ var (
 // NewResource makes the resource maaslxd_vm_host.
 func NewResource() resource.Resource { return &hostResource{} }
 
-// hostResource is maaslxd_vm_host. Its verbs have a file each.
+// hostResource is maaslxd_vm_host. Each verb has a file.
 type hostResource struct {
 	client *client.Client
 }
@@ -47,7 +47,7 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 	resp.TypeName = req.ProviderTypeName + "_vm_host"
 }
 
-// IdentitySchema is that of a machine.
+// IdentitySchema is the identity of the host's machine.
 func (r *hostResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = hostIdentitySchema()
 }
@@ -57,20 +57,20 @@ func (r *hostResource) UpgradeIdentity(context.Context) map[int64]resource.Ident
 	return values.IdentityUpgraders()
 }
 
-// Configure takes what the provider hands over.
+// Configure takes the client of the provider block.
 func (r *hostResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
-// ref names the VM host of a state. The key is the one that it was made by,
-// however it is called now.
+// ref names the VM host of a state. Its key is the one that it was made by, also after a
+// rename.
 func (r *hostResource) ref(state hostModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
 		key = r.client.HostKey(state.Name.ValueString())
 	}
 	ref := engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
-	if !n.Pending { // one that is not finished may be deployed anew, and only its machine knows
+	if !n.Pending { // an unfinished host may be deployed anew, and only its machine knows
 		ref.ServerFingerprint = state.ServerFingerprint.ValueString()
 	}
 	return ref

@@ -20,7 +20,7 @@ import (
 // maxPort is the last port of TCP.
 const maxPort = 65535
 
-// What LXD is told by name.
+// poolDrivers and networkKinds are the values that driver and type may have.
 var (
 	poolDrivers = []string{
 		string(cloudinit.ZFS), string(cloudinit.Btrfs), string(cloudinit.LVM), string(cloudinit.Dir), string(cloudinit.Ceph),
@@ -31,28 +31,29 @@ var (
 func lxdAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How LXD is set up at the first boot of a machine that is deployed, and the project for MAAS. **Changing what it comes to replaces the host**, " +
-			"except `trusted_certificates`; to write out a default changes nothing, and neither does a line that you remove. A host that is adopted or given by address takes only `project` and, if adopted, `listen_port`.",
+		MarkdownDescription: "How LXD is set up at the first boot of a machine that is deployed, and the project for MAAS. **Changing the resulting " +
+			"setup replaces the host**, except `trusted_certificates`. Writing a default or removing a line changes nothing. A host that is " +
+			"adopted or given by address takes only `project` and, if adopted, `listen_port`.",
 		Attributes: lxdAttributes(),
 	}
 }
 
-// lxdAttributes say how LXD is set up.
+// lxdAttributes describe how LXD is set up.
 func lxdAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"channel": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: fmt.Sprintf("Channel of the LXD snap. Default `%s`, the newest long-term one on which every MAAS that has VM hosts can compose: "+
-				"MAAS up to 3.8 cannot on LXD 6.7 and later.", cloudinit.DefaultChannel),
+			MarkdownDescription: fmt.Sprintf("Channel of the LXD snap. Default `%s`: the newest long-term channel on which every MAAS with VM hosts "+
+				"can compose. MAAS up to 3.8 cannot compose on LXD 6.7 and later.", cloudinit.DefaultChannel),
 		},
 		"project": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: fmt.Sprintf("LXD project in which MAAS makes VMs, and to which the client certificate is restricted. Default `%s`. "+
+			MarkdownDescription: fmt.Sprintf("LXD project in which MAAS makes VMs. The client certificate is restricted to it. Default `%s`. "+
 				"**Changing it replaces the host**, also one that is only registered: MAAS would delete the VMs of the former project.", cloudinit.DefaultProject),
 		},
 		"project_features": schema.MapAttribute{
 			Optional: true, ElementType: types.BoolType, Validators: []validator.Map{mapvalidator.NoNullValues()},
-			MarkdownDescription: "Features that the project has for itself, by LXD's names without `features.`, such as `images` or `profiles`. Default: LXD's.",
+			MarkdownDescription: "Features that the project does not share, by LXD's names without `features.`, such as `images` or `profiles`. Default: LXD's.",
 		},
 		"project_limits": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
@@ -68,10 +69,10 @@ func lxdAttributes() map[string]schema.Attribute {
 		"profile":       lxdProfileAttribute(),
 		"trusted_certificates": schema.ListAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Further public certificates, PEM, that the host is to trust for the project: those to which the key of the fleet is to be changed. " +
-				"A pair in `lxd-client-next.pem` beside the ledger is trusted by new hosts without being named here, unless `lxd_client_cert` is set. " +
-				"A host that runs already must be told on the host itself, by `lxc config trust add FILE --restricted --projects PROJECT`; adding it here then " +
-				"only notes that it was, in place, and `lxd_client_cert` can become that certificate.",
+			MarkdownDescription: "More public certificates, PEM, that the host trusts for the project. Name here the next certificate of the fleet " +
+				"before you change the pair. New hosts also trust `lxd-client-next.pem` beside the ledger, unless `lxd_client_cert` is set. On a host " +
+				"that runs already, first run `lxc config trust add FILE --restricted --projects PROJECT` there. Adding it here then changes only the " +
+				"state: see [Keys and certificates](../guides/keys-and-certificates.md).",
 			Validators: []validator.List{listvalidator.NoNullValues(), listvalidator.ValueStringsAre(publicCertificateValidator())},
 		},
 	}
@@ -89,23 +90,25 @@ func lxdPoolsAttribute() schema.Attribute {
 			},
 			"size_gb": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: fmt.Sprintf("Size in GB of 1000000000 bytes of a pool in a file on the disk that the machine boots from, for `zfs`, `btrfs` and `lvm`; at least %d. Default %d. Not beside `source`.",
-					cloudinit.MinPoolSizeGB, cloudinit.DefaultPoolSizeGB),
+				MarkdownDescription: fmt.Sprintf("Size in GB (1 GB is 1000000000 bytes) of a pool in a file on the boot disk, for `zfs`, `btrfs` and "+
+					"`lvm`; at least %d. Default %d. Not beside `source`.", cloudinit.MinPoolSizeGB, cloudinit.DefaultPoolSizeGB),
 				Validators: []validator.Int64{int64validator.AtLeast(cloudinit.MinPoolSizeGB)},
 			},
 			"source": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What the pool is made on, instead of a file: a disk, best as `/dev/disk/by-id/…`; a ZFS pool or dataset; an LVM volume group; for `dir` a directory that " +
-					"exists and is empty; for `btrfs` also a path on such a file system, which is an empty subvolume (its root is one) or is not there yet.",
+				MarkdownDescription: "Where the pool is, instead of in a file. Give a disk, best as `/dev/disk/by-id/…`, a ZFS pool or dataset, or " +
+					"an LVM volume group. For `dir`, give an existing empty directory. For `btrfs`, you can also give a path on such a file system: an " +
+					"empty subvolume (its root is one), or a path that does not exist yet.",
 			},
 			"wipe": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Forget what the disk in `source` carried before, such as the pool of an earlier deployment, **which is lost**. LXD before 5.21 cannot. Default `false`: such a disk is " +
-					"refused, by LXD and the tools of its driver, and, where LXD before 5.21 would make a pool of `zfs` on it nonetheless, by the machine's first boot, if `wipefs` finds anything on it.",
+				MarkdownDescription: "Overwrite what the disk in `source` held before, such as the pool of an earlier deployment, **which is lost**. " +
+					"LXD before 5.21 cannot do that. Default `false`: a disk that is not empty is refused. LXD and the tools of its driver refuse it. For " +
+					"`zfs` on LXD before 5.21, the first boot refuses it if `wipefs` finds anything.",
 			},
 			"ceph": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "For the driver `ceph`. The configuration and the keyring must be in the host's `/etc/ceph`, by your own user-data or image.",
+				MarkdownDescription: "For the driver `ceph`. Your own user-data or image must put the configuration and the keyring into the host's `/etc/ceph`.",
 				Attributes: map[string]schema.Attribute{
 					"cluster": schema.StringAttribute{Required: true, MarkdownDescription: "Cluster, by the name of its file in `/etc/ceph`."},
 					"pool":    schema.StringAttribute{Required: true, MarkdownDescription: "OSD pool."},
@@ -120,23 +123,24 @@ func lxdNetworksAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional:            true,
 		Validators:          []validator.Map{mapvalidator.NoNullValues()},
-		MarkdownDescription: "Networks that VMs can join, by name. Default: the bridge of `bridge`.",
+		MarkdownDescription: "Networks that VMs can join, by name. Default: the bridge in `bridge`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"kind": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "`bridge`: one that MAAS made, see `bridge`; VMs boot from MAAS. `macvlan`: VMs beside a NIC of the machine, which cannot talk to the host itself. " +
-					"`managed`: a bridge that LXD makes, with addresses of its own; MAAS cannot boot VMs on it. Default `bridge`.",
+				MarkdownDescription: "`bridge`: a bridge that MAAS made, see `bridge`; VMs boot from MAAS. `macvlan`: VMs beside a NIC of the machine, " +
+					"which cannot talk to the host itself. `managed`: a bridge that LXD makes, with addresses of its own; MAAS cannot boot VMs on it. Default `bridge`.",
 				Validators: []validator.String{stringvalidator.OneOf(networkKinds...)},
 			},
-			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC below a `macvlan`."},
+			"parent":       schema.StringAttribute{Optional: true, MarkdownDescription: "NIC of the machine, for a `macvlan`."},
 			"ipv4_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv4 address of a `managed` bridge with its prefix, such as `10.10.0.1/24`, or `none`."),
-			"ipv6_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge in the same way. Default `none`."),
-			"nat":          schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
+			"ipv6_address": customTextAttribute(texttype.PrefixType, texttype.PrefixType.KeepSpelling(), "IPv6 address of a `managed` bridge, written "+
+				"like `ipv4`. Default `none`."),
+			"nat": schema.BoolAttribute{Optional: true, MarkdownDescription: "NAT of a `managed` bridge towards the host's networks. Default `false`."},
 		}},
 	}
 }
 
-// customTextAttribute is an optional text that can be written in several ways.
+// customTextAttribute is an optional text that has several spellings.
 func customTextAttribute(of basetypes.StringTypable, spelling planmodifier.String, description string) schema.Attribute {
 	return schema.StringAttribute{Optional: true, CustomType: of, MarkdownDescription: description, PlanModifiers: []planmodifier.String{spelling}}
 }
@@ -144,7 +148,7 @@ func customTextAttribute(of basetypes.StringTypable, spelling planmodifier.Strin
 func lxdProfileAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Profile of the project that instances get unless they say otherwise. MAAS gives each VM disks and NICs of its own.",
+		MarkdownDescription: "Profile of the project, which instances get by default. MAAS gives each VM disks and NICs of its own.",
 		Attributes: map[string]schema.Attribute{
 			"name":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Its name. Default `%s`.", cloudinit.DefaultProfile)},
 			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: fmt.Sprintf("Storage pool of the root disk. Default: `%s`, else the only one.", cloudinit.DefaultPool)},

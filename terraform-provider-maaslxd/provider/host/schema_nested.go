@@ -17,35 +17,36 @@ import (
 )
 
 func selectorAttribute(exactly string) schema.Attribute {
-	return values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name: the smallest that will do, which `hostname` tells; `selector = {}` takes any. " +
-		"It is looked at when the host is made, and at no other time: the machine that was chosen is kept. VMs and locked machines are not chosen, nor those that " +
-		"could not become the host: without a disk or an interface, with too small a disk for the storage pools, or of an architecture for which MAAS has no such image." + exactly)
+	return values.SelectorAttribute("Which `Ready` machine to deploy, instead of one by name. The smallest machine that matches is taken, and " +
+		"`hostname` shows it; `selector = {}` takes any. It matters only when the host is made: later, the host keeps its machine. VMs, locked " +
+		"machines and machines that cannot become the host are not taken. A host needs a disk with room for the storage pools, an interface, " +
+		"and an architecture for which MAAS has the image." + exactly)
 }
 
 func hostDeployAttribute() schema.Attribute {
 	return values.DeploymentAttribute(values.DeploymentTexts{
-		Deploy: "What to install on a machine that is deployed. Without it, MAAS's default image is. " +
-			"**Changing a value in it replaces the host**; leaving one out does not, and neither does naming it for the first time where the outcome is the same.",
-		Image: "Image as MAAS lists it, such as `ubuntu/noble`; one of Ubuntu, with snaps. Default: MAAS's default.",
-		UserData: "User-data of your own, which cloud-init runs beside what sets LXD up; of any kind that cloud-init knows, but without a " +
-			"section `lxd`. Plain text; together with the provider's own part at most 512 KiB. Write-only: neither plan nor state hold it. " +
-			"Change `user_data_wo_version` with it.",
-		Version: "Number of the version of `user_data_wo`. A change of it replaces the host. So does the first number where the host was installed without user-data: " +
-			"cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
+		Deploy: "The system to install on a machine. Without it, MAAS installs its default image. **Changing a value in it replaces the host.** " +
+			"Removing a value does not. Naming it for the first time does not either, if the outcome is the same.",
+		Image: "Image by MAAS's name, such as `ubuntu/noble`. It must be an Ubuntu with snaps. Default: MAAS's default.",
+		UserData: "Your own user-data, of any kind that cloud-init knows but without a section `lxd`. cloud-init runs it beside the part that sets up " +
+			"LXD. Plain text; with the provider's own part at most 512 KiB. Write-only: neither plan nor state hold it. Change `user_data_wo_version` with it.",
+		Version: "Version number of `user_data_wo`. Changing it replaces the host. The first number also replaces a host that was installed without " +
+			"user-data: cloud-init runs it at the first boot only. If you remove it, the host keeps what it was installed with.",
 	})
 }
 
-// bridgeRemovalNote and networkRemovalNote say what a line means that is removed.
+// bridgeRemovalNote and networkRemovalNote tell what a removed line means.
 const (
 	bridgeRemovalNote  = " If you remove it, or a line in it, the host keeps what it has."
-	networkRemovalNote = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each of the interfaces is described as a whole: a line removed in one changes it."
+	networkRemovalNote = " If you remove it, or `bonds`, `vlans` or `bridges` in it, the host keeps what it has. Each interface is described as a " +
+		"whole: removing a line in one changes it."
 )
 
 func bridgeAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Bridge that MAAS makes on the machine before it is deployed, and that VMs join to boot from MAAS. Default: `br0` on the interface that the " +
-			"machine boots from, unless `lxd.networks` has no bridge." + replacesHostNote + bridgeRemovalNote,
+		MarkdownDescription: "Bridge that MAAS makes on the machine before it deploys it. VMs join it to boot from MAAS. Default: `br0` on the " +
+			"interface that the machine boots from, unless `lxd.networks` has no bridge." + replacesHostNote + bridgeRemovalNote,
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Optional:            true,
@@ -58,16 +59,17 @@ func bridgeAttribute() schema.Attribute {
 				Validators:          []validator.String{values.NotEmpty()},
 			},
 			"subnet": schema.StringAttribute{
-				Optional:            true,
-				CustomType:          texttype.SubnetType,
-				PlanModifiers:       []planmodifier.String{texttype.SubnetType.KeepSpelling()},
-				MarkdownDescription: "Subnet from which the host gets its address: its name in MAAS, or its CIDR. MAAS must serve DHCP on its VLAN. Default: that of the interface.",
+				Optional:      true,
+				CustomType:    texttype.SubnetType,
+				PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
+				MarkdownDescription: "Subnet from which the host gets its address: its name in MAAS, or its CIDR. MAAS must serve DHCP on its VLAN. " +
+					"Default: the subnet of the interface.",
 			},
 		},
 	}
 }
 
-// hostComputedAttributes say what became of the host.
+// hostComputedAttributes are the values of the host that MAAS and LXD report.
 func hostComputedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{
@@ -91,22 +93,22 @@ func hostComputedAttributes() map[string]schema.Attribute {
 		"memory_mib":    amountAttribute("Memory in MiB"),
 		"storage_pools": storagePoolsAttribute(),
 		"ip_addresses": schema.ListAttribute{
-			Computed: true, ElementType: types.StringType, MarkdownDescription: "Addresses of the machine that MAAS knows.",
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "Addresses of the machine, by MAAS.",
 			PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 		},
-		"certificate_fingerprint": text("SHA-256, in hex, of the client certificate that the host is managed by. Another one at hand is an error that names both, unless the " +
-			"host trusts it too. Null for imported hosts that do not tell it."),
+		"certificate_fingerprint": text("SHA-256, in hex, of the client certificate that manages the host. If the provider has another one, that is an " +
+			"error that names both, unless the host trusts it too. Null for imported hosts that do not tell it."),
 		"trusted_fingerprints": schema.SetAttribute{
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "SHA-256, in hex, of all client certificates that the host is known to trust.",
 			PlanModifiers:       []planmodifier.Set{setplanmodifier.UseStateForUnknown()},
 		},
-		"status": text("`Deployed` when everything is done; `Waiting for LXD` while the machine is deployed, and its LXD or MAAS's inventory of it is not there; " +
-			"before that MAAS's name for the state of the machine, such as `Deploying`."),
+		"status": text("`Deployed` when everything is done. `Waiting for LXD` while the machine is deployed, but its LXD or MAAS's inventory of it is " +
+			"not there. Before that, MAAS's name for the state of the machine, such as `Deploying`."),
 	}
 }
 
-// amountAttribute is what a host has of something, and what is left of it.
+// amountAttribute is an amount of cores or memory of a host, with what is used and free.
 func amountAttribute(what string) schema.Attribute {
 	number := func(description string) schema.Attribute {
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
@@ -115,13 +117,13 @@ func amountAttribute(what string) schema.Attribute {
 		Computed: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()},
 		MarkdownDescription: what + ", as of the last refresh. Null until MAAS has an inventory of the host.",
 		Attributes: map[string]schema.Attribute{
-			"total": number("What the hardware has."), "used": number("What the VMs that MAAS knows have."),
-			"free": number("What is left for new VMs, over-commit included."),
+			"total": number("Amount that the hardware has."), "used": number("Amount that the VMs known to MAAS have."),
+			"free": number("Amount that is left for new VMs, over-commit included."),
 		},
 	}
 }
 
-// storagePoolsAttribute are the storage pools that a host has.
+// storagePoolsAttribute are the storage pools of a host.
 func storagePoolsAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Computed: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
@@ -129,8 +131,8 @@ func storagePoolsAttribute() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"driver":   schema.StringAttribute{Computed: true, MarkdownDescription: "Driver, such as `zfs` or `dir`."},
 			"total_gb": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in GB, rounded down."},
-			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "What is available, in GB, rounded down."},
-			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks go here that name no pool."},
+			"free_gb":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Free space in GB, rounded down."},
+			"default":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether disks that name no pool go here."},
 		}},
 	}
 }

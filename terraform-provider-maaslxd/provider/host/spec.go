@@ -17,9 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// spec turns a plan into what the engine is to bring about. The configuration
-// adds what a plan does not hold, and tells what the user chose from what was
-// only taken over from the state.
+// spec turns a plan into a spec for the engine. The configuration has values that a plan does
+// not hold, and shows which values the user set and which come from the state.
 func (m hostModel) spec(ctx context.Context, config hostModel, pair engine.Credentials, next []string) (engine.HostSpec, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	spec := engine.HostSpec{
@@ -36,7 +35,7 @@ func (m hostModel) spec(ctx context.Context, config hostModel, pair engine.Crede
 		return spec, diags
 	case m.Adopt.ValueBool():
 		spec.Machine = engine.MachineSpec{Machine: m.Machine.ValueString(), Adopt: true}
-		spec.LXD.ListenPort = m.firstBoot(ctx, &diags).ListenPort // where it listens
+		spec.LXD.ListenPort = m.firstBoot(ctx, &diags).ListenPort // the address where it listens
 		return spec, diags
 	}
 	spec.Machine = m.machineSpec(ctx, config, &diags)
@@ -58,16 +57,16 @@ func (m hostModel) machineSpec(ctx context.Context, config hostModel, diags *dia
 	return spec
 }
 
-// plannedDeployment is what a plan installs, with the user-data of the configuration. It is for a machine
-// that is there: a line that was removed is in the plan alone.
+// plannedDeployment is the deployment of a plan, with the user-data of the configuration. It
+// is for an existing machine: the value of a removed line is only in the plan.
 func (m hostModel) plannedDeployment(ctx context.Context, config hostModel, diags *diag.Diagnostics) *engine.Deployment {
 	d := values.DecodeDeployment(ctx, m.Deploy, diags)
 	d.UserDataWO = values.DecodeDeployment(ctx, config.Deploy, diags).UserDataWO
 	return d.Spec()
 }
 
-// bridgeSpec is the bridge that MAAS is to make: the one described, or that of the
-// networks that is meant to be one; nil if there is none, or the network has others.
+// bridgeSpec is the bridge that MAAS makes: the described one, or the network that is a
+// bridge. It is nil if the host has none, or if the attribute network has others.
 func (m hostModel) bridgeSpec(ctx context.Context, diags *diag.Diagnostics) *engine.BridgeSpec {
 	if !m.Network.IsNull() {
 		return nil
@@ -88,8 +87,7 @@ func (m hostModel) bridgeSpec(ctx context.Context, diags *diag.Diagnostics) *eng
 	return &spec
 }
 
-// maasBridgeName names the network that is a bridge of MAAS's: the default one, or
-// the only one.
+// maasBridgeName is the network that is a bridge of MAAS: the default one, or the only one.
 func maasBridgeName(networks map[string]cloudinit.Network) string {
 	if len(networks) == 0 {
 		return cloudinit.DefaultBridge
@@ -109,13 +107,13 @@ func maasBridgeName(networks map[string]cloudinit.Network) string {
 	return ""
 }
 
-// releaseSpec says how the machine is given back.
+// releaseSpec says how MAAS releases the machine.
 func (m hostModel) releaseSpec(ctx context.Context, diags *diag.Diagnostics) engine.Release {
 	return engine.Release{Force: m.ForceDestroy.ValueBool(), Erase: values.EraseMode(ctx, m.Release, diags)}
 }
 
-// trustedCertificatesError turns what is wrong with a certificate into what is wrong with the
-// list of further ones.
+// trustedCertificatesError turns an error of a certificate into an error of the attribute
+// trusted_certificates.
 func trustedCertificatesError(err error) error {
 	var bad *engine.SpecError
 	if !errors.As(err, &bad) {

@@ -21,9 +21,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Update changes in place what MAAS lets be changed, registers a host that MAAS
-// has forgotten, and goes on with what was left unfinished. An error here
-// taints nothing: the next apply goes on.
+// Update changes in place what MAAS can change, registers a host that MAAS has forgotten, and
+// finishes an unfinished one. An error here does not taint the host: the next apply continues.
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
@@ -36,7 +35,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	doing := fmt.Sprintf("update VM host %s (%s)", u.plan.Name.ValueString(), u.state.ID.ValueString())
 	b, spec, err := r.changedSpec(ctx, u.plan, u.config, u.state, u.private, diags)
 	switch {
-	case err != nil && !u.private.Pending && isStateOnlyChange(req): // no key is needed for that, and it may be the way out
+	case err != nil && !u.private.Pending && isStateOnlyChange(req): // this needs no key, and may be the way out
 		saveState(ctx, &resp.State, resp.Identity, u.plan, diags)
 		return
 	case err != nil:
@@ -63,7 +62,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 }
 
-// hostUpdate is what an update is asked for, and what is noted of the host.
+// hostUpdate is the input of an update: state, plan, configuration and notes.
 type hostUpdate struct {
 	plan, config, state hostModel
 	private             privateState
@@ -78,9 +77,8 @@ func readHostUpdate(ctx context.Context, req resource.UpdateRequest, diags *diag
 	return u
 }
 
-// holdForUpdate refuses another MAAS than that of the state, and takes the lease of a
-// host that is not finished: a create of another configuration must not take it for
-// left.
+// holdForUpdate refuses another MAAS than that of the state, and takes the lease of an
+// unfinished host. Otherwise a create of another configuration could take it over.
 func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u hostUpdate, spec engine.HostSpec) (ref engine.Ref, release func(), err error) {
 	if _, err := b.RequireSameMAAS(ctx, u.private.MAAS); err != nil {
 		return engine.Ref{}, nil, err
@@ -95,7 +93,7 @@ func (r *hostResource) holdForUpdate(ctx context.Context, b *client.Backend, u h
 	return ref, release, err
 }
 
-// saveFinished saves the plan of a host that is as it is planned.
+// saveFinished saves the plan of a host after a complete update.
 func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref engine.Ref, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
 	u.private.Unclaimed = u.private.Unclaimed.WithoutClaimed(map[string]attr.Value{"tags": u.config.Tags})
@@ -107,7 +105,7 @@ func (u hostUpdate) saveFinished(ctx context.Context, spec engine.HostSpec, ref 
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// saveUnfinished makes the state say how far an update came that failed.
+// saveUnfinished records in the state how far a failed update came.
 func (u hostUpdate) saveUnfinished(ctx context.Context, spec engine.HostSpec, h engine.Host, resp *resource.UpdateResponse) {
 	diags := &resp.Diagnostics
 	u.state.Tags = unionTags(u.state, u.plan)
@@ -117,8 +115,8 @@ func (u hostUpdate) saveUnfinished(ctx context.Context, spec engine.HostSpec, h 
 	writePrivateState(ctx, resp.Private, u.private.withObserved(h), diags)
 }
 
-// isStateOnlyChange tells that nothing is to be changed but what the state alone notes:
-// how a later destroy goes about, and for how long things are waited for.
+// isStateOnlyChange tells whether the update changes only the state: how a later destroy
+// proceeds, and the timeouts.
 func isStateOnlyChange(req resource.UpdateRequest) bool {
 	changes, err := req.Plan.Raw.Diff(req.State.Raw)
 	return err == nil && !slices.ContainsFunc(changes, func(change tftypes.ValueDiff) bool {
@@ -127,8 +125,8 @@ func isStateOnlyChange(req resource.UpdateRequest) bool {
 	})
 }
 
-// isMAASOnlyChange tells whether an update changes nothing but what MAAS keeps of a VM
-// host: no LXD is asked for that, and no key is needed.
+// isMAASOnlyChange tells whether an update changes only MAAS's record of a VM host. That calls
+// no LXD and needs no key.
 func isMAASOnlyChange(plan, state hostModel) bool {
 	return plan.LXD.Equal(state.LXD) && plan.DefaultStoragePool.Equal(state.DefaultStoragePool) && plan.ServerFingerprint.Equal(state.ServerFingerprint)
 }
@@ -139,8 +137,8 @@ func isComposedByMAAS(ctx context.Context, b *client.Backend) bool {
 	return err == nil && chosen == site.MAAS
 }
 
-// changedSpec is what an existing host is to be. One that carries no mark yet
-// is adopted on the way.
+// changedSpec is the spec of an existing host after the change. A host without a mark is
+// adopted on the way.
 func (r *hostResource) changedSpec(ctx context.Context, plan, config, state hostModel, n privateState, diags *diag.Diagnostics) (*client.Backend, engine.HostSpec, error) {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -148,14 +146,14 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	}
 	pair, err := keyPairFor(b, state, plan.trustedCertificates(ctx, new(diag.Diagnostics)))
 	if _, missing := b.Key.Load(); errors.Is(missing, engine.ErrNotFound) && !n.Pending && !n.Foreign && !n.Forgotten && isMAASOnlyChange(plan, state) && isComposedByMAAS(ctx, b) {
-		pair, err = unknownKeyPair, nil // nobody asks the LXD
+		pair, err = unknownKeyPair, nil // nothing calls the LXD
 	}
 	if err != nil {
 		return nil, engine.HostSpec{}, err
 	}
 	lxdPair := pair
 	if pair == unknownKeyPair {
-		lxdPair.Certificate = placeholderCertificate() // nothing is installed with it
+		lxdPair.Certificate = placeholderCertificate() // it is not used for an installation
 	}
 	var next []string
 	if n.Pending && !n.Foreign && state.hasNoTrustedFingerprint() {
@@ -180,8 +178,8 @@ func (r *hostResource) changedSpec(ctx context.Context, plan, config, state host
 	return b, spec, nil
 }
 
-// unionTags keeps the tags of both the state and the plan known, so that those
-// which are on the host are looked after.
+// unionTags are the tags of both the state and the plan, so that the state knows all that may
+// be on the host.
 func unionTags(state, plan hostModel) types.Set {
 	if state.Tags.IsNull() && plan.Tags.IsNull() {
 		return state.Tags
@@ -189,7 +187,7 @@ func unionTags(state, plan hostModel) types.Set {
 	return values.TagSet(append(state.tags(), values.Difference(plan.tags(), state.tags())...))
 }
 
-// updateTimeoutOf allows a host that is still on its way the time of a create.
+// updateTimeoutOf gives an unfinished host the time of a create.
 func updateTimeoutOf(plan hostModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return hostCreateTimeout

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// UpgradeState reads what earlier versions of the provider have written.
+// UpgradeState reads the states of earlier versions of the provider.
 func (r *hostResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return map[int64]resource.StateUpgrader{0: {StateUpgrader: upgradeStateV0}}
 }
 
-// upgradeStateV0: up to version 0, address was both the address that a host is
-// given by, and the one where the LXD of any host listens.
+// upgradeStateV0 reads a state of version 0. There, address was both the configured address,
+// and the one where the LXD of any host listens.
 func upgradeStateV0(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
 	const failed = "Cannot read the state of the VM host"
 	var state map[string]any

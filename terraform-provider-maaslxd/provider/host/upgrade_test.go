@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestUpgradeOfState: up to version 0, address was where the LXD of any host listens. A
-// host that was given otherwise has no address of its own, or each would be replaced.
+// TestUpgradeOfState: in version 0, address was where the LXD of any host listens. A host with
+// another source must lose that address, or each would be replaced.
 func TestUpgradeOfState(t *testing.T) {
 	t.Parallel()
 	const listens = "https://10.0.0.5:8443"
 	cases := map[string]struct{ reason, state, address string }{
-		"Machine":  {"It was given by its machine.", `{"id":"4y3h7n","machine":"node1","address":"` + listens + `"}`, ""},
-		"Selector": {"It was chosen.", `{"id":"4y3h7n","selector":{"zone":"az1"},"address":"` + listens + `"}`, ""},
-		"Address":  {"It was given by its address.", `{"id":"4y3h7n","address":"` + listens + `"}`, listens},
+		"Machine":  {"Its source is a machine.", `{"id":"4y3h7n","machine":"node1","address":"` + listens + `"}`, ""},
+		"Selector": {"Its source is a selector.", `{"id":"4y3h7n","selector":{"zone":"az1"},"address":"` + listens + `"}`, ""},
+		"Address":  {"Its source is an address.", `{"id":"4y3h7n","address":"` + listens + `"}`, listens},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

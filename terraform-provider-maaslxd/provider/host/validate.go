@@ -30,8 +30,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// ValidateConfig checks what concerns several attributes at once, and what LXD
-// would fail on at the first boot.
+// ValidateConfig checks attributes that depend on each other, and what LXD would refuse at the
+// first boot.
 func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config hostModel
 	diags := &resp.Diagnostics
@@ -39,7 +39,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	if diags.HasError() {
 		return
 	}
-	if !values.IsWellFormed(ctx, req.Config) { // the types say so
+	if !values.IsWellFormed(ctx, req.Config) { // the types report it
 		return
 	}
 	checkSource(config, diags)
@@ -60,7 +60,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 }
 
-// checkNewHost checks what a host is to be made of, and set up with.
+// checkNewHost checks the source of a host, and its setup.
 func checkNewHost(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	checkSource(config, diags)
 	checkUnusedFirstBoot(ctx, config, diags)
@@ -68,8 +68,8 @@ func checkNewHost(ctx context.Context, config hostModel, diags *diag.Diagnostics
 	checkDefaultPool(ctx, config, diags)
 }
 
-// checkSource wants one thing that the host is made of. What is not known yet
-// may still turn out to be absent.
+// checkSource wants exactly one source of the host. A value that is not known yet may still
+// turn out to be null.
 func checkSource(config hostModel, diags *diag.Diagnostics) {
 	var given, perhaps []string
 	for _, way := range []struct {
@@ -89,17 +89,18 @@ func checkSource(config hostModel, diags *diag.Diagnostics) {
 	}
 	switch {
 	case len(given) > 1:
-		diags.AddAttributeError(path.Root(given[1]), "More than one thing to make the host of",
-			"Both "+strings.Join(given, " and ")+" are set. machine names a machine, selector describes one, address is an LXD that runs already: leave one.")
+		diags.AddAttributeError(path.Root(given[1]), "More than one source of the host",
+			"Both "+strings.Join(given, " and ")+
+				" are set. machine names a machine, selector describes one, and address is an LXD that runs already. Keep one of them.")
 	case len(given)+len(perhaps) == 0:
-		diags.AddAttributeError(path.Root("machine"), "Nothing to make the host of",
-			"Name a machine by machine, say by selector which ones will do, or give the address of an LXD that runs already.")
+		diags.AddAttributeError(path.Root("machine"), "No source of the host",
+			"Name a machine with machine, describe one with selector, or give the address of an LXD that runs already.")
 	case config.Adopt.ValueBool() && len(given) == 1 && given[0] != "machine":
-		diags.AddAttributeError(path.Root("adopt"), "Nothing to adopt", "Only a machine that is named can be adopted: set machine, or leave adopt out.")
+		diags.AddAttributeError(path.Root("adopt"), "Nothing to adopt", "Only a machine with a name can be adopted: set machine, or remove adopt.")
 	}
 }
 
-// checkUnusedFirstBoot refuses settings of a first boot where there is none.
+// checkUnusedFirstBoot refuses settings of the first boot if there is none.
 func checkUnusedFirstBoot(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	adopted := config.Adopt.ValueBool()
 	if config.Adopt.IsUnknown() || !adopted && !config.registersRunningLXD() {
@@ -107,7 +108,7 @@ func checkUnusedFirstBoot(ctx context.Context, config hostModel, diags *diag.Dia
 	}
 	refuse := func(at path.Path) {
 		diags.AddAttributeError(at, "Nothing is installed on this host",
-			"The host is taken as it is, so this would have no effect. Leave it out; or leave out adopt and address, to have a machine installed.")
+			"The host is taken as it is, so this would have no effect. Remove it. Or remove adopt and address, to have a machine installed.")
 	}
 	if !config.Deploy.IsNull() {
 		refuse(path.Root("deploy"))
@@ -137,20 +138,20 @@ func checkUnusedFirstBoot(ctx context.Context, config hostModel, diags *diag.Dia
 func checkBridgeOrNetwork(config hostModel, diags *diag.Diagnostics) {
 	if values.IsSet(config.Bridge) && values.IsSet(config.Network) {
 		diags.AddAttributeError(path.Root("bridge"), "Two descriptions of the network",
-			"Both bridge and network are set, and network describes the bridges, too. Leave bridge out, and describe its bridge in network.bridges.")
+			"Both bridge and network are set, and network describes the bridges, too. Remove bridge, and describe its bridge in network.bridges.")
 	}
 }
 
-// checkVendorData warns of what user-data takes from the machine that MAAS would
-// give it, and of what cannot be checked.
+// checkVendorData warns of user-data that replaces MAAS's settings for the machine, and of
+// user-data that cannot be checked.
 func checkVendorData(data types.String, diags *diag.Diagnostics) {
 	if warnings := cloudinit.Warnings([]byte(data.ValueString())); len(warnings) > 0 {
-		diags.AddAttributeWarning(path.Root("deploy").AtName("user_data_wo"), "The user-data has effects beside its own", strings.Join(warnings, "\n\n"))
+		diags.AddAttributeWarning(path.Root("deploy").AtName("user_data_wo"), "The user-data has side effects", strings.Join(warnings, "\n\n"))
 	}
 }
 
-// checkDefaultPool refuses a default that the first boot of a new host does not
-// make. One that was made on a host later is the operator's affair.
+// checkDefaultPool refuses a default pool that the first boot of a new host does not make. Its
+// operator may make one later.
 func checkDefaultPool(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	name := config.DefaultStoragePool.ValueString()
 	if name == "" || config.Adopt.IsUnknown() || !config.deploysMachine() || config.LXD.IsUnknown() {
@@ -167,13 +168,13 @@ func checkDefaultPool(ctx context.Context, config hostModel, diags *diag.Diagnos
 	}
 	if !slices.Contains(pools, name) {
 		diags.AddAttributeError(path.Root("default_storage_pool"), "No such storage pool", fmt.Sprintf(
-			"The host is made without a storage pool %q; it has: %s. Name one of these, or describe it in lxd.storage_pools. "+
-				"One that you make on the host yourself can be named once the host is there.", name, strings.Join(pools, ", ")))
+			"The host is made without a storage pool %q; it has: %s. Name one of these, or describe it in lxd.storage_pools. If you make one on the "+
+				"host yourself, name it after the host is there.", name, strings.Join(pools, ", ")))
 	}
 }
 
-// checkChannel warns of an LXD on which MAAS cannot compose: from 6.7 on LXD
-// refuses security.secureboot, which MAAS up to 3.8 always sends.
+// checkChannel warns of an LXD on which MAAS cannot compose. LXD from 6.7 on refuses
+// security.secureboot, which MAAS up to 3.8 always sends.
 func checkChannel(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	l := values.DecodeObject[lxdModel](ctx, config.LXD, diags)
 	if l == nil {
@@ -181,13 +182,14 @@ func checkChannel(ctx context.Context, config hostModel, diags *diag.Diagnostics
 	}
 	if cloudinit.IsTooNewForMAAS(l.Channel.ValueString()) {
 		diags.AddAttributeWarning(path.Root("lxd").AtName("channel"), "An LXD that MAAS may not be able to use", fmt.Sprintf(
-			"%s brings LXD 6.7 or newer sooner or later, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can. With composer = \"lxd\" VMs are made in LXD itself, of any version.",
+			"%s will bring LXD 6.7 or newer, on which MAAS up to 3.8 cannot make VMs. %s is the newest long-term channel on which it can. With "+
+				"composer = \"lxd\", VMs are made in LXD itself, of any version.",
 			l.Channel.ValueString(), cloudinit.DefaultChannel))
 	}
 }
 
-// isWellFormed tells whether the validators of single attributes, which run later,
-// will pass: what they refuse is said once.
+// isWellFormed tells whether the validators of single attributes will pass. They run later and
+// report their own errors, so that each error appears once.
 func isWellFormed(ctx context.Context, config hostModel, diags *diag.Diagnostics) bool {
 	if config.CPUOvercommit.ValueFloat64() > maxOvercommit || config.MemoryOvercommit.ValueFloat64() > maxOvercommit {
 		return false
@@ -219,16 +221,16 @@ func isWellFormed(ctx context.Context, config hostModel, diags *diag.Diagnostics
 	return port.IsNull() || port.ValueInt64() >= 1 && port.ValueInt64() <= maxPort
 }
 
-// checkFirstBoot lets the engine judge the whole, and renders the first boot as
-// it will be, but for the key.
+// checkFirstBoot lets the engine check the whole setup, and renders the first boot with a
+// placeholder for the key.
 func checkFirstBoot(ctx context.Context, config hostModel, diags *diag.Diagnostics) {
 	const doing = "make such a host"
-	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: placeholderCertificate(), Key: "of the fleet"}, nil)
+	spec, ds := config.spec(ctx, config, engine.Credentials{Certificate: placeholderCertificate(), Key: "the fleet's own certificate"}, nil)
 	diags.Append(ds...)
 	if diags.HasError() {
 		return
 	}
-	spec.ServerFingerprint = "" // its validator has the word
+	spec.ServerFingerprint = "" // its validator reports it
 	if err := spec.Validate(); err != nil {
 		diagnostics.ReportError(diags, doing, err)
 		return
@@ -241,7 +243,7 @@ func checkFirstBoot(ctx context.Context, config hostModel, diags *diag.Diagnosti
 	}
 }
 
-// areFullyKnown tells whether nothing in the attributes is still to be found out.
+// areFullyKnown tells whether all values in the attributes are known.
 func areFullyKnown(config tfsdk.Config, attributes ...string) bool {
 	var values map[string]tftypes.Value
 	if err := config.Raw.As(&values); err != nil {
@@ -255,7 +257,8 @@ func areFullyKnown(config tfsdk.Config, attributes ...string) bool {
 	return true
 }
 
-// placeholderCertificate is a certificate of nobody's, for first boots that are only looked at.
+// placeholderCertificate is a certificate without an owner, for a first boot that is only
+// checked.
 var placeholderCertificate = sync.OnceValue(func() string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -269,7 +272,7 @@ var placeholderCertificate = sync.OnceValue(func() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 })
 
-// isSameFirstBoot tells whether two descriptions come to the same.
+// isSameFirstBoot tells whether two descriptions result in the same first boot.
 func isSameFirstBoot(a, b cloudinit.Host) bool {
 	a.TrustedCertificates, b.TrustedCertificates = []string{placeholderCertificate()}, []string{placeholderCertificate()}
 	x, errX := a.Render()

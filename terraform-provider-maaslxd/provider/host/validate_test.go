@@ -17,11 +17,11 @@ func TestDefaultPoolOfANewHost(t *testing.T) {
 		config object
 		says   string
 	}{
-		"Default":    {reason: "LXD is set up with it.", config: object{"default_storage_pool": "default"}},
-		"Described":  {reason: "It is made.", config: object{"default_storage_pool": "fast", "lxd": pools}},
-		"Misspelled": {reason: "It would be found out an hour later.", config: object{"default_storage_pool": "fats", "lxd": pools}, says: "it has: fast"},
-		"Nowhere":    {reason: "Only the default one is made.", config: object{"default_storage_pool": "fast"}, says: "it has: default"},
-		"Adopted":    {reason: "Nobody knows what it has.", config: object{"default_storage_pool": "fast", "adopt": true}},
+		"Default":    {reason: "LXD is set up with this pool.", config: object{"default_storage_pool": "default"}},
+		"Described":  {reason: "The configuration makes this pool.", config: object{"default_storage_pool": "fast", "lxd": pools}},
+		"Misspelled": {reason: "Otherwise the error comes an hour later.", config: object{"default_storage_pool": "fats", "lxd": pools}, says: "it has: fast"},
+		"Nowhere":    {reason: "Only the default pool is made.", config: object{"default_storage_pool": "fast"}, says: "it has: default"},
+		"Adopted":    {reason: "The pools of a running LXD are not known.", config: object{"default_storage_pool": "fast", "adopt": true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -41,14 +41,14 @@ func TestBadLXDIsSaidOnce(t *testing.T) {
 		lxd      object
 		at, says string
 	}{
-		"Good":      {reason: "All in bounds.", lxd: object{"listen_port": 65535, "storage_pools": object{"default": object{"driver": "lvm", "size_gb": 5}}}},
-		"Driver":    {"LXD has no such one.", pool(object{"driver": "ntfs"}), "lxd.storage_pools.default.driver", `"zfs"`},
-		"Size":      {"No VM fits in.", pool(object{"size_gb": 4}), "lxd.storage_pools.default.size_gb", "at least 5"},
-		"SizeZero":  {"Zero is not the same as absent.", pool(object{"size_gb": 0}), "lxd.storage_pools.default.size_gb", "at least 5"},
-		"Kind":      {"There are three.", network(object{"kind": "ovn"}), "lxd.networks.lan.kind", `"macvlan"`},
-		"Port":      {"TCP has fewer.", object{"listen_port": 65536}, "lxd.listen_port", "between 1 and 65535"},
-		"PortZero":  {"Zero is not the same as absent.", object{"listen_port": 0}, "lxd.listen_port", "between 1 and 65535"},
-		"NoAddress": {"The first boot is judged as a whole.", network(object{"kind": "managed"}), "lxd.networks.lan.ipv4_address", "no address of a bridge"},
+		"Good":      {reason: "All values are in their bounds.", lxd: object{"listen_port": 65535, "storage_pools": object{"default": object{"driver": "lvm", "size_gb": 5}}}},
+		"Driver":    {"LXD has no such driver.", pool(object{"driver": "ntfs"}), "lxd.storage_pools.default.driver", `"zfs"`},
+		"Size":      {"The pool is too small for a VM.", pool(object{"size_gb": 4}), "lxd.storage_pools.default.size_gb", "at least 5"},
+		"SizeZero":  {"Zero is not the same as null.", pool(object{"size_gb": 0}), "lxd.storage_pools.default.size_gb", "at least 5"},
+		"Kind":      {"There are three kinds.", network(object{"kind": "ovn"}), "lxd.networks.lan.kind", `"macvlan"`},
+		"Port":      {"TCP has no such port.", object{"listen_port": 65536}, "lxd.listen_port", "between 1 and 65535"},
+		"PortZero":  {"Zero is not the same as null.", object{"listen_port": 0}, "lxd.listen_port", "between 1 and 65535"},
+		"NoAddress": {"The check of the whole first boot finds it.", network(object{"kind": "managed"}), "lxd.networks.lan.ipv4_address", "no address of a bridge"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestBadLXDIsSaidOnce(t *testing.T) {
 	}
 }
 
-// validateHost is what is said of the configuration of a host.
+// validateHost returns the diagnostics for the configuration of a host.
 func validateHost(t *testing.T, o object) []*tfprotov6.Diagnostic {
 	t.Helper()
 	return providertest.ServeResource(t, NewResource).Validate(hostConfig.WithChanges(o))
@@ -67,10 +67,10 @@ func validateHost(t *testing.T, o object) []*tfprotov6.Diagnostic {
 func TestUserDataReplacesVendorData(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, data, says string }{
-		"Own":     {reason: "MAAS has none of it.", data: "#cloud-config\ntimezone: UTC\n"},
-		"Script":  {reason: "It replaces nothing.", data: "#!/bin/sh\ntrue\n"},
-		"RunCmd":  {reason: "MAAS's own is dropped.", data: "#cloud-config\nsnap: {commands: [a]}\n", says: "snapd's proxy"},
-		"Include": {reason: "Nobody has seen it.", data: "#include\nhttps://example.com/a\n", says: "cannot be checked"},
+		"Own":     {reason: "MAAS sets nothing of this.", data: "#cloud-config\ntimezone: UTC\n"},
+		"Script":  {reason: "It replaces no setting of MAAS.", data: "#!/bin/sh\ntrue\n"},
+		"RunCmd":  {reason: "It drops MAAS's own setting.", data: "#cloud-config\nsnap: {commands: [a]}\n", says: "snapd's proxy"},
+		"Include": {reason: "The text is not known, so it cannot be checked.", data: "#include\nhttps://example.com/a\n", says: "cannot be checked"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUserDataReplacesVendorData(t *testing.T) {
 	}
 }
 
-// checkDiagnostics wants one diagnostic, or none if it says nothing.
+// checkDiagnostics wants one diagnostic with the text, or none if the text is empty.
 func checkDiagnostics(t *testing.T, reason string, got []*tfprotov6.Diagnostic, at, says string) {
 	t.Helper()
 	if says == "" && len(got) == 0 {

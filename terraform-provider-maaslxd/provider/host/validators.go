@@ -18,21 +18,21 @@ import (
 // positiveValidator passes numbers above zero.
 type positiveValidator struct{}
 
-// Description says what passes.
+// Description names the accepted values.
 func (positiveValidator) Description(context.Context) string { return "above 0" }
 
-// MarkdownDescription says what passes.
+// MarkdownDescription names the accepted values.
 func (p positiveValidator) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
 
 // ValidateFloat64 refuses zero and less.
 func (positiveValidator) ValidateFloat64(_ context.Context, req validator.Float64Request, resp *validator.Float64Response) {
 	if v := req.ConfigValue; !v.IsNull() && !v.IsUnknown() && !(v.ValueFloat64() > 0) {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(),
-			fmt.Sprintf("%g is no over-commit ratio: it must be above 0; 1 is none.", v.ValueFloat64()))
+			fmt.Sprintf("%g is not an over-commit ratio: it must be above 0; 1 means no over-commit.", v.ValueFloat64()))
 	}
 }
 
-// publicCertificateValidator passes one certificate in PEM, and nothing secret.
+// publicCertificateValidator passes one certificate in PEM, and no private key.
 func publicCertificateValidator() validator.String {
 	return values.StringRule("one certificate in PEM", func(s string) string {
 		_, err := fleetkey.TrustedCertificates(time.Now(), s)
@@ -47,7 +47,7 @@ func publicCertificateValidator() validator.String {
 	})
 }
 
-// serverFingerprintValidator passes what LXD writes, so that it can be compared.
+// serverFingerprintValidator passes the spelling that LXD uses, so that both can be compared.
 func serverFingerprintValidator() validator.String {
 	return values.StringRule("a SHA-256 as 64 hex digits in small letters", func(s string) string {
 		plain := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
@@ -57,6 +57,6 @@ func serverFingerprintValidator() validator.String {
 		case engine.IsFingerprint(plain):
 			return fmt.Sprintf("Write it as LXD does, in small letters and without colons: %q.", plain)
 		}
-		return fmt.Sprintf("%q is no SHA-256. Give the 64 hex digits that `lxc info` says on the host as certificate_fingerprint.", s)
+		return fmt.Sprintf("%q is no SHA-256. Give the 64 hex digits that `lxc info` shows on the host as certificate_fingerprint.", s)
 	})
 }

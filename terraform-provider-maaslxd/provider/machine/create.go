@@ -15,17 +15,17 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Create takes and deploys a machine, or goes on with one that an earlier run began. A
-// machine that is on its way when waiting ends goes to the state with a warning, and the
-// next apply goes on. One that will not get there goes to the state with an error, and so
-// tainted, unless nothing was installed on it: then it is given back.
+// Create takes and deploys a machine, or continues one of an interrupted run. If waiting ends
+// while the machine makes progress, the state has it with a warning, and the next apply
+// continues. If the create failed for good, the state has the machine with an error, and so
+// tainted. If nothing was installed on it, MAAS releases it instead.
 func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config machineModel
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	checkSource(config, diags) // what was unknown is known by now
+	checkSource(config, diags) // all values are known by now
 	spec := plan.spec(ctx, config, diags)
 	spec.AwaitName = true
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
@@ -59,7 +59,7 @@ func (r *machineResource) Create(ctx context.Context, req resource.CreateRequest
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// privateStateOfCreate are the notes of a machine that was made of a configuration.
+// privateStateOfCreate are the notes of a machine that a configuration deployed.
 func (r *machineResource) privateStateOfCreate(ctx context.Context, config machineModel, m engine.BareMetal, pending bool, diags *diag.Diagnostics) privateState {
 	n := privateState{
 		Key: r.client.MachineKey(config.Name.ValueString()), MAAS: r.client.EnsureMAASMark(ctx, diags), Pending: pending,
@@ -76,7 +76,7 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 	if err != nil {
 		return nil, engine.BareMetal{}, err
 	}
-	// Asked before anything is made, and outside of Wait and its patience.
+	// It is checked before anything is made, and outside of WaitAndLog, which retries.
 	if _, err := b.Catalog.Capabilities(ctx); err != nil {
 		return b, engine.BareMetal{}, err
 	}
@@ -96,14 +96,14 @@ func (r *machineResource) create(ctx context.Context, name string, spec engine.M
 	return b, m, err
 }
 
-// createOutcome judges how waiting for a machine within ctx ended.
+// createOutcome evaluates how a wait for a machine within ctx ended.
 func createOutcome(ctx context.Context, m engine.BareMetal, err error) diagnostics.Outcome {
 	return diagnostics.OutcomeOf(ctx, m.SystemID, err, func(err error) bool { return hasCreateFailed(m, err) })
 }
 
-// hasCreateFailed tells whether the error says that this very machine will not get there. A key of
-// MAAS that was revoked, or a proxy's page, say nothing of it. Once it is Deployed nothing
-// does.
+// hasCreateFailed tells whether the error means that this machine can never be finished. A
+// revoked key of MAAS or the page of a proxy does not mean that. Once the machine is Deployed,
+// no error does.
 func hasCreateFailed(m engine.BareMetal, err error) bool {
 	elsewhere := []error{engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrBusy, engine.ErrForbidden}
 	_, refused := errors.AsType[*engine.Refusal](err)
@@ -112,13 +112,13 @@ func hasCreateFailed(m engine.BareMetal, err error) bool {
 		!slices.ContainsFunc(elsewhere, func(s error) bool { return errors.Is(err, s) })
 }
 
-// releaseFailedCreate undoes a create that failed.
+// releaseFailedCreate undoes a failed create.
 func (r *machineResource) releaseFailedCreate(ctx context.Context, b *client.Backend, m engine.BareMetal, plan machineModel, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	ref := engine.Ref{Key: r.client.MachineKey(name), Name: name, SystemID: m.SystemID}
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Delete, deleteTimeout, diags)
 	defer cancel()
 	if err := releaseMachine(wait, b, ref); err != nil && !diagnostics.IsObjectGone(err) {
-		diagnostics.ReportError(diags, fmt.Sprintf("give machine %s back; the next apply finds it", ref.SystemID), err)
+		diagnostics.ReportError(diags, fmt.Sprintf("release machine %s; the next apply finds it", ref.SystemID), err)
 	}
 }

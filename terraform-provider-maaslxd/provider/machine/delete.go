@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Delete gives the machine back: it is Ready and nobody's then. One that is gone already is
-// no error.
+// Delete releases the machine: it is Ready then, and has no owner. If it is gone already, that
+// is no error.
 func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state machineModel
 	r.client.Run.BeginApply()
@@ -29,15 +29,15 @@ func (r *machineResource) Delete(ctx context.Context, req resource.DeleteRequest
 	}
 	name := state.Name.ValueString()
 	if values.RefuseDestroy("machine "+name, state.Protection.ValueBool(), diags); diags.HasError() {
-		return // a tainted one: no plan was asked
+		return // Terraform makes no plan of a tainted machine, so this is checked here
 	}
 	err := r.remove(wait, ref, n)
 	if err != nil && !diagnostics.IsObjectGone(err) {
-		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), "Machine "+name, "is not given back yet", err)
+		diagnostics.ReportDelete(wait, diags, fmt.Sprintf("delete machine %s (%s)", name, state.ID.ValueString()), "Machine "+name, "is not released yet", err)
 	}
 }
 
-// remove releases a machine of the MAAS that the notes know.
+// remove releases a machine in the MAAS that the notes name.
 func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n privateState) error {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *machineResource) remove(ctx context.Context, ref engine.Ref, n privateS
 	if _, err := b.RequireSameMAAS(ctx, n.MAAS); err != nil {
 		return err
 	}
-	if n.Foreign { // without a mark, it would not be taken for ours
+	if n.Foreign { // without the mark, the provider would not know its own machine
 		if _, err := client.WaitAndLog(ctx, "machine "+ref.Name, b.Metal.Steps(ref, engine.MachineSpec{Machine: ref.SystemID, Adopt: true, TakeOwnership: true})); err != nil {
 			return err
 		}

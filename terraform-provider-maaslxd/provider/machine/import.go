@@ -18,7 +18,7 @@ import (
 
 const importUsage = "Import a machine by its system id (\"4y3h7n\"), its hostname (\"node1\") or its FQDN (\"node1.example.com\")."
 
-// ImportState finds the machine; the Read that follows fills in the state.
+// ImportState finds the machine. The Read that follows completes the state.
 func (r *machineResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
 	id, mark := r.client.ResolveImport(ctx, req, diags)
@@ -41,19 +41,19 @@ func (r *machineResource) ImportState(ctx context.Context, req resource.ImportSt
 	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// findMachine looks for a machine by system id first, then by name.
+// findMachine finds a machine by its system id first, then by name.
 func (r *machineResource) findMachine(ctx context.Context, id string) (engine.Machine, error) {
 	b, err := r.client.Backend()
 	if err != nil {
 		return engine.Machine{}, err
 	}
 	if id == "" {
-		return engine.Machine{}, fmt.Errorf("no machine is named. %s", importUsage)
+		return engine.Machine{}, fmt.Errorf("the import names no machine. %s", importUsage)
 	}
 	return b.MachineNamed(ctx, id)
 }
 
-// importRefusal says why a machine is no maaslxd_machine, "" if it may be one.
+// importRefusal says why a machine cannot be a maaslxd_machine; empty: it can.
 func importRefusal(m engine.Machine) string {
 	marked := strings.Contains(string(m.MarkedBy()), "/"+client.MachineKeyName(""))
 	switch {
@@ -62,7 +62,7 @@ func importRefusal(m engine.Machine) string {
 	case slices.Contains(m.Tags, engine.HostTag):
 		return "is an LXD host. Import it as a maaslxd_vm_host."
 	case !marked && !isInstalled(m):
-		return fmt.Sprintf("is %s, and nothing is installed on it. Deploy it with a maaslxd_machine that names it, which needs no import.", m.StatusName)
+		return fmt.Sprintf("is %s, and nothing is installed on it. A maaslxd_machine that names it deploys it without an import.", m.StatusName)
 	}
 	return ""
 }

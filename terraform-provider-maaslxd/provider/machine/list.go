@@ -19,15 +19,14 @@ import (
 
 var _ list.ListResourceWithConfigure = (*machineList)(nil)
 
-// NewList makes the list resource maaslxd_machine: the bare metal that is deployed, to be
-// imported.
+// NewList makes the list resource maaslxd_machine: deployed bare metal, for an import.
 func NewList() list.ListResource { return &machineList{} }
 
 // machineList is the list resource maaslxd_machine. It reads each machine as the resource
 // does.
 type machineList struct{ machineResource }
 
-// machineListModel says which machines to list; what is null matches all.
+// machineListModel says which machines to list; a null value matches all.
 type machineListModel struct {
 	Zone    types.String `tfsdk:"zone"`
 	Pool    types.String `tfsdk:"pool"`
@@ -35,22 +34,23 @@ type machineListModel struct {
 	Managed types.Bool   `tfsdk:"managed"`
 }
 
-// ListResourceConfigSchema says how the list is narrowed.
+// ListResourceConfigSchema is the schema of the filter.
 func (l *machineList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The bare metal of MAAS that is `Deployed`, whoever deployed it, for `terraform query`. An import of one takes it over as it is. " +
-			"VMs and VM hosts are not listed: they have lists of their own.",
+		MarkdownDescription: "The bare metal of MAAS that is `Deployed`, whoever deployed it, for `terraform query`. An import takes one over as it " +
+			"is. VMs and VM hosts have lists of their own.",
 		Attributes: map[string]schema.Attribute{
-			"zone":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this availability zone."},
-			"pool":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this resource pool."},
-			"tags":    schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only machines with all of these tags."},
-			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only machines with a mark of this provider. `false`: only machines without one, which nothing manages yet."},
+			"zone": schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this availability zone."},
+			"pool": schema.StringAttribute{Optional: true, MarkdownDescription: "Only machines in this resource pool."},
+			"tags": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Only machines with all of these tags."},
+			"managed": schema.BoolAttribute{Optional: true, MarkdownDescription: "`true`: only machines with a mark of this provider. `false`: only " +
+				"machines without one, which nothing manages yet."},
 		},
 	}
 }
 
-// List lists the machines. MAAS is asked once for all; only a query for whole resources
-// reads each machine by itself.
+// List lists the machines with one call. Only a query for whole resources also reads each
+// machine.
 func (l *machineList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m machineListModel
 	diags := req.Config.Get(ctx, &m)
@@ -59,7 +59,7 @@ func (l *machineList) List(ctx context.Context, req list.ListRequest, stream *li
 	stream.Results = values.ListResults(req, found, diags, func(machine engine.Machine) list.ListResult { return l.listResult(ctx, b, mark, req, machine) })
 }
 
-// listMatching are the machines that the filter lets through, sorted by hostname.
+// listMatching are the machines that match the filter, sorted by hostname.
 func (l *machineList) listMatching(ctx context.Context, m machineListModel, diags *diag.Diagnostics) (*client.Backend, []engine.Machine) {
 	if diags.HasError() {
 		return nil, nil
@@ -83,8 +83,8 @@ func (l *machineList) listMatching(ctx context.Context, m machineListModel, diag
 	return b, slices.DeleteFunc(found, func(machine engine.Machine) bool { return machine.Err != nil || !m.matchesMachine(machine) })
 }
 
-// listDeployedMetal lists the machines that are deployed, and neither VMs nor VM hosts. A VM host
-// that others registered has no tag of ours, so that MAAS's VM hosts are asked, too.
+// listDeployedMetal lists the deployed machines that are neither VMs nor VM hosts. It also
+// asks for MAAS's VM hosts, because those that others registered have no tag of ours.
 func listDeployedMetal(ctx context.Context, b *client.Backend) ([]engine.Machine, error) {
 	hosts, err := b.Inventory.Hosts(ctx)
 	if err != nil {
@@ -109,8 +109,7 @@ func (m machineListModel) matchesMachine(machine engine.Machine) bool {
 		(m.Managed.IsNull() || m.Managed.ValueBool() == (machine.MarkedBy() != ""))
 }
 
-// listResult is one machine: its identity, and all that an import would read of it where that is
-// wanted.
+// listResult is one machine: its identity, and on request all that an import would read.
 func (l *machineList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, machine engine.Machine) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics

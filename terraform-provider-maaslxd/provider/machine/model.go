@@ -16,7 +16,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// machineModel is a maaslxd_machine as Terraform holds it: configuration, plan or state.
+// machineModel is a maaslxd_machine in Terraform: configuration, plan or state.
 type machineModel struct {
 	ID            types.String   `tfsdk:"id"`
 	Name          types.String   `tfsdk:"name"`
@@ -54,7 +54,7 @@ var interfaceType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"nic": types.StringType, "subnet": texttype.SubnetType, "ip": texttype.IPType,
 }}
 
-// deployModel is what to install.
+// deployModel is the attribute deploy.
 type deployModel struct {
 	values.Deployment
 	Ephemeral    types.Bool `tfsdk:"ephemeral"`
@@ -69,7 +69,7 @@ func deployTypes() map[string]attr.Type {
 	return all
 }
 
-// spec is what the engine is to install.
+// spec converts it for the engine.
 func (d deployModel) spec() *engine.Deployment {
 	out := d.Spec()
 	out.Ephemeral, out.HardwareSync = d.Ephemeral.ValueBool(), d.HardwareSync.ValueBool()
@@ -81,12 +81,12 @@ func (m machineModel) interfaces(ctx context.Context, diags *diag.Diagnostics) m
 	return values.DecodeMap[interfaceModel](ctx, m.Interfaces, diags)
 }
 
-// deploy decodes what to install; nil if that is not said or not known.
+// deploy decodes the attribute deploy; nil if it is null or not known.
 func (m machineModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
 	return values.DecodeObject[deployModel](ctx, m.Deploy, diags)
 }
 
-// deployOrNothing is deploy, all nulls where nothing is said.
+// deployOrNothing is deploy; all is null if it is not set.
 func (m machineModel) deployOrNothing(ctx context.Context, diags *diag.Diagnostics) deployModel {
 	if d := m.deploy(ctx, diags); d != nil {
 		return *d
@@ -94,12 +94,12 @@ func (m machineModel) deployOrNothing(ctx context.Context, diags *diag.Diagnosti
 	return deployModel{}
 }
 
-// sortedLabels are those of interfaces, sorted.
+// sortedLabels are the labels of the interfaces, sorted.
 func sortedLabels(interfaces map[string]interfaceModel) []string {
 	return slices.Sorted(maps.Keys(interfaces))
 }
 
-// namedMachine is what names the machine of a state.
+// namedMachine is the machine of a state with its former name.
 func (m machineModel) namedMachine() client.NamedMachine {
 	return client.NamedMachine{Object: "machine " + m.Name.ValueString(), ConfiguredName: m.Machine, ID: m.ID, Hostname: m.Hostname}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// machineInStatus is a machine in the status.
+// machineInStatus is a machine with the status.
 func machineInStatus(status engine.Status) engine.BareMetal {
 	return engine.BareMetal{Machine: engine.Machine{SystemID: "4y3h7n", Status: status}}
 }
@@ -29,14 +29,14 @@ func TestOutcome(t *testing.T) {
 		want    diagnostics.Outcome
 	}{
 		"Done":             {reason: "No error.", machine: machineInStatus(engine.StatusDeployed), want: diagnostics.CreateSucceeded},
-		"NoMachine":        {reason: "Nothing was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
-		"Vanished":         {reason: "It was deleted meanwhile.", machine: machineInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
-		"TimeIsUp":         {reason: "It is on its way.", ctx: ended, machine: machineInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
+		"NoMachine":        {reason: "No machine was taken yet.", err: misspelled, want: diagnostics.NothingCreated},
+		"Vanished":         {reason: "Somebody deleted it meanwhile.", machine: machineInStatus(engine.StatusDeploying), err: engine.ErrNotFound, want: diagnostics.NothingCreated},
+		"TimeIsUp":         {reason: "It still makes progress.", ctx: ended, machine: machineInStatus(engine.StatusDeploying), err: refusal, want: diagnostics.CreateResumable},
 		"DoesNotFit":       {reason: "Nothing is installed on it.", machine: machineInStatus(engine.StatusAllocated), err: misspelled, want: diagnostics.CreateFailed},
-		"DeploymentFailed": {reason: "MAAS gave it up.", machine: machineInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
-		"Deployed":         {reason: "What runs is not lost for a word.", machine: machineInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
-		"NoAnswer":         {reason: "That says nothing of the machine.", machine: machineInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
-		"KeyRevoked":       {reason: "Nor does that.", machine: machineInStatus(engine.StatusDeploying), err: fmt.Errorf("%w: %w", refusal, engine.ErrForbidden), want: diagnostics.CreateResumable},
+		"DeploymentFailed": {reason: "Its deployment failed in MAAS.", machine: machineInStatus(engine.StatusFailedDeployment), err: refusal, want: diagnostics.CreateFailed},
+		"Deployed":         {reason: "A refused setting must not destroy a running machine.", machine: machineInStatus(engine.StatusDeployed), err: refusal, want: diagnostics.CreateResumable},
+		"NoAnswer":         {reason: "An unavailable MAAS says nothing about the machine.", machine: machineInStatus(engine.StatusAllocated), err: fmt.Errorf("%w: %w", refusal, engine.ErrUnavailable), want: diagnostics.CreateResumable},
+		"KeyRevoked":       {reason: "A revoked key of MAAS says nothing about the machine.", machine: machineInStatus(engine.StatusDeploying), err: fmt.Errorf("%w: %w", refusal, engine.ErrForbidden), want: diagnostics.CreateResumable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,18 +68,18 @@ func TestNotesSeen(t *testing.T) {
 		want   privateState
 		gone   bool
 	}{
-		"Finished":   {reason: "It is as it was.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
-		"Unfinished": {reason: "Its own mark says so.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
+		"Finished":   {reason: "It has not changed.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"Unfinished": {reason: "Its own mark proves it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeploying, map[string]string{engine.KeyData: key}), want: privateState{Key: key, Pending: true}},
 		"Released":   {reason: "MAAS has cleared the marks.", notes: privateState{Key: key}, seen: machineInStatus(engine.StatusReady), want: privateState{Key: key}, gone: true},
-		"Taken":      {reason: "Another one has it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
+		"Taken":      {reason: "Another key has it.", notes: privateState{Key: key}, seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: "x/machines/y"}), want: privateState{Key: key}, gone: true},
 		"RunDied": {
-			reason: "It died after it had renamed the machine.", notes: privateState{Key: "default/machines/before"},
+			reason: "The run was killed after it had renamed the machine.", notes: privateState{Key: "default/machines/before"},
 			seen: marked(engine.StatusDeployed, map[string]string{engine.KeyData: key, engine.FormerKeyData: "default/machines/before", engine.StateData: engine.StateFinished}),
 			want: privateState{Key: key},
 		},
-		"Imported":        {reason: "Its mark tells its key.", seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
+		"Imported":        {reason: "Its mark has its key.", seen: marked(engine.StatusDeployed, mine), want: privateState{Key: key}},
 		"ImportedForeign": {reason: "Nobody has marked it.", seen: machineInStatus(engine.StatusDeployed), want: privateState{Foreign: true}},
-		"ForeignReleased": {reason: "There is nothing on it.", notes: privateState{Foreign: true}, seen: machineInStatus(engine.StatusReady), want: privateState{Foreign: true}, gone: true},
+		"ForeignReleased": {reason: "Nothing is installed on it.", notes: privateState{Foreign: true}, seen: machineInStatus(engine.StatusReady), want: privateState{Foreign: true}, gone: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

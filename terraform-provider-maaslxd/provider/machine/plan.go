@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// ModifyPlan says what replaces the machine, plans to go on with what an apply left
-// unfinished, and looks in MAAS whether the plan can be carried out.
+// ModifyPlan lists what replaces the machine, plans to finish what an apply left unfinished,
+// and asks MAAS whether the plan can be applied.
 func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.planDestroy(ctx, req, resp)
@@ -52,8 +52,8 @@ func (r *machineResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 }
 
-// planDestroy refuses a destroy of a machine that is protected, or in another MAAS than that
-// of the state.
+// planDestroy refuses to destroy a machine that is protected, or in another MAAS than that of
+// the state.
 func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	r.client.WarnLeftBehind(ctx, &resp.Diagnostics)
 	var name types.String
@@ -65,20 +65,20 @@ func (r *machineResource) planDestroy(ctx context.Context, req resource.ModifyPl
 	r.client.CheckPlannedMAAS(ctx, n.MAAS, "destroy machine "+name.ValueString(), &resp.Diagnostics)
 }
 
-// machinePlan is a plan being made.
+// machinePlan is a plan of a machine while it is made.
 type machinePlan struct {
 	config        machineModel
-	state         *machineModel // nil for a machine that is to be taken
+	state         *machineModel // nil for a new machine
 	plan          machineModel
 	private       privateState
 	replace       path.Paths
-	isReplacement bool // what is to be made takes the place of what stands: the second plan of a replacement
+	isReplacement bool // the new machine replaces an existing one: the second plan of a replacement
 	readMachine   func(ctx context.Context, systemID string) (engine.Machine, error)
 	listSubnets   func(context.Context) ([]engine.Subnet, error)
 	diags         *diag.Diagnostics
 }
 
-// keepInstalled keeps what is installed where the configuration names nothing.
+// keepInstalled keeps the installed values in the plan if the configuration names none.
 func (p *machinePlan) keepInstalled(ctx context.Context) {
 	if want := p.plan.deploy(ctx, p.diags); want != nil {
 		want.KeepInstalled(p.state.deployOrNothing(ctx, p.diags).Deployment, p.config.deployOrNothing(ctx, p.diags).Deployment, p.private.installation())
@@ -105,14 +105,14 @@ func (p *machinePlan) modify(ctx context.Context) {
 	}
 }
 
-// markComputedUnknown marks as unknown what changes while a machine is deployed.
+// markComputedUnknown marks as unknown the values that change while a machine is deployed.
 func (p *machinePlan) markComputedUnknown() {
 	p.plan.Status, p.plan.StatusMessage = types.StringUnknown(), types.StringUnknown()
 	p.plan.IPAddresses = types.ListUnknown(types.StringType)
 }
 
-// replaceIfFailed replaces a machine that MAAS gave up before it was finished: to go on with it
-// would only fail again.
+// replaceIfFailed replaces an unfinished machine that failed in MAAS: continuing it would only
+// fail again.
 func (p *machinePlan) replaceIfFailed() {
 	status := p.state.Status.ValueString()
 	if !p.private.Pending || !diagnostics.HasMAASGivenUp(status) {
@@ -120,6 +120,6 @@ func (p *machinePlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The machine will be replaced", fmt.Sprintf(
-		"Machine %s ended in the state %q before it was finished. There is nothing to go on with, so it is released and one is deployed anew.",
+		"Machine %s ended in the state %q before it was finished. It cannot be continued, so MAAS releases it and deploys one anew.",
 		p.state.Hostname.ValueString(), status))
 }

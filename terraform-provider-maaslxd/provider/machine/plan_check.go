@@ -11,9 +11,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// checkAgainstMAAS looks in MAAS whether a plan can be carried out, before it gives a machine back:
-// whether the machine, image, kernel, subnets, zone and pool are there, and whether the
-// machine can become what is wanted. Of what changes in place it looks at the names.
+// checkAgainstMAAS asks MAAS whether the plan can be applied, before a machine is released. It
+// checks the machine, image, kernel, subnets, zone and pool, and whether the machine is
+// suitable. Of a change in place it checks only the names.
 func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	b, err := r.client.Backend()
 	if err != nil || !r.client.Run.WantsPlanCheck() {
@@ -40,8 +40,7 @@ func (r *machineResource) checkAgainstMAAS(ctx context.Context, p machinePlan) {
 	v.AddDiagnostics(b.Metal.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedMachine(ctx, b, ref) })
 }
 
-// changedNames are the hostname, zone, resource pool and domain that an update in place
-// brings.
+// changedNames are the hostname, zone, resource pool and domain that an update in place sets.
 func (p machinePlan) changedNames() engine.MachineSpec {
 	changed := func(plan, state types.String) string {
 		if !values.IsSet(plan) || plan.Equal(state) {
@@ -54,8 +53,8 @@ func (p machinePlan) changedNames() engine.MachineSpec {
 	}}
 }
 
-// knownSpec is the spec of a plan as far as the user has said it. Where it is not known
-// which machine is meant, none is looked for.
+// knownSpec is the spec of a plan with the values that are known so far. If the machine is not
+// known, none is looked up.
 func (p machinePlan) knownSpec(ctx context.Context) engine.MachineSpec {
 	spec := p.plan.spec(ctx, p.config, new(diag.Diagnostics))
 	if p.config.Machine.IsUnknown() || !values.IsFullyKnown(ctx, p.config.Selector) {
@@ -64,8 +63,8 @@ func (p machinePlan) knownSpec(ctx context.Context) engine.MachineSpec {
 	return spec
 }
 
-// hasFinishedMachine tells whether the machine that a plan would make is there, finished: then Terraform
-// replaces one that it holds for tainted.
+// hasFinishedMachine tells whether the machine of a new plan is deployed already and finished.
+// Then Terraform replaces a tainted machine.
 func hasFinishedMachine(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	m, err := b.Metal.Observe(ctx, ref)
 	return err == nil && m.Ours && m.Finished

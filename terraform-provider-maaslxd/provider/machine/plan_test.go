@@ -13,10 +13,10 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// object is a machine, or an object in it, as Terraform's JSON has it.
+// object is a machine, or an object in it, in Terraform's JSON.
 type object = providertest.Object
 
-// A machine as it is configured, and its state after an apply.
+// A machine: its configuration, and its state after an apply.
 var (
 	configuredMachine = object{"name": "db-1", "machine": "node1"}
 	deployedMachine   = object{
@@ -41,75 +41,75 @@ func TestPlanOfChanges(t *testing.T) {
 		unknown  []string
 		warnings int
 	}{
-		"Nothing":      {reason: "What is as it is configured is left alone."},
-		"InPlace":      {reason: "The state and the mark keep these.", config: object{"name": "db-2", "release": object{"erase": "quick"}}},
+		"Nothing":      {reason: "Without a difference, nothing changes."},
+		"InPlace":      {reason: "Only the state and the mark have these.", config: object{"name": "db-2", "release": object{"erase": "quick"}}},
 		"MachineID":    {reason: "It is the same machine.", config: object{"machine": "4y3h7n"}},
 		"MachineFQDN":  {reason: "It is the same machine.", config: object{"machine": "node1.maas"}},
-		"OtherMachine": {reason: "It is another one.", config: object{"machine": "node2"}, replaces: []string{"machine"}, warnings: 1},
-		"BySelector":   {reason: "A selector takes what was chosen.", config: object{"machine": nil, "selector": object{"tags": []string{"a"}}}},
+		"OtherMachine": {reason: "It is another machine.", config: object{"machine": "node2"}, replaces: []string{"machine"}, warnings: 1},
+		"BySelector":   {reason: "A selector keeps the chosen machine.", config: object{"machine": nil, "selector": object{"tags": []string{"a"}}}},
 		"OtherSelector": {
-			reason: "It is looked at when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
+			reason: "A selector matters only when a machine is taken.", config: object{"machine": nil, "selector": object{"min_cores": 2}},
 			state: object{"machine": nil, "selector": object{"min_cores": 4}}, warnings: 1,
 		},
-		"ImageNamed": {reason: "It is what MAAS installed.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
-		"Image":      {reason: "It is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageNamed": {reason: "It names the installed image.", config: deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})},
+		"Image":      {reason: "The machine is installed anew.", config: deploy(object{"image": "ubuntu/jammy"}), replaces: []string{"deploy"}, warnings: 1},
 		"ImageOfOneShortName": {
 			reason: "The short name was that of another image.", config: deploy(object{"image": "custom/noble"}), state: deploy(object{"image": "noble"}),
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
-			reason: "An apply has to note that the tags are the configuration's own.", config: object{"tags": []string{"a"}}, state: object{"tags": []string{"a"}},
+			reason: "An apply has to record that the tags belong to the configuration.", config: object{"tags": []string{"a"}}, state: object{"tags": []string{"a"}},
 			notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}}, unknown: []string{"status"},
 		},
 		"ImportedTagsLeftOut": {
 			reason: "They stay.", state: object{"tags": []string{"a"}}, notes: privateState{Key: finishedPrivateState.Key, Unclaimed: planmodifiers.Unclaimed{"tags"}},
 		},
-		"ImageInFull": {reason: "It is the installed one.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
-		"Kernel":      {reason: "It is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
+		"ImageInFull": {reason: "It names the installed kernel.", config: deploy(object{"image": "ubuntu/noble"}), state: deploy(object{"image": "noble"})},
+		"Kernel":      {reason: "The machine is installed anew.", config: deploy(object{"kernel": "hwe-24.04"}), replaces: []string{"deploy"}, warnings: 1},
 		"Hostname":    {reason: "MAAS renames a machine in place.", config: object{"hostname": "db-1"}, unknown: []string{"fqdn"}},
 		"Domain":      {reason: "Its FQDN follows.", config: object{"domain": "prod"}, unknown: []string{"fqdn"}},
 		"Places":      {reason: "MAAS moves it in place.", config: object{"zone": "az2", "pool": "db", "tags": []string{"blue"}, "description": "db", "deletion_protection": true}},
-		"HostnameNow": {reason: "It has that hostname.", config: object{"hostname": "node1"}},
-		"Memory":      {reason: "It is installed anew.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
-		"NotInMemory": {reason: "So it is.", config: deploy(object{"ephemeral": false})},
-		"MemoryGone":  {reason: "What is installed stays.", state: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
+		"HostnameNow": {reason: "The machine has that hostname.", config: object{"hostname": "node1"}},
+		"Memory":      {reason: "The machine is installed anew.", config: deploy(object{"ephemeral": true}), replaces: []string{"deploy"}, warnings: 1},
+		"NotInMemory": {reason: "The machine is installed that way.", config: deploy(object{"ephemeral": false})},
+		"MemoryGone":  {reason: "The installed system stays.", state: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
 		"MemoryNamed": {reason: "It runs from memory already.", config: deploy(object{"ephemeral": true}), notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}},
 		"ToDisk": {
-			reason: "It ran from memory, whatever line was removed.", config: deploy(object{"ephemeral": false}),
+			reason: "It ran from memory, whichever line was removed.", config: deploy(object{"ephemeral": false}),
 			notes: privateState{Key: finishedPrivateState.Key, Ephemeral: true}, replaces: []string{"deploy"}, warnings: 1,
 		},
-		"Sync":       {reason: "MAAS's agent comes with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
-		"SyncDone":   {reason: "It is there.", config: deploy(object{"enable_hw_sync": true}), notes: privateState{Key: finishedPrivateState.Key, HardwareSync: true}},
-		"DeployGone": {reason: "What is installed stays.", state: deploy(object{"image": "ubuntu/noble"})},
+		"Sync":       {reason: "MAAS installs its agent with a deployment.", config: deploy(object{"enable_hw_sync": true}), replaces: []string{"deploy"}, warnings: 1},
+		"SyncDone":   {reason: "The agent is installed.", config: deploy(object{"enable_hw_sync": true}), notes: privateState{Key: finishedPrivateState.Key, HardwareSync: true}},
+		"DeployGone": {reason: "The installed system stays.", state: deploy(object{"image": "ubuntu/noble"})},
 		"UserData": {
-			reason: "It runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
+			reason: "User-data runs at the first boot.", config: deploy(object{"user_data_wo_version": 2}),
 			state: deploy(object{"user_data_wo_version": 1}), replaces: []string{"deploy"}, warnings: 1,
 		},
 		"FirstVersionOfOldData": {
-			reason: "It ran without a number.", config: deploy(object{"user_data_wo_version": 1}),
+			reason: "It ran without a version.", config: deploy(object{"user_data_wo_version": 1}),
 			notes: privateState{Key: finishedPrivateState.Key, UserData: values.InstalledUserData{Ran: true}},
 		},
 		"Address": {
-			reason: "It is given before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, replaces: []string{"interfaces"}, warnings: 1,
+			reason: "MAAS sets addresses before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"OtherAddress": {
-			reason: "It is given before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, state: object{"interfaces": interfaceWithIP("10.0.0.8")},
+			reason: "MAAS sets addresses before the deployment.", config: object{"interfaces": interfaceWithIP("10.0.0.9")}, state: object{"interfaces": interfaceWithIP("10.0.0.8")},
 			replaces: []string{"interfaces"}, warnings: 1,
 		},
 		"AddressByAnotherLabel": {
-			reason: "Labels are the configuration's own.", config: object{"interfaces": object{"lan": object{"ip": "10.0.0.9"}}},
+			reason: "Labels exist only in the configuration.", config: object{"interfaces": object{"lan": object{"ip": "10.0.0.9"}}},
 			state: object{"interfaces": object{"eth0": object{"ip": "10.0.0.9", "nic": "eth0", "subnet": "lan"}}},
 		},
-		"AddressGone": {reason: "It is kept.", state: object{"interfaces": interfaceWithIP("10.0.0.9")}},
-		"Unmarked":    {reason: "The next apply marks it.", notes: privateState{Foreign: true, Imported: true}, unknown: work},
+		"AddressGone": {reason: "The machine keeps its addresses.", state: object{"interfaces": interfaceWithIP("10.0.0.9")}},
+		"Unmarked":    {reason: "The next apply adds a mark.", notes: privateState{Foreign: true, Imported: true}, unknown: work},
 		"Pending": {
 			reason: "An apply stopped waiting.", state: object{"status": "Deploying"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true}, unknown: work,
 		},
 		"GivenUp": {
-			reason: "There is nothing to go on with.", state: object{"status": "Failed deployment"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true},
+			reason: "A failed machine cannot be continued.", state: object{"status": "Failed deployment"}, notes: privateState{Key: finishedPrivateState.Key, Pending: true},
 			unknown: work, replaces: []string{"status"}, warnings: 1,
 		},
-		"FailedLater": {reason: "What ran once is left alone.", state: object{"status": "Failed deployment"}},
+		"FailedLater": {reason: "User-data that ran is not undone.", state: object{"status": "Failed deployment"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestPlanOfChanges(t *testing.T) {
 	}
 }
 
-// TestProtectedPlans refuses the plans that would release a protected machine.
+// TestProtectedPlans refuses plans that release a protected machine.
 func TestProtectedPlans(t *testing.T) {
 	t.Parallel()
 	protected := deployedMachine.WithChanges(object{"deletion_protection": true})
@@ -141,11 +141,11 @@ func TestProtectedPlans(t *testing.T) {
 		state  object
 		says   string
 	}{
-		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
+		"Destroy":            {"A protected machine stays.", nil, protected, "is not destroyed"},
 		"Replaced":           {"A replacement releases it, too.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), protected, "because of machine"},
-		"LineRemoved":        {"So it is where the line goes.", configuredMachine.WithChanges(object{"machine": "node2"}), protected, "apply that first"},
-		"Kept":               {"A change in place is none.", configuredMachine.WithChanges(object{"zone": "az2", "deletion_protection": true}), protected, ""},
-		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedMachine.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
+		"LineRemoved":        {"Removing the line does not help.", configuredMachine.WithChanges(object{"machine": "node2"}), protected, "apply that first"},
+		"Kept":               {"A change in place does not release it.", configuredMachine.WithChanges(object{"zone": "az2", "deletion_protection": true}), protected, ""},
+		"AppliedDestroy":     {"Somebody took the lock off, but the configuration did not.", nil, deployedMachine.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
 		"AppliedReplaced":    {"The configuration still protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": true}), deployedMachine.WithChanges(object{"deletion_protection": false}), "because of machine"},
 		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", configuredMachine.WithChanges(object{"machine": "node2", "deletion_protection": false}), deployedMachine.WithChanges(object{"deletion_protection": false}), ""},
 		"NeverSaid":          {"Without protection nothing is refused.", nil, deployedMachine, ""},

@@ -10,32 +10,31 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// privateStateKey is where the notes are in the private state of a machine.
+// privateStateKey is the key of the notes in the private state of a machine.
 const privateStateKey = "machine"
 
-// privateState are what the provider remembers of a machine besides its state. They hold no
-// secret.
+// privateState are the notes of a machine besides its state. They hold no secret.
 type privateState struct {
-	// Key that the machine is known by. It changes with its name.
+	// Key of the machine in the ledger. It changes with its name.
 	Key engine.Key `json:"key,omitempty"`
 	// Pending: an apply stopped waiting before everything was done.
 	Pending bool `json:"pending,omitempty"`
-	// Imported: what it was installed with is not known as a whole, so the configuration
-	// is believed.
+	// Imported: nobody knows all that it was installed with, so the configuration counts.
 	Imported bool `json:"imported,omitempty"`
-	// Foreign: it carries no mark of anybody's yet. The next apply marks it.
+	// Foreign: it has no mark of anybody yet. The next apply marks it.
 	Foreign bool `json:"foreign,omitempty"`
-	// MAAS is the mark of the MAAS that the machine is in.
+	// MAAS is the mark of the machine's MAAS.
 	MAAS string `json:"maas,omitempty"`
 	// UserData that the machine was installed with.
 	UserData values.InstalledUserData `json:"user_data,omitzero"`
-	// Image and Kernel that are installed, by MAAS's word; empty: not known.
+	// Image and Kernel that are installed, by MAAS's name; empty: not known.
 	Image  string `json:"image,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
-	// Ephemeral and HardwareSync say how, by MAAS's word.
+	// Ephemeral and HardwareSync as MAAS reports them.
 	Ephemeral    bool `json:"ephemeral,omitempty"`
 	HardwareSync bool `json:"enable_hw_sync,omitempty"`
-	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	// Unclaimed are attributes that an import has read and that no configuration has set
+	// since.
 	Unclaimed planmodifiers.Unclaimed `json:"unclaimed,omitempty"`
 	// Protected: the state protects the machine from deletion. The second plan of a
 	// replacement has no state.
@@ -45,7 +44,7 @@ type privateState struct {
 	ProtectionApplied bool `json:"protection_applied,omitempty"`
 }
 
-// withImported are the notes after a look, which is the first one after an import or not.
+// withImported are the notes after a read, which may be the first one after an import.
 func (n privateState) withImported(first bool) privateState {
 	if first {
 		n.Imported, n.Unclaimed = true, planmodifiers.Unclaimed{"tags", "deletion_protection"}
@@ -53,17 +52,17 @@ func (n privateState) withImported(first bool) privateState {
 	return n
 }
 
-// markOf is the key that a machine is marked with; empty: with none.
+// markOf is the key in the mark of a machine; empty: it has no mark.
 func markOf(m engine.BareMetal) engine.Key { return engine.Key(m.OwnerData[engine.KeyData]) }
 
-// isUnread tells of notes that no look has filled yet: those of an import.
+// isUnread tells whether the notes are those of an import before the first read.
 func (n privateState) isUnread() bool { return n.Key == "" && !n.Foreign }
 
-// withObserved brings the notes up to date with what was seen of the machine.
+// withObserved updates the notes with the observed machine.
 func (n privateState) withObserved(m engine.BareMetal) privateState {
 	n.Image, n.Kernel, n.Ephemeral, n.HardwareSync = m.Image, m.Kernel, m.Ephemeral, m.HardwareSync
 	mark := markOf(m)
-	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerKeyData]) == n.Key { // a run died after it had renamed the machine
+	if mark != "" && n.Key != "" && engine.Key(m.OwnerData[engine.FormerKeyData]) == n.Key { // a run was killed after it had renamed the machine
 		n.Key = mark
 	}
 	if n.Key == "" {
@@ -75,8 +74,8 @@ func (n privateState) withObserved(m engine.BareMetal) privateState {
 	return n
 }
 
-// isGone tells whether what the notes are of is not there any more: the machine was released,
-// and perhaps deployed anew by someone else, which takes the marks off.
+// isGone tells whether the machine of the notes no longer is ours. It was released, which
+// takes the marks off, and perhaps someone else has deployed it.
 func (n privateState) isGone(m engine.BareMetal) bool {
 	if n.Foreign {
 		return !isInstalled(m.Machine)
@@ -84,7 +83,7 @@ func (n privateState) isGone(m engine.BareMetal) bool {
 	return markOf(m) != n.Key
 }
 
-// isInstalled tells whether something is, or was to be, on the machine's disks.
+// isInstalled tells whether the machine's disks hold an installation, or a failed one.
 func isInstalled(m engine.Machine) bool {
 	switch m.Status.Phase() {
 	case engine.PhaseDeployed, engine.PhaseFailed, engine.PhaseOther:
@@ -94,8 +93,8 @@ func isInstalled(m engine.Machine) bool {
 	}
 }
 
-// afterUpdate are the notes of a machine that an update has brought to its end. What was
-// believed of an imported one, and what was installed now, it was installed with.
+// afterUpdate are the notes of a machine after a complete update. The values that an import
+// took from the configuration, and those installed now, count as installed.
 func (n privateState) afterUpdate(key engine.Key, m engine.BareMetal, deployed *deployModel) privateState {
 	out := privateState{Key: key, MAAS: n.MAAS, Unclaimed: n.Unclaimed, UserData: n.UserData, Image: m.Image, Kernel: m.Kernel, Ephemeral: m.Ephemeral, HardwareSync: m.HardwareSync}
 	if deployed != nil && (n.Imported || n.Pending) {
@@ -104,7 +103,7 @@ func (n privateState) afterUpdate(key engine.Key, m engine.BareMetal, deployed *
 	return out
 }
 
-// installation tells what the machine was installed with.
+// installation is what the machine was installed with.
 func (n privateState) installation() values.Installation {
 	return values.Installation{UserData: n.UserData, Image: n.Image, Kernel: n.Kernel, Imported: n.Imported}
 }

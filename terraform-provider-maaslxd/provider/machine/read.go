@@ -13,14 +13,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Read makes the state say what MAAS says. A machine that is gone, or was released, leaves
+// Read updates the state from MAAS. A machine that is gone, or that somebody released, leaves
 // the state, so that the plan makes it again.
 func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state machineModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
 	n := readPrivateState(ctx, req.Private, diags)
-	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a machine that is gone, too
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants an identity of a machine that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -55,8 +55,8 @@ func (r *machineResource) Read(ctx context.Context, req resource.ReadRequest, re
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// refreshRead brings the state up to date with what was seen of the machine, and warns of
-// what no plan mends.
+// refreshRead updates the state with the observed machine, and warns of problems that no plan
+// repairs.
 func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n privateState, imported bool, diags *diag.Diagnostics) {
 	m.refresh(ctx, seen, diags)
 	if imported {
@@ -65,7 +65,7 @@ func (m *machineModel) refreshRead(ctx context.Context, seen engine.BareMetal, n
 	warnFailed(seen, diags)
 }
 
-// observe observes the machine of a state, and notes in which MAAS it is.
+// observe observes the machine of a state, and records its MAAS.
 func (r *machineResource) observe(ctx context.Context, b *client.Backend, state machineModel, n *privateState) (engine.BareMetal, error) {
 	ref := r.ref(state, *n)
 	b.NoteNamedInState(ctx, n.MAAS, ref.Key)
@@ -81,18 +81,18 @@ func (r *machineResource) observe(ctx context.Context, b *client.Backend, state 
 	return m, err
 }
 
-// warnReleased tells that somebody has released the machine.
+// warnReleased warns that somebody has released the machine.
 func warnReleased(object string, m engine.BareMetal, diags *diag.Diagnostics) {
-	diags.AddWarning(object+" is not there any more", fmt.Sprintf(
-		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. It is planned to be made anew.", m.Hostname, m.StatusName))
+	diags.AddWarning(object+" no longer exists", fmt.Sprintf(
+		"Machine %s is %s, and no longer marked as deployed for it: someone has released it. The plan makes it anew.", m.Hostname, m.StatusName))
 }
 
-// warnFailed passes on what MAAS says of a machine that it gave up.
+// warnFailed warns of a machine that failed in MAAS, with MAAS's message.
 func warnFailed(m engine.BareMetal, diags *diag.Diagnostics) {
 	if m.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` deploys a machine anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` deploys a machine anew."
 	if m.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", m.StatusMessage, detail)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// fill completes a plan with what was seen of the machine. What the plan says stays: a
-// later refresh shows any difference.
+// fill completes a plan with the observed machine. Planned values stay: a later refresh shows
+// any difference.
 func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
 	if d := m.deploy(ctx, diags); d != nil {
 		d.Fill(seen.Image, seen.Kernel)
@@ -27,7 +27,7 @@ func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *d
 	values.FillString(&m.Hostname, seen.Hostname)
 	values.FillString(&m.Domain, seen.Domain)
 	if m.Description.IsUnknown() {
-		m.Description = types.StringValue(engine.DescriptionText(seen.Description)) // also an empty one, as an import reads it
+		m.Description = types.StringValue(engine.DescriptionText(seen.Description)) // an import reads an empty description, too
 	}
 	values.FillString(&m.FQDN, seen.FQDN)
 	values.FillString(&m.Zone, seen.Zone)
@@ -47,7 +47,7 @@ func (m *machineModel) fill(ctx context.Context, seen engine.BareMetal, diags *d
 	}
 }
 
-// refresh makes the state say what was seen of the machine.
+// refresh updates the state with the observed machine.
 func (m *machineModel) refresh(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) {
 	if d := m.deploy(ctx, diags); d != nil {
 		d.FillNulls(seen.Image, seen.Kernel)
@@ -70,8 +70,8 @@ func (m *machineModel) refresh(ctx context.Context, seen engine.BareMetal, diags
 	m.IPAddresses = values.StringList(seen.IPAddresses)
 }
 
-// refreshUnfinished makes the state say how far an update came that failed. What either the
-// state or the plan declares stays known, so that what is on the machine is looked after.
+// refreshUnfinished records in the state how far a failed update came. The state keeps the
+// tags and annotations that it or the plan declares, so that the provider still manages them.
 func (m *machineModel) refreshUnfinished(ctx context.Context, plan machineModel, seen engine.BareMetal, diags *diag.Diagnostics) {
 	m.Tags = values.UnionTags(plan.Tags, m.Tags)
 	m.Annotations = values.UnionAnnotations(plan.Annotations, m.Annotations)
@@ -81,9 +81,9 @@ func (m *machineModel) refreshUnfinished(ctx context.Context, plan machineModel,
 	m.refresh(ctx, seen, diags)
 }
 
-// fillImported fills in what the configuration of an imported machine is likely to say. The name
-// is that of the key, where the machine was made by a maaslxd_machine. So are the tags that
-// were put on it, and what it was called before.
+// fillImported fills in what the configuration of an imported machine is likely to have. If a
+// maaslxd_machine made it, the name comes from its key. Its notes have the tags that were put
+// on, and the former names.
 func (m *machineModel) fillImported(ctx context.Context, seen engine.BareMetal, key engine.Key, diags *diag.Diagnostics) {
 	before := settle.FormerSettingsOf(seen.Machine)
 	m.Name, m.Machine = types.StringValue(seen.Hostname), types.StringValue(cmp.Or(before.FormerHostname(), seen.Hostname))
@@ -98,8 +98,8 @@ func (m *machineModel) fillImported(ctx context.Context, seen engine.BareMetal, 
 	m.Interfaces = importedAddresses(ctx, seen.Machine, diags)
 }
 
-// installedDeployment is the attribute deploy of a machine that somebody deployed; null
-// where MAAS tells no image.
+// installedDeployment is the attribute deploy of a machine that somebody deployed; null if
+// MAAS reports no image.
 func installedDeployment(ctx context.Context, seen engine.BareMetal, diags *diag.Diagnostics) types.Object {
 	if seen.Image == "" {
 		return types.ObjectNull(deployType.AttrTypes)
@@ -114,8 +114,8 @@ func installedDeployment(ctx context.Context, seen engine.BareMetal, diags *diag
 	return values.EncodeObject(ctx, deployType, d, diags)
 }
 
-// importedAddresses are the interfaces of a machine that have a fixed address in MAAS; null if
-// none has.
+// importedAddresses are the interfaces of a machine with a fixed address in MAAS; null if
+// there are none.
 func importedAddresses(ctx context.Context, m engine.Machine, diags *diag.Diagnostics) types.Map {
 	interfaces := map[string]interfaceModel{}
 	add := func(name string, links []engine.InterfaceLink) {
@@ -136,7 +136,7 @@ func importedAddresses(ctx context.Context, m engine.Machine, diags *diag.Diagno
 	return values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// labelFor is MAAS's name of an interface where that may be a label, else a number.
+// labelFor is MAAS's name of an interface if that can be a label, else a number.
 func labelFor(name string, n int) string {
 	if values.IsLabel(name) {
 		return name

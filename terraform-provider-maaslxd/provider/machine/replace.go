@@ -12,21 +12,21 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// planReplacement lists the attributes whose change cannot be made in place, and says in
-// words what that means for the machine.
+// planReplacement lists the attributes that cannot change in place, and explains what that
+// means for the machine.
 func (p *machinePlan) planReplacement(ctx context.Context) {
 	if want := p.config.Machine; !want.IsNull() && !p.state.namedMachine().IsNamedBy(ctx, want, p.readMachine, p.diags) && !p.hadName(ctx, want) {
-		p.replaceBecauseOf("machine", fmt.Sprintf("machine changes. %s is released, and the other machine is deployed", p.state.Hostname.ValueString()))
+		p.replaceBecauseOf("machine", fmt.Sprintf("machine changes. MAAS releases %s and deploys the other machine", p.state.Hostname.ValueString()))
 	}
 	if p.changesAddresses(ctx) {
-		p.replaceBecauseOf("interfaces", "interfaces changes, and addresses are given before a machine is deployed")
+		p.replaceBecauseOf("interfaces", "interfaces changes, and MAAS sets addresses only before it deploys a machine")
 	}
 	if why := p.reinstallReason(ctx); why != "" {
 		p.replaceBecauseOf("deploy", why)
 	}
 }
 
-// hadName tells whether that was the machine's name before this configuration renamed it.
+// hadName tells whether the machine had that name before this configuration renamed it.
 func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
 	if want.IsUnknown() || p.config.Hostname.IsNull() {
 		return false
@@ -35,7 +35,7 @@ func (p *machinePlan) hadName(ctx context.Context, want types.String) bool {
 	return err == nil && settle.WasCalled(m, want.ValueString())
 }
 
-// reinstallReason says why what is installed has to be installed anew, "" if it has not.
+// reinstallReason says why the machine must be installed anew, or "" if it need not.
 func (p *machinePlan) reinstallReason(ctx context.Context) string {
 	if p.config.Deploy.IsUnknown() {
 		return "deploy is not known yet"
@@ -53,23 +53,23 @@ func (p *machinePlan) reinstallReason(ctx context.Context) string {
 	return ""
 }
 
-// differsFromInstalled tells whether a value is wanted that is not so. None is wanted where nothing is
-// said.
+// differsFromInstalled tells whether the configuration wants another value than the installed
+// one. A null value wants none.
 func differsFromInstalled(want types.Bool, is bool) bool {
 	return want.IsUnknown() || !want.IsNull() && want.ValueBool() != is
 }
 
-// replaceBecauseOf replaces the machine because of an attribute.
+// replaceBecauseOf makes an attribute replace the machine.
 func (p *machinePlan) replaceBecauseOf(attribute, why string) {
 	at := path.Root(attribute)
 	p.replace.Append(at)
 	p.diags.AddAttributeWarning(at, "The machine will be replaced", fmt.Sprintf(
-		"%s. Releasing machine %s gives up what is on its disks.", why, p.state.Hostname.ValueString()))
+		"%s. Releasing machine %s destroys the data on its disks.", why, p.state.Hostname.ValueString()))
 }
 
-// changesAddresses tells whether other fixed addresses are wanted than those that the machine
-// was made with. A line that was removed changes nothing, and what the labels are is the
-// configuration's own affair.
+// changesAddresses tells whether the plan wants other fixed addresses than those that the
+// machine was deployed with. A removed line changes nothing, and labels exist only in the
+// configuration.
 func (p *machinePlan) changesAddresses(ctx context.Context) bool {
 	switch {
 	case p.config.Interfaces.IsNull():
@@ -91,7 +91,7 @@ func (p *machinePlan) changesAddresses(ctx context.Context) bool {
 	return len(want) != len(had)
 }
 
-// isSameInterface tells whether two say the same of one address, as far as both say it.
+// isSameInterface tells whether two values of one address are equal, if both are set.
 func (p *machinePlan) isSameInterface(ctx context.Context, want, had interfaceModel) bool {
 	return (want.NIC.IsNull() || had.NIC.IsNull() || want.NIC.Equal(had.NIC)) &&
 		(want.Subnet.IsNull() || had.Subnet.IsNull() || client.IsSameSubnet(ctx, p.listSubnets, want.Subnet, had.Subnet))

@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// How long each verb waits for a machine unless timeouts says otherwise. They are said in
-// the schema's descriptions too.
+// These are the timeouts for a machine unless timeouts sets others. The schema's descriptions
+// name them too.
 const (
 	createTimeout = 60 * time.Minute
 	updateTimeout = 10 * time.Minute
@@ -35,7 +35,7 @@ var (
 // NewResource makes the resource maaslxd_machine.
 func NewResource() resource.Resource { return &machineResource{} }
 
-// machineResource is maaslxd_machine. Its verbs have a file each.
+// machineResource is maaslxd_machine. Each verb has a file.
 type machineResource struct {
 	client *client.Client
 }
@@ -45,7 +45,7 @@ func (r *machineResource) Metadata(_ context.Context, req resource.MetadataReque
 	resp.TypeName = req.ProviderTypeName + "_machine"
 }
 
-// IdentitySchema is that of a machine.
+// IdentitySchema is the identity of a machine.
 func (r *machineResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = machineIdentitySchema()
 }
@@ -55,13 +55,13 @@ func (r *machineResource) UpgradeIdentity(context.Context) map[int64]resource.Id
 	return values.IdentityUpgraders()
 }
 
-// Configure takes what the provider hands over.
+// Configure takes the client of the provider block.
 func (r *machineResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
-// ref names the machine of a state. The key is the one that it was made by, however it is
-// called now.
+// ref names the machine of a state. Its key is the one that it was made by, also after a
+// rename.
 func (r *machineResource) ref(state machineModel, n privateState) engine.Ref {
 	key := n.Key
 	if key == "" {
@@ -70,7 +70,7 @@ func (r *machineResource) ref(state machineModel, n privateState) engine.Ref {
 	return engine.Ref{Key: key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 }
 
-// saveState writes the state of a machine that is there.
+// saveState writes the state of a machine that exists.
 func saveState(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, m machineModel, diags *diag.Diagnostics) {
 	diags.Append(state.Set(ctx, &m)...)
 	values.SaveIdentity(ctx, identity, values.Identity{SystemID: m.ID.ValueString()}, diags)

@@ -15,17 +15,17 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// maxInterfaces only catches slips of the pen.
+// maxInterfaces only catches typing errors.
 const maxInterfaces = 16
 
 func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Computed: true,
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
-		MarkdownDescription: "Interfaces that get a fixed address before the machine is deployed, by a label of your own: lower-case letters, digits and hyphens. " +
-			"The others keep what MAAS has for them. A destroy takes the addresses back. A fixed address that somebody gave the interface in MAAS is not replaced: that is an " +
-			"error. **Changing them replaces the machine**, except for other labels and another way to write the same subnet. If you remove them, the machine " +
-			"keeps what it has.",
+		MarkdownDescription: "Interfaces that get a fixed address before the machine is deployed. Each has a label of your own as its key: lower-case " +
+			"letters, digits and hyphens. Other interfaces keep their settings in MAAS. A destroy takes the addresses back. If the interface has " +
+			"another fixed address in MAAS, that is an error. **Changing them replaces the machine**, except for other labels and another spelling " +
+			"of the same subnet. If you remove them, the machine keeps what it has.",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeBetween(1, maxInterfaces),
@@ -35,26 +35,26 @@ func interfacesAttribute() schema.Attribute {
 			"ip": schema.StringAttribute{
 				Required:            true,
 				CustomType:          texttype.IPType,
-				MarkdownDescription: "Fixed address, which is free and outside MAAS's dynamic and reserved ranges.",
+				MarkdownDescription: "Fixed address. It must be free and outside MAAS's dynamic and reserved ranges.",
 				PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 			},
 			"subnet": schema.StringAttribute{
 				Optional:            true,
 				CustomType:          texttype.SubnetType,
-				MarkdownDescription: "Subnet of the address: its name in MAAS, or its CIDR. Default: the one that the address lies in.",
+				MarkdownDescription: "Subnet of the address: its name in MAAS, or its CIDR. Default: the subnet that contains the address.",
 				PlanModifiers:       []planmodifier.String{texttype.SubnetType.KeepSpelling()},
 			},
 			"nic": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Interface of the machine by its name or MAC address in MAAS, such as `eth0`. Default: the one on the subnet's VLAN; of several, that from which " +
-					"the machine boots.",
+				MarkdownDescription: "Interface of the machine by its name or MAC address in MAAS, such as `eth0`. Default: the interface on the " +
+					"subnet's VLAN. If there are several, the one from which the machine boots.",
 				Validators: []validator.String{values.NotEmpty()},
 			},
 		}},
 	}
 }
 
-// computedAttributes say what became of the machine.
+// computedAttributes are the values of the machine that MAAS reports.
 func computedAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{
@@ -76,7 +76,7 @@ func computedAttributes() map[string]schema.Attribute {
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "All addresses of the machine that MAAS knows.",
 			PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 		},
-		"status":         text("MAAS's name for the state of the machine: `Deployed` when everything is done; `Deploying` and the like when an apply stopped waiting."),
-		"status_message": text("What MAAS says of that state, as of the last refresh. Null where it says nothing."),
+		"status":         text("MAAS's name for the state of the machine: `Deployed` when everything is done, or for example `Deploying` when an apply stopped waiting."),
+		"status_message": text("MAAS's message about that state, as of the last refresh. Null if there is none."),
 	}
 }

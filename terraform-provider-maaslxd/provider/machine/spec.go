@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// spec turns a plan into what the engine is to bring about. The configuration adds what a
-// plan does not hold, the user-data.
+// spec turns a plan into a spec for the engine. The configuration has the user-data, which a
+// plan does not hold.
 func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag.Diagnostics) engine.MachineSpec {
 	spec := engine.MachineSpec{
 		Machine: m.Machine.ValueString(), Select: values.SelectorSpec(ctx, m.Selector, diags),
@@ -29,22 +29,22 @@ func (m machineModel) spec(ctx context.Context, config machineModel, diags *diag
 	return spec
 }
 
-// plannedDeployment is what a plan installs, with the user-data of the configuration. It is for a machine
-// that is there: a line that was removed is in the plan alone.
+// plannedDeployment is the deployment of a plan, with the user-data of the configuration. It
+// is for an existing machine: the value of a removed line is only in the plan.
 func (m machineModel) plannedDeployment(ctx context.Context, config machineModel, diags *diag.Diagnostics) *engine.Deployment {
 	d := m.deployOrNothing(ctx, diags)
 	d.UserDataWO = config.deployOrNothing(ctx, diags).UserDataWO
 	return d.spec()
 }
 
-// fixedAddresses are those of interfaces whose address is known.
+// fixedAddresses are the interfaces whose address is known.
 func fixedAddresses(interfaces map[string]interfaceModel) []engine.FixedAddress {
 	var all []engine.FixedAddress
 	for _, label := range sortedLabels(interfaces) {
 		i := interfaces[label]
 		ip, err := netip.ParseAddr(i.IP.ValueString())
 		if err != nil {
-			continue // unknown
+			continue // the address is unknown
 		}
 		all = append(all, engine.FixedAddress{Name: label, NIC: i.NIC.ValueString(), Subnet: i.Subnet.Canonical(), IP: ip})
 	}

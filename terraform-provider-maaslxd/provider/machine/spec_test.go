@@ -13,8 +13,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// TestResumedDeployment: an apply that goes on with a machine installs what the plan says, also
-// where the lines were removed from the configuration.
+// TestResumedDeployment: an apply that continues a machine installs what the plan says, also
+// if the lines were removed from the configuration.
 func TestResumedDeployment(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics

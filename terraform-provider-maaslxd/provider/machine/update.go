@@ -16,8 +16,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Update changes in place what MAAS lets be changed, marks an imported machine, and goes on
-// with what was left unfinished. An error here taints nothing: the next apply goes on.
+// Update changes in place what MAAS can change, marks an imported machine, and finishes an
+// unfinished one. An error here does not taint the machine: the next apply continues.
 func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state machineModel
 	r.client.Run.BeginApply()
@@ -58,15 +58,15 @@ func (r *machineResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 }
 
-// changedSpec is what an existing machine is to be. One that carries no mark yet is taken
-// over as it is installed, and is this configuration's to release from then on.
+// changedSpec is the spec of an existing machine after the change. A machine without a mark is
+// taken over as it is installed. From then on, a destroy of this configuration releases it.
 func (m machineModel) changedSpec(ctx context.Context, config, state machineModel, n privateState, diags *diag.Diagnostics) engine.MachineSpec {
 	spec := m.spec(ctx, config, diags)
 	spec.Deploy, spec.AwaitName = m.plannedDeployment(ctx, config, diags), true
 	spec.InPlaceSettings.RemovedTags = values.Difference(values.SortedStrings(state.Tags), spec.InPlaceSettings.Tags)
 	spec.InPlaceSettings.RemovedAnnotations = values.RemovedAnnotations(state.Annotations, m.Annotations)
 	if spec.InPlaceSettings.Locked == nil && n.ProtectionApplied {
-		spec.InPlaceSettings.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
+		spec.InPlaceSettings.Locked = new(bool) // the line was removed; a lock that an import has read belongs to somebody else
 	}
 	if n.Foreign {
 		spec.Machine, spec.Select, spec.Interfaces, spec.Adopt, spec.TakeOwnership = state.ID.ValueString(), engine.Selector{}, nil, true, true
@@ -74,7 +74,7 @@ func (m machineModel) changedSpec(ctx context.Context, config, state machineMode
 	return spec
 }
 
-// update brings the machine to the spec, in the MAAS of the known mark.
+// update changes the machine to match the spec, in the MAAS of the known mark.
 func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engine.MachineSpec, known string) (engine.BareMetal, error) {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engin
 	if _, err := b.RequireSameMAAS(ctx, known); err != nil {
 		return engine.BareMetal{}, err
 	}
-	if !ref.Finished { // a create of another configuration must not take it for left
+	if !ref.Finished { // otherwise a create of another configuration could take it over
 		release, err := r.client.HoldLease(ctx, b, ref.Key, "machine", ref.Name)
 		if err != nil {
 			return engine.BareMetal{}, err
@@ -93,7 +93,7 @@ func (r *machineResource) update(ctx context.Context, ref engine.Ref, spec engin
 	return client.WaitAndLog(ctx, "machine "+ref.Name, b.Metal.Steps(ref, spec))
 }
 
-// updateTimeoutOf allows a machine that is still on its way the time of a create.
+// updateTimeoutOf gives an unfinished machine the time of a create.
 func updateTimeoutOf(plan machineModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return createTimeout

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// ValidateConfig checks what concerns several attributes at once.
+// ValidateConfig checks attributes that depend on each other.
 func (r *machineResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config machineModel
 	diags := &resp.Diagnostics
@@ -20,7 +20,7 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	if diags.HasError() {
 		return
 	}
-	if !values.IsWellFormed(ctx, req.Config) { // the types say so
+	if !values.IsWellFormed(ctx, req.Config) { // the types report it
 		return
 	}
 	checkSource(config, diags)
@@ -38,21 +38,21 @@ func (r *machineResource) ValidateConfig(ctx context.Context, req resource.Valid
 	}
 }
 
-// checkSource wants exactly one of machine and selector. What is not known yet may still
-// turn out to be absent.
+// checkSource wants exactly one of machine and selector. A value that is not known yet may
+// still turn out to be null.
 func checkSource(config machineModel, diags *diag.Diagnostics) {
 	machine, selector := config.Machine, config.Selector
 	switch {
 	case values.IsSet(machine) && values.IsSet(selector):
 		diags.AddAttributeError(path.Root("selector"), "Both a machine and a selector",
-			"machine names a machine, and selector leaves the choice open. Leave one of them out.")
+			"machine names one machine, and selector lets the provider choose. Remove one of them.")
 	case machine.IsNull() && selector.IsNull():
 		diags.AddAttributeError(path.Root("machine"), "Neither a machine nor a selector",
-			"Name a machine by machine, or say with selector which ones will do: selector = {} takes any that is Ready.")
+			"Name a machine with machine, or describe it with selector: selector = {} takes any that is Ready.")
 	}
 }
 
-// sourceAttribute is the attribute that says which machine is taken.
+// sourceAttribute is the attribute that chooses the machine.
 func (m machineModel) sourceAttribute() path.Path {
 	if values.IsSet(m.Machine) {
 		return path.Root("machine")

@@ -21,8 +21,8 @@ func (m VM) describe() string {
 	return "instance " + m.Name
 }
 
-// Find looks for the VM and returns its system id. A VM that is not there is an error
-// and is not planned anew: more likely the provider asks another MAAS.
+// Find finds the VM and returns its system id. If the VM does not exist, that is an error and
+// not a new VM: more likely the provider calls another MAAS.
 func (m VM) Find(ctx context.Context, b *client.Backend, diags *diag.Diagnostics) (string, error) {
 	found, err := m.findMachine(ctx, b)
 	if err == nil {
@@ -30,7 +30,7 @@ func (m VM) Find(ctx context.Context, b *client.Backend, diags *diag.Diagnostics
 	}
 	if err == nil && m.SystemID == "" && m.MAC == "" {
 		diags.AddWarning(fmt.Sprintf("VM %s was taken over by its name alone", m.Name), fmt.Sprintf(
-			"The state of the %s tells no MAC address. MAAS has one machine of that name, %s. See that it is the one before you apply.", m.Kind, found.SystemID))
+			"The state of the %s has no MAC address. MAAS has one machine of that name, %s. Check that it is the right one before you apply.", m.Kind, found.SystemID))
 	}
 	return found.SystemID, err
 }
@@ -54,7 +54,7 @@ func (m VM) findMachine(ctx context.Context, b *client.Backend) (engine.Machine,
 		with = " with the MAC address " + m.MAC
 	}
 	if len(named) != 1 {
-		return engine.Machine{}, m.refusalError("MAAS knows %d machines %s%s, and one is wanted", len(named), m.Name, with)
+		return engine.Machine{}, m.refusalError("MAAS knows %d machines %s%s, and it must be one", len(named), m.Name, with)
 	}
 	return named[0], nil
 }
@@ -64,7 +64,7 @@ func (m VM) hasMAC(found engine.Machine) bool {
 	return slices.ContainsFunc(found.Interfaces, func(i engine.MachineInterface) bool { return strings.EqualFold(i.MAC, m.MAC) })
 }
 
-// checkIsVM wants the machine to be a VM, and in the LXD project that the state names.
+// checkIsVM requires that the machine is a VM, and in the LXD project of the state.
 func (m VM) checkIsVM(ctx context.Context, b *client.Backend, found engine.Machine) error {
 	if found.HostID == 0 {
 		_, err := b.Inventory.HostOf(ctx, found)
@@ -89,8 +89,9 @@ func (m VM) checkIsVM(ctx context.Context, b *client.Backend, found engine.Machi
 func (m VM) refusalError(format string, args ...any) error {
 	return &engine.Refusal{
 		Message: fmt.Sprintf(format, args...),
-		Hint: "Nothing was changed. Take the moved block out, and the " + m.Kind + " is what it was. If MAAS has the VM by another name, " +
-			"remove the resource from the state with a removed block, and import the VM. " + ImportUsage,
+		Hint: "Nothing was changed. Remove the moved block to keep the " + m.Kind +
+			" as it was. If MAAS has the VM by another name, remove the resource from the state with a removed block, and import the VM. " +
+			ImportUsage,
 		Err: engine.ErrConflict,
 	}
 }

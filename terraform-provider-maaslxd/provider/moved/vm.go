@@ -1,5 +1,5 @@
-// Package moved is what the states of other providers say of a VM that a "moved" block
-// hands over to maaslxd_vm, and how the VM is found by it.
+// Package moved reads the states of other providers' VMs. A "moved" block hands such a VM over
+// to maaslxd_vm, and the package finds it.
 package moved
 
 import (
@@ -13,35 +13,34 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// ImportUsage says what names a VM in an import.
+// ImportUsage says how an import names a VM.
 const ImportUsage = "Import a VM by its system id (\"4y3h7n\"), its hostname (\"web-1\") or its FQDN (\"web-1.example.com\")."
 
-// The resources that "moved" blocks may come from.
+// These are the resources that a "moved" block may name.
 const (
 	canonicalVM       = "maas_vm_host_machine"
 	canonicalInstance = "maas_instance"
 	lxdInstance       = "lxd_instance"
 )
 
-// lxdVM is the type of those instances of LXD that are VMs.
+// lxdVM is the type of LXD's instances that are VMs.
 const lxdVM = "virtual-machine"
 
-// VM is what the state of another provider says of a VM.
+// VM is a VM in the state of another provider.
 type VM struct {
-	// Kind is the resource that it was, such as "maas_instance".
+	// Kind is its former resource, such as "maas_instance".
 	Kind string `json:"kind"`
 	// SystemID of its machine; empty if it was an instance of LXD.
 	SystemID string `json:"system_id,omitempty"`
-	// Name and Project of its instance in LXD. Project is empty where the state leaves
-	// it to the provider's configuration.
+	// Name and Project of its instance in LXD. Project is empty if the state does not have it.
 	Name    string `json:"name,omitempty"`
 	Project string `json:"project,omitempty"`
-	// MAC address of one of its interfaces; empty where LXD did not tell any.
+	// MAC address of one of its interfaces; empty if LXD reported none.
 	MAC string `json:"mac,omitempty"`
 }
 
-// ReadVM reads the state of another provider's VM. Nil is another resource, or one that
-// cannot be taken over, which the diagnostics then tell.
+// ReadVM reads the state of another provider's VM. It is nil for another resource. It is also
+// nil for one that cannot be taken over, and the diagnostics say why.
 func ReadVM(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
 	var m VM
 	var err error
@@ -54,15 +53,16 @@ func ReadVM(req resource.MoveStateRequest, diags *diag.Diagnostics) *VM {
 		return nil
 	}
 	if err != nil {
-		diags.AddError("Cannot take over a "+req.SourceTypeName, diagnostics.Sentence(err.Error())+" Take the moved block out. "+
-			"If it is a VM of MAAS, remove the resource from the state with a removed block, and import the VM. "+ImportUsage)
+		diags.AddError("Cannot take over a "+req.SourceTypeName, diagnostics.Sentence(err.Error())+
+			" Remove the moved block. If it is a VM of MAAS, remove the resource from the state with a removed block, and import the VM. "+
+			ImportUsage)
 		return nil
 	}
 	m.Kind = req.SourceTypeName
 	return &m
 }
 
-// readMAASState is a machine of MAAS, which its system id names.
+// readMAASState reads a machine of MAAS by its system id.
 func readMAASState(req resource.MoveStateRequest) (VM, error) {
 	state, err := values.MovedStrings(req, "id")
 	if err == nil && state["id"] == "" {
@@ -71,8 +71,8 @@ func readMAASState(req resource.MoveStateRequest) (VM, error) {
 	return VM{SystemID: state["id"]}, err
 }
 
-// readLXDState is an instance that MAAS may know by the same name. States of old versions may
-// lack its type; LXD then makes containers.
+// readLXDState reads an instance that MAAS may know by the same name. States of old versions
+// may have no type: LXD then makes containers.
 func readLXDState(req resource.MoveStateRequest) (VM, error) {
 	state, err := values.MovedStrings(req, "name", "type", "project", "mac_address")
 	switch {
@@ -85,7 +85,7 @@ func readLXDState(req resource.MoveStateRequest) (VM, error) {
 	return VM{Name: state["name"], Project: state["project"], MAC: state["mac_address"]}, err
 }
 
-// PlaceholderID is what stands for the system id in the state until the VM is found.
+// PlaceholderID is in the state instead of the system id until the VM is found.
 func (m VM) PlaceholderID() string {
 	if m.SystemID != "" {
 		return m.SystemID
@@ -93,9 +93,9 @@ func (m VM) PlaceholderID() string {
 	return m.Name
 }
 
-// AddUnreadError is for a plan by a state that says nothing else yet: it would seem that
-// everything of the VM is to change.
+// AddUnreadError reports a plan with a moved state before its first refresh: every attribute
+// of the VM would seem to change.
 func (m VM) AddUnreadError(diags *diag.Diagnostics) {
-	diags.AddError("The moved VM was not looked at", fmt.Sprintf(
-		"The state of %s was a %s, and says nothing else before the first refresh. Plan without -refresh=false.", m.describe(), m.Kind))
+	diags.AddError("The moved VM was not refreshed", fmt.Sprintf(
+		"The state of %s was a %s, which has nothing else before the first refresh. Plan without -refresh=false.", m.describe(), m.Kind))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// DescribeDiagnostics writes diagnostics down as tests compare them.
+// DescribeDiagnostics writes diagnostics as text for tests.
 func DescribeDiagnostics(diags diag.Diagnostics) []string {
 	var lines []string
 	for _, d := range diags {
@@ -34,7 +34,7 @@ func AttributePath(d *tfprotov6.Diagnostic) string {
 	return strings.Join(steps, ".")
 }
 
-// stepText is a step of an attribute's path as people write it.
+// stepText is a step of an attribute's path as text.
 func stepText(step tftypes.AttributePathStep) string {
 	switch s := step.(type) {
 	case tftypes.AttributeName:

@@ -1,5 +1,5 @@
-// Package providertest asks a resource over Terraform's protocol, as a CLI does,
-// but without a CLI and without a MAAS. Only tests use it.
+// Package providertest calls a resource over Terraform's protocol, as a CLI does, but without
+// a CLI and without a MAAS. Only tests use it.
 package providertest
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// Object is a resource, or an object in it, as Terraform's JSON has it.
+// Object is a resource, or an object in it, in Terraform's JSON.
 type Object map[string]any
 
-// WithChanges returns a copy with some attributes changed; nil takes one away.
+// WithChanges returns a copy with some attributes changed; nil removes an attribute.
 func (o Object) WithChanges(changes Object) Object {
 	out := maps.Clone(o)
 	maps.Copy(out, changes)
@@ -21,7 +21,7 @@ func (o Object) WithChanges(changes Object) Object {
 	return out
 }
 
-// DynamicValue is the object as the protocol carries it.
+// DynamicValue is the object in the protocol's form.
 func (o Object) DynamicValue(t *testing.T) *tfprotov6.DynamicValue {
 	t.Helper()
 	raw, err := json.Marshal(o)

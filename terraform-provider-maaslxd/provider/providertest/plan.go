@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Plan is a plan as the provider answered it.
+// Plan is a plan as the provider returned it.
 type Plan struct {
 	Diagnostics []*tfprotov6.Diagnostic
 
@@ -26,8 +26,8 @@ func (p *Plan) Attributes() map[string]tftypes.Value {
 	return attributes
 }
 
-// AppliedState is the state that an apply of the plan would write. What the plan leaves open is what
-// seen says of its attribute, else some value.
+// AppliedState is the state that an apply of the plan would write. Unknown values come from
+// seen, or are any value.
 func (p *Plan) AppliedState(seen Object) Object {
 	p.resource.t.Helper()
 	known, err := tftypes.Transform(p.value, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
@@ -83,7 +83,7 @@ func (p *Plan) ReplacingAttributes() []string {
 	return names
 }
 
-// ChangedAttributes lists the attributes that are planned to differ from the state.
+// ChangedAttributes lists the attributes whose planned values differ from the state.
 func (p *Plan) ChangedAttributes(state Object) []string {
 	p.resource.t.Helper()
 	before, err := state.DynamicValue(p.resource.t).Unmarshal(p.resource.Type)

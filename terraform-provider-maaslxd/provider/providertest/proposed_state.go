@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// proposedState is what Terraform proposes to a provider: the configuration, and the state where
-// an attribute is computed and not configured (objchange.ProposedNew in Terraform).
+// proposedState is what Terraform proposes to a provider: the configuration, with the state's
+// values for computed attributes that are not configured (objchange.ProposedNew in Terraform).
 func proposedState(attributes map[string]schema.Attribute, config, prior map[string]any) Object {
 	out := Object(maps.Clone(config))
 	for name, a := range attributes {
@@ -22,7 +22,7 @@ func proposedState(attributes map[string]schema.Attribute, config, prior map[str
 	return out
 }
 
-// proposedMembers is what Terraform proposes for an attribute that is configured.
+// proposedMembers is what Terraform proposes for a configured attribute.
 func proposedMembers(a schema.Attribute, config, prior any) any {
 	switch a := a.(type) {
 	case schema.SingleNestedAttribute:
@@ -51,7 +51,7 @@ func proposedMembers(a schema.Attribute, config, prior any) any {
 	return config
 }
 
-// membersOf are those of an object or a map, nil for none.
+// membersOf are the members of an object or a map; nil if there are none.
 func membersOf(v any) map[string]any {
 	switch v := v.(type) {
 	case Object:

@@ -14,10 +14,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Resource is one resource of a provider that nobody has configured.
+// Resource is one resource of a provider without a configuration.
 type Resource struct {
 	Name   string       // such as "maaslxd_vm"
-	Type   tftypes.Type // of its configuration, plan and state
+	Type   tftypes.Type // the type of its configuration, plan and state
 	Server tfprotov6.ProviderServer
 	Schema schema.Schema
 
@@ -44,7 +44,7 @@ func (r *Resource) ForTest(t *testing.T) *Resource {
 	return &in
 }
 
-// nullValue is what stands for a resource that is not there.
+// nullValue is the value of a resource that does not exist.
 func (r *Resource) nullValue() *tfprotov6.DynamicValue {
 	r.t.Helper()
 	none, err := tfprotov6.NewDynamicValue(r.Type, tftypes.NewValue(r.Type, nil))
@@ -54,8 +54,8 @@ func (r *Resource) nullValue() *tfprotov6.DynamicValue {
 	return &none
 }
 
-// Plan asks for a plan. A nil state is a create, a nil config a destroy; notes are the private state, by
-// its keys.
+// Plan makes a plan. A nil state is a create, and a nil config is a destroy. notes are the
+// private state, by its keys.
 func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
 	r.t.Helper()
 	prior := r.nullValue()
@@ -79,7 +79,7 @@ func (r *Resource) Plan(config, state Object, notes map[string]any) *Plan {
 	return &Plan{Diagnostics: resp.Diagnostics, resource: r, resp: resp, value: value}
 }
 
-// encodePrivateState is a private state as the protocol carries it.
+// encodePrivateState is a private state in the protocol's form.
 func (r *Resource) encodePrivateState(notes map[string]any) []byte {
 	r.t.Helper()
 	raw := map[string][]byte{}
@@ -97,7 +97,7 @@ func (r *Resource) encodePrivateState(notes map[string]any) []byte {
 	return private
 }
 
-// Validate asks whether a configuration is valid.
+// Validate validates a configuration.
 func (r *Resource) Validate(config Object) []*tfprotov6.Diagnostic {
 	r.t.Helper()
 	resp, err := r.Server.ValidateResourceConfig(r.t.Context(), &tfprotov6.ValidateResourceConfigRequest{
@@ -126,11 +126,11 @@ func (unconfiguredProvider) Metadata(_ context.Context, _ provider.MetadataReque
 func (unconfiguredProvider) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {
 }
 
-// Configure hands over nothing.
+// Configure does nothing.
 func (unconfiguredProvider) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {
 }
 
-// Resources are the one.
+// Resources are the one resource.
 func (p unconfiguredProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{p.constructor}
 }

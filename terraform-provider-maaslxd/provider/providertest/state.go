@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// UpgradeState has the provider read a state that a version of the schema has written.
+// UpgradeState lets the provider read a state of an earlier version of the schema.
 func (r *Resource) UpgradeState(version int64, state Object) (Object, []*tfprotov6.Diagnostic) {
 	r.t.Helper()
 	resp, err := r.Server.UpgradeResourceState(r.t.Context(), &tfprotov6.UpgradeResourceStateRequest{
@@ -27,7 +27,7 @@ func (r *Resource) UpgradeState(version int64, state Object) (Object, []*tfproto
 	return upgraded, resp.Diagnostics
 }
 
-// jsonValue is a value as JSON has it.
+// jsonValue is a value for JSON.
 func (r *Resource) jsonValue(v tftypes.Value) any {
 	r.t.Helper()
 	if v.IsNull() {
@@ -53,7 +53,7 @@ func (r *Resource) jsonValue(v tftypes.Value) any {
 	}
 }
 
-// jsonScalar is a value that holds no others.
+// jsonScalar is a value without members, for JSON.
 func (r *Resource) jsonScalar(v tftypes.Value) any {
 	r.t.Helper()
 	switch {

@@ -10,9 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// CheckAddresses refuses a fixed address outside of its subnet, where the subnet is given
-// as a CIDR, and one address for two interfaces. They are those of the labels in the
-// attribute interfaces.
+// CheckAddresses refuses a fixed address outside its subnet, if the subnet is a CIDR, and one
+// address for two interfaces. The labels are those of the attribute interfaces.
 func CheckAddresses(labels []string, of func(label string) (subnet texttype.Subnet, ip texttype.IP), diags *diag.Diagnostics) {
 	owner := map[netip.Addr]string{}
 	for _, label := range labels {
@@ -28,7 +27,7 @@ func CheckAddresses(labels []string, of func(label string) (subnet texttype.Subn
 		}
 		owner[ip] = label
 		if subnet, err := netip.ParsePrefix(network.ValueString()); err == nil && !subnet.Contains(ip) {
-			diags.AddAttributeError(at, "Address outside of its subnet",
+			diags.AddAttributeError(at, "Address outside its subnet",
 				fmt.Sprintf("%s is not in %s. Choose an address in it, or leave ip out to let MAAS assign one.", ip, subnet))
 		}
 	}

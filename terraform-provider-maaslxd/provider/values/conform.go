@@ -15,10 +15,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// ConformValue gives a value that somebody wrote down a type, as Terraform does with what is
-// given to an attribute: attributes that are left out are null, a tuple may be a list, an
-// object a map. The error says where, by at, what does not fit. Functions need it: Terraform
-// lets their objects leave nothing out.
+// ConformValue converts a value to a type, as Terraform does for an attribute. Missing
+// attributes become null, a tuple becomes a list, and an object becomes a map. at is the start
+// of the path in an error. Functions need it: Terraform lets their objects leave no attribute
+// out.
 func ConformValue(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
 	if d, ok := v.(types.Dynamic); ok {
 		v = d.UnderlyingValue()
@@ -66,7 +66,7 @@ func conformMap(ctx context.Context, at string, v attr.Value, t types.MapType) (
 	return types.MapValueMust(t.ElemType, members), nil
 }
 
-// conformObject refuses attributes that there are none of, which are typos.
+// conformObject refuses unknown attributes, which are typing errors.
 func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectType) (attr.Value, error) {
 	members, ok := membersOf(v)
 	if !ok {
@@ -88,14 +88,14 @@ func conformObject(ctx context.Context, at string, v attr.Value, t types.ObjectT
 	return types.ObjectValueMust(t.AttrTypes, fitting), nil
 }
 
-// conformPrimitive converts as Terraform does: "4" and 4 are the same to it.
+// conformPrimitive converts as Terraform does: "4" and 4 are the same.
 func conformPrimitive(ctx context.Context, at string, v attr.Value, t attr.Type) (attr.Value, error) {
 	text, ok := primitiveText(v)
 	if !ok {
 		return nil, conformError(at, "a single value")
 	}
 	switch t := t.(type) {
-	case basetypes.StringTypable: // also those of texttype; what they refuse, LXD's rules refuse
+	case basetypes.StringTypable: // this includes texttype, whose rules are also those of LXD
 		fit, diags := t.ValueFromString(ctx, types.StringValue(text))
 		if diags.HasError() {
 			return nil, conformError(at, "a text")
@@ -112,12 +112,12 @@ func conformPrimitive(ctx context.Context, at string, v attr.Value, t attr.Type)
 		}
 		return nil, conformError(at, "a whole number")
 	}
-	return nil, fmt.Errorf("%s is of a type that cannot be given: %s", at, t)
+	return nil, fmt.Errorf("%s has a type that is not accepted: %s", at, t)
 }
 
 func conformError(at, want string) error { return fmt.Errorf("%s must be %s", at, want) }
 
-// membersOf are the parts of an object or a map.
+// membersOf are the members of an object or a map.
 func membersOf(v attr.Value) (map[string]attr.Value, bool) {
 	switch v := v.(type) {
 	case types.Object:
@@ -128,7 +128,7 @@ func membersOf(v attr.Value) (map[string]attr.Value, bool) {
 	return nil, false
 }
 
-// elementsOf are those of a list, a set or a tuple.
+// elementsOf are the elements of a list, a set or a tuple.
 func elementsOf(v attr.Value) ([]attr.Value, bool) {
 	switch v := v.(type) {
 	case types.List:
@@ -141,7 +141,7 @@ func elementsOf(v attr.Value) ([]attr.Value, bool) {
 	return nil, false
 }
 
-// primitiveText writes a single value as Terraform would.
+// primitiveText is a single value as text, as Terraform writes it.
 func primitiveText(v attr.Value) (string, bool) {
 	switch v := v.(type) {
 	case types.String:

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// TestConform converts as Terraform converts what is given to an attribute.
+// TestConform converts as Terraform does for an attribute.
 func TestConform(t *testing.T) {
 	t.Parallel()
 	inner := types.ObjectType{AttrTypes: map[string]attr.Type{"n": types.Int64Type, "on": types.BoolType}}
@@ -40,21 +40,21 @@ func TestConform(t *testing.T) {
 		want   attr.Value
 		says   string
 	}{
-		"Nothing":    {"What is left out is null.", object(nil), types.ObjectValueMust(typ.AttrTypes, none), ""},
-		"Dynamic":    {"It may be wrapped.", types.DynamicValue(object(nil)), types.ObjectValueMust(typ.AttrTypes, none), ""},
-		"Number":     {"4 is \"4\".", object(map[string]attr.Value{"text": number(big.NewFloat(4))}), with("text", types.StringValue("4")), ""},
-		"Fraction":   {"So is a fraction.", object(map[string]attr.Value{"text": number(big.NewFloat(0.5))}), with("text", types.StringValue("0.5")), ""},
+		"Nothing":    {"A missing attribute is null.", object(nil), types.ObjectValueMust(typ.AttrTypes, none), ""},
+		"Dynamic":    {"The value may be in a dynamic value.", types.DynamicValue(object(nil)), types.ObjectValueMust(typ.AttrTypes, none), ""},
+		"Number":     {"4 becomes a text.", object(map[string]attr.Value{"text": number(big.NewFloat(4))}), with("text", types.StringValue("4")), ""},
+		"Fraction":   {"A fraction becomes a text.", object(map[string]attr.Value{"text": number(big.NewFloat(0.5))}), with("text", types.StringValue("0.5")), ""},
 		"Tuple":      {"[…] is a tuple.", object(map[string]attr.Value{"list": types.TupleValueMust([]attr.Type{types.StringType}, []attr.Value{types.StringValue("a")})}), with("list", types.ListValueMust(types.StringType, []attr.Value{types.StringValue("a")})), ""},
-		"Nested":     {"{…} is an object, also where a map is wanted.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": types.StringValue("3")})})}), with("map", types.MapValueMust(inner, map[string]attr.Value{"k": types.ObjectValueMust(inner.AttrTypes, map[string]attr.Value{"n": types.Int64Value(3), "on": types.BoolNull()})})), ""},
-		"Unknown":    {"It is known later.", object(map[string]attr.Value{"text": types.StringUnknown()}), with("text", types.StringUnknown()), ""},
-		"Typo":       {"A typo would have no effect.", object(map[string]attr.Value{"txt": types.StringValue("a")}), nil, `x has no attribute "txt". Known: list, map, text`},
-		"NoList":     {"One is not many.", object(map[string]attr.Value{"list": types.StringValue("a")}), nil, "x.list must be a list"},
+		"Nested":     {"{…} is an object, also if the type is a map.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": types.StringValue("3")})})}), with("map", types.MapValueMust(inner, map[string]attr.Value{"k": types.ObjectValueMust(inner.AttrTypes, map[string]attr.Value{"n": types.Int64Value(3), "on": types.BoolNull()})})), ""},
+		"Unknown":    {"The value is not known yet.", object(map[string]attr.Value{"text": types.StringUnknown()}), with("text", types.StringUnknown()), ""},
+		"Typo":       {"A typing error would have no effect.", object(map[string]attr.Value{"txt": types.StringValue("a")}), nil, `x has no attribute "txt". Known: list, map, text`},
+		"NoList":     {"A single value is no list.", object(map[string]attr.Value{"list": types.StringValue("a")}), nil, "x.list must be a list"},
 		"NoMap":      {"A list has no keys.", object(map[string]attr.Value{"map": types.TupleValueMust(nil, nil)}), nil, "x.map must be a map"},
-		"NoText":     {"An object is no text.", object(map[string]attr.Value{"text": object(nil)}), nil, "x.text must be a single value"},
-		"NoNumber":   {"A word is no number.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": types.StringValue("many")})})}), nil, `x.map["k"].n must be a whole number`},
-		"HalfNumber": {"Half a core.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": number(big.NewFloat(0.5))})})}), nil, `x.map["k"].n must be a whole number`},
+		"NoText":     {"An object is not a text.", object(map[string]attr.Value{"text": object(nil)}), nil, "x.text must be a single value"},
+		"NoNumber":   {"A word is not a number.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": types.StringValue("many")})})}), nil, `x.map["k"].n must be a whole number`},
+		"HalfNumber": {"A number of cores is whole.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"n": number(big.NewFloat(0.5))})})}), nil, `x.map["k"].n must be a whole number`},
 		"NoBool":     {"Yes is not true.", object(map[string]attr.Value{"map": object(map[string]attr.Value{"k": object(map[string]attr.Value{"on": types.StringValue("yes")})})}), nil, `x.map["k"].on must be true or false`},
-		"NoObject":   {"Settings have names.", types.StringValue("a"), nil, "x must be an object"},
+		"NoObject":   {"An object needs attribute names.", types.StringValue("a"), nil, "x must be an object"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// Deployment is what is installed on a machine, as attributes say it.
+// Deployment is the attribute deploy: what is installed on a machine.
 type Deployment struct {
 	Image             texttype.Image `tfsdk:"image"`
 	Kernel            types.String   `tfsdk:"kernel"`
@@ -32,7 +32,7 @@ var DeploymentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"user_data_wo": types.StringType, "user_data_wo_version": types.Int64Type, "storage_layout": StorageLayoutType,
 }}
 
-// Spec is what the engine is to install.
+// Spec converts it for the engine.
 func (d Deployment) Spec() *engine.Deployment {
 	return &engine.Deployment{
 		Image: d.Image.ValueString(), Kernel: d.Kernel.ValueString(), UserData: []byte(d.UserDataWO.ValueString()),
@@ -40,19 +40,19 @@ func (d Deployment) Spec() *engine.Deployment {
 	}
 }
 
-// DeploymentFromMAAS is the deployment of a machine on which MAAS tells an image and a kernel. Of the
-// storage layout it tells nothing.
+// DeploymentFromMAAS is the deployment of a machine whose image and kernel MAAS reports. MAAS
+// does not report the storage layout.
 func DeploymentFromMAAS(image, kernel string) Deployment {
 	return Deployment{Image: texttype.ImageType.FromText(image), Kernel: OptionalString(kernel), StorageLayout: types.ObjectNull(StorageLayoutType.AttrTypes)}
 }
 
-// Fill gives values to what a plan left open, as MAAS tells them.
+// Fill sets the values that a plan left open to those that MAAS reports.
 func (d *Deployment) Fill(image, kernel string) {
 	FillString(&d.Image.StringValue, image)
 	FillString(&d.Kernel, kernel)
 }
 
-// FillNulls gives values to what neither a configuration nor a look has told before.
+// FillNulls sets values that are null so far to those that MAAS reports.
 func (d *Deployment) FillNulls(image, kernel string) {
 	if d.Image.IsNull() {
 		d.Image = texttype.ImageType.FromText(image)
@@ -62,9 +62,8 @@ func (d *Deployment) FillNulls(image, kernel string) {
 	}
 }
 
-// KeepInstalled keeps image and kernel in the plan of a machine that is there, where the
-// configuration names none. An image that is not the installed one is planned as the
-// configuration names it.
+// KeepInstalled keeps the installed image and kernel in the plan where the configuration names
+// none. If the configuration names another image, the plan has that one.
 func (d *Deployment) KeepInstalled(had, wished Deployment, n Installation) {
 	d.Fill(cmp.Or(had.Image.ValueString(), n.Image), cmp.Or(had.Kernel.ValueString(), n.Kernel))
 	if IsOtherImage(wished.Image, had.Image, n.Image) {
@@ -72,9 +71,9 @@ func (d *Deployment) KeepInstalled(had, wished Deployment, n Installation) {
 	}
 }
 
-// IsOtherImage tells whether a configuration wants another image than the one that a state names.
-// MAAS's name of it decides, where that is known, because a short name is that of several images.
-// For example, the state has "noble", and MAAS says "ubuntu/noble": "custom/noble" is another one.
+// IsOtherImage tells whether a configuration wants another image than the one in the state. A
+// short name may be that of several images, so MAAS's full name decides if it is known. For
+// example, the state has "noble", and MAAS says "ubuntu/noble": "custom/noble" is another one.
 func IsOtherImage(want, had texttype.Image, installed string) bool {
 	switch {
 	case want.IsNull() || want.Equal(had):
@@ -86,8 +85,8 @@ func IsOtherImage(want, had texttype.Image, installed string) bool {
 	return is != "" && !texttype.ImageType.MeansSame(want.ValueString(), is)
 }
 
-// EncodeInstalledDeployment is the attribute deploy of a machine on which MAAS tells an image
-// and a kernel; null where it tells no image.
+// EncodeInstalledDeployment is the attribute deploy of a machine whose image and kernel MAAS
+// reports; null if MAAS reports no image.
 func EncodeInstalledDeployment(ctx context.Context, image, kernel string, diags *diag.Diagnostics) types.Object {
 	if image == "" {
 		return types.ObjectNull(DeploymentType.AttrTypes)
@@ -95,11 +94,10 @@ func EncodeInstalledDeployment(ctx context.Context, image, kernel string, diags 
 	return EncodeObject(ctx, DeploymentType, DeploymentFromMAAS(image, kernel), diags)
 }
 
-// DeploymentTexts are the descriptions of the attribute deploy that differ from one
-// resource to the other.
+// DeploymentTexts are the descriptions of the attribute deploy that differ between resources.
 type DeploymentTexts struct{ Deploy, Image, UserData, Version string }
 
-// DeploymentAttribute says what to install.
+// DeploymentAttribute is the schema of the attribute deploy.
 func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
@@ -124,20 +122,20 @@ func DeploymentAttribute(text DeploymentTexts) schema.SingleNestedAttribute {
 	}
 }
 
-// Installation tell what a machine was installed with.
+// Installation is what a machine was installed with.
 type Installation struct {
 	UserData InstalledUserData
-	// Image and Kernel by MAAS's word, such as "ubuntu/noble" and "ga-24.04"; empty: not
+	// Image and Kernel by MAAS's name, such as "ubuntu/noble" and "ga-24.04"; empty: not
 	// known.
 	Image, Kernel string
-	// Imported: what was never told is believed.
+	// Imported: a value that the state never had is taken from the configuration.
 	Imported bool
 }
 
-// ReinstallReason says why what is installed has to be installed anew, "" if it has
-// not. The state had what was to be installed, and the configuration wants it.
+// ReinstallReason says why the machine must be installed anew, or "" if it need not. The state
+// had what was to be installed, and the configuration wants it.
 func (n Installation) ReinstallReason(had, want Deployment) string {
-	// What the configuration named neither then nor now is still installed.
+	// If the configuration names neither image now nor before, the installed one stays.
 	kernel := cmp.Or(had.Kernel.ValueString(), n.Kernel)
 	switch {
 	case IsOtherImage(want.Image, had.Image, n.Image):
@@ -145,14 +143,14 @@ func (n Installation) ReinstallReason(had, want Deployment) string {
 	case want.Kernel.IsUnknown() || IsSet(want.Kernel) && want.Kernel.ValueString() != kernel && !(n.Imported && had.Kernel.IsNull()):
 		return "deploy.kernel changes"
 	case n.UserData.NeedsReinstall(want.UserDataWOVersion, had.UserDataWOVersion, n.Imported):
-		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
+		return "deploy.user_data_wo_version changes, and user-data runs only at the first boot"
 	case !(n.Imported && had.StorageLayout.IsNull()) && wantsMoreThan(want.StorageLayout, had.StorageLayout):
-		return "deploy.storage_layout changes, and disks are laid out before a machine is deployed"
+		return "deploy.storage_layout changes, and MAAS lays out disks only before it deploys a machine"
 	}
 	return ""
 }
 
-// DecodeDeployment is what is to be installed; nothing said is all nulls.
+// DecodeDeployment decodes the attribute deploy; all is null if it is not set.
 func DecodeDeployment(ctx context.Context, o types.Object, diags *diag.Diagnostics) Deployment {
 	if d := DecodeObject[Deployment](ctx, o, diags); d != nil {
 		return *d

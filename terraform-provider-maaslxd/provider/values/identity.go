@@ -11,15 +11,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Identity names a machine of MAAS, for an import or in a state.
+// Identity names a machine of MAAS in an import or a state.
 type Identity struct {
-	// SystemID of the machine. An import by a text has that here, which may be a name.
+	// SystemID of the machine. An import by a text has the text here, which may be a name.
 	SystemID string
-	// MAAS is the mark of the MAAS that the machine is in; empty: any.
+	// MAAS is the mark of the machine's MAAS; empty: any.
 	MAAS string
 }
 
-// ImportedIdentity is what an import names: a text, or an identity.
+// ImportedIdentity is the machine that an import names, by a text or by an identity.
 func ImportedIdentity(ctx context.Context, req resource.ImportStateRequest, diags *diag.Diagnostics) Identity {
 	if req.ID != "" || req.Identity == nil {
 		return Identity{SystemID: req.ID}
@@ -29,14 +29,14 @@ func ImportedIdentity(ctx context.Context, req resource.ImportStateRequest, diag
 	return Identity{SystemID: m.SystemID.ValueString(), MAAS: m.MAAS.ValueString()}
 }
 
-// identityModel is what tells one machine of MAAS from all others.
+// identityModel is the identity of a machine in Terraform.
 type identityModel struct {
 	SystemID types.String `tfsdk:"system_id"`
 	MAAS     types.String `tfsdk:"maas"`
 }
 
-// MachineIdentity is the schema of an identity: the system id of a machine of MAAS, which
-// the text says, and the MAAS that it is in.
+// MachineIdentity is the schema of an identity: the system id of the machine, and the mark of
+// its MAAS. The text names the machine in the description.
 func MachineIdentity(machine string) identityschema.Schema {
 	return identityschema.Schema{
 		Version: 1,
@@ -48,20 +48,20 @@ func MachineIdentity(machine string) identityschema.Schema {
 			"maas": identityschema.StringAttribute{
 				OptionalForImport: true,
 				Description: "The mark of the MAAS: the first word in the comment of its tag maaslxd-region. An import from another MAAS is refused. " +
-					"Without it, any MAAS will do.",
+					"Without it, any MAAS is accepted.",
 			},
 		},
 	}
 }
 
-// IdentityUpgraders read the identities of earlier versions.
+// IdentityUpgraders read the identities that earlier versions wrote.
 func IdentityUpgraders() map[int64]resource.IdentityUpgrader {
 	return map[int64]resource.IdentityUpgrader{0: {IdentityUpgrader: upgradeIdentityV0}}
 }
 
-// upgradeIdentityV0 goes on with an identity that names no MAAS. A CLI that knows identities asks
-// for this also where one that knew none has written the state: then there is nothing to
-// read, and an identity of nulls is as good as none.
+// upgradeIdentityV0 accepts an identity that names no MAAS. A CLI with identities also asks
+// for this where a CLI without them has written the state. Then there is nothing to read, and
+// the identity has only nulls.
 func upgradeIdentityV0(ctx context.Context, req resource.UpgradeIdentityRequest, resp *resource.UpgradeIdentityResponse) {
 	var was struct {
 		SystemID *string `json:"system_id"`
@@ -75,8 +75,8 @@ func upgradeIdentityV0(ctx context.Context, req resource.UpgradeIdentityRequest,
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, identityModel{SystemID: types.StringPointerValue(was.SystemID)})...)
 }
 
-// SaveIdentity gives an object its identity, for CLIs that know identities. An object
-// keeps the one that it has: Terraform lets no identity change.
+// SaveIdentity gives an object its identity, for CLIs that know identities. An object keeps
+// the identity that it has: Terraform forbids changing it.
 func SaveIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, of Identity, diags *diag.Diagnostics) {
 	if identity == nil {
 		return
@@ -91,14 +91,14 @@ func SaveIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, of Iden
 	ReplaceIdentity(ctx, identity, of, diags)
 }
 
-// SaveSeenIdentity is SaveIdentity for the end of a read, which finds out the values that are
-// pointed to.
+// SaveSeenIdentity is SaveIdentity for a defer at the begin of a read: the read sets the
+// values that the pointers name.
 func SaveSeenIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, systemID *types.String, mark *string, diags *diag.Diagnostics) {
 	SaveIdentity(ctx, identity, Identity{SystemID: systemID.ValueString(), MAAS: *mark}, diags)
 }
 
-// ReplaceIdentity is SaveIdentity for an import, which completes the identity that it was
-// given.
+// ReplaceIdentity is SaveIdentity for an import, which completes the identity that was given
+// to it.
 func ReplaceIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, of Identity, diags *diag.Diagnostics) {
 	if identity != nil {
 		diags.Append(identity.Set(ctx, identityModel{SystemID: types.StringValue(of.SystemID), MAAS: OptionalString(of.MAAS)})...)

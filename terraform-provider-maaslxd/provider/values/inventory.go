@@ -5,14 +5,14 @@ import "github.com/maaslxd/maaslxd/engine"
 // bytesPerGB: MAAS counts disks in decimal gigabytes.
 const bytesPerGB = 1_000_000_000
 
-// Amount is what a VM host has of cores, or of memory in MiB, as attributes tell it.
+// Amount is the cores or the memory in MiB of a VM host, as attributes.
 type Amount struct {
 	Total int64 `tfsdk:"total"`
 	Used  int64 `tfsdk:"used"`
 	Free  int64 `tfsdk:"free"`
 }
 
-// StoragePool is a storage pool of a VM host, as attributes tell it.
+// StoragePool is a storage pool of a VM host, as attributes.
 type StoragePool struct {
 	Driver  string `tfsdk:"driver"`
 	TotalGB int64  `tfsdk:"total_gb"`
@@ -20,12 +20,12 @@ type StoragePool struct {
 	Default bool   `tfsdk:"default"`
 }
 
-// NewStoragePool converts a storage pool of the engine.
+// NewStoragePool converts a storage pool of the engine, with sizes in GB rounded down.
 func NewStoragePool(p engine.StoragePool) StoragePool {
 	return StoragePool{Driver: p.Driver, TotalGB: p.TotalBytes / bytesPerGB, FreeGB: p.AvailableBytes / bytesPerGB, Default: p.Default}
 }
 
-// HasInventory tells whether the LXD was reached.
+// HasInventory tells whether MAAS has reached the LXD.
 func HasInventory(v engine.VMHost) bool {
 	return v.HostKey != "" && v.Version != "" && v.Cores.Total > 0
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// ListResults streams what a list resource found, up to the limit that was asked for. An
-// error is all that it streams.
+// ListResults streams the results of a list resource, up to the limit of the request. If there
+// is an error, it streams only that.
 func ListResults[Object any](req list.ListRequest, found []Object, diags diag.Diagnostics, result func(Object) list.ListResult) iter.Seq[list.ListResult] {
 	if diags.HasError() {
 		return list.ListResultsStreamDiagnostics(diags)
@@ -26,8 +26,8 @@ func ListResults[Object any](req list.ListRequest, found []Object, diags diag.Di
 	}
 }
 
-// MatchesFilter tells whether an object is in the zone and the pool of a filter, and has
-// all of its tags. What is null matches all.
+// MatchesFilter tells whether an object is in the zone and the pool of a filter, and has all
+// of its tags. A null value matches all.
 func MatchesFilter(zone, pool types.String, tags types.List, hasZone, hasPool string, hasTags []string) bool {
 	is := func(wanted types.String, have string) bool { return wanted.IsNull() || wanted.ValueString() == have }
 	return is(zone, hasZone) && is(pool, hasPool) && len(Difference(SortedStrings(tags), hasTags)) == 0

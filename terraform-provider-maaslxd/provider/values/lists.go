@@ -19,7 +19,7 @@ func SortedStrings(values interface{ Elements() []attr.Value }) []string {
 	return out
 }
 
-// StringList is a known list, empty rather than null.
+// StringList is a known list; it is empty rather than null.
 func StringList(values []string) types.List {
 	elems := make([]attr.Value, 0, len(values))
 	for _, v := range values {
@@ -28,7 +28,7 @@ func StringList(values []string) types.List {
 	return types.ListValueMust(types.StringType, elems)
 }
 
-// TagSet is a set of tags, null if there are none.
+// TagSet is a set of tags; null if there are none.
 func TagSet(tags []string) types.Set {
 	if len(tags) == 0 {
 		return types.SetNull(types.StringType)
@@ -40,10 +40,10 @@ func TagSet(tags []string) types.Set {
 	return types.SetValueMust(types.StringType, elems)
 }
 
-// TagsOfMAAS are tags that MAAS gives to VMs by itself.
+// TagsOfMAAS are the tags that MAAS itself gives to VMs.
 var TagsOfMAAS = []string{"virtual", "pod-console-logging"}
 
-// Difference lists what is in before and not in now.
+// Difference lists the texts in before that are not in now.
 func Difference(before, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(before), func(t string) bool { return slices.Contains(now, t) })
 }

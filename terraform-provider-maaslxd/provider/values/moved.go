@@ -11,27 +11,28 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The providers that states may be moved from. That for MAAS was maas/maas up to 2.2.0.
+// These are the providers whose states can be moved here. The one for MAAS was maas/maas up to
+// 2.2.0.
 var (
 	ProvidersOfMAAS = []string{"canonical/maas", "maas/maas"}
 	ProvidersOfLXD  = []string{"terraform-lxd/lxd"}
 )
 
-// ownProvider is this provider. OpenTofu names it as the source of all instances of a
-// resource but the first ones: moving the first instance of a for_each makes the whole
-// resource ours (seen with OpenTofu 1.12.6).
+// ownProvider is this provider. OpenTofu names it as the source of all instances of a resource
+// but the first one. Moving the first instance of a for_each makes the whole resource ours
+// (seen with OpenTofu 1.12.6).
 const ownProvider = "maaslxd/maaslxd"
 
-// IsMoveFrom tells whether a state is of one of the providers, from whatever registry. The
-// caller has looked at the type of the source, which no resource of ours has.
+// IsMoveFrom tells whether a state is of one of the providers, from any registry. The caller
+// has checked the type of the source, which no resource of ours has.
 func IsMoveFrom(req resource.MoveStateRequest, providers []string) bool {
 	_, provider, found := strings.Cut(req.SourceProviderAddress, "/")
 	return found && (provider == ownProvider || slices.Contains(providers, provider))
 }
 
-// MovedStrings reads attributes of a state that is moved here. What it lacks is "". All
-// versions of the incumbents' providers write schema version 0; another one may mean
-// something else by the same names.
+// MovedStrings reads attributes of a moved state; a missing one is "". All versions of the
+// other providers write schema version 0. In another version the same names may mean something
+// else.
 func MovedStrings(req resource.MoveStateRequest, names ...string) (map[string]string, error) {
 	if req.SourceSchemaVersion != 0 {
 		return nil, fmt.Errorf("its state has the schema version %d, and only 0 is known", req.SourceSchemaVersion)

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
-// DecodeObject reads a nested object; nil if it is absent or not known.
+// DecodeObject reads a nested object; nil if it is null or not known.
 func DecodeObject[T any](ctx context.Context, o types.Object, diags *diag.Diagnostics) *T {
 	if o.IsNull() || o.IsUnknown() {
 		return nil
@@ -27,13 +27,13 @@ func EncodeObject(ctx context.Context, t types.ObjectType, v any, diags *diag.Di
 	return o
 }
 
-// DecodeMap reads a map of nested objects; nil if it is absent or not known.
+// DecodeMap reads a map of nested objects; nil if it is null or not known.
 func DecodeMap[T any](ctx context.Context, m types.Map, diags *diag.Diagnostics) map[string]T {
 	if m.IsNull() || m.IsUnknown() {
 		return nil
 	}
 	given := m.Elements()
-	maps.DeleteFunc(given, func(_ string, v attr.Value) bool { return v.IsNull() || v.IsUnknown() }) // null ones are refused by a validator
+	maps.DeleteFunc(given, func(_ string, v attr.Value) bool { return v.IsNull() || v.IsUnknown() }) // a validator refuses null elements
 	kept, ds := types.MapValue(m.ElementType(ctx), given)
 	diags.Append(ds...)
 	out := make(map[string]T, len(given))

@@ -17,8 +17,8 @@ type PrivateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// ReadPrivateState reads what the provider remembers of an object, such as "VM host", besides its
-// state. There are none before the first apply.
+// ReadPrivateState reads the notes of an object, such as "VM host", besides its state. They
+// are empty before the first apply.
 func ReadPrivateState[T any](ctx context.Context, private PrivateReader, key, object string, diags *diag.Diagnostics) T {
 	var n T
 	raw, ds := private.GetKey(ctx, key)
@@ -28,12 +28,12 @@ func ReadPrivateState[T any](ctx context.Context, private PrivateReader, key, ob
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
 		diags.AddError("Cannot read the private state of the "+object,
-			err.Error()+"\n\nIt was not written by this version of the provider. Remove the "+object+" from the state and import it.")
+			err.Error()+"\n\nThis version of the provider did not write it. Remove the "+object+" from the state and import it.")
 	}
 	return n
 }
 
-// WritePrivateState writes what the provider remembers of an object.
+// WritePrivateState writes the notes of an object.
 func WritePrivateState[T any](ctx context.Context, private PrivateWriter, key, object string, n T, diags *diag.Diagnostics) {
 	raw, err := json.Marshal(n)
 	if err != nil {

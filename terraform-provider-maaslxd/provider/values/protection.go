@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// ProtectionPath is where deletion_protection stands.
+// ProtectionPath is the path of deletion_protection.
 func ProtectionPath() path.Path { return path.Root("deletion_protection") }
 
-// unprotectHint says how something can be destroyed that is protected.
-const unprotectHint = "Set deletion_protection = false and apply that first; MAAS then unlocks it."
+// unprotectHint says how to destroy a protected object.
+const unprotectHint = "Set deletion_protection = false and apply that first; the apply then unlocks it in MAAS."
 
-// RefuseDestroy refuses to destroy an object, such as "VM web-1", that is protected.
+// RefuseDestroy refuses to destroy a protected object, such as "VM web-1".
 func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {
 	if protected {
 		diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion",
@@ -23,22 +23,23 @@ func RefuseDestroy(object string, protected bool, diags *diag.Diagnostics) {
 	}
 }
 
-// DropsProtection tells that the configuration protects no longer what the last apply protected,
-// and that nothing else shows it: somebody has taken the lock off already. An apply has to note it.
+// DropsProtection tells whether the last apply protected the object, the configuration no
+// longer does, and no other difference shows that. Somebody has taken the lock off already. An
+// apply then has to record it.
 func DropsProtection(plan, state types.Bool, applied bool) bool {
 	return applied && !plan.IsUnknown() && !plan.ValueBool() && plan.Equal(state)
 }
 
-// IsProtectedAfterFailure tells whether an object counts as protected by this configuration after
-// an update that failed. The lock of one that did so before is its own for as long as it is there,
-// also where the attribute is false or gone by now. Where it never did, only a lock that is wanted
-// and there is its own.
+// IsProtectedAfterFailure tells whether an object counts as protected by this configuration
+// after a failed update. If the configuration protected it before, the lock counts as long as
+// it is there, also where the attribute is now false or null. If it never did, only a lock
+// counts that is wanted and there.
 func IsProtectedAfterFailure(plan, state types.Bool, applied bool) bool {
 	wanted, locked := plan.ValueBool(), state.ValueBool()
 	return applied && (wanted || locked) || wanted && locked
 }
 
-// RefuseReplacement refuses a plan that would replace an object that is protected.
+// RefuseReplacement refuses a plan that replaces a protected object.
 func RefuseReplacement(object string, replace path.Paths, protected bool, diags *diag.Diagnostics) {
 	if len(replace) == 0 || !protected {
 		return
@@ -49,16 +50,15 @@ func RefuseReplacement(object string, replace path.Paths, protected bool, diags 
 	}
 	noun, _, _ := strings.Cut(object, " ")
 	diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion", fmt.Sprintf(
-		"This plan would replace it, because of %s, and its deletion_protection is true. "+
-			"Take that change back to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotectHint))
+		"This plan would replace it, because of %s, and its deletion_protection is true. Undo that change to keep the %s. To replace it: %s", strings.Join(changed, ", "), noun, unprotectHint))
 }
 
-// RefuseRedeployment refuses a plan that would redeploy an object that is protected.
+// RefuseRedeployment refuses a plan that redeploys a protected object.
 func RefuseRedeployment(object string, protected bool, diags *diag.Diagnostics) {
 	if protected {
 		diags.AddAttributeError(ProtectionPath(), capitalize(object)+" is protected from deletion",
-			"This plan would redeploy it, because redeploy_triggers changes, and its deletion_protection is true. "+
-				"Take that change back to keep what is installed. To redeploy it: "+unprotectHint)
+			"This plan would redeploy it, because redeploy_triggers changes, and its deletion_protection is true. Undo that change to keep the "+
+				"installed system. To redeploy it: "+unprotectHint)
 	}
 }
 

@@ -6,8 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// TestProtectionAfterFailure goes through what was wanted and what is locked, after an update that
-// failed.
+// TestProtectionAfterFailure goes through wanted and existing locks after a failed update.
 func TestProtectionAfterFailure(t *testing.T) {
 	t.Parallel()
 	null, yes, no := types.BoolNull(), types.BoolValue(true), types.BoolValue(false)
@@ -20,11 +19,11 @@ func TestProtectionAfterFailure(t *testing.T) {
 		"NeverLocked":    {"It failed before it was locked.", yes, no, false, false},
 		"Locked":         {"It failed after it was locked.", yes, yes, false, true},
 		"Others":         {"An import has seen the lock of somebody else.", null, yes, false, false},
-		"OthersOff":      {"It is to be taken off, and was not yet.", no, yes, false, false},
-		"StillLocked":    {"The lock of ours was not taken off yet.", no, yes, true, true},
-		"LineGone":       {"Nor was it here.", null, yes, true, true},
+		"OthersOff":      {"It should be taken off, but was not yet.", no, yes, false, false},
+		"StillLocked":    {"Our lock was not taken off yet.", no, yes, true, true},
+		"LineGone":       {"Here it was not taken off yet either.", null, yes, true, true},
 		"Unlocked":       {"It was taken off.", no, no, true, false},
-		"UnlockedByHand": {"Somebody has taken it off, and it is still wanted.", yes, no, true, true},
+		"UnlockedByHand": {"Somebody has taken it off, but it is still wanted.", yes, no, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

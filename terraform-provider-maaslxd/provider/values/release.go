@@ -13,12 +13,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// releaseModel says how a machine is given back.
+// releaseModel is the attribute release.
 type releaseModel struct {
 	Erase types.String `tfsdk:"erase"`
 }
 
-// eraseNone is how a configuration says that disks are not erased.
+// eraseNone is the value of erase that leaves the disks as they are.
 const eraseNone = "none"
 
 // EraseMode reads the attribute release.
@@ -29,16 +29,16 @@ func EraseMode(ctx context.Context, o types.Object, diags *diag.Diagnostics) eng
 	return engine.EraseNone
 }
 
-// ReleaseAttribute says how a machine is given back.
+// ReleaseAttribute is the schema of the attribute release.
 func ReleaseAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "How the machine is given back. Changes in place.",
+		MarkdownDescription: "How MAAS releases the machine. Changes in place.",
 		Attributes: map[string]schema.Attribute{
 			"erase": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(eraseNone),
-				MarkdownDescription: "What MAAS does with its disks: `none`; `quick` overwrites their beginning and end; `secure` uses the disks' own " +
-					"feature; `full` overwrites all, which takes hours. Default `none`.",
+				MarkdownDescription: "How MAAS erases its disks. `none`: not at all. `quick`: it overwrites their beginning and end. `secure`: it uses " +
+					"the disks' own feature. `full`: it overwrites all, which takes hours. Default `none`.",
 				Validators: []validator.String{stringvalidator.OneOf(eraseNone, "quick", "secure", "full")},
 			},
 		},

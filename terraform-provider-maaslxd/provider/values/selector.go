@@ -15,7 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// selectorModel says which machines will do.
+// selectorModel is the attribute selector.
 type selectorModel struct {
 	Zone         types.String `tfsdk:"zone"`
 	Pool         types.String `tfsdk:"pool"`
@@ -26,7 +26,8 @@ type selectorModel struct {
 	MinDiskGB    types.Int64  `tfsdk:"min_disk_gb"`
 }
 
-// SelectorSpec reads the attribute selector; absent, or not known, it is the zero value.
+// SelectorSpec reads the attribute selector. It is the zero value if the attribute is null or
+// not known.
 func SelectorSpec(ctx context.Context, o types.Object, diags *diag.Diagnostics) engine.Selector {
 	s := DecodeObject[selectorModel](ctx, o, diags)
 	if s == nil {
@@ -38,18 +39,18 @@ func SelectorSpec(ctx context.Context, o types.Object, diags *diag.Diagnostics) 
 	}
 }
 
-// WarnSelectorStays tells that another selector moves nothing: it is looked at at a moment
-// such as "a host is made", and at no other time.
+// WarnSelectorStays warns that another selector moves nothing. The selector matters only at a
+// moment such as "a host is made".
 func WarnSelectorStays(had, want types.Object, moment string, name, hostname types.String, diags *diag.Diagnostics) {
 	if had.IsNull() || want.IsNull() || want.Equal(had) {
 		return
 	}
 	diags.AddAttributeWarning(path.Root("selector"), "The machine stays", fmt.Sprintf(
-		"selector is looked at when %s. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses anew.",
+		"selector matters only when %s. %s stays on machine %s; only the state changes. `terraform apply -replace=ADDRESS` chooses anew.",
 		moment, name.ValueString(), hostname.ValueString()))
 }
 
-// SelectorAttribute says which Ready machine is taken.
+// SelectorAttribute is the schema of the attribute selector.
 func SelectorAttribute(description string) schema.Attribute {
 	name := func(description string) schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Default: any.", Validators: []validator.String{NotEmpty()}}
@@ -68,9 +69,9 @@ func SelectorAttribute(description string) schema.Attribute {
 				Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(Tag())},
 			},
 			"architecture":   name("Architecture, such as `amd64` or `amd64/generic`."),
-			"min_cores":      least("Number of cores, at least."),
-			"min_memory_mib": least("Memory in MiB, at least."),
-			"min_disk_gb":    least("Size of the largest disk in GB, at least. MAAS counts disks decimally: 1 GB is 1000000000 bytes."),
+			"min_cores":      least("Least number of cores."),
+			"min_memory_mib": least("Least memory in MiB."),
+			"min_disk_gb":    least("Least size of the largest disk in GB. MAAS counts disks decimally: 1 GB is 1000000000 bytes."),
 		},
 	}
 }

@@ -28,22 +28,23 @@ func storageLayoutAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How MAAS lays out the machine's disks before it is deployed. Without it they stay as MAAS has them: by default one `flat` partition on the disk that the machine " +
-			"boots from. What lies on the other disks is given up, too. To leave a disk or a part of one to LXD, give the root file system another disk or a size. For example " +
-			"`{ type = \"lvm\", root_disk = \"sda\", volume_size_gb = 50 }`. It is set on a `Ready` machine, which needs the API key of an administrator. MAAS does not " +
-			"tell the layout of a machine, so it is not compared with what is there. MAAS keeps it after a destroy, until the machine is commissioned again: the next deployment without `storage_layout` gets it, too.",
+		MarkdownDescription: "How MAAS lays out the machine's disks before it deploys it. Default: as MAAS has them, usually one `flat` partition on " +
+			"the boot disk. The data on the other disks are lost, too. To leave a disk or a part of it to LXD, give the root file system another " +
+			"disk or a size. For example `{ type = \"lvm\", root_disk = \"sda\", volume_size_gb = 50 }`. It needs a `Ready` machine and the API " +
+			"key of an administrator. MAAS does not report the layout, so the plan does not compare it. MAAS keeps it for later deployments, until " +
+			"it commissions the machine again.",
 		Attributes: map[string]schema.Attribute{
 			"type": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Layout by MAAS's name: `flat` (one partition), `lvm` (a logical volume), `bcache` (cached by the smallest other disk tagged `ssd`), " +
-					"`custom` (what a commissioning script of the site left), or `vmfs6` and `vmfs7` (for VMware ESXi).",
+				MarkdownDescription: "Layout by MAAS's name. `flat`: one partition. `lvm`: a logical volume. `bcache`: cached by the smallest other " +
+					"disk tagged `ssd`. `custom`: as a commissioning script of the site left it. `vmfs6` and `vmfs7`: for VMware ESXi.",
 			},
 			"root_disk": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Disk for the root file system, by its name in MAAS, such as `sda`. Default: the disk that the machine boots from. For `flat`, `lvm` and `bcache`.",
 				Validators:          []validator.String{NotEmpty()},
 			},
-			"root_size_gb":   size("Size of the partition for the root file system; with `lvm` of the volume group. Default: all of the disk. For `flat`, `lvm` and `bcache`."),
+			"root_size_gb":   size("Size of the partition for the root file system; for `lvm`, of the volume group. Default: all of the disk. For `flat`, `lvm` and `bcache`."),
 			"volume_size_gb": size("Size of the logical volume for the root file system. Default: all of the volume group. For `lvm`."),
 			"cache_mode": schema.StringAttribute{
 				Optional:            true,
@@ -53,8 +54,7 @@ func storageLayoutAttribute() schema.SingleNestedAttribute {
 	}
 }
 
-// storageLayout is the layout that an attribute says; nil where it says none. What is not
-// known yet is not said.
+// storageLayout decodes the attribute storage_layout; nil if it is null or not known yet.
 func storageLayout(o types.Object) *engine.StorageLayout {
 	if o.IsNull() || o.IsUnknown() {
 		return nil
@@ -72,8 +72,8 @@ func storageLayout(o types.Object) *engine.StorageLayout {
 	}
 }
 
-// wantsMoreThan tells whether an object says something that the other one did not say. What it
-// leaves out stays.
+// wantsMoreThan tells whether an object sets a value that the other one did not have. A value
+// that is null now is no difference.
 func wantsMoreThan(want, had types.Object) bool {
 	if want.IsNull() {
 		return false

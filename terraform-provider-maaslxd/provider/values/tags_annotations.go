@@ -12,23 +12,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Bounds of annotations only catch slips of the pen.
+// These bounds of annotations only catch typing errors.
 const (
 	MaxAnnotations      = 100
 	MaxAnnotationLength = 4096
 )
 
-// AnnotationKey passes keys that MAAS keeps, and that are none of ours.
+// AnnotationKey passes keys that MAAS accepts and that are not marks of this provider.
 func AnnotationKey() validator.String {
 	return StringRule("a key of an annotation: 1 to 255 letters, digits, underscores, dots and hyphens", engine.AnnotationKeyProblem)
 }
 
-// DescriptionText passes texts that MAAS keeps, and that nobody takes for our mark.
+// DescriptionText passes texts that MAAS accepts, and that do not look like our mark.
 func DescriptionText() validator.String {
 	return StringRule("a text of at most 4096 characters, without marks of this provider", engine.DescriptionProblem)
 }
 
-// DeclaredAnnotations are those that are declared, nil if there are none.
+// DeclaredAnnotations are the declared annotations; nil if there are none.
 func DeclaredAnnotations(declared types.Map) map[string]string {
 	var out map[string]string
 	for key, v := range declared.Elements() {
@@ -42,13 +42,13 @@ func DeclaredAnnotations(declared types.Map) map[string]string {
 	return out
 }
 
-// RemovedAnnotations are the keys that were declared before and are not now, sorted.
+// RemovedAnnotations are the keys that were declared before and no longer are, sorted.
 func RemovedAnnotations(before, now types.Map) []string {
 	return Difference(slices.Sorted(maps.Keys(DeclaredAnnotations(before))), slices.Sorted(maps.Keys(DeclaredAnnotations(now))))
 }
 
-// UnionAnnotations are the declared annotations with those of before, so that all that may
-// be on the machine stay known; null where neither declares any.
+// UnionAnnotations are the declared annotations and those of before, so that the state knows
+// all that may be on the machine. It is null if neither declares any.
 func UnionAnnotations(declared, before types.Map) types.Map {
 	if declared.IsNull() {
 		return before
@@ -58,8 +58,8 @@ func UnionAnnotations(declared, before types.Map) types.Map {
 	return types.MapValueMust(types.StringType, all)
 }
 
-// RefreshAnnotations are what the declared keys say on the machine. One that is gone is left
-// out.
+// RefreshAnnotations are the declared keys with their values on the machine. A key that is
+// gone is left out.
 func RefreshAnnotations(declared types.Map, data map[string]string) types.Map {
 	if declared.IsNull() {
 		return declared
@@ -73,7 +73,7 @@ func RefreshAnnotations(declared types.Map, data map[string]string) types.Map {
 	return types.MapValueMust(types.StringType, seen)
 }
 
-// RefreshTags are those of the declared tags that are on the machine still.
+// RefreshTags are the declared tags that are still on the machine.
 func RefreshTags(declared types.Set, on []string) types.Set {
 	if declared.IsNull() {
 		return declared
@@ -85,7 +85,7 @@ func RefreshTags(declared types.Set, on []string) types.Set {
 	return kept
 }
 
-// UnionTags are the declared tags with those of before; null where neither declares any.
+// UnionTags are the declared tags and those of before; null if neither declares any.
 func UnionTags(declared, before types.Set) types.Set {
 	if declared.IsNull() && before.IsNull() {
 		return before
@@ -94,7 +94,7 @@ func UnionTags(declared, before types.Set) types.Set {
 	return TagSet(append(had, Difference(SortedStrings(declared), had)...))
 }
 
-// RefreshDescription is what people say in a machine's description. White space at the ends of
+// RefreshDescription is the machine's description without our mark. White space at the ends of
 // a declared one, such as the last line feed of a heredoc, is no difference.
 func RefreshDescription(declared types.String, description string) types.String {
 	if text := engine.DescriptionText(description); declared.IsNull() || text != strings.TrimSpace(declared.ValueString()) {

@@ -1,5 +1,5 @@
-// Package values converts between Terraform's values and Go's, validates texts, and
-// holds what the schemas of several objects have alike.
+// Package values converts between Terraform's values and Go's, and validates texts. It also
+// has the parts of schemas that several resources share.
 package values
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// IsFullyKnown tells whether nothing in the value is still to be found out.
+// IsFullyKnown tells whether all parts of the value are known.
 func IsFullyKnown(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
 }
 
-// IsWellFormed tells whether the types of all values in a configuration pass them. What they
-// refuse, the framework reports, and nothing else can be judged then.
+// IsWellFormed tells whether the types accept all values of a configuration. The framework
+// reports those that they refuse, and other checks must wait.
 func IsWellFormed(ctx context.Context, config tfsdk.Config) bool {
 	v, err := config.Schema.Type().ValueFromTerraform(ctx, config.Raw)
 	return err == nil && isWellFormed(ctx, v)
@@ -51,17 +51,17 @@ func OptionalID(id int) types.Int64 {
 	return types.Int64Value(int64(id))
 }
 
-// IsSet tells whether a value is given and known.
+// IsSet tells whether a value is not null and known.
 func IsSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// FillString gives a value to what the plan left open.
+// FillString sets an unknown text.
 func FillString(v *types.String, seen string) {
 	if v.IsUnknown() {
 		*v = OptionalString(seen)
 	}
 }
 
-// FillList gives a value to a list that the plan left open.
+// FillList sets an unknown list.
 func FillList(v *types.List, seen []string) {
 	if v.IsUnknown() {
 		*v = StringList(seen)

@@ -19,25 +19,25 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// interfaceDiff is how the interfaces of a plan differ from those of the VM.
+// interfaceDiff is the difference between the interfaces of a plan and those of the VM.
 type interfaceDiff struct {
-	replaces bool   // the VM
-	reason   string // in words, where it replaces; empty: the plan itself shows it
-	hint     string // a sentence; empty: there is none
-	// added are the labels of those that are added in place, or were added so and change. removed
-	// are those that were added so, and go.
+	replaces bool   // the VM is made anew
+	reason   string // why it is made anew; empty: the plan itself shows it
+	hint     string // a way out, as a sentence; empty: there is none
+	// added are the labels of interfaces that are added in place, or were added in place and
+	// change. removed are those that were added in place, and go.
 	added, removed []string
 }
 
-// isInPlace tells whether interfaces come or go without a new VM.
+// isInPlace tells whether interfaces are added or removed without a new VM.
 func (d interfaceDiff) isInPlace() bool { return !d.replaces && len(d.added)+len(d.removed) > 0 }
 
-// interfacePlan is the part of a plan that is about interfaces.
+// interfacePlan is the part of a plan with the interfaces.
 type interfacePlan struct{ *vmPlan }
 
-// compareInterfaces compares the interfaces of a plan with those of the state. Those that the VM was
-// made with have an order, and may get other labels. Those that were added since are known by
-// their labels.
+// compareInterfaces compares the interfaces of a plan with those of the state. Those that the
+// VM was made with have an order, and may get other labels. Those that were added later are
+// known by their labels.
 func (p interfacePlan) compareInterfaces(ctx context.Context) (d interfaceDiff) {
 	switch {
 	case p.config.Interfaces.IsNull():
@@ -73,12 +73,13 @@ func (p interfacePlan) compareInterfaces(ctx context.Context) (d interfaceDiff) 
 	return d.withAddedInterfaces(made, rest, same)
 }
 
-// withAddedInterfaces adds the interfaces that the VM does not have, where all that it was made with stay.
+// withAddedInterfaces adds the interfaces that the VM does not have, if all that it was made
+// with stay.
 func (d interfaceDiff) withAddedInterfaces(made, rest []string, same func(label, had string) bool) interfaceDiff {
 	for _, label := range made {
 		switch {
 		case !slices.Contains(rest, label):
-			return interfaceDiff{replaces: true, reason: fmt.Sprintf("interfaces.%s was made with the VM, and goes", label)}
+			return interfaceDiff{replaces: true, reason: fmt.Sprintf("interfaces.%s was made with the VM, and is removed", label)}
 		case !same(label, label):
 			return interfaceDiff{replaces: true, reason: fmt.Sprintf("interfaces.%s was made with the VM, and changes", label)}
 		}
@@ -95,15 +96,16 @@ func (d interfaceDiff) withAddedInterfaces(made, rest []string, same func(label,
 	return d
 }
 
-// splitAddedInterfaces takes the interfaces out of a spec that were added in place, of which MAAS knows nothing,
-// and names those that come and go so. It is an error if they do not compare as they did in the
-// plan: nothing would be added, and the state would say that it was.
+// splitAddedInterfaces takes the interfaces that were added in place, and that MAAS does not
+// know, out of a spec. It names those that are added or removed in place. If they do not
+// compare as in the plan, that is an error. Otherwise nothing would be added, and the state
+// would say that it was.
 func (p interfacePlan) splitAddedInterfaces(ctx context.Context, spec *engine.VMSpec) {
 	d := p.compareInterfaces(ctx)
 	if d.replaces {
 		if !p.state.Interfaces.IsNull() {
 			p.diags.AddAttributeError(path.Root("interfaces"), "The interfaces do not compare as they did in the plan",
-				"MAAS did not tell its subnets, or they have changed since. Nothing was changed. Plan and apply again.")
+				"MAAS did not list its subnets, or they have changed since. Nothing was changed. Plan and apply again.")
 		}
 		return
 	}
@@ -119,7 +121,7 @@ func (p interfacePlan) splitAddedInterfaces(ctx context.Context, spec *engine.VM
 	spec.Interfaces, spec.RemovedInterfaces = made, d.removed
 }
 
-// planInterfaces tells whether the change of the interfaces takes a new VM.
+// planInterfaces tells whether the change of the interfaces needs a new VM.
 func (p interfacePlan) planInterfaces(ctx context.Context) (replaces bool) {
 	p.interfaceDiff = p.compareInterfaces(ctx)
 	if !p.interfaceDiff.isInPlace() {
@@ -139,46 +141,48 @@ func (p interfacePlan) planInterfaces(ctx context.Context) (replaces bool) {
 	return false
 }
 
-// whyNotInPlace says why interfaces do not come or go in place, with a way out; empty: they do.
+// whyNotInPlace says why interfaces are not added or removed in place, with a way out; empty:
+// they are.
 func (p interfacePlan) whyNotInPlace(ctx context.Context) (why, wayOut string) {
 	d := p.interfaceDiff
 	inLXD, err := p.makesVMsInLXD(ctx)
 	switch {
 	case errors.Is(err, client.ErrUnknownConfig):
-		return "The provider's configuration is not known yet, and decides whether interfaces come and go in place", ""
+		return "The provider's configuration is not known yet, and decides whether interfaces are added and removed in place", ""
 	case err != nil:
-		diagnostics.ReportError(p.diags, "tell whether the interfaces of VM "+p.state.Name.ValueString()+" change in place", err)
+		diagnostics.ReportError(p.diags, "find out whether the interfaces of VM "+p.state.Name.ValueString()+" change in place", err)
 		return "", ""
 	case !inLXD:
-		return fmt.Sprintf("MAAS can neither add an interface to a VM that it composed, nor take one away: interfaces.%s", slices.Concat(d.added, d.removed)[0]), ""
+		return fmt.Sprintf("MAAS can neither add an interface to a VM that it composed, nor remove one: interfaces.%s", slices.Concat(d.added, d.removed)[0]), ""
 	case p.private.Pending && !p.private.Ran:
-		return "The VM is not finished, and interfaces come and go in place only on a finished VM", "Apply first without this change."
+		return "The VM is not finished, and interfaces are added and removed in place only on a finished VM", "First apply without this change."
 	}
 	interfaces := p.config.interfaces(ctx, p.diags)
 	for _, label := range d.added {
 		switch i := interfaces[label]; {
 		case i.Mode.IsUnknown() || i.IP.IsUnknown() || !values.IsFullyKnown(ctx, i.Addresses):
-			return fmt.Sprintf("It is not known yet whether MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", label), engine.AddedModeHint
+			return fmt.Sprintf("It is not known yet whether MAAS would give interfaces.%s an address, which it does only for a new VM", label), engine.AddedModeHint
 		case interfaceSpecs(ctx, map[string]interfaceModel{label: i})[0].NeedsAddressOfMAAS():
-			return fmt.Sprintf("MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", label), engine.AddedModeHint
+			return fmt.Sprintf("MAAS would give interfaces.%s an address, which it does only for a new VM", label), engine.AddedModeHint
 		}
 	}
 	return "", ""
 }
 
-// warnReplacement says in words why interfaces do not come or go in place.
+// warnReplacement explains why interfaces are not added or removed in place.
 func (p interfacePlan) warnReplacement(attribute string) {
 	d := p.interfaceDiff
 	if attribute != "interfaces" || d.reason == "" {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root(attribute), "The VM will be replaced, with all its disks", strings.TrimSpace(fmt.Sprintf(
-		"%s. So %s is made anew, and what is on its disks is lost. %s", d.reason, p.state.Name.ValueString(), d.hint)))
+		"%s. So %s is made anew, and the data on its disks are lost. %s", d.reason, p.state.Name.ValueString(), d.hint)))
 }
 
-// dropLostInterfaces takes out of the state the added interfaces that the VM's LXD does not have any more,
-// or has with another MAC: somebody detached them, or a run ended before it could save the state.
-// The next plan adds them again, in place, or mergeAddedNICs says what LXD has.
+// dropLostInterfaces removes added interfaces from the state that the VM's LXD no longer has,
+// or has with another MAC. Somebody detached them, or a run was killed before it could save
+// the state. The next plan adds them again in place, or mergeAddedNICs adds those that LXD
+// has.
 func (m *vmModel) dropLostInterfaces(ctx context.Context, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	interfaces := m.interfaces(ctx, diags)
 	if vm.AddedNICs == nil || interfaces == nil {
@@ -192,8 +196,8 @@ func (m *vmModel) dropLostInterfaces(ctx context.Context, added []string, vm eng
 	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// mergeAddedNICs completes interfaces with those that the VM's LXD tells were added to it: a run ended
-// before it could save the state, or the VM was imported.
+// mergeAddedNICs adds interfaces that were added to the VM in LXD, but are not in the state. A
+// run was killed before it could save the state, or the VM was imported.
 func mergeAddedNICs(interfaces map[string]interfaceModel, m engine.Machine) {
 	for label, nic := range m.AddedNICs {
 		if _, known := interfaces[label]; known {
@@ -207,7 +211,7 @@ func mergeAddedNICs(interfaces map[string]interfaceModel, m engine.Machine) {
 	}
 }
 
-// interfaceOfMAC is MAAS's interface of that MAC, or as much of one as LXD tells.
+// interfaceOfMAC is MAAS's interface with that MAC, or the part of one that LXD reports.
 func interfaceOfMAC(m engine.Machine, mac string) engine.MachineInterface {
 	n := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.MAC == mac })
 	if n < 0 || mac == "" {
@@ -216,16 +220,16 @@ func interfaceOfMAC(m engine.Machine, mac string) engine.MachineInterface {
 	return m.Interfaces[n]
 }
 
-// interfacesMadeWith are the interfaces that the VM was made with, as MAAS knows them. MAAS knows an added one,
-// too, once somebody has commissioned the machine.
+// interfacesMadeWith are the interfaces that the VM was made with, as MAAS knows them. After
+// somebody has commissioned the machine, MAAS also knows the added ones.
 func interfacesMadeWith(m engine.Machine) []engine.MachineInterface {
 	return slices.DeleteFunc(slices.Clone(m.Interfaces), func(i engine.MachineInterface) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(m.AddedNICs)), func(nic engine.AddedNIC) bool { return nic.MAC == i.MAC })
 	})
 }
 
-// addedInterfaceLabels are the labels of the interfaces of a state that were added to the VM; those that were
-// known before where nobody tells.
+// addedInterfaceLabels are the labels of a state's interfaces that were added to the VM. If
+// LXD does not answer, they are those that were known before.
 func (m vmModel) addedInterfaceLabels(ctx context.Context, known []string, vm engine.VM, diags *diag.Diagnostics) []string {
 	if vm.AddedNICs == nil {
 		return known

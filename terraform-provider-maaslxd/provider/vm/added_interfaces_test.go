@@ -14,7 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// interfaceOn is an interface in a configuration, and interfaceWithMAC is it in a state.
+// interfaceOn is an interface in a configuration. interfaceWithMAC is the same interface in a
+// state.
 func interfaceOn(subnet, mode string) object {
 	o := object{"subnet": subnet}
 	if mode != "" {
@@ -27,8 +28,8 @@ func interfaceWithMAC(subnet, mode, mac string) object {
 	return interfaceOn(subnet, mode).WithChanges(object{"mac_address": mac, "ip_addresses": []string{}})
 }
 
-// TestInterfacesInPlace decides which interfaces come and go in place, and says in words why others
-// do not.
+// TestInterfacesInPlace decides which interfaces are added and removed in place, and explains
+// why others are not.
 func TestInterfacesInPlace(t *testing.T) {
 	t.Parallel()
 	const lan, dark = "10.0.0.0/24", "10.1.0.0/24"
@@ -37,16 +38,16 @@ func TestInterfacesInPlace(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		have, want  object
-		added       []string // notes
-		composed    bool     // by MAAS
+		added       []string // in the notes
+		composed    bool     // known to MAAS
 		unfinished  bool
 		comes, goes []string
 		replaces    bool
 		why         string
 	}{
 		"Same":   {reason: "Nothing changes.", have: made, want: object{"eth0": interfaceOn(lan, "")}},
-		"Label":  {reason: "What the VM was made with may be called otherwise.", have: made, want: object{"a": interfaceOn(lan, "")}},
-		"DHCP":   {reason: "MAAS has nothing to do with it.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, comes: []string{"eth1"}},
+		"Label":  {reason: "The VM's first interfaces may get other labels.", have: made, want: object{"a": interfaceOn(lan, "")}},
+		"DHCP":   {reason: "MAAS is not involved.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, comes: []string{"eth1"}},
 		"LinkUp": {reason: "It has no address.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, comes: []string{"eth1"}},
 		"Auto":   {reason: "MAAS would give the address.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "")}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
 		"Static": {reason: "MAAS would give the address.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "static")}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
@@ -57,22 +58,23 @@ func TestInterfacesInPlace(t *testing.T) {
 			replaces: true, why: "MAAS would give interfaces.eth1 an address",
 		},
 		"ToStatic":   {reason: "MAAS would give the address.", have: both, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "static")}, added: []string{"eth1"}, replaces: true, why: "MAAS would give interfaces.eth1 an address"},
-		"Unfinished": {reason: "It is still being made.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, unfinished: true, replaces: true, why: "The VM is not finished"},
-		"Lost":       {reason: "Somebody detached it, so the state has none.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, comes: []string{"eth1"}},
-		"Composed":   {reason: "MAAS has no call for it.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, composed: true, replaces: true, why: "MAAS can neither add an interface"},
+		"Unfinished": {reason: "The VM is not finished.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, unfinished: true, replaces: true, why: "The VM is not finished"},
+		"Lost":       {reason: "Somebody detached it, so it is not in the state.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, comes: []string{"eth1"}},
+		"Composed":   {reason: "MAAS has no call for that.", have: made, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp")}, composed: true, replaces: true, why: "MAAS can neither add an interface"},
 		"First":      {reason: "The VM would boot from another network.", have: made, want: object{"a": interfaceOn(lan, "dhcp"), "eth0": interfaceOn(lan, "")}, replaces: true, why: "interfaces.a comes before the others"},
-		"Between":    {reason: "Labels tell which is which.", have: made.WithChanges(object{"eth2": interfaceWithMAC(dark, "", "00:16:3e:00:00:03")}), want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp"), "eth2": interfaceOn(dark, "")}, comes: []string{"eth1"}},
+		"Between":    {reason: "The labels identify the interfaces.", have: made.WithChanges(object{"eth2": interfaceWithMAC(dark, "", "00:16:3e:00:00:03")}), want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "dhcp"), "eth2": interfaceOn(dark, "")}, comes: []string{"eth1"}},
 		"Removed":    {reason: "It was added in place.", have: both, want: object{"eth0": interfaceOn(lan, "")}, added: []string{"eth1"}, goes: []string{"eth1"}},
-		"Made":       {reason: "The VM was made with it.", have: both, want: object{"eth0": interfaceOn(lan, "")}, replaces: true, why: "interfaces.eth1 was made with the VM, and goes"},
-		"Swapped":    {reason: "One goes and another comes.", have: both, want: object{"eth0": interfaceOn(lan, ""), "stor": interfaceOn(dark, "dhcp")}, added: []string{"eth1"}, comes: []string{"stor"}, goes: []string{"eth1"}},
-		"Changed":    {reason: "It goes and comes.", have: both, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, added: []string{"eth1"}, comes: []string{"eth1"}},
+		"Made": {reason: "The VM was made with it.", have: both, want: object{"eth0": interfaceOn(lan, "")}, replaces: true, why: "interfaces.eth1 was " +
+			"made with the VM, and is removed"},
+		"Swapped": {reason: "One is removed, and another is added.", have: both, want: object{"eth0": interfaceOn(lan, ""), "stor": interfaceOn(dark, "dhcp")}, added: []string{"eth1"}, comes: []string{"stor"}, goes: []string{"eth1"}},
+		"Changed": {reason: "It is removed and added again.", have: both, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, added: []string{"eth1"}, comes: []string{"eth1"}},
 		"ChangedMade": {
-			reason: "The VM was made with it, and a plan shows what changes.", have: both, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, replaces: true,
+			reason: "The VM was made with it, and the plan shows the change.", have: both, want: object{"eth0": interfaceOn(lan, ""), "eth1": interfaceOn(dark, "link_up")}, replaces: true,
 		},
 		"MadeAndMore": {
 			reason: "One change that replaces is enough.", have: made, want: object{"eth0": interfaceOn(dark, ""), "eth1": interfaceOn(dark, "dhcp")}, replaces: true, why: "interfaces.eth0 was made with the VM, and changes",
 		},
-		"Unnamed": {reason: "Who names none has what there is.", have: both, want: nil, added: []string{"eth1"}},
+		"Unnamed": {reason: "Without the attribute, the VM keeps its interfaces.", have: both, want: nil, added: []string{"eth1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestInterfacesInPlace(t *testing.T) {
 			}
 			if !tc.replaces {
 				if diff := cmp.Diff([][]string{tc.comes, tc.goes}, [][]string{p.interfaceDiff.added, p.interfaceDiff.removed}, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("%s\ncome and go (-want +got):\n%s", tc.reason, diff)
+					t.Errorf("%s\nadded and removed (-want +got):\n%s", tc.reason, diff)
 				}
 			}
 			if p.plan.IPAddresses.IsUnknown() || diags.HasError() {
@@ -104,8 +106,8 @@ func TestInterfacesInPlace(t *testing.T) {
 	}
 }
 
-// TestDivideAsPlanned: an apply for which the interfaces do not compare as they did in the plan makes
-// no half of a change.
+// TestDivideAsPlanned: if the interfaces do not compare as in the plan, the apply changes
+// nothing.
 func TestDivideAsPlanned(t *testing.T) {
 	t.Parallel()
 	have := object{"eth0": interfaceWithMAC("10.0.0.0/24", "", "00:16:3e:00:00:01")}
@@ -114,8 +116,8 @@ func TestDivideAsPlanned(t *testing.T) {
 		refused          bool
 		added            int
 	}{
-		"Planned": {"The new interface comes.", "10.0.0.0/24", false, 1},
-		"Away":    {"MAAS does not tell that lan is the same subnet.", "lan", true, 0},
+		"Planned": {"The new interface is added.", "10.0.0.0/24", false, 1},
+		"Away":    {"MAAS does not confirm that lan is the same subnet.", "lan", true, 0},
 	} {
 		var diags diag.Diagnostics
 		state := modelOf(t, deployedState.WithChanges(object{"interfaces": have}))
@@ -132,8 +134,8 @@ func TestDivideAsPlanned(t *testing.T) {
 	}
 }
 
-// TestRefreshAddedInterfaces: LXD tells of interfaces that MAAS does not know. One that is gone leaves
-// the state, and one that a run could not save comes into it.
+// TestRefreshAddedInterfaces: LXD reports interfaces that MAAS does not know. One that is gone
+// leaves the state. One that a run could not save is added to it.
 func TestRefreshAddedInterfaces(t *testing.T) {
 	t.Parallel()
 	nic := engine.AddedNIC{Device: "eth1", MAC: "00:16:3e:00:00:02", Bridge: "br1", Subnet: "10.1.0.0/24", Mode: "dhcp"}
@@ -143,17 +145,17 @@ func TestRefreshAddedInterfaces(t *testing.T) {
 		reason string
 		state  object
 		notes  []string
-		seen   map[string]engine.AddedNIC // nil: nobody tells
+		seen   map[string]engine.AddedNIC // nil: LXD does not answer
 		want   object
 		labels []string
 	}{
-		"There":    {reason: "It is as it was.", state: eth0.WithChanges(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1}), labels: []string{"eth1"}},
-		"Gone":     {reason: "Somebody took it away in LXD.", state: eth0.WithChanges(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{}, want: eth0},
+		"There":    {reason: "It has not changed.", state: eth0.WithChanges(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1}), labels: []string{"eth1"}},
+		"Gone":     {reason: "Somebody removed it in LXD.", state: eth0.WithChanges(object{"eth1": eth1}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{}, want: eth0},
 		"Silent":   {reason: "The LXD does not answer.", state: eth0.WithChanges(object{"eth1": eth1}), notes: []string{"eth1"}, want: eth0.WithChanges(object{"eth1": eth1}), labels: []string{"eth1"}},
-		"Unsaved":  {reason: "A run ended in the midst.", state: eth0, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
-		"Made":     {reason: "What the VM was made with stays, whatever LXD tells.", state: eth0.WithChanges(object{"eth1": eth1}), seen: map[string]engine.AddedNIC{}, want: eth0.WithChanges(object{"eth1": eth1})},
-		"OtherMAC": {reason: "A run that gave it another MAC ended before it could save the state.", state: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"mac_address": "00:16:3e:00:00:09"})}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
-		"Imported": {reason: "LXD tells the labels of what was added.", seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
+		"Unsaved":  {reason: "A run was killed before it could save the state.", state: eth0, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
+		"Made":     {reason: "The VM's first interfaces stay, whatever LXD reports.", state: eth0.WithChanges(object{"eth1": eth1}), seen: map[string]engine.AddedNIC{}, want: eth0.WithChanges(object{"eth1": eth1})},
+		"OtherMAC": {reason: "A run changed its MAC, and was killed before it could save the state.", state: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"mac_address": "00:16:3e:00:00:09"})}), notes: []string{"eth1"}, seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
+		"Imported": {reason: "LXD knows the labels of added interfaces.", seen: map[string]engine.AddedNIC{"eth1": nic}, want: eth0.WithChanges(object{"eth1": eth1.WithChanges(object{"bridge": "br1"})}), labels: []string{"eth1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,17 +16,16 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Create makes the VM, or goes on with one that an earlier run began. A VM
-// that has a system id when waiting ends goes to the state in any case: with
-// a warning if the next apply can go on with it, with an error, and so tainted,
-// if it is of no use.
+// Create makes the VM, or continues one of an interrupted run. If the VM has a system id when
+// waiting ends, the state has it in any case. There is a warning if the next apply can
+// continue with it. There is an error if it cannot be used, so that it is tainted.
 func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan, config vmModel
 	r.client.Run.BeginApply()
 	diags := &resp.Diagnostics
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
-	checkHostOrPlacement(config, diags) // what was unknown is known by now
+	checkHostOrPlacement(config, diags) // all values are known by now
 	spec, ds := plan.spec(ctx, config)
 	diags.Append(ds...)
 	wait, cancel := values.WithTimeout(ctx, plan.Timeouts.Create, createTimeout, diags)
@@ -61,20 +60,20 @@ func (r *vmResource) Create(ctx context.Context, req resource.CreateRequest, res
 	writePrivateState(ctx, resp.Private, n.withImage(vm), diags)
 }
 
-// warnLeftover tells of an instance that a VM has left besides itself.
+// warnLeftover warns of a second instance of a VM.
 func warnLeftover(name, leftover string, diags *diag.Diagnostics) {
 	if leftover == "" {
 		return
 	}
 	diags.AddWarning(
 		fmt.Sprintf("Something of VM %s is left behind", name),
-		fmt.Sprintf("The VM is there, but it was composed more than once, or somebody has copied one of its name: MAAS refused a compose after LXD "+
-			"had made the instance, or an earlier run was cut off and its ledger lost. Now %s. Look there, and delete it if nobody needs it.", leftover),
+		fmt.Sprintf("The VM exists, but it was composed more than once, or somebody has copied an instance of its name. Either MAAS refused a compose "+
+			"after LXD had made the instance, or an earlier run was interrupted and its ledger lost. Now %s. Look there, and delete it if nobody needs it.", leftover),
 	)
 }
 
-// hostPath is the attribute that names the host, or the profile, of which an
-// error tells that it cannot be used; empty for other errors.
+// hostPath is the attribute with the host or the profile that an error says cannot be used;
+// empty for other errors.
 func (m vmModel) hostPath(err error) tfpath.Path {
 	typed, ok := errors.AsType[*engine.Error](err)
 	unusable := ok && slices.Contains([]engine.ErrorType{engine.HostUnavailable, engine.ProjectNotFound}, typed.Type)
@@ -99,13 +98,13 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	if err != nil {
 		return engine.VM{}, err
 	}
-	// Asked here besides, outside of Wait and its patience: a MAAS that was
-	// never there is not waited for.
+	// It is also checked here, outside of WaitAndLog, which retries: a MAAS that never
+	// answered is not waited for.
 	if _, err := b.Catalog.Capabilities(ctx); err != nil {
 		return engine.VM{}, err
 	}
-	// Before the hosts are listed: an inventory of them from before there was a
-	// ledger places nothing, and would have to be read again after a pause.
+	// This comes before the hosts are listed. An inventory from before the ledger existed
+	// places nothing, and would have to be read again after a pause.
 	if err := b.OpenLedger(ctx); err != nil {
 		return engine.VM{}, err
 	}
@@ -124,20 +123,19 @@ func (r *vmResource) create(ctx context.Context, spec engine.VMSpec) (engine.VM,
 	return client.WaitAndLog(ctx, "VM "+spec.Name, b.VMs.Steps(engine.Ref{Key: key, Name: spec.Name}, spec))
 }
 
-// unfinishedCreate describes a VM that is kept in the state before it is finished.
+// unfinishedCreate describes a VM that the state keeps before it is finished.
 func unfinishedCreate(vm engine.VM, spec engine.VMSpec) client.UnfinishedCreate {
 	return client.UnfinishedCreate{Object: "VM " + vm.Hostname, KeptObject: "The VM", Phase: vm.StatusName, SystemID: vm.SystemID, Secrets: spec.Deploy.Secrets()}
 }
 
-// createOutcome judges how waiting for a VM within ctx ended.
+// createOutcome evaluates how a wait for a VM within ctx ended.
 func createOutcome(ctx context.Context, vm engine.VM, err error) diagnostics.Outcome {
 	return diagnostics.OutcomeOf(ctx, vm.SystemID, err, func(err error) bool { return hasCreateFailed(vm, err) })
 }
 
-// hasCreateFailed tells whether the error says that this very VM will not get there:
-// MAAS gave it up, or the configuration asks of it what cannot be had while
-// nothing is installed on it yet. A key that was revoked, a proxy's page or a
-// lock say nothing of the VM.
+// hasCreateFailed tells whether the error means that this VM can never be finished. It failed
+// in MAAS, or nothing is installed on it yet and the configuration asks for something that it
+// cannot have. A revoked key, the page of a proxy or a lock does not mean that.
 func hasCreateFailed(vm engine.VM, err error) bool {
 	if _, ok := errors.AsType[*engine.SpecError](err); ok {
 		return vm.Status.Phase() != engine.PhaseDeployed
@@ -147,7 +145,7 @@ func hasCreateFailed(vm engine.VM, err error) bool {
 		engine.IsTerminal(err) && !slices.ContainsFunc(errorsOutsideVM, func(s error) bool { return errors.Is(err, s) })
 }
 
-// errorsOutsideVM are the causes that lie elsewhere.
+// errorsOutsideVM are errors whose cause is not the VM.
 var errorsOutsideVM = []error{
 	engine.ErrForbidden, engine.ErrUnavailable, engine.ErrUnclear, engine.ErrGone, engine.ErrConflict, engine.ErrBusy,
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Delete takes the VM away, in whatever state it is. One that is gone already
-// is no error.
+// Delete deletes the VM, whatever its state. If it is gone already, that is no error.
 func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state vmModel
 	r.client.Run.BeginApply()
@@ -26,7 +25,7 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	if values.RefuseDestroy("VM "+state.Name.ValueString(), state.Protection.ValueBool(), diags); diags.HasError() {
-		return // a tainted one: no plan was asked
+		return // Terraform makes no plan of a tainted VM, so this is checked here
 	}
 	err := r.remove(wait, r.ref(state, n), n.MAAS)
 	if err != nil && !diagnostics.IsObjectGone(err) {
@@ -34,7 +33,7 @@ func (r *vmResource) Delete(ctx context.Context, req resource.DeleteRequest, res
 	}
 }
 
-// remove deletes a VM of the MAAS of this mark.
+// remove deletes a VM in the MAAS of this mark.
 func (r *vmResource) remove(ctx context.Context, ref engine.Ref, mark string) error {
 	b, err := r.client.Backend()
 	if err != nil {

@@ -21,11 +21,11 @@ func TestOrder(t *testing.T) {
 		want   []string
 	}{
 		"Disks": {
-			"The VM boots from root; the others follow as people count.",
+			"The VM boots from root; the others follow in natural order.",
 			diskOrder(set("data10", "root", "a", "data2", "zroot")), []string{"root", "a", "data2", "data10", "zroot"},
 		},
 		"NoRoot": {
-			"Disks without a root keep to the same order.",
+			"Disks without a root have the same order.",
 			diskOrder(set("disk10", "disk9")), []string{"disk9", "disk10"},
 		},
 		"Interfaces": {
@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 			interfaceOrder(set("a1-b10", "a1-b9", "a1", "a1-b", "a01", "a")), []string{"a", "a01", "a1", "a1-b", "a1-b9", "a1-b10"},
 		},
 		"Digits": {
-			"Numbers go before words, and may be longer than any integer.",
+			"Numbers come before words, and may be longer than any integer.",
 			interfaceOrder(set("99999999999999999999999999", "a", "100000000000000000000000000", "7")),
 			[]string{"7", "99999999999999999999999999", "100000000000000000000000000", "a"},
 		},

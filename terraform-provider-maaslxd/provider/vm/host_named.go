@@ -15,8 +15,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/diagnostics"
 )
 
-// isSameHost tells whether vm_host still names the host that the VM is on, by
-// name, by id, or by the system id of its machine.
+// isSameHost tells whether vm_host still names the VM's host: by name, by id, or by the system
+// id of its machine.
 func (p *vmPlan) isSameHost(ctx context.Context) bool {
 	host := p.plan.VMHost
 	switch {
@@ -34,8 +34,8 @@ func (p *vmPlan) isSameHost(ctx context.Context) bool {
 		named == strconv.FormatInt(p.state.VMHostID.ValueInt64(), 10) || p.isOnMachine(ctx, named)
 }
 
-// followHostPlan replaces a VM whose host the run replaces, and refuses one whose
-// host the run destroys: what is on a host is lost with it.
+// followHostPlan replaces a VM whose host the run replaces. It refuses the plan if the run
+// destroys the host, because the VM would be lost with it.
 func (p *vmPlan) followHostPlan() {
 	if p.destroysHost == nil || len(p.replace) > 0 {
 		return
@@ -47,8 +47,8 @@ func (p *vmPlan) followHostPlan() {
 		p.plan.VMHostName = types.StringUnknown()
 		p.replace.Append(path.Root("vm_host_name"))
 		p.diags.AddWarning(fmt.Sprintf("VM %s is replaced with VM host %s", name, host), fmt.Sprintf(
-			"%s is on VM host %s, which this run replaces, and goes with it. To say so in the configuration, set vm_host = maaslxd_vm_host.NAME.id; "+
-				"with placement, give it lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] }.", name, host))
+			"%s is on VM host %s, which this run replaces, and is replaced with it. To say so in the configuration, set vm_host = "+
+				"maaslxd_vm_host.NAME.id; with placement, give it lifecycle { replace_triggered_by = [maaslxd_vm_host.NAME.id] }.", name, host))
 	case leaves:
 		p.diags.AddError(fmt.Sprintf("Cannot delete VM host %s", host), fmt.Sprintf(
 			"1 VM would stay on it: %s. The plan stops here, before anything is destroyed.\n\nTake the VM out of the configuration, too, "+
@@ -56,18 +56,18 @@ func (p *vmPlan) followHostPlan() {
 	}
 }
 
-// isOnMachine tells whether the host that the VM is on runs on this machine. While
-// the provider is not configured, it does not; what cannot be found out is an
-// error, since the answer may cost the VM.
+// isOnMachine tells whether the VM's host runs on this machine. If the provider is not
+// configured, it is false. If it cannot be found out, that is an error, since a wrong answer
+// may destroy the VM.
 func (p *vmPlan) isOnMachine(ctx context.Context, systemID string) bool {
 	hosts, err := p.listHosts(ctx)
 	if err != nil && !errors.Is(err, client.ErrUnknownConfig) && !errors.Is(err, client.ErrMissingConfig) {
-		diagnostics.ReportError(p.diags, "tell whether VM "+p.state.Name.ValueString()+" is on "+systemID, err)
+		diagnostics.ReportError(p.diags, "find out whether VM "+p.state.Name.ValueString()+" is on "+systemID, err)
 	}
-	id := p.state.VMHostID.ValueInt64() // 0 for none
+	id := p.state.VMHostID.ValueInt64() // 0 if there is none
 	return slices.ContainsFunc(hosts, func(h engine.VMHost) bool {
 		if h.MachineID != "" && h.MachineID == p.private.HostMachine && h.MatchesName(systemID) {
-			return true // renamed in this very run
+			return true // this run renames it
 		}
 		if id != 0 && h.ID != 0 {
 			return h.MachineID == systemID && int64(h.ID) == id
@@ -87,8 +87,7 @@ func (r *vmResource) listHosts(ctx context.Context) ([]engine.VMHost, error) {
 	return b.Inventory.Hosts(ctx)
 }
 
-// readHostMachine is the system id of the machine whose host a VM is on; empty where
-// nobody tells.
+// readHostMachine is the system id of the machine of a VM's host; empty if nobody knows it.
 func (r *vmResource) readHostMachine(ctx context.Context, vm engine.VM) string {
 	b, err := r.client.Backend()
 	if err != nil {

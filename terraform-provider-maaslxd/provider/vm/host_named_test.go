@@ -25,17 +25,17 @@ func TestSameHost(t *testing.T) {
 		same   bool
 		failed bool
 	}{
-		"Name":         {"Nobody has to be asked.", types.StringValue("kvm"), types.Int64Value(3), nil, errors.New("away"), true, false},
-		"ID":           {"Nor for the id.", types.StringValue("3"), types.Int64Value(3), nil, errors.New("away"), true, false},
-		"Machine":      {"The system id is that of its machine.", types.StringValue("abc123"), types.Int64Value(3), numbered, nil, true, false},
-		"OtherMachine": {"Of two hosts of one name, the id tells.", types.StringValue("def456"), types.Int64Value(3), numbered, nil, false, false},
-		"MachineGone":  {"Where MAAS has no ids of hosts, the name tells.", types.StringValue("abc123"), types.Int64Null(), gone, nil, true, false},
-		"Forgotten":    {"An id that MAAS no longer has says nothing.", types.StringValue("abc123"), types.Int64Value(3), gone, nil, true, false},
-		"Other":        {"The machine of another host.", types.StringValue("def456"), types.Int64Null(), gone, nil, false, false},
-		"Unknown":      {"An unknown future is another one.", types.StringUnknown(), types.Int64Value(3), numbered, nil, false, false},
-		"Unconfigured": {"Without a provider, texts are compared.", types.StringValue("abc123"), types.Int64Value(3), nil, client.ErrUnknownConfig, false, false},
-		"NewName":      {"The same run gives the host this name.", types.StringValue("kvm-new"), types.Int64Value(3), numbered, nil, true, false},
-		"NoMAAS":       {"What cannot be told replaces no VM.", types.StringValue("abc123"), types.Int64Value(3), nil, errors.New("away"), false, true},
+		"Name":         {"No call is needed.", types.StringValue("kvm"), types.Int64Value(3), nil, errors.New("away"), true, false},
+		"ID":           {"No call is needed for the id.", types.StringValue("3"), types.Int64Value(3), nil, errors.New("away"), true, false},
+		"Machine":      {"The system id is that of the host's machine.", types.StringValue("abc123"), types.Int64Value(3), numbered, nil, true, false},
+		"OtherMachine": {"If two hosts have one name, the id decides.", types.StringValue("def456"), types.Int64Value(3), numbered, nil, false, false},
+		"MachineGone":  {"Where MAAS has no ids of hosts, the name decides.", types.StringValue("abc123"), types.Int64Null(), gone, nil, true, false},
+		"Forgotten":    {"An id that MAAS no longer has decides nothing.", types.StringValue("abc123"), types.Int64Value(3), gone, nil, true, false},
+		"Other":        {"It is the machine of another host.", types.StringValue("def456"), types.Int64Null(), gone, nil, false, false},
+		"Unknown":      {"A value that is not known yet may be another host.", types.StringUnknown(), types.Int64Value(3), numbered, nil, false, false},
+		"Unconfigured": {"Without a configured provider, texts are compared.", types.StringValue("abc123"), types.Int64Value(3), nil, client.ErrUnknownConfig, false, false},
+		"NewName":      {"The same run renames the host to this.", types.StringValue("kvm-new"), types.Int64Value(3), numbered, nil, true, false},
+		"NoMAAS":       {"An error replaces no VM.", types.StringValue("abc123"), types.Int64Value(3), nil, errors.New("away"), false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

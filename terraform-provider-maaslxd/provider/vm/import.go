@@ -19,7 +19,7 @@ import (
 
 const importUsage = moved.ImportUsage
 
-// ImportState finds the VM; the Read that follows fills in the state.
+// ImportState finds the VM. The Read that follows completes the state.
 func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	diags := &resp.Diagnostics
 	id, mark := r.client.ResolveImport(ctx, req, diags)
@@ -43,15 +43,14 @@ func (r *vmResource) ImportState(ctx context.Context, req resource.ImportStateRe
 	writePrivateState(ctx, resp.Private, privateState{Imported: true}, diags)
 }
 
-// findVM looks for a machine by system id first, then by name, and tells whether
-// it is a VM.
+// findVM finds a machine by its system id first, then by name, and tells whether it is a VM.
 func (r *vmResource) findVM(ctx context.Context, id string) (m engine.Machine, isVM bool, err error) {
 	b, err := r.client.Backend()
 	if err != nil {
 		return m, false, err
 	}
 	if id == "" {
-		return m, false, fmt.Errorf("no VM is named. %s", importUsage)
+		return m, false, fmt.Errorf("the import names no VM. %s", importUsage)
 	}
 	if m, err = b.MachineNamed(ctx, id); err != nil || m.HostID != 0 {
 		return m, err == nil, err
@@ -63,14 +62,14 @@ func (r *vmResource) findVM(ctx context.Context, id string) (m engine.Machine, i
 	return m, err == nil, err
 }
 
-// MoveState takes over VMs of Canonical's provider for MAAS, and of the provider for
-// LXD. The CLI moves states before it configures a provider, so nothing is looked
-// up here; the Read that follows finds the VM, and the rest.
+// MoveState takes over VMs of Canonical's provider for MAAS, and of the provider for LXD. The
+// CLI moves states before it configures a provider, so it makes no call. The Read that follows
+// finds the VM, and the rest.
 func (r *vmResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{StateMover: moveVMState}}
 }
 
-// moveVMState makes a state that says as much as that of an import.
+// moveVMState makes a state with the values of an import.
 func moveVMState(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 	m := moved.ReadVM(req, &resp.Diagnostics)
 	if m == nil {

@@ -17,10 +17,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// observedInterfaces are the interfaces of a VM whose configuration names none, as
-// MAAS shows them: by MAAS's names, with the subnet of each, and the address
-// where it is a fixed one. Null where that could not be configured so, because
-// an interface is in no subnet.
+// observedInterfaces are the interfaces of a VM whose configuration names none, with MAAS's
+// names. Each has its subnet, and its address if that is fixed. The result is null if a
+// configuration could not describe them, because an interface is in no subnet.
 func observedInterfaces(ctx context.Context, machine engine.Machine, diags *diag.Diagnostics) types.Map {
 	interfaces, found := map[string]interfaceModel{}, interfacesMadeWith(machine)
 	for n, label := range interfaceLabels(found) {
@@ -46,8 +45,8 @@ func observedInterfaces(ctx context.Context, machine engine.Machine, diags *diag
 	return values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// interfaceLabels are MAAS's names where they sort as MAAS does, else eth0, eth1,
-// …: the order of the labels is that of the interfaces.
+// interfaceLabels are MAAS's names if they sort in MAAS's order, else eth0, eth1, …: the
+// labels give the order of the interfaces.
 func interfaceLabels(found []engine.MachineInterface) []string {
 	labels := make([]string, len(found))
 	named := map[string]interfaceModel{}
@@ -66,7 +65,7 @@ func interfaceLabels(found []engine.MachineInterface) []string {
 	return labels
 }
 
-// observedLink is the mode of a link where it is not the default one, and its fixed address.
+// observedLink is the mode of a link, if it is not the default, and its fixed address.
 func observedLink(l engine.InterfaceLink) (mode types.String, ip texttype.IP) {
 	switch l.Mode {
 	case engine.LinkStatic:
@@ -77,7 +76,8 @@ func observedLink(l engine.InterfaceLink) (mode types.String, ip texttype.IP) {
 	return types.StringNull(), texttype.IP{}
 }
 
-// observedAddresses are the addresses of an interface besides its first one, null for none.
+// observedAddresses are the addresses of an interface after its first one; null if there are
+// none.
 func observedAddresses(ctx context.Context, links []engine.InterfaceLink, diags *diag.Diagnostics) types.List {
 	var seen []addressModel
 	for _, l := range links {
@@ -96,7 +96,7 @@ func observedAddresses(ctx context.Context, links []engine.InterfaceLink, diags 
 	return list
 }
 
-// addresses decodes the further addresses of an interface; nil if there are none or they
+// addresses decodes the additional addresses of an interface; nil if there are none or they
 // are not known.
 func (i interfaceModel) addresses(ctx context.Context) []addressModel {
 	var list []addressModel
@@ -106,7 +106,7 @@ func (i interfaceModel) addresses(ctx context.Context) []addressModel {
 	return list
 }
 
-// network is what chooses the subnet; nothing as long as a part of it is not known.
+// network is the choice of the subnet. It is empty as long as a part of it is not known.
 func (i interfaceModel) network() engine.Network {
 	if i.Subnet.IsUnknown() || i.VLAN.IsUnknown() || i.Fabric.IsUnknown() || i.Space.IsUnknown() {
 		return engine.Network{}
@@ -119,7 +119,7 @@ func (i interfaceModel) network() engine.Network {
 	return n
 }
 
-// interfaceSpecs are the interfaces as the engine wants them, in their order.
+// interfaceSpecs are the interfaces for the engine, in their order.
 func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) []engine.Interface {
 	var out []engine.Interface
 	for _, label := range interfaceOrder(interfaces) {
@@ -136,14 +136,14 @@ func interfaceSpecs(ctx context.Context, interfaces map[string]interfaceModel) [
 	return out
 }
 
-// parseIP is the zero Addr for null: the type has checked the rest.
+// parseIP is the zero Addr for null: the type has checked other values.
 func parseIP(ip texttype.IP) netip.Addr {
 	addr, _ := netip.ParseAddr(ip.ValueString())
 	return addr
 }
 
-// checkInterfaces refuses interfaces that contradict themselves. Those that are not known
-// throughout are looked at later.
+// checkInterfaces refuses interfaces with contradictory attributes. If a value is not known
+// yet, the check comes later.
 func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostics) {
 	interfaces := config.interfaces(ctx, diags)
 	checkAddresses(interfaces, diags)
@@ -152,7 +152,7 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 	}
 	for _, i := range interfaces {
 		if i.hasInvalidValue(ctx) {
-			return // its validator says so
+			return // its validator reports it
 		}
 	}
 	err := engine.ValidateInterfaces(interfaceSpecs(ctx, interfaces), !config.Deploy.IsNull() && !config.Deploy.IsUnknown())
@@ -161,7 +161,7 @@ func checkInterfaces(ctx context.Context, config vmModel, diags *diag.Diagnostic
 	}
 }
 
-// hasInvalidValue tells whether a validator of one attribute refuses it.
+// hasInvalidValue tells whether the validator of an attribute refuses it.
 func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
 	texts, modes := []types.String{i.Fabric, i.Space, i.Bridge}, []types.String{i.Mode}
 	if !i.MACAddress.IsNull() && engine.MACProblem(i.MACAddress.ValueString()) != "" {
@@ -177,8 +177,8 @@ func (i interfaceModel) hasInvalidValue(ctx context.Context) bool {
 		slices.ContainsFunc(modes, func(s types.String) bool { return !s.IsNull() && !slices.Contains(engine.LinkModes, s.ValueString()) })
 }
 
-// isSameSubnet tells whether an interface stays in its subnet. Where MAAS cannot be asked,
-// only equal texts do.
+// isSameSubnet tells whether an interface stays in its subnet. If MAAS cannot be asked, only
+// equal texts are the same.
 func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel) bool {
 	wanted, before := want.network(), had.network()
 	switch {
@@ -196,8 +196,8 @@ func (p *vmPlan) isSameSubnet(ctx context.Context, want, had interfaceModel) boo
 	return found && known && to.ID == from.ID
 }
 
-// hasSameAddresses compares the addresses of an interface. A line that was removed, of the
-// mode or of the further addresses, changes nothing.
+// hasSameAddresses compares the addresses of an interface. Removing the line of the mode or of
+// the additional addresses changes nothing.
 func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel) bool {
 	switch {
 	case !want.IP.MeansSame(had.IP), !isSameMode(want.Mode, had.Mode, had.IP), want.Addresses.IsUnknown():
@@ -218,12 +218,13 @@ func (p *vmPlan) hasSameAddresses(ctx context.Context, want, had interfaceModel)
 	return true
 }
 
-// hasSameNICSettings compares bridge and MAC. A line that was removed changes nothing.
+// hasSameNICSettings compares bridge and MAC. A removed line changes nothing.
 func hasSameNICSettings(want, had interfaceModel) bool {
 	return (want.Bridge.IsNull() || want.Bridge.Equal(had.Bridge)) && (want.MACAddress.IsNull() || want.MACAddress.Equal(had.MACAddress))
 }
 
-// isSameMode tells whether a mode is that of an address which had another one, or none.
+// isSameMode tells whether a mode means the same as the former mode of an address, which may
+// be null.
 func isSameMode(want, had types.String, ip texttype.IP) bool {
 	switch {
 	case want.IsNull() || want.Equal(had):

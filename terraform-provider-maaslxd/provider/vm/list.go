@@ -21,13 +21,13 @@ import (
 
 var _ list.ListResourceWithConfigure = (*vmList)(nil)
 
-// NewList makes the list resource maaslxd_vm: the VMs that MAAS has, to be imported.
+// NewList makes the list resource maaslxd_vm: the VMs of MAAS, for an import.
 func NewList() list.ListResource { return &vmList{} }
 
 // vmList is the list resource maaslxd_vm. It reads each VM as the resource does.
 type vmList struct{ vmResource }
 
-// vmListModel says which VMs to list; what is null matches all.
+// vmListModel says which VMs to list; a null value matches all.
 type vmListModel struct {
 	VMHost  types.String `tfsdk:"vm_host"`
 	Zone    types.String `tfsdk:"zone"`
@@ -36,10 +36,10 @@ type vmListModel struct {
 	Managed types.Bool   `tfsdk:"managed"`
 }
 
-// ListResourceConfigSchema says how the list is narrowed.
+// ListResourceConfigSchema is the schema of the filter.
 func (l *vmList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The VMs on the VM hosts of MAAS, whoever made them, for `terraform query`. An import of one takes it over as it is.",
+		MarkdownDescription: "The VMs on the VM hosts of MAAS, whoever made them, for `terraform query`. An import takes one over as it is.",
 		Attributes: map[string]schema.Attribute{
 			"vm_host": schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs on this VM host: its name or id, or the system id of its machine."},
 			"zone":    schema.StringAttribute{Optional: true, MarkdownDescription: "Only VMs in this availability zone."},
@@ -50,8 +50,7 @@ func (l *vmList) ListResourceConfigSchema(_ context.Context, _ list.ListResource
 	}
 }
 
-// List lists the VMs. MAAS is asked once for all; only a query for whole resources reads
-// each VM by itself.
+// List lists the VMs with one call. Only a query for whole resources also reads each VM.
 func (l *vmList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m vmListModel
 	diags := req.Config.Get(ctx, &m)
@@ -60,7 +59,7 @@ func (l *vmList) List(ctx context.Context, req list.ListRequest, stream *list.Li
 	stream.Results = values.ListResults(req, found, diags, func(vm fleet.VM) list.ListResult { return l.listResult(ctx, b, mark, req, vm) })
 }
 
-// listMatching are the VMs that the filter lets through, sorted by name.
+// listMatching are the VMs that match the filter, sorted by name.
 func (l *vmList) listMatching(ctx context.Context, m vmListModel, diags *diag.Diagnostics) (*client.Backend, []fleet.VM) {
 	if diags.HasError() {
 		return nil, nil
@@ -98,8 +97,7 @@ func (m vmListModel) matchesVM(vm fleet.VM) bool {
 		(m.Managed.IsNull() || m.Managed.ValueBool() == (vm.Key != ""))
 }
 
-// listResult is one VM: its identity, and all that an import would read of it where that is
-// wanted.
+// listResult is one VM: its identity, and on request all that an import would read.
 func (l *vmList) listResult(ctx context.Context, b *client.Backend, mark string, req list.ListRequest, vm fleet.VM) list.ListResult {
 	result := req.NewListResult(ctx)
 	diags := &result.Diagnostics

@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// matchDisks finds the disk that belongs to each name. Of one size each is as
-// good as the other, because a guest may count its disks in any order; what is
-// left over is matched in order. A name with no disk is not in the result.
+// matchDisks finds the disk of each name. Disks of one size are interchangeable, because a
+// guest may count them in any order. The remaining disks are matched in order. A name without
+// a disk is not in the result.
 func matchDisks(disks map[string]diskModel, found []engine.MachineDisk) map[string]engine.MachineDisk {
 	rest := slices.Clone(found)
 	matched := map[string]engine.MachineDisk{}
@@ -34,15 +34,14 @@ func matchDisks(disks map[string]diskModel, found []engine.MachineDisk) map[stri
 	return matched
 }
 
-// matchesDisk tells whether a disk is as it is declared.
+// matchesDisk tells whether a disk has the declared size and pool.
 func matchesDisk(d diskModel, found engine.MachineDisk) bool {
 	pool := d.Pool.ValueString()
 	return d.SizeGB.ValueInt64() == found.SizeGB && (pool == "" || found.Pool == "" || pool == found.Pool)
 }
 
-// matchInterfaces finds the interface that belongs to each label: by MAC
-// address once one is known, before that by order. An interface that was added to the VM is known
-// by its label.
+// matchInterfaces finds the interface of each label: by MAC address if that is known,
+// otherwise by order. An interface that was added to the VM is known by its label.
 func matchInterfaces(interfaces map[string]interfaceModel, m engine.Machine) map[string]engine.MachineInterface {
 	rest := interfacesMadeWith(m)
 	matched := map[string]engine.MachineInterface{}
@@ -70,10 +69,10 @@ func matchInterfaces(interfaces map[string]interfaceModel, m engine.Machine) map
 	return matched
 }
 
-// rootDiskName is the key of the disk that a VM boots from.
+// rootDiskName is the key of the disk from which a VM boots.
 const rootDiskName = "root"
 
-// diskOrder lists disk names as the VM sees them: root, then by name.
+// diskOrder lists disk names in the order in which the VM sees them: root, then by name.
 func diskOrder[T any](disks map[string]T) []string {
 	names := slices.SortedFunc(maps.Keys(disks), compareNatural)
 	if i := slices.Index(names, rootDiskName); i >= 0 {
@@ -82,12 +81,12 @@ func diskOrder[T any](disks map[string]T) []string {
 	return names
 }
 
-// interfaceOrder lists interface labels as the VM sees them.
+// interfaceOrder lists interface labels in the order in which the VM sees them.
 func interfaceOrder[T any](interfaces map[string]T) []string {
 	return slices.SortedFunc(maps.Keys(interfaces), compareNatural)
 }
 
-// compareNatural compares names as people count: eth2 comes before eth10.
+// compareNatural compares names in natural order: eth2 comes before eth10.
 func compareNatural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -101,7 +100,7 @@ func compareNatural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b)) // "1" and "01" are two names
 }
 
-// cutDigitRun cuts off the digits, or the other characters, that a text begins with.
+// cutDigitRun cuts off the digits, or the other characters, at the begin of a text.
 func cutDigitRun(s string) (run, rest string) {
 	i := strings.IndexFunc(s, func(r rune) bool { return isDigit(r) != isDigit(rune(s[0])) })
 	if i < 0 {
@@ -112,8 +111,7 @@ func cutDigitRun(s string) (run, rest string) {
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// compareRuns compares two numbers, however long, by value, and other texts as
-// texts.
+// compareRuns compares two numbers of any length by value, and other texts as texts.
 func compareRuns(a, b string) int {
 	if isDigit(rune(a[0])) && isDigit(rune(b[0])) {
 		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")

@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
-// vmModel is a maaslxd_vm as Terraform holds it: configuration, plan or state.
+// vmModel is a maaslxd_vm in Terraform: configuration, plan or state.
 type vmModel struct {
 	ID            types.String   `tfsdk:"id"`
 	Name          types.String   `tfsdk:"name"`
@@ -65,7 +65,7 @@ type interfaceModel struct {
 	IPAddresses types.List      `tfsdk:"ip_addresses"`
 }
 
-// addressModel is an address of an interface besides its first one.
+// addressModel is an address of an interface after its first one.
 type addressModel struct {
 	Subnet texttype.Subnet `tfsdk:"subnet"`
 	IP     texttype.IP     `tfsdk:"ip"`
@@ -107,7 +107,7 @@ func (m vmModel) interfaces(ctx context.Context, diags *diag.Diagnostics) map[st
 	return values.DecodeMap[interfaceModel](ctx, m.Interfaces, diags)
 }
 
-// deploy decodes what to install; nil if nothing or not known.
+// deploy decodes the attribute deploy; nil if it is null or not known.
 func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployModel {
 	return values.DecodeObject[deployModel](ctx, m.Deploy, diags)
 }
@@ -115,12 +115,12 @@ func (m vmModel) deploy(ctx context.Context, diags *diag.Diagnostics) *deployMod
 // tags lists the declared tags, sorted.
 func (m vmModel) tags() []string { return values.SortedStrings(m.Tags) }
 
-// settings are the options and devices of LXD.
+// settings are the VM's options and devices of LXD.
 func (m vmModel) settings() instance.Settings {
 	return instance.Settings{Config: m.Config, Devices: m.Devices}
 }
 
-// setSettings takes options and devices over.
+// setSettings replaces options and devices.
 func (m *vmModel) setSettings(s instance.Settings) { m.Config, m.Devices = s.Config, s.Devices }
 
 func encodeDeploy(ctx context.Context, d *deployModel, diags *diag.Diagnostics) types.Object {

@@ -24,7 +24,7 @@ func TestMoveState(t *testing.T) {
 		id                          string
 		said                        string // of the diagnostics
 	}{
-		"VMHostMachine": {reason: "Whatever else is in it.", source: maas, kind: "maas_vm_host_machine", state: `{"id":"4y3h7n","cores":2,"network_interfaces":[]}`,
+		"VMHostMachine": {reason: "Other values do not matter.", source: maas, kind: "maas_vm_host_machine", state: `{"id":"4y3h7n","cores":2,"network_interfaces":[]}`,
 			want: &moved.VM{Kind: "maas_vm_host_machine", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"Instance": {reason: "The deployment of a machine.", source: maas, kind: "maas_instance", state: `{"id":"4y3h7n","deploy_params":[{"user_data":"x"}]}`,
 			want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
@@ -32,18 +32,18 @@ func TestMoveState(t *testing.T) {
 			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
 		"OwnProvider": {reason: "OpenTofu names this provider for all instances of a for_each but the first.", source: "registry.opentofu.org/maaslxd/maaslxd", kind: "maas_instance",
 			state: `{"id":"4y3h7n"}`, want: &moved.VM{Kind: "maas_instance", SystemID: "4y3h7n"}, id: "4y3h7n"},
-		"LXD": {reason: "Its name and its MAC address tell it.", source: lxd, kind: "lxd_instance",
+		"LXD": {reason: "Its name and its MAC address identify it.", source: lxd, kind: "lxd_instance",
 			state: `{"name":"web","type":"virtual-machine","project":"maas","remote":"h1","mac_address":"00:16:3e:00:00:01","running":true}`,
 			want:  &moved.VM{Kind: "lxd_instance", Name: "web", Project: "maas", MAC: "00:16:3e:00:00:01"}, id: "web"},
-		"LXDByName": {reason: "LXD told no address, and the provider's configuration names the project.", source: lxd, kind: "lxd_instance",
+		"LXDByName": {reason: "LXD reported no address, and the provider's configuration names the project.", source: lxd, kind: "lxd_instance",
 			state: `{"name":"web","type":"virtual-machine","project":null}`, want: &moved.VM{Kind: "lxd_instance", Name: "web"}, id: "web"},
-		"Container":    {reason: "MAAS makes none.", source: lxd, kind: "lxd_instance", state: `{"name":"web","type":"container"}`, said: "nstance web is a container"},
+		"Container":    {reason: "MAAS makes no containers.", source: lxd, kind: "lxd_instance", state: `{"name":"web","type":"container"}`, said: "nstance web is a container"},
 		"TypeLacking":  {reason: "LXD's default.", source: lxd, kind: "lxd_instance", state: `{"name":"web"}`, said: "nstance web is a container"},
-		"NoName":       {reason: "A state of nothing.", source: lxd, kind: "lxd_instance", state: `{"type":"virtual-machine"}`, said: "import the VM"},
-		"NoID":         {reason: "A state of nothing.", source: maas, kind: "maas_instance", state: `{"hostname":"web"}`, said: "import the VM"},
-		"NumberAsID":   {reason: "A state that nobody can read.", source: maas, kind: "maas_instance", state: `{"id":["4y3h7n"]}`, said: "import the VM"},
-		"NoJSON":       {reason: "A state that nobody can read.", source: maas, kind: "maas_instance", state: `{`, said: "import the VM"},
-		"OtherVersion": {reason: "It may mean something else.", source: maas, kind: "maas_instance", version: 1, state: `{"id":"4y3h7n"}`, said: "schema version 1, and only 0 is known"},
+		"NoName":       {reason: "The state is empty.", source: lxd, kind: "lxd_instance", state: `{"type":"virtual-machine"}`, said: "import the VM"},
+		"NoID":         {reason: "The state is empty.", source: maas, kind: "maas_instance", state: `{"hostname":"web"}`, said: "import the VM"},
+		"NumberAsID":   {reason: "Nobody can read such a state.", source: maas, kind: "maas_instance", state: `{"id":["4y3h7n"]}`, said: "import the VM"},
+		"NoJSON":       {reason: "Nobody can read such a state.", source: maas, kind: "maas_instance", state: `{`, said: "import the VM"},
+		"OtherVersion": {reason: "Another version may mean something else.", source: maas, kind: "maas_instance", version: 1, state: `{"id":"4y3h7n"}`, said: "schema version 1, and only 0 is known"},
 		"OtherKind":    {reason: "No VM.", source: maas, kind: "maas_machine", state: `{"id":"4y3h7n"}`, said: "Unable to Move Resource State"},
 		"OtherOwner":   {reason: "No provider of MAAS.", source: "registry.terraform.io/notcanonical/maas", kind: "maas_instance", state: `{"id":"4y3h7n"}`, said: "Unable to Move Resource State"},
 		"Crossed":      {reason: "MAAS's provider has no such kind.", source: maas, kind: "lxd_instance", state: `{"name":"web","type":"virtual-machine"}`, said: "Unable to Move Resource State"},
@@ -79,7 +79,7 @@ func TestMoveState(t *testing.T) {
 	}
 }
 
-// decodePrivateState are the notes in a private state as the protocol carries it.
+// decodePrivateState reads the notes in a private state of the protocol.
 func decodePrivateState(t *testing.T, private []byte) privateState {
 	t.Helper()
 	var keys map[string][]byte
@@ -110,8 +110,8 @@ func movedID(t *testing.T, r *providertest.Resource, state *tfprotov6.DynamicVal
 	return id
 }
 
-// TestPlanMovedUnseen refuses to plan by a moved state that was not refreshed:
-// each attribute would seem to change, and the VM would be replaced.
+// TestPlanMovedUnseen refuses to plan with a moved state that was not refreshed. Each
+// attribute would seem to change, and the plan would replace the VM.
 func TestPlanMovedUnseen(t *testing.T) {
 	t.Parallel()
 	state := providertest.Object{"id": "4y3h7n"}

@@ -23,37 +23,37 @@ func TestOutcome(t *testing.T) {
 		err    error
 		want   diagnostics.Outcome
 	}{
-		"Done":            {"No error, no doubt.", t.Context(), made, nil, diagnostics.CreateSucceeded},
-		"NoVM":            {"What has no id cannot be kept.", t.Context(), engine.VM{}, errors.New("x"), diagnostics.NothingCreated},
-		"Vanished":        {"A VM that was taken away is not kept.", t.Context(), made, engine.MarkTerminal(engine.ErrNotFound), diagnostics.NothingCreated},
-		"TimeUp":          {"A VM that is on its way is kept.", ended, made, ended.Err(), diagnostics.CreateResumable},
-		"TimeUpWhileDown": {"The last error does not matter then.", ended, made, fmt.Errorf("%w; last: %w", ended.Err(), engine.ErrForbidden), diagnostics.CreateResumable},
-		"Unreachable":     {"A MAAS that is away comes back.", t.Context(), made, engine.ErrUnavailable, diagnostics.CreateResumable},
-		"HostAway":        {"So does a host.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, diagnostics.CreateResumable},
-		"Failed":          {"What MAAS gave up is of no use.", t.Context(), made, engine.MarkTerminal(&engine.Error{Type: engine.VMDeploymentFailed}), diagnostics.CreateFailed},
+		"Done":            {"Without an error the create succeeded.", t.Context(), made, nil, diagnostics.CreateSucceeded},
+		"NoVM":            {"A VM without an id cannot be kept.", t.Context(), engine.VM{}, errors.New("x"), diagnostics.NothingCreated},
+		"Vanished":        {"A deleted VM is not kept.", t.Context(), made, engine.MarkTerminal(engine.ErrNotFound), diagnostics.NothingCreated},
+		"TimeUp":          {"A VM that makes progress is kept.", ended, made, ended.Err(), diagnostics.CreateResumable},
+		"TimeUpWhileDown": {"Then the last error does not matter.", ended, made, fmt.Errorf("%w; last: %w", ended.Err(), engine.ErrForbidden), diagnostics.CreateResumable},
+		"Unreachable":     {"MAAS will be available again.", t.Context(), made, engine.ErrUnavailable, diagnostics.CreateResumable},
+		"HostAway":        {"A host will be available again.", t.Context(), made, &engine.Error{Type: engine.HostUnavailable}, diagnostics.CreateResumable},
+		"Failed":          {"A VM that failed in MAAS cannot be used.", t.Context(), made, engine.MarkTerminal(&engine.Error{Type: engine.VMDeploymentFailed}), diagnostics.CreateFailed},
 		"KeyRevoked": {
-			"A key that was revoked says nothing of the VM.", t.Context(), made,
+			"A revoked key says nothing about the VM.", t.Context(), made,
 			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrForbidden}, diagnostics.CreateResumable,
 		},
 		"Elsewhere": {
-			"Nor does the page of a proxy.", t.Context(), made,
+			"The page of a proxy says nothing about the VM.", t.Context(), made,
 			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.MarkTerminal(engine.ErrUnavailable)}, diagnostics.CreateResumable,
 		},
 		"Locked": {
-			"A lock can be taken away.", t.Context(), made,
+			"Somebody can remove a lock.", t.Context(), made,
 			&engine.Refusal{Message: "it is locked", Err: engine.ErrConflict}, diagnostics.CreateResumable,
 		},
 		"RefusedWhileRunning": {
-			"A VM that runs is not made anew for a slip of the pen.", t.Context(),
+			"A typing error must not replace a running VM.", t.Context(),
 			engine.VM{Machine: engine.Machine{SystemID: "4y3h7n", Status: engine.StatusDeployed}},
 			&engine.SpecError{Field: fieldpath.New("zone"), Err: engine.ErrNotFound}, diagnostics.CreateResumable,
 		},
 		"NotNow": {
-			"What MAAS cannot do now it may do later.", t.Context(), made,
+			"MAAS may be able to do it later.", t.Context(), made,
 			&engine.Error{Type: engine.VMDeploymentFailed, Err: engine.ErrBusy}, diagnostics.CreateResumable,
 		},
 		"Refused": {
-			"Nor is what MAAS refuses to finish.", t.Context(), made,
+			"MAAS may finish it later.", t.Context(), made,
 			&engine.SpecError{Field: fieldpath.New("deploy", "image"), Err: engine.ErrNotFound}, diagnostics.CreateFailed,
 		},
 	}

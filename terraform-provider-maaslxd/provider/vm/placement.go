@@ -35,15 +35,14 @@ var placementType = types.ObjectType{AttrTypes: map[string]attr.Type{
 func placementAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Which VM hosts will do, instead of one by name. The VM goes to one that has room for it; `placement = {}` takes any. " +
-			"Exactly one of `vm_host` and `placement` must be set. It is looked at when the VM is made, and at no other time: the VM " +
-			"stays on the VM host that was chosen, which `vm_host` tells, and a change of `placement` moves nothing. " +
-			"`terraform apply -replace=ADDRESS` makes the VM anew by the present one.",
+		MarkdownDescription: "Which VM hosts may get the VM, instead of one by name. The VM goes to one that has room for it; `placement = {}` takes " +
+			"any. Set exactly one of `vm_host` and `placement`. It matters only when the VM is made. Later, a change of `placement` moves nothing, " +
+			"and `vm_host` shows the VM host. `terraform apply -replace=ADDRESS` makes the VM anew with the current `placement`.",
 		Attributes: placementAttributes(),
 	}
 }
 
-// placementAttributes say which VM hosts will do.
+// placementAttributes are the conditions for VM hosts.
 func placementAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"zone": schema.StringAttribute{
@@ -64,24 +63,22 @@ func placementAttributes() map[string]schema.Attribute {
 		},
 		"group": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Name of a group of VMs that shall stand apart: they spread over the availability zones first, then over the " +
-				"VM hosts. VMs of other configurations with the same ledger and MAAS count, if their group has the same name. " +
-				"1 to 128 letters, digits, `.`, `_`, `-` and `/`. Default: no group.",
+			MarkdownDescription: "Name of a group of VMs that stand apart: they spread over the availability zones first, then over the VM hosts. VMs " +
+				"of other configurations count if they have the same ledger, MAAS and group. 1 to 128 letters, digits, `.`, `_`, `-` and `/`. Default: no group.",
 			Validators: []validator.String{groupNameValidator()},
 		},
 		"strategy": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
 			Default:  stringdefault.StaticString(string(placement.Spread)),
-			MarkdownDescription: "Which VM host is taken where the group does not decide: `spread` takes the one that is the least full with " +
-				"the VM on it, `pack` the fullest. Default `spread`.",
+			MarkdownDescription: "Which VM host is taken where the group does not decide. `spread` takes the one that is least full with the VM on it, " +
+				"`pack` the fullest. Default `spread`.",
 			Validators: []validator.String{stringvalidator.OneOf(string(placement.Spread), string(placement.Pack))},
 		},
 	}
 }
 
-// placement decodes which VM hosts will do; nil if that is not said or not
-// known.
+// placement decodes the attribute placement; nil if it is not set or not known.
 func (m vmModel) placement(ctx context.Context, diags *diag.Diagnostics) *placementModel {
 	return values.DecodeObject[placementModel](ctx, m.Placement, diags)
 }
@@ -93,27 +90,27 @@ func (p placementModel) spec() engine.Placement {
 	}
 }
 
-// checkHostOrPlacement wants exactly one of vm_host and placement. What is not known yet
-// may still turn out to be absent.
+// checkHostOrPlacement wants exactly one of vm_host and placement. A value that is not known
+// yet may still turn out to be null.
 func checkHostOrPlacement(config vmModel, diags *diag.Diagnostics) {
 	host, place := config.VMHost, config.Placement
 	switch {
 	case !host.IsNull() && !host.IsUnknown() && !place.IsNull() && !place.IsUnknown():
 		diags.AddAttributeError(path.Root("placement"), "Both a VM host and a placement",
-			"vm_host names the VM host, and placement leaves the choice open. Leave one of them out.")
+			"vm_host names one VM host, and placement lets the provider choose. Remove one of them.")
 	case host.IsNull() && place.IsNull():
 		diags.AddAttributeError(path.Root("vm_host"), "Neither a VM host nor a placement",
-			"Name a VM host by vm_host, or say with placement which ones will do: placement = {} takes any that has room.")
+			"Name a VM host with vm_host, or describe the VM hosts that may get it with placement: placement = {} takes any that has room.")
 	}
 }
 
-// warnPlacementIgnored tells that another placement does not move the VM.
+// warnPlacementIgnored warns that another placement does not move the VM.
 func (p *vmPlan) warnPlacementIgnored() {
 	had, want := p.state.Placement, p.plan.Placement
 	if had.IsNull() || want.IsNull() || want.Equal(had) || len(p.replace) > 0 {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root("placement"), "The VM stays where it is", fmt.Sprintf(
-		"placement is looked at when a VM is made. %s stays on VM host %s; only the state changes. `terraform apply -replace=ADDRESS` makes it anew.",
+		"placement matters only when a VM is made. %s stays on VM host %s; only the state changes. `terraform apply -replace=ADDRESS` makes it anew.",
 		p.state.Name.ValueString(), p.state.VMHostName.ValueString()))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// ModifyPlan fills in defaults that depend on other attributes, says what
-// replaces the VM, and plans to go on with what an apply left unfinished.
+// ModifyPlan fills in defaults that depend on other attributes, lists what replaces the VM,
+// and plans to finish what an apply left unfinished.
 func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		r.planDestroy(ctx, req, &resp.Diagnostics)
@@ -50,7 +50,7 @@ func (r *vmResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 }
 
-// planDestroy refuses to destroy what the apply would not.
+// planDestroy refuses to destroy a VM if the apply would refuse it.
 func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	r.client.WarnLeftBehind(ctx, diags)
 	var name types.String
@@ -63,28 +63,29 @@ func (r *vmResource) planDestroy(ctx context.Context, req resource.ModifyPlanReq
 	refuseTakenOver(name.ValueString(), n, diags)
 }
 
-// refuseTakenOver refuses in the plan what the engine would refuse in the apply.
+// refuseTakenOver refuses in the plan what the engine would refuse in the apply: a VM of
+// another owner.
 func refuseTakenOver(name string, n privateState, diags *diag.Diagnostics) {
 	if n.TakenOverBy != "" {
 		diags.AddError(takenOverMessage(name, n))
 	}
 }
 
-// notePlanForHost says to the VM host whether the VM stays on it.
+// notePlanForHost records for the VM host whether the VM stays on it.
 func (r *vmResource) notePlanForHost(p vmPlan) {
 	switch {
 	case r.client == nil:
 	case p.state != nil && len(p.replace) == 0:
 		r.client.Run.NoteVMStays(p.private.HostMachine, p.state.Name.ValueString())
-	case p.isReplacement: // by -replace: its plan as a change replaced nothing
+	case p.isReplacement: // by -replace: as a change, the plan replaced nothing
 		r.client.Run.NoteVMReplaced(p.private.HostMachine, p.plan.Name.ValueString())
 	}
 }
 
-// vmPlan is a plan being made.
+// vmPlan is a plan of a VM while it is made.
 type vmPlan struct {
 	config  vmModel
-	state   *vmModel // nil for a VM that is to be made
+	state   *vmModel // nil for a new VM
 	plan    vmModel
 	private privateState
 	replace path.Paths
@@ -92,13 +93,13 @@ type vmPlan struct {
 	changesTriggers bool
 	resizesInPlace  bool // the size changes without a new VM
 	interfaceDiff   interfaceDiff
-	isReplacement   bool // what is to be made takes the place of what stands: the second plan of a replacement
+	isReplacement   bool // the new VM replaces an existing one: the second plan of a replacement
 	listSubnets     func(context.Context) ([]engine.Subnet, error)
 	listHosts       func(context.Context) ([]engine.VMHost, error)
 	makesVMsInLXD   func(context.Context) (bool, error) // tells whether VMs are made in LXD itself
 	readPower       func(ctx context.Context, systemID string) (string, error)
 	observeVM       func(ctx context.Context, systemID string) (engine.VM, error)
-	// What the run makes of the VM host on a machine.
+	// These are the plans of this run for the VM host on a machine.
 	newHostName  func(machine string) string
 	destroysHost func(machine string) (leaves, replaced bool)
 	diags        *diag.Diagnostics
@@ -124,7 +125,7 @@ func (p *vmPlan) modify(ctx context.Context) {
 		p.markComputedUnknown(ctx)
 		p.replaceIfFailed()
 	}
-	if p.private.isUnmarked() { // the update marks it
+	if p.private.isUnmarked() { // the update adds the mark
 		p.plan.Status = types.StringUnknown()
 	}
 	if p.private.Restarts {
@@ -142,8 +143,8 @@ func (p *vmPlan) modify(ctx context.Context) {
 	}
 }
 
-// keepInstalled keeps image and kernel where none is named, also those that MAAS
-// does not tell.
+// keepInstalled keeps the installed image and kernel in the plan if the configuration names
+// none, also if MAAS does not report them.
 func (p *vmPlan) keepInstalled(ctx context.Context) {
 	had, want, wished := p.state.deploy(ctx, p.diags), p.plan.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
 	if had == nil || want == nil || wished == nil {
@@ -152,26 +153,26 @@ func (p *vmPlan) keepInstalled(ctx context.Context) {
 	switch {
 	case wished.Image.IsNull() && want.Image.IsUnknown():
 		want.Image = had.Image
-	case values.IsOtherImage(wished.Image, had.Image, p.private.Image): // the type may have kept the name of the former one
+	case values.IsOtherImage(wished.Image, had.Image, p.private.Image): // the type may have kept the former spelling
 		want.Image = wished.Image
 	}
 	switch {
 	case wished.Kernel.IsNull() && p.changesTriggers:
-		want.Kernel = types.StringUnknown() // MAAS's default for the image, which may be another one
+		want.Kernel = types.StringUnknown() // MAAS's default for the image, which may be another kernel
 	case wished.Kernel.IsNull() && want.Kernel.IsUnknown():
 		want.Kernel = had.Kernel
 	}
 	p.plan.Deploy = encodeDeploy(ctx, want, p.diags)
 }
 
-// hasPendingWork tells whether an apply has something to wait for: what an earlier
-// one left unfinished, or a deployment.
+// hasPendingWork tells whether an apply has to wait: for what an earlier one left unfinished,
+// or for a deployment.
 func hasPendingWork(n privateState, state, plan vmModel) bool {
 	unfinished := n.Pending && !n.hasFailedAfterRun(state.Status.ValueString())
 	return unfinished || state.Deploy.IsNull() && !plan.Deploy.IsNull() || changesRedeployTriggers(state, plan)
 }
 
-// markComputedUnknown marks as unknown what changes while a VM is made or deployed.
+// markComputedUnknown marks as unknown the values that change while a VM is made or deployed.
 func (p *vmPlan) markComputedUnknown(ctx context.Context) {
 	p.plan.Status = types.StringUnknown()
 	p.plan.IPAddresses = types.ListUnknown(types.StringType)

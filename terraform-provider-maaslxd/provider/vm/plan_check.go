@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// checkAgainstMAAS looks in MAAS whether a plan can be carried out, before it destroys
-// anything: what is replaced and what is made in whole, of what changes in place
-// the names alone. What the plan does not know yet is not looked at.
+// checkAgainstMAAS asks MAAS whether the plan can be applied, before the run destroys
+// anything. It checks the whole spec of a new or replaced VM, and only the names of a change
+// in place. Values that are not known yet are not checked.
 func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	b, err := r.client.Backend()
 	if err != nil || !r.client.Run.WantsPlanCheck() {
@@ -27,7 +27,7 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	ctx, cancel := context.WithTimeout(ctx, client.PlanCheckTimeout)
 	defer cancel()
 	if doing == "create" && spec.Host == "" && r.client.Run.MakesHosts() {
-		spec.Placement.Strategy = "" // one of them may do
+		spec.Placement.Strategy = "" // one of the new hosts may have room
 	}
 	v := client.ObstacleReport{Object: "VM " + p.plan.Name.ValueString(), Action: doing, IsPlaced: spec.Host == "", Run: &r.client.Run, Diags: p.diags}
 	v.AddDiagnostics(b.VMs.Check(ctx, ref, spec), func() bool { return p.isReplacement || hasFinishedVM(ctx, b, ref) })
@@ -36,8 +36,8 @@ func (r *vmResource) checkAgainstMAAS(ctx context.Context, p vmPlan) {
 	}
 }
 
-// specToCheck is what a plan asks of the engine, and by which verb; none where it
-// asks for nothing that can be looked up.
+// specToCheck is the part of a plan that the engine can check, with its verb. There is none if
+// the plan has nothing to look up.
 func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref, spec engine.VMSpec, doing string) {
 	switch {
 	case p.state == nil:
@@ -47,7 +47,7 @@ func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref,
 		ref, doing = r.ref(*p.state, p.private), "replace"
 	default:
 		spec := p.changedNames(ctx)
-		if !p.plan.hasSameSize(ctx, *p.state, p.diags) && p.private.HostMachine != "" { // in place: does it fit?
+		if !p.plan.hasSameSize(ctx, *p.state, p.diags) && p.private.HostMachine != "" { // in place: is there room for it?
 			spec.Host, spec.Cores, spec.MemoryMiB = p.private.HostMachine, int(p.plan.Cores.ValueInt64()), p.plan.MemoryMiB.ValueInt64()
 			if values.IsFullyKnown(ctx, p.config.Disks) {
 				spec.Disks = diskSpecs(p.plan.disks(ctx, p.diags))
@@ -62,7 +62,7 @@ func (r *vmResource) specToCheck(ctx context.Context, p vmPlan) (ref engine.Ref,
 	return ref, p.knownSpec(ctx), doing
 }
 
-// knownAdded are the interfaces that are added in place, where all of them are known.
+// knownAdded are the interfaces that are added in place, if all values of them are known.
 func (p interfacePlan) knownAdded(ctx context.Context) []engine.Interface {
 	if !p.interfaceDiff.isInPlace() || !values.IsFullyKnown(ctx, p.config.Interfaces) {
 		return nil
@@ -72,8 +72,8 @@ func (p interfacePlan) knownAdded(ctx context.Context) []engine.Interface {
 	})
 }
 
-// knownSpec is the spec of a plan as far as the user has said it: storage pools
-// that only the state tells are those of the former host.
+// knownSpec is the spec of a plan with the values that are known so far. Storage pools that
+// only the state has are left out: they are those of the former host.
 func (p vmPlan) knownSpec(ctx context.Context) engine.VMSpec {
 	m := p.plan
 	if values.IsSet(p.config.Disks) {
@@ -92,8 +92,7 @@ func (p vmPlan) knownSpec(ctx context.Context) engine.VMSpec {
 	return spec
 }
 
-// changedNames are the names of zone, pool, domain and image that an update in
-// place brings.
+// changedNames are the names of zone, pool, domain and image that an update in place sets.
 func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	changed := func(plan, state types.String) string {
 		if !values.IsSet(plan) || plan.Equal(state) {
@@ -110,8 +109,8 @@ func (p vmPlan) changedNames(ctx context.Context) engine.VMSpec {
 	return spec
 }
 
-// hasFinishedVM tells whether the VM that a plan would make is there, finished: then
-// Terraform replaces one that it holds for tainted.
+// hasFinishedVM tells whether the VM of a new plan exists already and is finished. Then
+// Terraform replaces a tainted VM.
 func hasFinishedVM(ctx context.Context, b *client.Backend, ref engine.Ref) bool {
 	vm, err := b.VMs.Observe(ctx, ref)
 	return err == nil && vm.Ours && vm.Finished

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// TestWantedOfPlan holds what of a plan the engine is asked about, and by which verb.
+// TestWantedOfPlan checks which part of a plan the engine is asked about, and by which verb.
 func TestWantedOfPlan(t *testing.T) {
 	t.Parallel()
 	vm := func(zone string) vmModel {
@@ -25,14 +25,14 @@ func TestWantedOfPlan(t *testing.T) {
 		reason string
 		plan   vmPlan
 		doing  string
-		id     string // of the VM that it is about
+		id     string // of the VM
 		host   string
 		zone   string
 	}{
-		"Create":  {"What is made is looked at in whole.", vmPlan{plan: vm("az1"), config: vm("az1")}, "create", "", "h1", "az1"},
-		"Replace": {"So is what is made anew, and what the VM has itself is not in its way.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1"), replace: path.Paths{path.Root("disks")}}, "replace", "4y3h7n", "h1", "az1"},
-		"Zone":    {"Of a change in place, the names alone.", vmPlan{state: &had, plan: vm("az2"), config: vm("az2")}, "update", "4y3h7n", "", "az2"},
-		"Nothing": {"What changes nothing asks for nothing.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1")}, "", "", "", ""},
+		"Create":  {"The whole spec of a new VM is checked.", vmPlan{plan: vm("az1"), config: vm("az1")}, "create", "", "h1", "az1"},
+		"Replace": {"So is that of a replaced VM, whose own names do not count as taken.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1"), replace: path.Paths{path.Root("disks")}}, "replace", "4y3h7n", "h1", "az1"},
+		"Zone":    {"Only the names of a change in place are checked.", vmPlan{state: &had, plan: vm("az2"), config: vm("az2")}, "update", "4y3h7n", "", "az2"},
+		"Nothing": {"A plan without a change checks nothing.", vmPlan{state: &had, plan: vm("az1"), config: vm("az1")}, "", "", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,17 +13,16 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// object is a VM, or an object in it, as Terraform's JSON has it.
+// object is a VM, or an object in it, in Terraform's JSON.
 type object = providertest.Object
 
-// planOf asks for a plan without a MAAS. A nil state is a create.
+// planOf makes a plan without a MAAS. A nil state is a create.
 func planOf(t *testing.T, config, state object, n privateState) *providertest.Plan {
 	t.Helper()
 	return providertest.ServeResource(t, NewResource).Plan(config, state, map[string]any{privateStateKey: n})
 }
 
-// A VM without deploy, and one that is deployed: what is configured, and the
-// state after an apply of it.
+// A VM without deploy, and a deployed one: the configuration, and the state after its apply.
 var (
 	readyConfig = object{"name": "web-1", "vm_host": "lxd-a", "cores": 2, "tags": []string{"web"}}
 	readyState  = object{
@@ -69,7 +68,7 @@ func TestPlanOfChanges(t *testing.T) {
 		warnings int
 	}{
 		"Nothing": {
-			reason: "What is as it is configured is left alone.",
+			reason: "Without a difference, nothing changes.",
 			config: deployedConfig, state: deployedState,
 		},
 		"InPlace": {
@@ -78,22 +77,22 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"pool", "tags", "zone"},
 		},
 		"Unmarked": {
-			reason: "An imported VM that nobody has marked is changed in place: the update marks it.",
+			reason: "An imported VM without a mark changes in place: the update adds the mark.",
 			config: deployedConfig, state: deployedState, notes: privateState{Imported: true},
 			changed: []string{"status"}, unknown: []string{"status"},
 		},
 		"Rename": {
-			reason: "A new name makes a new FQDN.",
+			reason: "A new name changes the FQDN.",
 			config: readyConfig.WithChanges(object{"name": "web-2"}), state: readyState,
 			changed: []string{"fqdn", "name"}, unknown: []string{"fqdn"},
 		},
 		"Domain": {
-			reason: "And so does a new domain.",
+			reason: "A new domain changes the FQDN.",
 			config: readyConfig.WithChanges(object{"domain": "example.com"}), state: readyState,
 			changed: []string{"domain", "fqdn"}, unknown: []string{"fqdn"},
 		},
 		"ZoneNoLongerSet": {
-			reason: "What is no longer configured stays where it is.",
+			reason: "Without its line, a value stays.",
 			config: readyConfig, state: readyState.WithChanges(object{"zone": "az9"}),
 		},
 		"HostByID": {
@@ -107,30 +106,30 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"vm_host"},
 		},
 		"Placed": {
-			reason: "The chosen host is kept.",
+			reason: "The VM stays on the chosen host.",
 			config: placedConfig, state: placedState,
 		},
 		"PlacedOtherwise": {
-			reason: "A placement is looked at when the VM is made: another one moves nothing, and says so.",
+			reason: "placement matters only when the VM is made: another one moves nothing, and a warning says so.",
 			config: placedConfig.WithChanges(object{"placement": object{"zone": "az2", "strategy": "pack"}}), state: placedState,
 			changed: []string{"placement"}, warnings: 1,
 		},
 		"PlacedOtherwiseAndLarger": {
-			reason: "A VM that is made anew is placed anew, which needs no word.",
+			reason: "A replaced VM is placed by the new placement, without a warning.",
 			config: placedConfig.WithChanges(object{"placement": object{"zone": "az2"}, "cores": 4}), state: placedState,
 			changed: []string{"cores", "placement"}, replaces: []string{"cores"},
 		},
 		"PlacementToItsHost": {
-			reason: "To name the host that was chosen changes nothing.",
+			reason: "Naming the chosen host changes nothing.",
 			config: readyConfig, state: placedState, changed: []string{"placement"},
 		},
 		"PlacementToOtherHost": {
-			reason: "To name another one does.",
+			reason: "Naming another host replaces the VM.",
 			config: readyConfig.WithChanges(object{"vm_host": "lxd-b"}), state: placedState,
 			changed: []string{"placement", "vm_host"}, replaces: []string{"vm_host"},
 		},
 		"HostToPlacement": {
-			reason: "To leave the choice open chooses what there is.",
+			reason: "placement in the place of the host's name keeps the host.",
 			config: placedConfig, state: readyState, changed: []string{"placement"},
 		},
 		"OtherHost": {
@@ -149,7 +148,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"memory_mib"}, replaces: []string{"memory_mib"},
 		},
 		"PinnedCores": {
-			reason: "Two cores of one's own are not any two cores.",
+			reason: "Two pinned cores are not the same as any two cores.",
 			config: readyConfig.WithChanges(object{"cores": nil, "pinned_cores": []int{0, 1}}), state: readyState,
 			changed: []string{"pinned_cores"}, replaces: []string{"pinned_cores"},
 		},
@@ -159,7 +158,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"hugepages"}, replaces: []string{"hugepages"},
 		},
 		"Profile": {
-			reason: "An instance is made with its profile.",
+			reason: "LXD sets the profile when it makes the instance.",
 			config: readyConfig.WithChanges(object{"profile": "gold"}), state: readyState,
 			changed: []string{"profile"}, replaces: []string{"profile"},
 		},
@@ -168,12 +167,12 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig, state: readyState.WithChanges(object{"profile": "gold"}),
 		},
 		"DiskSize": {
-			reason: "A disk of another size is another disk, and the plan says that all are lost.",
+			reason: "A disk of another size is a new disk. The plan warns that all disks are lost.",
 			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 9}})), state: readyState,
 			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
 		"DiskPool": {
-			reason: "A disk in another pool is another disk.",
+			reason: "A disk in another pool is a new disk.",
 			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 8, "pool": "fast"}})), state: readyState,
 			changed: []string{"disks"}, replaces: []string{"disks"}, warnings: 1,
 		},
@@ -183,7 +182,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"disks"}, replaces: []string{"disks"}, unknown: []string{"disks"}, warnings: 1,
 		},
 		"DiskRenamed": {
-			reason: "The name of a disk is the configuration's own affair.",
+			reason: "Names of disks exist only in the configuration.",
 			config: readyConfig.WithChanges(disks(object{"root": object{"size_gb": 8}, "data": object{"size_gb": 9, "pool": "fast"}})),
 			state: readyState.WithChanges(disks(object{
 				"root": object{"size_gb": 8, "pool": "default"}, "disk1": object{"size_gb": 9, "pool": "fast"},
@@ -191,7 +190,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"disks"},
 		},
 		"DisksNoLongerSet": {
-			reason: "The VM keeps what it has, as it does its zone.",
+			reason: "The VM keeps its value, as for zone.",
 			config: readyConfig, state: readyState.WithChanges(disks(object{"root": object{"size_gb": 40, "pool": "default"}})),
 		},
 		"SizeNoLongerSet": {
@@ -199,7 +198,7 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig.WithChanges(object{"cores": nil, "memory_mib": nil}), state: readyState.WithChanges(object{"cores": 4, "memory_mib": 4096, "hugepages": true}),
 		},
 		"PinnedCoresNoLongerSet": {
-			reason: "The VM keeps its cores, and nothing is looked after any more.",
+			reason: "The VM keeps its cores, and the provider no longer manages them.",
 			config: readyConfig.WithChanges(object{"cores": nil}), state: readyState.WithChanges(object{"cores": 2, "pinned_cores": []int{0, 1}}),
 			changed: []string{"pinned_cores"},
 		},
@@ -208,7 +207,7 @@ func TestPlanOfChanges(t *testing.T) {
 			config: deployedConfig.WithChanges(object{"interfaces": nil}), state: deployedState,
 		},
 		"InterfaceModeSaid": {
-			reason: "It is what it was without a word.",
+			reason: "Writing the former default changes nothing.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "mode": "auto"}}}), state: deployedState,
 			changed: []string{"interfaces"},
 		},
@@ -223,7 +222,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"InterfaceByFabric": {
-			reason: "Where MAAS cannot be asked, another way to choose is another network.",
+			reason: "If MAAS cannot be asked, another text is another network.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"fabric": "fabric-0"}}}), state: deployedState,
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
@@ -233,23 +232,23 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
 		},
 		"DeployAdded": {
-			reason: "A VM on which nothing is installed is deployed in place; what that brings is not known yet.",
+			reason: "An empty VM is deployed in place. The result is not known yet.",
 			config: readyConfig.WithChanges(deploy(object{"kernel": "ga-24.04"})), state: readyState,
 			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
 		},
 		"DeployAddedToARunningOne": {
-			reason: "A VM that someone else deployed would lose what is on it.",
+			reason: "A reinstall would destroy the disks of a VM that someone else deployed.",
 			config: readyConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: readyState.WithChanges(object{"status": "Deployed"}),
 			changed: []string{"deploy", "ip_addresses", "status"}, unknown: []string{"deploy", "ip_addresses", "status"},
 			replaces: []string{"deploy"}, warnings: 1,
 		},
 		"DeployRemoved": {
-			reason: "Without what is installed it is another VM.",
+			reason: "A VM without deploy is another VM.",
 			config: deployedConfig.WithChanges(object{"deploy": nil}), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Image": {
-			reason: "Another image is another installation.",
+			reason: "Another image needs another installation.",
 			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/jammy", "user_data_wo_version": 1})), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
@@ -263,7 +262,7 @@ func TestPlanOfChanges(t *testing.T) {
 			notes: privateState{Image: "ubuntu/noble"}, changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImageInFull": {
-			reason: "It is the installed one.", notes: privateState{Image: "ubuntu/noble"},
+			reason: "It names the installed image.", notes: privateState{Image: "ubuntu/noble"},
 			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: deployedState.WithChanges(deploy(object{"image": "noble", "ephemeral": false})),
 		},
 		"TriggersAndOneShortName": {
@@ -273,11 +272,11 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"ImageNoLongerSet": {
-			reason: "Any image will do, and there is one.",
+			reason: "Any image is accepted, and one is installed.",
 			config: deployedConfig.WithChanges(deploy(object{"user_data_wo_version": 1})), state: deployedState,
 		},
 		"Kernel": {
-			reason: "Another kernel is another installation.",
+			reason: "Another kernel needs another installation.",
 			config: deployedConfig.WithChanges(deploy(object{"kernel": "hwe-24.04", "user_data_wo_version": 1})), state: deployedState,
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
@@ -287,7 +286,7 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"Pending": {
-			reason: "What was left unfinished is gone on with, in place.",
+			reason: "An unfinished VM is continued in place.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Deploying", "ip_addresses": []string{}}),
 			notes:   privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"},
@@ -301,35 +300,35 @@ func TestPlanOfChanges(t *testing.T) {
 			unknown: []string{"deploy", "ip_addresses", "status"},
 		},
 		"FailedBeforeItWasFinished": {
-			reason: "What MAAS gave up would fail again, so it is made anew.",
+			reason: "A VM that failed in MAAS would fail again, so it is made anew.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed commissioning"}),
 			notes:   privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"}, unknown: []string{"interfaces", "ip_addresses", "status"},
 			replaces: []string{"status"}, warnings: 1,
 		},
 		"FailedTestingBeforeItWasFinished": {
-			reason: "Tests fail in another state.",
+			reason: "Failed tests have a state of their own.",
 			config: readyConfig, state: readyState.WithChanges(object{"status": "Failed testing"}),
 			notes:   privateState{Pending: true},
 			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
 			replaces: []string{"status"}, warnings: 1,
 		},
 		"FailedAfterItWasFinished": {
-			reason: "What once ran is left alone.",
+			reason: "User-data that ran is not undone.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed deployment"}),
 		},
 		"BrokenBeforeItWasFinished": {
-			reason: "People mark machines as broken; that is theirs to mend.",
+			reason: "People mark machines as broken, and they must repair them.",
 			config: readyConfig, state: readyState.WithChanges(object{"status": "Broken"}),
 			notes:   privateState{Pending: true},
 			changed: []string{"ip_addresses", "status"}, unknown: []string{"ip_addresses", "status"},
 		},
 		"PoolUntold": {
-			reason: "A storage pool that MAAS does not tell is no change to come.",
+			reason: "A storage pool that MAAS does not report is no change.",
 			config: readyConfig, state: readyState.WithChanges(disks(object{"root": object{"size_gb": 8}})),
 		},
 		"UserDataVersionGiven": {
-			reason:  "User-data runs at the first boot only, so what comes later takes a new VM.",
+			reason:  "User-data runs only at the first boot, so later user-data needs a new VM.",
 			config:  deployedConfig,
 			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
@@ -342,12 +341,12 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionTakenAway": {
-			reason: "What ran stays run: the VM keeps what it has.",
+			reason: "User-data that ran is not undone: the VM keeps what it has.",
 			config: deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})), state: deployedState,
 			changed: []string{"deploy"},
 		},
 		"UserDataVersionBack": {
-			reason:  "A version that was taken away, and has run, comes back without a new VM.",
+			reason:  "A version that was removed, and has run, comes back without a new VM.",
 			config:  deployedConfig,
 			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false})),
 			notes:   privateState{UserData: values.InstalledUserData{Ran: true, Version: new(int64(1))}},
@@ -361,18 +360,18 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"KernelNoLongerSet": {
-			reason: "Any kernel will do, and there is one.",
+			reason: "Any kernel is accepted, and one is installed.",
 			config: deployedConfig, state: deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
 		},
 		"ImportedWithOtherKernel": {
-			reason:  "MAAS tells the kernel, so the configuration is not believed.",
+			reason:  "MAAS reports the kernel, so the configuration does not count.",
 			config:  deployedConfig.WithChanges(deploy(object{"image": "ubuntu/noble", "kernel": "hwe-24.04", "user_data_wo_version": 1})),
 			state:   deployedState.WithChanges(deploy(object{"image": "ubuntu/noble", "ephemeral": false, "kernel": "ga-24.04", "user_data_wo_version": 1})),
 			notes:   privateState{Imported: true, Key: "default/web-1"},
 			changed: []string{"deploy"}, replaces: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedWithOtherInterfaces": {
-			reason: "MAAS tells the interfaces, so the configuration is not believed.",
+			reason: "MAAS reports the interfaces, so the configuration does not count.",
 			config: deployedConfig.WithChanges(object{"interfaces": object{"eth0": object{"subnet": "10.0.0.0/24", "ip": "10.0.0.99"}}}), state: deployedState,
 			notes:   privateState{Imported: true, Key: "default/web-1"},
 			changed: []string{"interfaces"}, replaces: []string{"interfaces"},
@@ -392,17 +391,17 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"annotations"},
 		},
 		"AnnotationsRemoved": {
-			reason: "And go in place.",
+			reason: "They are also removed in place.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"annotations": object{"app": "db"}}),
 			changed: []string{"annotations"},
 		},
 		"TPMRenamed": {
-			reason: "LXD takes it for another TPM, and the keys of the first one are lost.",
+			reason: "LXD treats it as another TPM, and the keys of the first one are lost.",
 			config: deployedConfig.WithChanges(object{"devices": object{"vtpm": object{"type": "tpm"}}}), state: deployedState.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
 			changed: []string{"devices"}, warnings: 1,
 		},
 		"TPMAdded": {
-			reason: "A further one takes nothing away.",
+			reason: "Adding a TPM removes nothing.",
 			config: deployedConfig.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}, "tpm1": object{"type": "tpm"}}}), state: deployedState.WithChanges(object{"devices": object{"tpm0": object{"type": "tpm"}}}),
 			changed: []string{"devices"},
 		},
@@ -412,115 +411,115 @@ func TestPlanOfChanges(t *testing.T) {
 			changed: []string{"power_state"},
 		},
 		"PowerTurned": {
-			reason: "What somebody turned is turned back.",
+			reason: "If somebody turned the VM, the apply turns it back.",
 			config: deployedConfig.WithChanges(object{"power_state": "running"}), state: deployedState.WithChanges(object{"power_state": "stopped"}),
 			changed: []string{"power_state"},
 		},
 		"PowerNoLongerSet": {
-			reason: "The power is left alone from then on.",
+			reason: "From then on, the provider leaves the power alone.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"power_state": "stopped"}),
 			changed: []string{"power_state"},
 		},
 		"MayStop": {
-			reason: "A permission changes nothing by itself.",
+			reason: "Permitting a stop changes nothing by itself.",
 			config: deployedConfig.WithChanges(object{"allow_stopping_for_update": true}), state: deployedState,
 			changed: []string{"allow_stopping_for_update"},
 		},
 		"MayStopOnMAAS": {
-			reason: "Where MAAS composes VMs, no stop makes a new size possible.",
+			reason: "Where MAAS composes VMs, stopping one does not help.",
 			config: deployedConfig.WithChanges(object{"allow_stopping_for_update": true, "memory_mib": 4096}), state: deployedState,
 			changed: []string{"allow_stopping_for_update", "memory_mib"}, replaces: []string{"memory_mib"},
 		},
 		"CutOffWhileStopped": {
-			reason: "A VM that an update turned off, and nobody on again, is turned on.",
+			reason: "An update turned the VM off and was interrupted. The next apply turns it on.",
 			config: deployedConfig, state: deployedState, notes: privateState{Restarts: true},
 			changed: []string{"status"}, unknown: []string{"status"}, warnings: 1,
 		},
 		"TriggersFirst": {
-			reason: "The first values stand for what is installed.",
+			reason: "The first values stand for the existing installation.",
 			config: withTrigger(deployedConfig, "a"), state: deployedState, changed: []string{"redeploy_triggers"},
 		},
 		"TriggersRemoved": {
-			reason: "Without values nothing is installed again.",
+			reason: "Removing the values redeploys nothing.",
 			config: deployedConfig, state: withTrigger(deployedState, "a"), changed: []string{"redeploy_triggers"},
 		},
 		"Triggers": {
-			reason: "Another value redeploys the VM in place: what it is called by stays.",
+			reason: "Another value redeploys the VM in place: its name and ids stay.",
 			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a"),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndUserData": {
-			reason: "What is deployed changes with it, and replaces nothing.",
+			reason: "Changes of deploy are part of it, and replace nothing.",
 			config: withTrigger(deployedConfig, "b").WithChanges(deploy(object{"image": "ubuntu/jammy", "kernel": "ga-22.04", "user_data_wo_version": 2})), state: withTrigger(deployedState, "a"),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndReplaced": {
-			reason: "A VM that is replaced is installed by that.",
+			reason: "A replacement installs the VM anyway.",
 			config: withTrigger(deployedConfig, "b").WithChanges(object{"hugepages": true}), state: withTrigger(deployedState, "a"), replaces: []string{"hugepages"},
 			changed: []string{"deploy", "hugepages", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"},
 		},
 		"TriggersOfAFailure": {
-			reason: "A redeployment that failed is tried again, in place.",
+			reason: "A failed redeployment is tried again, in place.",
 			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true, Ran: true},
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"FailedAfterItRan": {
-			reason: "A VM that ran is not replaced because a redeployment failed.",
+			reason: "A failed redeployment does not replace a VM that ran.",
 			config: withTrigger(deployedConfig, "a"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"NotReleased": {
-			reason: "Nor because its release failed.",
+			reason: "A failed release does not replace it either.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Releasing failed"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"CommissionedAfterItRan": {
-			reason: "Nor because somebody commissioned it.",
+			reason: "Nor does it if somebody commissioned the VM.",
 			config: deployedConfig, state: deployedState.WithChanges(object{"status": "Failed commissioning"}), notes: privateState{Pending: true, Ran: true},
 		},
 		"TriggersAfterItRan": {
-			reason: "Other values deploy it again, in place.",
+			reason: "Other values redeploy it, in place.",
 			config: withTrigger(deployedConfig, "b"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Releasing failed"}), notes: privateState{Pending: true, Ran: true},
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersAndKernel": {
-			reason: "The kernel of the former image is not that of the next one.",
+			reason: "The kernel of the former image does not fit the next one.",
 			config: withTrigger(deployedConfig, "b").WithChanges(deploy(object{"image": "ubuntu/jammy"})), state: withTrigger(deployedState, "a").WithChanges(deploy(object{"image": "ubuntu/noble", "kernel": "ga-24.04"})),
 			changed: []string{"deploy", "interfaces", "ip_addresses", "redeploy_triggers", "status"},
 			unknown: []string{"deploy", "interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"TriggersTakenBack": {
-			reason: "Whoever takes them back lets a VM be made anew that never ran.",
+			reason: "Taking the values back replaces a VM that never ran.",
 			config: withTrigger(deployedConfig, "a"), state: withTrigger(deployedState, "a").WithChanges(object{"status": "Failed deployment"}), notes: privateState{Pending: true},
 			changed: []string{"interfaces", "ip_addresses", "status"}, replaces: []string{"status"},
 			unknown: []string{"interfaces", "ip_addresses", "status"}, warnings: 1,
 		},
 		"Protected": {
-			reason: "The lock comes in place.",
+			reason: "The lock is set in place.",
 			config: deployedConfig.WithChanges(object{"deletion_protection": true}), state: deployedState,
 			changed: []string{"deletion_protection"},
 		},
 		"ProtectionOff": {
-			reason: "And goes in place.",
+			reason: "The lock is removed in place.",
 			config: deployedConfig.WithChanges(object{"deletion_protection": false}), state: deployedState.WithChanges(object{"deletion_protection": true}),
 			changed: []string{"deletion_protection"},
 		},
 		"ProtectedAndMoved": {
-			reason: "What changes in place changes in spite of the lock.",
+			reason: "Changes in place are made in spite of the lock.",
 			config: deployedConfig.WithChanges(object{"deletion_protection": true, "zone": "az2"}), state: deployedState.WithChanges(object{"deletion_protection": true}),
 			changed: []string{"zone"},
 		},
 		"ProtectionOffAndMissing": {
-			reason:  "A lock that is taken off goes first: the plan of a replacement would be refused for ever.",
+			reason:  "The lock is taken off first. Otherwise each plan of a replacement would be refused.",
 			config:  deployedConfig.WithChanges(object{"deletion_protection": false}),
 			state:   deployedState.WithChanges(object{"deletion_protection": true, "status": "Instance missing"}),
 			changed: []string{"deletion_protection"}, warnings: 1,
 		},
 		"Imported": {
-			reason: "What MAAS does not tell never replaces an imported VM.",
+			reason: "Values that MAAS does not report never replace an imported VM.",
 			config: deployedConfig.WithChanges(object{
 				"cores": nil, "pinned_cores": []int{0, 1}, "hugepages": true,
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": true, "user_data_wo_version": 3},
@@ -531,12 +530,12 @@ func TestPlanOfChanges(t *testing.T) {
 			unknown: []string{"interfaces"},
 		},
 		"ImportedWithoutDeploy": {
-			reason: "A block that is forgotten does not destroy an imported VM.",
+			reason: "A missing block deploy does not destroy an imported VM.",
 			config: deployedConfig.WithChanges(object{"deploy": nil}), state: deployedState, notes: privateState{Key: "default/web-1", Imported: true, Image: "ubuntu/noble"},
 			changed: []string{"deploy"}, warnings: 1,
 		},
 		"ImportedTagsClaimed": {
-			reason: "An apply has to note that the tags are the configuration's own.",
+			reason: "An apply has to record that the tags belong to the configuration.",
 			config: readyConfig, state: readyState, notes: privateState{Key: "default/web-1", Unclaimed: planmodifiers.Unclaimed{"tags", "deletion_protection"}},
 			changed: []string{"status"}, unknown: []string{"status"},
 		},
@@ -545,7 +544,7 @@ func TestPlanOfChanges(t *testing.T) {
 			config: readyConfig.WithChanges(object{"tags": nil}), state: readyState, notes: privateState{Key: "default/web-1", Unclaimed: planmodifiers.Unclaimed{"tags", "deletion_protection"}},
 		},
 		"ImportedAsConfigured": {
-			reason: "An imported VM that is as it is configured, and was marked before, is left alone.",
+			reason: "An imported VM with a mark and without a difference does not change.",
 			config: readyConfig.WithChanges(deploy(object{"image": "ubuntu/noble"})),
 			state: readyState.WithChanges(object{
 				"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "status": "Deployed",
@@ -587,7 +586,7 @@ func TestPlanOfCreate(t *testing.T) {
 		config object
 		cores  int64
 		disks  int
-		open   []string // unknown besides
+		open   []string // the additional unknown attributes
 	}{
 		"Defaults": {
 			reason: "A name and a host are enough.",
@@ -598,7 +597,7 @@ func TestPlanOfCreate(t *testing.T) {
 			config: object{"name": "web-1", "vm_host": "lxd-a", "pinned_cores": []int{4, 5, 6}}, cores: 3, disks: 1,
 		},
 		"Given": {
-			reason: "What is configured is planned.",
+			reason: "The plan has the configured values.",
 			config: object{
 				"name": "web-1", "vm_host": "lxd-a", "cores": 8,
 				"disks": object{"root": object{"size_gb": 20}, "data": object{"size_gb": 100}},
@@ -606,7 +605,7 @@ func TestPlanOfCreate(t *testing.T) {
 			cores: 8, disks: 2,
 		},
 		"Placed": {
-			reason: "Which host it will be is known after the apply.",
+			reason: "The host is known only after the apply.",
 			config: object{"name": "web-1", "placement": object{"group": "web"}}, cores: 1, disks: 1, open: []string{"vm_host"},
 		},
 	}

@@ -12,44 +12,45 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/client"
 )
 
-// The values of power_state.
+// These are the values of power_state.
 const (
 	powerRunning = "running"
 	powerStopped = "stopped"
 )
 
-// maasPowerOfState is MAAS's word for each value of power_state, and powerStateOfMAAS the way back.
+// maasPowerOfState maps a value of power_state to MAAS's word. powerStateOfMAAS is the
+// reverse.
 var (
 	maasPowerOfState = map[string]string{powerRunning: "on", powerStopped: "off"}
 	powerStateOfMAAS = map[string]string{"on": powerRunning, "off": powerStopped}
 )
 
-// checkPower refuses power for a VM that has none to be turned.
+// checkPower refuses power_state for a VM that MAAS cannot turn on or off.
 func checkPower(config vmModel, deploy *deployModel, diags *diag.Diagnostics) {
 	if config.PowerState.ValueString() == powerRunning && config.Deploy.IsNull() {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that is not deployed cannot be turned on",
-			"MAAS turns on only what is deployed. Add deploy, or leave power_state out.")
+			"MAAS turns on only deployed machines. Add deploy, or remove power_state.")
 	}
-	checkFromMemory(config, deploy, "Leave one of them out.", diags)
+	checkFromMemory(config, deploy, "Remove one of them.", diags)
 }
 
-// refuseFromMemory refuses the same for a VM whose line deploy.ephemeral was removed, and which
-// still runs from memory.
+// refuseFromMemory refuses the same for a VM that still runs from memory after its line
+// deploy.ephemeral was removed.
 func (p *vmPlan) refuseFromMemory(ctx context.Context) {
 	if wished := p.config.deploy(ctx, p.diags); wished == nil || !wished.Ephemeral.IsNull() {
-		return // its validation says so
+		return // its validation reports it
 	}
 	checkFromMemory(p.plan, p.plan.deploy(ctx, p.diags), fmt.Sprintf(
-		"The line deploy.ephemeral was removed, and %s still does. Leave this attribute out, too, or write deploy.ephemeral = false, which replaces the VM.",
+		"The line deploy.ephemeral was removed, but %s still runs from memory. Remove this attribute, too, or write deploy.ephemeral = false, which replaces the VM.",
 		p.state.Name.ValueString()), p.diags)
 }
 
-// checkFromMemory refuses to let a VM be turned off that runs from memory, and says the way out.
+// checkFromMemory refuses to turn off a VM that runs from memory, and says the way out.
 func checkFromMemory(m vmModel, deploy *deployModel, hint string, diags *diag.Diagnostics) {
 	if deploy == nil || !deploy.Ephemeral.ValueBool() {
 		return
 	}
-	why := "A VM that runs from memory (deploy.ephemeral) loses all when it is turned off. " + hint
+	why := "A VM that runs from memory (deploy.ephemeral) loses all its data when it is turned off. " + hint
 	if m.PowerState.ValueString() != "" {
 		diags.AddAttributeError(path.Root("power_state"), "A VM that runs from memory is not turned off or on", why)
 	}
@@ -58,14 +59,14 @@ func checkFromMemory(m vmModel, deploy *deployModel, hint string, diags *diag.Di
 	}
 }
 
-// isPowerManaged tells whether the power of a VM in this phase is the configuration's affair.
+// isPowerManaged tells whether power_state applies to a VM in this phase.
 func isPowerManaged(vm engine.VM) bool {
 	phase := vm.Status.Phase()
 	return phase == engine.PhaseDeployed || phase == engine.PhaseReady
 }
 
-// fillUnknownPower asks for the power of a VM whose configuration says it, where MAAS does not
-// know. Without an answer it stays unknown.
+// fillUnknownPower asks for the power if the configuration sets it and MAAS does not know it.
+// Without an answer it stays unknown.
 func (r *vmResource) fillUnknownPower(ctx context.Context, state vmModel, vm *engine.VM) {
 	if state.PowerState.IsNull() || !isPowerManaged(*vm) || powerStateOfMAAS[vm.PowerState] != "" {
 		return
@@ -75,18 +76,18 @@ func (r *vmResource) fillUnknownPower(ctx context.Context, state vmModel, vm *en
 	}
 }
 
-// refreshPower notes the power of a VM whose configuration says it.
+// refreshPower records the power of a VM if the configuration sets it.
 func (m *vmModel) refreshPower(vm engine.VM) {
 	if now := powerStateOfMAAS[vm.PowerState]; !m.PowerState.IsNull() && isPowerManaged(vm) && now != "" {
 		m.PowerState = types.StringValue(now)
 	}
 }
 
-// planPowerOn goes on with an update that turned the VM off, and was cut off.
+// planPowerOn continues an update that turned the VM off and was interrupted.
 func (p *vmPlan) planPowerOn() {
 	p.plan.Status = types.StringUnknown()
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM is turned on again", fmt.Sprintf(
-		"An update turned %s off to change it, and was cut off. This plan goes on with it.", p.state.Name.ValueString()))
+		"An update turned %s off to change it, and was interrupted. This plan continues it.", p.state.Name.ValueString()))
 }
 
 // readPower asks whether a VM is on.

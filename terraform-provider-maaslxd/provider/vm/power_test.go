@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestPlanFromMemory: a VM whose line deploy.ephemeral was removed still runs from memory, and
-// is not turned off.
+// TestPlanFromMemory: after its line deploy.ephemeral was removed, a VM still runs from
+// memory, and must not be turned off.
 func TestPlanFromMemory(t *testing.T) {
 	t.Parallel()
 	state := deployedState.WithChanges(object{"deploy": object{"image": "ubuntu/noble", "ephemeral": true}})
@@ -23,7 +23,7 @@ func TestPlanFromMemory(t *testing.T) {
 		"Stops":    {"An update could turn it off.", object{"deploy": removed, "allow_stopping_for_update": true, "memory_mib": 4096}, []string{"allow_stopping_for_update"}},
 		"TurnsOff": {"The apply would turn it off.", object{"deploy": removed, "power_state": "stopped"}, []string{"power_state"}},
 		"Replaced": {"A new VM may be stopped.", object{"deploy": object{"image": "ubuntu/noble", "ephemeral": false}, "allow_stopping_for_update": true}, nil},
-		"Neither":  {"Nobody turns it off.", object{"deploy": removed}, nil},
+		"Neither":  {"Nothing turns it off.", object{"deploy": removed}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,27 +14,24 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/planmodifiers"
 )
 
-// privateStateKey is where the notes are in the private state of a VM.
+// privateStateKey is the key of the notes in the private state of a VM.
 const privateStateKey = "vm"
 
-// privateState are what the provider remembers of a VM besides its state. They hold
-// no secret.
+// privateState are the notes of a VM besides its state. They hold no secret.
 type privateState struct {
-	// Key that the VM is known by, of whatever owner. Empty in states from before
-	// it was noted: then its mark tells.
+	// Key of the VM in the ledger, with its owner. It is empty in states from before it was
+	// recorded: then the mark has it.
 	Key engine.Key `json:"key,omitempty"`
-	// Pending: an apply stopped waiting before everything was done. The next
-	// plan goes on.
+	// Pending: an apply stopped waiting before everything was done. The next plan continues.
 	Pending bool `json:"pending,omitempty"`
-	// Imported: pinned cores, huge pages and the version of the user-data were
-	// never known, so the configuration is believed.
+	// Imported: pinned cores, huge pages and the version of the user-data were never known, so
+	// the configuration counts.
 	Imported bool `json:"imported,omitempty"`
-	// MAAS is the mark of the MAAS that the VM is in; empty: the state is from before
-	// there were marks.
+	// MAAS is the mark of the VM's MAAS; empty: the state is from before there were marks.
 	MAAS string `json:"maas,omitempty"`
-	// TakenOverBy is the key of another owner that the VM was last seen marked with.
+	// TakenOverBy is the key of another owner in the VM's mark, at the last read.
 	TakenOverBy engine.Key `json:"taken_over_by,omitempty"`
-	// Restarts: an update was cut off after it had turned the VM off for a change.
+	// Restarts: an update turned the VM off for a change, and was interrupted.
 	Restarts bool `json:"restarts,omitempty"`
 	// Protected: the state protects the VM from deletion. The second plan of a
 	// replacement has no state.
@@ -42,31 +39,32 @@ type privateState struct {
 	// ProtectionApplied: the last apply wanted it protected. Somebody may have taken the lock
 	// off since.
 	ProtectionApplied bool `json:"protection_applied,omitempty"`
-	// Ran: the VM was Deployed once, so it is not made anew without a change that says so.
-	// It stays, whatever becomes of the VM.
+	// Ran: the VM was Deployed once, so only a change that says so makes it anew. It stays
+	// true.
 	Ran bool `json:"ran,omitempty"`
-	// Installation is the word of the installation that redeploy_triggers last asked for, or
-	// that an import found.
+	// Installation names the installation that redeploy_triggers last asked for, or that an
+	// import found.
 	Installation string `json:"installation,omitempty"`
-	// Image that is installed, by MAAS's word, such as "ubuntu/noble"; empty: not known.
+	// Image that is installed, by MAAS's name, such as "ubuntu/noble"; empty: not known.
 	Image string `json:"image,omitempty"`
 	// UserData that the VM was installed with.
 	UserData values.InstalledUserData `json:"user_data,omitzero"`
-	// PinnedCores that the VM was made with, whatever line of it was removed since.
+	// PinnedCores that the VM was made with, also after their line was removed.
 	PinnedCores []int `json:"pinned_cores,omitempty"`
 	// AddedInterfaces are the labels of the interfaces that were added to the VM after it was made.
 	AddedInterfaces []string `json:"added_interfaces,omitempty"`
-	// HostMachine is the system id of the machine that the VM is on, however its
-	// VM host is called.
+	// HostMachine is the system id of the machine of the VM's host, whatever the name of the
+	// VM host.
 	HostMachine string `json:"host_machine,omitempty"`
-	// Unclaimed are attributes that an import has read, and no configuration has said since.
+	// Unclaimed are attributes that an import has read and that no configuration has set
+	// since.
 	Unclaimed planmodifiers.Unclaimed `json:"unclaimed,omitempty"`
-	// Moved: the state came from another provider, and nobody has looked for the VM
-	// yet. The next refresh does.
+	// Moved: the state came from another provider, and nobody has read the VM yet. The next
+	// refresh does.
 	Moved *moved.VM `json:"moved,omitempty"`
 }
 
-// withImage are the notes with the image of a VM that is deployed.
+// withImage are the notes with the image of a deployed VM.
 func (n privateState) withImage(vm engine.VM) privateState {
 	switch vm.Status.Phase() {
 	case engine.PhaseDeployed, engine.PhaseDeploying:
@@ -75,9 +73,9 @@ func (n privateState) withImage(vm engine.VM) privateState {
 	return n
 }
 
-// withObserved brings the notes up to date with what was seen of the VM. Its own mark
-// says whether it is finished, also where a run was killed before it could
-// note anything. A VM without our mark was imported and says nothing.
+// withObserved updates the notes with the observed VM. Its own mark tells whether it is
+// finished, also if a run was killed before it could write notes. A VM without our mark was
+// imported, and tells nothing.
 func (n privateState) withObserved(vm engine.VM) privateState {
 	if n.Key == "" {
 		n.Key = vm.MarkedBy()
@@ -92,18 +90,17 @@ func (n privateState) withObserved(vm engine.VM) privateState {
 	return n
 }
 
-// hasFailedAfterRun tells of a VM that ran, and that a redeployment left in a state in which
-// MAAS does nothing more with it. To go on with it would only tell of the old failure.
+// hasFailedAfterRun tells whether a VM ran, and a redeployment left it in a state that MAAS
+// does not change any more. Continuing it would only report the old failure.
 func (n privateState) hasFailedAfterRun(status string) bool {
 	return n.Ran && (diagnostics.HasMAASGivenUp(status) || diagnostics.HasReleaseFailed(status))
 }
 
-// isUnmarked tells of a VM that came by an import or a moved block, and carries no mark of
-// any configuration.
+// isUnmarked tells whether a VM was imported or moved, and has no mark of any configuration.
 func (n privateState) isUnmarked() bool { return n.Imported && n.Key == "" }
 
-// afterUpdate are the notes of a VM that an update has brought to its end. What was
-// believed of an imported one, and what was installed now, it was installed with.
+// afterUpdate are the notes of a VM after a complete update. The values that an import took
+// from the configuration, and those installed now, count as installed.
 func (n privateState) afterUpdate(before, after vmModel, deployed *deployModel, spec engine.VMSpec, hostMachine string) privateState {
 	if deployed != nil && (n.Imported || before.Deploy.IsNull() || hasPendingWork(n, before, after)) {
 		n.UserData = values.NewInstalledUserData(deployed.UserDataWO, deployed.UserDataWOVersion)
@@ -118,7 +115,7 @@ func (n privateState) afterUpdate(before, after vmModel, deployed *deployModel, 
 
 // afterFailedUpdate are the notes of a VM whose update failed.
 func (n privateState) afterFailedUpdate(plan vmModel, ref engine.Ref, vm engine.VM) privateState {
-	onlyMarks := n.isUnmarked() && ref.Finished // then the VM is finished, whatever failed
+	onlyMarks := n.isUnmarked() && ref.Finished // then the VM is finished, in spite of the error
 	n.Pending = n.Pending || plan.Status.IsUnknown() && !onlyMarks
 	if ref.NewKey != "" && vm.MarkedBy() == ref.NewKey {
 		n.Key = ref.NewKey
@@ -128,22 +125,22 @@ func (n privateState) afterFailedUpdate(plan vmModel, ref engine.Ref, vm engine.
 	return n
 }
 
-// pinnedCoresAfterUpdate are the cores that a VM is pinned to after an update. A line that is
-// removed leaves them; another number of cores, given to the VM, does not.
+// pinnedCoresAfterUpdate are the cores that a VM is pinned to after an update. Removing their
+// line keeps them; giving the VM another number of cores does not.
 func (n privateState) pinnedCoresAfterUpdate(plan, state vmModel) []int {
 	switch wanted, had := pinnedCores(plan.PinnedCores), pinnedCores(state.PinnedCores); {
 	case wanted != nil:
 		return wanted
 	case !plan.Cores.Equal(state.Cores):
 		return nil
-	case had != nil: // from before it was noted
+	case had != nil: // the state is from before it was recorded
 		return had
 	default:
 		return n.PinnedCores
 	}
 }
 
-// readPrivateState reads the notes; there are none before the first apply.
+// readPrivateState reads the notes; they are empty before the first apply.
 func readPrivateState(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
 	var n privateState
 	raw, ds := private.GetKey(ctx, privateStateKey)
@@ -153,12 +150,12 @@ func readPrivateState(ctx context.Context, private values.PrivateReader, diags *
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
 		diags.AddError("Cannot read the private state of the VM",
-			err.Error()+"\n\nIt was not written by this version of the provider. Remove the VM from the state and import it.")
+			err.Error()+"\n\nThis version of the provider did not write it. Remove the VM from the state and import it.")
 	}
 	return n
 }
 
-// readPrivateStateForPlan are the notes of a VM that a refresh has looked at.
+// readPrivateStateForPlan are the notes of a VM after a refresh.
 func readPrivateStateForPlan(ctx context.Context, private values.PrivateReader, diags *diag.Diagnostics) privateState {
 	n := readPrivateState(ctx, private, diags)
 	if n.Moved != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/providertest"
 )
 
-// TestProtectedPlans refuses the plans that would destroy a protected VM.
+// TestProtectedPlans refuses plans that destroy a protected VM.
 func TestProtectedPlans(t *testing.T) {
 	t.Parallel()
 	protected := deployedState.WithChanges(object{"deletion_protection": true})
@@ -20,18 +20,18 @@ func TestProtectedPlans(t *testing.T) {
 		state  object
 		says   string
 	}{
-		"Destroy":            {"What is protected stays.", nil, protected, "is not destroyed"},
-		"Replaced":           {"A replacement destroys, too.", deployedConfig.WithChanges(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
+		"Destroy":            {"A protected VM stays.", nil, protected, "is not destroyed"},
+		"Replaced":           {"A replacement destroys it, too.", deployedConfig.WithChanges(object{"deletion_protection": true, "memory_mib": 4096}), protected, "because of memory_mib"},
 		"BothAtOnce":         {"The lock is on the VM that would be destroyed.", deployedConfig.WithChanges(object{"deletion_protection": false, "cores": 4}), protected, "apply that first"},
-		"LineRemoved":        {"So it is where the line goes.", deployedConfig.WithChanges(object{"cores": 4}), protected, "apply that first"},
-		"Missing":            {"An instance that is gone has its machine locked.", deployedConfig.WithChanges(object{"deletion_protection": true}), missing, "because of status"},
+		"LineRemoved":        {"Removing the line does not help.", deployedConfig.WithChanges(object{"cores": 4}), protected, "apply that first"},
+		"Missing":            {"The machine stays locked after its instance is gone.", deployedConfig.WithChanges(object{"deletion_protection": true}), missing, "because of status"},
 		"Unprotected":        {"Without protection nothing is refused.", nil, deployedState.WithChanges(object{"deletion_protection": false}), ""},
-		"AppliedDestroy":     {"Somebody took the lock off, and nobody said that it may go.", nil, deployedState.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
+		"AppliedDestroy":     {"Somebody took the lock off, but the configuration did not.", nil, deployedState.WithChanges(object{"deletion_protection": false}), "is not destroyed"},
 		"AppliedReplaced":    {"The configuration still protects it.", deployedConfig.WithChanges(object{"memory_mib": 4096, "deletion_protection": true}), deployedState.WithChanges(object{"deletion_protection": false}), "because of memory_mib"},
 		"AppliedUnprotected": {"Neither MAAS nor the configuration protects it.", deployedConfig.WithChanges(object{"memory_mib": 4096, "deletion_protection": false}), deployedState.WithChanges(object{"deletion_protection": false}), ""},
-		"NeverSaid":          {"Nor where nothing was ever said.", nil, deployedState, ""},
-		"Redeployed":         {"To deploy again destroys what is installed.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(protected, "a"), "redeploy_triggers changes"},
-		"ProtectedSince":     {"A lock that comes with it protects what runs.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(deployedState.WithChanges(object{"deletion_protection": false}), "a"), "redeploy_triggers changes"},
+		"NeverSaid":          {"Nothing is refused if protection was never set.", nil, deployedState, ""},
+		"Redeployed":         {"A redeployment destroys the installed system.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(protected, "a"), "redeploy_triggers changes"},
+		"ProtectedSince":     {"A lock that is set with it protects the running system.", withTrigger(deployedConfig, "b").WithChanges(object{"deletion_protection": true}), withTrigger(deployedState.WithChanges(object{"deletion_protection": false}), "a"), "redeploy_triggers changes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

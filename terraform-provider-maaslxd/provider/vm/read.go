@@ -19,14 +19,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// Read makes the state say what MAAS says. A VM that is gone leaves the state,
-// so that the plan makes it again.
+// Read updates the state from MAAS. A VM that is gone leaves the state, so that the plan makes
+// it again.
 func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state vmModel
 	diags := &resp.Diagnostics
 	diags.Append(req.State.Get(ctx, &state)...)
 	n := readPrivateState(ctx, req.Private, diags)
-	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants one of a VM that is gone, too
+	defer values.SaveSeenIdentity(ctx, resp.Identity, &state.ID, &n.MAAS, diags) // the framework wants an identity of a VM that is gone, too
 	look, cancel := values.WithTimeout(ctx, state.Timeouts.Read, client.ReadTimeout, diags)
 	defer cancel()
 	if diags.HasError() {
@@ -49,7 +49,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	case state.Name.IsNull() && vm.HostID == 0 && vm.Cores == 0:
 		diags.AddError(fmt.Sprintf("Cannot import VM %s", vm.Hostname), fmt.Sprintf(
-			"Only the LXD of VM host %s tells its size, and does not answer. Bring it back, and import again.", vm.HostName))
+			"Only the LXD of VM host %s knows its size, and it does not answer. Start it again, and import again.", vm.HostName))
 		return
 	}
 	r.client.Run.NoteVMInState(vm.Hostname, vm.SystemID)
@@ -58,7 +58,7 @@ func (r *vmResource) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	writePrivateState(ctx, resp.Private, n, diags)
 }
 
-// observe observes the VM of a state, and notes in which MAAS it is.
+// observe observes the VM of a state, and records its MAAS.
 func (r *vmResource) observe(ctx context.Context, b *client.Backend, state vmModel, n *privateState, diags *diag.Diagnostics) (engine.VM, error) {
 	if n.Moved != nil {
 		id, err := n.Moved.Find(ctx, b, diags)
@@ -69,7 +69,7 @@ func (r *vmResource) observe(ctx context.Context, b *client.Backend, state vmMod
 	}
 	ref := r.ref(state, *n)
 	b.NoteNamedInState(ctx, n.MAAS, ref.Key)
-	ref.Finished = n.Key != "" && !n.Pending // then the ledger knows no other one
+	ref.Finished = n.Key != "" && !n.Pending // then the ledger knows no other key
 	vm, err := b.VMs.Observe(ctx, ref)
 	if err != nil && !diagnostics.IsObjectGone(err) {
 		return vm, err
@@ -81,8 +81,8 @@ func (r *vmResource) observe(ctx context.Context, b *client.Backend, state vmMod
 	return vm, err
 }
 
-// refreshRead brings state and notes up to date with what was seen of the VM, and warns
-// of what no plan mends.
+// refreshRead updates state and notes with the observed VM, and warns of problems that no plan
+// repairs.
 func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *vmModel, n *privateState, vm engine.VM, diags *diag.Diagnostics) {
 	imported := state.Name.IsNull()
 	n.TakenOverBy = ""
@@ -100,7 +100,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	if n.HostMachine == "" || !state.isOnHostOfState(vm) {
 		at := r.readHostMachine(ctx, vm)
 		if at != "" && at == n.HostMachine {
-			state.VMHostName = values.OptionalString(vm.HostName) // the same host, by another name
+			state.VMHostName = values.OptionalString(vm.HostName) // the same host by another name
 		}
 		n.HostMachine = cmp.Or(at, n.HostMachine)
 	}
@@ -108,7 +108,7 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	state.dropLostInterfaces(ctx, n.AddedInterfaces, vm, diags)
 	state.refresh(ctx, vm, diags)
 	n.AddedInterfaces = state.addedInterfaceLabels(ctx, n.AddedInterfaces, vm, diags)
-	if imported && n.Moved == nil { // a configuration that was moved may leave the tags to others
+	if imported && n.Moved == nil { // a moved configuration may leave the tags to others
 		state.Tags = values.TagSet(importedTags(ctx, b, vm, diags))
 	}
 	n.Moved, n.Protected, n.ProtectionApplied = nil, state.Protection.ValueBool(), n.ProtectionApplied && !state.Protection.IsNull()
@@ -119,8 +119,8 @@ func (r *vmResource) refreshRead(ctx context.Context, b *client.Backend, state *
 	warnLostAddresses(vm, state.interfaces(ctx, diags), diags)
 }
 
-// importedTags lists the tags of a VM that neither MAAS nor its host gave it:
-// those that a configuration is likely to declare.
+// importedTags lists the tags of a VM that come neither from MAAS nor from its host: a
+// configuration is likely to declare them.
 func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *diag.Diagnostics) []string {
 	hosts, err := b.Inventory.Hosts(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *d
 	inherited := slices.Clone(values.TagsOfMAAS)
 	on, err := b.Inventory.HostOf(ctx, vm.Machine)
 	if err != nil {
-		diagnostics.ReportError(diags, "tell the VM host of "+vm.Hostname, err)
+		diagnostics.ReportError(diags, "find the VM host of "+vm.Hostname, err)
 		return nil
 	}
 	for _, h := range hosts {
@@ -141,18 +141,18 @@ func importedTags(ctx context.Context, b *client.Backend, vm engine.VM, diags *d
 	return values.Difference(vm.Tags, inherited)
 }
 
-// warnFailed passes on what MAAS says of a VM that it gave up.
+// warnFailed warns of a VM that failed in MAAS, with MAAS's message.
 func warnFailed(vm engine.VM, n privateState, diags *diag.Diagnostics) {
 	if vm.Status.Phase() != engine.PhaseFailed {
 		return
 	}
-	detail := "It is left alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
+	detail := "The plan leaves it alone. Look at it in MAAS; `terraform apply -replace=ADDRESS` makes it anew."
 	switch {
 	case n.Ran && (vm.Status == engine.StatusFailedDeployment || diagnostics.HasReleaseFailed(vm.StatusName)):
-		detail = "It ran before, so it is left alone. A change of redeploy_triggers deploys it again, and so does an apply once somebody " +
-			"has released it in MAAS. `terraform apply -replace=ADDRESS` makes it anew."
+		detail = "It ran before, so the plan leaves it alone. A change of redeploy_triggers deploys it again. So does an apply after somebody has " +
+			"released it in MAAS. `terraform apply -replace=ADDRESS` makes it anew."
 	case n.Pending && !n.Ran && diagnostics.HasMAASGivenUp(vm.StatusName):
-		detail = "It never was finished, so the plan makes it anew."
+		detail = "It was never finished, so the plan makes it anew."
 	}
 	if vm.StatusMessage != "" {
 		detail = fmt.Sprintf("MAAS says: %s.\n\n%s", vm.StatusMessage, detail)
@@ -160,15 +160,15 @@ func warnFailed(vm engine.VM, n privateState, diags *diag.Diagnostics) {
 	diags.AddWarning(fmt.Sprintf("VM %s is in state %q", vm.Hostname, vm.StatusName), detail)
 }
 
-// takenOverMessage says what a change or a destroy of the VM is refused for.
+// takenOverMessage explains why a change or a destroy of the VM is refused.
 func takenOverMessage(name string, n privateState) (summary, detail string) {
 	return fmt.Sprintf("VM %s belongs to another owner", name), fmt.Sprintf(
-		"It was made for %s, and MAAS has it marked as made for %s by now. It is neither changed nor destroyed from here. "+
-			"Remove it from this state with `terraform state rm ADDRESS`, or import it again to keep it.", n.Key, n.TakenOverBy)
+		"It was made for %s, but its mark in MAAS now says that it was made for %s. This configuration neither changes nor destroys it. Remove it from "+
+			"this state with `terraform state rm ADDRESS`, or import it again to keep it.", n.Key, n.TakenOverBy)
 }
 
-// warnLostAddresses tells of fixed addresses that a running VM no longer has in
-// MAAS. They are no drift: planning them would replace the VM.
+// warnLostAddresses warns of fixed addresses that a running VM no longer has in MAAS. They are
+// no drift: planning them would replace the VM.
 func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
 	if vm.Status.Phase() != engine.PhaseDeployed {
 		return
@@ -181,6 +181,6 @@ func warnLostAddresses(vm engine.VM, interfaces map[string]interfaceModel, diags
 		}
 		diags.AddAttributeWarning(path.Root("interfaces").AtMapKey(label).AtName("ip"),
 			fmt.Sprintf("VM %s no longer has the address %s", vm.Hostname, ip),
-			"Someone changed its interface in MAAS. It is left alone. Put it right there; `terraform apply -replace=ADDRESS` makes the VM anew.")
+			"Someone changed its interface in MAAS. The plan leaves it alone. Correct it there; `terraform apply -replace=ADDRESS` makes the VM anew.")
 	}
 }

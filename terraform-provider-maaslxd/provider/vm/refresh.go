@@ -14,9 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// fill completes a plan with what was seen of the VM. What the plan says
-// stays: Terraform does not allow an apply to differ from its plan, and a
-// later refresh shows any difference.
+// fill completes a plan with the observed VM. Planned values stay: Terraform does not allow an
+// apply to differ from its plan, and a later refresh shows any difference.
 func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	m.ID = types.StringValue(vm.SystemID)
 	values.FillString(&m.VMHost, vm.HostName)
@@ -29,7 +28,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	values.FillString(&m.Pool, vm.Pool)
 	values.FillString(&m.Domain, vm.Domain)
 	if m.Description.IsUnknown() {
-		m.Description = types.StringValue(engine.DescriptionText(vm.Description)) // also an empty one, as an import reads it
+		m.Description = types.StringValue(engine.DescriptionText(vm.Description)) // an import reads an empty description, too
 	}
 	values.FillString(&m.FQDN, vm.FQDN)
 	values.FillString(&m.Status, vm.StatusName)
@@ -43,7 +42,7 @@ func (m *vmModel) fill(ctx context.Context, vm engine.VM, diags *diag.Diagnostic
 	}
 }
 
-// fillDisks notes the storage pools that MAAS chose.
+// fillDisks records the storage pools that MAAS chose.
 func (m *vmModel) fillDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	disks := m.disks(ctx, diags)
 	found := matchDisks(disks, vm.Disks)
@@ -72,9 +71,8 @@ func (m *vmModel) fillInterfaces(ctx context.Context, vm engine.VM, diags *diag.
 	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// refresh makes the state say what was seen of the VM, so that the next plan
-// shows every difference from the configuration. What MAAS does not tell, or
-// does not know yet, stays as it is.
+// refresh updates the state with the observed VM, so that the next plan shows every difference
+// from the configuration. Values that MAAS does not report, or does not know yet, stay.
 func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	imported := m.Name.IsNull()
 	m.refreshHost(vm)
@@ -101,10 +99,10 @@ func (m *vmModel) refresh(ctx context.Context, vm engine.VM, diags *diag.Diagnos
 	m.IPAddresses = values.StringList(vm.IPAddresses)
 }
 
-// refreshUnfinished makes the state say how far an update came that failed. A lock
-// and a power that one of both wants stay known. The tags of both the state and the plan stay known, so that those which are on
-// the VM are looked after; deploy is the plan's if that much was begun. A redeployment that
-// did not get so far leaves deploy as it was, so that taking the change back replaces nothing.
+// refreshUnfinished records in the state how far a failed update came. The state keeps a lock
+// and a power that it or the plan sets. It keeps the tags of both, so that the provider still
+// manages those on the VM. deploy is that of the plan if its deployment has begun. Otherwise
+// it stays as it was, so that taking the change back replaces nothing.
 func (m *vmModel) refreshUnfinished(ctx context.Context, plan vmModel, spec engine.VMSpec, added []string, vm engine.VM, diags *diag.Diagnostics) {
 	m.Tags = values.UnionTags(plan.Tags, m.Tags)
 	m.Annotations = values.UnionAnnotations(plan.Annotations, m.Annotations)
@@ -122,8 +120,7 @@ func (m *vmModel) refreshUnfinished(ctx context.Context, plan vmModel, spec engi
 	m.refresh(ctx, vm, diags)
 }
 
-// refreshHost keeps the user's way of naming the host for as long as the VM
-// is on the same one.
+// refreshHost keeps the user's name of the host as long as the VM is on the same host.
 func (m *vmModel) refreshHost(vm engine.VM) {
 	if vm.HostName == "" {
 		return
@@ -135,8 +132,8 @@ func (m *vmModel) refreshHost(vm engine.VM) {
 	m.VMHostName = types.StringValue(vm.HostName)
 }
 
-// isOnHostOfState tells whether the VM is on the host that the state names: by its id,
-// and by its name where MAAS has no ids of hosts, or has none any more.
+// isOnHostOfState tells whether the VM is on the host that the state names. The id decides, or
+// the name if MAAS no longer has ids of hosts.
 func (m *vmModel) isOnHostOfState(vm engine.VM) bool {
 	if vm.HostID != 0 && !m.VMHostID.IsNull() {
 		return m.VMHostID.ValueInt64() == int64(vm.HostID)
@@ -148,7 +145,7 @@ func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
 	if vm.Cores > 0 {
 		m.Cores = types.Int64Value(int64(vm.Cores))
 	}
-	// A difference within a memory block is no drift: drift replaces the VM.
+	// A difference within a memory block is no drift: drift would replace the VM.
 	if off := vm.MemoryMiB - m.MemoryMiB.ValueInt64(); vm.MemoryMiB > 0 && (off >= compose.MemoryBlockMiB || off <= -compose.MemoryBlockMiB) {
 		m.MemoryMiB = types.Int64Value(vm.MemoryMiB)
 	}
@@ -157,8 +154,8 @@ func (m *vmModel) refreshSize(vm engine.VM, imported bool) {
 	}
 }
 
-// refreshProfile notes the profile that LXD tells. Where somebody has put others
-// besides, it stays; where nobody tells, too.
+// refreshProfile records the profile that LXD reports. It stays if somebody has added other
+// profiles, or if LXD does not answer.
 func (m *vmModel) refreshProfile(vm engine.VM) {
 	if vm.Profiles != nil && !slices.Contains(vm.Profiles, m.Profile.ValueString()) {
 		m.Profile = values.OptionalString(firstOrEmpty(vm.Profiles))
@@ -173,8 +170,8 @@ func firstOrEmpty(names []string) string {
 	return names[0]
 }
 
-// refreshDisks notes sizes. A disk that is gone leaves the state; a disk that
-// nobody declared is nobody's here and stays out of it.
+// refreshDisks records sizes. A disk that is gone leaves the state. A disk that nobody
+// declared does not enter it.
 func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Diagnostics) {
 	if len(vm.Disks) == 0 {
 		return
@@ -195,8 +192,7 @@ func (m *vmModel) refreshDisks(ctx context.Context, vm engine.VM, diags *diag.Di
 	m.Disks = values.EncodeMap(ctx, diskType, disks, diags)
 }
 
-// importedDisks gives names to the disks of a VM that Terraform does not know
-// yet: root, disk1, disk2, ….
+// importedDisks gives names to the disks of an imported VM: root, disk1, disk2, ….
 func importedDisks(found []engine.MachineDisk) map[string]diskModel {
 	disks := map[string]diskModel{}
 	for i, d := range found {
@@ -213,7 +209,7 @@ func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *di
 	interfaces := m.interfaces(ctx, diags)
 	switch {
 	case interfaces == nil && vm.AddedNICs == nil && vm.Cores == 0:
-		return // its LXD does not answer, and an added one would be taken for one that it was made with
+		return // its LXD does not answer, and an added interface would seem to be one that the VM was made with
 	case interfaces == nil:
 		m.Interfaces = observedInterfaces(ctx, vm.Machine, diags)
 		return
@@ -228,8 +224,8 @@ func (m *vmModel) refreshInterfaces(ctx context.Context, vm engine.VM, diags *di
 	m.Interfaces = values.EncodeMap(ctx, interfaceType, interfaces, diags)
 }
 
-// refreshDeploy drops deploy from the state of a VM on which nothing is
-// installed, so that the next plan installs it again, in place.
+// refreshDeploy removes deploy from the state of a VM on which nothing is installed. So the
+// next plan installs it again, in place.
 func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool, diags *diag.Diagnostics) {
 	d := m.deploy(ctx, diags)
 	switch vm.Status.Phase() {
@@ -245,7 +241,7 @@ func (m *vmModel) refreshDeploy(ctx context.Context, vm engine.VM, imported bool
 		d.Kernel = values.OptionalString(vm.Kernel)
 	}
 	failed := vm.Status == engine.StatusFailedDeployment && d != nil && d.Image.ValueString() != ""
-	if d != nil && !failed && (vm.Image != "" || d.Image.IsUnknown()) { // of one image, the type keeps the spelling
+	if d != nil && !failed && (vm.Image != "" || d.Image.IsUnknown()) { // if the image is the same, the type keeps the spelling
 		d.Image = texttype.ImageType.FromText(vm.Image)
 	}
 	if d != nil && imported {

@@ -19,7 +19,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// modelOf reads an object as Terraform would hand it over.
+// modelOf converts an object as Terraform does.
 func modelOf(t *testing.T, o object) vmModel {
 	t.Helper()
 	schema := vmSchema(t.Context())
@@ -60,7 +60,7 @@ func differences(t *testing.T, a, b vmModel) []string {
 	return names
 }
 
-// deployedVM is what MAAS shows of deployedState.
+// deployedVM is deployedState as MAAS shows it.
 func deployedVM() engine.VM {
 	return engine.VM{Machine: engine.Machine{
 		SystemID: "4y3h7n", Hostname: "web-1", FQDN: "web-1.maas", Status: engine.StatusDeployed, StatusName: "Deployed",
@@ -74,8 +74,7 @@ func deployedVM() engine.VM {
 	}}
 }
 
-// TestRefreshKept looks at what is seen of lock and power: where the state says nothing of
-// them, neither is drift.
+// TestRefreshKept checks lock and power. If the state does not set them, no value is drift.
 func TestRefreshKept(t *testing.T) {
 	t.Parallel()
 	said := object{"deletion_protection": true, "power_state": "running"}
@@ -86,23 +85,23 @@ func TestRefreshKept(t *testing.T) {
 		change func(*engine.VM)
 		drift  []string
 	}{
-		"AsItWas":   {"What did not change is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "on" }, nil},
-		"Turned":    {"What somebody turned is drift.", said, turned, []string{"deletion_protection", "power_state"}},
-		"Unsaid":    {"What the state does not say is nobody's here.", object{}, turned, nil},
-		"Annotated": {"What others annotate is theirs.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "web", "more": "x"} }, nil},
+		"AsItWas":   {"Without a change there is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "on" }, nil},
+		"Turned":    {"If somebody turned the VM, that is drift.", said, turned, []string{"deletion_protection", "power_state"}},
+		"Unsaid":    {"A value that the state does not set is no drift.", object{}, turned, nil},
+		"Annotated": {"Annotations of others are no drift.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "web", "more": "x"} }, nil},
 		"Rewritten": {"Another value is drift.", object{"annotations": object{"app": "web"}}, func(vm *engine.VM) { vm.OwnerData = map[string]string{"app": "db"} }, []string{"annotations"}},
-		"Erased":    {"So is none.", object{"annotations": object{"app": "web"}}, func(*engine.VM) {}, []string{"annotations"}},
-		"Options": {"Options of others are theirs, and what nobody tells is no drift.", object{"config": object{"user.team": "a"}}, func(vm *engine.VM) {
+		"Erased":    {"A missing value is drift.", object{"annotations": object{"app": "web"}}, func(*engine.VM) {}, []string{"annotations"}},
+		"Options": {"Options of others are no drift, and neither are values that LXD does not report.", object{"config": object{"user.team": "a"}}, func(vm *engine.VM) {
 			vm.Config = map[string]string{"user.team": "a", "user.other": "b", "security.secureboot": "false"}
 		}, nil},
-		"Untold":    {"An LXD that does not answer tells of none.", object{"config": object{"user.team": "a"}, "devices": object{"tpm0": object{"type": "tpm"}}}, func(*engine.VM) {}, nil},
+		"Untold":    {"An LXD that does not answer reports none.", object{"config": object{"user.team": "a"}, "devices": object{"tpm0": object{"type": "tpm"}}}, func(*engine.VM) {}, nil},
 		"Optioned":  {"Another value is drift.", object{"config": object{"user.team": "a"}}, func(vm *engine.VM) { vm.Config = map[string]string{"user.team": "b"} }, []string{"config"}},
 		"Unplugged": {"A device that is gone is drift.", object{"devices": object{"tpm0": object{"type": "tpm"}}}, func(vm *engine.VM) { vm.Devices = map[string]engine.Device{} }, []string{"devices"}},
 		"Described": {"White space at the ends is no drift.", object{"description": "Books.\n"}, func(vm *engine.VM) { vm.Description = "Books.\nmaaslxd-0123456789ab default/web-1" }, nil},
-		"Scribbled": {"Another text is.", object{"description": "Books."}, func(vm *engine.VM) { vm.Description = "Scratch" }, []string{"description"}},
-		"Others":    {"A lock of somebody else is his.", object{}, func(vm *engine.VM) { vm.Locked = true }, nil},
-		"Unknown":   {"What nobody knows is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "error" }, nil},
-		"OutOfHand": {"The power of a VM that people are at is theirs.", said, func(vm *engine.VM) {
+		"Scribbled": {"Another text is drift.", object{"description": "Books."}, func(vm *engine.VM) { vm.Description = "Scratch" }, []string{"description"}},
+		"Others":    {"The lock of somebody else is no drift.", object{}, func(vm *engine.VM) { vm.Locked = true }, nil},
+		"Unknown":   {"An unknown value is no drift.", said, func(vm *engine.VM) { vm.Locked, vm.PowerState = true, "error" }, nil},
+		"OutOfHand": {"The power of a VM in maintenance is no drift.", said, func(vm *engine.VM) {
 			vm.Locked, vm.PowerState, vm.Status, vm.StatusName = true, "off", engine.StatusBroken, "Broken"
 		}, []string{"status"}},
 	}
@@ -135,7 +134,7 @@ func TestRefresh(t *testing.T) {
 		change func(*engine.VM)
 		drift  []string
 	}{
-		"AsItWas":   {"What did not change is no drift.", func(*engine.VM) {}, nil},
+		"AsItWas":   {"Without a change there is no drift.", func(*engine.VM) {}, nil},
 		"Renamed":   {"A new hostname is drift.", func(vm *engine.VM) { vm.Hostname, vm.FQDN = "x", "x.maas" }, []string{"fqdn", "name"}},
 		"Moved":     {"Zone, pool and domain are drift.", func(vm *engine.VM) { vm.Zone, vm.Pool, vm.Domain = "a", "b", "c" }, []string{"domain", "pool", "zone"}},
 		"OtherHost": {"A VM on another host is drift.", func(vm *engine.VM) { vm.HostID, vm.HostName = 4, "lxd-b" }, []string{"vm_host", "vm_host_id", "vm_host_name"}},
@@ -144,25 +143,25 @@ func TestRefresh(t *testing.T) {
 			func(vm *engine.VM) { vm.HostName = "lxd-new" },
 			[]string{"vm_host_name"},
 		},
-		"HostUntold":   {"A MAAS that does not tell the host says nothing of it.", func(vm *engine.VM) { vm.HostID, vm.HostName = 0, "" }, nil},
+		"HostUntold":   {"If MAAS does not report the host, that is no drift.", func(vm *engine.VM) { vm.HostID, vm.HostName = 0, "" }, nil},
 		"Cores":        {"More cores are drift.", func(vm *engine.VM) { vm.Cores = 4 }, []string{"cores"}},
 		"Memory":       {"More memory is drift.", func(vm *engine.VM) { vm.MemoryMiB = 4096 }, []string{"memory_mib"}},
-		"MemoryBlock":  {"What the guest counts differently is not.", func(vm *engine.VM) { vm.MemoryMiB -= 127 }, nil},
-		"SizeUntold":   {"A VM that was not commissioned yet tells no size.", func(vm *engine.VM) { vm.Cores, vm.MemoryMiB, vm.Disks = 0, 0, nil }, nil},
+		"MemoryBlock":  {"If the guest counts memory differently, that is no drift.", func(vm *engine.VM) { vm.MemoryMiB -= 127 }, nil},
+		"SizeUntold":   {"A VM that was not commissioned yet has no size.", func(vm *engine.VM) { vm.Cores, vm.MemoryMiB, vm.Disks = 0, 0, nil }, nil},
 		"DiskGrown":    {"A disk of another size is drift.", func(vm *engine.VM) { vm.Disks[0].SizeGB = 9 }, []string{"disks"}},
-		"DiskMore":     {"A disk that nobody declared is nobody's.", func(vm *engine.VM) { vm.Disks = append(vm.Disks, engine.MachineDisk{SizeGB: 1}) }, nil},
-		"Profile":      {"A profile that LXD tells is noted.", func(vm *engine.VM) { vm.Profiles = []string{"gold", "more"} }, []string{"profile"}},
-		"NoProfile":    {"So is that there is none.", func(vm *engine.VM) { vm.Profiles = []string{} }, nil},
+		"DiskMore":     {"A disk that nobody declared is no drift.", func(vm *engine.VM) { vm.Disks = append(vm.Disks, engine.MachineDisk{SizeGB: 1}) }, nil},
+		"Profile":      {"The profile of LXD is recorded.", func(vm *engine.VM) { vm.Profiles = []string{"gold", "more"} }, []string{"profile"}},
+		"NoProfile":    {"An absent profile is recorded, too.", func(vm *engine.VM) { vm.Profiles = []string{} }, nil},
 		"TagGone":      {"A declared tag that is gone is drift.", func(vm *engine.VM) { vm.Tags = []string{"virtual"} }, []string{"tags"}},
-		"TagMore":      {"A tag that nobody declared is nobody's.", func(vm *engine.VM) { vm.Tags = append(vm.Tags, "x") }, nil},
-		"Released":     {"A VM that was released has nothing installed.", released, []string{"deploy", "status"}},
-		"OtherImage":   {"A VM that was installed anew is drift.", func(vm *engine.VM) { vm.Image = "ubuntu/jammy" }, []string{"deploy"}},
-		"ImageUntold":  {"What MAAS does not tell is no drift.", func(vm *engine.VM) { vm.Image = "" }, nil},
+		"TagMore":      {"A tag that nobody declared is no drift.", func(vm *engine.VM) { vm.Tags = append(vm.Tags, "x") }, nil},
+		"Released":     {"A released VM has no installation.", released, []string{"deploy", "status"}},
+		"OtherImage":   {"A VM with another installation is drift.", func(vm *engine.VM) { vm.Image = "ubuntu/jammy" }, []string{"deploy"}},
+		"ImageUntold":  {"A value that MAAS does not report is no drift.", func(vm *engine.VM) { vm.Image = "" }, nil},
 		"KernelChosen": {"A kernel that nobody chose is no drift.", func(vm *engine.VM) { vm.Kernel = "hwe-24.04" }, nil},
-		"Broken":       {"A broken VM keeps what it had.", func(vm *engine.VM) { vm.Status, vm.StatusName = engine.StatusBroken, "Broken" }, []string{"status"}},
-		"Address":      {"A new address is seen.", func(vm *engine.VM) { vm.IPAddresses = []string{"10.0.0.12"} }, []string{"ip_addresses"}},
+		"Broken":       {"A broken VM keeps its installation.", func(vm *engine.VM) { vm.Status, vm.StatusName = engine.StatusBroken, "Broken" }, []string{"status"}},
+		"Address":      {"A new address is recorded.", func(vm *engine.VM) { vm.IPAddresses = []string{"10.0.0.12"} }, []string{"ip_addresses"}},
 		"InterfaceAddress": {
-			"Also that of an interface, which is known by its MAC address.",
+			"So is that of an interface, which is known by its MAC address.",
 			func(vm *engine.VM) {
 				vm.Interfaces[0].Links[0].IP = "10.0.0.12"
 				vm.Interfaces = append([]engine.MachineInterface{{MAC: "00:16:3e:00:00:00"}}, vm.Interfaces...)
@@ -189,7 +188,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestLostAddress wants a warning, and no drift, where a fixed address is gone.
+// TestLostAddress wants a warning, and no drift, if a fixed address is gone.
 func TestLostAddress(t *testing.T) {
 	t.Parallel()
 	interfaces := modelOf(t, deployedState.WithChanges(object{"interfaces": object{"eth0": object{
@@ -200,9 +199,9 @@ func TestLostAddress(t *testing.T) {
 		change func(*engine.VM)
 		warns  int
 	}{
-		"There":    {"What is there is not missed.", func(*engine.VM) {}, 0},
+		"There":    {"An existing address is not missing.", func(*engine.VM) {}, 0},
 		"Lost":     {"Another address is not the fixed one.", func(vm *engine.VM) { vm.Interfaces[0].Links[0].IP = "10.0.0.12" }, 1},
-		"Unlinked": {"No address is not, either.", func(vm *engine.VM) { vm.Interfaces[0].Links = nil }, 1},
+		"Unlinked": {"An interface without an address has lost it.", func(vm *engine.VM) { vm.Interfaces[0].Links = nil }, 1},
 		"Released": {"A VM that is not deployed may have none.", func(vm *engine.VM) { vm.Status, vm.Interfaces[0].Links = engine.StatusReady, nil }, 0},
 	}
 	for name, tc := range cases {
@@ -219,7 +218,7 @@ func TestLostAddress(t *testing.T) {
 	}
 }
 
-// TestNotesSeen holds what a look at a VM tells of its pending work.
+// TestNotesSeen checks what the observed VM says about its pending work.
 func TestNotesSeen(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -228,12 +227,12 @@ func TestNotesSeen(t *testing.T) {
 		vm     engine.VM
 		want   privateState
 	}{
-		"Killed":   {"A VM in progress is pending, also where nobody could note it.", privateState{}, engine.VM{Ours: true}, privateState{Pending: true}},
-		"Finished": {"A VM that was finished meanwhile is not.", privateState{Pending: true}, engine.VM{Ours: true, Finished: true}, privateState{}},
-		"Imported": {"A VM without our mark says nothing.", privateState{Imported: true}, engine.VM{}, privateState{Imported: true}},
-		"Unmarked": {"Nor does one that lost it.", privateState{Pending: true}, engine.VM{}, privateState{Pending: true}},
+		"Killed":   {"An unfinished VM is pending, also if nobody could record it.", privateState{}, engine.VM{Ours: true}, privateState{Pending: true}},
+		"Finished": {"A VM that was finished meanwhile is not pending.", privateState{Pending: true}, engine.VM{Ours: true, Finished: true}, privateState{}},
+		"Imported": {"A VM without our mark tells nothing.", privateState{Imported: true}, engine.VM{}, privateState{Imported: true}},
+		"Unmarked": {"A VM that lost its mark tells nothing.", privateState{Pending: true}, engine.VM{}, privateState{Pending: true}},
 		"RanOnce": {
-			"Its redeployment failed, and it was imported since: it ran, whatever it is now.", privateState{Imported: true},
+			"Its redeployment failed, and it was imported since: it ran, whatever its state is now.", privateState{Imported: true},
 			engine.VM{Ours: true, Machine: engine.Machine{Status: engine.StatusFailedDeployment, Description: engine.DescriptionWithFinishedOnce(engine.DescriptionWithMark("", "o/web", false))}},
 			privateState{Key: "o/web", Imported: true, Pending: true, Ran: true},
 		},
@@ -248,8 +247,8 @@ func TestNotesSeen(t *testing.T) {
 	}
 }
 
-// TestRefreshOfImport begins with a state of nothing but an id, and wants what
-// a plan of a matching configuration needs.
+// TestRefreshOfImport begins with a state that has only an id. The result must be what a
+// matching configuration needs.
 func TestRefreshOfImport(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
@@ -286,12 +285,12 @@ func TestFillKeepsThePlan(t *testing.T) {
 		t.Errorf("got %q for what the plan left open", got)
 	}
 	if d := plan.deploy(t.Context(), &diags); !d.Image.IsNull() {
-		t.Errorf("got image %s, want null: MAAS told none, and nothing may stay unknown", d.Image)
+		t.Errorf("got image %s, want null: MAAS reported none, and no value may stay unknown", d.Image)
 	}
 }
 
-// TestRefreshHalfway looks at an update that added a deployment and a tag, took
-// a tag away, and failed.
+// TestRefreshHalfway checks a failed update that added a deployment and a tag, and removed a
+// tag.
 func TestRefreshHalfway(t *testing.T) {
 	t.Parallel()
 	state := modelOf(t, readyState.WithChanges(object{"tags": []string{"old", "web"}}))
@@ -302,17 +301,17 @@ func TestRefreshHalfway(t *testing.T) {
 		tags     []string
 	}{
 		"NotBegun": {
-			reason: "Nothing is installed, and the old tag is still there to be taken away.",
+			reason: "Nothing is installed, and the old tag is still on the VM.",
 			change: func(vm *engine.VM) { vm.Status, vm.Image, vm.Tags = engine.StatusReady, "", []string{"old", "web"} },
 			tags:   []string{"old", "web"},
 		},
 		"Begun": {
-			reason:   "It is being installed, and the new tag is there.",
+			reason:   "The installation has begun, and the new tag is on the VM.",
 			change:   func(vm *engine.VM) { vm.Status, vm.Tags = engine.StatusDeploying, []string{"new", "web"} },
 			deployed: true, tags: []string{"new", "web"},
 		},
 		"Failed": {
-			reason:   "It failed to be installed: a matter for people, not for another try on top of it.",
+			reason:   "The installation failed: people must look at it before another try.",
 			change:   func(vm *engine.VM) { vm.Status, vm.Tags = engine.StatusFailedDeployment, nil },
 			deployed: true,
 		},
@@ -339,8 +338,8 @@ func TestRefreshHalfway(t *testing.T) {
 	}
 }
 
-// TestRefreshHalfwayRedeployed looks at a redeployment with another image that failed. Only one
-// that was deployed is in the state, so that taking the change back replaces nothing.
+// TestRefreshHalfwayRedeployed checks a failed redeployment with another image. Only a
+// deployed image is in the state, so that taking the change back replaces nothing.
 func TestRefreshHalfwayRedeployed(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -348,9 +347,9 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 		status                      engine.Status
 		wantImage, wantKernel       string
 	}{
-		"NotReleased": {"Nothing was begun.", "", "ubuntu/noble", "ga-24.04", engine.StatusDeployed, "ubuntu/noble", "ga-24.04"},
-		"Failed":      {"What failed to be deployed is not there.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusFailedDeployment, "ubuntu/noble", "ga-24.04"},
-		"Deployed":    {"It failed at what comes after the deployment.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusDeployed, "ubuntu/jammy", "ga-22.04"},
+		"NotReleased": {"The redeployment has not begun.", "", "ubuntu/noble", "ga-24.04", engine.StatusDeployed, "ubuntu/noble", "ga-24.04"},
+		"Failed":      {"An image whose deployment failed is not there.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusFailedDeployment, "ubuntu/noble", "ga-24.04"},
+		"Deployed":    {"It failed at a step after the deployment.", "b", "ubuntu/jammy", "ga-22.04", engine.StatusDeployed, "ubuntu/jammy", "ga-22.04"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -375,23 +374,23 @@ func TestRefreshHalfwayRedeployed(t *testing.T) {
 	}
 }
 
-// TestInstallation: the words of installations repeat for a run that was cut off, and for no
-// other one.
+// TestInstallation: an interrupted run and its continuation use the same name of an
+// installation, and no other run does.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	a, b := modelOf(t, withTrigger(deployedState, "a")), modelOf(t, withTrigger(deployedState, "b"))
 	first := b.installationWord("")
 	if again := modelOf(t, withTrigger(deployedState, "b")).installationWord(""); again != first {
-		t.Errorf("want the same word for the same change, got %s and %s", first, again)
+		t.Errorf("want the same name for the same change, got %s and %s", first, again)
 	}
 	back := a.installationWord(first)
 	seen := map[string]bool{first: true, back: true, b.installationWord(back): true, a.installationWord(""): true}
 	if len(seen) != 4 {
-		t.Errorf("want another word for each change, got %v", seen)
+		t.Errorf("want another name for each change, got %v", seen)
 	}
 }
 
-// TestRanOnce: that a VM ran stays in its notes, whatever becomes of it.
+// TestRanOnce: the notes keep that a VM ran, whatever becomes of it.
 func TestRanOnce(t *testing.T) {
 	t.Parallel()
 	vm := deployedVM()
@@ -425,7 +424,7 @@ func TestMatchDisks(t *testing.T) {
 		want   map[string]string
 	}{
 		"InOrder": {
-			reason: "Equal disks are taken in order.",
+			reason: "Equal disks are matched in order.",
 			disks:  map[string]diskModel{"root": disk(8, ""), "a": disk(8, ""), "b": disk(8, "")},
 			found:  []engine.MachineDisk{found("sda", 8, ""), found("sdb", 8, ""), found("sdc", 8, "")},
 			want:   map[string]string{"root": "sda", "a": "sdb", "b": "sdc"},
@@ -437,13 +436,13 @@ func TestMatchDisks(t *testing.T) {
 			want:   map[string]string{"root": "sdb", "data": "sda"},
 		},
 		"Pools": {
-			reason: "Where MAAS tells the pool, it counts.",
+			reason: "If MAAS reports the pool, it counts.",
 			disks:  map[string]diskModel{"root": disk(8, "slow"), "data": disk(8, "fast")},
 			found:  []engine.MachineDisk{found("sda", 8, "fast"), found("sdb", 8, "slow")},
 			want:   map[string]string{"root": "sdb", "data": "sda"},
 		},
 		"Grown": {
-			reason: "What is left over belongs together.",
+			reason: "The remaining disk and name belong together.",
 			disks:  map[string]diskModel{"root": disk(8, ""), "data": disk(100, "")},
 			found:  []engine.MachineDisk{found("sda", 8, ""), found("sdb", 200, "")},
 			want:   map[string]string{"root": "sda", "data": "sdb"},
@@ -493,7 +492,7 @@ func TestSpec(t *testing.T) {
 		Interfaces: []engine.Interface{
 			{Name: "eth0", Subnet: "10.0.0.0/24", IP: netip.MustParseAddr("10.0.0.11")}, {Name: "eth1", Subnet: "lan"},
 		},
-		Pool: "web", // zone and domain are not configured, so they stay as they are
+		Pool: "web", // zone and domain are not configured, so they stay
 		Tags: []string{"web"},
 		Deploy: &engine.Deployment{
 			Image: "ubuntu/noble", Kernel: "ga-24.04", Ephemeral: true, UserData: []byte("#cloud-config\n"),
@@ -525,8 +524,8 @@ func TestSpecOfPlacement(t *testing.T) {
 	}
 }
 
-// TestImportedSettings: an import takes no options and devices over, and what the VM has already
-// does not stop it.
+// TestImportedSettings: an import takes no options and devices over, and values that the VM
+// has already do not stop it.
 func TestImportedSettings(t *testing.T) {
 	t.Parallel()
 	seen := deployedVM()
@@ -542,9 +541,9 @@ func TestImportedSettings(t *testing.T) {
 		reason, stops string
 		config        object
 	}{
-		"Has":     {"It is so already.", "", object{"config": object{"security.secureboot": "true"}, "devices": object{"vTPM_0": object{"type": "tpm"}}}},
+		"Has":     {"The VM has it already.", "", object{"config": object{"security.secureboot": "true"}, "devices": object{"vTPM_0": object{"type": "tpm"}}}},
 		"Option":  {"It has another value.", "config", object{"config": object{"security.secureboot": "false"}}},
-		"Device":  {"It is not there.", "devices", object{"devices": object{"tpm1": object{"type": "tpm"}}}},
+		"Device":  {"The VM does not have it.", "devices", object{"devices": object{"tpm1": object{"type": "tpm"}}}},
 		"Live":    {"It changes while the VM runs.", "", object{"config": object{"user.team": "ours"}}},
 		"Nothing": {"Nothing is declared.", "", object{}},
 	}

@@ -20,44 +20,42 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// The states of a machine in which it runs, or is about to run, what was
-// installed, as MAAS names them.
+// MAAS's names of the states in which the installed system runs, or is about to run.
 const (
 	statusDeployed  = "Deployed"
 	statusDeploying = "Deploying"
 )
 
-// statusMissing is the status of a VM that MAAS knows, and whose instance no LXD
-// has any more.
+// statusMissing is the status of a VM that MAAS knows, but whose instance is in no LXD.
 const statusMissing = "Instance missing"
 
-// replaceIfInstanceMissing replaces a VM whose instance somebody deleted in LXD: what is left is
-// a machine of MAAS's that nothing can be installed on.
+// replaceIfInstanceMissing replaces a VM whose instance somebody deleted in LXD: MAAS can
+// install nothing on the remaining machine.
 func (p *vmPlan) replaceIfInstanceMissing() {
 	switch {
 	case p.state.Status.ValueString() != statusMissing:
 		return
 	case p.state.Protection.ValueBool() && !p.plan.Protection.ValueBool():
 		p.diags.AddAttributeWarning(path.Root("status"), "The VM is unlocked first", fmt.Sprintf(
-			"The instance of %s is in no LXD any more. This plan takes deletion_protection off; the next one makes the VM anew.", p.state.Name.ValueString()))
+			"The instance of %s is no longer in any LXD. This plan takes deletion_protection off; the next one makes the VM anew.", p.state.Name.ValueString()))
 		return
 	}
 	p.plan.Status = types.StringUnknown()
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
-		"The instance of %s is in no LXD any more. Its machine in MAAS is deleted, and the VM is made anew.", p.state.Name.ValueString()))
+		"The instance of %s is no longer in any LXD. The plan deletes its machine in MAAS, and makes the VM anew.", p.state.Name.ValueString()))
 }
 
-// changesRedeployTriggers tells whether a plan changes redeploy_triggers, or may change them once all
-// is known. To set them first, or to remove them, is no change.
+// changesRedeployTriggers tells whether a plan changes redeploy_triggers, or may change them
+// when all values are known. Setting them for the first time, or removing them, is no change.
 func changesRedeployTriggers(state, plan vmModel) bool {
 	return !state.Triggers.IsNull() && !plan.Triggers.IsNull() && !plan.Triggers.Equal(state.Triggers) && !plan.Deploy.IsNull()
 }
 
-// redeployment is what a plan makes of redeploy_triggers.
+// redeployment is the change of redeploy_triggers in a plan.
 type redeployment struct{ *vmPlan }
 
-// isCertain tells whether redeploy_triggers changes, whatever else is not known yet.
+// isCertain tells whether redeploy_triggers changes, whatever the unknown values are.
 func (p redeployment) isCertain() bool {
 	if !p.changesTriggers || p.plan.Triggers.IsUnknown() {
 		return false
@@ -71,7 +69,7 @@ func (p redeployment) isCertain() bool {
 	return len(want) != len(have)
 }
 
-// warnRedeployment says aloud what a change of redeploy_triggers costs.
+// warnRedeployment warns of what a change of redeploy_triggers costs.
 func (p redeployment) warnRedeployment() {
 	if !p.changesTriggers || len(p.replace) > 0 || p.state.Deploy.IsNull() {
 		return
@@ -81,14 +79,14 @@ func (p redeployment) warnRedeployment() {
 		verb, why = "may be redeployed", "is not known yet, and may change"
 	}
 	p.diags.AddAttributeWarning(path.Root("redeploy_triggers"), "The VM "+verb, fmt.Sprintf(
-		"redeploy_triggers %s. MAAS then releases %s and deploys it again. What is on its disks is lost, also on data disks, unless it is to run from memory. "+
-			"The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
+		"redeploy_triggers %s. MAAS then releases %s and deploys it again. All data on its disks are lost, also on data disks, unless it will run from "+
+			"memory. The VM keeps its system id, MAC addresses and fixed addresses.", why, p.state.Name.ValueString()))
 }
 
-// installationWord is the word by which the engine knows the installation that a change of
-// redeploy_triggers asks for. The word of the installation before makes each one another, also
-// where values come back. A run that ended before it could save the state does not redeploy
-// again, because the next run finds the same word.
+// installationWord is the engine's name for the installation that a change of
+// redeploy_triggers asks for. It depends on the former name, so that each one differs, also if
+// values come back. A run may be killed before it saves the state. The next run computes the
+// same name, and does not redeploy again.
 func (m vmModel) installationWord(before string) string {
 	of := sha256.New()
 	fmt.Fprintf(of, "%q", before)
@@ -98,8 +96,8 @@ func (m vmModel) installationWord(before string) string {
 	return hex.EncodeToString(of.Sum(nil)[:6])
 }
 
-// replaceIfFailed replaces a VM that MAAS gave up before it was finished: to go on
-// with it would only fail again. One that ran has something to lose, and stays.
+// replaceIfFailed replaces an unfinished VM that failed in MAAS: continuing it would only fail
+// again. A VM that ran has something to lose, and stays.
 func (p *vmPlan) replaceIfFailed() {
 	status := p.state.Status.ValueString()
 	if !p.private.Pending || p.private.Ran || !diagnostics.HasMAASGivenUp(status) {
@@ -107,16 +105,16 @@ func (p *vmPlan) replaceIfFailed() {
 	}
 	p.replace.Append(path.Root("status"))
 	p.diags.AddAttributeWarning(path.Root("status"), "The VM will be replaced", fmt.Sprintf(
-		"%s ended in the state %q before it was finished. There is nothing to go on with, so it is made anew.",
+		"%s ended in the state %q before it was finished. It cannot be continued, so it is made anew.",
 		p.state.Name.ValueString(), status))
 }
 
-// planReplacement lists the attributes whose change cannot be made in place.
+// planReplacement lists the attributes that cannot change in place.
 func (p *vmPlan) planReplacement(ctx context.Context) {
 	p.resizesInPlace = p.canResizeInPlace(ctx)
 	rules := []struct {
 		attribute  string
-		unreadable bool // MAAS does not tell it, so an import cannot know it
+		unreadable bool // MAAS does not report it, so an import cannot know it
 		replaces   bool
 	}{
 		{"vm_host", false, !p.isSameHost(ctx)},
@@ -134,7 +132,7 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		case !rule.replaces:
 		case rule.unreadable && p.private.Imported:
 			p.diags.AddAttributeWarning(at, "Taken over unseen", fmt.Sprintf(
-				"MAAS does not tell %s of the imported VM %s, so the configuration is believed. The VM is not changed.",
+				"MAAS does not report %s of the imported VM %s, so the provider takes the value of the configuration. The VM is not changed.",
 				rule.attribute, p.state.Name.ValueString()))
 		default:
 			p.replace.Append(at)
@@ -146,12 +144,12 @@ func (p *vmPlan) planReplacement(ctx context.Context) {
 		at := path.Root("deploy")
 		p.replace.Append(at)
 		p.diags.AddAttributeWarning(at, "The VM will be replaced", fmt.Sprintf(
-			"%s. Installing again destroys what is on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
+			"%s. Installing again destroys the data on the disks of %s, so the VM is made anew.", why, p.state.Name.ValueString()))
 	}
 }
 
-// changesPinnedCores tells whether other cores are wanted than those that the VM was made
-// with. A line that was removed changed nothing, and may come back.
+// changesPinnedCores tells whether the plan wants other cores than those that the VM was made
+// with. Removing the line changed nothing, and it may come back.
 func (p *vmPlan) changesPinnedCores() bool {
 	want, had := p.plan.PinnedCores, p.state.PinnedCores
 	if p.config.PinnedCores.IsNull() || want.Equal(had) {
@@ -160,20 +158,20 @@ func (p *vmPlan) changesPinnedCores() bool {
 	return !had.IsNull() || want.IsUnknown() || len(p.private.PinnedCores) == 0 || !slices.Equal(pinnedCores(want), p.private.PinnedCores)
 }
 
-// warnDisksLost says aloud that a change of the disks destroys those that are
-// there: who adds an empty one may not expect that.
+// warnDisksLost warns that a change of the disks destroys the existing ones: you may not
+// expect that when you add an empty disk.
 func (p *vmPlan) warnDisksLost(attribute string) {
 	if attribute != "disks" {
 		return
 	}
 	p.diags.AddAttributeWarning(path.Root("disks"), "The VM will be replaced, with all its disks", fmt.Sprintf(
-		"This change of the disks cannot be made in place, so %s is made anew and what is on its disks is lost. "+
-			"A disk goes, shrinks or changes its storage pool with a new VM only. Where VMs are made in LXD itself, a disk grows in place, and one comes "+
-			"in place whose name follows those of the others.", p.state.Name.ValueString()))
+		"This change of the disks cannot be made in place, so %s is made anew and the data on its disks are lost. Removing or shrinking a disk, or "+
+			"changing its storage pool, needs a new VM. Where VMs are made in LXD itself, a disk grows in place, and you can add one in place "+
+			"whose name follows those of the others.", p.state.Name.ValueString()))
 }
 
-// changesProfile tells whether the VM is to have another profile. Where MAAS makes
-// VMs it cannot, and no VM is destroyed to find that out.
+// changesProfile tells whether the VM gets another profile. Where MAAS makes VMs that is
+// impossible, and the plan destroys no VM for it.
 func (p *vmPlan) changesProfile(ctx context.Context) bool {
 	want := p.plan.Profile
 	if want.Equal(p.state.Profile) {
@@ -193,11 +191,10 @@ func (p *vmPlan) changesProfile(ctx context.Context) bool {
 	return true
 }
 
-// hasSameDisks compares sizes and storage pools in the order in which the VM has
-// its disks; the names are the configuration's own affair. A pool that one of
-// both does not tell is the same, and so is a larger size where disks may grow. There a
-// disk may come, too, after the others, which keep their names: else they would be taken
-// for each other.
+// hasSameDisks compares sizes and storage pools in the order in which the VM has its disks.
+// Their names exist only in the configuration. An unknown pool counts as the same, and so does
+// a larger size where disks may grow. There a new disk may follow the others if those keep
+// their names: otherwise the disks could be confused.
 func (p *vmPlan) hasSameDisks(ctx context.Context, mayGrow bool) bool {
 	switch {
 	case p.config.Disks.IsNull():
@@ -223,8 +220,7 @@ func (p *vmPlan) hasSameDisks(ctx context.Context, mayGrow bool) bool {
 	return true
 }
 
-// reinstallReason says why what is installed has to be installed anew, "" if it
-// has not.
+// reinstallReason says why the machine must be installed anew, or "" if it need not.
 func (p *vmPlan) reinstallReason(ctx context.Context) string {
 	had, want := p.state.deploy(ctx, p.diags), p.config.deploy(ctx, p.diags)
 	status := p.state.Status.ValueString()
@@ -243,7 +239,7 @@ func (p *vmPlan) reinstallReason(ctx context.Context) string {
 	case want == nil:
 		return "deploy is removed"
 	case redeployment{p}.isCertain():
-		return "" // in place
+		return "" // this is done in place
 	case values.IsOtherImage(want.Image, had.Image, p.private.Image):
 		return "deploy.image changes"
 	case !want.Kernel.IsNull() && isChanged(want.Kernel, had.Kernel, p.private.Imported && had.Kernel.IsNull()):
@@ -251,21 +247,21 @@ func (p *vmPlan) reinstallReason(ctx context.Context) string {
 	case isChanged(p.plannedEphemeral(ctx), had.Ephemeral, p.private.Imported):
 		return "deploy.ephemeral changes"
 	case p.private.UserData.NeedsReinstall(want.UserDataWOVersion, had.UserDataWOVersion, p.private.Imported):
-		return "deploy.user_data_wo_version changes, and user-data runs at the first boot only"
+		return "deploy.user_data_wo_version changes, and user-data runs only at the first boot"
 	default:
 		return ""
 	}
 }
 
-// warnDeployForgotten tells that an import found an installed VM, and that the configuration says
-// nothing of it. A block that is forgotten must not cost the VM.
+// warnDeployForgotten warns that an import found a deployed VM, but the configuration has no
+// deploy. A forgotten block must not destroy the VM.
 func warnDeployForgotten(name, image string, diags *diag.Diagnostics) {
 	diags.AddAttributeWarning(path.Root("deploy"), "Taken over as it is installed", fmt.Sprintf(
-		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed, and nobody looks after what is installed from then on: "+
-			"deploy that is added later replaces the VM. To look after it, write deploy with the image %q.", name, image))
+		"The imported VM %s is deployed, and the configuration has no deploy. The VM is not changed. From then on the provider does not manage its "+
+			"installation, and adding deploy later replaces the VM. To manage it, write deploy with the image %q.", name, image))
 }
 
-// plannedEphemeral is the planned value, in which the default is filled in.
+// plannedEphemeral is the planned value, with the default filled in.
 func (p *vmPlan) plannedEphemeral(ctx context.Context) types.Bool {
 	if d := p.plan.deploy(ctx, p.diags); d != nil {
 		return d.Ephemeral
@@ -273,5 +269,5 @@ func (p *vmPlan) plannedEphemeral(ctx context.Context) types.Bool {
 	return types.BoolNull()
 }
 
-// isChanged compares two values unless the wish is to be believed.
+// isChanged compares two values, unless the configuration counts.
 func isChanged(want, had attr.Value, believed bool) bool { return !believed && !want.Equal(had) }

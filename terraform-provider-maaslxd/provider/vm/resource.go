@@ -15,8 +15,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// How long each verb waits unless timeouts says otherwise. They are said in
-// the schema's descriptions too.
+// These are the timeouts unless timeouts sets others. The schema's descriptions name them too.
 const (
 	createTimeout = 30 * time.Minute
 	updateTimeout = 10 * time.Minute
@@ -36,7 +35,7 @@ var (
 // NewResource makes the resource maaslxd_vm.
 func NewResource() resource.Resource { return &vmResource{} }
 
-// vmResource is maaslxd_vm. Its verbs have a file each.
+// vmResource is maaslxd_vm. Each verb has a file.
 type vmResource struct {
 	client *client.Client
 }
@@ -58,7 +57,7 @@ func (r *vmResource) Configure(_ context.Context, req resource.ConfigureRequest,
 	r.client = client.FromProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
-// ref names the VM of a state, by the key that it was made with.
+// ref names the VM of a state by the key that it was made with.
 func (r *vmResource) ref(state vmModel, n privateState) engine.Ref {
 	ref := engine.Ref{Key: n.Key, Name: state.Name.ValueString(), SystemID: state.ID.ValueString()}
 	if ref.Key == "" {

@@ -26,9 +26,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/vm/instance"
 )
 
-// Defaults and bounds of a VM. The defaults are those of MAAS's own compose
-// form, and so is the least memory (forms/pods.py, ComposeMachineForm). The
-// upper bounds only catch slips of the pen: they are far beyond any host.
+// Defaults and bounds of a VM. The defaults and the least memory are those of MAAS's own
+// compose form (forms/pods.py, ComposeMachineForm). The upper bounds only catch typing errors:
+// they are far beyond any host.
 const (
 	defaultCores     = 1
 	maxCores         = 4096
@@ -43,15 +43,15 @@ const (
 	maxVID           = 4094
 )
 
-// replacesVMNote ends the description of what cannot change in place.
+// replacesVMNote ends the descriptions of attributes that cannot change in place.
 const replacesVMNote = " **Changing it replaces the VM.**"
 
-// keptWhenRemovedNote says what the removal of a line means: as for zone, nothing.
+// keptWhenRemovedNote says that removing a line changes nothing, as for zone.
 const keptWhenRemovedNote = " If you remove it, the VM keeps what it has."
 
-// replacesOnMAASNote ends the description of what LXD can change in place, and MAAS
+// replacesOnMAASNote ends the descriptions of attributes that LXD can change in place and MAAS
 // cannot.
-const replacesOnMAASNote = " **Changing it replaces the VM** where MAAS composes VMs; where they are made in LXD itself (see `composer` of the provider), "
+const replacesOnMAASNote = " **Changing it replaces the VM** where MAAS composes VMs. Where they are made in LXD itself (see `composer` of the provider), "
 
 func (r *vmResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = vmSchema(ctx)
@@ -64,7 +64,7 @@ func vmSchema(ctx context.Context) schema.Schema {
 		"deploy":     deployAttribute(),
 		"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 			Create: true, Read: true, Update: true, Delete: true,
-			CreateDescription: "How long to wait for a new VM, as a duration such as `45m`. Default `30m`. When the time is up the VM is kept, and the next apply goes on.",
+			CreateDescription: "How long to wait for a new VM, as a duration such as `45m`. Default `30m`. When the time is up, the VM stays, and the next apply continues.",
 			ReadDescription:   "How long a refresh may take. Default `2m`.",
 			UpdateDescription: "How long to wait for a change. Default `10m`, or `30m` if the VM is being deployed.",
 			DeleteDescription: "How long to wait until the VM is gone. Default `20m`.",
@@ -77,29 +77,28 @@ func vmSchema(ctx context.Context) schema.Schema {
 	}
 	return schema.Schema{
 		Version: 0,
-		MarkdownDescription: "An LXD virtual machine on a VM host of MAAS: composed, commissioned and, if asked for, deployed.\n\n" +
-			"A create that is cut off or runs out of time leaves the VM as it is; the next apply finds it and goes on. When the time was " +
-			"up, `status` says how far the VM has come (`Commissioning`, `Deploying`), with a warning. A postcondition on `status` keeps " +
-			"dependents waiting until the VM is there: see the example.",
+		MarkdownDescription: "An LXD virtual machine on a VM host of MAAS: composed, commissioned and, with `deploy`, deployed.\n\nA create that is " +
+			"interrupted or runs out of time leaves the VM as it is; the next apply finds it and continues. If the time was up, a warning says so, " +
+			"and `status` shows how far the VM has come (`Commissioning`, `Deploying`). A postcondition on `status` makes dependents wait until " +
+			"the VM is ready: see the example.",
 		Attributes: attributes,
 	}
 }
 
-// placeAttributes say what the VM is called and where it belongs.
+// placeAttributes name the VM and its place in MAAS.
 func placeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{
 			Required: true,
-			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters. It begins with a letter and is unique in the " +
-				"whole MAAS. Changes in place in MAAS; the LXD instance keeps the name that it was made with.",
+			MarkdownDescription: "Hostname: one DNS label of lower-case letters, digits and hyphens, at most 63 characters. It begins with a letter " +
+				"and is unique in the whole MAAS. Changes in place in MAAS; the LXD instance keeps its first name.",
 			Validators: []validator.String{vmNameValidator()},
 		},
 		"vm_host": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "VM host to make it on: its name, its id in MAAS, or the system id of its machine. All that name the same host are the same value. " +
-				"Exactly one of `vm_host` and `placement` must be set; with `placement`, this is the name of the chosen VM host. " +
-				"**Setting it to another VM host replaces the VM.**",
+			MarkdownDescription: "VM host on which to make the VM: its name, its id in MAAS, or the system id of its machine. These are the same " +
+				"value. Set exactly one of `vm_host` and `placement`; with `placement`, this is the name of the chosen VM host. **Setting it to another VM host replaces the VM.**",
 			Validators:    []validator.String{values.NotEmpty()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -111,8 +110,9 @@ func placeAttributes() map[string]schema.Attribute {
 		"description": schema.StringAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "What MAAS's description of the machine says, beside the mark and the notes of this provider: at most 4096 characters. White space at " +
-				"its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it; where it is not set, or no longer, the VM keeps what it has.",
+			MarkdownDescription: "Description of the machine in MAAS, without the mark and the notes of this provider: at most 4096 characters. White " +
+				"space at its ends does not count. No word begins with `maaslxd-`. Changes in place. `\"\"` clears it. If you do not set it, or remove " +
+				"it, the VM keeps what it has.",
 			Validators:    []validator.String{values.DescriptionText()},
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -120,8 +120,8 @@ func placeAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			PlanModifiers: []planmodifier.Set{planmodifiers.ImportedTags(privateStateKey)},
 			ElementType:   types.StringType,
-			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. Only these are looked " +
-				"after: tags that come from the VM host, from MAAS or from someone else stay. If you remove the attribute, they are taken off; what an import has read stays.",
+			MarkdownDescription: "Tags that the VM carries. Tags that MAAS does not know are created. Changes in place. The provider manages only " +
+				"these: tags of the VM host, of MAAS or of someone else stay. If you remove the attribute, the provider takes its tags off; what an import has read stays.",
 			Validators: []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(values.Tag())},
 		},
 	}
@@ -131,10 +131,10 @@ func profileAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true,
 		Computed: true,
-		MarkdownDescription: "LXD profile of the VM, by name, where VMs are made in LXD itself (see `composer` of the provider). The project of the VM host " +
-			"must have it; with `placement`, only VM hosts that have it will do. Default: `maas` where the project has it, else none. " +
-			"Where MAAS composes VMs it always takes its own, the one named `maas`: another one is refused, and this is null unless it is set." + replacesVMNote +
-			" Where it is not set, or no longer, the VM keeps what it has.",
+		MarkdownDescription: "LXD profile of the VM, by name, where VMs are made in LXD itself (see `composer` of the provider). The project of the VM " +
+			"host must have it; `placement` chooses only such VM hosts. Default: `maas` where the project has it, else none. Where MAAS composes " +
+			"VMs, only MAAS's own profile `maas` is accepted. The attribute is then null unless you set it." + replacesVMNote +
+			keptWhenRemovedNote,
 		Validators:    []validator.String{values.NotEmpty()},
 		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
@@ -144,13 +144,13 @@ func nameAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
 		Computed:            true,
-		MarkdownDescription: description + " Changes in place. Where it is not set, or no longer, the VM stays where it is.",
+		MarkdownDescription: description + " Changes in place. If you do not set it, or remove it, the VM stays where it is.",
 		Validators:          []validator.String{values.NotEmpty()},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
 }
 
-// sizeAttributes say how large the VM is. MAAS has no call that resizes one.
+// sizeAttributes are the size of the VM. MAAS has no call that resizes a VM.
 func sizeAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"cores": schema.Int64Attribute{
@@ -166,8 +166,9 @@ func sizeAttributes() map[string]schema.Attribute {
 		"pinned_cores": schema.ListAttribute{
 			Optional:    true,
 			ElementType: types.Int64Type,
-			MarkdownDescription: "Cores of the VM host that the VM is bound to, by number from 0, instead of `cores`. MAAS does not tell them " +
-				"later, so for an imported VM the configuration is believed. If you remove them, the VM keeps them until it is made anew." + replacesVMNote,
+			MarkdownDescription: "Cores of the VM host to which the VM is bound, by number from 0, instead of `cores`. MAAS does not report them, so " +
+				"an imported VM is taken to have those of the configuration. If you remove them, the VM keeps them until it is made anew." +
+				replacesVMNote,
 			Validators: []validator.List{
 				listvalidator.NoNullValues(),
 				listvalidator.SizeBetween(1, maxCores),
@@ -179,36 +180,36 @@ func sizeAttributes() map[string]schema.Attribute {
 			Optional: true,
 			Computed: true,
 			MarkdownDescription: "Memory in MiB, at least 1024. Default 2048." + keptWhenRemovedNote + replacesOnMAASNote +
-				"it changes in place while the VM is stopped. The plan of a VM that runs is an error without `allow_stopping_for_update`.",
+				"it changes in place while the VM is stopped. For a running VM the plan is an error without `allow_stopping_for_update`.",
 			Validators: []validator.Int64{int64validator.Between(minMemoryMiB, maxMemoryMiB)},
 		},
 		"hugepages": schema.BoolAttribute{
 			Optional: true,
 			Computed: true,
-			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not tell it later, so for an " +
-				"imported VM the configuration is believed." + keptWhenRemovedNote + replacesVMNote,
+			MarkdownDescription: "Back the memory with huge pages of the VM host. Default `false`. MAAS does not report it, so an imported VM is taken " +
+				"to have what the configuration says." + keptWhenRemovedNote + replacesVMNote,
 		},
 	}
 }
 
-// lifecycleAttributes say how a VM that is finished is kept.
+// lifecycleAttributes say how the provider keeps a finished VM.
 func lifecycleAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{planmodifiers.ImportedBool(privateStateKey, "deletion_protection")},
-			MarkdownDescription: "Keep the VM from being deleted, by MAAS's lock. A plan that destroys or replaces the VM is an error while the last apply had `true`, also where somebody has taken the lock off: " +
-				"set it to `false` and apply first. MAAS locks deployed VMs only, so `true` needs `deploy`. Everybody else who changes, releases, powers or " +
-				"deletes the VM in MAAS is refused. Changes of this configuration are made all the same: the VM is unlocked for as long as they take. " +
-				"With `false` the lock of somebody else is taken off; without this attribute it stays, and refuses changes. If you remove `true` of yours, the VM is unlocked.",
+			MarkdownDescription: "Protect the VM by MAAS's lock. A plan that destroys or replaces it is an error until you set `false` and apply that " +
+				"first. It needs `deploy`, because MAAS locks only deployed VMs. Changes of this configuration are made, and MAAS refuses those of " +
+				"others. `false` also takes off the lock of somebody else; without this attribute that stays, and refuses changes. Removing your " +
+				"`true` unlocks the VM. Details: [Day two](../guides/day-two.md).",
 		},
 		"redeploy_triggers": triggersAttribute(),
 		"annotations": schema.MapAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
-			MarkdownDescription: "Workload annotations of the VM in MAAS, which MAAS also calls owner data. Keys are 1 to 255 letters, digits, underscores, dots and hyphens; " +
-				"keys that begin with `maaslxd-` are marks of this provider. Values are 1 to 4096 characters. Changes in place. Only these keys are looked after: those of " +
-				"others stay, an import takes none over, and a key that you remove goes, as all do with the attribute. MAAS annotates deployed machines only, so they need `deploy`. A release in MAAS " +
-				"removes them, and the next apply writes them with the new deployment.",
+			MarkdownDescription: "Workload annotations of the VM in MAAS, also called owner data. Keys are 1 to 255 letters, digits, underscores, dots " +
+				"and hyphens, and do not begin with `maaslxd-`. Values are 1 to 4096 characters. MAAS annotates only deployed machines, so they need " +
+				"`deploy`. Changes in place. The provider manages only these keys: those of others stay, and an import takes none over. It deletes a " +
+				"key that you remove, or all of them with the attribute. A release in MAAS removes them, and the next apply writes them with the new deployment.",
 			Validators: []validator.Map{
 				mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations), mapvalidator.KeysAre(values.AnnotationKey()),
 				mapvalidator.ValueStringsAre(stringvalidator.LengthBetween(1, values.MaxAnnotationLength)),
@@ -216,37 +217,37 @@ func lifecycleAttributes() map[string]schema.Attribute {
 		},
 		"power_state": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the finished VM is on: `running` or `stopped`. MAAS turns it on and off, at once, as by its power button. Someone who turns it " +
-				"otherwise is seen by the next plan, as soon as MAAS knows of it: within minutes where the guest turned itself off. Without this attribute the power is left " +
-				"alone and costs no call. `running` needs `deploy`, and neither goes with `deploy.ephemeral`. It is looked at while the VM is `Deployed` or `Ready`.",
+			MarkdownDescription: "Whether the finished VM is on: `running` or `stopped`. MAAS turns it on and off at once, as with its power button. " +
+				"If someone else turns it, the next plan shows that. MAAS learns within minutes when the guest turns itself off. Without this " +
+				"attribute the provider leaves the power alone and makes no call. `running` needs `deploy`, and neither goes with `deploy.ephemeral`. " +
+				"It counts only while the VM is `Deployed` or `Ready`.",
 			Validators: []validator.String{stringvalidator.OneOf(powerRunning, powerStopped)},
 		},
 		"allow_stopping_for_update": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Let an update turn a running VM off where a new size needs that, and on again afterwards. Default `false`: the plan is an error then. " +
-				"It matters where VMs are made in LXD itself (see `composer` of the provider), for `memory_mib` and `disks`; where MAAS composes VMs, a new size replaces " +
-				"the VM. MAAS turns it off at once, as by its power button: what the guest has not written to disk is lost.",
+			MarkdownDescription: "Let an update turn a running VM off where a new size needs that, and on again afterwards. Default `false`: the plan " +
+				"is an error then. It is for VMs that are made in LXD itself (see `composer` of the provider): [Day two](../guides/day-two.md). Where " +
+				"MAAS composes VMs, a new size replaces the VM. MAAS turns the VM off at once, as with its power button: data that the guest has not written to disk are lost.",
 		},
 	}
 }
 
-// triggersAttribute says when the VM is deployed again.
+// triggersAttribute are values whose change redeploys the VM.
 func triggersAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional:    true,
 		ElementType: types.StringType,
-		MarkdownDescription: "Values of your own, such as a version or a hash. A change of any of them redeploys the VM in place: MAAS releases it and deploys it again. " +
-			"**What is on its disks is lost, also on data disks:** MAAS wipes the partition tables and file systems of all disks before it installs. " +
-			"Only `deploy.ephemeral` leaves the disks alone. " +
-			"The VM keeps its system id, MAC addresses and fixed addresses; automatic addresses may change. " +
-			"Changes of `deploy` in the same plan are part of it, and do not replace the VM. Setting the map for the first time, or removing it, changes nothing. " +
-			"`deletion_protection`, a lock in MAAS, and a VM that is a VM host itself refuse a redeployment. If the deployment fails, no plan replaces the VM, and the next apply tries again. " +
-			"**Do not set it for an imported VM that MAAS's own `allocate` made: MAAS calls it dynamic, and deletes it when it is released.** It needs `deploy`.",
+		MarkdownDescription: "Values of your own, such as a version or a hash. Changing any of them redeploys the VM in place: MAAS releases it and " +
+			"deploys it again. **All data on its disks are lost, also on data disks.** Only `deploy.ephemeral` leaves the disks alone. The VM " +
+			"keeps its system id, MAC addresses and fixed addresses; automatic addresses may change. It needs `deploy`, whose changes in the same " +
+			"plan then do not replace the VM. Setting the map for the first time, or removing it, changes nothing. A protected or locked VM, and a " +
+			"VM that is a VM host, are refused. If the deployment fails, no plan replaces the VM, and the next apply tries again. **Do not set it " +
+			"for an imported VM that MAAS's own `allocate` made: MAAS calls it dynamic, and deletes it at its release.** Details: [Day two](../guides/day-two.md).",
 		Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(values.MaxAnnotations)},
 	}
 }
 
-// computedAttributes say what became of the VM.
+// computedAttributes are the values of the VM that MAAS reports.
 func computedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": schema.StringAttribute{
@@ -271,9 +272,9 @@ func computedAttributes() map[string]schema.Attribute {
 		},
 		"status": schema.StringAttribute{
 			Computed: true,
-			MarkdownDescription: "MAAS's name for the state of the VM: `Deployed`, or `Ready` without `deploy`, when everything is done; " +
-				"`Commissioning`, `Deploying` and the like when an apply stopped waiting. `Instance missing` where somebody deleted the instance in LXD, " +
-				"which is seen where VMs are made in LXD itself; the plan then replaces the VM.",
+			MarkdownDescription: "MAAS's name for the state of the VM. When everything is done, it is `Deployed`, or `Ready` without `deploy`. When an " +
+				"apply stopped waiting, it is for example `Commissioning` or `Deploying`. `Instance missing` means that somebody deleted the instance " +
+				"in LXD. Only VMs made in LXD itself have that state, and the plan then replaces the VM.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"ip_addresses": schema.ListAttribute{

@@ -25,11 +25,12 @@ func disksAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
 		Computed: true,
-		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the one named `root`; the " +
-			"others follow in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing, as long as the " +
-			"order stays." + keptWhenRemovedNote + replacesOnMAASNote + "a disk grows in place while the VM is stopped; the plan of a VM that runs is an error without `allow_stopping_for_update`. There " +
-			"a disk whose name follows those of the others comes in place, also while the VM runs; MAAS shows it once the machine is commissioned again. A disk that " +
-			"goes, shrinks or comes elsewhere in the order replaces the VM, with all its disks.",
+		MarkdownDescription: "Disks, keyed by a name of lower-case letters, digits and hyphens. The VM boots from the disk `root`. The others follow " +
+			"in the order of their names, `data2` before `data10`. Default: one root disk of 8 GB. Renaming a disk changes nothing if the order stays." +
+			keptWhenRemovedNote + replacesOnMAASNote +
+			"a disk grows in place while the VM is stopped. You can also add a disk there in place, while the VM runs, if its name follows those " +
+			"of the others. MAAS shows it after it commissions the machine again. **Removing, shrinking or reordering disks replaces the VM**, " +
+			"with all its disks. See [Day two](../guides/day-two.md).",
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
 			mapvalidator.SizeAtMost(maxDisks),
@@ -59,18 +60,16 @@ func interfacesAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Optional: true,
 		Computed: true,
-		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens; the VM sees them in the order of " +
-			"their labels, `eth2` before `eth10`. Without any, MAAS makes one on a network of the VM host with DHCP. The first must be on " +
-			"a VLAN where MAAS serves DHCP: the VM boots from its network. **Changing those that the VM was made with replaces the VM**, except for another way to " +
-			"choose the same subnet, and other labels in the same order. " +
-			"Where VMs are made in LXD itself (`composer = \"lxd\"`), an interface with a new label is added in place to a finished VM, also while it runs. " +
-			"It changes and goes in place, too. Its `mode` is `dhcp` or `link_up`, because MAAS is not told of it, and gives it no address. " +
-			"For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is added to a VM that runs. With `mode = \"static\"` the plan replaces the VM, and says why. " +
-			"Its guest configures the interface. It stays when the VM is deployed again. If you rename its label, LXD unplugs it and plugs a new one in, with another MAC address. " +
-			"LXD plugs at most four into a VM until its next start. " +
-			"If you remove the whole attribute, the VM keeps its interfaces. Where none are configured, they are " +
-			"those that MAAS shows, by MAAS's names. What someone changes on an interface in MAAS is not put back, because that would take a replacement: " +
-			"other subnets are not looked for, and a fixed address that a deployed VM no longer has is only warned of.",
+		MarkdownDescription: "Network interfaces, keyed by a label of lower-case letters, digits and hyphens. The VM sees them in the order of their " +
+			"labels, `eth2` before `eth10`. Default: MAAS makes one on a network of the VM host with DHCP. The first must be on a VLAN where MAAS " +
+			"serves DHCP: the VM boots from it. **Changing those that the VM was made with replaces the VM**, except for another spelling of the " +
+			"same subnet, and other labels in the same order. Where VMs are made in LXD itself (`composer = \"lxd\"`), you can add, change and " +
+			"remove an interface with a new label in place, also while the VM runs. Its `mode` is `dhcp` or `link_up`, because MAAS gives it no " +
+			"address: with `static` the plan replaces the VM, and says why. For example, `eth1 = { subnet = \"storage\", mode = \"dhcp\" }` is " +
+			"added to a running VM, and its guest must configure it. It stays when the VM is deployed again. With another label, it gets another " +
+			"MAC address. LXD plugs at most four into a VM until its next start. If you remove the attribute, the VM keeps its interfaces. Without " +
+			"it, the attribute shows MAAS's interfaces, by MAAS's names. The provider does not undo changes of interfaces in MAAS, because that " +
+			"would replace the VM. It only warns if a deployed VM has lost a fixed address.",
 		PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 		Validators: []validator.Map{
 			mapvalidator.NoNullValues(),
@@ -83,26 +82,26 @@ func interfacesAttribute() schema.Attribute {
 	}
 }
 
-// interfaceAttributes are those of one interface.
+// interfaceAttributes are the attributes of one interface.
 func interfaceAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"mode": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "How the interface gets its address: `auto`, MAAS assigns one when the VM is deployed; `static`, it is `ip`, or one that MAAS chooses before that; " +
-				"`dhcp`, the guest asks a DHCP server; `link_up`, it has none. Default: `static` with `ip`, else `auto`. If you remove it, the interface keeps its mode. " +
-				"A VM that is deployed needs one interface with an address.",
+			MarkdownDescription: "How the interface gets its address. `auto`: MAAS assigns one at deployment. `static`: it is `ip`, or MAAS chooses " +
+				"one before deployment. `dhcp`: the guest asks a DHCP server. `link_up`: it has none. Default: `static` with `ip`, else `auto`. If you " +
+				"remove it, the interface keeps its mode. A VM with `deploy` needs one interface with an address.",
 			Validators: []validator.String{stringvalidator.OneOf(engine.LinkModes...)},
 		},
 		"ip": schema.StringAttribute{
 			Optional:            true,
 			CustomType:          texttype.IPType,
-			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6, which is free and outside MAAS's dynamic and reserved ranges. Default: `mode` says.",
+			MarkdownDescription: "Fixed address in that subnet, IPv4 or IPv6. It must be free and outside MAAS's dynamic and reserved ranges. Default: `mode` decides.",
 			PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 		},
 		"addresses": schema.ListNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "Further addresses of the interface, for example an IPv6 one, in subnets of the same VLAN. If you remove them, the interface keeps them. " +
-				"DHCP goes only with addresses of the other family: MAAS ends it otherwise.",
+			MarkdownDescription: "More addresses of the interface, for example an IPv6 one, in subnets of the same VLAN. If you remove them, the " +
+				"interface keeps them. If the interface uses DHCP, they must be of the other family: MAAS ends DHCP otherwise.",
 			Validators:   []validator.List{listvalidator.SizeBetween(1, maxAddresses), listvalidator.NoNullValues()},
 			NestedObject: schema.NestedAttributeObject{Attributes: addressAttributes()},
 		},
@@ -118,20 +117,20 @@ func interfaceAttributes() map[string]schema.Attribute {
 	return attributes
 }
 
-// nicAttributes say what the interface itself is like.
+// nicAttributes are the MAC address and the bridge of an interface.
 func nicAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"mac_address": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "MAC address, in lower case with colons, for example for a licence or a DHCP server of the site. Default: one is chosen in LXD's range `00:16:3e`. " +
-				"Only a VM that is made in LXD itself (`composer = \"lxd\"`) can be given one. If you remove it, the interface keeps it.",
+			MarkdownDescription: "MAC address, in lower case with colons, for example for a licence or a DHCP server of the site. Default: a random " +
+				"one in LXD's range `00:16:3e`. It needs a VM that is made in LXD itself (`composer = \"lxd\"`). If you remove it, the interface keeps it.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			Validators:    []validator.String{values.StringRule("a MAC address such as 00:16:3e:12:34:56", engine.MACProblem)},
 		},
 		"bridge": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Bridge of the VM host that the interface joins, by its name in MAAS, such as `br1`. It must be on the subnet. Default: the first bridge on the subnet. " +
-				"Only a VM that is made in LXD itself (`composer = \"lxd\"`) can be given one. If you remove it, the interface stays on its bridge.",
+			MarkdownDescription: "Bridge of the VM host that the interface joins, by its name in MAAS, such as `br1`. It must be on the subnet. " +
+				"Default: the first bridge on the subnet. It needs a VM that is made in LXD itself (`composer = \"lxd\"`). If you remove it, the interface stays on its bridge.",
 			Validators: []validator.String{values.NotEmpty()},
 		},
 	}
@@ -142,12 +141,12 @@ func networkAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"subnet": schema.StringAttribute{
 			Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
-			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. It may be left out where `vlan`, " +
-				"`fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Give at least one of the four; the subnet must fit all of them.",
+			MarkdownDescription: "Subnet that the VM host is attached to: its name in MAAS, or its CIDR. Both are the same value. You can leave it out " +
+				"if `vlan`, `fabric` and `space` leave one subnet, or one IPv4 subnet of a VLAN. Set at least one of the four; the subnet must match all of them.",
 		},
 		"vlan": schema.Int64Attribute{
 			Optional:            true,
-			MarkdownDescription: "Tag (VID) of the subnet's VLAN, 0 to 4094. 0 is the untagged one of a fabric.",
+			MarkdownDescription: "Tag (VID) of the subnet's VLAN, 0 to 4094. 0 is the untagged VLAN of a fabric.",
 			Validators:          []validator.Int64{int64validator.Between(0, maxVID)},
 		},
 		"fabric": schema.StringAttribute{
@@ -163,7 +162,7 @@ func networkAttributes() map[string]schema.Attribute {
 	}
 }
 
-// addressAttributes are those of a further address.
+// addressAttributes are the attributes of one more address.
 func addressAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"subnet": schema.StringAttribute{
@@ -175,12 +174,12 @@ func addressAttributes() map[string]schema.Attribute {
 		"ip": schema.StringAttribute{
 			Optional:            true,
 			CustomType:          texttype.IPType,
-			MarkdownDescription: "Fixed address in that subnet. Default: `mode` says.",
+			MarkdownDescription: "Fixed address in that subnet. Default: `mode` decides.",
 			PlanModifiers:       []planmodifier.String{texttype.IPType.KeepSpelling()},
 		},
 		"mode": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "`auto`, `static` or `dhcp`, as that of the interface.",
+			MarkdownDescription: "`auto`, `static` or `dhcp`, as for the interface.",
 			Validators:          []validator.String{stringvalidator.OneOf(engine.LinkAuto, engine.LinkStatic, engine.LinkDHCP)},
 		},
 	}
@@ -189,21 +188,21 @@ func addressAttributes() map[string]schema.Attribute {
 func deployAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "What to install. Without it the VM is left `Ready`, for others to deploy. Adding it to a VM on which nothing is " +
-			"installed deploys that VM in place, also to one that was released by hand. **Changing or removing it replaces the VM**: a " +
-			"reinstall would destroy what is on its disks anyway.",
+		MarkdownDescription: "The system to install. Without it the VM stays `Ready`, for others to deploy. Adding it to a VM on which nothing is " +
+			"installed deploys that VM in place, also if somebody has released it. **Changing or removing it replaces the VM**: a reinstall would " +
+			"destroy the data on its disks anyway.",
 		Attributes: deployAttributes(),
 	}
 }
 
-// deployAttributes say what is installed, and how.
+// deployAttributes are the image, kernel and user-data.
 func deployAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"image": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
 			CustomType:          texttype.ImageType,
-			MarkdownDescription: "Image as MAAS lists it, such as `ubuntu/noble`. Default: MAAS's default.",
+			MarkdownDescription: "Image by MAAS's name, such as `ubuntu/noble`. Default: MAAS's default.",
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown(), texttype.ImageType.KeepSpelling()},
 		},
 		"kernel": schema.StringAttribute{
@@ -228,9 +227,9 @@ func deployAttributes() map[string]schema.Attribute {
 		},
 		"user_data_wo_version": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Number of the version of `user_data_wo`. A change of it replaces the VM, which then starts with the new " +
-				"user-data. So does the first number where the VM was installed without user-data: cloud-init runs it at the first boot " +
-				"only. If you remove it, the VM keeps what it was installed with.",
+			MarkdownDescription: "Version number of `user_data_wo`. Changing it replaces the VM, which then starts with the new user-data. The first " +
+				"number also replaces a VM that was installed without user-data: cloud-init runs it at the first boot only. If you remove it, the VM " +
+				"keeps what it was installed with.",
 		},
 	}
 }

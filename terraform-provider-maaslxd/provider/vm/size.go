@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// planCores counts the pinned cores where cores is left out. A VM that has some
-// keeps them; the default is for one that is made.
+// planCores counts the pinned cores if cores is not set. A VM keeps its number of cores; the
+// default is for a new one.
 func (p *vmPlan) planCores() {
 	if !p.config.Cores.IsNull() {
 		return
@@ -35,7 +35,7 @@ func (p *vmPlan) planCores() {
 	}
 }
 
-// planMemory keeps memory and huge pages where they are left out.
+// planMemory keeps memory and huge pages if they are not set.
 func (p *vmPlan) planMemory() {
 	if p.config.MemoryMiB.IsNull() {
 		p.plan.MemoryMiB = types.Int64Value(defaultMemoryMiB)
@@ -51,8 +51,7 @@ func (p *vmPlan) planMemory() {
 	}
 }
 
-// planDisks keeps the disks where they are left out, and plans one root disk for
-// a VM that is made.
+// planDisks keeps the disks if they are not set, and plans one root disk for a new VM.
 func (p *vmPlan) planDisks(ctx context.Context) {
 	switch {
 	case !p.config.Disks.IsNull():
@@ -65,8 +64,8 @@ func (p *vmPlan) planDisks(ctx context.Context) {
 	}
 }
 
-// keepStoragePools keeps the storage pools of disks that name none, also those that MAAS
-// does not tell: Terraform plans all that is computed anew where anything changes.
+// keepStoragePools keeps the storage pools of disks that name none, also if MAAS does not
+// report them. Terraform plans all computed values as unknown if anything changes.
 func (p *vmPlan) keepStoragePools(ctx context.Context) {
 	if p.state == nil || !values.IsSet(p.plan.Disks) {
 		return
@@ -82,8 +81,7 @@ func (p *vmPlan) keepStoragePools(ctx context.Context) {
 	p.plan.Disks = values.EncodeMap(ctx, diskType, plan, p.diags)
 }
 
-// makesVMsInLXD tells whether VMs are made in LXD itself, which changes their sizes in
-// place.
+// makesVMsInLXD tells whether VMs are made in LXD itself, where sizes change in place.
 func (r *vmResource) makesVMsInLXD(ctx context.Context) (bool, error) {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -95,22 +93,22 @@ func (r *vmResource) makesVMsInLXD(ctx context.Context) (bool, error) {
 	return chosen == site.LXD, err
 }
 
-// canResizeInPlace tells whether a new size takes no new VM. It asks only where
-// that matters. While the provider's configuration is not known, it does; what
-// cannot be found out is an error, since the answer may cost a VM.
+// canResizeInPlace tells whether a new size needs no new VM. It asks only if that matters.
+// While the provider's configuration is not known, it is false. If it cannot be found out,
+// that is an error, since a wrong answer may destroy a VM.
 func (p *vmPlan) canResizeInPlace(ctx context.Context) bool {
 	if p.plan.hasSameSize(ctx, *p.state, p.diags) || !p.plan.PinnedCores.Equal(p.state.PinnedCores) {
 		return false
 	}
 	can, err := p.makesVMsInLXD(ctx)
 	if err != nil && !errors.Is(err, client.ErrUnknownConfig) {
-		diagnostics.ReportError(p.diags, "tell whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
+		diagnostics.ReportError(p.diags, "find out whether the size of VM "+p.state.Name.ValueString()+" changes in place", err)
 	}
 	return err == nil && can
 }
 
-// refuseRunning refuses a size that only a stopped VM can be given: a deployed one
-// runs, and the apply would only say so. A VM that is made anew may have any size.
+// refuseRunning refuses a new size that needs a stopped VM: a deployed VM runs, and the apply
+// would refuse it later. A VM that is made anew may have any size.
 func (p *vmPlan) refuseRunning(ctx context.Context) {
 	attribute, what := changeNeedingStop(ctx, p)
 	if len(p.replace) > 0 || attribute == "" || p.diags.HasError() {
@@ -121,7 +119,7 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 		return // it is turned off anyway
 	}
 	if power, err := p.readPower(ctx, p.state.ID.ValueString()); err != nil || power != "on" {
-		return // the LXD has the last word
+		return // the LXD decides
 	}
 	name := p.state.Name.ValueString()
 	if p.plan.AllowStopping.ValueBool() {
@@ -130,12 +128,12 @@ func (p *vmPlan) refuseRunning(ctx context.Context) {
 		return
 	}
 	p.diags.AddAttributeError(at, "Cannot update VM "+name, fmt.Sprintf(
-		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or turn the machine off "+
-			"first, in MAAS, and plan again. Its disks are kept. %s", name, what, client.DestroyAllHint))
+		"%s runs, and must be stopped to change %s.\n\nSet allow_stopping_for_update = true, and the update turns it off and on again. Or first turn "+
+			"the machine off in MAAS, and plan again. It keeps its disks. %s", name, what, client.DestroyAllHint))
 }
 
-// changeNeedingStop names the attribute, and what of it, that changes in place and needs a stopped
-// VM; empty: none does.
+// changeNeedingStop names the attribute, and the part of it, that changes in place and needs a
+// stopped VM; empty: none does.
 func changeNeedingStop(ctx context.Context, p *vmPlan) (attribute, what string) {
 	switch {
 	case p.resizesInPlace && !p.plan.MemoryMiB.Equal(p.state.MemoryMiB):
@@ -147,14 +145,14 @@ func changeNeedingStop(ctx context.Context, p *vmPlan) (attribute, what string) 
 	if attribute, _ = want.ChangeNeedingStop(have); attribute == "" {
 		return "", ""
 	}
-	// An import takes no settings over, so that the VM may have them already.
+	// An import takes no settings over, so the VM may have them already.
 	if vm, err := p.observeVM(ctx, p.state.ID.ValueString()); err == nil {
 		have = have.JoinedWith(want.RefreshFrom(ctx, vm.Machine, p.diags))
 	}
 	return want.ChangeNeedingStop(have)
 }
 
-// observeVM is what MAAS and LXD show of a VM.
+// observeVM reads a VM from MAAS and LXD.
 func (r *vmResource) observeVM(ctx context.Context, systemID string) (engine.VM, error) {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -165,17 +163,17 @@ func (r *vmResource) observeVM(ctx context.Context, systemID string) (engine.VM,
 	return b.VMs.Observe(ctx, engine.Ref{SystemID: systemID, Finished: true})
 }
 
-// warnLostTPMKeys warns of a TPM that goes: LXD deletes with the device what it holds.
+// warnLostTPMKeys warns of a TPM that is removed: LXD deletes its keys with the device.
 func (p *vmPlan) warnLostTPMKeys() {
 	if lost := p.plan.settings().LostTPMs(p.state.settings()); len(lost) > 0 && len(p.replace) == 0 {
 		p.diags.AddAttributeWarning(path.Root("devices"), fmt.Sprintf("VM %s loses the keys of its TPM", p.state.Name.ValueString()), fmt.Sprintf(
-			"LXD deletes the keys of a TPM together with the device, and the device %s goes. The guest can then no longer open what it sealed with them, such as "+
-				"an encrypted disk. A device of another name is a new TPM. Keep the name, or save a recovery key in the guest first.", strings.Join(lost, ", ")))
+			"LXD deletes the keys of a TPM with the device, and the device %s is removed. The guest can then no longer open what it sealed with them, "+
+				"such as an encrypted disk. A device of another name is a new TPM. Keep the name, or first save a recovery key in the guest.", strings.Join(lost, ", ")))
 	}
 }
 
-// refuseSettings refuses options and devices of LXD where MAAS composes VMs: it gives them to
-// none, and a VM that is there cannot change.
+// refuseSettings refuses options and devices of LXD where MAAS composes VMs: MAAS sets none,
+// and cannot change an existing VM.
 func refuseSettings(ctx context.Context, p *vmPlan) {
 	want := p.plan.settings()
 	if want.IsNull() || p.state != nil && want.Equal(p.state.settings()) {
@@ -194,7 +192,7 @@ func refuseSettings(ctx context.Context, p *vmPlan) {
 	}
 }
 
-// growsDisk tells whether a disk grows that is there. LXD adds one to a VM that runs.
+// growsDisk tells whether an existing disk grows. LXD adds a new disk to a running VM.
 func (p *vmPlan) growsDisk(ctx context.Context) bool {
 	have, want := p.state.disks(ctx, p.diags), p.plan.disks(ctx, p.diags)
 	wantOrder := diskOrder(want)
@@ -206,8 +204,8 @@ func (p *vmPlan) growsDisk(ctx context.Context) bool {
 	return false
 }
 
-// hasSameSize tells whether both have as many cores, as much memory, and disks of
-// the same sizes in the order in which the VM has them.
+// hasSameSize tells whether both have the same number of cores, memory, and sizes of disks in
+// the order in which the VM has them.
 func (m vmModel) hasSameSize(ctx context.Context, other vmModel, diags *diag.Diagnostics) bool {
 	if !m.Cores.Equal(other.Cores) || !m.MemoryMiB.Equal(other.MemoryMiB) || m.Disks.IsUnknown() {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// spec turns a plan into what the engine is to bring about. The configuration
-// adds what a plan does not hold, the user-data, and tells which names the
-// user chose from those that the plan only took over from the state.
+// spec turns a plan into a spec for the engine. The configuration has the user-data, which a
+// plan does not hold. It also shows which names the user chose, and which the plan took from
+// the state.
 func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	spec := engine.VMSpec{
@@ -49,8 +49,8 @@ func (m vmModel) spec(ctx context.Context, config vmModel) (engine.VMSpec, diag.
 	return spec, diags
 }
 
-// spec takes the user-data from the configuration, since it is in no plan, and
-// the kernel: that of the plan may be the one of the former image.
+// spec takes the user-data from the configuration, since no plan holds it. The kernel also
+// comes from there: that of the plan may belong to the former image.
 func (d deployModel) spec(config *deployModel) *engine.Deployment {
 	out := &engine.Deployment{Image: d.Image.ValueString(), Ephemeral: d.Ephemeral.ValueBool()}
 	if config != nil {

@@ -16,10 +16,9 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Update changes in place what MAAS lets be changed, deploys a VM on which
-// nothing is installed, and goes on with what was left unfinished. An error
-// here taints nothing: the state then says how far the VM has come, and the
-// next apply goes on.
+// Update changes in place what MAAS can change, deploys a VM on which nothing is installed,
+// and finishes an unfinished one. An error here does not taint the VM: the state says how far
+// it has come, and the next apply continues.
 func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, config, state vmModel
 	r.client.Run.BeginApply()
@@ -61,8 +60,8 @@ func (r *vmResource) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 }
 
-// changeSpec turns a plan into what the engine is to make of a VM of this state, which
-// tells what is to go.
+// changeSpec turns a plan into a spec for the VM of this state. The state shows what is to be
+// removed.
 func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n privateState, diags *diag.Diagnostics) engine.VMSpec {
 	spec, ds := m.spec(ctx, config)
 	diags.Append(ds...)
@@ -75,25 +74,24 @@ func (m vmModel) changeSpec(ctx context.Context, config, state vmModel, n privat
 		spec.Installation = m.installationWord(n.Installation)
 	}
 	if spec.Locked == nil && n.ProtectionApplied {
-		spec.Locked = new(bool) // the line was removed; a lock that an import has seen is somebody else's
+		spec.Locked = new(bool) // the line was removed; a lock that an import has read belongs to somebody else
 	}
 	return spec
 }
 
-// warnUnplannedStatus tells that the VM is not in the state that the plan took for
-// granted. The plan's is saved all the same, since Terraform allows no other;
-// the next refresh shows what is true.
+// warnUnplannedStatus warns that the VM does not have the planned status. The state gets the
+// planned one, since Terraform allows no other. The next refresh shows the real one.
 func warnUnplannedStatus(plan vmModel, vm engine.VM, diags *diag.Diagnostics) {
 	if plan.Status.IsUnknown() || plan.Status.ValueString() == vm.StatusName {
 		return
 	}
 	diags.AddWarning(
 		fmt.Sprintf("VM %s is %s, and %s was planned", vm.Hostname, vm.StatusName, plan.Status.ValueString()),
-		"Its state changed after the plan was made, or the plan did not look. What the plan says was changed; nothing was "+
-			"installed or repaired, because the plan does not say so. The next plan shows what is left to be done.")
+		"Its state changed after the plan was made, or the plan did not read it. The planned changes were made. Nothing was installed or repaired, "+
+			"because that was not planned. The next plan shows what is left to be done.")
 }
 
-// update brings the VM to the spec, in the MAAS of the known mark.
+// update changes the VM to match the spec, in the MAAS of the known mark.
 func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMSpec, known string) (engine.VM, error) {
 	b, err := r.client.Backend()
 	if err != nil {
@@ -102,7 +100,7 @@ func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMS
 	if _, err := b.RequireSameMAAS(ctx, known); err != nil {
 		return engine.VM{}, err
 	}
-	if !ref.Finished { // a create of another configuration must not take it for left
+	if !ref.Finished { // otherwise a create of another configuration could take it over
 		release, err := r.client.HoldLease(ctx, b, ref.Key, "VM", spec.Name)
 		if err != nil {
 			return engine.VM{}, err
@@ -112,7 +110,7 @@ func (r *vmResource) update(ctx context.Context, ref engine.Ref, spec engine.VMS
 	return client.WaitAndLog(ctx, "VM "+spec.Name, b.VMs.Steps(ref, spec))
 }
 
-// updateTimeoutOf allows a VM that is still on its way the time of a create.
+// updateTimeoutOf gives an unfinished VM the time of a create.
 func updateTimeoutOf(plan vmModel) time.Duration {
 	if plan.Status.IsUnknown() {
 		return createTimeout

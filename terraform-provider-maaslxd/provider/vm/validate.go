@@ -20,14 +20,14 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// ValidateConfig checks what concerns several attributes at once.
+// ValidateConfig checks attributes that depend on each other.
 func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config vmModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !values.IsWellFormed(ctx, req.Config) { // the types say so
+	if !values.IsWellFormed(ctx, req.Config) { // the types report it
 		return
 	}
 	checkHostOrPlacement(config, &resp.Diagnostics)
@@ -43,31 +43,31 @@ func (r *vmResource) ValidateConfig(ctx context.Context, req resource.ValidateCo
 	}
 }
 
-// checkAnnotations refuses annotations that MAAS has no place for.
+// checkAnnotations refuses annotations of a VM that is not deployed.
 func checkAnnotations(config vmModel, diags *diag.Diagnostics) {
 	if len(config.Annotations.Elements()) > 0 && config.Deploy.IsNull() {
 		diags.AddAttributeError(path.Root("annotations"), "A VM that is not deployed cannot be annotated",
-			"MAAS annotates deployed machines only. Add deploy, or leave annotations out.")
+			"MAAS annotates only deployed machines. Add deploy, or remove annotations.")
 	}
 }
 
-// checkTriggers refuses to deploy again what is not deployed.
+// checkTriggers refuses redeploy_triggers of a VM that is not deployed.
 func checkTriggers(config vmModel, diags *diag.Diagnostics) {
 	if !config.Triggers.IsNull() && config.Deploy.IsNull() {
 		diags.AddAttributeError(path.Root("redeploy_triggers"), "A VM that is not deployed cannot be redeployed",
-			"Nothing is to be deployed on it. Add deploy, or leave redeploy_triggers out.")
+			"Nothing is to be deployed on it. Add deploy, or remove redeploy_triggers.")
 	}
 }
 
-// checkAddresses refuses fixed addresses that cannot be.
+// checkAddresses refuses impossible fixed addresses.
 func checkAddresses(interfaces map[string]interfaceModel, diags *diag.Diagnostics) {
 	values.CheckAddresses(interfaceOrder(interfaces), func(label string) (subnet texttype.Subnet, ip texttype.IP) {
 		return interfaces[label].Subnet, interfaces[label].IP
 	}, diags)
 }
 
-// checkCloudInit refuses user-data that cloud-init would ignore, as that of a
-// host is. Images that are not Ubuntu's may have something else that reads it.
+// checkCloudInit refuses user-data that cloud-init would ignore, as for a host. In other
+// images than Ubuntu's, another program may read it.
 func checkCloudInit(d deployModel, diags *diag.Diagnostics) {
 	size := len(d.UserDataWO.ValueString())
 	if size == 0 || size > engine.MaxUserDataBytes || !isUbuntuImage(d.Image) {
@@ -88,7 +88,7 @@ func isUbuntuImage(image texttype.Image) bool {
 
 var hostnameLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// vmNameValidator passes hostnames that MAAS and LXD both take.
+// vmNameValidator passes hostnames that both MAAS and LXD accept.
 func vmNameValidator() validator.String {
 	return values.StringRule("one DNS label: 1 to 63 lower-case letters, digits and hyphens, which begins with a letter", vmNameProblem)
 }
@@ -97,8 +97,7 @@ func vmNameProblem(name string) string {
 	switch {
 	case strings.Contains(name, "."):
 		label, domain, _ := strings.Cut(name, ".")
-		return fmt.Sprintf("%q has a dot. LXD refuses it in the name of a VM; the domain is a matter of its own: "+
-			"write name = %q and domain = %q.", name, label, domain)
+		return fmt.Sprintf("%q has a dot. LXD refuses it in the name of a VM; the domain has its own attribute: write name = %q and domain = %q.", name, label, domain)
 	case name != strings.ToLower(name):
 		return fmt.Sprintf("%q has upper-case letters. MAAS finds machines by lower-case hostnames only: write %q.",
 			name, strings.ToLower(name))

@@ -1,5 +1,5 @@
-// Package network is the attribute network of a VM host: bonds, VLAN interfaces and
-// bridges that MAAS makes on its machine.
+// Package network is the attribute network of a VM host: bonds, VLAN interfaces and bridges,
+// which MAAS makes on its machine.
 package network
 
 import (
@@ -69,8 +69,8 @@ var Type = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"bonds": types.MapType{ElemType: bondType}, "vlans": types.MapType{ElemType: vlanType}, "bridges": types.MapType{ElemType: bridgeType},
 }}
 
-// Spec is what the attribute asks of the engine; nil where it is null, or something in it
-// is not known yet.
+// Spec converts the attribute for the engine. It is nil if the attribute is null, or has
+// values that are not known yet.
 func Spec(ctx context.Context, o types.Object, diags *diag.Diagnostics) *engine.NetworkSpec {
 	if o.IsNull() || !values.IsFullyKnown(ctx, o) {
 		return nil
@@ -109,7 +109,7 @@ func interfaceSettings(ctx context.Context, mtu types.Int64, links types.List, d
 	var all []*linkModel
 	diags.Append(links.ElementsAs(ctx, &all, false)...)
 	for _, l := range all {
-		if l == nil { // refused by a validator
+		if l == nil { // a validator refuses it
 			continue
 		}
 		link := engine.LinkSpec{Mode: l.Mode.ValueString(), Subnet: l.Subnet.Canonical(), DefaultGateway: l.DefaultGateway.ValueBool()}

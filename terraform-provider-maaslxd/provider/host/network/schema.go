@@ -18,38 +18,38 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values/texttype"
 )
 
-// Attribute is network; replaces ends its description.
+// Attribute is the attribute network. Its description ends with replaces.
 func Attribute(replaces string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Network of the machine in MAAS, in the place of `bridge`: bonds, VLAN interfaces and bridges, keyed by the names of the interfaces, of at most " +
-			"15 characters. MAAS makes them before the machine is deployed, and they go when it is released: its NICs then have what they had before. An interface that the machine " +
-			"has in MAAS already is used as it is, and stays; it must be as it is described. VMs join the bridges, unless `lxd.networks` says otherwise. " +
-			"The plan checks names, VLANs, subnets and addresses against MAAS." + replaces,
+		MarkdownDescription: "Network of the machine in MAAS, instead of `bridge`: bonds, VLAN interfaces and bridges. Each has an interface name of " +
+			"at most 15 characters as its key. MAAS makes them before it deploys the machine, and removes them when it releases the machine. An " +
+			"interface that the machine has already is used, and stays; it must match its description. VMs join the bridges, unless `lxd.networks` " +
+			"says otherwise. The plan checks names, VLANs, subnets and addresses against MAAS." + replaces,
 		Attributes: map[string]schema.Attribute{
-			"bonds": interfacesAttribute("Bonds of physical interfaces. The interfaces must be connected to one VLAN in MAAS.", bondAttributes()),
+			"bonds": interfacesAttribute("Bonds of physical interfaces. In MAAS, the interfaces must be connected to one VLAN.", bondAttributes()),
 			"vlans": interfacesAttribute("VLAN interfaces, such as `bond0.100`.", map[string]schema.Attribute{
-				"parent": parentAttribute("NIC or bond below it: the name of a NIC, its MAC address, or the name of a bond."),
+				"parent": parentAttribute("NIC or bond below it: the name or MAC address of a NIC, or the name of a bond."),
 				"vlan": schema.Int64Attribute{
 					Required: true, Validators: []validator.Int64{int64validator.Between(1, engine.MaxVID)},
 					MarkdownDescription: fmt.Sprintf("Tag of the VLAN, 1 to %d. MAAS must have a subnet on that VLAN, in the fabric of the parent.", engine.MaxVID),
 				},
 			}),
-			"bridges": interfacesAttribute("Bridges that VMs join. At least one, and one of them on a VLAN where MAAS serves DHCP, from which VMs boot. "+
-				"With several, none of them called `br0`, `lxd.profile.network` says which one instances join by default.", map[string]schema.Attribute{
-				"parent": parentAttribute("Interface below it: the name of a NIC, its MAC address, or the name of a bond or VLAN interface."),
+			"bridges": interfacesAttribute("Bridges that VMs join. There is at least one, and one is on a VLAN where MAAS serves DHCP: VMs boot from "+
+				"it. If there are several and none is called `br0`, name in `lxd.profile.network` the one that instances join by default.", map[string]schema.Attribute{
+				"parent": parentAttribute("Interface below it: the name or MAC address of a NIC, or the name of a bond or VLAN interface."),
 			}),
 		},
 	}
 }
 
-// interfacesAttribute is a map of interfaces with the attributes that all have, and some more.
+// interfacesAttribute is a map of interfaces: the attributes that all have, and those given.
 func interfacesAttribute(description string, own map[string]schema.Attribute) schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"mtu": schema.Int64Attribute{
 			Optional: true, Validators: []validator.Int64{int64validator.Between(engine.MinMTU, engine.MaxMTU)},
-			MarkdownDescription: fmt.Sprintf("MTU in bytes, %d to %d, and not more than that of the interface below it. Default: that of its VLAN in MAAS. "+
-				"MAAS makes what is below it as large.", engine.MinMTU, engine.MaxMTU),
+			MarkdownDescription: fmt.Sprintf("MTU in bytes, %d to %d, and not more than that of the interface below it. MAAS gives the interfaces "+
+				"below it the same MTU. Default: the MTU of its VLAN in MAAS.", engine.MinMTU, engine.MaxMTU),
 		},
 		"links": linksAttribute(),
 	}
@@ -70,13 +70,13 @@ func bondAttributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"interfaces": schema.ListAttribute{
-			Required: true, ElementType: types.StringType, MarkdownDescription: "NICs that it joins, by name or MAC address.",
+			Required: true, ElementType: types.StringType, MarkdownDescription: "NICs in the bond, by name or MAC address.",
 			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues(), listvalidator.ValueStringsAre(values.NotEmpty())},
 		},
 		"mode":      word("Mode: `balance-rr`, `active-backup`, `balance-xor`, `broadcast`, `802.3ad` (LACP), `balance-tlb` or `balance-alb`. Default: MAAS's, `balance-rr`.", engine.BondModes),
-		"lacp_rate": word("How often LACP is spoken: `fast`, each second, or `slow`, each 30 seconds. Only for the mode `802.3ad`. Default: MAAS's, `fast`.", engine.BondLACPRates),
-		"xmit_hash_policy": word("What chooses the interface of a packet: `layer2`, `layer2+3`, `layer3+4`, `encap2+3` or `encap3+4`. Only for the modes `802.3ad`, "+
-			"`balance-xor` and `balance-tlb`. Default: MAAS's, `layer2`.", engine.BondHashPolicies),
+		"lacp_rate": word("How often LACP packets are sent: `fast`, each second, or `slow`, each 30 seconds. Only for the mode `802.3ad`. Default: MAAS's, `fast`.", engine.BondLACPRates),
+		"xmit_hash_policy": word("Hash that chooses the interface of a packet: `layer2`, `layer2+3`, `layer3+4`, `encap2+3` or `encap3+4`. Only for "+
+			"the modes `802.3ad`, `balance-xor` and `balance-tlb`. Default: MAAS's, `layer2`.", engine.BondHashPolicies),
 	}
 }
 
@@ -84,24 +84,25 @@ func linksAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional:   true,
 		Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues()},
-		MarkdownDescription: "Addresses of the interface, each on a subnet of its VLAN. Default: a bridge takes over the links of what is below it, or gets an address of the " +
-			"only subnet on its VLAN; a bond or VLAN interface gets none.",
+		MarkdownDescription: "Addresses of the interface, each on a subnet of its VLAN. Default of a bridge: the links of the interface below it, or " +
+			"an address of the only subnet on its VLAN. Default of a bond or VLAN interface: none.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"mode": schema.StringAttribute{
 				Required: true, Validators: []validator.String{stringvalidator.OneOf(engine.LinkModes...)},
-				MarkdownDescription: "`auto`: MAAS assigns an address when it deploys. `static`: the one of `ip`. `dhcp`: the machine asks a DHCP server. `link_up`: none; the only link then.",
+				MarkdownDescription: "`auto`: MAAS assigns an address at deployment. `static`: the address in `ip`. `dhcp`: the machine asks a DHCP " +
+					"server. `link_up`: no address; it is then the only link.",
 			},
 			"subnet": schema.StringAttribute{
 				Optional: true, CustomType: texttype.SubnetType, PlanModifiers: []planmodifier.String{texttype.SubnetType.KeepSpelling()},
-				MarkdownDescription: "Subnet: its name in MAAS, or its CIDR. Not for `link_up`, and required else.",
+				MarkdownDescription: "Subnet: its name in MAAS, or its CIDR. Required, except for `link_up`, which has none.",
 			},
 			"ip": schema.StringAttribute{
 				Optional: true, CustomType: texttype.IPType, PlanModifiers: []planmodifier.String{texttype.IPType.KeepSpelling()},
-				MarkdownDescription: "Address of a `static` link, which must be free, and outside of MAAS's dynamic ranges.",
+				MarkdownDescription: "Address of a `static` link. It must be free and outside MAAS's dynamic ranges.",
 			},
 			"default_gateway": schema.BoolAttribute{
 				Optional:            true,
-				MarkdownDescription: "Make the gateway of the subnet that of the machine, for `auto` and `static`. At most one link has it. Default `false`: MAAS chooses.",
+				MarkdownDescription: "Use the gateway of this subnet as the machine's gateway, for `auto` and `static`. At most one link has it. Default `false`: MAAS chooses.",
 			},
 		}},
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// IsWellFormed tells whether the validators of the single attributes, which run later, will
-// pass: what they refuse is said once. All of it must be known.
+// IsWellFormed tells whether the validators of the single attributes will pass. They run later
+// and report their own errors, so that each error appears once. All values must be known.
 func IsWellFormed(ctx context.Context, o types.Object, diags *diag.Diagnostics) bool {
 	m := values.DecodeObject[networkModel](ctx, o, diags)
 	if m == nil {
@@ -52,7 +52,7 @@ func isOneOf(s types.String, words []string) bool {
 	return s.IsNull() || slices.Contains(words, s.ValueString())
 }
 
-// isInterfaceWellFormed judges what all interfaces have.
+// isInterfaceWellFormed checks the attributes that all interfaces have.
 func isInterfaceWellFormed(ctx context.Context, mtu types.Int64, links types.List, diags *diag.Diagnostics) bool {
 	if n := mtu.ValueInt64(); !mtu.IsNull() && (n < engine.MinMTU || n > engine.MaxMTU) || !links.IsNull() && len(links.Elements()) == 0 {
 		return false

@@ -1,12 +1,11 @@
-// Package planmodifiers makes attributes keep what they said when their line is removed.
+// Package planmodifiers makes attributes keep their values when their lines are removed.
 //
-// A line that is removed changes nothing: what the attribute describes stays as it is, and
-// so does the state. Terraform lets a provider plan that only for attributes that are
-// computed.
+// Removing a line changes nothing: the object stays as it is, and so does the state. Terraform
+// lets a provider plan that only for computed attributes.
 //
 // An element of a map or a list is described as a whole, so nothing in it is kept. For
-// example, the link {static, lan, 10.0.0.5} that becomes {auto, dmz} has no address any more.
-// Terraform would also match the elements of a list by their places.
+// example, the link {static, lan, 10.0.0.5} that becomes {auto, dmz} no longer has an address.
+// Terraform would also match the elements of a list by position.
 package planmodifiers
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// KeepAllWhenRemoved are those of a schema, where each optional one keeps its value, also those of
-// the objects in it.
+// KeepAllWhenRemoved lets each optional attribute of a schema keep its value, also in nested
+// objects.
 func KeepAllWhenRemoved(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	all := maps.Clone(attributes)
 	for name, a := range all {
@@ -29,9 +28,8 @@ func KeepAllWhenRemoved(attributes map[string]schema.Attribute) map[string]schem
 	return all
 }
 
-// KeepWhenRemoved is an attribute that keeps its value, and those in it. One that is computed
-// already decides that itself, as one that is required or write-only does; but those in it
-// keep theirs.
+// KeepWhenRemoved lets an attribute and its members keep their values. A computed, required or
+// write-only attribute does not change, but its members keep their values.
 func KeepWhenRemoved(a schema.Attribute) schema.Attribute {
 	a = withKeptMembers(a)
 	if !a.IsOptional() || a.IsComputed() || a.IsWriteOnly() {
@@ -58,8 +56,8 @@ func KeepWhenRemoved(a schema.Attribute) schema.Attribute {
 	}
 }
 
-// keepNestedWhenRemoved is Attribute for those that hold others. One of another kind is a slip of
-// the schema, which no test of the kind would find.
+// keepNestedWhenRemoved is KeepWhenRemoved for attributes with members. A type that it does
+// not handle is a bug of the schema, and no test of the type would find it.
 func keepNestedWhenRemoved(a schema.Attribute) schema.Attribute {
 	switch a := a.(type) {
 	case schema.ListNestedAttribute:
@@ -72,11 +70,11 @@ func keepNestedWhenRemoved(a schema.Attribute) schema.Attribute {
 		a.Computed, a.PlanModifiers = true, append(a.PlanModifiers, planmodifier.Object(keepStateModifier{}))
 		return a
 	default:
-		panic(fmt.Sprintf("kept: an attribute of the kind %T cannot be kept", a))
+		panic(fmt.Sprintf("kept: an attribute of the type %T cannot be kept", a))
 	}
 }
 
-// withKeptMembers is an attribute of which only the members of an object keep their values.
+// withKeptMembers lets only the members of an object keep their values.
 func withKeptMembers(a schema.Attribute) schema.Attribute {
 	if object, ok := a.(schema.SingleNestedAttribute); ok {
 		object.Attributes = KeepAllWhenRemoved(object.Attributes)
@@ -85,19 +83,19 @@ func withKeptMembers(a schema.Attribute) schema.Attribute {
 	return a
 }
 
-// KeepOrFalse keeps a bool, and is false before there was one.
+// KeepOrFalse keeps a bool. Without a state it is false.
 func KeepOrFalse() planmodifier.Bool { return keepStateModifier{fallback: types.BoolValue(false)} }
 
-// keepStateModifier plans what the state says where the configuration says nothing. Before there is a
-// state it plans otherwise, which is null for all but bools.
+// keepStateModifier plans the value of the state if the configuration has none. Without a
+// state it plans another value: false for some bools, else null.
 type keepStateModifier struct{ fallback types.Bool }
 
-// Description says what it does.
+// Description says what the modifier does.
 func (keepStateModifier) Description(context.Context) string {
-	return "A line that is removed changes nothing."
+	return "Removing the line changes nothing."
 }
 
-// MarkdownDescription says what it does.
+// MarkdownDescription says what the modifier does.
 func (v keepStateModifier) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 // PlanModifyString keeps a text.

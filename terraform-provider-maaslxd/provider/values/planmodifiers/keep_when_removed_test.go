@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// TestAttributes: what is optional keeps its value, also in objects. What is required, write-only
-// or decided otherwise does not, and neither does what stands in elements of maps and lists.
+// TestAttributes: an optional attribute keeps its value, also in objects. Required, write-only
+// and computed attributes do not, and neither do those in elements of maps and lists.
 func TestAttributes(t *testing.T) {
 	t.Parallel()
 	text := func(optional, computed, writeOnly bool) schema.Attribute {
@@ -48,8 +48,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// keepsValue tells whether the first plan modifier of an attribute plans what the state says
-// where the configuration says nothing.
+// keepsValue tells whether the first plan modifier of an attribute plans the value of the
+// state if the configuration has none.
 func keepsValue(t *testing.T, a schema.Attribute) bool {
 	t.Helper()
 	text := types.StringValue("x")
@@ -107,12 +107,12 @@ func keepsMap(t *testing.T, modifiers []planmodifier.Map, state types.Map) bool 
 	return resp.PlanValue.Equal(state)
 }
 
-// TestAttributesOfOtherKinds: an attribute that would silently keep nothing is a slip.
+// TestAttributesOfOtherKinds: an attribute that silently keeps nothing is a bug.
 func TestAttributesOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("a set is taken, and would keep nothing")
+			t.Error("a set is accepted, and would keep nothing")
 		}
 	}()
 	KeepWhenRemoved(schema.SetAttribute{Optional: true, ElementType: types.StringType})
@@ -125,10 +125,10 @@ func TestKeepOrFalse(t *testing.T) {
 		reason              string
 		config, state, want types.Bool
 	}{
-		"Create":  {"Before there was a line.", null, null, no},
-		"Removed": {"A line that is removed changes nothing.", null, yes, yes},
-		"Said":    {"A line is a line.", no, yes, no},
-		"Unknown": {"It may be either.", types.BoolUnknown(), yes, types.BoolUnknown()},
+		"Create":  {"There is no state yet.", null, null, no},
+		"Removed": {"Removing the line changes nothing.", null, yes, yes},
+		"Said":    {"The configured value counts.", no, yes, no},
+		"Unknown": {"The value is not known yet.", types.BoolUnknown(), yes, types.BoolUnknown()},
 	}
 	for title, tc := range cases {
 		resp := planmodifier.BoolResponse{PlanValue: tc.config}
@@ -144,14 +144,14 @@ func TestUnclaimed(t *testing.T) {
 	u := Unclaimed{"tags", "deletion_protection"}
 	left := u.WithoutClaimed(map[string]attr.Value{"tags": types.SetValueMust(types.StringType, nil), "deletion_protection": types.BoolNull()})
 	if diff := cmp.Diff(Unclaimed{"deletion_protection"}, left); diff != "" {
-		t.Errorf("once tags are said (-want +got):\n%s", diff)
+		t.Errorf("after tags are configured (-want +got):\n%s", diff)
 	}
 	if !u.Contains("tags") || left.Contains("tags") {
-		t.Error("what is left out of a copy is left out of the original, or not at all")
+		t.Error("WithoutClaimed must remove tags from the copy only")
 	}
 	said, none := types.SetValueMust(types.StringType, []attr.Value{types.StringValue("a")}), types.SetNull(types.StringType)
 	if !u.IsClaimedBy(said, types.BoolNull()) || !u.IsClaimedBy(none, types.BoolValue(true)) || u.IsClaimedBy(none, types.BoolValue(false)) || left.IsClaimedBy(said, types.BoolNull()) {
-		t.Error("only tags and a lock that are said are claimed, and only once")
+		t.Error("want only configured tags and locks claimed, and only once")
 	}
 	i := importedValueModifier{"vm", "tags"}
 	for raw, want := range map[string]bool{"": false, "{}": false, `{"unclaimed":["tags"]}`: true, `{"unclaimed":["x"]}`: false, `{"unclaimed":7}`: false, "no JSON": false} {

@@ -10,44 +10,46 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Unclaimed are attributes that an import has read, and that no configuration has said since.
-// For example, an import of web-1 reads its tag "blue". A configuration without tags leaves
-// it there. One that says tags = ["blue"] and removes the line later takes it away.
+// Unclaimed are attributes that an import has read and that no configuration has set since.
+// For example, an import of web-1 reads its tag "blue". A configuration without tags leaves it
+// there. If you set tags = ["blue"] and remove the line later, the provider removes the tag.
 type Unclaimed []string
 
-// Contains tells whether an attribute is among them.
+// Contains tells whether an attribute is unclaimed.
 func (u Unclaimed) Contains(attribute string) bool { return slices.Contains(u, attribute) }
 
-// WithoutClaimed are those that a configuration still does not say, of which these are the values.
+// WithoutClaimed are the attributes that a configuration still does not set. These are its
+// values.
 func (u Unclaimed) WithoutClaimed(said map[string]attr.Value) Unclaimed {
 	return slices.DeleteFunc(slices.Clone(u), func(name string) bool { return said[name] != nil && !said[name].IsNull() })
 }
 
-// IsClaimedBy tells whether a configuration says tags, or a lock, that are unclaimed. Somebody has to
-// note that, also where nothing changes: otherwise they would stay when their line is removed.
+// IsClaimedBy tells whether a configuration sets unclaimed tags or an unclaimed lock. An
+// update must record that, also if nothing else changes. Otherwise they would stay when their
+// line is removed.
 func (u Unclaimed) IsClaimedBy(tags types.Set, protection types.Bool) bool {
 	return u.Contains("tags") && len(tags.Elements()) > 0 || u.Contains("deletion_protection") && protection.ValueBool()
 }
 
-// ImportedTags keeps the tags that an import has read, as long as nobody claims them. Notes
-// is the key of the private state that has the unclaimed attributes.
+// ImportedTags keeps imported tags until a configuration claims them. Notes is the key of the
+// private state with the unclaimed attributes.
 func ImportedTags(notes string) planmodifier.Set { return importedValueModifier{notes, "tags"} }
 
-// ImportedBool keeps a bool that an import has read, in the same way.
+// ImportedBool keeps an imported bool in the same way.
 func ImportedBool(notes, attribute string) planmodifier.Bool {
 	return importedValueModifier{notes, attribute}
 }
 
-// importedValueModifier plans null where the configuration says nothing, and what an import has read
-// where nobody claims it.
+// importedValueModifier plans null if the configuration has no value, and the imported value
+// if nobody has claimed it.
 type importedValueModifier struct{ privateKey, attribute string }
 
-// Description says what it does.
+// Description says what the modifier does.
 func (importedValueModifier) Description(context.Context) string {
-	return "What an import has read stays until the configuration says it."
+	return "An imported value stays until the configuration sets it."
 }
 
-// MarkdownDescription says what it does.
+// MarkdownDescription says what the modifier does.
 func (i importedValueModifier) MarkdownDescription(ctx context.Context) string {
 	return i.Description(ctx)
 }
@@ -76,7 +78,7 @@ func (i importedValueModifier) PlanModifyBool(ctx context.Context, req planmodif
 	}
 }
 
-// isUnclaimed reads notes. Those that cannot be read are an error of the plan anyway.
+// isUnclaimed reads the notes. If they cannot be read, the plan reports that elsewhere.
 func (i importedValueModifier) isUnclaimed(raw []byte) bool {
 	var n struct {
 		Unclaimed Unclaimed `json:"unclaimed"`

@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Address is where an LXD listens: "10.0.0.5", or "https://10.0.0.5:8443".
+// Address is the address of an LXD: "10.0.0.5", or "https://10.0.0.5:8443".
 type Address = Value[address]
 
 // AddressType is the type of Address.
@@ -29,7 +29,7 @@ func (address) canonical(text string) string {
 	return "https://" + net.JoinHostPort(splitEndpoint(text))
 }
 
-// splitEndpoint is the host and the port of an address, spelled in one way.
+// splitEndpoint returns the host and the port of an address in one spelling.
 func splitEndpoint(text string) (host, port string) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(engine.Endpoint{Address: text}.URL(), "https://"))
 	if err != nil {
@@ -50,7 +50,7 @@ func (address) problemOf(text string) string {
 	if err == nil && n >= 1 && n <= maxPort && host != "" && !strings.ContainsAny(host, " \t\r\n/@?#[]") {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no address of an LXD server. Write its host, and its port where that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoteShort(text))
+	return fmt.Sprintf(`%s is not an address of an LXD server. Write its host, and its port if that is not 8443, such as "10.0.0.5" or "https://10.0.0.5:8443".`, quoteShort(text))
 }
 
 // IP is an address of an interface: "10.0.0.10", or "fd00::10".
@@ -96,15 +96,15 @@ func (prefix) equivalent(a, b string) bool { return canonicalPrefix(a) == canoni
 
 func (prefix) canonical(text string) string { return canonicalPrefix(text) }
 
-// problemOf leaves the rest to the rules of LXD's networks, which know the family.
+// problemOf leaves other checks to the rules of LXD's networks, which know the family.
 func (prefix) problemOf(text string) string {
 	if _, err := netip.ParsePrefix(text); err == nil || text == noPrefix {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no address of a bridge. Give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none".`, quoteShort(text))
+	return fmt.Sprintf(`%s is not an address of a bridge. Give one with its prefix, such as 10.10.0.1/24 or fd42::1/64, or "none".`, quoteShort(text))
 }
 
-// canonicalPrefix leaves texts alone that are none.
+// canonicalPrefix does not change texts that are no prefix.
 func canonicalPrefix(text string) string {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p.String()

@@ -16,8 +16,8 @@ type image struct{}
 
 func (image) name() string { return "Image" }
 
-// equivalent follows engine.Image.AnswersTo: a name without a slash is that of any image which
-// ends in it. "ubuntu/noble" and "custom/noble" are two.
+// equivalent follows engine.Image.AnswersTo: a name without a slash matches every image that
+// ends in it. "ubuntu/noble" and "custom/noble" are different images.
 func (image) equivalent(a, b string) bool {
 	return !strings.Contains(a, "/") && strings.HasSuffix(b, "/"+a) || !strings.Contains(b, "/") && strings.HasSuffix(a, "/"+b)
 }
@@ -33,13 +33,13 @@ func (image) problemOf(text string) string {
 	if !wrong {
 		return ""
 	}
-	return fmt.Sprintf(`%s is no name of an image. Write it as MAAS lists it, such as "ubuntu/noble" or "custom/mine", or leave it out for MAAS's default.`, quoteShort(text))
+	return fmt.Sprintf(`%s is not the name of an image. Write it as MAAS lists it, such as "ubuntu/noble" or "custom/mine", or leave it out for MAAS's default.`, quoteShort(text))
 }
 
-// maxQuoted is how much of a text a message repeats.
+// maxQuoted is how many characters of a text a message repeats.
 const maxQuoted = 100
 
-// quoteShort is a text as messages repeat it.
+// quoteShort quotes a text for a message.
 func quoteShort(text string) string {
 	if len(text) > maxQuoted {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(text[:maxQuoted], ""))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Subnet names a subnet of MAAS, by its name or its CIDR. That a name and a CIDR are of one
-// subnet, only MAAS can tell.
+// Subnet names a subnet of MAAS by its name or its CIDR. Only MAAS knows which name and CIDR
+// belong to one subnet.
 type Subnet = Value[subnet]
 
 // SubnetType is the type of Subnet.
@@ -20,8 +20,8 @@ func (subnet) equivalent(a, b string) bool { return canonicalCIDR(a) == canonica
 
 func (subnet) canonical(text string) string { return canonicalCIDR(text) }
 
-// problemOf takes "10.0.0.5/24", too: a subnet of MAAS may be called so. The plan says where MAAS
-// knows none.
+// problemOf also accepts "10.0.0.5/24", because a subnet of MAAS may have that name. The plan
+// reports it if MAAS knows none.
 func (subnet) problemOf(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "It is empty. Give the name of a subnet in MAAS, or its CIDR."
@@ -29,7 +29,7 @@ func (subnet) problemOf(text string) string {
 	return ""
 }
 
-// canonicalCIDR leaves texts alone that are none, such as an address with its prefix.
+// canonicalCIDR does not change texts that are no CIDR, such as an address with its prefix.
 func canonicalCIDR(text string) string {
 	if cidr, err := netip.ParsePrefix(text); err == nil && cidr == cidr.Masked() {
 		return cidr.String()

@@ -1,10 +1,10 @@
-// Package texttype has types of texts that can be written in several ways: images,
-// addresses, subnets. Two ways to write one thing are semantically equal.
+// Package texttype has types of texts that have several spellings: images, addresses, subnets.
+// Two spellings of one value are semantically equal.
 //
-// The framework asks for semantic equality after a create, a read and an update, and keeps
-// the former spelling there. It does not ask when it plans
-// (terraform-plugin-framework, fwserver/server_planresourcechange.go), so each attribute has
-// the plan modifier KeepSpelling as well.
+// The framework checks semantic equality after a create, a read and an update, and keeps the
+// former spelling there. It does not check it when it plans (terraform-plugin-framework,
+// fwserver/server_planresourcechange.go), so each attribute has the plan modifier KeepSpelling
+// as well.
 package texttype
 
 import (
@@ -19,23 +19,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// textKind is what tells one of the types from the others.
+// textKind holds the rules of one type.
 type textKind interface {
 	// name of the type, for messages of the framework.
 	name() string
-	// equivalent tells whether two different texts mean one thing.
+	// equivalent tells whether two different texts mean the same value.
 	equivalent(a, b string) bool
-	// canonical is the one way to write what a text means, as far as the text tells.
+	// canonical is the standard spelling of a text, as far as the text alone decides it.
 	canonical(text string) string
-	// problemOf says what is wrong with a text, with a way out, or "". What MAAS may tell
-	// must pass: a state with a wrong value cannot be read.
+	// problemOf returns the problem of a text with a way out, or "". It must accept all texts
+	// that MAAS may return: Terraform cannot read a state with a refused value.
 	problemOf(text string) string
 }
 
-// Type is a type of texts.
+// Type is a type of texts with several spellings.
 type Type[K textKind] struct{ basetypes.StringType }
 
-// Equal tells whether both are one type.
+// Equal tells whether both are the same type.
 func (t Type[K]) Equal(o attr.Type) bool {
 	_, ok := o.(Type[K])
 	return ok
@@ -55,7 +55,7 @@ func (Type[K]) ValueFromString(_ context.Context, in basetypes.StringValue) (bas
 	return Value[K]{in}, nil
 }
 
-// ValueFromTerraform makes a value of Terraform's.
+// ValueFromTerraform converts a value of Terraform.
 func (t Type[K]) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	v, err := t.StringType.ValueFromTerraform(ctx, in)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t Type[K]) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr
 	return Value[K]{text}, nil
 }
 
-// FromText is a known value, null for "".
+// FromText is a known value; null for "".
 func (Type[K]) FromText(text string) Value[K] {
 	if text == "" {
 		return Value[K]{basetypes.NewStringNull()}
@@ -76,17 +76,17 @@ func (Type[K]) FromText(text string) Value[K] {
 	return Value[K]{basetypes.NewStringValue(text)}
 }
 
-// NewUnknown is a value that is still to be found out.
+// NewUnknown is a value that is not known yet.
 func (Type[K]) NewUnknown() Value[K] { return Value[K]{basetypes.NewStringUnknown()} }
 
-// MeansSame tells whether two texts mean one thing.
+// MeansSame tells whether two texts mean the same value.
 func (Type[K]) MeansSame(a, b string) bool {
 	var k K
 	return a == b || a != "" && b != "" && k.equivalent(a, b)
 }
 
-// KeepSpelling plans what the state says where the configuration means the same by another
-// text.
+// KeepSpelling plans the state's spelling if the configuration has another spelling of the
+// same value.
 func (Type[K]) KeepSpelling() planmodifier.String { return keepSpellingModifier[K]{} }
 
 // Value is a text. The zero value is null.
@@ -95,21 +95,20 @@ type Value[K textKind] struct{ basetypes.StringValue }
 // Type is the type of the value.
 func (Value[K]) Type(context.Context) attr.Type { return Type[K]{} }
 
-// Equal tells whether both are one text.
+// Equal tells whether both are the same text.
 func (v Value[K]) Equal(o attr.Value) bool {
 	other, ok := o.(Value[K])
 	return ok && v.StringValue.Equal(other.StringValue)
 }
 
-// Canonical is the one way to write what the value means, "" for null: that which MAAS and
-// LXD use.
+// Canonical is the standard spelling of the value, which MAAS and LXD use; "" for null.
 func (v Value[K]) Canonical() string {
 	var k K
 	return k.canonical(v.ValueString())
 }
 
-// MeansSame tells whether both are null, or mean one thing. What is not known is the same as
-// nothing else.
+// MeansSame tells whether both are null, or mean the same value. An unknown value is the same
+// as no other value.
 func (v Value[K]) MeansSame(other Value[K]) bool {
 	switch {
 	case v.IsUnknown() || other.IsUnknown():
@@ -137,20 +136,20 @@ func (v Value[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttribu
 	}
 }
 
-// keepSpellingModifier is the plan modifier.
+// keepSpellingModifier is the plan modifier of KeepSpelling.
 type keepSpellingModifier[K textKind] struct{}
 
-// Description says what it does.
+// Description says what the modifier does.
 func (keepSpellingModifier[K]) Description(context.Context) string {
-	return "Another way to write the same value changes nothing."
+	return "Another spelling of the same value changes nothing."
 }
 
-// MarkdownDescription says what it does.
+// MarkdownDescription says what the modifier does.
 func (s keepSpellingModifier[K]) MarkdownDescription(ctx context.Context) string {
 	return s.Description(ctx)
 }
 
-// PlanModifyString keeps what the state says.
+// PlanModifyString keeps the spelling of the state.
 func (keepSpellingModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if want := (Value[K]{req.PlanValue}); !req.ConfigValue.IsNull() && !req.StateValue.IsNull() && want.MeansSame(Value[K]{req.StateValue}) {
 		resp.PlanValue = req.StateValue

@@ -22,7 +22,7 @@ var (
 
 var hugeText = strings.Repeat("x", 1<<20)
 
-// TestSame compares texts in the way of a framework: as values of a type.
+// TestSame compares texts as a framework does: as values of a type.
 func TestSame(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -31,33 +31,33 @@ func TestSame(t *testing.T) {
 		a, b   string
 		want   bool
 	}{
-		"Image":              {"A short name is that of one image.", ImageType, "noble", "ubuntu/noble", true},
-		"ImageOfOthers":      {"The engine finds an image of a user's own by its short name, too.", ImageType, "mine", "custom/mine", true},
-		"ImageOfTwo":         {"Two images of one short name are two.", ImageType, "ubuntu/noble", "custom/noble", false},
-		"ImageEnd":           {"The end of a word is no name.", ImageType, "oble", "ubuntu/noble", false},
-		"ImageCase":          {"MAAS tells them apart.", ImageType, "Noble", "ubuntu/noble", false},
-		"ImageEmpty":         {"An empty name is none.", ImageType, "", "ubuntu/noble", false},
-		"ImageHuge":          {"Size does not matter.", ImageType, hugeText, "custom/" + hugeText, true},
+		"Image":              {"A short name matches an image.", ImageType, "noble", "ubuntu/noble", true},
+		"ImageOfOthers":      {"The engine also finds a custom image by its short name.", ImageType, "mine", "custom/mine", true},
+		"ImageOfTwo":         {"Two images may have one short name.", ImageType, "ubuntu/noble", "custom/noble", false},
+		"ImageEnd":           {"The end of a word is not a short name.", ImageType, "oble", "ubuntu/noble", false},
+		"ImageCase":          {"MAAS knows them as different.", ImageType, "Noble", "ubuntu/noble", false},
+		"ImageEmpty":         {"An empty name matches nothing.", ImageType, "", "ubuntu/noble", false},
+		"ImageHuge":          {"Case does not matter.", ImageType, hugeText, "custom/" + hugeText, true},
 		"Address":            {"Scheme and port have defaults.", AddressType, "10.0.0.5", "https://10.0.0.5:8443", true},
 		"AddressSlash":       {"So does the path.", AddressType, "https://kvm1:8443/", "KVM1", true},
-		"AddressPort":        {"Two ports are two LXDs.", AddressType, "10.0.0.5:8444", "10.0.0.5", false},
+		"AddressPort":        {"Two ports belong to two LXDs.", AddressType, "10.0.0.5:8444", "10.0.0.5", false},
 		"AddressIPv6":        {"IPv6 has many spellings.", AddressType, "https://[FD00:0:0::5]:8443", "fd00::5", true},
-		"AddressEmpty":       {"None is not one.", AddressType, "", "10.0.0.5", false},
-		"AddressHuge":        {"Size does not matter.", AddressType, hugeText, "https://" + hugeText + ":8443", true},
+		"AddressEmpty":       {"none is not an address.", AddressType, "", "10.0.0.5", false},
+		"AddressHuge":        {"Case does not matter.", AddressType, hugeText, "https://" + hugeText + ":8443", true},
 		"IP":                 {"IPv6 has many spellings.", IPType, "FD00:0::0010", "fd00::10", true},
 		"IPOther":            {"Two addresses.", IPType, "10.0.0.1", "10.0.0.2", false},
-		"IPMapped":           {"It is one of another family.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
-		"IPHuge":             {"What is no address is only itself.", IPType, hugeText, hugeText + "x", false},
+		"IPMapped":           {"It belongs to another family.", IPType, "::ffff:10.0.0.1", "10.0.0.1", false},
+		"IPHuge":             {"A text that is no address equals only itself.", IPType, hugeText, hugeText + "x", false},
 		"Prefix":             {"IPv6 has many spellings.", PrefixType, "FD42:0::1/64", "fd42::1/64", true},
 		"PrefixLength":       {"The prefix counts.", PrefixType, "10.0.0.1/24", "10.0.0.1/25", false},
-		"PrefixNone":         {"A word is only itself.", PrefixType, "none", "10.0.0.1/24", false},
+		"PrefixNone":         {"A word equals only itself.", PrefixType, "none", "10.0.0.1/24", false},
 		"Subnet":             {"A CIDR has many spellings.", SubnetType, "FD00:0::/64", "fd00::/64", true},
 		"SubnetOther":        {"Two subnets.", SubnetType, "10.0.0.0/24", "10.0.0.0/25", false},
-		"SubnetName":         {"What a name means only MAAS knows.", SubnetType, "lan", "10.0.0.0/24", false},
-		"SubnetNameSame":     {"One name is one subnet.", SubnetType, "lan", "lan", true},
-		"SubnetNameOtherWay": {"Names have no spellings.", SubnetType, "lan", "LAN", false},
+		"SubnetName":         {"Only MAAS knows the CIDR of a name.", SubnetType, "lan", "10.0.0.0/24", false},
+		"SubnetNameSame":     {"Equal names are the same subnet.", SubnetType, "lan", "lan", true},
+		"SubnetNameOtherWay": {"A name has one spelling.", SubnetType, "lan", "LAN", false},
 		"SubnetCalledSo":     {"An address with its prefix is only a name.", SubnetType, "10.0.0.5/24", "10.0.0.0/24", false},
-		"SubnetHuge":         {"Size does not matter.", SubnetType, hugeText, hugeText, true},
+		"SubnetHuge":         {"Case does not matter.", SubnetType, hugeText, hugeText, true},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {
@@ -89,12 +89,12 @@ func valueOf(t *testing.T, of attr.Type, text any) basetypes.StringValuableWithS
 	return value
 }
 
-// TestSameAbsent: null and unknown are texts of no thing.
+// TestSameAbsent: null and unknown mean no value.
 func TestSameAbsent(t *testing.T) {
 	t.Parallel()
 	null, unknown, known := Image{}, ImageType.NewUnknown(), ImageType.FromText("noble")
 	if !null.IsNull() || !ImageType.FromText("").IsNull() || !null.Equal(ImageType.FromText("")) {
-		t.Error("the zero value and that of no text are not null")
+		t.Error("the zero value and the value of no text must be null")
 	}
 	cases := map[string]struct {
 		a, b Image
@@ -115,7 +115,7 @@ func TestSameAbsent(t *testing.T) {
 		t.Error("a value of another type is equal")
 	}
 	if ImageType.Equal(SubnetType) || ImageType.Equal(types.StringType) || !ImageType.Equal(ImageType) {
-		t.Error("two types are one")
+		t.Error("two types are equal")
 	}
 }
 
@@ -130,23 +130,23 @@ func TestProblems(t *testing.T) {
 		"ImageShort":        {ImageType, "noble", ""},
 		"ImageNull":         {ImageType, nil, ""},
 		"ImageUnknown":      {ImageType, tftypes.UnknownValue, ""},
-		"ImageEmpty":        {ImageType, "", `"" is no name of an image`},
+		"ImageEmpty":        {ImageType, "", `"" is not the name of an image`},
 		"ImageSpace":        {ImageType, "ubuntu noble", "as MAAS lists it"},
 		"ImageParts":        {ImageType, "a/b/c", "as MAAS lists it"},
 		"ImageHalf":         {ImageType, "ubuntu/", "as MAAS lists it"},
-		"ImageHuge":         {ImageType, " " + hugeText, `x"… is no name`},
+		"ImageHuge":         {ImageType, " " + hugeText, `x"… is not the name`},
 		"Address":           {AddressType, "10.0.0.5", ""},
 		"AddressURL":        {AddressType, "https://kvm1.example.com:8443/", ""},
 		"AddressIPv6":       {AddressType, "[fd00::5]:8443", ""},
 		"AddressBareIPv6":   {AddressType, "fd00::5", ""},
 		"AddressNull":       {AddressType, nil, ""},
 		"AddressUnknown":    {AddressType, tftypes.UnknownValue, ""},
-		"AddressEmpty":      {AddressType, "", "is no address of an LXD server"},
-		"AddressPort":       {AddressType, "10.0.0.5:99999", "is no address of an LXD server"},
-		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is no address of an LXD server"},
-		"AddressSpace":      {AddressType, "10.0.0.5 ", "is no address of an LXD server"},
-		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is no address of an LXD server"},
-		"AddressHuge":       {AddressType, hugeText + " ", `x"… is no address`},
+		"AddressEmpty":      {AddressType, "", "is not an address of an LXD server"},
+		"AddressPort":       {AddressType, "10.0.0.5:99999", "is not an address of an LXD server"},
+		"AddressPath":       {AddressType, "https://10.0.0.5/1.0", "is not an address of an LXD server"},
+		"AddressSpace":      {AddressType, "10.0.0.5 ", "is not an address of an LXD server"},
+		"AddressUser":       {AddressType, "https://root@10.0.0.5", "is not an address of an LXD server"},
+		"AddressHuge":       {AddressType, hugeText + " ", `x"… is not an address`},
 		"IP":                {IPType, "fd00::10", ""},
 		"IPNull":            {IPType, nil, ""},
 		"IPUnknown":         {IPType, tftypes.UnknownValue, ""},
@@ -158,8 +158,8 @@ func TestProblems(t *testing.T) {
 		"PrefixNone":        {PrefixType, "none", ""},
 		"PrefixNull":        {PrefixType, nil, ""},
 		"PrefixUnknown":     {PrefixType, tftypes.UnknownValue, ""},
-		"PrefixEmpty":       {PrefixType, "", "no address of a bridge"},
-		"PrefixAuto":        {PrefixType, "auto", "no address of a bridge"},
+		"PrefixEmpty":       {PrefixType, "", "not an address of a bridge"},
+		"PrefixAuto":        {PrefixType, "auto", "not an address of a bridge"},
 		"Subnet":            {SubnetType, "lan", ""},
 		"SubnetCIDR":        {SubnetType, "10.0.0.0/24", ""},
 		"SubnetSlash":       {SubnetType, "lab/dmz", ""},
@@ -206,7 +206,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestKeepSpelling: the framework asks no type when it plans.
+// TestKeepSpelling: the framework does not compare spellings when it plans.
 func TestKeepSpelling(t *testing.T) {
 	t.Parallel()
 	null, unknown := types.StringNull(), types.StringUnknown()
@@ -217,9 +217,9 @@ func TestKeepSpelling(t *testing.T) {
 	}{
 		"Same":    {"Nothing changes.", text("noble"), text("ubuntu/noble"), text("noble"), text("ubuntu/noble")},
 		"Other":   {"It is another image.", text("jammy"), text("ubuntu/noble"), text("jammy"), text("jammy")},
-		"Create":  {"There is nothing yet.", text("noble"), null, text("noble"), text("noble")},
-		"Unknown": {"It may be another one.", unknown, text("ubuntu/noble"), unknown, unknown},
-		"Removed": {"Others decide what becomes of it.", null, text("ubuntu/noble"), null, null},
+		"Create":  {"There is no state yet.", text("noble"), null, text("noble"), text("noble")},
+		"Unknown": {"An unknown value may be another one.", unknown, text("ubuntu/noble"), unknown, unknown},
+		"Removed": {"Another modifier decides about null.", null, text("ubuntu/noble"), null, null},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

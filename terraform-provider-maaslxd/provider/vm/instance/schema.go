@@ -1,5 +1,5 @@
-// Package instance is the attributes config and devices of a VM: instance options and devices
-// of LXD beside those that the VM is made with.
+// Package instance is the attributes config and devices of a VM. They are LXD's instance
+// options and devices, besides those that the provider sets itself.
 package instance
 
 import (
@@ -18,12 +18,12 @@ const (
 	maxDevices = 32
 )
 
-// onlyInLXDNote begins what is the same of both.
-const onlyInLXDNote = "Only VMs that the provider makes over the API of LXD can have them (see `composer` of the provider). Where MAAS composes the VMs, the plan is an error. "
+// onlyInLXDNote begins the descriptions of both attributes.
+const onlyInLXDNote = "It needs VMs that the provider makes over the API of LXD (see `composer` of the provider). Where MAAS composes the VMs, the plan is an error. "
 
-// onlyDeclaredNote ends what is the same of both.
-const onlyDeclaredNote = " Only these are looked after: those of others stay, and one that you remove goes, as all do with the attribute. An import takes none over: " +
-	"the first apply looks after those that you declare, and changes nothing that the VM has already."
+// onlyDeclaredNote ends the descriptions of both attributes.
+const onlyDeclaredNote = " The provider manages only these: those of others stay. It deletes one that you remove, or all of them with the attribute. " +
+	"An import takes none over: the first apply manages those that you declare, and changes nothing that the VM has already."
 
 // Attributes are config and devices.
 func Attributes() map[string]schema.Attribute {
@@ -31,20 +31,22 @@ func Attributes() map[string]schema.Attribute {
 		"config": schema.MapAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
-			MarkdownDescription: "Instance options of LXD, by key, as texts. " + onlyInLXDNote +
-				"Keys are `user.*`, `boot.autostart` and others of `boot.*`, `cluster.evacuate`, `limits.cpu.nodes`, `limits.cpu.pin_strategy`, `limits.disk.priority`, " +
-				"`security.agent.metrics`, `security.devlxd`, `security.devlxd.images`, `security.secureboot`, `security.sev`, `security.sev.policy.es` and `snapshots.*`. " +
-				"Another key is an error of the plan, which says why and what to write. A VM has `security.secureboot` `\"false\"` unless you set it; from LXD 6.7 on, " +
-				"set `boot.mode`. Changes in place. `user.*`, `snapshots.*`, `cluster.evacuate` and `boot.*` without `boot.mode` change while the VM runs. " +
-				"The others need a stopped VM: the plan of one that runs is an error without `allow_stopping_for_update`." + onlyDeclaredNote,
+			MarkdownDescription: "LXD's instance options, by key, as texts. " + onlyInLXDNote +
+				"Keys are `user.*`, `boot.autostart` and others of `boot.*`, `cluster.evacuate`, `limits.cpu.nodes`, `limits.cpu.pin_strategy`, " +
+				"`limits.disk.priority`, `security.agent.metrics`, `security.devlxd`, `security.devlxd.images`, `security.secureboot`, `security.sev`, " +
+				"`security.sev.policy.es` and `snapshots.*`. Another key is an error of the plan, which says why and what to write. A VM has " +
+				"`security.secureboot` `\"false\"` unless you set it; from LXD 6.7 on, set `boot.mode`. Changes in place. `user.*`, `snapshots.*`, " +
+				"`cluster.evacuate` and `boot.*` without `boot.mode` change while the VM runs. The others need a stopped VM. For a running one the " +
+				"plan is an error without `allow_stopping_for_update`." + onlyDeclaredNote,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxOptions)},
 		},
 		"devices": schema.MapNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "Devices of LXD beside disks and interfaces, by name, such as `tpm0`. Names have letters, digits, hyphens, underscores and dots; `root`, `eth0` or `disk1` are the names of disks and interfaces. " + onlyInLXDNote +
-				"Changes in place. A device of the type `usb` comes and goes while the VM runs. The others need a stopped VM: the plan of one that runs is an error " +
-				"without `allow_stopping_for_update`. A restricted project of LXD must allow them, as by `restricted.devices.gpu`. " +
-				"LXD deletes the keys of a `tpm` with the device, also where only its name changes: the plan warns." + onlyDeclaredNote,
+			MarkdownDescription: "LXD's devices besides disks and interfaces, by name, such as `tpm0`. Names have letters, digits, hyphens, " +
+				"underscores and dots; `root`, `eth0` or `disk1` are names of disks and interfaces. " + onlyInLXDNote +
+				"Changes in place. You can add and remove a device of the type `usb` while the VM runs. The others need a stopped VM. For a running " +
+				"one the plan is an error without `allow_stopping_for_update`. A restricted project of LXD must allow them, for example with " +
+				"`restricted.devices.gpu`. LXD deletes the keys of a `tpm` with the device, also if only its name changes: the plan warns." + onlyDeclaredNote,
 			Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtMost(maxDevices)},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"type": schema.StringAttribute{
@@ -55,8 +57,9 @@ func Attributes() map[string]schema.Attribute {
 				"properties": schema.MapAttribute{
 					Optional:    true,
 					ElementType: types.StringType,
-					MarkdownDescription: "What LXD is to know of the device, as texts. `gpu` has `gputype`, `id`, `mdev`, `pci`, `productid` and `vendorid`. `pci` has `address`. " +
-						"`usb` has `busnum`, `devnum`, `productid`, `required`, `serial` and `vendorid`. `tpm` has none. If you remove the attribute, the device loses them.",
+					MarkdownDescription: "LXD's settings of the device, as texts. `gpu` has `gputype`, `id`, `mdev`, `pci`, `productid` and " +
+						"`vendorid`. `pci` has `address`. `usb` has `busnum`, `devnum`, `productid`, `required`, `serial` and `vendorid`. `tpm` has none. If " +
+						"you remove the attribute, the device loses them.",
 					Validators: []validator.Map{mapvalidator.NoNullValues(), mapvalidator.SizeAtLeast(1)},
 				},
 			}},

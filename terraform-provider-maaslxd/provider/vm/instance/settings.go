@@ -14,7 +14,7 @@ import (
 	"github.com/maaslxd/maaslxd/terraform-provider-maaslxd/provider/values"
 )
 
-// Settings are the two attributes of a configuration, a plan or a state.
+// Settings are the attributes config and devices of a configuration, a plan or a state.
 type Settings struct {
 	Config  types.Map
 	Devices types.Map
@@ -26,18 +26,18 @@ type deviceModel struct {
 	Properties types.Map    `tfsdk:"properties"`
 }
 
-// IsNull tells that neither is set.
+// IsNull tells whether neither is set.
 func (s Settings) IsNull() bool { return s.Config.IsNull() && s.Devices.IsNull() }
 
-// Equal tells whether both say the same.
+// Equal tells whether both have the same values.
 func (s Settings) Equal(other Settings) bool {
 	return s.Config.Equal(other.Config) && s.Devices.Equal(other.Devices)
 }
 
-// Options are the options whose values are known, nil for none.
+// Options are the options whose values are known; nil if there are none.
 func (s Settings) Options() map[string]string { return knownTexts(s.Config) }
 
-// knownTexts are the elements of a map that are known, nil for none.
+// knownTexts are the elements of a map that are known; nil if there are none.
 func knownTexts(m types.Map) map[string]string {
 	var out map[string]string
 	for key, v := range m.Elements() {
@@ -51,7 +51,7 @@ func knownTexts(m types.Map) map[string]string {
 	return out
 }
 
-// KnownDevices are the devices that are known throughout, nil for none.
+// KnownDevices are the devices whose values are all known; nil if there are none.
 func (s Settings) KnownDevices(ctx context.Context, diags *diag.Diagnostics) map[string]engine.Device {
 	var out map[string]engine.Device
 	for name, m := range values.DecodeMap[deviceModel](ctx, s.Devices, diags) {
@@ -66,10 +66,10 @@ func (s Settings) KnownDevices(ctx context.Context, diags *diag.Diagnostics) map
 	return out
 }
 
-// Validate refuses options and devices that a VM cannot be given.
+// Validate refuses options and devices that a VM cannot have.
 func (s Settings) Validate(ctx context.Context, vm string, diags *diag.Diagnostics) {
 	devices := s.KnownDevices(ctx, diags)
-	maps.DeleteFunc(devices, func(_ string, d engine.Device) bool { // its validator says so
+	maps.DeleteFunc(devices, func(_ string, d engine.Device) bool { // its validator reports it
 		return !slices.Contains(engine.DeviceTypes(), d.Type)
 	})
 	if err := engine.ValidateInstance(s.optionsByKey(), devices); err != nil {
@@ -77,8 +77,8 @@ func (s Settings) Validate(ctx context.Context, vm string, diags *diag.Diagnosti
 	}
 }
 
-// optionsByKey are the options, with no value for those of a wrong key whose value is not
-// known yet.
+// optionsByKey are the options. An option with an invalid key and an unknown value is there
+// with an empty value.
 func (s Settings) optionsByKey() map[string]string {
 	options := map[string]string{}
 	for key, v := range s.Config.Elements() {
@@ -90,15 +90,15 @@ func (s Settings) optionsByKey() map[string]string {
 	return options
 }
 
-// RemovedKeys are the keys and names that the settings before have besides.
+// RemovedKeys are the keys and names that only the former settings have.
 func (s Settings) RemovedKeys(before Settings) (config, devices []string) {
 	return values.Difference(keysOf(before.Config), keysOf(s.Config)), values.Difference(keysOf(before.Devices), keysOf(s.Devices))
 }
 
 func keysOf(m types.Map) []string { return slices.Sorted(maps.Keys(m.Elements())) }
 
-// ChangeNeedingStop names the first attribute, and what of it, that changes in a plan and needs a
-// stopped VM; empty: none does.
+// ChangeNeedingStop names the first attribute, and the part of it, that changes in a plan and
+// needs a stopped VM; empty: none does.
 func (s Settings) ChangeNeedingStop(before Settings) (attribute, what string) {
 	for _, key := range changedKeys(s.Config, before.Config) {
 		if !engine.IsInstanceOptionLive(key) {
@@ -113,7 +113,7 @@ func (s Settings) ChangeNeedingStop(before Settings) (attribute, what string) {
 	return "", ""
 }
 
-// LostTPMs are the names of TPMs that go, or become devices of another type.
+// LostTPMs are the names of TPMs that are removed, or become devices of another type.
 func (s Settings) LostTPMs(before Settings) []string {
 	var lost []string
 	for _, name := range keysOf(before.Devices) {
@@ -124,7 +124,7 @@ func (s Settings) LostTPMs(before Settings) []string {
 	return lost
 }
 
-// deviceTypeOf is the type of an element of devices; empty for none.
+// deviceTypeOf is the type of an element of devices; empty if there is none.
 func deviceTypeOf(element attr.Value) string {
 	object, ok := element.(types.Object)
 	if !ok {
@@ -144,13 +144,14 @@ func changedKeys(a, b types.Map) []string {
 	})
 }
 
-// isHotPlugged tells of an element of devices, or of none.
+// isHotPlugged tells whether LXD adds and removes such a device while the VM runs. It is true
+// for a null element.
 func isHotPlugged(element attr.Value) bool {
 	return element == nil || engine.Device{Type: deviceTypeOf(element)}.IsHotPlugged()
 }
 
-// RefreshFrom are the settings as a VM has them now, of those that are declared. What is gone
-// leaves them; where nobody tells, they stay.
+// RefreshFrom are the declared settings with the VM's current values. Those that are gone are
+// left out. If LXD does not answer, they stay.
 func (s Settings) RefreshFrom(ctx context.Context, vm engine.Machine, diags *diag.Diagnostics) Settings {
 	if !s.Config.IsNull() && vm.Config != nil {
 		seen := maps.Clone(vm.Config)
@@ -165,12 +166,13 @@ func (s Settings) RefreshFrom(ctx context.Context, vm engine.Machine, diags *dia
 	return s
 }
 
-// JoinedWith are these settings and those that only others have: all that may be on the VM stays known.
+// JoinedWith are these settings and those that only the others have, so that the state knows
+// all that may be on the VM.
 func (s Settings) JoinedWith(others Settings) Settings {
 	return Settings{Config: joinMaps(s.Config, others.Config), Devices: joinMaps(s.Devices, others.Devices)}
 }
 
-// joinMaps are the elements of both maps; null where neither has any.
+// joinMaps are the elements of both maps; null if neither has any.
 func joinMaps(m, other types.Map) types.Map {
 	if m.IsNull() {
 		return other
