@@ -114,7 +114,7 @@ func TestAccWorkflowNetworks(t *testing.T) {
 		`subnet = "dark", space = "dmz"`: `subnet dark is not in space dmz`,
 		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`, // the lines that were removed mean nothing any more
 		`subnet = "lan", addresses = [{ subnet = "dark" }]`:               `addresses is on another VLAN than 10.77.0.0/24`,
-		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `MAAS has no other address beside DHCP`,
+		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `an interface with DHCP cannot have another address of the same family`,
 	} {
 		w.configure(t, vm(typo, dark))
 		w.wantRefusedPlan(t, "Cannot replace VM web "+want)
