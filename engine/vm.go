@@ -232,7 +232,7 @@ func (i Interface) CheckAddedInPlace() error {
 	}
 	return &SpecError{
 		Field:   i.Field("mode"),
-		Message: fmt.Sprintf("MAAS would have to give interfaces.%s an address, but it does so only for a new VM", i.Name),
+		Message: fmt.Sprintf("MAAS would give interfaces.%s an address, but it does so only for a new VM", i.Name),
 		Hint:    AddedModeHint, Err: ErrConflict,
 	}
 }

@@ -38,7 +38,7 @@ func CheckProfileOfMAAS(name string) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses %q, if the project has it", name, StandardProfile),
+		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q, if the project has it", name, StandardProfile),
 		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
 	}
 }

@@ -175,7 +175,7 @@ func TestHostOtherMachine(t *testing.T) {
 		before := r.machine(t, "run")
 		_, err := p.applyHost(newHostRef, adoptedHost())
 		var refusal *engine.Refusal
-		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "and not on run") || refusal.Hint == "" {
+		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), ", not on run") || refusal.Hint == "" {
 			t.Errorf("want a refusal that names both machines, got %v", err)
 		}
 		if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: before.SystemID}); err != nil {
