@@ -189,12 +189,12 @@ func TestAccSnapshotRefused(t *testing.T) {
 		"Slash":      {"It is part of a path.", snapshot, map[string]any{"name": "a/b"}, nil, `Invalid name It cannot contain`},
 		"Space":      {"LXD takes none.", restore, map[string]any{"name": "a b"}, nil, `Invalid name It cannot contain`},
 		"Dots":       {"LXD would write elsewhere.", snapshot, map[string]any{"name": ".."}, nil, `Invalid name folder`},
-		"NoName":     {"LXD would choose one.", snapshot, map[string]any{"name": ""}, nil, `Invalid name A snapshot has a name`},
+		"NoName":     {"LXD would choose one.", snapshot, map[string]any{"name": ""}, nil, `Invalid name Give the snapshot a name`},
 		"Expiry":     {"A duration has a unit.", snapshot, map[string]any{"expires_in": "7d"}, nil, `Invalid expires_in "7d" is no duration "168h"`},
 		"Soon":       {"LXD looks once a minute.", snapshot, map[string]any{"expires_in": "5s"}, nil, `Invalid expires_in "5s" is no duration of a minute or more`},
 		"Unknown":    {"A slip of the pen.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},
 		"BareMetal":  {"It is no VM.", snapshot, map[string]any{"machine": "node2"}, nil, `it is not marked as a VM of owner tf-acc Import it`},
-		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, and not for owner somebody`},
+		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, not for owner somebody`},
 		"NoSnapshot": {"There is none.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
 	}
 	if !isLXDColumn() {

@@ -52,9 +52,9 @@ func DescriptionWithMark(description string, key Key, finished bool) string {
 	return text + "\n" + line
 }
 
-// ourLinePrefixes begin our lines in a description. They hold the mark, notes such as the LXD
-// name of a renamed VM or the time of a failed deployment, and the fixed addresses and the
-// network of a machine.
+// ourLinePrefixes begin our lines in a description. They hold the mark, and notes such as the
+// LXD name of a renamed VM or the time of a failed deployment. Others hold the fixed addresses
+// and the network of a machine.
 var ourLinePrefixes = []string{MarkerPrefix, "maaslxd: ", "fixed by maaslxd: ", "network by maaslxd: ", "network before maaslxd: "}
 
 func isOurLine(line string) bool {

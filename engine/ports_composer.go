@@ -198,7 +198,7 @@ type Leftovers struct {
 	// asked, too.
 	HostKeys []string
 	Pools    []string // names of the storage pools that may hold its disks
-	// BegunBefore is the time before which every compose has ended. What was made later stays.
+	// BegunBefore is the time before which every compose has ended. Anything newer stays.
 	BegunBefore time.Time
 }
 

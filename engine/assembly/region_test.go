@@ -38,9 +38,9 @@ func TestRegionSharesAddresses(t *testing.T) {
 	})
 }
 
-// TestRegionSharesHosts: what lists the instances of a host anew, and what is
-// composed there, wait for each other, whichever engine does either: a list that
-// ends inside a compose has MAAS adopt the newborn.
+// TestRegionSharesHosts: a new list of a host's instances and a compose there wait for each
+// other, whichever engine makes them. A list that ends inside a compose makes MAAS adopt the
+// new VM.
 func TestRegionSharesHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := slowHosts()

@@ -53,8 +53,8 @@ func (h *deleteSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m eng
 }
 
 // findMachine looks for the machine by the ref. If the caller never learned the system id, it
-// also finds a machine with the key's mark that we did not allocate: an adopted one, or that of
-// an existing LXD.
+// also finds two kinds of machines with the key's mark that we did not allocate. These are
+// adopted ones, and those of existing LXDs.
 func (h *deleteSteps) findMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
 	m, err := h.FindMachine(ctx, ref)
 	if !errors.Is(err, engine.ErrNotFound) || ref.SystemID != "" {

@@ -37,8 +37,8 @@ type stepBase struct {
 	reports        firstBootReports
 }
 
-// The steps of the kind, by subject: the other VM hosts of an LXD, the network below the VMs, a
-// VM host that is being registered, and one that is being removed.
+// The steps of the kind, by subject: the other VM hosts of an LXD, the network below the VMs,
+// the registration of a VM host, and its removal.
 type (
 	otherHostSteps    struct{ *stepBase }
 	networkSteps      struct{ *stepBase }
@@ -209,8 +209,9 @@ func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error)
 	return engine.Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
 }
 
-// addressOf is the address of the machine: on the interface of its default gateway, on its
-// bridge, else on the interface that it boots from, else the first one that MAAS knows.
+// addressOf is the address of the machine on the interface of its default gateway, else on its
+// bridge, else on the interface that it boots from. Otherwise it is the first one that MAAS
+// knows.
 func addressOf(m engine.Machine, want engine.HostSpec) string {
 	first := func(links []engine.InterfaceLink) string {
 		for _, l := range links {

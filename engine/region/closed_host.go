@@ -59,7 +59,7 @@ func (q *ClosedHost) SyncHost(composer engine.Composer, host engine.VMHost, syst
 }
 
 // CloseHost takes the host for one caller alone, until End. It refuses while a VM is being
-// composed on the host: a sync that ends inside a compose adopts the new VM, and a removal
+// composed on the host. A sync that ends inside a compose adopts the new VM, and a removal
 // takes the VM with the host. The row of the key except does not count.
 func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMHost, except engine.Key) (*ClosedHost, error) {
 	unlock, err := r.Locks.lockExclusive(ctx, host)

@@ -36,9 +36,11 @@ type leavingName struct {
 type awaitedName struct{ first, last time.Time }
 
 // A step that leaves a name is repeated within leaveTTL, or has ended.
+//
 // nameGracePeriod is how long to wait for a name that a VM of the same owner has and that
 // nobody leaves yet: Terraform may come to that VM soon. It begins anew whenever another VM is
 // done, because Terraform then begins the next one.
+//
 // temporaryNameDelay is how long a waiting VM keeps its former name. Most names are free within
 // that time: a rename is one call, and the next look follows in a second.
 const (

@@ -1,5 +1,5 @@
 // Package region holds what the engines of one MAAS share in a process: hosts in use or closed,
-// claimed addresses, names that are about to be free, and composes that were sent.
+// claimed addresses, names about to be free, and sent composes.
 package region
 
 import (

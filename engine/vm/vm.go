@@ -33,8 +33,8 @@ type stepBase struct {
 	settler *settle.Settler
 }
 
-// The steps of the kind, by subject: checks of a spec, interfaces, a VM's name, a VM that is
-// being deleted, and the size, power and lock of a finished VM.
+// The steps of the kind, by subject: checks of a spec, interfaces, a VM's name, its delete, and
+// the size, power and lock of a finished VM.
 type (
 	createChecks   struct{ *stepBase }
 	interfaceSteps struct{ *stepBase }
