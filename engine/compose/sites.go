@@ -42,7 +42,7 @@ func checkProfileExists(hosts []engine.VMHost, profile string) error {
 		lines = append(lines[:most], fmt.Sprintf("and %d more", len(lines)-most))
 	}
 	return engine.MarkTerminal(&engine.Error{
-		Type: engine.ProfileNotFound, Message: fmt.Sprintf("no VM host has a profile %q in its project", profile),
+		Type: engine.ProfileNotFound, Message: fmt.Sprintf("no host has a profile %q in its project", profile),
 		Hint: fmt.Sprintf("There are: %s. Make one on a host: lxc profile create %s --project PROJECT.", strings.Join(lines, "; "), profile),
 	})
 }

@@ -89,7 +89,7 @@ func (n *LeavingNames) IsDeleting(systemID string, now time.Time) bool {
 }
 
 // IsRenaming tells whether this process gives a VM another name than this one. The VM may have
-// its temporary name by now, and still the mark and the row of its former one.
+// its temporary name already, and still the mark and the row of its former one.
 func (n *LeavingNames) IsRenaming(systemID, name string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 func finishedBeforeError(name string, m engine.Machine) error {
 	renamed := ""
 	if m.Hostname != name {
-		renamed = ", called " + m.Hostname + " by now"
+		renamed = ", now named " + m.Hostname
 	}
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),

@@ -22,7 +22,7 @@ func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, 
 	return v.waitResult(ctx, key, m.WithStatus(engine.StatusCommissioning)), nil
 }
 
-// install deploys a Ready VM, or finishes one that shall stay Ready.
+// install deploys a Ready VM, or finishes one that stays Ready.
 func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if settled, err := v.configureReady(ctx, want, m); err != nil || !settled {
 		return v.waitResult(ctx, key, m), err
