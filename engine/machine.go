@@ -148,7 +148,7 @@ func (m Machine) IsAdopted() bool {
 func (s MachineSpec) Validate() error {
 	switch {
 	case s.Adopt && s.Machine == "":
-		return &SpecError{Field: fieldpath.New("machine"), Message: "adopt needs the name of a machine", Hint: "Give its hostname, FQDN or system id."}
+		return &SpecError{Field: fieldpath.New("machine"), Message: "only a named machine can be adopted", Hint: "Give its hostname, FQDN or system id."}
 	}
 	return errors.Join(s.validateHostname(), s.validateAddresses(), s.InPlaceSettings.validate("this machine", s.Deploy), s.Deploy.Validate())
 }

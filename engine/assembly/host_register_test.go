@@ -128,7 +128,7 @@ func TestHostForeignVMs(t *testing.T) {
 		words  string // of the refusal; empty: registered
 	}{
 		"Seen":        {"They are there.", true, false, "old-db"},
-		"Unseen":      {"Nobody can tell.", false, false, "cannot see"},
+		"Unseen":      {"Nobody can tell.", false, false, "cannot check whether"},
 		"Wanted":      {"It is asked for.", true, true, ""},
 		"WantedBlind": {"It is asked for.", false, true, ""},
 	}

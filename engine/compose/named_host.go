@@ -51,8 +51,8 @@ func CheckPlacement(h engine.VMHost, want engine.Placement) error {
 	var errs []error
 	refuse := func(is, wanted, other string) {
 		errs = append(errs, &engine.SpecError{
-			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s %s, but placement asks for %s", h.Name, is, wanted),
-			Hint: fmt.Sprintf("Name a VM host %s, or remove vm_host to have one chosen.", other),
+			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s %s, but %s is wanted", h.Name, is, wanted),
+			Hint: fmt.Sprintf("Name a VM host %s, or none to have one chosen.", other),
 		})
 	}
 	if want.Zone != "" && h.Zone != want.Zone {
