@@ -173,7 +173,7 @@ func TestAccActionCommission(t *testing.T) {
 		t.Errorf("it is %s", m.StatusName)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	if failure := commission(); !wordsPattern(`Cannot commission machine is Deployed, and is not commissioned while admin has it Release the machine first`).MatchString(failure) {
+	if failure := commission(); !wordsPattern(`Cannot commission machine is Deployed, and cannot be commissioned while admin owns it Release the machine first`).MatchString(failure) {
 		t.Errorf("want a refusal, got %q", failure)
 	}
 	w.wantEmptyPlan(t)
@@ -231,7 +231,7 @@ func TestAccActionRedeploy(t *testing.T) {
 	w.wantEmptyPlan(t)
 	x.postForm(t, "machines/"+made.SystemID+"/?op=release", nil)
 	x.waitUntil(t, name+" is Ready", func() bool { return x.statusOf(name) == "Ready" })
-	if failure := redeploy(map[string]any{}); !wordsPattern(`is Ready, and only what is deployed is redeployed`).MatchString(failure) {
+	if failure := redeploy(map[string]any{}); !wordsPattern(`is Ready, but only a Deployed VM can be redeployed`).MatchString(failure) {
 		t.Errorf("want a refusal of what somebody released, got %q", failure)
 	}
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -246,7 +246,7 @@ func TestAccActionRefresh(t *testing.T) {
 	x := newSimulatedTarget(t)
 	if isLXDColumn() {
 		_, failure := x.invokeAction(t, "maaslxd_vm_host_refresh", map[string]any{"vm_host": "lxd1"})
-		if !wordsPattern(`MAAS keeps no record of what is on VM host lxd1 nothing to refresh`).MatchString(failure) {
+		if !wordsPattern(`MAAS stores no inventory of VM host lxd1 nothing to refresh`).MatchString(failure) {
 			t.Errorf("want a refusal, got %q", failure)
 		}
 		return

@@ -35,7 +35,7 @@ func TestAccHostBadKey(t *testing.T) {
 		"OtherKey":        {reason: "Halves of two pairs.", body: hostOnNode1(), settings: withPairFiles("a", "b"), at: "lxd_client_key", want: `lxd_client_key is not the private key of the certificate Give both halves`},
 		"Expired":         {reason: "LXD does not accept it any more.", body: hostOnNode1(), settings: old.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: expired on 2020-01-01: LXD does not accept it any more Make a new pair lxc config trust add`},
 		"NotYetValid":     {reason: "A clock is wrong.", body: hostOnNode1(), settings: early.asSettings, at: "lxd_client_cert", want: `lxd_client_cert: is not valid before 2090-01-01 clock`},
-		"FileExpired":     {reason: "The pair beside the ledger grows old, too.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot serve expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
+		"FileExpired":     {reason: "The pair beside the ledger grows old, too.", body: hostOnNode1(), before: old.putBesideLedger, want: `client key pair lxd-client.pem cannot be used expired on 2020-01-01 Restore it from a backup lxd_client_cert`},
 		"NoLastingKey":    {reason: "A key that ends with the run would lock everybody out.", body: hostOnNode1(), settings: withSetting(`ledger = "memory"`), want: `Cannot create VM host no lasting place for the client key pair`},
 		"KeyFileMissing":  {reason: "Neither PEM nor a file.", body: hostOnNode1(), settings: withSetting(`lxd_client_cert = "/nowhere"`), at: "lxd_client_cert", want: `lxd_client_cert neither PEM text nor the path of a file`},
 		"KeyReadByOthers": {
@@ -104,7 +104,7 @@ func TestAccHostKeyExpires(t *testing.T) {
 	}
 	before := x.observeState()
 	cmd, out := w.command(t.Context(), "apply", "-auto-approve", "-no-color")
-	if err := cmd.Run(); err == nil || !wordsPattern("lxd-client.pem cannot serve expired on 2020-01-01 lxd_client_cert and lxd_client_key").MatchString(unwrapMessage(out.String())) {
+	if err := cmd.Run(); err == nil || !wordsPattern("lxd-client.pem cannot be used expired on 2020-01-01 lxd_client_cert and lxd_client_key").MatchString(unwrapMessage(out.String())) {
 		t.Errorf("want the change refused, got %v:\n%s", err, out)
 	}
 	if diff := cmp.Diff(before, x.observeState(), cmpopts.EquateEmpty()); diff != "" {
@@ -125,7 +125,7 @@ func TestAccGoneKeyExpires(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	newKeyPair(t, newYear(2010), newYear(2020)).putBesideLedger(t, x)
 	w.configure(t, x.configReachingLXD(""))
-	w.wantRefusedChange(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a client key pair that has not expired or set force_destroy`)
+	w.wantRefusedChange(t, x, "", `Cannot delete VM host kvm1 LXD HostUnavailable: cannot tell which VMs are on it expired on 2020-01-01 Give a valid client key pair or set force_destroy`)
 	w.configure(t, x.configReachingLXD(hostOnNode1(`force_destroy = true`)))
 	before := x.observeState()
 	w.run(t, "apply", "-auto-approve", "-no-color")
@@ -133,7 +133,7 @@ func TestAccGoneKeyExpires(t *testing.T) {
 		t.Errorf("a note for the destroy changed something (-before +after):\n%s", diff)
 	}
 	w.configure(t, x.configReachingLXD(hostOnNode1(`force_destroy = true`, `zone = "az2"`)))
-	w.wantRefusedChange(t, x, "", `lxd-client.pem cannot serve expired on 2020-01-01`)
+	w.wantRefusedChange(t, x, "", `lxd-client.pem cannot be used expired on 2020-01-01`)
 	w.configure(t, x.configReachingLXD(""))
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	if err := x.checkNothingLeft("node1")(nil); err != nil {

@@ -99,7 +99,7 @@ func TestAccGoneForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.configure(t, x.configReachingLXD(""))
-	w.wantRefusedChange(t, x, "", `will not remove VM host kvm1 of others: precious Delete them first`)
+	w.wantRefusedChange(t, x, "", `cannot remove VM host kvm1 of others: precious Delete or move them first`)
 	if err := x.simulatorOrSkip().RemoveInstance("node1", "maas", "precious"); err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,7 @@ func TestAccGoneInstanceRefused(t *testing.T) {
 		"Protection": {"MAAS could not delete it.", `config = { "security.protection.delete" = "true" }`, "config", `deletion_protection = true`},
 		"Containers": {"LXD has it for containers.", `config = { "limits.cpu.priority" = "3" }`, "config", `LXD has it for containers only`},
 		"Value":      {"LXD would refuse it.", `config = { "boot.autostart" = "maybe" }`, "config", `"boot.autostart" is true or false, not "maybe"`},
-		"BootMode":   {"This LXD is older.", `config = { "boot.mode" = "bios" }`, "config", `does not have "boot.mode" Write "security.secureboot" in its place`},
+		"BootMode":   {"This LXD is older.", `config = { "boot.mode" = "bios" }`, "config", `does not have "boot.mode" Use "security.secureboot" instead`},
 		"Disk":       {"Disks have an attribute of their own.", `devices = { scratch = { type = "disk" } }`, "", `devices["scratch"].type "gpu" "pci" "tpm" "usb"`},
 		"DeviceName": {"It is a NIC of ours.", `devices = { eth0 = { type = "tpm" } }`, "devices", `"eth0" is the name of a disk or an interface`},
 		"Property":   {"LXD would refuse it.", `devices = { card = { type = "gpu", properties = { adress = "x" } } }`, "", `A gpu device of a VM has no property "adress" It has: gputype, id`},

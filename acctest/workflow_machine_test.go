@@ -114,7 +114,7 @@ func TestAccWorkflowMachineLost(t *testing.T) {
 	w.run(t, "apply", "-auto-approve", "-no-color")
 	id := w.systemID(t)
 	w.run(t, "state", "rm", machineAddress)
-	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name before and is finished import it by its system id `+id)
+	w.wantRefusedCreate(t, x, "name", `Cannot create machine db name: the machine was deployed for this name earlier and is finished import it by its system id `+id)
 	w.run(t, "import", "-no-color", machineAddress, id)
 	if got := joinActions(w.planActionsOn(t, machineAddress)); got != "update" { // the state notes the selector
 		t.Errorf("after the import the plan wants %s", got)
@@ -218,7 +218,7 @@ func TestAccMachineBadInput(t *testing.T) {
 		"UnknownMachine": {reason: "MAAS has no such machine.", body: testMachine("db", `machine = "node9"`), at: "machine", want: `Cannot create machine db machine: MAAS has no machine "node9" Give a hostname, an FQDN or a system id`},
 		"MachineNew":     {reason: "MAAS does not know it yet.", world: withNode1Status("New"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but New. Commission it in MAAS`},
 		"MachineOwned":   {reason: "Somebody uses it.", world: withNode1Status("Deployed"), body: machineOnNode1(), at: "machine", want: `machine: machine node1 is not Ready but Deployed, and belongs to the MAAS user admin adopt or import it`},
-		"Architecture":   {reason: "MAAS itself says so only when it deploys.", world: makeNode1ARM, body: machineOnNode1(), at: "machine", want: `machine: machine node1 is of the architecture arm64/generic, and MAAS has ubuntu/noble for amd64 only. Choose another machine`},
+		"Architecture":   {reason: "MAAS itself says so only when it deploys.", world: makeNode1ARM, body: machineOnNode1(), at: "machine", want: `machine: machine node1 has the architecture arm64/generic, but MAAS has ubuntu/noble for amd64 only. Choose another machine`},
 		"TooMuchAsked":   {reason: "No machine is so large.", body: testMachine("db", `selector = { min_cores = 999 }`), at: "selector", want: `none of Ready machines at least 999 cores`},
 		"UnknownZone":    {reason: "Zones are named.", body: testMachine("db", `selector = { zone = "az9" }`), at: "selector", want: `selector.zone zone "az9" az1`},
 		"UnknownPool":    {reason: "Pools are named.", body: testMachine("db", `selector = { pool = "nope" }`), at: "selector", want: `selector.pool resource pool "nope"`},

@@ -114,7 +114,7 @@ func TestAccWorkflowNetworks(t *testing.T) {
 		`subnet = "dark", space = "dmz"`: `subnet dark is not in space dmz`,
 		`vlan = 0`:                       `subnets are on VLAN 0 Name one by subnet`, // the lines that were removed mean nothing any more
 		`subnet = "lan", addresses = [{ subnet = "dark" }]`:               `addresses is on another VLAN than 10.77.0.0/24`,
-		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `MAAS has no other address beside DHCP`,
+		`subnet = "lan", mode = "dhcp", addresses = [{ subnet = "lan" }]`: `an interface with DHCP cannot have another address of the same family`,
 	} {
 		w.configure(t, vm(typo, dark))
 		w.wantRefusedPlan(t, "Cannot replace VM web "+want)
@@ -134,7 +134,7 @@ func TestAccWorkflowNetworksContradict(t *testing.T) {
 	cases := map[string]struct{ reason, eth0, want string }{
 		"NoNetwork":     {"An interface must be somewhere.", `mode = "auto"`, `eth0 names no network Give a subnet`},
 		"UnknownMode":   {"MAAS has four modes.", `subnet = "lan", mode = "bootp"`, `mode value must be one of "auto" "dhcp" "static" "link_up"`},
-		"DHCPWithIP":    {"DHCP gives the address.", `subnet = "lan", mode = "dhcp", ip = "10.77.0.42"`, `mode dhcp has no fixed address, and 10.77.0.42 is given`},
+		"DHCPWithIP":    {"DHCP gives the address.", `subnet = "lan", mode = "dhcp", ip = "10.77.0.42"`, `mode dhcp has no fixed address, but 10.77.0.42 is given`},
 		"UpWithMore":    {"An interface that is only up has no addresses.", `subnet = "lan", mode = "link_up", addresses = [{ subnet = "lan" }]`, `is only up has no addresses`},
 		"NothingIsOn":   {"MAAS deploys nothing without an address.", `subnet = "lan", mode = "link_up"`, `no interface gets an address`},
 		"AddressTwice":  {"Two links cannot share one.", `subnet = "lan", ip = "10.77.0.42", addresses = [{ subnet = "lan", ip = "10.77.0.42" }]`, `10.77.0.42 is the address of eth0 already`},

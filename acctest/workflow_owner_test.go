@@ -33,7 +33,7 @@ func TestAccWorkflowTwoDirectories(t *testing.T) {
 		reason, first, second, want string
 	}{
 		"OneHome":  {"The runs of one machine share a ledger.", one, one, "is being created or redeployed by another run"},
-		"TwoHomes": {"Runners share nothing but MAAS.", t.TempDir(), t.TempDir(), "was not made for this one"},
+		"TwoHomes": {"Runners share nothing but MAAS.", t.TempDir(), t.TempDir(), "this resource did not make it"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestAccWorkflowNameTaken(t *testing.T) {
 	x := newTarget(t)
 	w := newWorkspace(t, x.config(vmNamed("a", "web")))
 	w.run(t, "apply", "-auto-approve", "-no-color")
-	const warning = "the VM web was made for this name before"
+	const warning = "the VM web was made for this name earlier"
 
 	if out := unwrapMessage(w.run(t, "plan", "-no-color", "-replace=maaslxd_vm.a")); strings.Contains(out, warning) {
 		t.Errorf("what is replaced is in its own way:\n%s", out)

@@ -194,7 +194,7 @@ func TestAccSnapshotRefused(t *testing.T) {
 		"Soon":       {"LXD looks once a minute.", snapshot, map[string]any{"expires_in": "5s"}, nil, `Invalid expires_in "5s" is not a duration of a minute or more`},
 		"Unknown":    {"A slip of the pen.", snapshot, map[string]any{"machine": "mars"}, nil, `Cannot take snapshot s1 of VM mars MAAS knows no such machine`},
 		"BareMetal":  {"It is no VM.", snapshot, map[string]any{"machine": "node2"}, nil, `it is not marked as a VM of owner tf-acc Import it`},
-		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, and not for owner somebody`},
+		"OtherOwner": {"It is another configuration's.", restore, nil, []string{"owner=somebody"}, `cannot restore VM web it is marked as made for tf-acc/web, not for owner somebody`},
 		"NoSnapshot": {"There is none.", restore, nil, nil, `name: web has no snapshot s1 maaslxd_snapshot takes one`},
 	}
 	if !isLXDColumn() {

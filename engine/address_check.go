@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// FindSubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
-// there are several. The error is a *SpecError of the field if there is none.
+// FindSubnetOf finds MAAS's subnet of an address; of several, the narrowest. The error is a
+// *SpecError of the field if there is none.
 func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip.Addr) (Subnet, error) {
 	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, func(s Subnet) bool { return prefixLengthFor(s, ip) >= 0 })
 	if err != nil {
@@ -19,14 +19,14 @@ func (c Config) FindSubnetOf(ctx context.Context, field fieldpath.Path, ip netip
 	}
 	if len(found) == 0 {
 		return Subnet{}, &SpecError{
-			Field: field, Message: fmt.Sprintf("%s is in none of MAAS's subnets", ip),
+			Field: field, Message: fmt.Sprintf("%s is in no subnet of MAAS", ip),
 			Hint: "Known: " + strings.Join(SubnetCIDRs(all), ", ") + ".", Err: ErrNotFound,
 		}
 	}
 	return slices.MaxFunc(found, func(x, y Subnet) int { return prefixLengthFor(x, ip) - prefixLengthFor(y, ip) }), nil
 }
 
-// prefixLengthFor is how narrow a subnet is that an address lies in, -1 if it lies
+// prefixLengthFor is the prefix length of a subnet that the address lies in, -1 if it lies
 // elsewhere.
 func prefixLengthFor(s Subnet, ip netip.Addr) int {
 	prefix, err := netip.ParsePrefix(s.CIDR)
@@ -36,13 +36,12 @@ func prefixLengthFor(s Subnet, ip netip.Addr) int {
 	return prefix.Bits()
 }
 
-// CheckAddress looks whether an address of the subnet can be given to a machine,
-// before anything is made. The machine self, which may be empty, may have it
-// already. The error is a *SpecError of the field, which must end in .ip.
+// CheckAddress checks whether an address of the subnet can be given to a machine, before
+// anything is made. The machine self, which may be empty, may have it already. The error is a
+// *SpecError of the field, which must end in .ip.
 //
-// That it is free now is no promise: whoever links it first has it. Others of
-// the same process are told apart by claims; against all else, MAAS refuses the
-// link with ErrConflict.
+// A free address is no promise: the first to link it gets it. Claims keep other runs in this
+// process apart. Against everything else, MAAS refuses the link with ErrConflict.
 func (c Config) CheckAddress(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr, self string) error {
 	use, err := c.LookUpAddress(ctx, field, subnet, ip)
 	if err != nil || use.Purpose == AddressFree || self != "" && use.SystemID == self {
@@ -51,15 +50,14 @@ func (c Config) CheckAddress(ctx context.Context, field fieldpath.Path, subnet S
 	return use.UnusableError(field, ip)
 }
 
-// LookUpAddress looks what an address is in use for that a machine of the subnet
-// could have.
+// LookUpAddress returns the use of an address, if a machine of the subnet can have the address.
 func (c Config) LookUpAddress(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr) (AddressUse, error) {
 	prefix, err := netip.ParsePrefix(subnet.CIDR)
 	if err != nil {
-		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q of no known form: %w", subnet.CIDR, ErrUnavailable)
+		return AddressUse{}, fmt.Errorf("MAAS has a subnet %q, which is not a CIDR: %w", subnet.CIDR, ErrUnavailable)
 	}
 	if problem := addressProblem(prefix, ip); problem != "" {
-		return AddressUse{}, &SpecError{Field: field, Message: fmt.Sprintf("%s %s %s", ip, problem, subnet.CIDR), Hint: "Give an address of the interface's subnet that a machine can have."}
+		return AddressUse{}, &SpecError{Field: field, Message: fmt.Sprintf("%s %s %s", ip, problem, subnet.CIDR), Hint: "Give a host address of the interface's subnet."}
 	}
 	use, err := c.Names.AddressUse(ctx, subnet, ip)
 	if err != nil {
@@ -68,17 +66,16 @@ func (c Config) LookUpAddress(ctx context.Context, field fieldpath.Path, subnet 
 	return use, nil
 }
 
-// UnusableError says why the address is not to be had.
+// UnusableError says why the address is not free.
 func (u AddressUse) UnusableError(field fieldpath.Path, ip netip.Addr) *SpecError {
-	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.describe()), Hint: "Give an address that is free.", Err: ErrConflict}
+	bad := &SpecError{Field: field, Message: fmt.Sprintf("%s %s", ip, u.describe()), Hint: "Give a free address.", Err: ErrConflict}
 	if u.NearbyFree.IsValid() {
 		bad.Hint = fmt.Sprintf("%s is free.", u.NearbyFree)
 	}
 	return bad
 }
 
-// addressProblem says why no machine of the network can have an address; empty: one
-// can.
+// addressProblem says why no machine of the network can have an address; empty: one can.
 func addressProblem(network netip.Prefix, ip netip.Addr) string {
 	network = network.Masked()
 	pointToPoint := network.Bits() >= ip.BitLen()-1
@@ -95,7 +92,7 @@ func addressProblem(network netip.Prefix, ip netip.Addr) string {
 	return ""
 }
 
-// describe is why the address is not to be had, as the end of a sentence.
+// describe says why the address is not free, as the end of a sentence.
 func (u AddressUse) describe() string {
 	switch u.Purpose {
 	case AddressDynamic:

@@ -16,23 +16,23 @@ type Deployment struct {
 	Kernel    string // hwe_kernel; empty: MAAS's default
 	UserData  []byte // plain, not base64
 	Ephemeral bool   // run from memory
-	// HardwareSync has an agent on the machine tell MAAS of changes of its hardware.
+	// HardwareSync lets an agent on the machine report hardware changes to MAAS.
 	HardwareSync bool
-	// NoSwap has MAAS make no swap, which kubelets refuse to start with. MAAS sees
-	// to that for Ubuntu alone: an image of a user's own decides itself.
+	// NoSwap keeps MAAS from making swap, with which kubelets refuse to start. MAAS does so for
+	// Ubuntu only: a custom image decides itself.
 	NoSwap bool
-	// Storage is how MAAS lays out the disks of bare metal first; nil: they stay as they are
-	// laid out. MAAS keeps the layout after a release.
+	// Storage is the layout that MAAS gives the disks of bare metal first. Nil: the disks keep
+	// their layout. MAAS keeps the layout after a release.
 	Storage *StorageLayout
 }
 
-// MustDisableSwap tells that the machine would get swap which the deployment shall not have.
+// MustDisableSwap tells whether the machine would get swap that the deployment must not have.
 func (d *Deployment) MustDisableSwap(m Machine) bool {
 	return d != nil && d.NoSwap && (m.SwapBytes == nil || *m.SwapBytes != 0)
 }
 
-// Validate refuses user-data that is too long, and a storage layout that cannot be, by
-// *SpecErrors. Nil is valid.
+// Validate refuses user-data that is too long and an impossible storage layout, by *SpecErrors.
+// Nil is valid.
 func (d *Deployment) Validate() error {
 	if d == nil {
 		return nil
@@ -47,23 +47,23 @@ func (d *Deployment) Validate() error {
 	return d.ValidateStorage()
 }
 
-// ValidateStorage refuses a storage layout that cannot be, by a *SpecError.
+// ValidateStorage refuses an impossible storage layout, by a *SpecError.
 func (d *Deployment) ValidateStorage() error {
 	if d.Storage != nil && d.Ephemeral {
 		return &SpecError{
-			Field: storageField, Message: "a machine that runs from memory leaves its disks alone",
+			Field: storageField, Message: "a machine that runs from memory does not use its disks",
 			Hint: "Leave out deploy.storage_layout or deploy.ephemeral.",
 		}
 	}
 	return d.Storage.validate()
 }
 
-// linuxSystems are the systems of images on which hardware sync runs (maascommon/osystem,
-// LINUX_OSYSTEMS, and images of a user's own).
+// linuxSystems are the systems of images that can run hardware sync (maascommon/osystem,
+// LINUX_OSYSTEMS, and custom images).
 var linuxSystems = []string{"ubuntu", "centos", "rhel", "ol", "custom"}
 
-// CheckDeployment looks whether MAAS can deploy so, and has the image and the kernel. The
-// error is a *SpecError if not.
+// CheckDeployment checks that MAAS supports the deployment, and has the image and the kernel.
+// If not, the error is a *SpecError.
 func (c Config) CheckDeployment(ctx context.Context, d *Deployment) error {
 	if d == nil || !d.Ephemeral && !d.HardwareSync {
 		return c.CheckImage(ctx, d)
@@ -78,9 +78,9 @@ func (c Config) CheckDeployment(ctx context.Context, d *Deployment) error {
 	return c.CheckImage(ctx, d)
 }
 
-// checkVersion refuses what this MAAS is too old for: one before 3.2 ignores the wish for
-// hardware sync without a word, and one before 3.5 fails to run another system than Ubuntu
-// from memory (models/node.py, start).
+// checkVersion refuses a deployment for which this MAAS is too old. A MAAS before 3.2 silently
+// ignores hardware sync. One before 3.5 cannot run a system other than Ubuntu from memory
+// (models/node.py, start).
 func (d *Deployment) checkVersion(can Capabilities) error {
 	system, _, named := strings.Cut(d.Image, "/")
 	switch {
@@ -92,7 +92,7 @@ func (d *Deployment) checkVersion(can Capabilities) error {
 			Hint: "Leave it out, or name another image.", Err: ErrInvalid,
 		}
 	case d.Ephemeral && named && system != "ubuntu" && can.IsOlder(3, 5):
-		return tooOldError(fieldpath.New("deploy", "ephemeral"), can, "runs Ubuntu alone from memory, and others from MAAS 3.5 on")
+		return tooOldError(fieldpath.New("deploy", "ephemeral"), can, "runs only Ubuntu from memory; other systems need MAAS 3.5")
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func tooOldError(field fieldpath.Path, can Capabilities, why string) error {
 	return &SpecError{Field: field, Message: fmt.Sprintf("MAAS %s %s", can.Version, why), Hint: "Leave it out, or upgrade MAAS.", Err: ErrInvalid}
 }
 
-// IsOlder tells whether MAAS is older than a version. One that nobody can read is not.
+// IsOlder tells whether MAAS is older than a version. An unreadable version is not older.
 func (c Capabilities) IsOlder(major, minor int) bool {
 	var has, hasMinor int
 	if _, err := fmt.Sscanf(c.Version, "%d.%d", &has, &hasMinor); err != nil {
@@ -110,16 +110,16 @@ func (c Capabilities) IsOlder(major, minor int) bool {
 	return has < major || has == major && hasMinor < minor
 }
 
-// CheckImage looks whether MAAS has the image and the kernel. The error is a *SpecError if it
-// has not. No image and no kernel is no error.
+// CheckImage checks that MAAS has the image and the kernel. If not, the error is a *SpecError.
+// No image and no kernel is no error.
 func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
 	if d == nil || d.Image == "" && d.Kernel == "" {
 		return nil
 	}
-	if d.Image == "" { // MAAS would take any word for a kernel of its default
+	if d.Image == "" { // for its default image, MAAS would accept any kernel name
 		series, err := c.Catalog.DefaultImage(ctx)
 		if err != nil {
-			return fmt.Errorf("cannot tell MAAS's default image, which the kernel %s is for: %w", d.Kernel, err)
+			return fmt.Errorf("cannot read MAAS's default image, to check the kernel %s: %w", d.Kernel, err)
 		}
 		of := *d
 		of.Image, d = series, &of
@@ -134,17 +134,17 @@ func (c Config) CheckImage(ctx context.Context, d *Deployment) error {
 	return d.checkKernel(found)
 }
 
-// matchesImage tells whether the deployment installs the image. One of a user's own
-// goes by its name alone, too.
+// matchesImage tells whether the deployment installs the image. A custom image also matches by
+// its name alone.
 func (d *Deployment) matchesImage(have Image) bool { return have.MatchesName(d.Image) }
 
-// MatchesName tells whether the image is called so: "ubuntu/noble", or "noble" alone.
+// MatchesName tells whether the image has this name: "ubuntu/noble", or "noble" alone.
 func (i Image) MatchesName(name string) bool {
 	return i.Name == name || strings.HasSuffix(i.Name, "/"+name)
 }
 
-// checkKernel refuses a kernel that MAAS does not have for the image. MAAS itself
-// says so only when it deploys. Images of a user's own run on the kernels of others.
+// checkKernel refuses a kernel that MAAS does not have for the image. MAAS itself refuses it
+// only when it deploys. Custom images use the kernels of other images.
 func (d *Deployment) checkKernel(images []Image) error {
 	var known []string
 	for _, i := range images {
@@ -160,7 +160,7 @@ func (d *Deployment) checkKernel(images []Image) error {
 	return UnknownNameError(fieldpath.New("deploy", "kernel"), "kernel for "+d.Image, d.Kernel, slices.Compact(known))
 }
 
-// ImageText is how messages call the image.
+// ImageText names the image in messages.
 func (d *Deployment) ImageText() string { return cmp.Or(d.Image, "an image") }
 
 func imageNames(images []Image) []string {
@@ -171,8 +171,9 @@ func imageNames(images []Image) []string {
 	return names
 }
 
-// OtherArchitectures are those that MAAS has the image for where it has it for others than this
-// one, such as "amd64/generic"; none where it has, and where only MAAS can tell.
+// OtherArchitectures lists the architectures that MAAS has the image for, if it lacks the image
+// for this one, such as "amd64/generic". The list is empty if MAAS has the image, and if only
+// MAAS can tell.
 func (c Config) OtherArchitectures(ctx context.Context, architecture string, d *Deployment) ([]string, error) {
 	images, err := c.Catalog.Images(ctx)
 	if err != nil {
@@ -186,8 +187,8 @@ func (c Config) OtherArchitectures(ctx context.Context, architecture string, d *
 	return known, nil
 }
 
-// imageArchitectures are those that MAAS has the image for, sorted; where none is
-// named, any image.
+// imageArchitectures lists the architectures that MAAS has the image for, sorted. If the
+// deployment names no image, any image counts.
 func imageArchitectures(images []Image, d *Deployment) []string {
 	var known []string
 	for _, i := range images {
@@ -199,32 +200,33 @@ func imageArchitectures(images []Image, d *Deployment) []string {
 	return slices.Compact(known)
 }
 
-// storageField is where the storage layout stands in a spec.
+// storageField is the path of the storage layout in a spec.
 var storageField = fieldpath.New("deploy", "storage_layout")
 
-// StorageLayout is how MAAS lays out the disks of a machine (storage_layouts.py).
+// StorageLayout says how MAAS lays out the disks of a machine (storage_layouts.py).
 type StorageLayout struct {
 	Type string // one of StorageLayouts
-	// RootDisk is the name in MAAS of the disk that the root file system goes to; empty: the
-	// disk that the machine boots from.
+	// RootDisk is MAAS's name of the disk for the root file system. Empty: the disk that the
+	// machine boots from.
 	RootDisk string
-	// RootSizeGB is the size of the partition of the root file system, of the volume group
-	// with "lvm" and of the backing device with "bcache". Decimal; zero: all of the disk.
+	// RootSizeGB is the size of the root file system's partition. With "lvm" it is the size of
+	// the volume group, with "bcache" that of the backing device. Decimal; zero: all of the
+	// disk.
 	RootSizeGB int64
 	// VolumeSizeGB is the size of the logical volume of "lvm"; zero: all of the volume group.
 	VolumeSizeGB int64
-	// CacheMode is that of "bcache"; empty: "writethrough". The cache is the smallest other
-	// disk that is tagged ssd: MAAS takes that one whatever cache_device says.
+	// CacheMode is the mode of "bcache"; empty: "writethrough". The cache is the smallest other
+	// disk with the tag ssd: MAAS takes that one and ignores cache_device.
 	CacheMode string
 }
 
-// StorageLayouts are the layouts that something can be installed on. That rules out "blank".
+// StorageLayouts are the layouts that a system can be installed on. "blank" is none of them.
 var StorageLayouts = []string{"bcache", "custom", "flat", "lvm", "vmfs6", "vmfs7"}
 
-// CacheModes are those of bcache.
+// CacheModes are the modes of bcache.
 var CacheModes = []string{"writeback", "writethrough", "writearound"}
 
-// Disk is the machine's disk of a name.
+// Disk finds the machine's disk by name.
 func (m Machine) Disk(name string) (MachineDisk, bool) {
 	at := slices.IndexFunc(m.Disks, func(d MachineDisk) bool { return d.Name == name })
 	if at < 0 {
@@ -233,7 +235,7 @@ func (m Machine) Disk(name string) (MachineDisk, bool) {
 	return m.Disks[at], true
 }
 
-// validate refuses what MAAS would ignore or refuse, by a *SpecError. Nil is valid.
+// validate refuses values that MAAS would ignore or refuse, by a *SpecError. Nil is valid.
 func (l *StorageLayout) validate() error {
 	if l == nil {
 		return nil
@@ -243,12 +245,12 @@ func (l *StorageLayout) validate() error {
 		wrong             bool
 		at, message, hint string
 	}{
-		{!slices.Contains(StorageLayouts, l.Type), "type", fmt.Sprintf("%q is no storage layout", l.Type), "Use one of " + strings.Join(StorageLayouts, ", ") + "."},
+		{!slices.Contains(StorageLayouts, l.Type), "type", fmt.Sprintf("%q is not a storage layout", l.Type), "Use one of " + strings.Join(StorageLayouts, ", ") + "."},
 		{l.RootDisk != "" && !partitioned, "root_disk", "the layout " + l.Type + " chooses the disks itself", "Leave it out."},
 		{l.RootSizeGB > 0 && !partitioned, "root_size_gb", "the layout " + l.Type + " chooses the sizes itself", "Leave it out."},
 		{l.VolumeSizeGB > 0 && l.Type != "lvm", "volume_size_gb", "the layout " + l.Type + " has no logical volume", `Leave it out, or use the type "lvm".`},
 		{l.CacheMode != "" && l.Type != "bcache", "cache_mode", "the layout " + l.Type + " has no cache", `Leave it out, or use the type "bcache".`},
-		{l.CacheMode != "" && !slices.Contains(CacheModes, l.CacheMode), "cache_mode", fmt.Sprintf("%q is no mode of bcache", l.CacheMode), "Use one of " + strings.Join(CacheModes, ", ") + "."},
+		{l.CacheMode != "" && !slices.Contains(CacheModes, l.CacheMode), "cache_mode", fmt.Sprintf("%q is not a bcache mode", l.CacheMode), "Use one of " + strings.Join(CacheModes, ", ") + "."},
 		{l.RootSizeGB > 0 && l.VolumeSizeGB > l.RootSizeGB, "volume_size_gb", "the logical volume is larger than its volume group", "Raise root_size_gb, or leave it out."},
 	} {
 		if c.wrong {
@@ -258,8 +260,8 @@ func (l *StorageLayout) validate() error {
 	return nil
 }
 
-// CheckDisks refuses a machine that lacks the disks, or whose root disk is too small, by a
-// *SpecError. Nil fits all.
+// CheckDisks refuses a machine that lacks the disks, or has too small a root disk, by a
+// *SpecError. Nil accepts every machine.
 func (l *StorageLayout) CheckDisks(m Machine) error {
 	if l == nil {
 		return nil
@@ -274,14 +276,14 @@ func (l *StorageLayout) CheckDisks(m Machine) error {
 	}
 	if need := max(l.RootSizeGB, l.VolumeSizeGB); ok && root.SizeGB < need {
 		return &SpecError{
-			Field: storageField.Child("root_disk"), Message: fmt.Sprintf("the disk %s of machine %s has %d GB, and %d GB are wanted of it", root.Name, m.Hostname, root.SizeGB, need),
-			Hint: "Name a larger disk, or less of it.", Err: ErrInvalid,
+			Field: storageField.Child("root_disk"), Message: fmt.Sprintf("the disk %s of machine %s has %d GB, but the layout needs %d GB", root.Name, m.Hostname, root.SizeGB, need),
+			Hint: "Name a larger disk, or smaller sizes.", Err: ErrInvalid,
 		}
 	}
 	return nil
 }
 
-// AsSpecErrors makes errors about the layout's fields of what MAAS says about its parameters.
+// AsSpecErrors turns MAAS's errors about its parameters into errors about the layout's fields.
 func (l *StorageLayout) AsSpecErrors(err error) error {
 	return AsSpecErrorsBy(err, map[string]fieldpath.Path{
 		"storage_layout": storageField.Child("type"), "root_device": storageField.Child("root_disk"), "root_size": storageField.Child("root_size_gb"), "boot_size": storageField,

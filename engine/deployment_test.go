@@ -22,7 +22,7 @@ func TestCheckVersion(t *testing.T) {
 		"SyncWindows":     {"The agent is for Linux.", "3.8.0", Deployment{Image: "windows/win2022", HardwareSync: true}, "deploy.enable_hw_sync", "for Linux only"},
 		"SyncCustom":      {reason: "What it is only MAAS knows.", version: "3.8.0", want: Deployment{Image: "custom/k8s", HardwareSync: true}},
 		"Memory":          {reason: "Ubuntu always could.", version: "3.4.10", want: Deployment{Image: "ubuntu/noble", Ephemeral: true}},
-		"MemoryOldCustom": {"MAAS 3.4 knows of Ubuntu alone.", "3.4.10", Deployment{Image: "custom/k8s", Ephemeral: true}, "deploy.ephemeral", "from MAAS 3.5 on"},
+		"MemoryOldCustom": {"MAAS 3.4 knows of Ubuntu alone.", "3.4.10", Deployment{Image: "custom/k8s", Ephemeral: true}, "deploy.ephemeral", "other systems need MAAS 3.5"},
 		"MemoryCustom":    {reason: "Later ones look at the image.", version: "3.5.0", want: Deployment{Image: "custom/k8s", Ephemeral: true}},
 		"Unreadable":      {reason: "Who knows how old that is.", version: "edge", want: Deployment{HardwareSync: true}},
 	}

@@ -1,15 +1,14 @@
-// Package engine brings hosts, VMs and machines of a MAAS to a wanted state,
-// one step at a time.
+// Package engine brings hosts, VMs and machines of a MAAS to a wanted state, one step at a
+// time.
 //
-// A front end turns its object into a spec and calls Reconcile. One call is
-// one step: it looks, does at most one thing that takes MAAS long, and says
-// what it saw and when to call again. Terraform repeats steps with Wait;
-// Cluster API requeues. Nothing is remembered between two steps but what MAAS
-// shows and what the ledger holds, so any step may be the first of a new
-// process.
+// A front end turns its object into a spec and calls Reconcile. One call is one step. It looks,
+// starts at most one long operation of MAAS, and says what it saw and when to call again.
+// Terraform repeats steps with WaitUntilDone; Cluster API requeues. Between two steps the
+// engine remembers only what MAAS shows and what the ledger holds. So any step may be the first
+// one of a new process.
 //
-// The engine knows neither Terraform nor Kubernetes. What it needs from
-// outside it names as small interfaces (ports.go), which adapters implement.
+// The engine knows neither Terraform nor Kubernetes. It names the outside things that it needs
+// as small interfaces (ports.go), which adapters implement.
 package engine
 
 import (
@@ -20,7 +19,7 @@ import (
 	"time"
 )
 
-// CurrentKey is the key that the object is to be known by.
+// CurrentKey is NewKey if there is one, else Key.
 func (r Ref) CurrentKey() Key {
 	if r.NewKey != "" {
 		return r.NewKey
@@ -28,8 +27,9 @@ func (r Ref) CurrentKey() Key {
 	return r.Key
 }
 
-// ForNextStep is the ref for the step that follows one which saw the object as systemID, empty if
-// it did not, or removed it to make it elsewhere.
+// ForNextStep is the ref for the step after one that saw the object as systemID. An empty
+// systemID means that the step saw no object. With moved, the step removed it to make it
+// elsewhere.
 func (r Ref) ForNextStep(systemID string, moved bool) Ref {
 	r.SystemID = cmp.Or(systemID, r.SystemID)
 	if moved {
@@ -38,51 +38,50 @@ func (r Ref) ForNextStep(systemID string, moved bool) Ref {
 	return r
 }
 
-// Key is the caller's stable name for an object, which exists before the
-// object does: "owner/name" for Terraform, "management cluster/namespace/cluster/name"
-// for Cluster API. Up to its first slash it says who owns the object.
+// Key is the caller's stable name for an object; it exists before the object does. Terraform
+// uses "owner/name", Cluster API "management cluster/namespace/cluster/name". The part before
+// the first slash is the owner.
 type Key string
 
-// Ref names an object. Once SystemID is known it alone identifies; Key and
-// Name only bridge the time between compose and bind.
+// Ref names an object. Once SystemID is known, it alone identifies the object. Key and Name
+// only bridge the time between compose and bind.
 type Ref struct {
 	Key Key
-	// NewKey is what the object is known by from now on; empty: Key stays. The mark
-	// of a VM or host changes together with its name.
+	// NewKey is the key that the object gets now; empty means that Key stays. The mark of a VM
+	// or host changes together with its name.
 	NewKey   Key
-	Name     string // hostname that the object was, or is to be, made with
+	Name     string // hostname that the object was made with, or will be made with
 	SystemID string
-	// Guessed: the caller does not know by what key the object was made, and Key is what
-	// it would make one by. The mark of the object tells.
+	// Guessed means that the caller does not know the key that the object was made by. Key is
+	// then the one for a new object, and the object's mark tells the real one.
 	Guessed bool
-	// Finished: the caller knows that the object once reached what was wanted.
-	// Then nothing is installed or commissioned, whatever state it is in.
+	// Finished means that the caller knows that the object once reached the wanted state. Then
+	// the engine neither installs nor commissions it, whatever state it is in.
 	Finished bool
-	// ServerFingerprint is that of the certificate which the LXD of a host was
-	// seen with, as far as the caller remembers. It counts where the machine
-	// does not say.
+	// ServerFingerprint is the fingerprint of the certificate that the host's LXD showed, as
+	// the caller remembers it. It counts only where the machine itself notes none.
 	ServerFingerprint string
-	// Release is how Delete goes about a machine or host; VMs need none.
+	// Release says how Delete releases a machine or host. VMs do not use it.
 	Release Release
 }
 
-// Release says how a machine is given back. The zero value leaves the disks as
-// they are, and refuses where VMs are left on a host.
+// Release says how a machine is given back. The zero value leaves the disks as they are, and
+// refuses to release a host that still has VMs.
 type Release struct {
-	// Erase is what MAAS does with the disks.
+	// Erase says how MAAS erases the disks.
 	Erase Erase
-	// Force gives a host back although VMs are left on it, which are lost.
+	// Force releases a host although VMs are left on it. Those VMs are lost.
 	Force bool
-	// Credentials let a host's LXD be asked for instances that MAAS does not
-	// know, where it can be reached. Without them what MAAS knows suffices.
+	// Credentials let the engine ask a host's LXD for instances that MAAS does not know, where
+	// it can reach that LXD. Without them, the engine relies on what MAAS knows.
 	Credentials Credentials
 }
 
-// Erase is a way to erase the disks of a machine when it is released.
+// Erase is a way to erase the disks of a machine at its release.
 type Erase string
 
-// The ways to erase. Quick overwrites the beginning and the end of the disks,
-// secure uses the disks' own feature, full overwrites all, which takes hours.
+// The ways to erase. Quick overwrites the beginning and the end of the disks. Secure uses the
+// disks' own feature. Full overwrites everything, which takes hours.
 const (
 	EraseNone   Erase = ""
 	EraseQuick  Erase = "quick"
@@ -90,7 +89,7 @@ const (
 	EraseFull   Erase = "full"
 )
 
-// Result is what one step saw and what comes next.
+// Result says what one step saw and what comes next.
 type Result[Object any] struct {
 	Object  Object
 	Done    bool          // the wanted state is reached
@@ -98,26 +97,25 @@ type Result[Object any] struct {
 	Reason  string        // one word, as of a condition: "Commissioning"
 	Message string        // a sentence for people
 
-	// Changed is closed once stepping again is worth it before After is over. Nil
-	// where nothing is watched. It is abandoned, never closed, when the ctx of the
-	// step ends.
+	// Changed is closed when a new step is worthwhile before After is over. It is nil where
+	// nothing is watched. When the ctx of the step ends, the channel is abandoned, never
+	// closed.
 	Changed <-chan struct{}
-	// SystemID is that of Object, where it was seen, also beside an error.
+	// SystemID is that of Object. It is also set beside an error, if the step saw the object.
 	SystemID string
-	// Moved tells that the object which Ref.SystemID named was removed, to be made
-	// elsewhere: the system id is of no use any more. It counts beside an error, too.
+	// Moved means that the step removed the object named by Ref.SystemID, to make it elsewhere.
+	// The old system id is then useless. Moved counts beside an error, too.
 	Moved bool
-	// GiveUp leaves the object as well as can be where nobody steps again: it turns a VM on that
-	// was turned off for a change. Wait calls it, where it ends before the object is done. Nil
-	// where there is nothing to do.
+	// GiveUp leaves the object in the best state that it can have when nobody steps again. For
+	// example, it turns a VM on that was turned off for a change. WaitUntilDone calls it when
+	// it ends before the object is done. Nil means that there is nothing to do.
 	GiveUp func(context.Context) error
 }
 
 // Kind is a kind of object that the engine manages.
 type Kind[Spec, Object any] struct{ verbs Verbs[Spec, Object] }
 
-// Verbs are what a kind can do. The methods of Kind of the same names say what each
-// promises.
+// Verbs are the operations of a kind. The methods of Kind with the same names document them.
 type Verbs[Spec, Object any] struct {
 	Observe   func(context.Context, Ref) (Object, error)
 	Reconcile func(context.Context, Ref, Spec) (Result[Object], error)
@@ -125,8 +123,8 @@ type Verbs[Spec, Object any] struct {
 	Check     func(context.Context, Ref, Spec) Obstacles
 }
 
-// WithoutSecrets returns verbs whose steps tell nothing of a spec's secrets: MAAS's words of a
-// machine may repeat a line of its user-data.
+// WithoutSecrets returns verbs whose steps reveal no secret of a spec. Without it, messages of
+// MAAS about a machine may repeat a line of its user-data.
 func (v Verbs[Spec, Object]) WithoutSecrets(reports Reports, of func(Spec) []string) Verbs[Spec, Object] {
 	if reports == nil {
 		return v
@@ -147,24 +145,25 @@ func NewKind[Spec, Object any](v Verbs[Spec, Object]) Kind[Spec, Object] {
 	return Kind[Spec, Object]{v}
 }
 
-// Observe reads the object and changes nothing. ErrNotFound if there is none.
+// Observe reads the object and changes nothing. It returns ErrNotFound if there is none.
 func (k Kind[Spec, Object]) Observe(ctx context.Context, ref Ref) (Object, error) {
 	return k.verbs.Observe(ctx, ref)
 }
 
-// Reconcile takes one step towards the spec. It never waits for a long MAAS
-// operation, never releases, redeploys or removes what once ran unless the spec names
-// another installation, and may be repeated at any time, by any process. With a SystemID whose machine is gone
-// it returns ErrNotFound: making a new one is the caller's decision, taken by
-// calling without SystemID. So does a VM that failed before it was ever Ready,
-// and was removed in order to be made on another host: its Result has the
-// Reason "Moving" and no SystemID.
+// Reconcile takes one step towards the spec. Any process may repeat it at any time. It never
+// waits for a long MAAS operation. It never releases, redeploys or removes an object that once
+// ran, unless the spec names another installation.
+//
+// With a SystemID whose machine is gone, it returns ErrNotFound. To make a new object, the
+// caller calls without SystemID: that is the caller's decision. A VM that failed before it was
+// ever Ready may be removed and made on another host. Its Result then has the Reason "Moving"
+// and no SystemID.
 func (k Kind[Spec, Object]) Reconcile(ctx context.Context, ref Ref, want Spec) (Result[Object], error) {
 	return k.verbs.Reconcile(ctx, ref, want)
 }
 
-// Steps is Reconcile as a step for Wait. From the first step that saw the
-// object on, the steps keep to its system id.
+// Steps is Reconcile as a step for WaitUntilDone. The steps keep the object's system id from
+// the first step that saw it.
 func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Result[Object], error) {
 	return func(ctx context.Context) (Result[Object], error) {
 		res, err := k.verbs.Reconcile(ctx, ref, want)
@@ -173,14 +172,13 @@ func (k Kind[Spec, Object]) Steps(ref Ref, want Spec) func(context.Context) (Res
 	}
 }
 
-// Delete takes one step back. Done means that the object is gone; an absent
-// one is done at once.
+// Delete takes one step of the removal. Done means that the object is gone; an absent object is
+// done at once.
 func (k Kind[Spec, Object]) Delete(ctx context.Context, ref Ref) (Result[Object], error) {
 	return k.verbs.Delete(ctx, ref)
 }
 
-// Config is what an Engine is made of. Probe and what follows it
-// are optional.
+// Config holds what an Engine is made of. Probe and the fields after it are optional.
 type Config struct {
 	Machines  Machines
 	Composer  Composer
@@ -189,26 +187,25 @@ type Config struct {
 	Ledger    Ledger
 	Metal     Metal
 	Registrar Registrar
-	// Probe asks LXD servers directly. Nil: what MAAS knows of them suffices.
+	// Probe asks LXD servers directly. With nil, the engine relies on what MAAS knows of them.
 	Probe Probe
-	// Reports tells what failed in the first boots of hosts. Nil: only that
-	// their LXD does not answer is known.
+	// Reports tells what failed in the first boots of hosts. With nil, the engine only sees
+	// that their LXD does not answer.
 	Reports Reports
-	// CheckKeyTransport refuses to have the private key of a host's Credentials sent to
-	// MAAS, before there is anything to register. Nil: it may be.
+	// CheckKeyTransport refuses to send the private key of a host's Credentials to MAAS. It is
+	// called before anything is registered. Nil allows it.
 	CheckKeyTransport func() error
-	// ComposeWindow is how long a compose whose reply was lost may still bear
-	// fruit; zero means 130 s.
+	// ComposeWindow is how long a compose whose reply was lost may still make its VM. Zero
+	// means 130 s.
 	ComposeWindow time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Log gets a line for each change made (Info) and each look (Debug); nil
-	// discards them.
+	// Log gets a line for each change (Info) and each look (Debug). Nil discards them.
 	Log *slog.Logger
 }
 
-// WithDefaults is the configuration with what it leaves open, or an error that names the
-// port which it lacks.
+// WithDefaults returns the configuration with defaults filled in, or an error that names a
+// missing port.
 func (c Config) WithDefaults() (Config, error) {
 	for name, port := range map[string]any{
 		"Machines": c.Machines, "Composer": c.Composer, "Names": c.Names,

@@ -8,36 +8,34 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// Sentinels for what a caller may act on. Adapters wrap them; callers match
-// them with errors.Is.
+// Errors that a caller may act on. Adapters wrap them; callers match them with errors.Is.
 var (
-	// ErrNotFound: the thing does not exist, or no longer.
+	// ErrNotFound means that the object does not exist, or no longer does.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the thing exists and is not ours, or its state forbids
-	// what was asked.
+	// ErrConflict means that the object exists and is not ours, or that its state forbids the
+	// request.
 	ErrConflict = errors.New("conflict")
-	// ErrBusy: it cannot be done now; the same request may work later.
+	// ErrBusy means that this is impossible now. The same request may work later.
 	ErrBusy = errors.New("busy")
-	// ErrGone: this MAAS no longer has the call (410: VM hosts are removed
-	// after MAAS 3.8).
+	// ErrGone means that this MAAS no longer has the call (410: VM hosts are removed after MAAS
+	// 3.8).
 	ErrGone = errors.New("gone")
-	// ErrForbidden: the credentials are wrong or do not suffice.
+	// ErrForbidden means that the credentials are wrong or lack a permission.
 	ErrForbidden = errors.New("forbidden")
-	// ErrOtherServer: an LXD shows another certificate than the one by which it
-	// is known. Nothing was sent to it.
+	// ErrOtherServer means that an LXD shows another certificate than the known one. Nothing
+	// was sent to it.
 	ErrOtherServer = errors.New("another server")
-	// ErrInvalid: MAAS refused a value; no retry helps.
+	// ErrInvalid means that MAAS refused a value. No retry helps.
 	ErrInvalid = errors.New("invalid")
-	// ErrUnavailable: MAAS, its rack controller or an LXD could not be
-	// reached or answered with an error of its own.
+	// ErrUnavailable means that MAAS, its rack controller or an LXD could not be reached, or
+	// answered with an error of its own.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrUnclear: the call may or may not have taken effect, because its
-	// reply was lost. Only a look tells.
+	// ErrUnclear means that the call may have taken effect or not, because its reply was lost.
+	// Only a look tells.
 	ErrUnclear = errors.New("outcome unknown")
 )
 
-// ErrorType is one of the error types that users of the LXD front ends
-// match on.
+// ErrorType is one of the error types that users of the LXD front ends match on.
 type ErrorType string
 
 // The six types.
@@ -50,15 +48,15 @@ const (
 	VMDeploymentFailed    ErrorType = "VMDeploymentFailed"
 )
 
-// Error is a failure of an LXD host or VM. Its text reads
-// "LXD <type>: <message>", with the host where one is known.
+// Error is a failure of a VM host or a VM. Its text reads "LXD <type>: <message>", with the
+// host if it is known.
 type Error struct {
 	Type    ErrorType
 	Host    string // name of the VM host, may be empty
 	Message string
 	Hint    string // what the user can do, may be empty
 	Err     error  // the cause, may be nil
-	// Evidence is what MAAS shows of it besides.
+	// Evidence is what else MAAS shows about it.
 	Evidence Evidence
 }
 
@@ -72,8 +70,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// SpecError is a wish that cannot be met as it is written. Field is the part of the spec:
-// zone, deploy.image, disks.root.pool. Each front end turns it into its own.
+// SpecError says that a spec cannot be met as it is written. Field is the part of the spec:
+// zone, deploy.image, disks.root.pool. Each front end turns Field into its own attribute.
 type SpecError struct {
 	Field   fieldpath.Path
 	Message string
@@ -88,21 +86,20 @@ func (e *SpecError) Error() string {
 	return e.Field.String() + ": " + e.Reason()
 }
 
-// Reason is what is wrong, without the field.
+// Reason is the message and the cause, without the field.
 func (e *SpecError) Reason() string { return e.Message + causeText(e.Err) }
 
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// Refusal says what the engine will not do, although the spec is well formed:
-// to a machine that is locked or someone else's, on a MAAS that lacks what it
-// takes. No repetition mends it.
+// Refusal says what the engine will not do, although the spec is well formed. For example, the
+// machine is locked or someone else's, or this MAAS lacks a needed feature. No retry helps.
 type Refusal struct {
 	Message string
 	Hint    string
-	Err     error // the sentinel it stands for
-	// Everywhere tells that no other host would do, either.
+	Err     error // the error that callers match on
+	// Everywhere means that no other host would do, either.
 	Everywhere bool
-	// Evidence is what MAAS shows of it besides.
+	// Evidence is what else MAAS shows about it.
 	Evidence Evidence
 }
 
@@ -110,7 +107,7 @@ func (e *Refusal) Error() string { return e.Message + causeText(e.Err) + e.Evide
 
 func (e *Refusal) Unwrap() error { return e.Err }
 
-// RunningError says that a VM must be stopped before it can be changed.
+// RunningError says that a VM must be stopped before this change.
 type RunningError struct{ *Refusal }
 
 func (e *RunningError) Unwrap() error { return e.Refusal }
@@ -119,8 +116,8 @@ var sentinels = []error{
 	ErrNotFound, ErrConflict, ErrBusy, ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid, ErrUnavailable, ErrUnclear,
 }
 
-// causeText is the text of a cause. A bare sentinel only sorts an error; for
-// people it adds nothing to the message.
+// causeText is the text of a cause. It is empty for a bare Err… value: such a value only sorts
+// an error and tells people nothing more.
 func causeText(cause error) string {
 	if cause == nil || slices.Contains(sentinels, cause) {
 		return ""
@@ -134,7 +131,7 @@ func (e terminalError) Error() string { return e.err.Error() }
 
 func (e terminalError) Unwrap() error { return e.err }
 
-// MarkTerminal marks err as one that no repetition mends. Nil stays nil.
+// MarkTerminal marks err as one that no retry helps against. Nil stays nil.
 func MarkTerminal(err error) error {
 	if err == nil {
 		return nil
@@ -142,9 +139,9 @@ func MarkTerminal(err error) error {
 	return terminalError{err}
 }
 
-// IsTerminal reports whether err was marked by Terminal, is a SpecError or a
-// Refusal, or wraps a sentinel that repetition cannot mend (ErrGone, ErrForbidden,
-// ErrOtherServer, ErrInvalid, ErrConflict).
+// IsTerminal reports whether no retry helps against err. That holds for an error from
+// MarkTerminal, for a SpecError, and for a Refusal. It also holds for an error that wraps
+// ErrGone, ErrForbidden, ErrOtherServer, ErrInvalid or ErrConflict.
 func IsTerminal(err error) bool {
 	var t terminalError
 	var s *SpecError
@@ -154,18 +151,18 @@ func IsTerminal(err error) bool {
 		errors.Is(err, ErrInvalid) || errors.Is(err, ErrConflict)
 }
 
-// HeldError says that another run makes an object for a key at this moment.
+// HeldError says that another run is making the object of a key now.
 type HeldError struct {
 	Key Key
-	By  string // who, for people
+	By  string // the other run, in words for people
 }
 
 func (e *HeldError) Error() string { return fmt.Sprintf("another run (%s) is making %s", e.By, e.Key) }
 
 func (e *HeldError) Unwrap() error { return ErrConflict }
 
-// LedgerError is a failure of the ledger, and not of MAAS: it cannot be reached, read or
-// written, or refuses this client. Its text is that of the cause.
+// LedgerError is a failure of the ledger, not of MAAS. The ledger cannot be reached, read or
+// written, or it refuses this client. Its text is that of the cause.
 type LedgerError struct {
 	Ledger string // the path of its file, or the address of its service
 	Err    error
@@ -175,7 +172,7 @@ func (e *LedgerError) Error() string { return e.Err.Error() }
 
 func (e *LedgerError) Unwrap() error { return e.Err }
 
-// Hint is what the user can do as far as the ledger knows it, may be empty.
+// Hint is the advice of the ledger to the user; it may be empty.
 func (e *LedgerError) Hint() string {
 	if refusal, ok := errors.AsType[*Refusal](e.Err); ok {
 		return refusal.Hint
@@ -183,8 +180,8 @@ func (e *LedgerError) Hint() string {
 	return ""
 }
 
-// AsLedgerError marks an error as one of a ledger. What the port promises as an answer stays
-// as it is: ErrNotFound, ErrBusy, a *HeldError and an *Error. Nil stays nil.
+// AsLedgerError marks an error as one of a ledger. It leaves the answers that the port promises
+// as they are: ErrNotFound, ErrBusy, a *HeldError and an *Error. Nil stays nil.
 func AsLedgerError(ledger string, err error) error {
 	var (
 		held   *HeldError

@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// Reports reads what MAAS keeps of what machines did and said. What it returns is fit for
-// people: without the secrets that are given, without credentials, and each text on a
-// short line.
+// Reports reads MAAS's records of what machines did and reported. Its results are fit for
+// people. They contain neither the given secrets nor credentials, and each text is a short
+// line.
 type Reports interface {
-	// FirstBootFailures lists what failed since the machine was last deployed,
-	// the oldest first, in the words that the machine sent to MAAS. None:
-	// nothing failed yet, or nothing was said.
+	// FirstBootFailures lists the failures since the machine was last deployed, the oldest
+	// first, in the machine's own words. An empty list means that nothing failed yet, or that
+	// the machine reported nothing.
 	FirstBootFailures(ctx context.Context, systemID string) ([]string, error)
-	// LastEvents lists the newest events of the machine that are more than a trace, at
-	// most three, the oldest first. None for a machine that is absent.
+	// LastEvents lists the newest events of the machine above debug level, at most three, the
+	// oldest first. The list is empty for an absent machine.
 	LastEvents(ctx context.Context, systemID string, secrets []string) ([]string, error)
-	// FailedScripts lists the scripts that failed when the machine came into its status,
-	// at most three. None where no scripts lead to such a status. ErrNotFound for a
-	// machine that is absent.
+	// FailedScripts lists the scripts that failed when the machine came into its status, at
+	// most three. The list is empty if no scripts lead to such a status. ErrNotFound for an
+	// absent machine.
 	FailedScripts(ctx context.Context, m Machine, secrets []string) ([]FailedScript, error)
-	// Redact makes a text that MAAS told of a machine fit for people, in the same way.
+	// Redact makes a text of MAAS about a machine fit for people, in the same way.
 	Redact(text string, secrets ...string) string
 }
 
-// FailedScript is a script of MAAS's that failed on a machine.
+// FailedScript is a script of MAAS that failed on a machine.
 type FailedScript struct {
 	Name       string
-	Disk       string // that it tested, empty for none
+	Disk       string // the disk that it tested, empty for none
 	StatusName string // MAAS's: "Failed", "Timed out"
-	ExitStatus *int   // nil: it told none
+	ExitStatus *int   // nil: it reported none
 	Output     []string
 }
 
@@ -59,7 +59,7 @@ func (s FailedScript) String() string {
 // Evidence is what MAAS shows of a failure besides the status: lines for people.
 type Evidence []string
 
-// String is the evidence as the end of a text of one line, empty if there is none.
+// String joins the evidence to the end of a one-line text. It is empty if there is none.
 func (e Evidence) String() string {
 	if len(e) == 0 {
 		return ""
@@ -67,13 +67,13 @@ func (e Evidence) String() string {
 	return ". MAAS shows " + strings.Join(e, ". ")
 }
 
-// evidenceTimeout bounds how long MAAS is asked why a machine failed: that it did must be told
-// soon, also by a MAAS that hardly answers.
+// evidenceTimeout bounds how long to ask MAAS why a machine failed. The failure must be
+// reported soon, even if MAAS hardly answers.
 const evidenceTimeout = 20 * time.Second
 
-// ReadEvidence asks MAAS why it gave a machine up: for the scripts that failed, and for its
-// last events. What the message of the status says already is left out. The error is of
-// what could not be read; what could is returned all the same. Nil reports know nothing.
+// ReadEvidence asks MAAS why a machine failed: for the failed scripts, and for the last events.
+// It leaves out what the status message says already. The error tells what could not be read;
+// the rest is returned all the same. With nil reports, it returns nothing.
 func ReadEvidence(ctx context.Context, reports Reports, m Machine, secrets ...string) (Evidence, error) {
 	if reports == nil || m.SystemID == "" {
 		return nil, nil
@@ -114,8 +114,8 @@ func (d *Deployment) Secrets() []string {
 	return []string{string(d.UserData), base64.StdEncoding.EncodeToString(d.UserData)}
 }
 
-// EndStateText says in which state a machine ended, in MAAS's words without the secrets. Nil
-// reports take nothing out.
+// EndStateText says in which state a machine ended, in MAAS's words without the secrets. With
+// nil reports, nothing is removed.
 func EndStateText(m Machine, reports Reports, secrets ...string) string {
 	text, message := fmt.Sprintf("ended in the state %q", m.StatusName), m.StatusMessage
 	if reports != nil {

@@ -15,103 +15,96 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// HostSpec is a wanted LXD VM host: a machine that runs LXD, or an LXD server
-// that runs already, registered in MAAS.
+// HostSpec is a wanted VM host: a machine that runs LXD, or an existing LXD server, registered
+// in MAAS.
 type HostSpec struct {
-	// Machine is what LXD runs on. Ignored where Address is given.
+	// Machine is the machine that runs LXD. It is ignored if Address is given.
 	Machine MachineSpec
-	// Address of an LXD server that runs already: "10.0.0.5" or
-	// "https://10.0.0.5:8443". Such a host is only registered.
+	// Address of an existing LXD server: "10.0.0.5" or "https://10.0.0.5:8443". Such a host is
+	// only registered.
 	Address string
 	// Name of the VM host in MAAS; empty: the machine's hostname.
 	Name string
-	// Project is the LXD project in which MAAS makes VMs. It cannot change:
-	// MAAS would delete the VMs of the old one.
+	// Project is the LXD project in which MAAS makes VMs. It cannot change: MAAS would delete
+	// the VMs of the old one.
 	Project string
-	// Credentials by which MAAS, and we, are known to LXD.
+	// Credentials are the key pair by which LXD knows MAAS and this program.
 	Credentials Credentials
-	// ServerFingerprint is that of the certificate which the LXD must show from
-	// the first contact on: its SHA-256, in hex. A new one is accepted by it.
-	// Empty: the one that it is first seen with.
+	// ServerFingerprint is the SHA-256, in hex, of the certificate that the LXD must show from
+	// the first contact on. Set it to accept a new certificate. Empty: the certificate of the
+	// first contact counts.
 	ServerFingerprint string
-	// LXD is how the machine sets LXD up at its first boot; not used where it
-	// is adopted, or given by Address. Project, and the certificate of
-	// Credentials among the trusted ones, are filled in; so is the user-data
-	// of Machine.Deploy as an extra part.
+	// LXD says how the machine sets LXD up at its first boot. It is not used for an adopted
+	// machine, or with Address. The engine fills in Project and the certificate of Credentials
+	// as a trusted one. It adds the user-data of Machine.Deploy as an extra part.
 	LXD cloudinit.Host
-	// PoolPercent is what part of the machine's first disk a storage pool in a file
-	// gets that names no size. Zero: cloudinit's default size.
+	// PoolPercent is the part of the machine's first disk for a storage pool in a file that
+	// names no size. Zero: cloudinit's default size.
 	PoolPercent int
-	// Bridge is made in MAAS before the machine is deployed, so that VMs get
-	// an address from MAAS. Nil: no bridge is made.
+	// Bridge is made in MAAS before the machine is deployed, so that VMs get an address from
+	// MAAS. Nil: no bridge is made.
 	Bridge *BridgeSpec
-	// Network is made in the place of Bridge, which is nil then.
+	// Network is made instead of Bridge, which is nil then.
 	Network *NetworkSpec
 	// Zone and Pool are names; empty: MAAS's defaults.
 	Zone string
 	Pool string
-	// Tags that the VM host must carry. RemovedTags must be gone.
+	// Tags that the VM host must carry. It must not carry RemovedTags.
 	Tags        []string
 	RemovedTags []string
-	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, up to 10; zero:
-	// left as they are, 1 at first.
+	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, up to 10. Zero leaves them alone;
+	// MAAS begins with 1.
 	CPUOvercommit    float64
 	MemoryOvercommit float64
-	// DefaultStoragePool is where disks go that name no pool; empty: LXD's
-	// first.
+	// DefaultStoragePool is the pool for disks that name no pool; empty: LXD's first.
 	DefaultStoragePool string
-	// AdoptExistingVMs allows to register an LXD whose project holds VMs. MAAS
-	// makes machines of them, and power-cycles them.
+	// AdoptExistingVMs allows you to register an LXD whose project holds VMs. MAAS makes
+	// machines of them, and power-cycles them.
 	AdoptExistingVMs bool
-	// AwaitName: a name that another host of the same owner has is waited for, as
-	// long as this process renames or deletes that one, and otherwise for half a
-	// minute. Else such a name is an error at once.
+	// AwaitName says to wait for a name that another host of the same owner has. The engine
+	// waits as long as this process renames or deletes that host, and otherwise for half a
+	// minute. Without AwaitName, or with another owner, the taken name is an error at once.
 	AwaitName bool
 }
 
 // BridgeSpec is a bridge on a NIC of a machine.
 type BridgeSpec struct {
 	Name string // "br0"; at most 15 characters
-	// NIC is the interface below it; empty: the one that the machine boots
-	// from.
+	// NIC is the interface below it; empty: the one that the machine boots from.
 	NIC string
-	// Subnet by name or CIDR from which the machine gets its address; empty:
-	// that of the NIC.
+	// Subnet, by name or CIDR, from which the machine gets its address; empty: that of the NIC.
 	Subnet string
 }
 
 // Host is a VM host as it was last seen.
 type Host struct {
-	// Machine is what its LXD runs on; zero as long as MAAS knows none.
+	// Machine is the machine that runs its LXD; zero as long as MAAS knows none.
 	Machine Machine
 	// VMHost is its record in MAAS; zero until it is registered.
 	VMHost VMHost
-	// Ours tells that the machine carries the mark of the key it was asked for
-	// by.
+	// Ours means that the machine carries the mark of the requested key.
 	Ours bool
-	// Finished tells that it once reached what was wanted.
+	// Finished means that it once reached the wanted state.
 	Finished bool
-	// Registered tells that VMHost was registered for the key that it was asked for
-	// by, and not by somebody else: it carries the key's mark, or its machine, which
-	// is the key's, has noted it.
+	// Registered means that VMHost was registered for the requested key, not by somebody else.
+	// It carries the key's mark, or the key's machine has noted it.
 	Registered bool
-	// Key is whose it is, as its machine says; empty: it carries no mark.
+	// Key is the key in the machine's mark; empty: it carries no mark.
 	Key Key
-	// FormerKey is whose it was before it was renamed; empty: it never was.
+	// FormerKey is the key from before it was renamed; empty: it was never renamed.
 	FormerKey Key
-	// Address of its LXD, as its machine says; empty: it does not.
+	// Address of its LXD, as the machine notes it; empty: no note.
 	Address string
-	// Fingerprint of the client certificate that its LXD was made to trust, as
-	// its machine says; empty: it does not.
+	// Fingerprint of the client certificate that its LXD was made to trust, as the machine
+	// notes it; empty: no note.
 	Fingerprint string
-	// ServerFingerprint is that of the certificate which its LXD was seen with,
-	// as its machine says; empty: only MAAS has seen it.
+	// ServerFingerprint is that of the certificate that its LXD showed, as the machine notes
+	// it. Empty: only MAAS has seen it.
 	ServerFingerprint string
 }
 
-// MaxInterfaceName is the longest name that Linux gives an interface
-// (IFNAMSIZ, without its zero). MAAS takes longer ones, and then the
-// deployment fails.
+// MaxInterfaceName is the longest name that Linux gives an interface (IFNAMSIZ, without its
+// zero). MAAS accepts longer names, and then the deployment fails.
 const MaxInterfaceName = 15
 
 var interfaceNamePattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9._-]*$`)
@@ -123,16 +116,16 @@ func (b *BridgeSpec) validate() error {
 	case len(b.Name) > MaxInterfaceName:
 		return &SpecError{
 			Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("%q has %d characters", b.Name, len(b.Name)),
-			Hint: fmt.Sprintf("Linux takes at most %d; lxd.networks names the bridge, too, where bridge does not.", MaxInterfaceName),
+			Hint: fmt.Sprintf("Linux takes at most %d. Without bridge, the name comes from lxd.networks.", MaxInterfaceName),
 		}
 	case !interfaceNamePattern.MatchString(b.Name):
-		return &SpecError{Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("%q is no name of a bridge", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
+		return &SpecError{Field: fieldpath.New("bridge", "name"), Message: fmt.Sprintf("%q is not a valid bridge name", b.Name), Hint: `Use a letter, then letters, digits, ".", "_" and "-": "br0".`}
 	}
 	return nil
 }
 
-// Fingerprint is the SHA-256 of the certificate, in hex, as LXD names it. It is
-// empty for what is no PEM.
+// Fingerprint is the SHA-256 of the certificate, in hex, as LXD writes it. It is empty if the
+// certificate is not PEM.
 func (c Credentials) Fingerprint() string {
 	block, _ := pem.Decode([]byte(c.Certificate))
 	if block == nil {
@@ -142,8 +135,8 @@ func (c Credentials) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// String names the certificate. The key is never printed, by whatever verb or
-// handler: specs end up in logs and messages.
+// String names the certificate. No verb or handler ever prints the key: specs end up in logs
+// and messages.
 func (c Credentials) String() string {
 	if f := c.Fingerprint(); f != "" {
 		return "certificate " + f
@@ -165,19 +158,18 @@ func (s HostSpec) validateServer() error {
 	}
 	return &SpecError{
 		Field: fieldpath.New("server_fingerprint"), Message: fmt.Sprintf("%q is no fingerprint", s.ServerFingerprint),
-		Hint: "Write the 64 hex digits, in small letters and without colons, that `lxc info` says on the host as certificate_fingerprint.", Err: ErrInvalid,
+		Hint: "Write 64 hex digits in lower case, without colons: `lxc info` on the host shows them as certificate_fingerprint.", Err: ErrInvalid,
 	}
 }
 
-// Validate checks what can be checked without asking MAAS. The error is a
-// *SpecError.
+// Validate checks the spec without asking MAAS. The error is a *SpecError.
 func (s HostSpec) Validate() error {
 	for _, ratio := range []struct {
 		field string
 		value float64
 	}{{"cpu_overcommit", s.CPUOvercommit}, {"memory_overcommit", s.MemoryOvercommit}} {
 		if !(ratio.value >= 0 && ratio.value <= 10) { // NaN too
-			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is no over-commit ratio", ratio.value), Hint: "MAAS takes up to 10; 1 is none."}
+			return &SpecError{Field: fieldpath.New(ratio.field), Message: fmt.Sprintf("%g is not an over-commit ratio", ratio.value), Hint: "MAAS takes 0 to 10; 1 means no over-commit."}
 		}
 	}
 	if err := s.validateServer(); err != nil {
@@ -185,14 +177,14 @@ func (s HostSpec) Validate() error {
 	}
 	switch {
 	case s.Project == "":
-		return &SpecError{Field: fieldpath.New("project"), Message: "there is no LXD project", Hint: `Name the one in which MAAS shall make VMs, such as "maas".`}
+		return &SpecError{Field: fieldpath.New("project"), Message: "no LXD project is named", Hint: `Name the project in which MAAS makes VMs, such as "maas".`}
 	case s.Credentials.Certificate == "" || s.Credentials.Key == "":
-		return &SpecError{Field: fieldpath.New("lxd_client_cert"), Message: "there is no client certificate with its key", Hint: "LXD must know MAAS by a certificate that was given to both."}
+		return &SpecError{Field: fieldpath.New("lxd_client_cert"), Message: "there is no client certificate with its key", Hint: "Give a certificate and its key: by them LXD knows MAAS."}
 	case s.Address != "":
 		return nil
 	case s.Machine.Deploy != nil && s.Machine.Deploy.Storage != nil && strings.HasPrefix(s.Machine.Deploy.Storage.Type, "vmfs"):
 		return &SpecError{
-			Field: storageField.Child("type"), Message: s.Machine.Deploy.Storage.Type + " is for VMware ESXi, on which there is no LXD", Hint: `Use "flat", "lvm" or "bcache".`,
+			Field: storageField.Child("type"), Message: s.Machine.Deploy.Storage.Type + " is for VMware ESXi, which cannot run LXD", Hint: `Use "flat", "lvm" or "bcache".`,
 		}
 	case s.Machine.Deploy == nil && !s.Machine.Adopt:
 		return &SpecError{Field: fieldpath.New("deploy"), Message: "a machine must be deployed to become a VM host", Hint: "Say what to deploy, or adopt a machine that is Deployed."}

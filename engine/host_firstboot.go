@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// firstBootConfig is the first boot that the spec describes, complete.
+// firstBootConfig is the whole first boot that the spec describes.
 func (want HostSpec) firstBootConfig() cloudinit.Host {
 	host := want.LXD
 	host.Project.Name = want.Project
@@ -22,7 +22,8 @@ func (want HostSpec) firstBootConfig() cloudinit.Host {
 			host.Networks[name] = cloudinit.Network{Kind: cloudinit.Bridge}
 		}
 	}
-	// Where nobody has told the pair, others stand for it, and nothing is installed.
+	// While the pair is unknown, the other trusted certificates stand for it, and nothing is
+	// installed.
 	known := want.Credentials.Fingerprint() != "" || len(host.TrustedCertificates) == 0
 	if known && !slices.Contains(host.TrustedCertificates, want.Credentials.Certificate) {
 		host.TrustedCertificates = append([]string{want.Credentials.Certificate}, host.TrustedCertificates...)
@@ -33,26 +34,25 @@ func (want HostSpec) firstBootConfig() cloudinit.Host {
 	return host
 }
 
-// validateFirstBoot checks what can be known of the first boot before a machine
-// is there.
+// validateFirstBoot checks the first boot as far as possible before a machine exists.
 func (want HostSpec) validateFirstBoot() error {
 	if want.Bridge == nil && want.Network == nil && len(want.LXD.Networks) == 0 {
 		return &SpecError{
-			Field: fieldpath.New("lxd", "networks"), Message: "there is no network that VMs could join: no bridge is made on the machine, and none is named",
-			Hint: "Let a bridge be made, or name what the machine has: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
+			Field: fieldpath.New("lxd", "networks"), Message: "VMs have no network to join: no bridge is made on the machine, and none is named",
+			Hint: "Set bridge to make one, or name an interface of the machine: a bridge that MAAS knows, or a NIC for macvlan.", Err: ErrInvalid,
 		}
 	}
 	return want.firstBootErrors(want.firstBootConfig().Validate())
 }
 
-// UserData is what the host's machine is deployed with. The error is a
-// *SpecError, or several that are joined.
+// UserData is the user-data that the host's machine is deployed with. The error is a
+// *SpecError, or several joined ones.
 func (want HostSpec) UserData() ([]byte, error) {
 	data, err := want.firstBootConfig().Render()
 	return data, want.firstBootErrors(err)
 }
 
-// firstBootErrors are cloudinit's complaints as ones about fields of the spec.
+// firstBootErrors turns cloudinit's errors into errors about fields of the spec.
 func (want HostSpec) firstBootErrors(err error) error {
 	if err == nil {
 		return nil
@@ -71,7 +71,7 @@ func (want HostSpec) firstBootErrors(err error) error {
 	return errors.Join(all...)
 }
 
-// userDataMergeError names the user-data that collides, and the part of it.
+// userDataMergeError names the user-data that collides, and its part.
 func (want HostSpec) userDataMergeError(refused *cloudinit.MergeError) error {
 	bad := &SpecError{Field: fieldpath.New("deploy", "user_data"), Message: refused.Message, Hint: capitalize(refused.Hint), Err: ErrInvalid}
 	if n := refused.Document; n > 0 && n <= len(want.LXD.Extra) {
@@ -83,8 +83,8 @@ func (want HostSpec) userDataMergeError(refused *cloudinit.MergeError) error {
 	return bad
 }
 
-// capitalize begins a hint as a sentence. cloudinit's begin with a word that is no
-// name.
+// capitalize begins a hint as a sentence. The hints of cloudinit begin with an ordinary word,
+// never with a name.
 func capitalize(hint string) string {
 	if hint == "" {
 		return ""
@@ -92,7 +92,7 @@ func capitalize(hint string) string {
 	return strings.ToUpper(hint[:1]) + hint[1:]
 }
 
-// FilePoolSizeGB is what a pool takes of the disk that the machine boots from.
+// FilePoolSizeGB is the size of a pool on the disk that the machine boots from.
 func FilePoolSizeGB(p cloudinit.StoragePool) int64 {
 	files := []cloudinit.Driver{"", cloudinit.ZFS, cloudinit.Btrfs, cloudinit.LVM}
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// NetworkSpec is what a host's machine gets in MAAS before it is deployed: bonds, VLAN
-// interfaces on them or on NICs, and bridges on any of these. Keys are the names of the
+// NetworkSpec is the network that a host's machine gets in MAAS before it is deployed: bonds,
+// VLAN interfaces on bonds or NICs, and bridges on any of these. Keys are the names of the
 // interfaces.
 type NetworkSpec struct {
 	Bonds   map[string]BondSpec
@@ -39,11 +39,11 @@ type NetworkBridgeSpec struct {
 	NetworkSettings
 }
 
-// NetworkSettings are what every interface can have.
+// NetworkSettings are settings that every interface can have.
 type NetworkSettings struct {
 	MTU int // 0: that of its VLAN
-	// Links are its addresses. None: a bridge takes over what its parent has, or gets an
-	// address of the only subnet on its VLAN; other interfaces get none.
+	// Links are its addresses. Without links, a bridge takes over the links of its parent, or
+	// gets an address of the only subnet on its VLAN. Other interfaces get none.
 	Links []LinkSpec
 }
 
@@ -55,32 +55,32 @@ type LinkSpec struct {
 	DefaultGateway bool       // the machine's default route is that of the subnet; for auto and static
 }
 
-// Bounds of MAAS and Linux (models/vlan.py).
+// The limits of MAAS and Linux (models/vlan.py).
 const (
 	MaxVID = 4094
 	MinMTU = 552
 	MaxMTU = 65535
 )
 
-// The words of a bond (enum.py, BOND_MODE and others).
+// The values of a bond's settings (enum.py, BOND_MODE and others).
 var (
 	BondModes        = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 	BondLACPRates    = []string{"fast", "slow"}
 	BondHashPolicies = []string{"layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4"}
 )
 
-// lacp is the mode that a rate of LACP is for.
+// lacp is the only mode with an LACP rate.
 const lacp = "802.3ad"
 
-// hashingModes are those that choose an interface by a hash.
+// hashingModes are the modes that choose an interface by a hash.
 var hashingModes = []string{lacp, "balance-xor", "balance-tlb"}
 
 // NetworkInterface is one interface of a NetworkSpec.
 type NetworkInterface struct {
 	Kind    ChildKind
 	Name    string
-	Field   fieldpath.Path // what describes it: network.bonds.bond0
-	Parents []string       // as they were written
+	Field   fieldpath.Path // the attribute that describes it: network.bonds.bond0
+	Parents []string       // as the spec writes them
 	VID     int
 	Bond    BondMode
 	NetworkSettings
@@ -94,7 +94,7 @@ func (i NetworkInterface) ParentField() fieldpath.Path {
 	return i.Field.Child("parent")
 }
 
-// interfaceField is what describes an interface, whose name may have dots.
+// interfaceField is the attribute that describes an interface, whose name may contain dots.
 func interfaceField(section, name string) fieldpath.Path {
 	return fieldpath.New("network", section).Key(name)
 }
@@ -123,14 +123,14 @@ func (s *NetworkSpec) Interfaces() []NetworkInterface {
 	return all
 }
 
-// Validate checks what can be checked without asking MAAS. The error is a *SpecError, or
-// several that are joined.
+// Validate checks the network without asking MAAS. The error is a *SpecError, or several joined
+// ones.
 func (s *NetworkSpec) Validate() error {
 	if s == nil {
 		return nil
 	}
 	if len(s.Bridges) == 0 {
-		return &SpecError{Field: fieldpath.New("network", "bridges"), Message: "there is no bridge that VMs could join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
+		return &SpecError{Field: fieldpath.New("network", "bridges"), Message: "VMs have no bridge to join", Hint: `Describe one: bridges = { br0 = { parent = "eth0" } }.`, Err: ErrInvalid}
 	}
 	c := networkCheck{spec: s, byName: map[string]NetworkInterface{}}
 	for _, i := range s.Interfaces() {
@@ -144,10 +144,10 @@ func (s *NetworkSpec) Validate() error {
 	return nil
 }
 
-// networkCheck is a NetworkSpec being checked, in the order of its interfaces.
+// networkCheck checks a NetworkSpec, in the order of its interfaces.
 type networkCheck struct {
 	spec     *NetworkSpec
-	byName   map[string]NetworkInterface // those that were checked
+	byName   map[string]NetworkInterface // the interfaces that were checked
 	gateways []fieldpath.Path            // attributes that ask for a default gateway
 }
 
@@ -161,15 +161,15 @@ func (c *networkCheck) checkName(i NetworkInterface) error {
 	case len(i.Name) > MaxInterfaceName:
 		return c.fieldError(i.Field, fmt.Sprintf("the name %q has %d characters", i.Name, len(i.Name)), fmt.Sprintf("Linux takes at most %d.", MaxInterfaceName))
 	case !interfaceNamePattern.MatchString(i.Name):
-		return c.fieldError(i.Field, fmt.Sprintf("%q is no name of an interface", i.Name), `Use a letter, then letters, digits, ".", "_" and "-": "bond0", "br0".`)
+		return c.fieldError(i.Field, fmt.Sprintf("%q is not a valid interface name", i.Name), `Use a letter, then letters, digits, ".", "_" and "-": "bond0", "br0".`)
 	case taken:
-		return c.fieldError(i.Field, fmt.Sprintf("%s describes an interface of that name, too", other.Field), "Give each interface a name of its own.")
+		return c.fieldError(i.Field, fmt.Sprintf("%s describes an interface of the same name", other.Field), "Give each interface a name of its own.")
 	}
 	return nil
 }
 
-// checkParents refuses what MAAS or Linux cannot stack. Whether the machine has the
-// parents is for the engine to see.
+// checkParents refuses stacks that MAAS or Linux cannot build. It does not check that the
+// machine has the parents: the engine does that later.
 func (c *networkCheck) checkParents(i NetworkInterface) error {
 	seen := map[string]bool{}
 	for _, p := range i.Parents {
@@ -183,14 +183,14 @@ func (c *networkCheck) checkParents(i NetworkInterface) error {
 		case p == i.Name, isBridge:
 			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is a bridge, or the interface itself", p), "Put it on a NIC, a bond or a VLAN interface.")
 		case i.Kind == ChildBridge && described && slices.ContainsFunc(parent.Links, func(l LinkSpec) bool { return l.Mode != LinkUp }):
-			return c.fieldError(i.ParentField(), fmt.Sprintf("%s has links, and is below the bridge %s", p, i.Name), "Put the links on the bridge: what is below a bridge has no addresses.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s has links, but is below the bridge %s", p, i.Name), "Put the links on the bridge: an interface below a bridge has no addresses.")
 		case i.Kind == ChildBond && c.isDescribed(p):
-			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is no physical interface", p), "MAAS makes bonds of physical interfaces alone.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is not a physical interface", p), "MAAS makes bonds of physical interfaces only.")
 		case i.Kind == ChildVLAN && described && parent.Kind == ChildVLAN, i.Kind == ChildVLAN && c.isVLAN(p):
-			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is the interface of a VLAN itself", p), "Put it on a NIC or a bond.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is a VLAN interface itself", p), "Put it on a NIC or a bond.")
 		}
 		if other := c.findConflicting(i, p); other != "" {
-			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is below %s already", p, other), "An interface can be in one bond, or below one bridge; put this one on that instead.")
+			return c.fieldError(i.ParentField(), fmt.Sprintf("%s is below %s already", p, other), "An interface can be in one bond or below one bridge only. Put this one on that bond or bridge instead.")
 		}
 		seen[strings.ToLower(p)] = true
 	}
@@ -204,8 +204,8 @@ func (c *networkCheck) isDescribed(name string) bool {
 	return isBond || c.isVLAN(name)
 }
 
-// findConflicting names the interface that leaves no room for another one on a parent: a bond
-// takes all of it, and a bridge leaves VLAN interfaces alone.
+// findConflicting names the interface that already occupies the parent, so that no other one
+// fits. A bond occupies all of a parent; a bridge allows VLAN interfaces beside it.
 func (c *networkCheck) findConflicting(i NetworkInterface, parent string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		other := c.byName[name]
@@ -222,17 +222,17 @@ func (c *networkCheck) checkBond(i NetworkInterface) error {
 	case i.Kind != ChildBond:
 		return nil
 	case len(i.Parents) == 0:
-		return c.fieldError(i.ParentField(), "a bond of no interface", "Name the NICs that it joins.")
+		return c.fieldError(i.ParentField(), "the bond joins no interface", "Name the NICs that it joins.")
 	case i.Bond.Mode != "" && !slices.Contains(BondModes, i.Bond.Mode):
-		return c.fieldError(i.Field.Child("mode"), fmt.Sprintf("%q is no mode of a bond", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
+		return c.fieldError(i.Field.Child("mode"), fmt.Sprintf("%q is not a bond mode", i.Bond.Mode), "Use one of "+strings.Join(BondModes, ", ")+".")
 	case i.Bond.LACPRate != "" && i.Bond.Mode != lacp:
-		return c.fieldError(i.Field.Child("lacp_rate"), "only the mode 802.3ad has a rate of LACP", `Set mode = "802.3ad", or leave lacp_rate out.`)
+		return c.fieldError(i.Field.Child("lacp_rate"), "only the mode 802.3ad has an LACP rate", `Set mode = "802.3ad", or leave lacp_rate out.`)
 	case i.Bond.LACPRate != "" && !slices.Contains(BondLACPRates, i.Bond.LACPRate):
-		return c.fieldError(i.Field.Child("lacp_rate"), fmt.Sprintf("%q is no rate of LACP", i.Bond.LACPRate), "Use fast or slow.")
+		return c.fieldError(i.Field.Child("lacp_rate"), fmt.Sprintf("%q is not an LACP rate", i.Bond.LACPRate), "Use fast or slow.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(hashingModes, i.Bond.Mode):
-		return c.fieldError(i.Field.Child("xmit_hash_policy"), "the mode chooses no interface by a hash", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
+		return c.fieldError(i.Field.Child("xmit_hash_policy"), "this mode uses no hash policy", "Use it with one of the modes "+strings.Join(hashingModes, ", ")+", or leave it out.")
 	case i.Bond.HashPolicy != "" && !slices.Contains(BondHashPolicies, i.Bond.HashPolicy):
-		return c.fieldError(i.Field.Child("xmit_hash_policy"), fmt.Sprintf("%q is no hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
+		return c.fieldError(i.Field.Child("xmit_hash_policy"), fmt.Sprintf("%q is not a hash policy", i.Bond.HashPolicy), "Use one of "+strings.Join(BondHashPolicies, ", ")+".")
 	}
 	return nil
 }
@@ -242,25 +242,25 @@ func (c *networkCheck) checkVLAN(i NetworkInterface) error {
 		return nil
 	}
 	if i.VID < 1 || i.VID > MaxVID {
-		return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%d is no tag of a VLAN", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
+		return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%d is not a VLAN tag", i.VID), fmt.Sprintf("Give one from 1 to %d.", MaxVID))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		if other := c.byName[name]; other.Kind == ChildVLAN && other.VID == i.VID && strings.EqualFold(other.Parents[0], i.Parents[0]) {
-			return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "One interface for each VLAN of a parent.")
+			return c.fieldError(i.Field.Child("vlan"), fmt.Sprintf("%s is on VLAN %d of %s already", name, i.VID, i.Parents[0]), "Keep one interface for each VLAN of a parent.")
 		}
 	}
 	return nil
 }
 
-// checkMTU refuses an interface that would be larger than its parent: MAAS would change
-// the parent without a word.
+// checkMTU refuses an interface with a larger MTU than its parent: MAAS would silently change
+// the parent.
 func (c *networkCheck) checkMTU(i NetworkInterface) error {
 	if i.MTU != 0 && (i.MTU < MinMTU || i.MTU > MaxMTU) {
-		return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is no MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
+		return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is not a valid MTU", i.MTU), fmt.Sprintf("Give one from %d to %d.", MinMTU, MaxMTU))
 	}
 	for _, p := range i.Parents {
 		if parent := c.byName[p]; parent.MTU != 0 && i.MTU > parent.MTU {
-			return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Make it smaller, or that larger.")
+			return c.fieldError(i.Field.Child("mtu"), fmt.Sprintf("%d is more than the %d of %s below it", i.MTU, parent.MTU, p), "Lower this MTU, or raise that of the parent.")
 		}
 	}
 	return nil
@@ -271,21 +271,21 @@ func (c *networkCheck) checkLinks(i NetworkInterface) error {
 		field := i.LinkField(n)
 		switch {
 		case !slices.Contains(LinkModes, l.Mode):
-			return c.fieldError(field.Child("mode"), fmt.Sprintf("%q is no mode of a link", l.Mode), "Use auto, static, dhcp or link_up.")
+			return c.fieldError(field.Child("mode"), fmt.Sprintf("%q is not a link mode", l.Mode), "Use auto, static, dhcp or link_up.")
 		case l.Mode == LinkUp && len(i.Links) > 1:
-			return c.fieldError(field.Child("mode"), "link_up is an interface without an address, and it has other links", "Leave this link out, or the others.")
+			return c.fieldError(field.Child("mode"), "link_up means an interface without an address, but it has other links", "Remove this link, or the others.")
 		case l.Mode == LinkUp && l.Subnet != "":
-			return c.fieldError(field.Child("subnet"), "an interface that is only up needs no subnet", "Leave subnet out, or choose another mode.")
+			return c.fieldError(field.Child("subnet"), "a link in the mode link_up takes no subnet", "Remove subnet, or choose another mode.")
 		case l.Mode != LinkUp && l.Subnet == "":
-			return c.fieldError(field.Child("subnet"), "there is no subnet", "Name one of MAAS's by name or CIDR.")
+			return c.fieldError(field.Child("subnet"), "no subnet is named", "Give the name or CIDR of a subnet of MAAS.")
 		case l.Mode == LinkStatic && !l.IP.IsValid():
-			return c.fieldError(field.Child("ip"), "a static link has no address", "Give one, or let MAAS choose with the mode auto.")
+			return c.fieldError(field.Child("ip"), "a static link has no address", "Set ip, or let MAAS choose with the mode auto.")
 		case l.Mode != LinkStatic && l.IP.IsValid():
 			return c.fieldError(field.Child("ip"), fmt.Sprintf("the mode %s takes no address", l.Mode), `Set mode = "static", or leave ip out.`)
 		case l.DefaultGateway && l.Mode != LinkAuto && l.Mode != LinkStatic:
 			return c.fieldError(field.Child("default_gateway"), fmt.Sprintf("MAAS sets no default gateway in the mode %s", l.Mode), "Use auto or static.")
 		case l.DefaultGateway && len(c.gateways) > 0:
-			return c.fieldError(field.Child("default_gateway"), c.gateways[0].String()+" is the default gateway already", "A machine has one.")
+			return c.fieldError(field.Child("default_gateway"), c.gateways[0].String()+" is the default gateway already", "Keep one: a machine has one default gateway.")
 		case l.DefaultGateway:
 			c.gateways = append(c.gateways, field.Child("default_gateway"))
 		}

@@ -40,7 +40,7 @@ func TestNetworkValidate(t *testing.T) {
 		"Links":         {"Two addresses.", on(engine.LinkSpec{Mode: "auto", Subnet: "lan", DefaultGateway: true}, engine.LinkSpec{Mode: "static", Subnet: "lan", IP: ip}), "", ""},
 		"NoBridge":      {"VMs need one.", &engine.NetworkSpec{}, "network.bridges", "no bridge"},
 		"LongName":      {"MAAS takes 16, and Linux does not.", bridge("br-1234567890123", engine.NetworkBridgeSpec{Parent: "eth0"}), `network.bridges.br-1234567890123`, "16 characters"},
-		"BadName":       {"With a space.", bridge("br 0", engine.NetworkBridgeSpec{Parent: "eth0"}), `network.bridges["br 0"]`, "no name"},
+		"BadName":       {"With a space.", bridge("br 0", engine.NetworkBridgeSpec{Parent: "eth0"}), `network.bridges["br 0"]`, "not a valid interface name"},
 		"NameTwice":     {"One name, two interfaces.", vlans(map[string]engine.VLANSpec{"br0": {Parent: "eth0", VID: 5}}), `network.bridges.br0`, "network.vlans"},
 		"NoParent":      {"It must be on something.", bridge("br0", engine.NetworkBridgeSpec{}), `network.bridges.br0.parent`, "no name"},
 		"OnItself":      {"A circle.", bridge("br0", engine.NetworkBridgeSpec{Parent: "br0"}), `network.bridges.br0.parent`, "br0"},

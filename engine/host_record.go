@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// FingerprintData is the owner data by which a host's machine says which client
-// certificate its LXD was made to trust.
+// FingerprintData is the owner data that notes which client certificate a host's LXD was made
+// to trust.
 const FingerprintData = "maaslxd-fingerprint"
 
-// TrustedFingerprint is that of the client certificate which the LXD of the machine
-// was made to trust, as it says itself; empty: it does not.
+// TrustedFingerprint is that of the client certificate that the machine's LXD was made to
+// trust, as the machine notes it. Empty: no note.
 func (m Machine) TrustedFingerprint() string { return m.OwnerData[FingerprintData] }
 
-// HostTag is the tag that the machines of LXD hosts carry in MAAS, so that one
-// listing finds them all, whether MAAS has VM hosts or not.
+// HostTag is the tag of the machines of LXD hosts in MAAS. One listing finds them all, whether
+// MAAS has VM hosts or not.
 const HostTag = "maaslxd-host"
 
-// Owner data of a host's machine: what MAAS will forget of its VM host when it
-// drops VM hosts, so that a fleet can be taken over. Where MAAS has none, they
-// are all that is known of the host.
+// Owner data of a host's machine. They keep what MAAS forgets of its VM host when it drops VM
+// hosts, so that a fleet can be taken over. Where MAAS has no VM hosts, they are all that is
+// known of the host.
 const (
 	VMHostData           = "maaslxd-vm-host"
 	nameData             = "maaslxd-name"
@@ -38,7 +38,7 @@ const (
 	storagePoolData      = "maaslxd-storage-pool"
 )
 
-// HostRecord is what the machine of an LXD host says of it.
+// HostRecord is what the machine of an LXD host notes about the host.
 type HostRecord struct {
 	Name string
 	Endpoint
@@ -48,16 +48,16 @@ type HostRecord struct {
 	// CPUOvercommit and MemoryOvercommit are ratios; zero: none is noted.
 	CPUOvercommit    float64
 	MemoryOvercommit float64
-	// DefaultStoragePool is where disks go that name no pool; empty: LXD's first.
+	// DefaultStoragePool is the pool for disks that name no pool; empty: LXD's first.
 	DefaultStoragePool string
-	// ServerFingerprint is that of the certificate which the LXD was seen with;
-	// empty: nobody has noted it.
+	// ServerFingerprint is that of the certificate that the LXD showed; empty: nobody has noted
+	// it.
 	ServerFingerprint string
 }
 
-// HostRecord reads what the machine says; ok is false for a machine that is no
-// LXD host of ours, as it tells by its tag and the address of its LXD. Where it
-// says nothing, name, zone and pool are the machine's own.
+// HostRecord reads the machine's notes. ok is false for a machine that is no LXD host of ours:
+// it lacks the tag, or the address of its LXD. Without a note, name, zone and pool are the
+// machine's own.
 func (m Machine) HostRecord() (record HostRecord, ok bool) {
 	data := m.OwnerData
 	if data[AddressData] == "" || !slices.Contains(m.Tags, HostTag) {
@@ -71,13 +71,13 @@ func (m Machine) HostRecord() (record HostRecord, ok bool) {
 	if data[tagsData] != "" {
 		record.Tags = strings.Split(data[tagsData], ",")
 	}
-	record.CPUOvercommit, _ = strconv.ParseFloat(data[cpuOvercommitData], 64) // what is no number is none
+	record.CPUOvercommit, _ = strconv.ParseFloat(data[cpuOvercommitData], 64) // an unreadable number counts as none
 	record.MemoryOvercommit, _ = strconv.ParseFloat(data[memoryOvercommitData], 64)
 	return record, true
 }
 
-// OwnerData is how a machine says it, but for the certificate, which is noted
-// when it is seen. An empty value says that there is none.
+// OwnerData writes the record as owner data, without the server certificate, which is noted
+// when it is seen. An empty value means none.
 func (r HostRecord) OwnerData() map[string]string {
 	return map[string]string{
 		nameData: r.Name, AddressData: r.Address, ProjectData: r.Project, zoneData: r.Zone, poolData: r.Pool,
@@ -93,12 +93,12 @@ func ratio(r float64) string {
 	return strconv.FormatFloat(r, 'g', -1, 64)
 }
 
-// FormerKeyData is the key that a host was known by before it was renamed. A run that
-// dies after the rename leaves a state which knows the host by that key only.
+// FormerKeyData notes the key of a host from before it was renamed. A run that dies after the
+// rename leaves a state that knows the host by that key only.
 const FormerKeyData = "maaslxd-former-key"
 
-// CurrentKey is the key of the machine, for one who knows it by key: its own now, if
-// it was renamed from that one.
+// CurrentKey is the key of the machine now, for a caller that knows it by key. It differs from
+// key if the machine was renamed from it.
 func (m Machine) CurrentKey(key Key) Key {
 	if now := Key(m.OwnerData[KeyData]); now != "" && key != "" && Key(m.OwnerData[FormerKeyData]) == key {
 		return now
@@ -106,25 +106,24 @@ func (m Machine) CurrentKey(key Key) Key {
 	return key
 }
 
-// ServerNote is the owner data of a machine whose LXD showed this certificate.
+// ServerNote is the owner data that notes the certificate an LXD showed.
 func ServerNote(fingerprint string) map[string]string {
 	return map[string]string{ServerFingerprintData: fingerprint}
 }
 
 var fingerprintPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// IsFingerprint reports whether a text is a SHA-256 as LXD writes it: 64 hex
-// digits in small letters.
+// IsFingerprint reports whether a text is a SHA-256 as LXD writes it: 64 hex digits in lower
+// case.
 func IsFingerprint(s string) bool { return fingerprintPattern.MatchString(s) }
 
-// ServerFingerprintData is the owner data by which a host's machine says which certificate
-// its LXD was first seen with. A release clears it: what is deployed anew has
-// another one.
+// ServerFingerprintData is the owner data that notes the certificate that a host's LXD first
+// showed. A release clears it: a new deployment has another certificate.
 const ServerFingerprintData = "maaslxd-server-fingerprint"
 
-// CheckIsNoVMHost refuses what would destroy the VMs of a VM host, which may be a VM itself. verb
-// says what it is, such as "redeploy". One that only becomes a VM host carries our owner data
-// already.
+// CheckIsNoVMHost refuses an act that would destroy the VMs of a VM host; the VM host may be a
+// VM itself. verb names the act, such as "redeploy". A machine that is still becoming a VM host
+// carries our owner data already.
 func CheckIsNoVMHost(ctx context.Context, list func(context.Context) ([]VMHost, error), m Machine, verb string) error {
 	isOne := slices.Contains(m.Tags, HostTag) || m.OwnerData[FingerprintData] != ""
 	if !isOne {

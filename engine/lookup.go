@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// CheckMayCompose says whether VMs can be made at all, with this MAAS and this key.
+// CheckMayCompose returns an error if this MAAS or this API key cannot make VMs at all.
 func (c Config) CheckMayCompose(ctx context.Context) error {
 	if err := c.Composer.CheckCanCompose(ctx); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (c Config) CheckMayCompose(ctx context.Context) error {
 	}
 }
 
-// CheckName looks a name up in one of MAAS's lists. No name is no error.
+// CheckName looks a name up in one of MAAS's lists. An empty name is no error.
 func CheckName(ctx context.Context, names Names, field fieldpath.Path, kind, name string, list func(context.Context) ([]string, error)) error {
 	if name == "" {
 		return nil
@@ -41,9 +41,8 @@ func CheckName(ctx context.Context, names Names, field fieldpath.Path, kind, nam
 // namedLists are the cached lists of the kinds that CheckName looks up.
 var namedLists = map[string]List{"zone": ListZones, "resource pool": ListPools, "domain": ListDomains}
 
-// FindInList returns what matches in a cached list, and the list. It looks once more
-// in a fresh list before it finds nothing: in one apply, another resource may
-// just have made what is named.
+// FindInList returns the match in a cached list, and the list. Before it reports no match, it
+// looks in a fresh list: in one apply, another resource may just have made the named object.
 func FindInList[T any](
 	ctx context.Context, names Names, what List, list func(context.Context) ([]T, error), matches func(T) bool,
 ) (found, all []T, err error) {
@@ -64,14 +63,14 @@ func FindInList[T any](
 	return found, all, nil
 }
 
-// UnknownNameError says that MAAS has nothing of a name, and what it has. A name that differs
-// by case alone is pointed out.
+// UnknownNameError says that MAAS knows no such name, and which names it knows. It points out a
+// name that differs by case alone.
 func UnknownNameError(field fieldpath.Path, kind, name string, known []string) error {
 	return unknownError(field, fmt.Sprintf("MAAS knows no %s %q", kind, name), name, known)
 }
 
-// NoStoragePoolError is UnknownNameError for a storage pool of a VM host, or, without one,
-// of all of them.
+// NoStoragePoolError is UnknownNameError for a storage pool of a VM host, or of all VM hosts if
+// host is empty.
 func NoStoragePoolError(field fieldpath.Path, host, name string, known []string) error {
 	of := "VM host " + host + " has no"
 	if host == "" {
@@ -113,8 +112,8 @@ func (c Config) FindSubnet(ctx context.Context, field fieldpath.Path, wanted str
 	return found[0], nil
 }
 
-// FindNetwork finds the subnet that a network chooses. Of several on one VLAN it is that
-// of IPv4. The error is a *SpecError where there is none, or more than one.
+// FindNetwork finds the subnet that a network chooses. Of several on one VLAN, it takes the
+// IPv4 one. The error is a *SpecError if there is none, or more than one.
 func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network) (Subnet, error) {
 	found, all, err := FindInList(ctx, c.Names, ListSubnets, c.Names.Subnets, n.matchesSubnet)
 	if err != nil {
@@ -138,7 +137,7 @@ func (c Config) FindNetwork(ctx context.Context, field fieldpath.Path, n Network
 // ChooseSubnet finds the one subnet of the network, if there is one.
 func (n Network) ChooseSubnet(all []Subnet) (Subnet, bool) {
 	found := slices.DeleteFunc(slices.Clone(all), func(s Subnet) bool { return !n.matchesSubnet(s) })
-	by := func(s Subnet) bool { return s.CIDR != n.Subnet } // a CIDR is a CIDR, whatever a subnet is called
+	by := func(s Subnet) bool { return s.CIDR != n.Subnet } // a CIDR always means the CIDR, even if a subnet has that name
 	if n.Subnet == "" {
 		by = Subnet.isIPv6
 	}
@@ -151,7 +150,7 @@ func (n Network) ChooseSubnet(all []Subnet) (Subnet, bool) {
 	return found[0], true
 }
 
-// matchesSubnet tells whether a subnet is one of the network.
+// matchesSubnet tells whether a subnet belongs to the network.
 func (n Network) matchesSubnet(s Subnet) bool {
 	return (n.Subnet == "" || s.CIDR == n.Subnet || s.Name == n.Subnet) &&
 		(n.VID == nil || s.VID == *n.VID) && (n.Fabric == "" || s.Fabric == n.Fabric) && (n.Space == "" || s.Space == n.Space)
@@ -178,8 +177,8 @@ func areOnOneVLAN(subnets []Subnet) bool {
 	return !slices.ContainsFunc(subnets, func(s Subnet) bool { return s.VLAN != subnets[0].VLAN })
 }
 
-// noNetworkError says which part of a network is unknown, or that its parts do not go
-// together.
+// noNetworkError says which part of a network is unknown, or that its parts contradict each
+// other.
 func (c Config) noNetworkError(ctx context.Context, field fieldpath.Path, n Network, all []Subnet) error {
 	for _, part := range []struct {
 		attribute, kind, name string
@@ -214,7 +213,7 @@ func (n Network) vidText() string {
 	return strconv.Itoa(*n.VID)
 }
 
-// knownParts lists what subnets are in, sorted, each once.
+// knownParts lists one property of the subnets, sorted, each value once.
 func knownParts(all []Subnet, of func(Subnet) string) []string {
 	var known []string
 	for _, s := range all {
@@ -226,7 +225,7 @@ func knownParts(all []Subnet, of func(Subnet) string) []string {
 	return slices.Compact(known)
 }
 
-// FindLinkSubnet finds the subnet of a link of an interface whose network has this subnet: an
+// FindLinkSubnet finds the subnet of a link. The interface's network has the subnet network. An
 // interface is on one VLAN, and so are all its addresses.
 func (c Config) FindLinkSubnet(ctx context.Context, l WantedLink, network Subnet) (Subnet, error) {
 	if l.Subnet == "" {
@@ -235,15 +234,15 @@ func (c Config) FindLinkSubnet(ctx context.Context, l WantedLink, network Subnet
 	subnet, err := c.FindSubnet(ctx, l.Field, l.Subnet)
 	if err == nil && subnet.VLAN != network.VLAN {
 		err = &SpecError{
-			Field: l.Field.Child("subnet"), Message: fmt.Sprintf("subnet %s is on another VLAN than %s, and an interface is on one", subnet.CIDR, network.CIDR),
+			Field: l.Field.Child("subnet"), Message: fmt.Sprintf("subnet %s is on another VLAN than %s, but an interface is on one VLAN only", subnet.CIDR, network.CIDR),
 			Hint: "Give the VM another interface for it.", Err: ErrInvalid,
 		}
 	}
 	return subnet, err
 }
 
-// CheckDHCPLinks refuses DHCP beside another address of the same family: MAAS ends the one
-// with the other (models/interface.py, remove_link_dhcp).
+// CheckDHCPLinks refuses DHCP beside another address of the same family. MAAS removes the one
+// when it sets the other (models/interface.py, remove_link_dhcp).
 func CheckDHCPLinks(links []WantedLink, subnets []Subnet) error {
 	for n, l := range links {
 		same := func(o int) bool { return o != n && subnets[o].isIPv6() == subnets[n].isIPv6() }
@@ -251,8 +250,8 @@ func CheckDHCPLinks(links []WantedLink, subnets []Subnet) error {
 			continue
 		}
 		return &SpecError{
-			Field: l.Field.Child("mode"), Message: "MAAS has no other address beside DHCP on an interface, but of the other family, IPv4 or IPv6",
-			Hint: "Choose the mode auto or static, or leave the other address out.", Err: ErrInvalid,
+			Field: l.Field.Child("mode"), Message: "an interface with DHCP cannot have another address of the same family, IPv4 or IPv6",
+			Hint: "Set the mode auto or static, or remove the other address.", Err: ErrInvalid,
 		}
 	}
 	return nil
@@ -266,7 +265,7 @@ func indexes[T any](list []T) []int {
 	return n
 }
 
-// CheckDHCP refuses a subnet from which no VM boots.
+// CheckDHCP refuses a subnet without DHCP: no VM can boot from it.
 func (s Subnet) CheckDHCP(field fieldpath.Path) error {
 	if s.DHCP {
 		return nil
@@ -286,7 +285,7 @@ func SubnetCIDRs(subnets []Subnet) []string {
 	return list
 }
 
-// label is one DNS label. MAAS would also take a dot, and LXD then refuses
+// dnsLabelPattern is one DNS label. MAAS would accept a dot, too, but then LXD refuses
 // the instance.
 var (
 	dnsLabelPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)

@@ -7,20 +7,20 @@ import (
 
 // Obstacles are what a look at MAAS found in the way of a spec.
 type Obstacles struct {
-	// Permanent are wishes that cannot be met as they are written: of a host, an
-	// image, a subnet that nobody knows, a size that is larger than the host.
+	// Permanent are parts of the spec that MAAS cannot meet as they are written: an unknown
+	// host, image or subnet, or a size larger than the host.
 	Permanent []error
-	// Temporary are addresses, names, machines and room that others of this program
-	// have: they may give them up before the spec is brought about.
+	// Temporary are addresses, names, machines and room that other objects of this program
+	// have. They may release them before the spec is applied.
 	Temporary []error
-	// Unchecked is what could not be found out, because MAAS does not answer.
+	// Unchecked is what the look could not find out, because MAAS does not answer.
 	Unchecked []error
 }
 
-// IsEmpty tells that nothing is known to be in the way, and that all was seen.
+// IsEmpty tells that no obstacle is known, and that everything was checked.
 func (o Obstacles) IsEmpty() bool { return len(o.Permanent)+len(o.Temporary)+len(o.Unchecked) == 0 }
 
-// Add sorts an error, which may be several that are joined. Nil is nothing.
+// Add sorts an error, or several joined ones. Nil adds nothing.
 func (o *Obstacles) Add(err error) {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range several.Unwrap() {
@@ -42,8 +42,8 @@ func (o *Obstacles) Add(err error) {
 	}
 }
 
-// AddHeldBy sorts an error about what a machine has: those of this program may
-// give it up, all others keep it.
+// AddHeldBy sorts an error about something that a machine has. A machine of this program may
+// release it; any other keeps it.
 func (o *Obstacles) AddHeldBy(m Machine, err error) {
 	if m.MarkedBy() != "" {
 		o.Temporary = append(o.Temporary, err)
@@ -52,10 +52,9 @@ func (o *Obstacles) AddHeldBy(m Machine, err error) {
 	o.Permanent = append(o.Permanent, err)
 }
 
-// Check looks in MAAS for what the spec names, and changes nothing. What a
-// front end does not know yet it leaves out of the spec, and that is not looked
-// at. With a SystemID, what that object has itself is not in its own way: a VM
-// that is to be made anew has its address and its room.
+// Check looks in MAAS for what the spec names, and changes nothing. Leave out of the spec what
+// is unknown yet: it is not checked. With a SystemID, that object's own address and room are no
+// obstacles, as for a VM that is made anew.
 func (k Kind[Spec, Object]) Check(ctx context.Context, ref Ref, want Spec) Obstacles {
 	return k.verbs.Check(ctx, ref, want)
 }

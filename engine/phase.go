@@ -1,8 +1,7 @@
 package engine
 
-// Status is MAAS's number for the state of a machine (NODE_STATUS in MAAS's
-// enum.py). The number is stable between versions; the name beside it is for
-// people.
+// Status is MAAS's number for the state of a machine (NODE_STATUS in MAAS's enum.py). The
+// number is stable between versions; the name beside it is for people.
 type Status int
 
 // The statuses that the engine acts on or waits for.
@@ -29,12 +28,12 @@ const (
 	StatusFailedTesting       Status = 22
 )
 
-// Phase is what a Status means to the engine. It is derived each time a
-// machine is read and never stored, so it cannot be out of date.
+// Phase is the meaning of a Status for the engine. It is derived each time a machine is read
+// and never stored, so it cannot be out of date.
 type Phase string
 
-// The phases. PhaseOther covers what a reconcile reports by MAAS's own name and leaves
-// alone: missing, reserved, retired, rescue mode and its transitions.
+// The phases. A reconcile leaves a machine in PhaseOther alone and reports MAAS's own name:
+// missing, reserved, retired, rescue mode and its transitions.
 const (
 	PhaseCommissioning Phase = "Commissioning"
 	PhaseReady         Phase = "Ready"
@@ -46,7 +45,7 @@ const (
 	PhaseOther         Phase = "Other"
 )
 
-// Phase says what the status means to the engine.
+// Phase returns the meaning of the status for the engine.
 func (s Status) Phase() Phase {
 	switch s {
 	case StatusNew, StatusCommissioning, StatusTesting:
@@ -69,8 +68,7 @@ func (s Status) Phase() Phase {
 	}
 }
 
-// WithStatus is the machine as MAAS is about to show it: what is waited for begins from
-// there.
+// WithStatus is the machine as MAAS will show it soon. A wait begins from that state.
 func (m Machine) WithStatus(s Status) Machine {
 	names := map[Status]string{StatusCommissioning: "Commissioning", StatusDeploying: "Deploying", StatusReleasing: "Releasing"}
 	m.Status, m.StatusName = s, names[s]
@@ -80,9 +78,9 @@ func (m Machine) WithStatus(s Status) Machine {
 	return m
 }
 
-// PhaseActs is a row of a kind's table of phases: what a step does with an object whose
-// machine is in a phase, or in a part of a phase that is treated otherwise.
-// docs/reference/states.md shows the tables.
+// PhaseActs is a row of a kind's table of phases. It names what a step does with an object
+// whose machine is in a phase, or in a special case of a phase. docs/reference/states.md shows the
+// tables.
 type PhaseActs struct {
 	In        string // "Deployed", "Failed before Ready"
 	Reconcile string // "finish"

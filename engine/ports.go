@@ -7,8 +7,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// Machine is one MAAS machine as it was last seen: a VM that MAAS knows, or
-// bare metal.
+// Machine is one MAAS machine as it was last seen: a VM that MAAS knows, or bare metal.
 type Machine struct {
 	SystemID      string
 	Hostname      string
@@ -27,20 +26,20 @@ type Machine struct {
 	Tags          []string // sorted
 	HostID        int      // id of the VM host that it runs on, 0 for bare metal
 	HostName      string   // name of that VM host
-	Profiles      []string // LXD profiles of a VM; nil where nobody tells them
-	// Config and Devices of a VM's instance, of those that a VMSpec may have; nil where
-	// nobody tells them.
+	Profiles      []string // LXD profiles of a VM; nil: unknown
+	// Config and Devices of a VM's instance, as far as a VMSpec may name them. Nil means
+	// unknown.
 	Config  map[string]string
 	Devices map[string]Device
-	// AddedNICs are the NICs that were added to a VM's instance after it was made, by their labels.
-	// Nil where nobody tells them: MAAS made the VM, or its LXD does not answer.
+	// AddedNICs are the NICs that were added to a VM's instance after it was made, by their
+	// labels. Nil means unknown: MAAS made the VM, or its LXD does not answer.
 	AddedNICs map[string]AddedNIC
-	// InstanceMissing: no LXD of the hosts has the instance of this VM any more, and
-	// all of them were asked. False where MAAS makes the VMs: nobody tells.
+	// InstanceMissing means that no LXD of the VM hosts has the instance of this VM, and that
+	// all of them answered. It is false where MAAS makes the VMs, as nobody can tell.
 	InstanceMissing bool
 	Cores           int
 	MemoryMiB       int64
-	HugePages       bool               // the memory is backed by huge pages; false where nobody tells
+	HugePages       bool               // the memory is backed by huge pages; false: not, or unknown
 	Architecture    string             // "amd64/generic"
 	Disks           []MachineDisk      // physical block devices in MAAS's order: sda, sdb, …
 	Interfaces      []MachineInterface // physical interfaces in MAAS's order
@@ -50,16 +49,15 @@ type Machine struct {
 	BootInterface   int                // id of the interface that it boots from, 0 if MAAS knows none
 	Image           string             // what was deployed, "ubuntu/noble"; empty before
 	Kernel          string             // hwe_kernel of the deployment, "ga-24.04"; empty before
-	Ephemeral       bool               // what is deployed runs from memory
-	HardwareSync    bool               // what is deployed tells MAAS of its hardware
+	Ephemeral       bool               // the deployed system runs from memory
+	HardwareSync    bool               // the deployed system reports its hardware to MAAS
 	SwapBytes       *int64             // swap that deployments make; nil: what curtin suggests
 	IPAddresses     []string
-	// OwnerData are MAAS's workload annotations. They can be set from the
-	// allocation on, and the release clears them.
+	// OwnerData are MAAS's workload annotations. They can be set from the allocation on; a
+	// release clears them.
 	OwnerData map[string]string
-	// Err is set in lists of machines if MAAS's record could not be read as a whole.
-	// Then only SystemID and Hostname count. Machine and MachinesNamed return it as
-	// their own error.
+	// Err is set in lists of machines if MAAS's record could not be read as a whole. Then only
+	// SystemID and Hostname count. Machine and MachinesNamed return it as their own error.
 	Err error
 }
 
@@ -83,7 +81,8 @@ type MachineInterface struct {
 	Links  []InterfaceLink
 }
 
-// ChildInterface is what MAAS calls an interface that is made of others, its parents.
+// ChildInterface is an interface that is made of other interfaces, its parents, as MAAS calls
+// them.
 type ChildInterface struct {
 	ID      int
 	Kind    ChildKind
@@ -97,7 +96,7 @@ type ChildInterface struct {
 	Links   []InterfaceLink
 }
 
-// ChildKind is what an interface makes of its parents, in MAAS's words.
+// ChildKind is the kind of a child interface, in MAAS's words.
 type ChildKind string
 
 // The kinds.
@@ -107,7 +106,7 @@ const (
 	ChildBridge ChildKind = "bridge"
 )
 
-// BondMode is how a bond uses its interfaces, in the words of MAAS and Linux.
+// BondMode says how a bond uses its interfaces, in the words of MAAS and Linux.
 type BondMode struct {
 	Mode       string // "802.3ad"; empty: MAAS's default, balance-rr
 	LACPRate   string // "fast" or "slow"; empty: MAAS's default, fast
@@ -130,109 +129,106 @@ type InterfaceLink struct {
 	IP     string // empty until MAAS assigned one
 }
 
-// LinkRequest is a link to be.
+// LinkRequest describes a link to make.
 type LinkRequest struct {
 	Mode   string // "auto", "static", "dhcp", "link_up"
 	Subnet Subnet // zero for link_up
 	IP     string // of a static link
-	// DefaultGateway makes the subnet's gateway the machine's, for auto and static.
+	// DefaultGateway makes the subnet's gateway the default gateway of the machine. It is for
+	// auto and static.
 	DefaultGateway bool
-	// KeepOthers keeps the links that the interface has.
+	// KeepOthers keeps the other links of the interface.
 	KeepOthers bool
 }
 
-// Machines reads machines and moves them through MAAS's states. Reads of
-// many machines at the same moment share calls. Except for what a comment
-// says, an absent machine is ErrNotFound, and repeating a call is safe.
+// Machines reads machines and moves them through MAAS's states. Reads of many machines at the
+// same moment share calls. Unless a comment says otherwise, an absent machine is ErrNotFound,
+// and repeating a call is safe.
 type Machines interface {
-	// Machine reads one machine. The answer is never older than this
-	// client's last write to that machine.
+	// Machine reads one machine. The answer is never older than this client's last write to
+	// that machine.
 	Machine(ctx context.Context, systemID string) (Machine, error)
-	// MachinesNamed lists the machines of this hostname, none if there are none.
+	// MachinesNamed lists the machines with this hostname; the list may be empty.
 	MachinesNamed(ctx context.Context, hostname string) ([]Machine, error)
-	// MachinesWhere lists the machines that match, as MAAS has them now. A
-	// filter that MAAS knows no such thing for matches none.
+	// MachinesWhere lists the machines that match, as MAAS has them now. A filter that names
+	// something unknown to MAAS matches none.
 	MachinesWhere(ctx context.Context, f MachineFilter) ([]Machine, error)
-	// WatchChange returns a channel that is closed once the machine no longer
-	// looks as seen (status, status message, power) or is gone. One poller
-	// looks for all machines that are asked for. When ctx ends, the channel
-	// is abandoned, not closed.
+	// WatchChange returns a channel that is closed once the machine no longer looks as seen
+	// (status, status message, power), or is gone. One poller looks for all watched machines.
+	// When ctx ends, the channel is abandoned, not closed.
 	WatchChange(ctx context.Context, seen Machine) <-chan struct{}
-	// Update changes the given fields, and only those.
+	// Update changes the given fields only.
 	Update(ctx context.Context, systemID string, u MachineUpdate) error
-	// Tag puts a tag on the machine and creates the tag if MAAS has none of
-	// that name.
+	// Tag puts a tag on the machine. It creates the tag if MAAS has none of that name.
 	Tag(ctx context.Context, systemID, tag string) error
-	// Untag takes a tag off; a tag that is not there is no error.
+	// Untag takes a tag off the machine. An absent tag is no error.
 	Untag(ctx context.Context, systemID, tag string) error
-	// SetInterfaceAddress gives an interface a fixed address in place of its other links, or,
-	// with an empty ip, one that MAAS assigns when it deploys. ErrConflict if
-	// the address is taken.
+	// SetInterfaceAddress gives an interface a fixed address in place of its other links. With
+	// an empty ip, MAAS assigns an address when it deploys. ErrConflict if the address is
+	// taken.
 	SetInterfaceAddress(ctx context.Context, systemID string, interfaceID int, subnet Subnet, ip string) error
-	// LinkInterface links an interface to a subnet, in place of its other links unless l.Beside.
-	// ErrConflict if the address is taken.
+	// LinkInterface links an interface to a subnet, in place of its other links unless
+	// l.KeepOthers. ErrConflict if the address is taken.
 	LinkInterface(ctx context.Context, systemID string, interfaceID int, l LinkRequest) error
 	// Commission starts commissioning without hardware tests.
 	Commission(ctx context.Context, systemID string) error
-	// Deploy installs an image. ErrConflict in a state that MAAS cannot
-	// deploy from.
+	// Deploy installs an image. ErrConflict in a state that MAAS cannot deploy from.
 	Deploy(ctx context.Context, systemID string, d Deployment) error
-	// Abort stops commissioning, testing or deploying. ErrConflict if there
-	// is nothing to stop, ErrUnavailable while a power action is in flight.
+	// Abort stops commissioning, testing or deploying. ErrConflict if there is nothing to stop,
+	// ErrUnavailable while another power action runs.
 	Abort(ctx context.Context, systemID string) error
 	// EnterRescueMode begins to boot the machine into MAAS's rescue environment, whatever its
-	// power is now. ErrConflict in a state that MAAS does not do that from, also of one
-	// that is in it, ErrUnavailable while a power action is in flight.
+	// power is now. ErrConflict in a state that does not allow it, also if the machine is in
+	// rescue mode already. ErrUnavailable while another power action runs.
 	EnterRescueMode(ctx context.Context, systemID string) error
-	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict
-	// if it is not in it, ErrUnavailable while a power action is in flight.
+	// ExitRescueMode begins to lead the machine out of rescue mode. ErrConflict if it is not in
+	// it, ErrUnavailable while another power action runs.
 	ExitRescueMode(ctx context.Context, systemID string) error
-	// Release gives the machine back; it goes on after the call has returned.
+	// Release gives the machine back. MAAS continues after the call has returned.
 	Release(ctx context.Context, systemID string, erase Erase) error
-	// Lock keeps everybody from changing and deleting the machine. ErrConflict in a
-	// state that MAAS does not lock: all but Deployed and Deploying.
+	// Lock keeps everybody from changing and deleting the machine. ErrConflict in a state other
+	// than Deployed and Deploying: MAAS locks no others.
 	Lock(ctx context.Context, systemID string) error
-	// Unlock takes the lock off.
+	// Unlock removes the lock.
 	Unlock(ctx context.Context, systemID string) error
-	// QueryPower asks the power driver, and so LXD, whether the machine is on:
-	// "on", "off", or "error" when the instance is gone or LXD cannot be
-	// reached.
+	// QueryPower asks the power driver, and so LXD, whether the machine is on. It returns "on"
+	// or "off", or "error" if the instance is gone or LXD cannot be reached.
 	QueryPower(ctx context.Context, systemID string) (string, error)
-	// PowerOff turns the machine off; one that is off already is no error.
-	// ErrUnavailable while another power action is in flight.
+	// PowerOff turns the machine off; a machine that is off already is no error. ErrUnavailable
+	// while another power action runs.
 	PowerOff(ctx context.Context, systemID string) error
-	// PowerOn turns a machine on that somebody has; one that is on already is no error.
-	// An Allocated machine is deployed by it. ErrConflict for one that nobody has,
-	// ErrUnavailable while another power action is in flight.
+	// PowerOn turns an acquired machine on; a machine that is on already is no error. MAAS
+	// deploys an Allocated machine that is turned on. ErrConflict for a machine that nobody has
+	// acquired, ErrUnavailable while another power action runs.
 	PowerOn(ctx context.Context, systemID string) error
 }
 
-// MachineFilter says which machines to list; what is empty matches all.
+// MachineFilter says which machines to list. An empty field matches all.
 type MachineFilter struct {
 	Status Status // the zero value, New, matches all
 	Zone   string
 	Pool   string
 	Tags   []string // all of them
-	Agent  string   // what Allocate left with them
+	Agent  string   // the agent name that Allocate left with them
 	Hosts  []string // names of VM hosts: the VMs on them
 	MAC    string   // of one of its interfaces, in lower case
 }
 
-// MachineUpdate lists what Update changes; nil leaves a field alone.
+// MachineUpdate lists what Update changes. Nil leaves a field alone.
 type MachineUpdate struct {
 	Hostname    *string
 	Description *string
 	Zone        *string
 	Pool        *string
 	Domain      *string
-	SwapBytes   *int64 // 0: deployments make none
+	SwapBytes   *int64 // 0: deployments make no swap
 }
 
 // VMHost is an LXD server on which VMs can be made.
 type VMHost struct {
 	ID               int // MAAS's number of the VM host; 0 where it has none
 	Name             string
-	Version          string // LXD's version; empty means that it was never reached
+	Version          string // LXD's version; empty: MAAS never reached it
 	Zone             string
 	Pool             string
 	Tags             []string
@@ -240,39 +236,40 @@ type VMHost struct {
 	MemoryMiB        Amount
 	CPUOvercommit    float64
 	MemoryOvercommit float64
-	// HugePagesMiB is the memory that is set aside as huge pages; zero: none is, or
-	// nobody tells, as where MAAS makes the VMs.
+	// HugePagesMiB is the memory that is set aside as huge pages. Zero means none, or unknown,
+	// as where MAAS makes the VMs.
 	HugePagesMiB  Amount
 	StoragePools  []StoragePool
 	Architectures []string // "amd64/generic"
-	// Project of LXD that VMs are made in; empty: MAAS knows, and Registrar tells.
+	// Project is the LXD project that VMs are made in. Empty: MAAS knows it, and Registrar
+	// tells it.
 	Project string
-	// Profiles of LXD that VMs of the project may have, sorted; nil where MAAS
-	// makes the VMs, and where nothing was reached.
+	// Profiles are the LXD profiles that VMs of the project may have, sorted. Nil where MAAS
+	// makes the VMs, and where the LXD was not reached.
 	Profiles []string
-	// HasBootMode: its LXD has the option boot.mode in the place of security.secureboot.
+	// HasBootMode means that this LXD has the option boot.mode instead of security.secureboot.
 	HasBootMode bool
-	// HostKey is what a ledger and placement call the host, whoever composes on
-	// it: the system id of its machine, and more where that machine has several
-	// VM hosts, of a project each. Never empty.
+	// HostKey is the name of the host in a ledger and in placement, whoever composes on it. It
+	// is the system id of its machine, and more if that machine has several VM hosts, each of
+	// another project. It is never empty.
 	HostKey string
-	// MachineID is the system id of the machine that its LXD runs on, empty as
-	// long as MAAS never reached it.
+	// MachineID is the system id of the machine that its LXD runs on. It is empty until MAAS
+	// reaches the LXD.
 	MachineID string
-	// ServerFingerprint is that of the certificate which its LXD showed; empty
-	// where MAAS makes the VMs, and where nothing was reached.
+	// ServerFingerprint is the fingerprint of the certificate that its LXD showed. It is empty
+	// where MAAS makes the VMs, and where the LXD was not reached.
 	ServerFingerprint string
-	// Err is why no VM can be made on it now; nil: nothing is known to be in the
-	// way. IsTerminal tells whether it may pass.
+	// Err says why no VM can be made on it now. Nil: no obstacle is known. IsTerminal tells
+	// whether the obstacle may pass.
 	Err error
-	// Inventory is the ledger's tag as it was before this was read.
+	// Inventory is the ledger's tag from before this was read.
 	Inventory Tag
 }
 
 // Amount is a resource of a host. Used counts the VMs that MAAS knows.
 type Amount struct{ Total, Used int64 }
 
-// FreeAtRatio is what an over-commit ratio leaves; never negative.
+// FreeAtRatio is what an over-commit ratio leaves free; it is never negative.
 func (a Amount) FreeAtRatio(ratio float64) int64 { return placement.Amount(a).FreeAtRatio(ratio) }
 
 // StoragePool is an LXD storage pool of a host. Sizes are in bytes.
@@ -284,30 +281,30 @@ type StoragePool struct {
 	Default        bool
 }
 
-// FieldError is implemented by errors in which MAAS names the fields that it
-// refused. Keys are MAAS's parameter names.
+// FieldError is an error in which MAAS names the fields that it refused. Keys are MAAS's
+// parameter names.
 type FieldError interface {
 	error
 	Fields() map[string][]string
 }
 
-// Names lists what MAAS calls by name. Lists are cached, shared and sorted.
+// Names lists the objects that MAAS knows by name. Lists are cached, shared and sorted.
 type Names interface {
 	Zones(ctx context.Context) ([]string, error)
 	Pools(ctx context.Context) ([]string, error)
 	Domains(ctx context.Context) ([]string, error)
 	Subnets(ctx context.Context) ([]Subnet, error)
 	Addresses
-	// Refresh drops those of the named lists that are older than a second; with
-	// no name, all of them. Someone may just have made what is missing from them.
+	// Refresh drops those of the named lists that are older than a second; with no name, all of
+	// them. Someone may just have made the missing object.
 	Refresh(lists ...List)
 }
 
-// List names a list that is cached.
+// List names a cached list.
 type List string
 
-// The lists that Names.Refresh drops. ListHosts are VM hosts, and what LXD
-// servers told of themselves.
+// The lists that Names.Refresh drops. ListHosts holds the VM hosts, and what LXD servers
+// reported of themselves.
 const (
 	ListHosts     List = "hosts"
 	ListZones     List = "zones"
@@ -329,7 +326,7 @@ type Subnet struct {
 	VLAN int    // id of its VLAN
 	VID  int    // tag of its VLAN, 0 for the untagged one
 	DHCP bool   // MAAS serves DHCP on its VLAN
-	// VLANName, Fabric, Space and Gateway are empty where there is none, or nobody tells.
+	// VLANName, Fabric, Space and Gateway are empty if there is none, or if it is unknown.
 	VLANName string
 	Fabric   string
 	Space    string
@@ -340,7 +337,7 @@ type Subnet struct {
 type Catalog interface {
 	// Images lists the images that MAAS has, sorted by name.
 	Images(ctx context.Context) ([]Image, error)
-	// DefaultImage is the series that MAAS installs where none is named: "noble".
+	// DefaultImage is the series that MAAS installs if the spec names none: "noble".
 	DefaultImage(ctx context.Context) (string, error)
 	// Capabilities probes once what this MAAS is.
 	Capabilities(ctx context.Context) (Capabilities, error)

@@ -9,26 +9,24 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// DNS publishes names in the domains of MAAS, such as the one by which the API
-// of a cluster is reached. A domain that MAAS does not have is a *SpecError of
-// the field domain. All but DNSRecord need the key of an administrator:
-// ErrForbidden. Every call may be repeated.
+// DNS publishes names in the domains of MAAS, such as the name of a cluster's API. A domain
+// that MAAS does not have is a *SpecError of the field domain. All calls but DNSRecord need the
+// key of an administrator: ErrForbidden. Every call may be repeated.
 type DNS interface {
-	// DNSRecord reads what a name points to, as MAAS has it now. ErrNotFound if
-	// there is no such name.
+	// DNSRecord reads the addresses of a name, as MAAS has them now. ErrNotFound if there is no
+	// such name.
 	DNSRecord(ctx context.Context, name DNSName) (DNSRecord, error)
-	// PublishDNS sees that a name points to these addresses and to no others,
-	// and reports whether anything had to be changed for that. What a name
-	// points to besides addresses is left alone. An address that is dropped is
-	// given back, too, for MAAS would keep it as reserved: unless a machine has
-	// it, another name points to it, or another user reserved it. (One that the
-	// user of this key reserved by hand looks to MAAS like one that the name
-	// brought.) While that goes on, the name points to the old addresses as well
-	// as to the new ones, and never to none.
+	// PublishDNS gives a name exactly these addresses, and reports whether it changed anything.
+	// It leaves other data of the name alone.
+	//
+	// It also releases a dropped address, because MAAS would keep it as reserved. It keeps the
+	// address if a machine has it, another name points to it, or another user reserved it. (If
+	// the user of this key reserved it by hand, MAAS shows no difference to an address that the
+	// name brought.) During the change, the name points to the old and the new addresses, never
+	// to none.
 	PublishDNS(ctx context.Context, name DNSName, want DNSRecord) (changed bool, err error)
-	// RemoveDNS takes all addresses from a name, gives them back as PublishDNS
-	// does, and removes the name, unless it has data of another kind. An absent
-	// one is no error.
+	// RemoveDNS takes all addresses from a name and releases them as PublishDNS does. It then
+	// removes the name, unless the name has data of another kind. An absent name is no error.
 	RemoveDNS(ctx context.Context, name DNSName) error
 }
 
@@ -41,23 +39,21 @@ type DNSName struct {
 // String is the name in full.
 func (n DNSName) String() string { return n.Label + "." + n.Domain }
 
-// DNSRecord is what a name points to.
+// DNSRecord holds the addresses of a name.
 type DNSRecord struct {
-	// Addresses in no certain order, each once.
+	// Addresses are in no certain order, each once.
 	Addresses []netip.Addr
-	// TTLSeconds is how long an answer may be kept; zero: MAAS's default.
+	// TTLSeconds is how long a resolver may keep an answer; zero: MAAS's default.
 	TTLSeconds int
 }
 
-// dnsField is where the parts of a name and of its record stand: no field of a machine has the
-// same path.
+// dnsField is the path of a name and its record. No field of a machine has the same path.
 var dnsField = fieldpath.New("dns")
 
-// maxTTLSeconds is a week, beyond which a name is hardly ever right.
+// maxTTLSeconds is a week. A longer time is almost certainly a mistake.
 const maxTTLSeconds = 7 * 24 * 3600
 
-// Validate checks what can be checked without asking MAAS. The error is a
-// *SpecError.
+// Validate checks the name without asking MAAS. The error is a *SpecError.
 func (n DNSName) Validate() error {
 	switch {
 	case !dnsLabelPattern.MatchString(n.Label):
@@ -66,60 +62,57 @@ func (n DNSName) Validate() error {
 			Hint: "Use 1 to 63 lower-case letters, digits and hyphens, without a dot.",
 		}
 	case n.Domain == "":
-		return &SpecError{Field: dnsField.Child("domain"), Message: "there is no domain", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
+		return &SpecError{Field: dnsField.Child("domain"), Message: "no domain is named", Hint: "Name one of MAAS's domains.", Err: ErrInvalid}
 	}
 	return nil
 }
 
-// Validate checks what can be checked without asking MAAS: that there are
-// addresses, for a name is never emptied but by being removed, and that MAAS
-// can read them. The error is a *SpecError.
+// Validate checks the record without asking MAAS. It needs at least one address, because only
+// RemoveDNS empties a name, and MAAS must be able to read each address. The error is a
+// *SpecError.
 func (r DNSRecord) Validate() error {
 	bad := slices.IndexFunc(r.Addresses, func(ip netip.Addr) bool { return !ip.IsValid() || ip.Zone() != "" || ip.Is4In6() })
 	switch {
 	case len(r.Addresses) == 0:
 		return &SpecError{
 			Field: dnsField.Child("addresses"), Message: "there is no address to publish", Err: ErrInvalid,
-			Hint: "A name that points to nothing cuts off all who use it: keep the old addresses, or remove the name.",
+			Hint: "A name without addresses cuts off everybody who uses it: keep the old addresses, or remove the name.",
 		}
 	case bad >= 0:
 		return &SpecError{
-			Field: dnsField.Child("addresses"), Message: fmt.Sprintf("%q is no address for a name", r.Addresses[bad]), Err: ErrInvalid,
+			Field: dnsField.Child("addresses"), Message: fmt.Sprintf("a name cannot point to the address %q", r.Addresses[bad]), Err: ErrInvalid,
 			Hint: "Use plain IPv4 or IPv6 addresses.",
 		}
 	case r.TTLSeconds < 0 || r.TTLSeconds > maxTTLSeconds:
 		return &SpecError{
-			Field: dnsField.Child("ttl"), Message: fmt.Sprintf("%d s is no time to live", r.TTLSeconds), Err: ErrInvalid,
+			Field: dnsField.Child("ttl"), Message: fmt.Sprintf("%d s is not a valid time to live", r.TTLSeconds), Err: ErrInvalid,
 			Hint: fmt.Sprintf("Use 1 to %d seconds, or 0 for MAAS's default.", maxTTLSeconds),
 		}
 	}
 	return nil
 }
 
-// Addresses tells which addresses of MAAS's subnets are to be had. Nothing is
-// reserved by asking: MAAS refuses to link an address that is reserved, even to
-// the one who reserved it, so that a reservation would have to be given back
-// just before it is needed.
+// Addresses tells which addresses of MAAS's subnets are free. A query reserves nothing. MAAS
+// refuses to link a reserved address, even for the user who reserved it. So a reservation would
+// have to be released just before the link.
 type Addresses interface {
-	// AddressUse says what stands in the way of giving an address of the subnet
-	// to a machine. That it is free may be known for some seconds; that it is
-	// not has just been read.
+	// AddressUse says why an address of the subnet cannot be given to a machine. An answer
+	// "free" may be some seconds old; any other answer has just been read.
 	AddressUse(ctx context.Context, subnet Subnet, ip netip.Addr) (AddressUse, error)
 }
 
-// AddressUse is what an address is in use for. The zero value: it is free.
+// AddressUse is the use of an address. The zero value: it is free.
 type AddressUse struct {
 	Purpose AddressPurpose
-	// First and Last are the ends of the range that the address lies in, where
-	// Purpose is AddressDynamic or AddressReserved.
+	// First and Last are the ends of the range of the address, if Purpose is AddressDynamic or
+	// AddressReserved.
 	First, Last netip.Addr
-	// SystemID is that of the machine which has the address; empty: none has.
+	// SystemID is the machine that has the address; empty: none has.
 	SystemID string
-	// Holder says in words who has the address, where Purpose is AddressTaken:
-	// "machine web-1 (4y3h7n)", "the DNS name api.maas".
+	// Holder says in words who has the address, if Purpose is AddressTaken: "machine web-1
+	// (4y3h7n)", "the DNS name api.maas".
 	Holder string
-	// NearbyFree is a free address of the subnet close to it; the zero Addr: there is
-	// none.
+	// NearbyFree is a free address of the subnet close to it; the zero Addr: there is none.
 	NearbyFree netip.Addr
 }
 

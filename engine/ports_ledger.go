@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// RowState is how far a ledger row has come.
+// RowState is the state of a ledger row.
 type RowState string
 
-// The states of a row: reserved and perhaps being composed; known to MAAS by
-// its system id; being deleted.
+// The states of a row: reserved and perhaps being composed; known to MAAS by its system id;
+// being deleted.
 const (
 	RowPending RowState = "pending"
 	RowBound   RowState = "bound"
@@ -20,11 +20,11 @@ const (
 type Need struct {
 	Cores     int64
 	MemoryMiB int64
-	// HugePagesMiB is what of the memory is backed by huge pages. Of a host that does
-	// not tell of huge pages, math.MaxInt64 are free: its LXD decides.
+	// HugePagesMiB is the part of the memory that is backed by huge pages. If the huge pages of
+	// a host are unknown, math.MaxInt64 are free: its LXD decides.
 	HugePagesMiB int64
-	// DiskBytes by storage pool. "" is the host's default pool until a host
-	// is chosen, and that pool's name afterwards.
+	// DiskBytes by storage pool. The key "" means the host's default pool until a host is
+	// chosen. Then the key is that pool's name.
 	DiskBytes map[string]int64
 }
 
@@ -32,43 +32,44 @@ type Need struct {
 type Row struct {
 	Key      Key
 	Name     string // hostname
-	HostKey  string // VMHost.HostKey of the host that is to have, or has, the VM
+	HostKey  string // VMHost.HostKey of the host that has the VM, or will have it
 	Zone     string // of the host
-	Group    string // VMs that are to stand apart; empty: none
+	Group    string // a name for VMs that spread over hosts; empty: none
 	Need     Need
 	Attempt  int      // 1 for the first
 	Excluded []string // hosts that failed earlier attempts, sorted; never chosen again
 	State    RowState
 	SystemID string // empty while pending
-	// Since is when this attempt was placed: a compose of it began after. Of a row
-	// that is leaving and has a SystemID, it is when it began to leave. It is a time of
-	// the ledger's clock: compare it with no other one.
+	// Since is when this attempt was placed; its compose began later. For a leaving row with a
+	// SystemID, it is when the delete began. It is a time of the ledger's clock: do not compare
+	// it with another clock.
 	Since time.Time
-	// Age is how long ago that was when the ledger gave the row, by the ledger's clock.
-	// It does not count in what is written.
+	// Age is the time since Since when the ledger returned the row, by the ledger's clock.
+	// Writes ignore it.
 	Age time.Duration
-	// Token tells the call that placed or moved the row from all others: a key
-	// that was dropped and placed anew has another one.
+	// Token identifies the call that placed or moved the row. A key that was dropped and placed
+	// anew has another token.
 	Token string
 }
 
-// Tag is a point in a ledger's history. An inventory of the hosts carries the
-// tag that was read before MAAS was asked for it: what was bound up to then is
-// in the inventory, what was bound later may be missing from it.
+// Tag is a point in a ledger's history. An inventory of the hosts carries the tag that was read
+// before MAAS was asked for it. Rows bound up to that tag are in the inventory; rows bound
+// later may be missing.
 type Tag struct {
-	Generation string // another one each time that a ledger is opened
-	Sequence   int64  // grows with each Bind, Leaving and Drop, and where a Move gives up a compose
+	Generation string // a new one each time that a ledger is opened
+	Sequence   int64  // grows with each Bind, MarkLeaving and Drop, and when a Move gives up a compose
 }
 
 // InventoryTags is the part of a ledger that inventories of the hosts need.
 type InventoryTags interface {
-	// CurrentTag says how far the ledger has come. Read it before the inventory.
+	// CurrentTag returns the ledger's current tag. Read it before the inventory.
 	CurrentTag(ctx context.Context) (Tag, error)
-	// AcceptsInventory reports whether Place and Move take an inventory of this tag. They take none
-	// from before this process opened the ledger, which may be an older copy since; none of
-	// a future that a restored ledger has lost; and none from before a row without a system
-	// id was given up, whose compose may have left an instance that only a newer inventory
-	// shows. That others open the ledger does not matter.
+	// AcceptsInventory reports whether Place and Move accept an inventory of this tag. They
+	// refuse three kinds. First, an inventory from before this process opened the ledger: the
+	// file may be an older copy now. Second, one from a future that a restored ledger has lost.
+	// Third, one from before a row without a system id was given up: its compose may have left
+	// an instance that only a newer inventory shows. It does not matter that others open the
+	// ledger.
 	AcceptsInventory(ctx context.Context, inventory Tag) (bool, error)
 }
 
@@ -76,12 +77,12 @@ type InventoryTags interface {
 type Candidate struct {
 	HostKey string // VMHost.HostKey
 	Zone    string
-	// Rank orders the candidates, the least first. Each VM on the host that
-	// the inventory cannot show adds Step: zero fills one host after the other,
-	// the number of candidates goes round.
+	// Rank orders the candidates, the least first. Each VM on the host that the inventory
+	// cannot show adds Step. With Step 0, one host is filled after the other. With the number
+	// of candidates as Step, the hosts take turns.
 	Rank, Step int64
-	// Free is what the inventory says is left, over-commit included. A pool
-	// that is not listed has no room.
+	// Free is what the inventory says is left, over-commit included. A pool that is not listed
+	// has no room.
 	Free        Need
 	DefaultPool string // the pool that Need.DiskBytes[""] comes from
 }
@@ -97,31 +98,31 @@ type Reservation struct {
 	Exclude    []string // hosts that failed, for Move: kept in the row
 }
 
-// Leases tell which run makes the object of a key, so that no other one takes it
-// for what was left unfinished.
+// Leases say which run is making the object of a key. So no other run takes its unfinished work
+// for abandoned work.
 type Leases interface {
-	// Hold takes the lease of a key until release is called, or the process ends.
-	// Where a run has it that lives, the error is a *HeldError at once. One whose
-	// run is dead on this machine is free; any other, after 30 s without a
-	// heartbeat, which Hold waits for.
+	// Hold takes the lease of a key until release is called, or the process ends. If a living
+	// run has it, the error is a *HeldError at once. The lease of a run that died on this
+	// machine is free. Any other is free after 30 s without a heartbeat, and Hold waits for
+	// that.
 	Hold(ctx context.Context, key Key) (release func(), err error)
 }
 
-// MaxCloseLease is the longest Lease of a Close: that of a host which was removed. What
-// lasts far longer was dated by a wrong clock, and counts for nothing.
+// MaxCloseLease is the longest Lease of a close: that of a removed host. A close that lasts far
+// longer was dated by a wrong clock, and is ignored.
 const MaxCloseLease = 2 * time.Minute
 
-// HostCloseRequest is a host that is to be closed.
+// HostCloseRequest describes a host to close.
 type HostCloseRequest struct {
 	HostKey string
 	Holder  string        // one for all closes of a process in one MAAS
 	Lease   time.Duration // how long the close counts, at most MaxCloseLease
-	Window  time.Duration // how long the compose of a row may be under way: older ones do not count
-	Except  Key           // whose row does not count either
+	Window  time.Duration // how long the compose of a row may run: older rows do not count
+	Except  Key           // the key whose row does not count either
 }
 
-// NoLedger is what there is of a ledger where nothing is placed. Its tag is empty, and
-// every inventory serves.
+// NoLedger stands in for a ledger where nothing is placed. Its tag is empty, and it accepts
+// every inventory.
 type NoLedger struct{}
 
 var _ InventoryTags = NoLedger{}
@@ -132,59 +133,55 @@ func (NoLedger) CurrentTag(context.Context) (Tag, error) { return Tag{}, nil }
 // AcceptsInventory implements InventoryTags.
 func (NoLedger) AcceptsInventory(context.Context, Tag) (bool, error) { return true, nil }
 
-// Ledger keeps what was decided until MAAS shows it, and so what an inventory
-// of the hosts cannot show yet. Every write is keyed and may be sent twice.
-// Room is counted twice rather than not at all: a row is part of an inventory
-// only if it was bound at or before the inventory's tag, and is not leaving.
+// Ledger keeps decisions until MAAS shows their results, and so what an inventory of the hosts
+// cannot show yet. Every write is keyed and may be sent twice. The ledger rather counts room
+// twice than not at all. A row counts as part of an inventory only if it was bound at or before
+// the inventory's tag, and is not leaving.
 type Ledger interface {
 	InventoryTags
 	// Row returns the row of a key, ErrNotFound if there is none.
 	Row(ctx context.Context, key Key) (Row, error)
-	// Place reserves one of the candidates for a key: where the fewest of its
-	// group are in the zone, then on the host, then by rank. If the key has a
-	// row already, that row is returned unchanged; fresh is true only for the
-	// one call that made the row.
+	// Place reserves one of the candidates for a key. It prefers the zone with the fewest
+	// members of the group, then the host with the fewest, then the rank. If the key has a row
+	// already, that row is returned unchanged. fresh is true only for the one call that made
+	// the row.
 	//
-	// ErrBusy if others' reservations take the room, or the inventory does not
-	// serve (see Serves): read the inventory anew before the next try.
-	// An *Error InsufficientResources if no candidate has the room anyway.
+	// ErrBusy if others' reservations take the room, or if the inventory is not accepted (see
+	// AcceptsInventory): read the inventory anew before the next try. An *Error
+	// InsufficientResources if no candidate has the room in any case.
 	Place(ctx context.Context, r Reservation) (row Row, fresh bool, err error)
-	// Move begins an attempt, which must be higher than the row's, on a host
-	// that is not excluded; a row that has come that far is returned
-	// unchanged. What the former attempt reserved is given up, so nothing of
-	// it may be left on its host. Errors as for Place, ErrNotFound if there is
-	// no row, ErrBusy if it is leaving.
+	// Move begins an attempt on a host that is not excluded. The attempt must be higher than
+	// the row's; a row that has reached it is returned unchanged. Move gives up the former
+	// reservation, so nothing of that attempt may be left on its host. Errors as for Place,
+	// ErrNotFound if there is no row, ErrBusy if it is leaving.
 	Move(ctx context.Context, attempt int, r Reservation) (row Row, fresh bool, err error)
-	// Renew notes that the compose of a pending row begins only now, in Since.
-	// ErrBusy if the row is no longer the attempt that it was, and a *HeldError if
-	// another run has taken the lease that this one held: then nothing may be
-	// composed for it.
+	// Renew notes in Since that the compose of a pending row begins only now. ErrBusy if the
+	// row has moved to another attempt. A *HeldError if another run has taken the lease that
+	// this run held: then nothing may be composed for the row.
 	Renew(ctx context.Context, row Row) error
-	// Bind notes the SystemID that the VM got, and the host that it is on. It
-	// creates the row as given if there is none, which is how a VM found by
-	// its marker gets back into an empty ledger; otherwise only Key, HostKey,
-	// Zone and SystemID count. A row that is leaving notes the system id, goes
-	// on leaving, and the answer is ErrBusy.
+	// Bind notes the SystemID of the VM, and its host. If there is no row, Bind creates it as
+	// given: so a VM that was found by its marker gets back into an empty ledger. If there is
+	// one, only Key, HostKey, Zone and SystemID count. A leaving row notes the system id and
+	// stays leaving, and the answer is ErrBusy.
 	Bind(ctx context.Context, row Row) error
-	// MarkLeaving marks the row as being deleted: its room stays taken until
-	// Drop. No row is no error.
+	// MarkLeaving marks the row as being deleted: its room stays taken until Drop. An absent
+	// row is no error.
 	MarkLeaving(ctx context.Context, key Key) error
-	// MayWrite is nil where this user may write the row of a key, which need not be
-	// there. ErrForbidden if it is another owner's: then nothing may be done for it.
+	// MayWrite is nil if this user may write the row of a key; the row need not exist.
+	// ErrForbidden if the row is another owner's: then do nothing for it.
 	MayWrite(ctx context.Context, key Key) error
-	// Drop removes a row that is still as it was read, whoever's it is.
+	// Drop removes a row if it is unchanged since it was read, whoever its owner is.
 	Drop(ctx context.Context, row Row) error
-	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with
-	// ErrBusy. A close whose lease is over is opened by the next Tag or Serves. It is
-	// one conditional write, which succeeds only if nothing may be composed there. The same holder closes it
-	// again to prolong its lease. ErrBusy if a VM may be composed there, or another
+	// CloseHost closes a host: until OpenHost, Place, Move and Renew refuse it with ErrBusy.
+	// The next CurrentTag or AcceptsInventory opens a close whose lease is over. CloseHost is
+	// one conditional write: it succeeds only if no compose may run there. The same holder
+	// closes it again to prolong its lease. ErrBusy if a compose may run there, or another
 	// holder has closed it.
 	CloseHost(ctx context.Context, c HostCloseRequest) error
-	// OpenHost ends a holder's close; with no holder, anybody's. What is not closed
-	// is no error. Inventories from before serve no more.
+	// OpenHost ends a holder's close, or with an empty holder anybody's. An open host is no
+	// error. Older inventories are no longer accepted.
 	OpenHost(ctx context.Context, hostKey, holder string) error
-	// PendingRows lists the rows without a system id, of all keys: what MAAS may be
-	// composing.
+	// PendingRows lists the rows without a system id, of all keys: MAAS may be composing them.
 	PendingRows(ctx context.Context) ([]Row, error)
 	// Rows lists all rows, sorted by key.
 	Rows(ctx context.Context) ([]Row, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/maaslxd/maaslxd/cloudinit/fieldpath"
 )
 
-// fieldsByParameter of a spec, by the parameter in which MAAS refuses them.
+// fieldsByParameter maps the parameter that MAAS refuses to the field of the spec.
 var fieldsByParameter = map[string]fieldpath.Path{
 	"hostname": fieldpath.New("name"), "cores": fieldpath.New("cores"), "pinned_cores": fieldpath.New("pinned_cores"),
 	"memory": fieldpath.New("memory_mib"), "hugepages_backed": fieldpath.New("hugepages"), "storage": fieldpath.New("disks"),
@@ -22,12 +22,11 @@ var fieldsByParameter = map[string]fieldpath.Path{
 	"ephemeral_deploy": fieldpath.New("deploy", "ephemeral"), "enable_hw_sync": fieldpath.New("deploy", "enable_hw_sync"),
 }
 
-// AsSpecErrors turns MAAS's complaint about a parameter into one about the field of
-// the spec that it came from. Other errors pass unchanged.
+// AsSpecErrors turns MAAS's error about a parameter into one about the field of the spec that
+// it came from. Other errors pass unchanged.
 func AsSpecErrors(err error) error { return AsSpecErrorsBy(err, fieldsByParameter) }
 
-// AsSpecErrorsBy is AsSpecErrors for a spec with other fields, by the parameter in which
-// MAAS refuses them.
+// AsSpecErrorsBy is AsSpecErrors with another map from MAAS's parameters to fields.
 func AsSpecErrorsBy(err error, fields map[string]fieldpath.Path) error {
 	var refusal FieldError
 	if !errors.As(err, &refusal) {
@@ -54,7 +53,7 @@ func LockedError(m Machine, verb string) error {
 	}
 }
 
-// NotOursError says that a machine is not ours to touch.
+// NotOursError says that the machine belongs to somebody else.
 func NotOursError(m Machine, verb string) error {
 	whose := "was acquired outside of this configuration"
 	if key := m.OwnerData[KeyData]; key != "" {
@@ -66,13 +65,13 @@ func NotOursError(m Machine, verb string) error {
 	}
 }
 
-// AlreadyFinishedError says that a finished machine has the key of what is to be made.
+// AlreadyFinishedError says that a finished machine has the key of the object to make.
 type AlreadyFinishedError struct{ *SpecError }
 
 func (e AlreadyFinishedError) Unwrap() error { return e.SpecError }
 
-// RecheckRefusal judges a refusal by looking. If the machine's status changed between
-// the look and the call, the next step knows better; else the refusal stands.
+// RecheckRefusal looks at the machine after a refusal. If its status has changed since the
+// earlier look, the error is ErrBusy, and the next step decides. Otherwise the refusal stands.
 func (c Config) RecheckRefusal(ctx context.Context, m Machine, refusal error) error {
 	if !errors.Is(refusal, ErrConflict) && !errors.Is(refusal, ErrInvalid) {
 		return refusal
@@ -81,11 +80,11 @@ func (c Config) RecheckRefusal(ctx context.Context, m Machine, refusal error) er
 	if err != nil || now.Status == m.Status {
 		return refusal
 	}
-	return fmt.Errorf("%s is %s by now: %w", m.Hostname, now.StatusName, ErrBusy)
+	return fmt.Errorf("%s is now %s: %w", m.Hostname, now.StatusName, ErrBusy)
 }
 
-// LinkError says why MAAS did not give a machine an address: what has come into
-// its way since the check, as far as MAAS tells.
+// LinkError says why MAAS did not give a machine an address. It names what has taken the
+// address since the check, as far as MAAS tells.
 func (c Config) LinkError(ctx context.Context, field fieldpath.Path, subnet Subnet, ip netip.Addr, m Machine, refusal error) error {
 	if errors.Is(refusal, ErrBusy) {
 		return refusal
@@ -98,6 +97,6 @@ func (c Config) LinkError(ctx context.Context, field fieldpath.Path, subnet Subn
 	}
 	return &SpecError{
 		Field: field, Message: fmt.Sprintf("%s cannot have the address %s", m.Hostname, ip), Err: refusal,
-		Hint: "It must be free, in the subnet, and outside its dynamic ranges.",
+		Hint: "Give an address that is free, in the subnet, and outside its dynamic ranges.",
 	}
 }

@@ -13,14 +13,14 @@ import (
 type VMSpec struct {
 	// Name is the hostname: one DNS label, unique in the whole MAAS.
 	Name string
-	// Host is the VM host to compose on: its name, its id in MAAS, or the system
-	// id of its machine. Empty: one that fits Placement.
+	// Host is the VM host to compose on: its name, its id in MAAS, or the system id of its
+	// machine. Empty: a host that fits Placement.
 	Host string
-	// Placement says which hosts will do. A Host that is named beside it must be
-	// of its Zone, Pool, Tags and Project. A VM that exists stays where it is.
+	// Placement says which hosts are suitable. If Host is named, too, it must have the Zone,
+	// Pool, Tags and Project. An existing VM stays where it is.
 	Placement Placement
-	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
-	// when PinnedCores are given.
+	// Cores is the number of virtual CPUs, at least 1. With PinnedCores it is ignored, and may
+	// be 0.
 	Cores int
 	// PinnedCores are core numbers of the host that the VM is bound to.
 	PinnedCores []int
@@ -29,94 +29,92 @@ type VMSpec struct {
 	MemoryMiB int64
 	// HugePages backs the memory with huge pages of the host.
 	HugePages bool
-	// Profile of LXD that the VM is made with. Empty: StandardProfile where the
-	// project of the host has it, else none. Where MAAS makes the VM it cannot be
-	// another one.
+	// Profile is the LXD profile that the VM is made with. Empty: StandardProfile if the
+	// project of the host has it, else none. Where MAAS makes the VM, no other profile is
+	// possible.
 	Profile string
-	// Config are instance options of LXD that the VM has beside those that it is made
-	// with, by key, and Devices are devices beside its disks and NICs, by name. Which
-	// there may be say InstanceOptionProblem and Device.Problem. None where MAAS makes
-	// the VM.
+	// Config are further instance options of LXD, by key. Devices are devices beside the disks
+	// and NICs, by name. InstanceOptionProblem and Device.Problem say which ones are allowed.
+	// None are allowed where MAAS makes the VM.
 	Config  map[string]string
 	Devices map[string]Device
-	// RemovedConfig and RemovedDevices are keys and names of those that were wanted before.
+	// RemovedConfig and RemovedDevices are keys and names that were wanted before.
 	RemovedConfig  []string
 	RemovedDevices []string
-	// Reconfigure: a finished VM gets Config and Devices in place, or an error says why
-	// not. Otherwise they are left alone.
+	// Reconfigure says that a finished VM gets Config and Devices in place, or an error says
+	// why not. Otherwise they are left alone.
 	Reconfigure bool
 	// Disks, the root disk first.
 	Disks []Disk
-	// Interfaces in the order in which the VM shall see them. None means what
-	// MAAS does by itself: one NIC on a network of the host with DHCP.
+	// Interfaces in the order of the VM. None means MAAS's default: one NIC on a network of the
+	// host with DHCP.
 	Interfaces []Interface
-	// AddedInterfaces are added to a finished VM in place, in LXD alone, and RemovedInterfaces
-	// are the labels of those that were added so and go. None of them is among Interfaces, which
-	// MAAS knows. An interface that is as it is wanted stays, so both may be repeated. It is an
-	// error where MAAS made the VM, and where MAAS would have to give an address.
+	// AddedInterfaces are added to a finished VM in place, in LXD only. RemovedInterfaces are
+	// the labels of added ones to remove. Neither is among Interfaces, which MAAS knows. An
+	// interface that is as wanted stays, so both may be repeated. They are an error if MAAS
+	// made the VM, or if MAAS would have to give an address.
 	AddedInterfaces   []Interface
 	RemovedInterfaces []string
-	// Zone, Pool and Domain are names. Empty: the host's zone, the host's
-	// resource pool, MAAS's default domain; an existing VM keeps what it has.
+	// Zone, Pool and Domain are names. Empty: the host's zone, the host's resource pool, MAAS's
+	// default domain. An existing VM keeps its own.
 	Zone   string
 	Pool   string
 	Domain string
-	// Tags that the VM must carry. It has others besides: those of its host,
-	// and MAAS's own.
+	// Tags that the VM must carry. It also has those of its host, and MAAS's own.
 	Tags []string
-	// RemovedTags must be gone: tags that were wanted before.
+	// RemovedTags are tags that were wanted before. The VM must not carry them.
 	RemovedTags []string
-	// Description is what MAAS's description of the machine says beside our mark and notes
-	// (see DescriptionText). Nil leaves it alone; an empty one clears it.
+	// Description is MAAS's description of the machine without our mark and notes (see
+	// DescriptionText). Nil leaves it alone; an empty one clears it.
 	Description *string
 	// Deploy says what to install. Nil: the VM is left Ready.
 	Deploy *Deployment
-	// Installation is a word that names the installation which the VM shall have. One whose
-	// description notes another word, or none, is released and deployed again: it keeps its
-	// system id, MAC addresses and static links, and loses what is on its disks: MAAS wipes the
-	// superblocks of all of them (preseed_storage.py), unless the VM runs from memory.
-	// One process does that once for a word, unless the deployment failed: two runs that want
-	// different words do not redeploy against each other. Empty: whichever it has. It needs Deploy.
+	// Installation names the wanted installation of the VM. A VM whose description notes
+	// another name, or none, is released and deployed again. It keeps its system id, MAC
+	// addresses and static links. It loses the data on its disks: MAAS wipes the superblocks of
+	// all of them (preseed_storage.py), unless the VM runs from memory.
+	//
+	// One process reinstalls once for a name, unless the deployment failed. So two runs that
+	// want different names do not redeploy against each other. Empty: any installation is
+	// accepted. A name needs Deploy.
 	Installation string
-	// AwaitName: a name that another VM has is waited for, as long as this process
-	// renames or deletes that one, and otherwise for half a minute where it is of
-	// the same owner. Else such a name is an error at once.
+	// AwaitName says to wait for a name that another VM of the same owner has. The engine waits
+	// as long as this process renames or deletes that VM, and otherwise for half a minute.
+	// Without AwaitName, or with another owner, the taken name is an error at once.
 	AwaitName bool
-	// Locked says whether MAAS's lock is on the VM, which keeps everybody from deleting
-	// and from changing it. A VM with the lock is unlocked for as long as a change takes.
-	// Nil leaves the lock alone: one that is there then refuses every change but that of
-	// tags. True needs Deploy: MAAS locks deployed machines only (models/node.py, lock).
+	// Locked says whether MAAS's lock is on the VM. The lock keeps everybody from deleting and
+	// changing it. The engine unlocks the VM for the time of a change. Nil leaves the lock
+	// alone: then an existing lock refuses every change except of tags. True needs Deploy: MAAS
+	// locks deployed machines only (models/node.py, lock).
 	Locked *bool
-	// Annotations are workload annotations of MAAS that a finished VM shall have, and
-	// RemovedAnnotations are the keys of those that were wanted before. Other keys are left
-	// alone. Values are not empty: MAAS takes an empty one for a removal. They need Deploy:
-	// MAAS annotates what somebody has, and a release removes them (api/nodes.py,
-	// set_workload_annotations).
+	// Annotations are wanted workload annotations of a finished VM. RemovedAnnotations are the
+	// keys of those that were wanted before. Other keys stay. Values are not empty: MAAS takes
+	// an empty one for a removal. They need Deploy: MAAS annotates acquired machines only, and
+	// a release removes the annotations (api/nodes.py, set_workload_annotations).
 	Annotations        map[string]string
 	RemovedAnnotations []string
-	// Power is what the power of a finished VM shall be, "on" or "off". Empty leaves it
-	// alone. "on" needs Deploy: MAAS turns on only what somebody has (api/nodes.py,
-	// power_on). It is not for a Deployment that is Ephemeral, which ends with the power.
+	// Power is the wanted power state of a finished VM, "on" or "off". Empty leaves it alone.
+	// "on" needs Deploy: MAAS turns on acquired machines only (api/nodes.py, power_on). It does
+	// not go with an Ephemeral Deployment, which is lost when the power goes off.
 	Power string
-	// MayStop: where Resize or Reconfigure needs a stopped VM, one that runs is turned off at once, as by
-	// MAAS, and on again afterwards. Otherwise that is an error.
+	// MayStop allows Resize and Reconfigure to turn a running VM off if they need a stopped
+	// one. It goes off at once, as MAAS turns it off, and on again afterwards. Without MayStop
+	// that is an error.
 	MayStop bool
-	// Resize: a finished VM of another size gets this one in place, or an error
-	// says why not. Otherwise its size is left alone.
+	// Resize says that a finished VM of another size gets this one in place, or an error says
+	// why not. Otherwise its size is left alone.
 	Resize bool
 }
 
-// Placement says which VM hosts will do for a VM. The zero value takes all.
+// Placement says which VM hosts are suitable for a VM. The zero value accepts all.
 type Placement struct {
 	Zone    string   // availability zone of the host
 	Pool    string   // resource pool of the host
-	Tags    []string // that the host must carry, all of them
-	Project string   // of LXD that the host makes VMs in; empty: any
-	// Group names VMs that shall stand apart: they spread over the zones, then
-	// over the hosts. Empty: no group.
+	Tags    []string // all of them must be on the host
+	Project string   // LXD project in which the host makes VMs; empty: any
+	// Group is a name for VMs that spread over the zones, then over the hosts. Empty: no group.
 	Group string
-	// Strategy says which host is the better one when a group does not decide;
-	// empty: placement.Spread.
+	// Strategy orders the hosts if a group does not decide; empty: placement.Spread.
 	Strategy placement.Strategy
 }
 
@@ -130,24 +128,24 @@ type Disk struct {
 // Interface is a network interface of a VM.
 type Interface struct {
 	Name string // the caller's name for it: a label of [a-z0-9-]
-	// Subnet, VID, Fabric and Space choose the subnet, as those of Network. The host must
-	// be attached to it.
+	// Subnet, VID, Fabric and Space choose the subnet, as those of Network. The host must be
+	// attached to it.
 	Subnet string
 	VID    *int
 	Fabric string
 	Space  string
-	IP     netip.Addr // fixed address in the subnet; the zero Addr: Mode says
+	IP     netip.Addr // fixed address in the subnet; the zero Addr: see Mode
 	Mode   string     // one of LinkModes; empty: LinkStatic with an IP, else LinkAuto
-	// Addresses are further ones, in subnets of the same VLAN.
+	// Addresses are further addresses, in subnets of the same VLAN.
 	Addresses []InterfaceAddress
-	// Bridge of the host that the interface joins, by its name; empty: the first that MAAS
-	// and LXD know on the subnet. For composers that can choose.
+	// Bridge is the name of the host's bridge that the interface joins. Empty: the first one on
+	// the subnet that MAAS and LXD know. For composers that can choose.
 	Bridge string
-	// MAC is lower-case and has colons; empty: the composer chooses. For composers that can.
+	// MAC is in lower case and has colons; empty: the composer chooses. For composers that can.
 	MAC string
 }
 
-// Field is where the interface, or a part of it, stands in the spec: interfaces.eth0.bridge.
+// Field is the path of the interface, or of a part of it, in the spec: interfaces.eth0.bridge.
 func (i Interface) Field(part ...string) fieldpath.Path {
 	return fieldpath.New("interfaces").Key(i.Name).Child(part...)
 }
@@ -155,11 +153,11 @@ func (i Interface) Field(part ...string) fieldpath.Path {
 // InterfaceAddress is an address of an interface besides its first one.
 type InterfaceAddress struct {
 	Subnet string     // name or CIDR
-	IP     netip.Addr // fixed; the zero Addr: Mode says
+	IP     netip.Addr // fixed; the zero Addr: see Mode
 	Mode   string     // as that of Interface, without LinkUp
 }
 
-// Network chooses a subnet by all that is given. At least one of it must be.
+// Network chooses a subnet by all given fields. At least one must be given.
 type Network struct {
 	Subnet string // name or CIDR
 	VID    *int   // tag of its VLAN, 0 for the untagged one
@@ -167,24 +165,24 @@ type Network struct {
 	Space  string // name
 }
 
-// Network is where the interface shall be.
+// Network is the network of the interface.
 func (i Interface) Network() Network { return Network{i.Subnet, i.VID, i.Fabric, i.Space} }
 
 // IsEmpty tells whether nothing is given.
 func (n Network) IsEmpty() bool { return n == Network{} }
 
-// How an interface gets its address, in MAAS's words (enum.py, INTERFACE_LINK_TYPE).
+// The ways to an address, in MAAS's words (enum.py, INTERFACE_LINK_TYPE).
 const (
 	LinkAuto   = "auto"    // MAAS assigns one with the deployment
 	LinkDHCP   = "dhcp"    // the guest asks a DHCP server
-	LinkStatic = "static"  // a fixed one, which MAAS chooses where none is given
-	LinkUp     = "link_up" // it is up, without an address
+	LinkStatic = "static"  // a fixed one; MAAS chooses it if none is given
+	LinkUp     = "link_up" // it is up, but has no address
 )
 
-// LinkModes are all of them.
+// LinkModes lists all link modes.
 var LinkModes = []string{LinkAuto, LinkDHCP, LinkStatic, LinkUp}
 
-// WantedLink is a link that an interface shall have, by the field that names it.
+// WantedLink is a wanted link of an interface, with the field that names it.
 type WantedLink struct {
 	Field  fieldpath.Path // interfaces.eth0 or interfaces.eth0.addresses[0]
 	Subnet string         // name or CIDR of a further address; empty: the interface's network
@@ -192,7 +190,7 @@ type WantedLink struct {
 	IP     netip.Addr
 }
 
-// Links are the links that the interface shall have, the one of its network first.
+// Links lists the wanted links of the interface, the one of its network first.
 func (i Interface) Links() []WantedLink {
 	field := i.Field()
 	links := []WantedLink{{Field: field, Mode: linkMode(i.Mode, i.IP), IP: i.IP}}
@@ -202,8 +200,8 @@ func (i Interface) Links() []WantedLink {
 	return links
 }
 
-// NeedsAddressOfMAAS tells whether MAAS is to give the interface an address. It does so only for
-// an interface that the VM was made with: MAAS is not told of one that is added in place.
+// NeedsAddressOfMAAS tells whether MAAS must give the interface an address. MAAS gives one only
+// to interfaces from the birth of the VM: it does not learn of one that is added in place.
 func (i Interface) NeedsAddressOfMAAS() bool {
 	return slices.ContainsFunc(i.Links(), func(l WantedLink) bool { return l.Mode == LinkAuto || l.Mode == LinkStatic })
 }
@@ -223,7 +221,8 @@ func linkMode(mode string, ip netip.Addr) string {
 	return LinkAuto
 }
 
-// AddedModeHint is the way out where an interface with an address of MAAS's is to be added in place.
+// AddedModeHint is the hint for an interface that would need an address of MAAS, but is added
+// in place.
 const AddedModeHint = `With mode = "dhcp" or "link_up" the interface is added in place.`
 
 // CheckAddedInPlace refuses an interface that cannot be added in place, by a *SpecError.
@@ -233,7 +232,7 @@ func (i Interface) CheckAddedInPlace() error {
 	}
 	return &SpecError{
 		Field:   i.Field("mode"),
-		Message: fmt.Sprintf("MAAS would give interfaces.%s an address, which it does only for a VM that is made anew", i.Name),
+		Message: fmt.Sprintf("MAAS would give interfaces.%s an address, but it does so only for a new VM", i.Name),
 		Hint:    AddedModeHint, Err: ErrConflict,
 	}
 }
@@ -241,20 +240,18 @@ func (i Interface) CheckAddedInPlace() error {
 // VM is a virtual machine as it was last seen.
 type VM struct {
 	Machine
-	// Ours tells that the machine carries the marker of the key it was asked
-	// for by.
+	// Ours means that the machine carries the marker of the requested key.
 	Ours bool
-	// TakenOver tells that it carries the mark of another owner than that key's. It
-	// is not changed or deleted by that key any more.
+	// TakenOver means that it carries the mark of another owner. The requested key no longer
+	// changes or deletes it.
 	TakenOver bool
-	// Finished tells that it once reached what was wanted.
+	// Finished means that it once reached the wanted state.
 	Finished bool
-	// RestartPending tells that it was turned off for a change of its size, and is to be turned
-	// on again. A run that was cut off leaves that to the next one.
+	// RestartPending means that it was turned off for a change of its size and must be turned
+	// on again. An interrupted run leaves that to the next one.
 	RestartPending bool
-	// Leftover says, in a sentence's words, what the making of the VM by this
-	// process left in an LXD, or may have left, where MAAS does not show it;
-	// empty: nothing.
+	// Leftover names what this process left in an LXD, or may have left, when it made the VM,
+	// and what MAAS does not show. The text fits into a sentence; empty: nothing.
 	Leftover string
 }
 

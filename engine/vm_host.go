@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// PlacementDisks are disks as placement sees them. One whose size is not known yet, as in a
-// plan, is taken to be as small as can be.
+// PlacementDisks are disks as placement sees them. A disk of unknown size, as in a plan, counts
+// as the smallest possible one.
 func PlacementDisks(disks []Disk) []placement.Disk {
 	var list []placement.Disk
 	for _, d := range disks {
@@ -20,8 +20,8 @@ func PlacementDisks(disks []Disk) []placement.Disk {
 	return list
 }
 
-// PlacementError turns placement's errors into the engine's. Where only room is
-// missing, or a host that MAAS has not reached, a later try may do better.
+// PlacementError turns placement's errors into the engine's. If only room is missing, or MAAS
+// has not reached a host, a later try may succeed.
 func PlacementError(name string, err error) error {
 	var misfit *placement.FitError
 	var need *placement.NeedError
@@ -40,7 +40,7 @@ func PlacementError(name string, err error) error {
 	return refusal
 }
 
-// misfitHint names the first hosts and what each lacks.
+// misfitHint names the first hosts, and what each of them lacks.
 func misfitHint(misfit *placement.FitError) string {
 	const most = 5
 	var lines []string
@@ -57,29 +57,30 @@ func misfitHint(misfit *placement.FitError) string {
 	return strings.Join(lines, "; ") + "."
 }
 
-// What a host is like depends on who makes its VMs: MAAS, which then has a number for
-// it, or this program in LXD, where MAAS knows a machine only. The traits below say so.
+// The traits of a host depend on who makes its VMs. If MAAS does, it has a number for the host.
+// If this program makes them in LXD, MAAS knows only a machine.
 
 // MAASMakesVMs tells that MAAS makes the VMs of the host.
 func (h VMHost) MAASMakesVMs() bool { return h.ID != 0 }
 
-// LeavesInstances tells that a compose which failed late leaves its instance in LXD.
-// What this program makes itself it clears away.
+// LeavesInstances tells that a compose that failed late leaves its instance in LXD. This
+// program removes such instances of its own.
 func (h VMHost) LeavesInstances() bool { return h.MAASMakesVMs() }
 
-// OnlyLXDKnowsVMs tells that the LXD alone knows which VMs are on the host.
+// OnlyLXDKnowsVMs tells that only the LXD knows which VMs are on the host.
 func (h VMHost) OnlyLXDKnowsVMs() bool { return !h.MAASMakesVMs() }
 
-// HasVMHostInMAAS tells that MAAS shows the VM host of a VM, whose tags it then gave it.
+// HasVMHostInMAAS tells that MAAS shows the VM host of a VM. MAAS then gave the VM the host's
+// tags.
 func (m Machine) HasVMHostInMAAS() bool { return m.HostID != 0 }
 
-// IsVirtual tells whether MAAS knows the machine as a VM. Where it has no VM hosts, its
-// power type alone tells.
+// IsVirtual tells whether MAAS knows the machine as a VM. Without VM hosts, only its power type
+// tells.
 func (m Machine) IsVirtual() bool {
 	return m.HasVMHostInMAAS() || slices.Contains([]string{"lxd", "virsh"}, m.PowerType)
 }
 
-// SpecID is by what a spec can name the host, whatever others are called.
+// SpecID is a name for the host in a spec that no other host answers to.
 func (h VMHost) SpecID() string {
 	if !h.MAASMakesVMs() {
 		return h.MachineID
@@ -87,15 +88,15 @@ func (h VMHost) SpecID() string {
 	return fmt.Sprint(h.ID)
 }
 
-// MatchesName tells whether a spec names the host so: by its name, its id, or the
-// system id of its machine.
+// MatchesName tells whether a spec means this host: by its name, its id, or the system id of
+// its machine.
 func (h VMHost) MatchesName(name string) bool {
 	return h.Name == name || h.MachineID == name || h.MAASMakesVMs() && fmt.Sprint(h.ID) == name
 }
 
-// HasLostMachine reports whether MAAS deleted the record of the machine that the LXD
-// runs on. It does so with any VM host of that LXD, for all of them: a compose on the
-// others is then refused, until MAAS has looked at their LXD again.
+// HasLostMachine reports whether MAAS deleted the record of the machine that runs the LXD. MAAS
+// does so when it deletes any VM host of that LXD. The machine is then missing for the LXD's
+// other VM hosts, too. A compose on those fails until MAAS has looked at their LXD again.
 func (h VMHost) HasLostMachine() bool {
 	return h.MAASMakesVMs() && h.Version != "" && h.MachineID == ""
 }
@@ -103,8 +104,7 @@ func (h VMHost) HasLostMachine() bool {
 // HasHugePages tells whether the host is known to have huge pages.
 func (h VMHost) HasHugePages() bool { return h.HugePagesMiB.Total > 0 }
 
-// DefaultPool is the storage pool that disks go to which name none; empty: not
-// known.
+// DefaultPool is the storage pool for disks that name none; empty: unknown.
 func (h VMHost) DefaultPool() string {
 	for _, p := range h.StoragePools {
 		if p.Default {
@@ -114,8 +114,8 @@ func (h VMHost) DefaultPool() string {
 	return ""
 }
 
-// PlacementHost is the host as placement sees it. What may pass is NeverReached, what
-// stays is Unusable.
+// PlacementHost is the host as placement sees it. An obstacle that may pass sets NeverReached,
+// a lasting one UnusableReason.
 func (h VMHost) PlacementHost() placement.Host {
 	p := placement.Host{
 		ID: h.HostKey, Name: h.Name, Type: placement.TypeLXD,
@@ -132,11 +132,10 @@ func (h VMHost) PlacementHost() placement.Host {
 	return p
 }
 
-// IsInventoryKnown tells that something is known of what the host has.
+// IsInventoryKnown tells that the host's inventory is known.
 func (h VMHost) IsInventoryKnown() bool { return h.Version != "" && h.Cores.Total > 0 }
 
-// UnusableReason says why no VM at all can be made on the host, however long one
-// waits; empty: it can.
+// UnusableReason says why the host can never make a VM, however long you wait; empty: it can.
 func (h VMHost) UnusableReason() string {
 	if h.Err == nil || h.Version == "" && !IsTerminal(h.Err) {
 		return ""
@@ -144,7 +143,7 @@ func (h VMHost) UnusableReason() string {
 	return plainErrorText(h.Err)
 }
 
-// plainErrorText is what an error says, without what sorts it.
+// plainErrorText is the text of an error without the Err… value that sorts it.
 func plainErrorText(err error) string {
 	if typed, ok := errors.AsType[*Error](err); ok {
 		return typed.Message + causeText(typed.Err)
@@ -155,7 +154,7 @@ func plainErrorText(err error) string {
 	return err.Error()
 }
 
-// InventoryUnknownReason says why nothing is known of what the host has; empty: it is.
+// InventoryUnknownReason says why the host's inventory is unknown; empty: it is known.
 func (h VMHost) InventoryUnknownReason() string {
 	switch {
 	case h.IsInventoryKnown():
@@ -168,8 +167,8 @@ func (h VMHost) InventoryUnknownReason() string {
 	return "its inventory has not come yet"
 }
 
-// UsableError refuses a named host that placement would pass over. An LXD that does
-// not answer may do so soon; nil stays nil.
+// UsableError refuses a named host that placement would skip. An LXD that does not answer may
+// answer soon. Nil means that the host is usable.
 func (h VMHost) UsableError() error {
 	if errors.Is(h.Err, ErrUnavailable) {
 		return h.Err

@@ -11,14 +11,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/internal/instance"
 )
 
-// StandardProfile is the LXD profile of a VM that asks for none, where the
-// project has it. MAAS never gives another one (drivers/pod/lxd.py,
-// LXD_MAAS_PROFILE).
+// StandardProfile is the LXD profile of a VM that names none, if the project has it. MAAS never
+// gives another one (drivers/pod/lxd.py, LXD_MAAS_PROFILE).
 const StandardProfile = "maas"
 
-// CheckProfile says why a VM on the host cannot have the LXD profile; nil: it
-// can, or asks for none. It is a *SpecError where MAAS makes the VMs, and else
-// an *Error, ProfileNotFound.
+// CheckProfile says why a VM on the host cannot have the LXD profile; nil: it can, or names
+// none. The error is a *SpecError where MAAS makes the VMs, and else an *Error,
+// ProfileNotFound.
 func (h VMHost) CheckProfile(name string) error {
 	switch {
 	case name == "" || slices.Contains(h.offeredProfiles(), name):
@@ -32,26 +31,26 @@ func (h VMHost) CheckProfile(name string) error {
 	})
 }
 
-// CheckProfileOfMAAS says why a VM that MAAS makes cannot have the LXD profile,
-// by a *SpecError; nil: it can, or asks for none.
+// CheckProfileOfMAAS says why a VM that MAAS makes cannot have the LXD profile, by a
+// *SpecError. Nil: it can, or names none.
 func CheckProfileOfMAAS(name string) error {
 	if name == "" || name == StandardProfile {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q where the project has it", name, StandardProfile),
+		Field: fieldpath.New("profile"), Message: fmt.Sprintf("a VM that MAAS composes cannot have the LXD profile %q: MAAS always uses its own, %q, if the project has it", name, StandardProfile),
 		Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid,
 	}
 }
 
-// Device is a device of LXD that a VM has beside its disks and NICs.
+// Device is an LXD device of a VM beside its disks and NICs.
 type Device struct {
 	Type       string            // "gpu", "pci", "tpm" or "usb"
 	Properties map[string]string // as LXD names them
 }
 
-// Problem says why a VM cannot be given the device of that name, and which part of it is to
-// blame, such as "type" or "properties.pci"; empty: it can.
+// Problem says why a VM cannot have the device of that name, and names the wrong part, such as
+// "type" or "properties.pci". Empty: it can.
 func (d Device) Problem(name string) (part fieldpath.Path, problem string) {
 	return instance.DeviceProblem(name, d.Type, d.Properties)
 }
@@ -64,21 +63,20 @@ func (d Device) Equal(other Device) bool {
 	return d.Type == other.Type && maps.Equal(d.Properties, other.Properties)
 }
 
-// DeviceTypes are the types of devices that a VM may be given.
+// DeviceTypes lists the allowed types of devices of a VM.
 func DeviceTypes() []string { return instance.DeviceTypes() }
 
-// InstanceOptionProblem says why a VM cannot be given an instance option of LXD, and the way
-// out; empty: it can.
+// InstanceOptionProblem says why a VM cannot have an instance option of LXD, and the way out;
+// empty: it can.
 func InstanceOptionProblem(key, value string) string { return instance.OptionProblem(key, value) }
 
-// IsInstanceOptionAllowed tells whether a VM may be given an instance option, of some value.
+// IsInstanceOptionAllowed tells whether a VM may have an instance option, with some value.
 func IsInstanceOptionAllowed(key string) bool { return instance.IsAllowed(key) }
 
 // IsInstanceOptionLive tells whether LXD changes an option while the VM runs.
 func IsInstanceOptionLive(key string) bool { return instance.IsLive(key) }
 
-// OptionsOf are those of an instance's options that a VM may be given, and DevicesOf are its
-// devices. Neither is nil.
+// OptionsOf returns the allowed options of an instance. It is never nil.
 func OptionsOf(config map[string]string) map[string]string {
 	found := map[string]string{}
 	for key, value := range config {
@@ -89,7 +87,7 @@ func OptionsOf(config map[string]string) map[string]string {
 	return found
 }
 
-// DevicesOf are those of an instance's devices that a VM may be given.
+// DevicesOf returns the allowed devices of an instance. It is never nil.
 func DevicesOf(devices map[string]map[string]string) map[string]Device {
 	found := map[string]Device{}
 	for name, properties := range devices {
@@ -131,8 +129,8 @@ func ValidateInstance(config map[string]string, devices map[string]Device) error
 
 func (s VMSpec) validateInstance() error { return ValidateInstance(s.Config, s.Devices) }
 
-// CheckInstance says why a VM on the host cannot have the profile, the options or the
-// devices that it asks for; nil: it can.
+// CheckInstance says why a VM on the host cannot have the wanted profile, options or devices;
+// nil: it can.
 func (h VMHost) CheckInstance(s VMSpec) error {
 	if err := h.CheckProfile(s.Profile); err != nil {
 		return err
@@ -143,22 +141,22 @@ func (h VMHost) CheckInstance(s VMSpec) error {
 	return h.CheckBootMode(s.Config)
 }
 
-// CheckInstanceOfMAAS says why a VM that MAAS makes cannot have that many options and devices
-// of LXD, by a *SpecError; nil: there are none.
+// CheckInstanceOfMAAS refuses options and devices of LXD for a VM that MAAS makes, by a
+// *SpecError. Nil: there are none.
 func CheckInstanceOfMAAS(options, devices int) error {
 	refusal := &SpecError{Hint: `Leave it out, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrInvalid}
 	switch {
 	case options > 0:
 		refusal.Field, refusal.Message = fieldpath.New("config"), "a VM that MAAS composes cannot be given instance options of LXD: MAAS sets them itself"
 	case devices > 0:
-		refusal.Field, refusal.Message = fieldpath.New("devices"), "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces alone"
+		refusal.Field, refusal.Message = fieldpath.New("devices"), "a VM that MAAS composes cannot be given devices of LXD: MAAS gives it disks and interfaces only"
 	default:
 		return nil
 	}
 	return refusal
 }
 
-// CheckInterfacesOfMAAS says why a VM that MAAS makes cannot have a bridge or a MAC by choice, by a
+// CheckInterfacesOfMAAS refuses a chosen bridge or MAC for a VM that MAAS makes, by a
 // *SpecError; nil: it wants none. MAAS finds a bridge by the subnet, and LXD makes the MAC
 // (forms/pods.py, INTERFACES_CONSTRAINTS).
 func CheckInterfacesOfMAAS(interfaces []Interface) error {
@@ -174,7 +172,8 @@ func CheckInterfacesOfMAAS(interfaces []Interface) error {
 	return nil
 }
 
-// CheckInterfaceChangeOfMAAS refuses every change of the interfaces of a VM that MAAS made, by a *SpecError.
+// CheckInterfaceChangeOfMAAS refuses every change of the interfaces of a VM that MAAS made, by
+// a *SpecError.
 func CheckInterfaceChangeOfMAAS(c InterfaceChange) error {
 	labels := slices.Clone(c.Removed)
 	for _, nic := range c.Added {
@@ -184,13 +183,13 @@ func CheckInterfaceChangeOfMAAS(c InterfaceChange) error {
 		return nil
 	}
 	return &SpecError{
-		Field: fieldpath.New("interfaces").Key(labels[0]), Message: "MAAS can neither add an interface to a VM that it composed, nor take one away",
-		Hint: `Make the VM anew, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
+		Field: fieldpath.New("interfaces").Key(labels[0]), Message: "MAAS can neither add nor remove an interface of a VM that it composed",
+		Hint: `Replace the VM, or let VMs be made in LXD itself (composer = "lxd").`, Err: ErrConflict,
 	}
 }
 
-// CheckBootMode refuses the option of secure boot that the LXD of the host does not have, by
-// a *SpecError: from 6.7 on it has boot.mode in the place of security.secureboot.
+// CheckBootMode refuses the secure boot option that the LXD of the host does not have, by a
+// *SpecError. From 6.7 on, LXD has boot.mode instead of security.secureboot.
 func (h VMHost) CheckBootMode(config map[string]string) error {
 	has, lacks := instance.SecureBoot, instance.BootMode
 	if h.HasBootMode {
@@ -201,11 +200,11 @@ func (h VMHost) CheckBootMode(config map[string]string) error {
 	}
 	return &SpecError{
 		Field: fieldpath.New("config").Key(lacks), Message: fmt.Sprintf("the LXD of host %s, %s, does not have %q", h.Name, h.Version, lacks),
-		Hint: fmt.Sprintf("Write %q in its place.", has), Err: ErrInvalid,
+		Hint: fmt.Sprintf("Use %q instead.", has), Err: ErrInvalid,
 	}
 }
 
-// offeredProfiles are the profiles that a VM on the host may ask for.
+// offeredProfiles are the profiles that a VM on the host may name.
 func (h VMHost) offeredProfiles() []string {
 	if h.MAASMakesVMs() {
 		return []string{StandardProfile}
@@ -213,7 +212,7 @@ func (h VMHost) offeredProfiles() []string {
 	return h.Profiles
 }
 
-// JoinNames is a list for people, "none" if it is empty.
+// JoinNames makes a list for people, "none" if it is empty.
 func JoinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -9,55 +9,54 @@ import (
 	"github.com/maaslxd/maaslxd/engine/internal/jitter"
 )
 
-// TransitionPollInterval is the pause where MAAS is about to change a state by itself.
+// TransitionPollInterval is the pause before MAAS changes a state by itself.
 const TransitionPollInterval = 2 * time.Second
 
-// FallbackPollInterval is when a step is worth repeating although nothing was seen to
-// change: the poller usually wakes the caller earlier.
+// FallbackPollInterval is the pause after which a step is repeated although no change was seen.
+// The poller usually wakes the caller earlier.
 const FallbackPollInterval = 30 * time.Second
 
-// LostComposePollInterval is how often to look for a VM whose compose lost its reply: no
-// poller can watch what has no system id yet.
+// LostComposePollInterval is how often to look for a VM whose compose lost its reply. No poller
+// can watch a VM that has no system id yet.
 const LostComposePollInterval = 5 * time.Second
 
-// ComposeWindow is, unless configured, how long a compose may still bear fruit after its caller
-// lost it. MAAS goes on for up to 120 s (compose(timeout=120) in the region);
-// the rest is for the commit and for clocks.
+// ComposeWindow is the default time for which a compose may still make its VM after its caller
+// lost it. MAAS continues for up to 120 s (compose(timeout=120) in the region). The rest is for
+// the commit and for clock differences.
 const ComposeWindow = 130 * time.Second
 
-// gracePeriod is how long a compose, and the look at what it made, may go on after
-// the caller's ctx has ended. A run that is interrupted then still learns the
-// system id, and can tell its user that there is a VM.
+// gracePeriod is how long a compose, and the look for its VM, may continue after the caller's
+// ctx has ended. So an interrupted run still learns the system id, and can tell its user that
+// there is a VM.
 const gracePeriod = 10 * time.Second
 
-// WithGrace is a context that ends ten seconds after ctx does, or by its cancel.
+// WithGrace returns a context that ends ten seconds after ctx ends, or when it is cancelled.
 func WithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	graced, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })
 	return graced, cancel
 }
 
-// failureTimeout is how long Wait puts up with steps that fail one after the other.
-// It is longer than the 120 s for which MAAS goes on composing after its
-// caller has gone, so that a run which follows a killed one finds what that
-// one had begun.
+// failureTimeout is how long WaitUntilDone accepts steps that fail one after the other. It is
+// longer than the 120 s for which MAAS continues to compose after its caller has gone. So a run
+// that follows a killed one finds the VM that the killed run began.
 const failureTimeout = 150 * time.Second
 
-// noRoomTimeout is how long Wait hopes for room: what is deleted in the same run is
-// gone by then, and where no one deletes anything, no one shall wait for long.
+// noRoomTimeout is how long WaitUntilDone waits for room. Objects that are deleted in the same
+// run are gone by then. Where nobody deletes anything, nobody waits for long.
 const noRoomTimeout = 20 * time.Second
 
-// Backoff between failing steps: doubled each time, with jitter.
+// The backoff between failing steps doubles each time, with jitter.
 const (
 	initialBackoff = time.Second
 	maxBackoff     = 15 * time.Second
 )
 
-// WaitUntilDone repeats a step until it is done. It returns the object that was seen
-// last, also with an error: when the step fails for good, when it fails again
-// and again for two and a half minutes, or when ctx ends. In the last case the
-// error is a *StoppedError, wraps ctx.Err() and says what was waited for. Each watch
-// receives the progress when the phase changes, and about every half minute.
+// WaitUntilDone repeats a step until it is done. It returns the object that it saw last, also
+// with an error. It ends with an error when the step fails for good, when steps fail for two
+// and a half minutes, or when ctx ends. In the last case the error is a *StoppedError, which
+// wraps ctx.Err() and says what was waited for. Each watch receives the progress when the phase
+// changes, and about every half minute.
 func WaitUntilDone[Object any](ctx context.Context, step func(context.Context) (Result[Object], error), watch ...func(Progress)) (Object, error) {
 	var (
 		last    Result[Object]
@@ -90,8 +89,8 @@ func WaitUntilDone[Object any](ctx context.Context, step func(context.Context) (
 	}
 }
 
-// runGiveUp does what the last step wants where no other follows, also where ctx has ended. It
-// returns the error that ends the waiting.
+// runGiveUp calls the GiveUp of the last step, also after ctx has ended. It returns the error
+// that ends the waiting.
 func runGiveUp(ctx context.Context, giveUp func(context.Context) error, ending error) error {
 	if giveUp == nil {
 		return ending
@@ -107,14 +106,13 @@ func runGiveUp(ctx context.Context, giveUp func(context.Context) error, ending e
 // failureStreak counts steps that fail one after the other.
 type failureStreak struct {
 	last             error
-	cause            error // the last one that was more than a wait for others
+	cause            error // the last failure other than a missing room or lease
 	since            time.Time
-	roomMissingSince time.Time // when room was missing first; zero: it was not
+	roomMissingSince time.Time // when room was first missing; zero: it was not
 	backoff          time.Duration
 }
 
-// nextPause says how long to pause before the next step, or that the error ends
-// the waiting.
+// nextPause returns the pause before the next step, or false if the error ends the waiting.
 func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration, bool) {
 	if err == nil {
 		*f = failureStreak{}
@@ -139,8 +137,8 @@ func (f *failureStreak) nextPause(pause time.Duration, err error) (time.Duration
 	return pause, false
 }
 
-// finalError is the error that ends the waiting. That others were in the way says
-// little where something else had failed before.
+// finalError is the error that ends the waiting. If an earlier step failed for another reason
+// than others in the way, it adds that failure, which says more.
 func (f *failureStreak) finalError(err error) error {
 	if f.cause != nil && errors.Is(err, ErrBusy) {
 		return fmt.Errorf("%w; what failed before that was: %w", err, f.cause)
@@ -148,7 +146,7 @@ func (f *failureStreak) finalError(err error) error {
 	return err
 }
 
-// isRoomMissing tells whether it is room that is missing.
+// isRoomMissing tells whether missing room is the cause.
 func isRoomMissing(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Type == InsufficientResources
@@ -164,19 +162,19 @@ func sleepUntilChanged(ctx context.Context, pause time.Duration, changed <-chan 
 	}
 }
 
-// progressInterval is how often who watches a wait is told of a phase that lasts.
+// progressInterval is how often a watch hears of a phase that lasts.
 const progressInterval = 30 * time.Second
 
-// Progress is how far a wait is.
+// Progress describes the state of a wait.
 type Progress struct {
 	Phase   string    // Reason of the step's Result
-	Message string    // what MAAS says of it, or a sentence
+	Message string    // MAAS's status message, or a sentence
 	Since   time.Time // when the phase was first seen
 	// Left is the time until the wait ends in any case; zero: it has no limit.
 	Left time.Duration
 }
 
-// PhaseDuration is for how long the phase was seen.
+// PhaseDuration is the time since the phase was first seen, in whole seconds.
 func (p Progress) PhaseDuration() time.Duration { return time.Since(p.Since).Round(time.Second) }
 
 // String is the progress in one line: "Commissioning for 1m30s: Powering on; 28m30s left".
@@ -198,8 +196,8 @@ func (p Progress) phaseText() string {
 	return text
 }
 
-// StoppedError tells that a wait ended with its ctx. Its text names the phase, or the
-// error of the last steps.
+// StoppedError says that a wait ended with its ctx. Its text names the phase, or the error of
+// the last steps.
 type StoppedError struct {
 	Progress       // Phase is empty if nothing was seen
 	Cause    error // of the ctx
@@ -225,14 +223,14 @@ func (e *StoppedError) Unwrap() []error {
 	return []error{e.Cause, e.Last}
 }
 
-// progressReporter is who watches a wait, and what was told last.
+// progressReporter holds the watches of a wait, and what they heard last.
 type progressReporter struct {
 	watchers   []func(Progress)
 	progress   Progress
 	lastReport time.Time
 }
 
-// setPhase keeps what a step saw.
+// setPhase stores the phase that a step saw.
 func (w *progressReporter) setPhase(phase, message string) {
 	if phase != w.progress.Phase {
 		w.progress.Since, w.lastReport = time.Now(), time.Time{}
@@ -240,7 +238,7 @@ func (w *progressReporter) setPhase(phase, message string) {
 	w.progress.Phase, w.progress.Message = phase, message
 }
 
-// report tells what was seen where it is new or was told long ago.
+// report tells the watches of a phase that is new, or that they heard of long ago.
 func (w *progressReporter) report(ctx context.Context) {
 	if w.progress.Phase == "" || time.Since(w.lastReport) < progressInterval {
 		return
@@ -254,7 +252,7 @@ func (w *progressReporter) report(ctx context.Context) {
 	}
 }
 
-// stoppedError is the error of a wait whose ctx has ended.
+// stoppedError makes the error of a wait whose ctx has ended.
 func (w *progressReporter) stoppedError(ctx context.Context, last error) error {
 	return &StoppedError{Progress: w.progress, Cause: context.Cause(ctx), Last: last}
 }

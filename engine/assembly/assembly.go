@@ -1,4 +1,4 @@
-// Package assembly puts the kinds of one MAAS together, on ports that somebody else has chosen.
+// Package assembly puts the kinds of one MAAS together, on the given ports.
 package assembly
 
 import (
@@ -15,14 +15,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/vm"
 )
 
-// Engine is the kinds of one MAAS, and what reads the whole of it.
+// Engine holds the kinds of one MAAS, and the reader of its fleet.
 type Engine struct {
 	// VMs are LXD virtual machines that MAAS knows.
 	VMs engine.Kind[engine.VMSpec, engine.VM]
 	// Machines are bare-metal machines of MAAS, allocated and deployed.
 	Machines engine.Kind[engine.MachineSpec, engine.BareMetal]
-	// Hosts are VM hosts: machines that run LXD, or LXD servers that run
-	// already.
+	// Hosts are VM hosts: machines that run LXD, or existing LXD servers.
 	Hosts engine.Kind[engine.HostSpec, engine.Host]
 	// Reader reads the whole fleet.
 	*fleet.Reader
@@ -35,8 +34,7 @@ type Engine struct {
 // New returns an Engine on these ports. It makes no call.
 func New(cfg engine.Config) (*Engine, error) { return NewIn(region.New(), cfg) }
 
-// NewIn is New for one of several engines of a MAAS in this process, which share the
-// region.
+// NewIn is New for one of several engines of a MAAS in this process, which share the region.
 func NewIn(in *region.Region, cfg engine.Config) (*Engine, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
@@ -64,18 +62,18 @@ func assemble(cfg engine.Config, in *region.Region) *Engine {
 	}
 }
 
-// ProjectOf is the LXD project of a VM, as of compose.Maker.
+// ProjectOf is the LXD project of a VM, as in compose.Finder.
 func (e *Engine) ProjectOf(ctx context.Context, m engine.Machine) (string, error) {
 	return e.maker.ProjectOf(ctx, m)
 }
 
-// SubnetOf finds the subnet of MAAS's that an address lies in, the narrowest if
-// there are several. The error is a *engine.SpecError of the field ip if there is none.
+// SubnetOf finds MAAS's subnet of an address; of several, the narrowest. The error is an
+// *engine.SpecError of the field ip if there is none.
 func (e *Engine) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
 	return e.cfg.FindSubnetOf(ctx, fieldpath.New("ip"), ip)
 }
 
-// ChangeMark makes a machine that is Deployed another key's, as of engine.Config.
+// ChangeMark changes the mark of a Deployed machine, as in engine.Config.
 func (e *Engine) ChangeMark(ctx context.Context, systemID string, from, to engine.Key) error {
 	return e.cfg.ChangeMark(ctx, systemID, from, to)
 }

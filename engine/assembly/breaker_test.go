@@ -18,8 +18,8 @@ type breakage struct {
 	underWay bool // the call is under way when it breaks, and takes effect later
 	// deadly breakages end the process: it makes no further call.
 	deadly bool
-	// cancels ends the run's ctx, before the call or after its effect. What the
-	// engine makes independent of that ctx goes on.
+	// cancels ends the run's ctx, before the call or after its effect. Calls that the engine
+	// makes independent of that ctx continue.
 	cancels bool
 	// breaks makes the answer; die ends the process that made the call.
 	breaks func(r *http.Request, die context.CancelFunc) (*http.Response, error)
@@ -118,10 +118,10 @@ func (b *breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.with.breaks(r, b.die)
 }
 
-// sendUnanswered sends a call for a process that does not see the answer. Over a compose
-// MAAS takes long, so it is under way when begin returns. Any other call has
-// taken effect by then: a deploy that comes after a release acquires the machine
-// anew, and MAAS knows no token by which a process could prevent it.
+// sendUnanswered sends a call for a process that does not see the answer. Over a compose MAAS
+// takes long, so it is under way when begin returns. Any other call has taken effect by then. A
+// deploy that comes after a release acquires the machine anew, and MAAS has no token that could
+// prevent it.
 func (b *breaker) sendUnanswered(r *http.Request) {
 	compose := r.URL.Query().Get("op") == "compose"
 	away, answered := make(chan struct{}), make(chan struct{})

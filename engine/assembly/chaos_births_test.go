@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// Whose an instance is.
+// The possible owners of an instance.
 
 // findCompose finds the compose that an instance comes from: LXD admits a name
 // once, and the first one gets it. Of two that come at the same moment it is the
@@ -35,10 +35,9 @@ func (w *observer) assignByAnswer(a *composeCall) {
 	}
 }
 
-// reassignMarked gives a newborn to another owner who marks it, and who cannot know
-// better: MAAS adopted it without a mark inside the compose that made it, and
-// refused the name to him, who had asked for the same on the same host. Nobody
-// has used it so far.
+// reassignMarked gives a new VM to another owner who marks it. That owner cannot know better.
+// MAAS adopted the VM without a mark inside its compose, and refused the name to that owner,
+// who had asked for the same on the same host. Nobody has used it so far.
 func (w *observer) reassignMarked(b *observedInstance, c *exchange) {
 	if b.compose == nil || b.compose.status == http.StatusOK || c.request.Method != http.MethodPut || isMarkedFinished(b.machine) {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// What TestChaos found, one story each.
+// Failures that TestChaos found, one story each.
 
 // TestResumeOfAPlacedVM: a VM that was placed somewhere is gone on with there.
 func TestResumeOfAPlacedVM(t *testing.T) {

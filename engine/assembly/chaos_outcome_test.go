@@ -138,8 +138,8 @@ const (
 	causeKeptByDelete  = "MAAS could not reach LXD between its answer \"off\" and the delete, which it reported as done"
 )
 
-// leftoverCause says why an instance is left that no one wants, as far as neither MAAS's
-// API nor the ledger can have shown it to its owner; empty if nothing does.
+// leftoverCause says why an unwanted instance is left that neither MAAS's API nor the ledger
+// can have shown to its owner. It is empty if there is no such cause.
 func (w *observer) leftoverCause(b *observedInstance) string {
 	switch {
 	case b.compose == nil:
@@ -188,9 +188,8 @@ func (w *observer) composeLeakCause(b *observedInstance) string {
 	return reason
 }
 
-// mustHaveFoundNewborn reports whether a program heard that its compose was refused, looked, and
-// lived on with its ledger, which was there, so that it must have found what MAAS had
-// adopted. It
+// mustHaveFoundNewborn reports whether a program must have found the VM that MAAS had adopted.
+// It must if it heard that its compose was refused, looked, and continued with its ledger. It
 // proves nothing where another owner asked for the same name on the same host.
 func (w *observer) mustHaveFoundNewborn(a *composeCall) bool {
 	if a.life.edition != a.life.owner.ledger.edition || w.isNameContested(a) {

@@ -7,8 +7,8 @@ import (
 	"github.com/maaslxd/maaslxd/acctest/maassim/sim"
 )
 
-// visibilityDelay is how old what MAAS shows must be before every engine has heard of it:
-// an inventory is read for up to a minute and a half, and kept for a while.
+// visibilityDelay is the age at which every engine knows what MAAS shows. An inventory is read
+// for up to a minute and a half, and kept for a while.
 const visibilityDelay = 3 * time.Minute
 
 // checkOverCommit checks a newborn's host against all that the one who placed it
@@ -55,9 +55,9 @@ func (w *observer) checkOverCommit(n *observedInstance) {
 	}
 }
 
-// mustCount reports whether the one who reserved room for a compose had to know of
-// an instance: it is of the same ledger and not lost from sight, or MAAS has
-// shown it for long enough.
+// mustCount reports whether the owner who reserved room for a compose had to know of an
+// instance. Either the instance is in the same ledger and not lost, or MAAS has shown it for
+// long enough.
 func (w *observer) mustCount(b *observedInstance, a *composeCall) bool {
 	if o := b.compose; o != nil && b.lost.IsZero() && o.life.owner.ledger == a.life.owner.ledger && o.life.edition == a.life.edition {
 		adopted := !o.to.IsZero() && b.visible.After(o.to)

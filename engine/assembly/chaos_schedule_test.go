@@ -155,9 +155,8 @@ func (s *schedule) run() {
 	s.endDisturbances()
 }
 
-// endDisturbances ends all nastiness, lets MAAS finish what it is at, and lets every owner
-// apply what he wants, one after the other and once more: what one gives up
-// another may have waited for.
+// endDisturbances ends all disturbances and lets MAAS finish its work. Then every owner applies
+// twice, one after the other: an owner may have waited for something that another one gives up.
 func (s *schedule) endDisturbances() {
 	s.note("world", "all is quiet from here on")
 	s.quiet.Store(true)

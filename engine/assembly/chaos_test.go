@@ -52,10 +52,9 @@ func (f *figures) add(g figures) {
 	}
 }
 
-// TestChaos lets two owners and a nasty MAAS loose on each other, one random
-// schedule after the other. Whatever happened, when all is quiet again there
-// is one VM for each one that is wanted, nothing else is left that MAAS could
-// show, no host ever held more than it has, and nothing that ran was touched.
+// TestChaos lets two owners and a nasty MAAS loose on each other, one random schedule after the
+// other. When all is quiet again, there is one VM for each wanted one, and nothing else is left
+// that MAAS could show. No host ever held more than it has, and nothing that ran was touched.
 func TestChaos(t *testing.T) {
 	runSchedules(t, *chaosRuns, "-chaos.runs=1", (*schedule).newOwners)
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestFailEverywhere breaks each external call of a create and of a delete,
-// before and after its effect, and wants exactly one object, made once, or
-// nothing left, and nothing foreign touched.
+// TestFailEverywhere breaks each external call of a create and of a delete, before and after
+// its effect. It wants exactly one object, made once, or nothing left, and no change to foreign
+// objects.
 func TestFailEverywhere(t *testing.T) {
 	var kinds sync.Map // broken calls by kind
 	t.Cleanup(func() { // after the parallel ones

@@ -220,8 +220,8 @@ func TestHostServerForgotten(t *testing.T) {
 	})
 }
 
-// TestHostServerNoteLost: somebody took the note off. What the caller remembers
-// counts; what nobody remembers is noted anew.
+// TestHostServerNoteLost: somebody took the note off. The caller's memory counts; a certificate
+// that nobody remembers is noted anew.
 func TestHostServerNoteLost(t *testing.T) {
 	inHosts(t, func(t *testing.T, r testMAAS, p process) {
 		h, ref := p.makeHost(t, metalHost())

@@ -128,7 +128,7 @@ func TestHostForeignVMs(t *testing.T) {
 		words  string // of the refusal; empty: registered
 	}{
 		"Seen":        {"They are there.", true, false, "old-db"},
-		"Unseen":      {"Nobody can tell.", false, false, "cannot see"},
+		"Unseen":      {"Nobody can tell.", false, false, "cannot check whether"},
 		"Wanted":      {"It is asked for.", true, true, ""},
 		"WantedBlind": {"It is asked for.", false, true, ""},
 	}
@@ -175,7 +175,7 @@ func TestHostOtherMachine(t *testing.T) {
 		before := r.machine(t, "run")
 		_, err := p.applyHost(newHostRef, adoptedHost())
 		var refusal *engine.Refusal
-		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "and not on run") || refusal.Hint == "" {
+		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), ", not on run") || refusal.Hint == "" {
 			t.Errorf("want a refusal that names both machines, got %v", err)
 		}
 		if err := p.deleteHost(engine.Ref{Key: hostKey, SystemID: before.SystemID}); err != nil {

@@ -17,7 +17,7 @@ func TestHostProbing(t *testing.T) {
 		r.probe = nil
 		p := r.start(t, newRows(), 0, breakage{})
 		var refusal *engine.Refusal
-		if _, err := p.applyHost(newHostRef, adoptedHost()); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "cannot see") {
+		if _, err := p.applyHost(newHostRef, adoptedHost()); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "cannot check whether") {
 			t.Errorf("want a refusal, for nobody has looked, got %v", err)
 		}
 		h, err := engine.WaitUntilDone(p.ctx, p.engine.WithProbe(asks).Hosts.Steps(newHostRef, adoptedHost()))

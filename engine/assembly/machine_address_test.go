@@ -92,7 +92,7 @@ func TestMachineAddressIsChecked(t *testing.T) {
 		field  string
 		says   string
 	}{
-		"NoSubnet":  {reason: "MAAS has no subnet for it.", want: fixedAddressMachine("tagged", "192.0.2.7"), field: ".ip", says: "in none of MAAS's subnets"},
+		"NoSubnet":  {reason: "MAAS has no subnet for it.", want: fixedAddressMachine("tagged", "192.0.2.7"), field: ".ip", says: "in no subnet of MAAS"},
 		"NoAddress": {reason: "What is fixed is to be named.", want: fixedAddressMachine("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.IP = netip.Addr{} }, field: ".ip", says: "no address"},
 		"Elsewhere": {reason: "It is not of that subnet.", want: fixedAddressMachine("tagged", "10.78.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "lan" }, field: ".ip", says: "is not in 10.77.0.0/24"},
 		"Subnet":    {reason: "MAAS does not have it.", want: fixedAddressMachine("tagged", "10.77.0.42"), edit: func(f *engine.FixedAddress) { f.Subnet = "far" }, field: ".subnet", says: `no subnet "far"`},

@@ -128,8 +128,8 @@ func TestMachineDeleteInEveryState(t *testing.T) {
 	}
 }
 
-// TestMachineDeleteRescuedAndOn turns a machine off before it is led out of rescue mode
-// again: MAAS leaves the power of what was Allocated as it is, and fails because it is on.
+// TestMachineDeleteRescuedAndOn turns a machine off before it is led out of rescue mode again.
+// MAAS does not change the power of a formerly Allocated machine, and fails because it is on.
 func TestMachineDeleteRescuedAndOn(t *testing.T) {
 	inMetal(t, func(t *testing.T, r testMAAS, p process) {
 		ref := p.stepUntil(t, engine.StatusAllocated, engine.MachineSpec{Machine: "small"})

@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/ledger"
 )
 
-// TestPaceOfAFleet creates a hundred VMs, ten at a time, and compares the time
-// with what MAAS needs: the poller must not look often, and yet be there when
-// it is over. The time is virtual, so the ratio is exact.
+// TestPaceOfAFleet creates a hundred VMs, ten at a time, and compares the time with what MAAS
+// needs. The poller must not look often, and yet notice the end soon. The time is virtual, so
+// the ratio is exact.
 func TestPaceOfAFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := world()

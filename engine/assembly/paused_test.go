@@ -116,7 +116,7 @@ func TestPausedOwner(t *testing.T) {
 }
 
 // holdElsewhere takes the lease of web-1 for a program, as if it ran on another machine and
-// stood still from now on: nobody here sees its process, and its heartbeat does not change.
+// stood still from now on. Nobody here sees its process, and its heartbeat does not change.
 func holdElsewhere(t *testing.T, mine ledger.RegionLedger, rows *ledger.Ledger) (release func()) {
 	t.Helper()
 	release, err := mine.Hold(t.Context(), vmKey)

@@ -22,7 +22,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// What a participant is told by its environment.
+// The environment variables for a participant.
 const (
 	participantURL    = "MAASLXD_TEST_URL"
 	participantKey    = "MAASLXD_TEST_KEY"

@@ -31,16 +31,16 @@ func TestRegionSharesAddresses(t *testing.T) {
 		if lost < 0 || errs[1-lost] != nil {
 			t.Fatalf("want one VM and one error, got %v", errs)
 		}
-		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which is not made yet", 1-lost))
+		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which this run is still making", 1-lost))
 		if r.countComposes() != 1 {
 			t.Errorf("%d VMs were composed, want 1", r.countComposes())
 		}
 	})
 }
 
-// TestRegionSharesHosts: what lists the instances of a host anew, and what is
-// composed there, wait for each other, whichever engine does either: a list that
-// ends inside a compose has MAAS adopt the newborn.
+// TestRegionSharesHosts: a new list of a host's instances and a compose there wait for each
+// other, whichever engine makes them. A list that ends inside a compose makes MAAS adopt the
+// new VM.
 func TestRegionSharesHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := slowHosts()

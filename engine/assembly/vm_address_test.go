@@ -155,7 +155,7 @@ func TestFixedAddressOfOne(t *testing.T) {
 		if lost < 0 || errs[1-lost] != nil {
 			t.Fatalf("want one VM and one error, got %v", errs)
 		}
-		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which is not made yet", 1-lost))
+		wantAddressError(t, "Two ask at once.", errs[lost], fmt.Sprintf("VM web-%d, which this run is still making", 1-lost))
 		if r.countComposes() != 1 {
 			t.Errorf("%d VMs were composed, want 1", r.countComposes())
 		}

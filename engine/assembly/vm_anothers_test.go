@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// TestVMOfAnotherByNow changes and deletes a VM by the system id that a state has,
-// after its mark was changed. What another owner took over is left alone.
+// TestVMOfAnotherByNow changes and deletes a VM by the system id that a state has, after its
+// mark was changed. A VM that another owner took over is left alone.
 func TestVMOfAnotherByNow(t *testing.T) {
 	cases := map[string]struct {
 		reason, description string

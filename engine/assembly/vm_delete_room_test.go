@@ -100,9 +100,8 @@ func TestAbandonedDeleteKeepsRoom(t *testing.T) {
 	}
 }
 
-// TestLeavingRoomIsWaitedFor: a VM that is being deleted makes room for one that
-// is made in the same run, also where the release takes longer than a lack of
-// room is put up with.
+// TestLeavingRoomIsWaitedFor: a VM that is being deleted makes room for one that is made in the
+// same run. That holds even if the release takes longer than the wait for room.
 func TestLeavingRoomIsWaitedFor(t *testing.T) {
 	for _, release := range []time.Duration{5 * time.Second, 30 * time.Second} {
 		t.Run(release.String(), func(t *testing.T) {

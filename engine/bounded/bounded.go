@@ -1,8 +1,8 @@
 // Package bounded reads JSON answers of servers that may be broken or hostile.
 //
-// A limit on bytes alone bounds little: 15 KB of gzip can be 14 MiB of "{},",
-// and each of these objects becomes a struct of hundreds of bytes. So the values
-// of an answer are counted, too, before anything is decoded.
+// A limit on bytes alone is not enough: 15 KB of gzip can be 14 MiB of "{},", and each of these
+// objects becomes a struct of hundreds of bytes. So it also counts the values of an answer,
+// before anything is decoded.
 package bounded
 
 import (
@@ -11,18 +11,18 @@ import (
 	"io"
 )
 
-// ErrTooLarge is what errors.Is finds in the error of an answer beyond its limits.
+// ErrTooLarge is wrapped by the error of an answer beyond its limits.
 var ErrTooLarge = errors.New("the answer is larger than any real one")
 
-// Limits bound one answer. All of them are needed.
+// Limits are the limits of one answer. All of them must be set.
 type Limits struct {
 	Bytes   int // after decompression
 	Objects int // objects and lists, however deep
 	Values  int // elements of lists and members of objects, however deep
 }
 
-// ReadAll reads a whole JSON answer and stops where it goes beyond the limits,
-// with an error that wraps ErrTooLarge. It does not check that it is JSON.
+// ReadAll reads a whole JSON answer. It stops beyond the limits, with an error that wraps
+// ErrTooLarge. It does not check that the answer is JSON.
 func ReadAll(r io.Reader, limits Limits) ([]byte, error) {
 	counted := &counter{limits: limits}
 	body, err := io.ReadAll(io.TeeReader(io.LimitReader(r, int64(limits.Bytes)+1), counted))
@@ -32,7 +32,7 @@ func ReadAll(r io.Reader, limits Limits) ([]byte, error) {
 	return body, err
 }
 
-// counter counts what a JSON text has outside of its strings.
+// counter counts the objects and values of a JSON text, outside of its strings.
 type counter struct {
 	limits          Limits
 	objects, values int

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// OneLine makes one line of a text that others wrote, without what a terminal acts
-// on or does not show.
+// OneLine makes one line of a foreign text. It removes characters that a terminal acts on or
+// does not show.
 func OneLine(text string) string {
 	printable := func(c rune) rune {
 		switch {
@@ -20,8 +20,8 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
-// TruncateText ends a text after so many bytes, and never within a character: "…" then tells
-// that there was more.
+// TruncateText ends a text after so many bytes, never within a character. An "…" then marks the
+// end.
 func TruncateText(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text

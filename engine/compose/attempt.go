@@ -10,49 +10,49 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// A VM is made in at most maxAttempts attempts, as its row counts them, also after a crash.
-// One step tries at most maxHostsPerStep hosts.
+// A VM gets at most maxAttempts attempts. Its row counts them, also after a crash. One step
+// tries at most maxHostsPerStep hosts.
 const (
 	maxAttempts     = 3
 	maxHostsPerStep = 3
 )
 
-// Attempt makes one VM: for a key, as its spec says, on one host after the other. The
-// ledger has chosen and noted each host before anything is composed there.
+// Attempt makes one VM of a key and its spec, on one host after the other. The ledger chooses
+// and notes each host before anything is composed there.
 type Attempt struct {
 	*Maker
 	key        engine.Key
 	want       engine.VMSpec
-	sites      Sites      // on which the VM may be made
-	row        engine.Row // what this attempt has reserved
+	sites      Sites      // hosts on which the VM may be made
+	row        engine.Row // the reservation of this attempt
 	hostsTried int        // how many hosts it has tried
 }
 
-// NewAttempt is one at the VM of a key. Nothing has happened yet.
+// NewAttempt returns an attempt to make the VM of a key. It makes no call.
 func (mk *Maker) NewAttempt(key engine.Key, want engine.VMSpec) *Attempt {
 	return &Attempt{Maker: mk, key: key, want: want}
 }
 
-// Outcome is what an attempt came to, where it did not fail.
+// Outcome is the result of an attempt without an error.
 type Outcome struct {
-	// Machine is the VM that is there, composed and not commissioned. Its SystemID is
-	// empty where there is none yet.
+	// Machine is the VM, composed but not commissioned. Its SystemID is empty if there is no VM
+	// yet.
 	Machine engine.Machine
-	// MadeDespiteError tells that the compose failed, and that its VM is there.
+	// MadeDespiteError means that the compose failed, but that its VM exists.
 	MadeDespiteError bool
-	// After, Reason and Message say when to try again, and why, as of a Result.
+	// After, Reason and Message say when to try again, and why, as in a Result.
 	After   time.Duration
 	Reason  string
 	Message string
 }
 
-// HasVM tells that the VM is there.
+// HasVM tells that the VM exists.
 func (o Outcome) HasVM() bool { return o.Machine.SystemID != "" }
 
-// MakeVM makes the VM: reserve, compose, read what came back. Whatever breaks in between,
-// the next look finds either nothing, or a machine with our marker, or a row that says
-// how long to wait before nothing means nothing. To bind and to mark it as the key's is
-// the caller's next act.
+// MakeVM makes the VM: it reserves room, composes, and reads the VM. The caller then binds it
+// and marks it as the key's. If a run breaks in between, the next look finds one of three
+// things: nothing, a machine with our marker, or a row. The row says how long to wait until an
+// absent machine proves that there is no VM.
 func (a *Attempt) MakeVM(ctx context.Context, on Sites) (Outcome, error) {
 	a.sites = on
 	if err := a.sweepGroup(ctx, a.want.Placement.Group); err != nil {
@@ -63,7 +63,7 @@ func (a *Attempt) MakeVM(ctx context.Context, on Sites) (Outcome, error) {
 		return Outcome{}, a.handleReservationError(ctx, a.want, err)
 	}
 	if row.State == engine.RowLeaving {
-		// Of a delete that goes on, or that was cut off: then reconcile drops it.
+		// A delete runs, or was interrupted. Reconcile drops the row of an interrupted one.
 		return Outcome{}, fmt.Errorf("a VM %s is being deleted: %w", a.want.Name, engine.ErrBusy)
 	}
 	a.row = row
@@ -75,17 +75,17 @@ func (a *Attempt) MakeVM(ctx context.Context, on Sites) (Outcome, error) {
 	if !fresh {
 		return Outcome{
 			After: min(a.ComposeRemaining(a.row), engine.LostComposePollInterval), Reason: "ComposeUnclear",
-			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be at it", a.want.Name),
+			Message: fmt.Sprintf("the reply to an earlier compose of %s was lost; MAAS may still be composing it", a.want.Name),
 		}, nil
 	}
 	return a.composeUntilDone(ctx)
 }
 
-// MayMove reports whether the VM of a row that failed may be made on another host.
+// MayMove reports whether the VM of a failed row may be made on another host.
 func (a *Attempt) MayMove(row engine.Row) bool { return a.want.Host == "" && row.Attempt < maxAttempts }
 
-// MakeOnOtherHost makes the VM of a row anew on another of the sites, after it failed where
-// the row says and was removed there. It begins at once: a row that is only reserved
+// MakeOnOtherHost makes a VM anew on another of the sites. The VM failed on the host of the
+// row, and was removed there. MakeOnOtherHost composes at once: a row that is only reserved
 // would look like a compose whose reply was lost.
 func (a *Attempt) MakeOnOtherHost(ctx context.Context, on Sites, from engine.Row) (Outcome, error) {
 	a.sites, a.row = on, from
@@ -100,8 +100,8 @@ func (a *Attempt) MakeOnOtherHost(ctx context.Context, on Sites, from engine.Row
 	return a.composeUntilDone(ctx)
 }
 
-// reserveNextAttempt begins anew for a row whose VM did not come to be, or has vanished: on another
-// host where there is one, else on any.
+// reserveNextAttempt begins a new attempt for a row whose VM was never made, or has vanished.
+// It prefers another host, and else takes any.
 func (a *Attempt) reserveNextAttempt(ctx context.Context) (next engine.Row, fresh bool, err error) {
 	moved := false
 	if a.want.Host == "" && len(a.sites.hosts) > 1 {
@@ -124,35 +124,35 @@ func (a *Attempt) reserveOnOtherHost(ctx context.Context) (next engine.Row, fres
 	return a.Ledger.Move(ctx, a.row.Attempt+1, r)
 }
 
-// composeHostname is the hostname that the VM is composed with. It is another one than the VM's
-// name where LXD has an instance of that name (instance_name.go).
+// composeHostname is the hostname that the VM is composed with. It differs from the VM's name
+// if LXD has an instance of that name (instance_name.go).
 func (a *Attempt) composeHostname() string { return cmp.Or(a.row.Name, a.want.Name) }
 
-// composeResult is one compose, and what a look afterwards has shown.
+// composeResult is the result of one compose, and of a look afterwards.
 type composeResult struct {
 	host    engine.VMHost
-	machine engine.Machine // that compose has made
-	failure error          // of compose; nil: it made the machine
-	found   foundMachines  // of a failure with a clear answer
+	machine engine.Machine // the machine that compose made
+	failure error          // the error of compose; nil: it made the machine
+	found   foundMachines  // after a failure with a clear answer
 }
 
-// verdict is what a trial means for the attempt.
+// verdict is the meaning of a composeResult for the attempt.
 type verdict string
 
-// The verdicts, in the order in which they are asked for.
+// The verdicts, in the order in which they are checked.
 const (
 	verdictComposed         verdict = "composed"      // MAAS or LXD made the VM and said so
-	verdictNotSent          verdict = "not sent"      // the row is another one by now, or another run's
-	verdictUnclear          verdict = "unclear"       // the reply is lost: the row knows since when
-	verdictMadeDespiteError verdict = "there anyway"  // refused, and the VM is there
-	verdictInterrupted      verdict = "interrupted"   // the caller gives up: the row knows since when
-	verdictInstanceRenamed  verdict = "name renamed"  // LXD has the name of a VM that has another one in MAAS
-	verdictRefused          verdict = "refused"       // for good, or the name is a stranger's
-	verdictTryNextHost      verdict = "try next host" // refused here, and another host may do better
+	verdictNotSent          verdict = "not sent"      // the row has changed, or another run has taken it
+	verdictUnclear          verdict = "unclear"       // the reply is lost: the row tells the time
+	verdictMadeDespiteError verdict = "there anyway"  // refused, but the VM exists
+	verdictInterrupted      verdict = "interrupted"   // the caller stops: the row tells the time
+	verdictInstanceRenamed  verdict = "name renamed"  // LXD has this name for a VM with another name in MAAS
+	verdictRefused          verdict = "refused"       // for good, or somebody else has the name
+	verdictTryNextHost      verdict = "try next host" // refused here, but another host may succeed
 )
 
-// verdictActions says what follows from each verdict. An act that returns again lets the
-// attempt go on, with another row.
+// verdictActions says what follows from each verdict. An action that returns again continues
+// the attempt with another row.
 var verdictActions = map[verdict]func(*Attempt, context.Context, composeResult) (out Outcome, again bool, err error){
 	verdictComposed:         (*Attempt).acceptComposed,
 	verdictNotSent:          (*Attempt).returnFailure,
@@ -164,12 +164,12 @@ var verdictActions = map[verdict]func(*Attempt, context.Context, composeResult) 
 	verdictTryNextHost:      (*Attempt).moveToNextHost,
 }
 
-// composeUntilDone composes where the row says, and goes on as the outcomes say.
+// composeUntilDone composes on the host of the row, and continues as the verdicts say.
 func (a *Attempt) composeUntilDone(ctx context.Context) (Outcome, error) {
 	for a.hostsTried = 1; ; a.hostsTried++ {
 		host, ok := a.sites.findHost(a.row.HostKey)
 		if !ok {
-			return Outcome{}, fmt.Errorf("the ledger chose VM host %s, which is no candidate for %s: %w", a.row.HostKey, a.want.Name, engine.ErrBusy)
+			return Outcome{}, fmt.Errorf("the ledger chose VM host %s, which is not a candidate for %s: %w", a.row.HostKey, a.want.Name, engine.ErrBusy)
 		}
 		t := composeResult{host: host}
 		t.machine, t.failure = a.composeVM(ctx, host)
@@ -183,14 +183,14 @@ func (a *Attempt) composeUntilDone(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// isHeldByOtherRun tells that another run has taken the lease, and so the row.
+// isHeldByOtherRun tells that another run has taken the lease, and with it the row.
 func isHeldByOtherRun(err error) bool {
 	_, held := errors.AsType[*engine.HeldError](err)
 	return held
 }
 
-// evaluateCompose says what a trial means. Where compose has failed with a clear answer, it looks
-// what is there: MAAS says no in the same way before and after LXD has made the instance.
+// evaluateCompose finds the verdict of a compose. After a clear failure it looks for the VM:
+// MAAS gives the same refusal before and after LXD has made the instance.
 func (a *Attempt) evaluateCompose(ctx context.Context, t *composeResult) (verdict, error) {
 	switch {
 	case t.failure == nil:

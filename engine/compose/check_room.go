@@ -12,9 +12,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// checkHostWithRefresh checks profile, options, devices and size against the host, once more on a fresh
-// list if there seems to be no room: VMs may just have gone. It returns the host as it was
-// seen last.
+// checkHostWithRefresh checks profile, options, devices and size against the host. If room
+// seems to be missing, it checks once more with a fresh list: VMs may just have gone. It
+// returns the host as it was last seen.
 func (f *Finder) checkHostWithRefresh(ctx context.Context, host engine.VMHost, want engine.VMSpec) (engine.VMHost, error) {
 	err := cmp.Or(host.CheckInstance(want), CheckRoom(host, want), CheckPoolRoom(host, want.Disks))
 	var short *engine.Error
@@ -28,18 +28,18 @@ func (f *Finder) checkHostWithRefresh(ctx context.Context, host engine.VMHost, w
 	return host, cmp.Or(host.CheckInstance(want), CheckRoom(host, want), CheckPoolRoom(host, want.Disks))
 }
 
-// CheckRoom says why a VM does not fit on a host: by a *engine.SpecError where it is larger
-// than the host, by an *engine.Error, InsufficientResources, where others have the room.
-// What the spec leaves open is taken to be as small as can be.
+// CheckRoom says why a VM does not fit on a host. The error is an *engine.SpecError if the VM
+// is larger than the host, and an *engine.Error, InsufficientResources, if others have the
+// room. Unknown sizes in the spec count as the smallest possible ones.
 func CheckRoom(h engine.VMHost, want engine.VMSpec) error {
 	return misfitError(h, placement.Need{
 		Cores: max(1, want.Cores), PinnedCores: want.PinnedCores, MemoryMiB: max(1, want.MemoryMiB),
-		HugePages: want.HugePages && h.HasHugePages(), // else only its LXD can refuse the VM
+		HugePages: want.HugePages && h.HasHugePages(), // if unknown, only its LXD can refuse the VM
 	}, nil)
 }
 
-// CheckPoolRoom is CheckRoom for disks in the storage pools of a host. Where no default pool
-// is known, MAAS decides about disks that name none.
+// CheckPoolRoom is CheckRoom for disks in the storage pools of a host. If no default pool is
+// known, MAAS decides about disks that name none.
 func CheckPoolRoom(h engine.VMHost, disks []engine.Disk) error {
 	known := slices.ContainsFunc(h.StoragePools, func(p engine.StoragePool) bool { return p.Default })
 	disks = slices.DeleteFunc(slices.Clone(disks), func(d engine.Disk) bool { return d.Pool == "" && !known })
@@ -47,11 +47,11 @@ func CheckPoolRoom(h engine.VMHost, disks []engine.Disk) error {
 	return misfitError(h, placement.Need{Cores: 1, MemoryMiB: 1, Disks: engine.PlacementDisks(disks)}, disks)
 }
 
-// misfitError asks placement whether the need fits on the one host, and names the field of
-// the spec that stands in the way.
+// misfitError asks placement whether the need fits on the one host. If not, its error names the
+// field of the spec that does not fit.
 func misfitError(h engine.VMHost, need placement.Need, disks []engine.Disk) error {
 	host := h.PlacementHost()
-	host.NeverReached, host.UnusableReason = false, "" // told elsewhere
+	host.NeverReached, host.UnusableReason = false, "" // other errors report these
 	_, err := placement.FindCandidates([]placement.Host{host}, need)
 	var misfit *placement.FitError
 	if !errors.As(err, &misfit) {
@@ -59,7 +59,7 @@ func misfitError(h engine.VMHost, need placement.Need, disks []engine.Disk) erro
 	}
 	why := misfit.Rejections()[0]
 	lack := why.Shortage
-	tooSmall := why.Reason == placement.TooSmall && lack.Needed > lack.Total // else a higher ratio would do
+	tooSmall := why.Reason == placement.TooSmall && lack.Needed > lack.Total // otherwise a higher ratio would help
 	switch lack.Resource {
 	case placement.Storage:
 		return poolError(h, why.Reason, lack, disks)
@@ -78,7 +78,7 @@ func misfitError(h engine.VMHost, need placement.Need, disks []engine.Disk) erro
 	return engine.PlacementError("the VM", err)
 }
 
-// roomError says that a host has too little of a resource, ever or for now.
+// roomError says that a host has too little of a resource, for ever or for now.
 func roomError(h engine.VMHost, lack placement.Shortage, tooSmall bool, field fieldpath.Path, unit, what string) error {
 	if tooSmall {
 		return &engine.SpecError{
@@ -89,13 +89,13 @@ func roomError(h engine.VMHost, lack placement.Shortage, tooSmall bool, field fi
 	}
 	return &engine.Error{
 		Type: engine.InsufficientResources, Host: h.Name,
-		Message: fmt.Sprintf("%d %s wanted, %d left", lack.Needed, what, lack.Free),
+		Message: fmt.Sprintf("the VM needs %d %s, but only %d are left", lack.Needed, what, lack.Free),
 		Hint:    "Choose another VM host, make the VM smaller, or raise the host's over-commit ratio.",
 	}
 }
 
-// poolError says that a host lacks a storage pool, or that one has no room for the disks:
-// for now, where an empty one would have it.
+// poolError says that a host lacks a storage pool, or that the pool has no room for the disks.
+// If an empty pool had the room, the shortage is only for now.
 func poolError(h engine.VMHost, why placement.Reason, lack placement.Shortage, disks []engine.Disk) error {
 	disk := largestDiskInPool(h, lack.StoragePool, disks)
 	if why == placement.NoStoragePool {
@@ -113,7 +113,8 @@ func poolError(h engine.VMHost, why placement.Reason, lack placement.Shortage, d
 	return &engine.Error{Type: engine.InsufficientResources, Host: h.Name, Message: message, Hint: hint}
 }
 
-// largestDiskInPool names the largest of the disks in a storage pool, the last one among equals.
+// largestDiskInPool names the largest of the disks in a storage pool, the last one among
+// equals.
 func largestDiskInPool(h engine.VMHost, pool string, disks []engine.Disk) string {
 	isDefault := slices.ContainsFunc(h.StoragePools, func(p engine.StoragePool) bool { return p.Name == pool && p.Default })
 	var largest engine.Disk

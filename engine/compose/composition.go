@@ -22,7 +22,7 @@ func (a *Attempt) composeVM(ctx context.Context, host engine.VMHost) (engine.Mac
 		return engine.Machine{}, err
 	}
 	c.ReportLeftover = func(what string) { a.leftovers.noteLeftover(a.key, what) }
-	// Only from now on can MAAS be at it: the row has waited for others so far.
+	// Before this call MAAS cannot be composing: the row has waited for others so far.
 	c.BeforeSend = a.renewBeforeSend(a.row)
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
@@ -32,22 +32,22 @@ func (a *Attempt) composeVM(ctx context.Context, host engine.VMHost) (engine.Mac
 	}
 	m, err := a.Machines.Machine(ctx, systemID)
 	if err != nil {
-		// The VM is there; the next look finds it by its marker.
+		// The VM exists; the next look finds it by its marker.
 		return engine.Machine{}, fmt.Errorf("cannot read the VM %s just composed: %w: %w", systemID, engine.ErrUnclear, err)
 	}
 	return m, nil
 }
 
-// maxRenewDuration is how old a renewal may be when MAAS is asked: others count the compose's
-// time from it, and their window has a few seconds more than MAAS takes.
+// maxRenewDuration is how old a renewal may be when MAAS is asked. Other runs count the time of
+// the compose from it, and their window is only a few seconds longer than MAAS takes.
 const (
 	maxRenewDuration = 2 * time.Second
 	maxRenewTries    = 5
 )
 
-// renewBeforeSend notes that MAAS is asked from now on. A renewal whose answer came late is made
-// again: MAAS could be at the compose for longer than others wait for it. A ledger that
-// cannot be reached says nothing against the host.
+// renewBeforeSend notes that MAAS is asked from now on. A renewal with a late answer is made
+// again. Otherwise MAAS might compose for longer than other runs wait. If the ledger cannot be
+// reached, that is no fault of the host.
 func (a *Attempt) renewBeforeSend(row engine.Row) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for range maxRenewTries {
@@ -66,7 +66,7 @@ func (a *Attempt) renewBeforeSend(row engine.Row) func(context.Context) error {
 	}
 }
 
-// composition is what to ask of the Composer.
+// composition is the request for the Composer.
 func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.Composition, error) {
 	want := a.want
 	c := engine.Composition{
@@ -79,7 +79,7 @@ func (a *Attempt) composition(ctx context.Context, host engine.VMHost) (engine.C
 	if len(host.Architectures) > 0 {
 		c.Architecture = host.Architectures[0]
 	}
-	// MAAS would put the VM into its default zone, wherever the host stands.
+	// Without a zone, MAAS would put the VM into its default zone, wherever the host is.
 	if c.Zone == "" {
 		c.Zone = host.Zone
 	}

@@ -22,9 +22,9 @@ func AsVM(m engine.Machine, key engine.Key) engine.VM {
 	}
 }
 
-// FollowMovedVM turns to where a VM went that failed before it was ever Ready: the
-// caller may have been cut off before it learned the new system id, and then
-// only the ledger knows it.
+// FollowMovedVM follows a VM that failed before it was ever Ready and was made on another host.
+// The caller may have been interrupted before it learned the new system id. Then only the
+// ledger knows it.
 func (mk *Maker) FollowMovedVM(ctx context.Context, ref engine.Ref) (engine.Ref, error) {
 	if ref.SystemID == "" || ref.Finished {
 		return ref, nil
@@ -46,9 +46,9 @@ func (mk *Maker) FollowMovedVM(ctx context.Context, ref engine.Ref) (engine.Ref,
 	return ref, nil
 }
 
-// FindVM finds the VM of a ref: by its system id, by what the ledger knows, by
-// its marker on a machine of that name. With ErrNotFound it also returns a
-// machine that has the name without being ours, if there is one.
+// FindVM finds the VM of a ref by its system id, by the ledger's row, or by its marker on a
+// machine of that name. With ErrNotFound it also returns the machine that has the name without
+// being ours, if there is one.
 func (mk *Maker) FindVM(ctx context.Context, ref engine.Ref) (ours engine.Machine, stranger *engine.Machine, err error) {
 	if ref.SystemID != "" {
 		m, err := mk.Machines.Machine(ctx, ref.SystemID)
@@ -62,16 +62,17 @@ func (mk *Maker) FindVM(ctx context.Context, ref engine.Ref) (ours engine.Machin
 		m, err := mk.Machines.Machine(ctx, row.SystemID)
 		switch {
 		case err == nil && m.IsMarkedByAnother(ref.Key) && m.Hostname != ref.Name && ref.Name != "":
-			// It was renamed: its row has its former key, whose name it has left.
+			// It was renamed: its row still has its former key, and the name of that key is
+			// free.
 			return engine.Machine{}, &m, fmt.Errorf("%s (%s) was renamed: %w", m.Hostname, m.SystemID, engine.ErrNotFound)
 		case err == nil && m.IsMarkedByAnother(ref.Key):
-			return engine.Machine{}, &m, fmt.Errorf("%s (%s) is another owner's by now: %w", m.Hostname, m.SystemID, engine.ErrNotFound)
+			return engine.Machine{}, &m, fmt.Errorf("%s (%s) now belongs to another owner: %w", m.Hostname, m.SystemID, engine.ErrNotFound)
 		case !errors.Is(err, engine.ErrNotFound):
 			return m, nil, err
 		}
 	}
 	named, err := mk.Machines.MachinesNamed(ctx, ref.Name)
-	if err == nil && row.SystemID == "" && row.Name != "" && row.Name != ref.Name { // what it is made as
+	if err == nil && row.SystemID == "" && row.Name != "" && row.Name != ref.Name { // the name that it is made with
 		var made []engine.Machine
 		made, err = mk.Machines.MachinesNamed(ctx, row.Name)
 		named = append(slices.Clone(named), made...)
@@ -87,7 +88,7 @@ func (mk *Maker) FindVM(ctx context.Context, ref engine.Ref) (ours engine.Machin
 			stranger = &m
 		}
 	}
-	return engine.Machine{}, stranger, fmt.Errorf("no VM %s of ours: %w", ref.Name, engine.ErrNotFound)
+	return engine.Machine{}, stranger, fmt.Errorf("MAAS has no VM %s with our mark: %w", ref.Name, engine.ErrNotFound)
 }
 
 // Row is the ledger's row of a key, the zero Row if there is none.
@@ -103,13 +104,13 @@ func (mk *Maker) Row(ctx context.Context, key engine.Key) (engine.Row, error) {
 func (f *Finder) HostOf(ctx context.Context, m engine.Machine) (engine.VMHost, error) {
 	host, err := f.Composer.HostOf(ctx, m)
 	if err != nil {
-		return engine.VMHost{}, fmt.Errorf("cannot tell the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
+		return engine.VMHost{}, fmt.Errorf("cannot find the VM host of %s (%s): %w", m.Hostname, m.SystemID, err)
 	}
 	return host, nil
 }
 
-// FindHost finds the VM host that a spec names by its name, its id, or the system
-// id of its machine. Names of VM hosts need not be unique.
+// FindHost finds the VM host that a spec names by its name, its id, or the system id of its
+// machine. Names of VM hosts need not be unique.
 func (f *Finder) FindHost(ctx context.Context, wanted string) (engine.VMHost, error) {
 	found, hosts, err := engine.FindInList(ctx, f.Names, engine.ListHosts, f.Composer.Hosts, func(h engine.VMHost) bool { return h.MatchesName(wanted) })
 	if err != nil {
@@ -130,14 +131,14 @@ func (f *Finder) FindHost(ctx context.Context, wanted string) (engine.VMHost, er
 		}
 		return engine.VMHost{}, &engine.SpecError{
 			Field:   fieldpath.New("vm_host"),
-			Message: fmt.Sprintf("%d VM hosts of MAAS answer to %q", len(found), wanted),
+			Message: fmt.Sprintf("%d VM hosts of MAAS have the name %q", len(found), wanted),
 			Hint:    fmt.Sprintf("Name one by its id: %s, %s, ….", found[0].SpecID(), found[1].SpecID()),
 		}
 	}
 }
 
-// hostMadeHere is the VM host among several of one machine that this program has made there:
-// others may register further projects of its LXD at any time.
+// hostMadeHere chooses among several VM hosts of one machine the one that this program
+// registered. Others may register further projects of its LXD at any time.
 func (f *Finder) hostMadeHere(ctx context.Context, machine string, hosts []engine.VMHost) (engine.VMHost, bool) {
 	if slices.ContainsFunc(hosts, func(h engine.VMHost) bool { return h.MachineID != machine }) {
 		return engine.VMHost{}, false
@@ -153,8 +154,8 @@ func (f *Finder) hostMadeHere(ctx context.Context, machine string, hosts []engin
 	return hosts[i], true
 }
 
-// BindVM notes in the ledger that a machine is the VM of a key. A row that was leaving is
-// made anew: its VM is wanted again.
+// BindVM notes in the ledger that a machine is the VM of a key. A leaving row is made anew: its
+// VM is wanted again.
 func (mk *Maker) BindVM(ctx context.Context, key engine.Key, group string, m engine.Machine) error {
 	row, err := mk.Row(ctx, key)
 	switch {
@@ -168,7 +169,7 @@ func (mk *Maker) BindVM(ctx context.Context, key engine.Key, group string, m eng
 		return err
 	}
 	if row.State == engine.RowLeaving {
-		// A delete was cut off, and the VM is wanted again.
+		// A delete was interrupted, and the VM is wanted again.
 		if err := mk.Ledger.Drop(ctx, row); err != nil {
 			return err
 		}
@@ -180,7 +181,7 @@ func (mk *Maker) BindVM(ctx context.Context, key engine.Key, group string, m eng
 	return nil
 }
 
-// IsOnHost tells whether this is the name or the id of the VM host that it runs on.
+// IsOnHost tells whether the VM runs on the VM host with this name or id.
 func IsOnHost(m engine.Machine, host string) bool {
 	return host == m.HostName || host == fmt.Sprint(m.HostID)
 }

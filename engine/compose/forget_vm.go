@@ -8,9 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// ForgetVM forgets the row of a VM that is not there, and clears away what its composes left.
-// While one of them may still bear fruit, nothing is forgotten: remaining then says for
-// how long.
+// ForgetVM forgets the row of a VM that does not exist, and removes what its composes left.
+// While one of them may still make the VM, it forgets nothing, and remaining says for how long.
 func (mk *Maker) ForgetVM(ctx context.Context, ref engine.Ref) (remaining time.Duration, err error) {
 	row, err := mk.Row(ctx, ref.Key)
 	if err != nil || row.Key == "" {
@@ -23,7 +22,7 @@ func (mk *Maker) ForgetVM(ctx context.Context, ref engine.Ref) (remaining time.D
 		if err := mk.removeLeftovers(ctx, row); err != nil {
 			return 0, err
 		}
-		mk.noteLeftoverOnHost(ctx, row, engine.VMHost.LeavesInstances) // MAAS clears nothing away
+		mk.noteLeftoverOnHost(ctx, row, engine.VMHost.LeavesInstances) // MAAS does not clean up
 	}
 	if !IsRowOf(row, ref) {
 		return 0, nil
@@ -31,9 +30,9 @@ func (mk *Maker) ForgetVM(ctx context.Context, ref engine.Ref) (remaining time.D
 	return 0, mk.Ledger.Drop(ctx, row) // as it was read: a create may have begun since
 }
 
-// ForgetVanishedVM is End for a VM whose machine is gone without the caller's doing: somebody
-// deleted it in MAAS, which may have left the instance, and that is then to be told. The
-// row is the one that the caller has read.
+// ForgetVanishedVM is ForgetVM for a VM whose machine somebody else deleted in MAAS. That may
+// have left the instance, so this is noted and reported. The row is the one that the caller has
+// read.
 func (mk *Maker) ForgetVanishedVM(ctx context.Context, ref engine.Ref, row engine.Row) (remaining time.Duration, err error) {
 	was := row
 	if row.Key == "" {
@@ -47,15 +46,15 @@ func (mk *Maker) ForgetVanishedVM(ctx context.Context, ref engine.Ref, row engin
 	return mk.ForgetVM(ctx, ref)
 }
 
-// IsRowOf reports whether the row is about the VM of a ref, and not about a later
-// one of the same key.
+// IsRowOf reports whether the row is about the VM of a ref, and not about a later VM of the
+// same key.
 func IsRowOf(row engine.Row, ref engine.Ref) bool {
 	return row.SystemID == "" || ref.SystemID == "" || row.SystemID == ref.SystemID
 }
 
-// AbandonCreate passes on why there is no VM, and gives up the row of a former one,
-// unless a compose of it may still bear fruit, or has: else its room would stay
-// taken for as long as nobody tries again.
+// AbandonCreate returns the failure. It also gives up the row of a former VM, unless a compose
+// of it may still make the VM, or has made it. Otherwise the room would stay taken until
+// somebody tries again.
 func (mk *Maker) AbandonCreate(ctx context.Context, key engine.Key, failure error) error {
 	row, err := mk.Row(ctx, key)
 	if err == nil && row.Key != "" && mk.ComposeRemaining(row) == 0 {
@@ -67,8 +66,8 @@ func (mk *Maker) AbandonCreate(ctx context.Context, key engine.Key, failure erro
 	return failure
 }
 
-// dropUnlessMachineExists drops a row, unless it is bound to a machine that exists and
-// that no one else has marked.
+// dropUnlessMachineExists drops a row. It keeps a row that is bound to an existing machine that
+// nobody else has marked.
 func (mk *Maker) dropUnlessMachineExists(ctx context.Context, row engine.Row) error {
 	if row.SystemID != "" {
 		m, err := mk.Machines.Machine(ctx, row.SystemID)

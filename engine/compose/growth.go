@@ -9,12 +9,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// growthKeySuffix is the end of the key of what a VM grows by, which has a row of its own
-// in the ledger while the size is changed: the VM's says what it was made with.
+// growthKeySuffix ends the key of a VM's growth. While the size changes, the growth has a row
+// of its own in the ledger; the VM's own row says what the VM was made with.
 const growthKeySuffix = "#growing"
 
-// growthOf is what a VM takes of its host in addition. What it gives back is not
-// counted: nobody has it before the size is changed.
+// growthOf is what a VM takes of its host in addition. Reductions do not count: nobody gets
+// that room before the size is changed.
 func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
 	want := needOf(s)
 	n := engine.Need{Cores: max(0, want.Cores-int64(have.Cores)), MemoryMiB: max(0, want.MemoryMiB-have.MemoryMiB)}
@@ -30,12 +30,12 @@ func growthOf(s engine.VMSpec, have engine.Machine) engine.Need {
 	return n
 }
 
-// DiskGrowth is what the disks of a VM grow by, with the disks that come.
+// DiskGrowth lists how much the disks of a VM grow, and the new disks.
 func DiskGrowth(s engine.VMSpec, have engine.Machine) []engine.Disk {
 	var growth []engine.Disk
 	for n, d := range s.Disks {
 		switch {
-		case len(have.Disks) == 0: // nobody knows
+		case len(have.Disks) == 0: // unknown
 		case n >= len(have.Disks):
 			growth = append(growth, d)
 		case d.SizeGB > have.Disks[n].SizeGB:
@@ -55,8 +55,8 @@ func isSameNeed(a, b engine.Need) bool {
 	return a.Cores == b.Cores && a.MemoryMiB == b.MemoryMiB && a.HugePagesMiB == b.HugePagesMiB && maps.Equal(a.DiskBytes, b.DiskBytes)
 }
 
-// GrowVM changes the size of a VM on its host by resize. What it grows by is reserved
-// first, as for a VM that is made.
+// GrowVM changes the size of a VM on its host by resize. It reserves the growth first, as for a
+// new VM.
 func (mk *Maker) GrowVM(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost, resize func() error) error {
 	row, err := mk.reserveGrowth(ctx, key, want, have, host)
 	if err != nil {
@@ -71,17 +71,16 @@ func (mk *Maker) GrowVM(ctx context.Context, key engine.Key, want engine.VMSpec,
 	return errors.Join(err, mk.endGrowth(ctx, row, err))
 }
 
-// reserveGrowth puts what a VM grows by into the ledger, before its LXD is told.
-// The row has no system id, so it counts besides every inventory. One that was
-// left by a run that was cut off is taken if it is the same, else given up. The
-// row is empty where the VM does not grow.
+// reserveGrowth puts the growth of a VM into the ledger, before its LXD is told. The row has no
+// system id, so it counts beside every inventory. A row that an interrupted run left is taken
+// over if it is the same, and else given up. The row is empty if the VM does not grow.
 func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.VMSpec, have engine.Machine, host engine.VMHost) (engine.Row, error) {
 	need := growthOf(want, have)
 	if isEmptyNeed(need) {
 		return engine.Row{}, nil
 	}
 	at := hostCandidate(host)
-	if bytes, unnamed := need.DiskBytes[""]; unnamed && at.DefaultPool != "" { // as the row will say
+	if bytes, unnamed := need.DiskBytes[""]; unnamed && at.DefaultPool != "" { // as in the row
 		delete(need.DiskBytes, "")
 		need.DiskBytes[at.DefaultPool] += bytes
 	}
@@ -91,7 +90,7 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 	row, _, err := mk.Ledger.Place(ctx, r)
 	if err == nil && (row.HostKey != host.HostKey || !isSameNeed(row.Need, need)) {
 		if err = mk.Ledger.Drop(ctx, row); err == nil {
-			err = fmt.Errorf("an earlier change of its size was cut off: %w", engine.ErrBusy) // it may have been made
+			err = fmt.Errorf("an earlier change of its size was interrupted: %w", engine.ErrBusy) // it may have been made
 		}
 	}
 	if err == nil {
@@ -103,9 +102,9 @@ func (mk *Maker) reserveGrowth(ctx context.Context, key engine.Key, want engine.
 	return row, nil
 }
 
-// endGrowth gives the row of what a VM has grown by up, whatever came of it:
-// inventories from before serve no more then, and newer ones show what it has. As
-// long as nobody knows whether LXD is still at it, the row stays.
+// endGrowth drops the row of a VM's growth, with any outcome. Older inventories are no longer
+// accepted then, and newer ones show the new size. The row stays as long as LXD may still be
+// changing the size.
 func (mk *Maker) endGrowth(ctx context.Context, row engine.Row, outcome error) error {
 	if row.Key == "" || errors.Is(outcome, engine.ErrUnclear) {
 		return nil

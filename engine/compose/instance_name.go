@@ -10,16 +10,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// LXD calls a VM what it was made as, for as long as it exists, and admits a name
-// once. So a VM that takes the former name of another one is made by a name of its
-// own where that one is on the same host, and is renamed in MAAS together with its
-// mark. For example, blue on h1 is renamed to blue-old, and another blue is to be
-// made on h1: it is made as blue-k3x9q.
+// An instance keeps the name that it was made with, and LXD allows a name once. So a VM needs
+// another instance name if a renamed VM on the same host was made with its name. It is then
+// renamed in MAAS together with its mark. For example, blue on h1 is renamed to blue-old, and
+// another blue is to be made on h1: it is made as blue-k3x9q.
 
 // instanceNamePrefix begins a line in the description of a VM that was renamed.
 const instanceNamePrefix = "maaslxd: LXD calls it "
 
-// NoteInstanceName keeps in a description what LXD calls a VM that gets another name.
+// NoteInstanceName notes in a description the instance name of a VM that gets another name.
 func NoteInstanceName(description, name string) string {
 	if strings.Contains(description, instanceNamePrefix) {
 		return description
@@ -27,8 +26,7 @@ func NoteInstanceName(description, name string) string {
 	return instanceNamePrefix + name + "\n" + description
 }
 
-// wasMadeAs tells whether a VM that has another name by now was made by this one,
-// as it says itself or as its mark does.
+// wasMadeAs tells whether a renamed VM was made with this name, by its own note or by its mark.
 func wasMadeAs(m engine.Machine, name string) bool {
 	if m.Hostname == name {
 		return false
@@ -40,15 +38,15 @@ func wasMadeAs(m engine.Machine, name string) bool {
 	return marked == name
 }
 
-// hasInstanceMadeAs tells whether a host has a VM that was made by a name and has another
-// one by now. It is asked where LXD has refused the name.
+// hasInstanceMadeAs tells whether a host has a VM that was made with a name and has another one
+// now. It is called after LXD has refused the name.
 func (mk *Maker) hasInstanceMadeAs(ctx context.Context, host engine.VMHost, name string) bool {
 	listed, err := mk.Composer.VMs(ctx, []engine.VMHost{host})
 	return err == nil && slices.ContainsFunc(listed, func(m engine.Resident) bool { return wasMadeAs(m.Machine, name) })
 }
 
-// reserveUnderNewName gives a row up whose name LXD has refused on a host, and reserves the
-// room again for a VM that is made as another one.
+// reserveUnderNewName drops a row whose name LXD has refused on a host. It then reserves the
+// room again for a VM with another instance name.
 func (a *Attempt) reserveUnderNewName(ctx context.Context, host engine.VMHost) error {
 	if err := a.dropPlacedRow(ctx, a.row); err != nil {
 		return err
@@ -58,7 +56,7 @@ func (a *Attempt) reserveUnderNewName(ctx context.Context, host engine.VMHost) e
 	if err != nil {
 		return err
 	}
-	if at, ok := newer.findHost(host.HostKey); ok { // the wish is for this host, or as good as any
+	if at, ok := newer.findHost(host.HostKey); ok { // the spec names this host, or it is as good as any
 		newer = Sites{hosts: []engine.VMHost{at}, candidates: []engine.Candidate{newer.candidateOf(at)}}
 	}
 	r := newer.reservation(a.key, a.want)
@@ -75,13 +73,13 @@ func (a *Attempt) reserveUnderNewName(ctx context.Context, host engine.VMHost) e
 	return nil
 }
 
-// candidateOf is the candidate that a host of the sites is.
+// candidateOf is the candidate of a host among the sites.
 func (s Sites) candidateOf(h engine.VMHost) engine.Candidate {
 	i := slices.IndexFunc(s.candidates, func(c engine.Candidate) bool { return c.HostKey == h.HostKey })
 	return s.candidates[i]
 }
 
-// newInstanceName is a name that no other VM was made by.
+// newInstanceName is a name that no other VM was made with.
 func newInstanceName(name string) string {
 	const most, own = 63, 5
 	return strings.TrimRight(name[:min(len(name), most-own-1)], "-") + "-" + strings.ToLower(rand.Text()[:own])

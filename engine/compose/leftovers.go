@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// leftovers remembers, as long as the process lives, what a create left where
-// MAAS does not show it.
+// leftovers remembers, for the life of the process, what a create left where MAAS does not show
+// it.
 type leftovers struct {
 	mu    sync.Mutex
 	byKey map[engine.Key][]string
@@ -29,7 +29,7 @@ func (l *leftovers) noteLeftover(key engine.Key, what string) {
 	}
 }
 
-// removeLeftover takes back what turned out not to be there.
+// removeLeftover removes a leftover that proved absent.
 func (l *leftovers) removeLeftover(key engine.Key, what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,19 +48,18 @@ func (l *leftovers) textFor(key engine.Key) string {
 	return strings.Join(l.byKey[key], "; ")
 }
 
-// leftover names what a failed compose can leave behind, where MAAS does not
-// show it.
+// leftover describes what a failed compose has left where MAAS does not show it.
 func leftover(name string, host engine.VMHost) string {
 	return fmt.Sprintf("the LXD of VM host %s holds an instance %s that MAAS does not know", host.Name, name)
 }
 
-// possibleLeftover names what a compose that MAAS refused late may have left behind.
+// possibleLeftover describes what a compose that MAAS refused late may have left.
 func possibleLeftover(name string, host engine.VMHost) string {
 	return fmt.Sprintf("the LXD of VM host %s may hold an instance %s that MAAS does not know", host.Name, name)
 }
 
-// noteLeftoverOnHost notes what a row's compose may have left on its host, if the host is such
-// a one.
+// noteLeftoverOnHost notes what a row's compose may have left on its host, if mayHold accepts
+// the host.
 func (mk *Maker) noteLeftoverOnHost(ctx context.Context, row engine.Row, mayHold func(engine.VMHost) bool) {
 	hosts, err := mk.Composer.Hosts(ctx)
 	if err != nil {
@@ -73,9 +72,9 @@ func (mk *Maker) noteLeftoverOnHost(ctx context.Context, row engine.Row, mayHold
 	}
 }
 
-// noteRefusedLeftover notes what a refused compose may have left: MAAS says no in the same way
-// before and after LXD has made the instance. What it names a parameter for it refused
-// before.
+// noteRefusedLeftover notes what a refused compose may have left. MAAS gives the same refusal
+// before and after LXD has made the instance. Only a refusal that names a parameter comes
+// before that.
 func (a *Attempt) noteRefusedLeftover(t composeResult) {
 	var complaint engine.FieldError
 	early := errors.As(t.failure, &complaint) && len(complaint.Fields()) > 0 && len(complaint.Fields()["hostname"]) == 0

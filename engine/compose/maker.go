@@ -1,10 +1,10 @@
 // Package compose makes a VM exactly once, whatever breaks in between.
 //
-// An [Attempt] reserves room in the ledger, composes, judges what came of it by looking,
-// and goes elsewhere or gives up. Its faces are few: [Attempt.Make] and
-// [Attempt.Elsewhere] make a VM, [Maker.End] forgets one that is gone, [Maker.Grow] lets
-// one take more of its host. The table of outcomes in attempt.go says what follows from
-// what a compose answers. docs/design/architecture.md has the three rules that it follows.
+// An [Attempt] reserves room in the ledger, composes, and looks at the result. Then it is done,
+// tries another host, or gives up. [Attempt.MakeVM] and [Attempt.MakeOnOtherHost] make a VM.
+// [Maker.ForgetVM] forgets one that is gone, and [Maker.GrowVM] lets one take more of its host.
+// The table of verdicts in attempt.go says what follows from each answer. docs/design/architecture.md
+// has the three rules behind it.
 package compose
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// Maker makes the VMs of one MAAS. Beside the ports it holds what this process remembers
-// of them, which only brakes or informs: what is lost with it costs some calls.
+// Maker makes the VMs of one MAAS. Beside the ports it holds what this process remembers of
+// them. That only slows or informs: if it is lost, the price is some calls.
 type Maker struct {
 	*Finder
 	failedComposes *region.Tries    // composes that failed
-	sweeps         region.Intervals // looks for what others left
+	sweeps         region.Intervals // looks for what other runs left
 	leftovers      leftovers
 }
 
@@ -40,11 +40,11 @@ func New(cfg engine.Config, in *region.Region) *Maker {
 	}
 }
 
-// ComposeRemaining says for how long the compose of a row may still bear fruit.
+// ComposeRemaining says for how long the compose of a row may still make its VM.
 func (mk *Maker) ComposeRemaining(row engine.Row) time.Duration {
 	return mk.region.ComposeRemaining(row, mk.ComposeWindow)
 }
 
-// Leftover says what the making of a key's VM by this process left where MAAS does not
-// show it, in a sentence's words; empty: nothing.
+// Leftover describes what this process left when it made a key's VM, where MAAS does not show
+// it. The text fits into a sentence; empty: nothing.
 func (mk *Maker) Leftover(key engine.Key) string { return mk.leftovers.textFor(key) }

@@ -7,11 +7,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// NameTakenError says that a name belongs to a machine that is not ours to touch.
+// NameTakenError says that a machine that is not ours has the name.
 func NameTakenError(name string, m engine.Machine, more string) error {
 	return &engine.SpecError{
 		Field:   fieldpath.New("name"),
-		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s), and it was not made for this one", name, m.SystemID, m.StatusName),
+		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s), and this resource did not make it", name, m.SystemID, m.StatusName),
 		Hint:    fmt.Sprintf("Import it by its system id %s, delete it in MAAS, or choose another name.%s", m.SystemID, more),
 		Err:     engine.ErrConflict,
 	}

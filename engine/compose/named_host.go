@@ -32,11 +32,11 @@ func (f *Finder) siteOfNamedHost(ctx context.Context, want engine.VMSpec) (Sites
 	if _, err := f.FindHostProjects(ctx, []engine.VMHost{host}, want.Placement.Project); err != nil {
 		return Sites{}, err
 	}
-	// A VM host that was just registered shows no cores until its inventory
-	// has come, a second or two later.
+	// A VM host that was just registered shows no cores until its inventory arrives, a second
+	// or two later.
 	if !host.IsInventoryKnown() {
 		f.Names.Refresh(engine.ListHosts)
-		return Sites{}, fmt.Errorf("nothing tells yet how many cores VM host %s has: %w", host.Name, engine.ErrBusy)
+		return Sites{}, fmt.Errorf("MAAS does not yet know how many cores VM host %s has: %w", host.Name, engine.ErrBusy)
 	}
 	if host, err = f.checkHostWithRefresh(ctx, host, want); err != nil {
 		return Sites{}, err
@@ -44,16 +44,15 @@ func (f *Finder) siteOfNamedHost(ctx context.Context, want engine.VMSpec) (Sites
 	return Sites{hosts: []engine.VMHost{host}, candidates: []engine.Candidate{hostCandidate(host)}}, nil
 }
 
-// CheckPlacement says why a host that is named is none that will do: by a *SpecError of
-// vm_host for its zone, its pool and its tags each. The VM would be made there,
-// whatever was asked for beside the name, and whoever asked would think that it is
-// elsewhere.
+// CheckPlacement says why a named host does not match the placement. There is a *SpecError of
+// vm_host for each of its zone, its pool and its tags. Without this check the VM would be made
+// on the named host, against the rest of the placement, and nobody would notice.
 func CheckPlacement(h engine.VMHost, want engine.Placement) error {
 	var errs []error
 	refuse := func(is, wanted, other string) {
 		errs = append(errs, &engine.SpecError{
-			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s %s, and %s is wanted", h.Name, is, wanted),
-			Hint: fmt.Sprintf("Name a VM host %s, or none: then one is chosen.", other),
+			Field: fieldpath.New("vm_host"), Message: fmt.Sprintf("VM host %s %s, but %s is wanted", h.Name, is, wanted),
+			Hint: fmt.Sprintf("Name a VM host %s, or none to have one chosen.", other),
 		})
 	}
 	if want.Zone != "" && h.Zone != want.Zone {
@@ -69,8 +68,8 @@ func CheckPlacement(h engine.VMHost, want engine.Placement) error {
 	return errors.Join(errs...)
 }
 
-// restoreNamedHost restores a VM host that a spec names and that lost its machine. Others
-// are left alone: nothing tells whose they are, and MAAS adopts what it finds there.
+// restoreNamedHost restores a VM host that a spec names and that lost its machine. Others are
+// left alone: nobody knows whose they are, and MAAS adopts the VMs that it finds there.
 func (f *Finder) restoreNamedHost(ctx context.Context, host engine.VMHost) (engine.VMHost, error) {
 	if !host.HasLostMachine() || !f.restoring.BeginIfDue("machine of "+host.SpecID(), region.RestoreInterval, f.Now()) {
 		return host, nil

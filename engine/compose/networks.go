@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// networksTTL is how long a host's networks are taken for the same. They
-// change with cables.
+// networksTTL is how long to keep a host's networks in memory. They change when people move
+// cables.
 const networksTTL = 5 * time.Minute
 
 // hostNetworks remembers to which subnets the machines of VM hosts are attached.
@@ -33,9 +33,9 @@ func newHostNetworks(now func() time.Time) *hostNetworks {
 	return &hostNetworks{now: now, known: map[string]hostNetwork{}}
 }
 
-// readNetworks lists the CIDRs of the subnets that machines are attached to, by their
-// system ids; none for a machine that MAAS does not have. What is not known
-// yet is read all at once, so that the reads share calls.
+// readNetworks lists the CIDRs of the subnets of machines, by their system ids. A machine that
+// MAAS does not have gets none. Unknown ones are read all at once, so that the reads share
+// calls.
 func (n *hostNetworks) readNetworks(ctx context.Context, machines engine.Machines, systemIDs []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	var missing []string
@@ -65,7 +65,7 @@ func (n *hostNetworks) readNetworks(ctx context.Context, machines engine.Machine
 	return found, reads.Wait()
 }
 
-// dropOlderThan drops what is older than age: somebody may just have linked a host.
+// dropOlderThan drops entries older than age: somebody may just have linked a host.
 func (n *hostNetworks) dropOlderThan(age time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,11 +76,11 @@ func (n *hostNetworks) dropOlderThan(age time.Duration) {
 	}
 }
 
-// bridgeNetwork is a bridge as placement sees it: VMs get into it as into a network.
+// bridgeNetwork is a bridge as placement sees it: a network that VMs join.
 func bridgeNetwork(name string) string { return "bridge " + name }
 
-// networksOf lists the CIDRs of the subnets that the machine's interfaces and
-// bridges are linked to, and the bridges, sorted.
+// networksOf lists the CIDRs of the subnets that the machine's interfaces and bridges are
+// linked to, and the bridges, sorted.
 func networksOf(m engine.Machine) []string {
 	var cidrs []string
 	add := func(links []engine.InterfaceLink) {

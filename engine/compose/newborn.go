@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// foundMachines is what there is of a VM after a compose that failed with a clear
-// answer: ours, or a stranger that has its name, or neither.
+// foundMachines is the result of a look after a compose that failed with a clear answer: our
+// VM, a stranger with its name, or neither.
 type foundMachines struct{ ours, stranger *engine.Machine }
 
-// lookAfterCompose looks what there is, also where the caller gives up meanwhile: what
-// the answer proves is forgotten with this step.
+// lookAfterCompose looks for the VM, also after the caller has given up: the next step no
+// longer has the answer of the compose.
 func (a *Attempt) lookAfterCompose(ctx context.Context, t composeResult) (foundMachines, error) {
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
@@ -37,13 +37,13 @@ func (a *Attempt) lookAfterCompose(ctx context.Context, t composeResult) (foundM
 	return a.markNewborn(ctx, *stranger)
 }
 
-// maxFurtherLooks is how many looks, composeLookPause apart, follow on a name that LXD has. They
-// add up to half a minute.
+// maxFurtherLooks is the number of further looks, composeLookPause apart, for a name that LXD
+// has. They add up to half a minute.
 const maxFurtherLooks = 10
 
-// keepLooking looks on where LXD has an instance of the name, and MAAS shows none. It may
-// be ours: e.g. a run has died in its compose, its ledger is lost, and MAAS is still
-// at it. Nothing is composed meanwhile, as LXD would refuse it again.
+// keepLooking continues to look while LXD has an instance of the name and MAAS shows none. The
+// instance may be ours: for example, a run died in its compose, its ledger is lost, and MAAS
+// still composes. Nothing is composed meanwhile, as LXD would refuse it again.
 func (a *Attempt) keepLooking(ctx context.Context, t *composeResult) error {
 	for range maxFurtherLooks {
 		if t.found.ours != nil || t.found.stranger != nil || ctx.Err() != nil {
@@ -58,12 +58,12 @@ func (a *Attempt) keepLooking(ctx context.Context, t *composeResult) error {
 	return nil
 }
 
-// markNewborn takes a newborn that has no mark, and looks again whose it is after a
-// while. Another owner, with a ledger of his own, may have asked for the same
-// name and size on the same host at the same moment, and take it for his as
-// well: then it goes to the one who marked it last, and nobody has used it yet.
-// It is bound first: where the mark fails, the next look finds it by the row,
-// unless another one has marked it by then.
+// markNewborn marks a new VM without a mark, and after a pause looks again whose it is.
+// Example: A and B have ledgers of their own, and ask for web-1 with the same size on h1 at the
+// same moment. Both find the new VM. It then belongs to the one who marked it last; nobody has
+// used it yet.
+// The VM is bound first. If the mark fails, the next look finds it by the row, unless another
+// owner has marked it by then.
 func (a *Attempt) markNewborn(ctx context.Context, m engine.Machine) (foundMachines, error) {
 	m.HugePages = a.want.HugePages // MAAS does not tell
 	if err := a.BindVM(ctx, a.key, a.want.Placement.Group, m); err != nil {
@@ -86,18 +86,19 @@ func (a *Attempt) markNewborn(ctx context.Context, m engine.Machine) (foundMachi
 	return foundMachines{ours: &now}, nil
 }
 
-// markTimeout is how long a mark may take. Who saw the newborn without a mark
-// has set his own, or failed, before another one who marked it looks again.
+// markTimeout bounds the time for a mark. When another owner looks again after its own mark, a
+// run that saw the VM without a mark has set its mark, or failed.
 const markTimeout = composeLookPause * 2 / 3
 
-// isFromFailedCompose reports whether a machine without any marker is the fruit of the
-// compose that just failed: a sync of the host ended inside it, MAAS adopted the
-// newborn, and refused its name afterwards. By then LXD had made our instance,
-// and it admits a name once, so that a machine of that name on that host is it.
-// Only an adopted one has no tags on its disks: compose gives every disk at
-// least its pool's. A name that was taken just before the compose is refused in
-// the same words; then the machine is of another size, or another key's, as far
-// as the ledger knows. After a lost reply nothing proves whose it is.
+// isFromFailedCompose reports whether a machine without a marker comes from the compose that
+// just failed. Example: A composes web-1 on h1. Meanwhile a sync of h1 ends, MAAS adopts the
+// new instance, and then refuses the name.
+//
+// By then LXD had made our instance. LXD allows a name once, so a machine of that name on that
+// host is ours. Only an adopted machine has no tags on its disks: compose gives each disk at
+// least its pool's. MAAS words the refusal in the same way if the name was taken before the
+// compose. Then the machine has another size, or is another key's in the ledger. After a lost
+// reply nothing proves whose it is.
 func (a *Attempt) isFromFailedCompose(ctx context.Context, t composeResult, m engine.Machine) (bool, error) {
 	var complaint engine.FieldError
 	if !errors.As(t.failure, &complaint) || len(complaint.Fields()["hostname"]) == 0 || !t.host.MAASMakesVMs() || m.HostID != t.host.ID {
@@ -119,13 +120,12 @@ func (a *Attempt) isFromFailedCompose(ctx context.Context, t composeResult, m en
 	}), nil
 }
 
-// MemoryBlockMiB is by how much the memory that a VM reports may differ from
-// what it was given: what commissioning finds is counted in Linux's memory
-// blocks, 128 MiB on x86.
+// MemoryBlockMiB is how far the reported memory of a VM may differ from its configured one.
+// Commissioning counts in Linux's memory blocks, 128 MiB on x86.
 const MemoryBlockMiB = 128
 
-// ImmutableDifference compares what cannot be changed any more, as far as MAAS
-// shows it, and says what differs; an empty field if nothing does.
+// ImmutableDifference compares settings that can no longer be changed, as far as MAAS shows
+// them. It says what differs; field is empty if nothing does.
 func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	cores := max(want.Cores, len(want.PinnedCores))
 	switch {
@@ -149,15 +149,15 @@ func ImmutableDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.
 	for _, d := range want.Disks {
 		wishes = append(wishes, d.SizeGB)
 	}
-	// Of a VM that was enlisted, MAAS knows the disks by commissioning it.
+	// MAAS learns the disks of an enlisted VM when it commissions it.
 	if len(sizes) > 0 && !slices.Equal(sizes, wishes) {
 		return fieldpath.New("disks"), fmt.Sprintf("disks of %d GB", sizes), fmt.Sprint(wishes)
 	}
 	return settingsDifference(want, m)
 }
 
-// settingsDifference compares the options and devices that are wanted, where LXD tells those of the
-// VM. Others may have come by other hands.
+// settingsDifference compares the wanted options and devices with those of the VM, if LXD tells
+// them. Other people may have added others.
 func settingsDifference(want engine.VMSpec, m engine.Machine) (field fieldpath.Path, had, wanted string) {
 	for _, key := range slices.Sorted(maps.Keys(want.Config)) {
 		if has, value := m.Config[key], want.Config[key]; m.Config != nil && has != value {

@@ -9,17 +9,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// returnFailure passes on why there is no VM, and leaves the row to the next step.
+// returnFailure returns why there is no VM, and leaves the row to the next step.
 func (a *Attempt) returnFailure(_ context.Context, t composeResult) (Outcome, bool, error) {
 	return Outcome{}, false, t.failure
 }
 
-// acceptComposed takes what compose says it made, if it is what was asked for.
+// acceptComposed accepts the machine that compose reports, if it has the requested name.
 func (a *Attempt) acceptComposed(ctx context.Context, t composeResult) (Outcome, bool, error) {
 	m := t.machine
 	a.Log.InfoContext(ctx, "composed VM", "name", a.want.Name, "host", t.host.Name, "system_id", m.SystemID)
 	a.failedComposes.Forget(a.key)
-	a.leftovers.removeLeftover(a.key, possibleLeftover(a.composeHostname(), t.host)) // LXD admits a name once
+	a.leftovers.removeLeftover(a.key, possibleLeftover(a.composeHostname(), t.host)) // LXD allows a name once
 	a.region.ForgetComposeSent(a.row.Token)
 	if m.Hostname == a.composeHostname() {
 		return Outcome{Machine: m}, false, nil
@@ -33,9 +33,9 @@ func (a *Attempt) acceptComposed(ctx context.Context, t composeResult) (Outcome,
 	})
 }
 
-// acceptDespiteError takes a VM that is there although its compose failed.
+// acceptDespiteError accepts a VM that exists although its compose failed.
 func (a *Attempt) acceptDespiteError(ctx context.Context, t composeResult) (Outcome, bool, error) {
-	a.Log.InfoContext(ctx, "compose failed, but the VM is there", "name", a.want.Name, "system_id", t.found.ours.SystemID)
+	a.Log.InfoContext(ctx, "compose failed, but the VM exists", "name", a.want.Name, "system_id", t.found.ours.SystemID)
 	if t.host.LeavesInstances() && t.found.ours.HostID != t.host.ID {
 		a.leftovers.noteLeftover(a.key, leftover(a.want.Name, t.host))
 	} else {
@@ -44,18 +44,19 @@ func (a *Attempt) acceptDespiteError(ctx context.Context, t composeResult) (Outc
 	return Outcome{Machine: *t.found.ours, MadeDespiteError: true}, false, nil
 }
 
-// composeUnderNewName makes the VM as another name, which it loses in MAAS once it is there.
+// composeUnderNewName makes the VM with another instance name. It gets its real name in MAAS
+// once it exists.
 func (a *Attempt) composeUnderNewName(ctx context.Context, t composeResult) (Outcome, bool, error) {
 	err := a.reserveUnderNewName(ctx, t.host)
 	if engine.IsTerminal(err) {
 		err = errors.Join(t.failure, err)
 	}
-	// Alone where it passes: the failure would end the create for good.
+	// The failure of compose is left out here: it would end the create for good.
 	return Outcome{}, err == nil, err
 }
 
-// moveToNextHost reserves room on another host. Others' composes may have failed meanwhile,
-// too, and left an instance that only a newer inventory shows.
+// moveToNextHost reserves room on another host. Composes of other runs may have failed
+// meanwhile, too, and left an instance that only a newer inventory shows.
 func (a *Attempt) moveToNextHost(ctx context.Context, t composeResult) (Outcome, bool, error) {
 	former := a.composeHostname()
 	a.Names.Refresh(engine.ListHosts)
@@ -74,13 +75,11 @@ func (a *Attempt) moveToNextHost(ctx context.Context, t composeResult) (Outcome,
 	return Outcome{}, true, nil
 }
 
-// maxFailedComposes bounds composes that fail one after the other with a clear answer.
-// Wait's pauses between them add up to half a minute, in which what passes by
-// itself has passed.
+// maxFailedComposes is the limit of composes that fail one after the other with a clear answer.
+// WaitUntilDone's pauses between them add up to half a minute, in which temporary problems end.
 const maxFailedComposes = 6
 
-// giveUpAttempt ends an attempt of which nothing is left in MAAS, or a stranger that has the
-// name.
+// giveUpAttempt ends an attempt that left nothing in MAAS, or whose name a stranger has.
 func (a *Attempt) giveUpAttempt(ctx context.Context, t composeResult) (Outcome, bool, error) {
 	stranger := t.found.stranger
 	if stranger == nil || stranger.HostID != t.host.ID {
@@ -91,24 +90,23 @@ func (a *Attempt) giveUpAttempt(ctx context.Context, t composeResult) (Outcome, 
 	}
 	switch {
 	case stranger != nil && (!t.host.LeavesInstances() || stranger.HostID == t.host.ID):
-		// LXD admits a name once: there is no other instance; and what was not made
-		// by MAAS is removed where MAAS does not take it.
+		// LXD allows a name once, so there is no other instance. And this program removes an
+		// instance that it made and that MAAS does not accept.
 		return Outcome{}, false, NameTakenError(a.want.Name, *stranger, "")
 	case stranger != nil:
-		// Someone else was faster. MAAS had made our instance by then, and
-		// leaves it in LXD.
-		return Outcome{}, false, NameTakenError(a.want.Name, *stranger, fmt.Sprintf(" It may be that %s: delete it there.", leftover(a.want.Name, t.host)))
+		// Someone else was faster. MAAS had made our instance by then, and leaves it in LXD.
+		return Outcome{}, false, NameTakenError(a.want.Name, *stranger, fmt.Sprintf(" If %s, delete it there.", leftover(a.want.Name, t.host)))
 	}
 	return Outcome{}, false, a.refusalError(t.failure)
 }
 
-// refusalError is the failure of the last compose, for good if another step would fail
-// in the same way.
+// refusalError is the failure of the last compose. It is terminal if another step would fail in
+// the same way.
 func (a *Attempt) refusalError(failure error) error {
 	final := false
 	if e, ok := errors.AsType[*engine.Error](failure); ok && e.Err != nil && isNameTakenInLXD(failure) {
-		// This host's LXD has an instance of the name, and refuses it again. MAAS has
-		// no machine of it, and another host may do next time.
+		// This host's LXD has an instance of the name, and refuses it again. MAAS has no
+		// machine of it, and another host may succeed next time.
 		final = a.want.Host != ""
 		hint := e.Hint
 		if refusal, ok := errors.AsType[*engine.Refusal](failure); ok && hint == "" {
@@ -122,9 +120,9 @@ func (a *Attempt) refusalError(failure error) error {
 	return engine.AsSpecErrors(failure)
 }
 
-// composeLookPause is how long a failed compose is left alone before another host is
-// tried. A host that is busy with the name may be busy with our own VM, for a
-// run that died and whose ledger was lost: MAAS shows it when it is done.
+// composeLookPause is the pause after a failed compose before another host is tried. A host
+// that is busy with the name may be making our own VM, for a run that died and whose ledger is
+// lost. MAAS shows the VM when it is made.
 const composeLookPause = 3 * time.Second
 
 func pauseBeforeLook(ctx context.Context) {
@@ -140,22 +138,22 @@ func notComposedError(name string, host engine.VMHost, failure error) error {
 		hint = lxd.Hint
 	}
 	if host.LeavesInstances() {
-		hint = fmt.Sprintf("If MAAS says that it exists, %s: look there, and delete it or choose another name.", leftover(name, host))
+		hint = fmt.Sprintf("If MAAS says that the name exists, then %s: look there, and delete it or choose another name.", leftover(name, host))
 	}
 	return &engine.Error{
 		Type: engine.VMCreationFailed, Host: host.Name, Message: fmt.Sprintf("cannot compose %s", name), Err: failure, Hint: hint,
 	}
 }
 
-// isNameTakenInLXD reports whether a host's LXD has an instance of the name, of which
-// nothing more is known. A refusal everywhere knows whose it is.
+// isNameTakenInLXD reports whether a host's LXD has an instance of the name, of unknown origin.
+// A refusal that counts everywhere knows whose it is.
 func isNameTakenInLXD(failure error) bool {
 	refusal, ok := errors.AsType[*engine.Refusal](failure)
 	return errors.Is(failure, engine.ErrConflict) && !(ok && refusal.Everywhere)
 }
 
-// canOtherHostSucceed reports whether another host may do better: not where the key, the
-// MAAS or a wish is at fault that is the same everywhere.
+// canOtherHostSucceed reports whether another host may succeed. It cannot if the cause is the
+// API key, the MAAS, or a part of the spec that fails on every host.
 func canOtherHostSucceed(failure error) bool {
 	var complaint engine.FieldError
 	refusal, ok := errors.AsType[*engine.Refusal](failure)
@@ -178,7 +176,7 @@ func canOtherHostSucceed(failure error) bool {
 }
 
 // isLateRefusal reports whether MAAS may have refused the compose after LXD had made the
-// instance: it then names no parameter, as where it lacks boot images.
+// instance. Such a refusal names no parameter, for example where boot images are missing.
 func isLateRefusal(failure error) bool {
 	var complaint engine.FieldError
 	return errors.Is(failure, engine.ErrInvalid) && (!errors.As(failure, &complaint) || len(complaint.Fields()) == 0)

@@ -14,9 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// hostProjects remembers the LXD projects of VM hosts. Theirs cannot change; a
-// machine that was released and deployed anew is another VM host with the same
-// HostKey.
+// hostProjects remembers the LXD projects of VM hosts. The project of a VM host cannot change.
+// A machine that was released and deployed anew is another VM host with the same HostKey.
 type hostProjects struct {
 	flight singleflight.Group
 
@@ -24,7 +23,7 @@ type hostProjects struct {
 	known map[registeredHost]string
 }
 
-// registeredHost is one VM host of MAAS, which never gives a number twice.
+// registeredHost is one VM host of MAAS, which never uses a number twice.
 type registeredHost struct {
 	key string // VMHost.HostKey
 	id  int    // VMHost.ID
@@ -34,8 +33,8 @@ func registrationOf(h engine.VMHost) registeredHost { return registeredHost{h.Ho
 
 func newHostProjects() *hostProjects { return &hostProjects{known: map[registeredHost]string{}} }
 
-// readProjects is the project of each host, by HostKey, where one is wanted. A host that is
-// gone meanwhile has none.
+// readProjects returns the project of each host, by HostKey, if a project is wanted. A host
+// that is gone meanwhile has none.
 func (p *hostProjects) readProjects(ctx context.Context, registrar engine.Registrar, hosts []engine.VMHost) (map[string]string, error) {
 	found := map[string]string{}
 	var reads errgroup.Group
@@ -57,7 +56,7 @@ func (p *hostProjects) readProjects(ctx context.Context, registrar engine.Regist
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("cannot tell the project of VM host %s: %w", h.Name, err)
+				return fmt.Errorf("cannot read the project of VM host %s: %w", h.Name, err)
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -76,7 +75,7 @@ func (p *hostProjects) readProjects(ctx context.Context, registrar engine.Regist
 	return found, err
 }
 
-// readProject reads the project of a host, once for all who ask at the same moment.
+// readProject reads the project of a host, once for all concurrent callers.
 func (p *hostProjects) readProject(ctx context.Context, registrar engine.Registrar, h engine.VMHost) (string, error) {
 	asked := p.flight.DoChan(fmt.Sprint(registrationOf(h)), func() (any, error) {
 		e, err := registrar.Endpoint(context.WithoutCancel(ctx), h)
@@ -90,9 +89,8 @@ func (p *hostProjects) readProject(ctx context.Context, registrar engine.Registr
 	}
 }
 
-// ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call
-// for each host, once. ErrConflict for a machine that is on no host; empty where
-// the host is gone meanwhile.
+// ProjectOf is the LXD project of a VM. Where MAAS makes the VMs, it takes one call for each
+// host. ErrConflict for a machine that is on no host; empty if the host is gone meanwhile.
 func (f *Finder) ProjectOf(ctx context.Context, m engine.Machine) (string, error) {
 	host, err := f.HostOf(ctx, m)
 	if err != nil || host.Project != "" {
@@ -102,8 +100,8 @@ func (f *Finder) ProjectOf(ctx context.Context, m engine.Machine) (string, error
 	return projects[host.HostKey], err
 }
 
-// FindHostProjects says of each host which project it has, and refuses a project that
-// none has: that is a slip of the pen rather than a lack of room.
+// FindHostProjects returns the project of each host, and refuses a project that none has: that
+// is a typing error rather than missing room.
 func (f *Finder) FindHostProjects(ctx context.Context, hosts []engine.VMHost, wanted string) (map[string]string, error) {
 	if wanted == "" || len(hosts) == 0 {
 		return nil, nil
@@ -122,6 +120,6 @@ func (f *Finder) FindHostProjects(ctx context.Context, hosts []engine.VMHost, wa
 	slices.Sort(have)
 	return nil, engine.MarkTerminal(&engine.Error{
 		Type: engine.ProjectNotFound, Message: fmt.Sprintf("no VM host makes VMs in the project %q", wanted),
-		Hint: "They do in: " + strings.Join(slices.Compact(have), ", ") + ". A VM host has one project; register the LXD with another for that.",
+		Hint: "The projects are: " + strings.Join(slices.Compact(have), ", ") + ". Name one of them, or register the LXD once more with this project.",
 	})
 }

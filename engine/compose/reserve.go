@@ -31,7 +31,7 @@ func hostCandidate(h engine.VMHost) engine.Candidate {
 		Cores: h.Cores.FreeAtRatio(h.CPUOvercommit), MemoryMiB: h.MemoryMiB.FreeAtRatio(h.MemoryOvercommit), HugePagesMiB: math.MaxInt64,
 		DiskBytes: map[string]int64{},
 	}}
-	if h.HasHugePages() { // else only its LXD can refuse the VM
+	if h.HasHugePages() { // if unknown, only its LXD can refuse the VM
 		c.Free.HugePagesMiB = h.HugePagesMiB.FreeAtRatio(1)
 	}
 	for _, p := range h.StoragePools {
@@ -41,7 +41,7 @@ func hostCandidate(h engine.VMHost) engine.Candidate {
 		}
 	}
 	if c.DefaultPool == "" {
-		c.Free.DiskBytes[""] = math.MaxInt64 // no default known: MAAS decides
+		c.Free.DiskBytes[""] = math.MaxInt64 // no default pool known: MAAS decides
 	}
 	return c
 }
@@ -54,8 +54,8 @@ func (s Sites) reservation(key engine.Key, want engine.VMSpec) engine.Reservatio
 	}
 }
 
-// handleReservationError passes on why there is no reservation. Where others' reservations
-// are in the way, only a newer inventory can show that they are not any more.
+// handleReservationError returns why there is no reservation. If others' reservations take the
+// room, only a newer inventory can show that they no longer do.
 func (mk *Maker) handleReservationError(ctx context.Context, want engine.VMSpec, err error) error {
 	if errors.Is(err, engine.ErrBusy) {
 		mk.sweepLedger(ctx)
@@ -64,7 +64,7 @@ func (mk *Maker) handleReservationError(ctx context.Context, want engine.VMSpec,
 	return fmt.Errorf("cannot reserve room for %s: %w", want.Name, err)
 }
 
-// boundRowOf is the row of a machine that was found to be the key's.
+// boundRowOf is the row of a machine that a look found to be the key's.
 func (mk *Maker) boundRowOf(ctx context.Context, key engine.Key, group string, m engine.Machine) (engine.Row, error) {
 	host, err := mk.HostOf(ctx, m)
 	if err != nil {
@@ -83,7 +83,7 @@ func (mk *Maker) boundRowOf(ctx context.Context, key engine.Key, group string, m
 	return row, nil
 }
 
-// HasSize tells whether a VM has the size that is wanted.
+// HasSize tells whether a VM has the wanted size.
 func HasSize(s engine.VMSpec, have engine.Machine) bool {
 	sizes := slices.EqualFunc(s.Disks, have.Disks, func(want engine.Disk, have engine.MachineDisk) bool { return want.SizeGB == have.SizeGB })
 	return sizes && needOf(s).Cores == int64(have.Cores) && s.MemoryMiB == have.MemoryMiB

@@ -14,9 +14,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// checkProfileExists refuses a profile that no host has: that is a slip of the pen
-// rather than a lack of room. Where a host does not tell yet what it has,
-// placement waits for that.
+// checkProfileExists refuses a profile that no host has: that is a typing error rather than
+// missing room. If the profiles of a host are unknown yet, placement waits for them.
 func checkProfileExists(hosts []engine.VMHost, profile string) error {
 	const most = 5
 	var refusal error
@@ -48,7 +47,7 @@ func checkProfileExists(hosts []engine.VMHost, profile string) error {
 	})
 }
 
-// checkStoragePoolsExist refuses a storage pool that no host has, as checkProfileExists does a profile.
+// checkStoragePoolsExist refuses a storage pool that no host has, for the same reason.
 func checkStoragePoolsExist(hosts []engine.VMHost, disks []engine.Disk) error {
 	var known []string
 	for _, h := range hosts {
@@ -71,8 +70,8 @@ func checkStoragePoolsExist(hosts []engine.VMHost, disks []engine.Disk) error {
 	return nil
 }
 
-// checkSettingsPossible refuses options and devices that no host can give a VM. Hosts of another version of LXD
-// may, and then the others are passed over.
+// checkSettingsPossible refuses options and devices that no host can give a VM. If hosts with
+// another version of LXD can, the others are skipped.
 func checkSettingsPossible(hosts []engine.VMHost, want engine.VMSpec) error {
 	var refusal error
 	for _, h := range hosts {
@@ -86,8 +85,8 @@ func checkSettingsPossible(hosts []engine.VMHost, want engine.VMSpec) error {
 	return refusal
 }
 
-// settingsError says why a VM on the host cannot have the options, devices, bridges and MACs that
-// it asks for; nil: it can.
+// settingsError says why a VM on the host cannot have the wanted options, devices, bridges and
+// MACs; nil: it can.
 func settingsError(h engine.VMHost, want engine.VMSpec) error {
 	if h.MAASMakesVMs() {
 		return errors.Join(engine.CheckInstanceOfMAAS(len(want.Config), len(want.Devices)), engine.CheckInterfacesOfMAAS(want.Interfaces))
@@ -95,8 +94,8 @@ func settingsError(h engine.VMHost, want engine.VMSpec) error {
 	return h.CheckBootMode(want.Config)
 }
 
-// needsFreshInventory tells that an error is about what no host has, and which may just have been
-// made: room, a profile, a storage pool.
+// needsFreshInventory tells that an error is about something that no host has, but that
+// somebody may just have made: room, a profile, a storage pool.
 func needsFreshInventory(err error) bool {
 	if _, ok := errors.AsType[*placement.FitError](err); ok {
 		return true
@@ -108,7 +107,7 @@ func needsFreshInventory(err error) bool {
 	return ok && typed.Type == engine.ProfileNotFound
 }
 
-// Sites are the VM hosts on which a VM may be made, of one inventory.
+// Sites are the VM hosts on which a VM may be made, from one inventory.
 type Sites struct {
 	hosts      []engine.VMHost // the best one first
 	candidates []engine.Candidate
@@ -122,7 +121,7 @@ func (s Sites) findHost(key string) (engine.VMHost, bool) {
 	return s.hosts[i], true
 }
 
-// FindSites finds the hosts on which the VM fits, without those that are excluded.
+// FindSites finds the hosts on which the VM fits, without the excluded ones.
 func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
 	if want.Host != "" {
 		return f.siteOfNamedHost(ctx, want)
@@ -130,8 +129,8 @@ func (f *Finder) FindSites(ctx context.Context, key engine.Key, want engine.VMSp
 	return f.FindPlacedSites(ctx, key, want, exclude)
 }
 
-// FindPlacedSites asks placement, once more on a fresh inventory if nothing fits:
-// VMs may just have gone, or hosts and profiles come.
+// FindPlacedSites asks placement. If nothing fits, it asks once more with a fresh inventory:
+// VMs may just have gone, or hosts and profiles may be new.
 func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (Sites, error) {
 	need, err := f.placementNeed(ctx, key, want, exclude)
 	if err != nil {
@@ -146,8 +145,8 @@ func (f *Finder) FindPlacedSites(ctx context.Context, key engine.Key, want engin
 	return found, engine.PlacementError(want.Name, err)
 }
 
-// placementNeed is the VM as placement sees it. Networks go by CIDR. What a plan does not
-// know yet is taken to be as small as can be.
+// placementNeed is the VM as placement sees it. Networks are CIDRs. Sizes that a plan does not
+// know yet count as the smallest possible ones.
 func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.VMSpec, exclude []string) (placement.Need, error) {
 	need := placement.Need{
 		Key: string(key), Zone: want.Placement.Zone, Pool: want.Placement.Pool, Tags: want.Placement.Tags, Project: want.Placement.Project,
@@ -159,7 +158,7 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 			need.Networks = append(need.Networks, bridgeNetwork(i.Bridge))
 		}
 		if i.Network().IsEmpty() {
-			continue // a plan that does not know it yet
+			continue // a plan does not know it yet
 		}
 		subnet, err := f.FindNetwork(ctx, fieldpath.New("interfaces").Key(i.Name), i.Network())
 		if err != nil {
@@ -170,9 +169,9 @@ func (f *Finder) placementNeed(ctx context.Context, key engine.Key, want engine.
 	return need, nil
 }
 
-// findFittingSites lists the hosts that fit by one inventory, with what the ledger needs
-// to choose among them. The group is the ledger's matter: only it knows the
-// members that are being made.
+// findFittingSites lists the hosts that fit by one inventory, with what the ledger needs to
+// choose among them. The ledger handles the group: only it knows the members that are still
+// being made.
 func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want engine.VMSpec) (Sites, error) {
 	hosts, err := f.Composer.Hosts(ctx)
 	if err != nil {
@@ -189,7 +188,7 @@ func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want
 	if err := errors.Join(checkProfileExists(hosts, need.Profile), checkStoragePoolsExist(hosts, want.Disks), checkSettingsPossible(hosts, want)); err != nil {
 		return Sites{}, err
 	}
-	// Where no host tells of huge pages, only its LXD can refuse the VM.
+	// If the huge pages of all hosts are unknown, only an LXD can refuse the VM.
 	need.HugePages = need.HugePages && slices.ContainsFunc(hosts, engine.VMHost.HasHugePages)
 	byID, placeable := map[string]engine.VMHost{}, make([]placement.Host, len(hosts))
 	for n, h := range hosts {
@@ -212,8 +211,8 @@ func (f *Finder) findFittingSites(ctx context.Context, need placement.Need, want
 	return s, nil
 }
 
-// placementHost is the host as placement sees it, with its networks and its project, each
-// where one is asked for.
+// placementHost is the host as placement sees it, with its networks and its project if they are
+// wanted.
 func placementHost(h engine.VMHost, networks []string, project string) placement.Host {
 	p := h.PlacementHost()
 	p.Networks = networks
@@ -223,8 +222,8 @@ func placementHost(h engine.VMHost, networks []string, project string) placement
 	return p
 }
 
-// networksOfHosts lists the networks of the hosts, by the system ids of their
-// machines, where any network is wanted.
+// networksOfHosts lists the networks of the hosts, by the system ids of their machines, if any
+// network is wanted.
 func (f *Finder) networksOfHosts(ctx context.Context, hosts []engine.VMHost, wanted []string) (map[string][]string, error) {
 	if len(wanted) == 0 {
 		return nil, nil
@@ -235,14 +234,14 @@ func (f *Finder) networksOfHosts(ctx context.Context, hosts []engine.VMHost, wan
 	}
 	networks, err := f.networks.readNetworks(ctx, f.Machines, machines)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell the networks of the VM hosts: %w", err)
+		return nil, fmt.Errorf("cannot read the networks of the VM hosts: %w", err)
 	}
 	return networks, nil
 }
 
-// rankCandidate orders a candidate by how full the VM makes its host, in millionths,
-// and says how much fuller each further VM makes it that the inventory cannot
-// show yet. Equal hosts keep placement's order, which differs from VM to VM.
+// rankCandidate ranks a candidate by how full the VM makes its host, in millionths. step is how
+// much fuller each further VM makes it that the inventory cannot show yet. Equal hosts keep
+// placement's order, which differs from VM to VM.
 func rankCandidate(c placement.Candidate, strategy placement.Strategy, place int) (rank, step int64) {
 	const millionths, ties = 1_000_000, 1 << 12
 	full, share := int64(c.Fullness*millionths), int64(c.AddedFullness*millionths)

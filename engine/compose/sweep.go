@@ -12,18 +12,17 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// sweepInterval is how often one process looks for what others left in the ledger.
-// Wait tries at least every 15 s, and for 20 s longer than a compose may still
-// bear fruit: one of those tries has to sweep, so that the next one finds room.
+// sweepInterval is how often one process looks for what other runs left in the ledger.
+// WaitUntilDone tries at least every 15 s, and for 20 s longer than a compose may still make
+// its VM. At least one of those tries must sweep, so that the next one finds room.
 const sweepInterval = 5 * time.Second
 
-// groupSweepInterval is how long the members of a group are taken for alive.
+// groupSweepInterval is how long the members of a group are assumed to exist.
 const groupSweepInterval = 10 * time.Minute
 
-// sweepLedger ends what runs that were cut off, and never repeated, left in the
-// ledger: reservations whose compose never bore fruit, and rows of VMs that
-// were being deleted and are gone. Their room would stay taken for ever. It is
-// only worth the looks when room is missing.
+// sweepLedger ends what interrupted and never repeated runs left in the ledger. These are
+// reservations whose compose never made a VM, and rows of deleted VMs. Their room would stay
+// taken for ever. The looks are only worthwhile when room is missing.
 func (mk *Maker) sweepLedger(ctx context.Context) {
 	if !mk.sweeps.BeginIfDue("ledger", sweepInterval, mk.Now()) {
 		return
@@ -35,12 +34,12 @@ func (mk *Maker) sweepLedger(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		mk.Log.DebugContext(ctx, "cannot clear old rows off the ledger", slog.Any("error", err))
+		mk.Log.DebugContext(ctx, "cannot remove old rows from the ledger", slog.Any("error", err))
 	}
 }
 
-// sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere:
-// they would count among its members for ever.
+// sweepGroup drops the rows of a group whose VMs somebody deleted elsewhere. They would count
+// among its members for ever.
 func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
 	if group == "" || !mk.sweeps.BeginIfDue("group "+group, groupSweepInterval, mk.Now()) {
 		return nil
@@ -49,7 +48,7 @@ func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the ledger: %w", err)
 	}
-	var looks errgroup.Group // which share calls
+	var looks errgroup.Group // they share calls
 	for _, row := range rows {
 		if row.Group == group && row.State == engine.RowBound {
 			looks.Go(func() error { return mk.sweepRow(ctx, row) })
@@ -58,9 +57,9 @@ func (mk *Maker) sweepGroup(ctx context.Context, group string) error {
 	return looks.Wait()
 }
 
-// sweepRow ends one row. What a ledger that is shared does not let this owner write is
-// left to its own one, and so is what its compose left in LXD: nothing of it may be
-// cleared away while the row stays.
+// sweepRow ends one row. In a shared ledger, this owner may lack the right to write the row.
+// Then the row, and what its compose left in LXD, stay for the row's owner: nothing of it may
+// be removed while the row stays.
 func (mk *Maker) sweepRow(ctx context.Context, row engine.Row) error {
 	switch err := mk.Ledger.MayWrite(ctx, row.Key); {
 	case errors.Is(err, engine.ErrForbidden):
@@ -88,16 +87,15 @@ func (mk *Maker) resolveRow(ctx context.Context, row engine.Row) error {
 	if err := mk.Ledger.Bind(ctx, bound); !errors.Is(err, engine.ErrBusy) {
 		return err
 	}
-	return nil // it is being deleted by now
+	return nil // it is being deleted now
 }
 
 // deleteStartTimeout is how long a delete may take until MAAS shows that it has begun. A
-// row that is leaving takes the VM's room beside every inventory, which shows it
-// as well.
+// leaving row takes the VM's room beside every inventory, which shows the VM as well.
 const deleteStartTimeout = 10 * time.Minute
 
-// rebindAbandonedDelete binds the row of a VM anew whose delete was given up: it is there, and
-// nobody has released it. A delete that goes on after all marks it again.
+// rebindAbandonedDelete binds the row of a VM anew whose delete was abandoned: the VM exists,
+// and nobody has released it. If the delete continues after all, it marks the row again.
 func (mk *Maker) rebindAbandonedDelete(ctx context.Context, row engine.Row, m engine.Machine) error {
 	if row.SystemID == "" || row.Age < deleteStartTimeout || m.Status.Phase() == engine.PhaseReleasing || m.IsMarkedByAnother(row.Key) {
 		return nil
@@ -110,7 +108,7 @@ func (mk *Maker) rebindAbandonedDelete(ctx context.Context, row engine.Row, m en
 	if err := mk.Ledger.Drop(ctx, row); err != nil {
 		return err
 	}
-	mk.Log.InfoContext(ctx, "a VM stays whose delete was given up", "key", row.Key, "name", row.Name)
+	mk.Log.InfoContext(ctx, "kept a VM whose delete was abandoned", "key", row.Key, "name", row.Name)
 	return mk.Ledger.Bind(ctx, bound)
 }
 

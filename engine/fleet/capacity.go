@@ -7,19 +7,20 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// MaxCapacity bounds how many VMs are counted on one host.
+// MaxCapacity is the limit of the count of VMs on one host.
 const MaxCapacity = 1000
 
-// HostCapacity is how many VMs of one need a host has room for.
+// HostCapacity says for how many VMs of one need a host has room.
 type HostCapacity struct {
 	Host
 	VMs int // at most MaxCapacity
-	// NoRoomReason is why there is room for none, in placement's words; empty: there is.
+	// NoRoomReason says why there is no room for any VM, in placement's words; empty: there is
+	// room.
 	NoRoomReason string
 }
 
-// Capacity says of each host how many VMs of the need it has room for, one after the other,
-// as placement judges it, and why none. What the ledger has promised is taken.
+// Capacity says for how many VMs of the need each host has room, one after the other, by
+// placement's rules, and why for none. Room that the ledger has promised counts as used.
 func (f Fleet) Capacity(need placement.Need) ([]HostCapacity, error) {
 	list := make([]HostCapacity, 0, len(f.Hosts))
 	for _, h := range f.Hosts {
@@ -52,7 +53,7 @@ func (h Host) countVMs(need placement.Need) (vms int, misfit string, err error) 
 	return vms, "", nil
 }
 
-// placementHost is the host as placement sees it, less what the ledger has promised.
+// placementHost is the host as placement sees it, less the ledger's promises.
 func (h Host) placementHost() placement.Host {
 	p := h.PlacementHost()
 	p.Cores.Used += h.Cores.FreeAtRatio(h.CPUOvercommit) - h.FreeCores

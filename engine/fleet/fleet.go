@@ -1,5 +1,4 @@
-// Package fleet reads what a MAAS has of LXD hosts and VMs, and where there is room. It makes
-// nothing.
+// Package fleet reads the LXD hosts and VMs of a MAAS, and finds room. It changes nothing.
 package fleet
 
 import (
@@ -14,42 +13,42 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Fleet is what a MAAS has of LXD hosts and VMs at one moment.
+// Fleet is the state of the LXD hosts and VMs of a MAAS at one moment.
 type Fleet struct {
 	Hosts []Host // sorted by name, then id
 	VMs   []VM   // sorted by hostname, then system id
-	// VMsError is why VMs may be missing: an LXD that alone knows them does not
-	// answer. Nil: none is missing.
+	// VMsError says why VMs may be missing: an LXD that alone knows them does not answer. Nil:
+	// none is missing.
 	VMsError error
 }
 
-// Host is a VM host with what is left on it.
+// Host is a VM host with its free resources.
 type Host struct {
 	engine.VMHost
-	// FreeCores and FreeMemoryMiB are what new VMs may take: over-commit
-	// included, and less what the ledger has promised. Never negative.
+	// FreeCores and FreeMemoryMiB are what new VMs may take: over-commit included, the ledger's
+	// promises subtracted. They are never negative.
 	FreeCores     int64
 	FreeMemoryMiB int64
-	// VMs counts the VMs that MAAS knows on it, OursVMs those among them that
-	// carry a mark of this program.
+	// VMs counts the VMs on the host that MAAS knows. OursVMs counts those of them that carry a
+	// mark of this program.
 	VMs     int
 	OursVMs int
-	// ServerFingerprint is that of the certificate which its LXD was seen with,
-	// as its machine says; empty: it does not.
+	// ServerFingerprint is that of the certificate that its LXD showed, as its machine notes
+	// it; empty: no note.
 	ServerFingerprint string
 }
 
-// VM is a VM on a VM host, and whose it is.
+// VM is a VM on a VM host, with its owner.
 type VM struct {
 	engine.Machine
 	HostKey string // VMHost.HostKey of its host
-	// Key is whose it is, as its mark says; empty: it carries no mark.
+	// Key is the key in its mark; empty: it carries no mark.
 	Key engine.Key
-	// Finished tells that it once reached what was wanted.
+	// Finished means that it once reached the wanted state.
 	Finished bool
 }
 
-// Reader reads what a MAAS has of LXD hosts and VMs. It changes nothing.
+// Reader reads the LXD hosts and VMs of a MAAS. It changes nothing.
 type Reader struct{ cfg engine.Config }
 
 // NewReader returns a Reader. It makes no call.
@@ -74,9 +73,9 @@ func (r *Reader) Fleet(ctx context.Context) (Fleet, error) {
 	return f, r.readServers(ctx, f.Hosts)
 }
 
-// readServers fills in what the machines of the hosts say.
+// readServers fills in the notes of the hosts' machines.
 func (r *Reader) readServers(ctx context.Context, hosts []Host) error {
-	var reads errgroup.Group // which share calls
+	var reads errgroup.Group // they share calls
 	for n := range hosts {
 		if hosts[n].MachineID == "" {
 			continue
@@ -113,7 +112,7 @@ func newFleet(hosts []engine.VMHost, vms []engine.Resident, promised []engine.Ro
 	for _, m := range vms {
 		h := on[m.HostKey]
 		if h == nil || m.SystemID == "" {
-			continue // MAAS knows no such VM
+			continue // MAAS does not know this VM
 		}
 		vm := VM{Machine: m.Machine, HostKey: m.HostKey}
 		vm.Key, vm.Finished = engine.KeyIn(m.Description)

@@ -12,43 +12,41 @@ import (
 	"github.com/maaslxd/maaslxd/engine/placement"
 )
 
-// ZoneNeed says what a zone must have room for. The zero value asks for the
-// least: one VM of the smallest size, or any bare-metal machine.
+// ZoneNeed says what a zone must have room for. The zero value asks for the least: one VM of
+// the smallest size, or any bare-metal machine.
 type ZoneNeed struct {
-	// Placement says which VM hosts count, by Zone, Pool and Tags. Its Group and
-	// Project are for when the VM is placed.
+	// Placement says which VM hosts count, by Zone, Pool and Tags. Its Group and Project matter
+	// only when the VM is placed.
 	Placement engine.Placement
-	// Host is the only VM host that counts, named as VMSpec names it; empty: all
-	// count.
+	// Host is the only VM host that counts, named as in VMSpec; empty: all count.
 	Host string
 	// Cores and MemoryMiB of a VM; zero: 1 and MinMemoryMiB.
 	Cores     int
 	MemoryMiB int64
-	// HugePages wants the memory in huge pages, of the hosts that tell of them.
+	// HugePages asks for memory in huge pages, on hosts whose huge pages are known.
 	HugePages bool
-	// Disks of a VM; none: room in storage pools is not asked for.
+	// Disks of a VM; none: the room in storage pools does not matter.
 	Disks []engine.Disk
 	// Machines says which Ready machines count.
 	Machines engine.Selector
 }
 
-// ZoneCapacity is what a zone has for what is to be made.
+// ZoneCapacity is the capacity of a zone for a need.
 type ZoneCapacity struct {
 	Zone     string
 	Hosts    int // VM hosts with room for the VM
 	Machines int // Ready machines that fit
 }
 
-// Room is what a MAAS had for machines when it was asked: what is promised and
-// not made yet does not count. It tells where to begin; placement has the last
-// word.
+// Room is the free capacity of a MAAS for machines at one moment. It does not count promised
+// VMs that are not made yet. It tells where to begin; placement decides.
 type Room struct {
 	Hosts []engine.VMHost
 	Ready []engine.Machine
 }
 
-// VMHosts lists the VM hosts as the Composer's cached list has them. A MAAS without
-// VM hosts has none, which is no error.
+// VMHosts lists the VM hosts from the Composer's cached list. A MAAS without VM hosts has none,
+// which is no error.
 func (r *Reader) VMHosts(ctx context.Context) ([]engine.VMHost, error) {
 	hosts, err := r.cfg.Composer.Hosts(ctx)
 	if err != nil && !errors.Is(err, engine.ErrGone) {
@@ -66,9 +64,8 @@ func (r *Reader) ReadyMachines(ctx context.Context) ([]engine.Machine, error) {
 	return slices.DeleteFunc(ready, func(m engine.Machine) bool { return m.Err != nil }), nil
 }
 
-// Zones lists the zones that have at least one VM host with room for what is
-// needed, or one Ready machine that fits, sorted by name: the failure domains of a
-// cluster.
+// Zones lists the zones, sorted by name, that have at least one VM host with room for the need,
+// or one Ready machine that fits. They are the failure domains of a cluster.
 func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	zones := map[string]ZoneCapacity{}
 	fitting, err := need.fittingHosts(r.Hosts)
@@ -98,11 +95,11 @@ func (r Room) Zones(need ZoneNeed) ([]ZoneCapacity, error) {
 	return list, nil
 }
 
-// fittingHosts are the VM hosts on which there is room, as placement judges it.
+// fittingHosts are the VM hosts with room, by placement's rules.
 func (n ZoneNeed) fittingHosts(hosts []engine.VMHost) ([]engine.VMHost, error) {
 	byID := map[string]engine.VMHost{}
 	placeable := make([]placement.Host, 0, len(hosts))
-	told := false // of huge pages
+	told := false // some host knows its huge pages
 	for _, h := range hosts {
 		if n.Host != "" && !h.MatchesName(n.Host) {
 			continue

@@ -14,33 +14,30 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// The files of a fleet's key pairs, in the folder of its ledger. To change the
-// key, make the pair that is to follow in NextKeyFile, let the hosts trust both,
-// and then move it over KeyFile.
+// The files of a fleet's key pairs, in the folder of its ledger. To change the key, make the
+// next pair in NextKeyFile, let the hosts trust both, and then move it over KeyFile.
 const (
 	KeyFile     = "lxd-client.pem"
 	NextKeyFile = "lxd-client-next.pem"
 )
 
-// programName is the host part of the subject of the certificates that are made
-// here; before it stands whose they are: "alice@maaslxd".
+// programName is the host part of the subject of certificates that are made here; the user's
+// name comes before it: "alice@maaslxd".
 const programName = "maaslxd"
 
-// maxKeyFileBytes bounds what is read of a file, in bytes. A pair takes 1100, with
-// RSA 6000.
+// maxKeyFileBytes limits what is read of a file, in bytes. A pair takes 1100, with RSA 6000.
 const maxKeyFileBytes = 64 << 10
 
-// LoadOrCreate returns the pair in a file, and makes it if there is none: as
-// LXD's own client would (ECDSA P-384, self-signed, for 10 years), in a file
-// that this user alone can read (0600), in a folder (0700) that is made too.
-// Of processes that make it at the same moment, one succeeds, and all return
-// its pair. No path is a Refusal: a key that is lost with the process would
-// lock it out of the hosts that it made.
+// LoadOrCreate returns the pair in a file, and makes it if there is none. It makes the pair as
+// LXD's own client would (ECDSA P-384, self-signed, for 10 years). Only this user can read the
+// file (0600) and its folder (0700), which it makes, too. If several processes make the pair at
+// the same moment, one succeeds, and all return its pair. An empty path is a Refusal: a key
+// that is lost with the process would lose access to the hosts that it made.
 func LoadOrCreate(path string, now time.Time) (Key, error) {
 	if path == "" {
 		return Key{}, &engine.Refusal{
-			Message: "there is no lasting place for the client key pair by which LXD hosts are managed",
-			Hint:    fmt.Sprintf("Give a pair as %s and %s, or name a file for the ledger: a pair is then made beside it.", certField, keyField),
+			Message: "there is no lasting place for the client key pair that manages LXD hosts",
+			Hint:    fmt.Sprintf("Give a pair as %s and %s, or name a file for the ledger. Then a pair is made beside it.", certField, keyField),
 			Err:     engine.ErrInvalid,
 		}
 	}
@@ -52,7 +49,7 @@ func LoadOrCreate(path string, now time.Time) (Key, error) {
 		return Key{}, err
 	}
 	if key, err = LoadFile(path, now); errors.Is(err, engine.ErrNotFound) {
-		return Key{}, keyFileError(path, "is a symbolic link to a file that is not there", "Move it away, or put back what it leads to")
+		return Key{}, keyFileError(path, "is a symbolic link to a missing file", "Move it away, or restore that file")
 	}
 	return key, err
 }
@@ -67,15 +64,15 @@ func LoadFile(path string, now time.Time) (Key, error) {
 	certificate, private := splitPEM(text)
 	key, err := Parse(certificate, private, now)
 	if spec, ok := errors.AsType[*engine.SpecError](err); ok {
-		return Key{}, keyFileError(path, fmt.Sprintf("cannot serve: what it gives as %v", spec),
-			"Restore it from a backup; or, if no host was made with it, move it away: a new pair is made")
+		return Key{}, keyFileError(path, fmt.Sprintf("cannot be used: what it gives as %v", spec),
+			"Restore it from a backup. If no host was made with it, move it away: then a new pair is made")
 	}
 	return key, err
 }
 
 // readPrivate reads a file that nobody else can read.
 func readPrivate(path string) ([]byte, error) {
-	info, err := os.Stat(path) // opening something else than a file may block
+	info, err := os.Stat(path) // opening something other than a file may block
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", path, engine.ErrNotFound)
@@ -89,7 +86,7 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read it")
 	}
 	defer file.Close()
-	if info, err = file.Stat(); err != nil { // of what is open: the name may be another file's by now
+	if info, err = file.Stat(); err != nil { // of the open file: the name may be another file's now
 		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Let this user read it")
 	}
 	if err := checkClosedToOthers(path, info); err != nil {
@@ -97,23 +94,23 @@ func readPrivate(path string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxKeyFileBytes))
 	if err != nil {
-		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "See whether its disk is failing")
+		return nil, keyFileError(path, fmt.Sprintf("cannot be read: %v", causeWithoutPath(err)), "Check whether its disk is failing")
 	}
 	return text, nil
 }
 
-// checkClosedToOthers refuses a pair that somebody else may have read, or put there: a
-// pair opens all hosts of a fleet, to whoever made it.
+// checkClosedToOthers refuses a pair that somebody else may have read, or put there: a pair
+// opens all hosts of a fleet to whoever has it.
 func checkClosedToOthers(path string, file fs.FileInfo) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	if file.Mode().Perm()&0o077 != 0 {
 		return keyFileError(path, fmt.Sprintf("can be read or written by other users (mode %#o)", file.Mode().Perm()),
-			fmt.Sprintf("See who may have read it, and close it: chmod 600 %s", path))
+			fmt.Sprintf("Find out who may have read it, and close it: chmod 600 %s", path))
 	}
 	if owner, other := foreignOwner(file); other {
-		return keyFileError(path, fmt.Sprintf("belongs to another user (id %d)", owner), "See who put it there, and whether it is yours: then chown it to the user who runs this")
+		return keyFileError(path, fmt.Sprintf("belongs to another user (id %d)", owner), "Find out who put it there. If it is yours, chown it to the user who runs this")
 	}
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -121,13 +118,13 @@ func checkClosedToOthers(path string, file fs.FileInfo) error {
 	}
 	if writableByOthers(folder) {
 		return keyFileError(path, fmt.Sprintf("lies in a folder in which other users may make files (mode %#o)", folder.Mode().Perm()),
-			fmt.Sprintf("Put it, and the ledger, into a folder of your own, or close this one: chmod 700 %s", filepath.Dir(path)))
+			fmt.Sprintf("Move it and the ledger into a folder of your own, or close this one: chmod 700 %s", filepath.Dir(path)))
 	}
 	return nil
 }
 
-// createKeyFile makes a pair and puts it, whole, where no file is. One that is there
-// by then is left alone. An error is an *engine.Refusal.
+// createKeyFile makes a pair and puts it, whole, into a new file. It leaves an existing file
+// alone. An error is an *engine.Refusal.
 func createKeyFile(path string, link func(from, to string) error) error {
 	err := writeKeyFile(path, link)
 	var unlinked *os.LinkError
@@ -136,7 +133,7 @@ func createKeyFile(path string, link func(from, to string) error) error {
 		return nil
 	case errors.As(err, &unlinked):
 		return keyFileError(path, fmt.Sprintf("cannot be made: its file system makes no hard links (%v)", unlinked.Err),
-			"Name a file for the ledger (ledger) on a local disk: FAT and some network file systems know no such links, by which no pair ever takes the place of another")
+			"Name a file for the ledger (ledger) on a local disk. FAT and some network file systems have no hard links, which keep one pair from replacing another")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return keyFileError(path, "cannot be made: there is no space left", "Make room on its file system, or name a file on another one for the ledger (ledger)")
 	}
@@ -161,15 +158,15 @@ func writeKeyFile(path string, link func(from, to string) error) (err error) {
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
-	// A link, unlike a renaming, never takes the place of what is there.
+	// A link, unlike a rename, never replaces an existing file.
 	if err := link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return syncFolder(folder)
 }
 
-// syncFolder makes the name of a new file last: a host that trusts the pair
-// outlives a loss of power. Not every system can sync folders.
+// syncFolder makes the name of a new file last: a host that trusts the pair outlives a loss of
+// power. Not every system can sync folders.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -190,7 +187,7 @@ func keyFileError(path, what, hint string) error {
 	}
 }
 
-// causeWithoutPath leaves out the path, which the sentence has.
+// causeWithoutPath leaves out the path, which the sentence has already.
 func causeWithoutPath(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err

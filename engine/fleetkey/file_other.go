@@ -4,8 +4,8 @@ package fleetkey
 
 import "io/fs"
 
-// foreignOwner knows no owners here.
+// foreignOwner reports no foreign owner: this system has no owners of files.
 func foreignOwner(fs.FileInfo) (owner uint32, foreign bool) { return 0, false }
 
-// writableByOthers knows no modes here.
+// writableByOthers reports false: this system has no modes of files.
 func writableByOthers(fs.FileInfo) bool { return false }

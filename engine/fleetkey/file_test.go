@@ -157,7 +157,7 @@ func TestLoadOrCreateRefuses(t *testing.T) {
 	}{
 		"NoPlace":      {"The ledger is in memory.", func(*testing.T, string) string { return "" }, "no lasting place"},
 		"Empty":        {"The disk was full, elsewhere than here.", file("", 0o600), "holds no certificate"},
-		"Cut":          {"Copied in part.", file(whole[:len(whole)/2], 0o600), "cannot serve"},
+		"Cut":          {"Copied in part.", file(whole[:len(whole)/2], 0o600), "cannot be used"},
 		"OnlyPublic":   {"The certificate was put there alone.", file(pair.Certificate, 0o600), "holds no private key"},
 		"OnlyKey":      {"The key was put there alone.", file(pair.Key, 0o600), "holds no certificate"},
 		"TwoPairs":     {"Halves of two pairs.", file(pair.Certificate+other.Key, 0o600), "not the private key"},

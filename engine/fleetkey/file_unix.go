@@ -14,8 +14,8 @@ func foreignOwner(info fs.FileInfo) (owner uint32, foreign bool) {
 	return stat.Uid, ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
-// writableByOthers tells whether other users may make files in a folder: all, or
-// a group that is not this user's own.
+// writableByOthers tells whether other users may make files in a folder: all users, or a group
+// that is not this user's own.
 func writableByOthers(folder fs.FileInfo) bool {
 	stat, ok := folder.Sys().(*syscall.Stat_t)
 	group := folder.Mode().Perm()&0o020 != 0 && ok && int(stat.Gid) != os.Getegid()

@@ -1,6 +1,6 @@
-// Package fleetkey keeps the client key pair by which the LXD servers of a fleet
-// know who manages them. LXD knows it by the SHA-256 of its certificate, which no
-// authority signs, and trusts it on each host from the first boot on.
+// Package fleetkey keeps the client key pair by which the LXD servers of a fleet know their
+// manager. LXD identifies the pair by the SHA-256 of its certificate, which no authority signs.
+// Each host trusts it from the first boot on.
 package fleetkey
 
 import (
@@ -26,18 +26,17 @@ const (
 	keyField  = "lxd_client_key"
 )
 
-// Key is the client key pair of a fleet. Its certificate is public, and the
-// only thing that hosts are given.
+// Key is the client key pair of a fleet. Hosts get only its certificate, which is public.
 type Key struct {
 	engine.Credentials
 	// Fingerprint of the certificate: its SHA-256, in hex.
 	Fingerprint string
-	// NotAfter is when LXD servers stop to accept it.
+	// NotAfter is when LXD servers stop accepting it.
 	NotAfter time.Time
 }
 
-// New makes a pair, as LXD's own client would (ECDSA P-384, self-signed, for 10 years).
-// It is lost unless the caller keeps it.
+// New makes a pair, as LXD's own client would (ECDSA P-384, self-signed, for 10 years). The
+// caller must store it, or it is lost.
 func New(now time.Time) (Key, error) {
 	certificate, private, err := generatePair()
 	if err != nil {
@@ -51,10 +50,10 @@ func generatePair() (certificate, private []byte, err error) {
 	return shared.GenerateMemCert(true, shared.CertOptions{CommonName: programName})
 }
 
-// Parse checks a key pair given as PEM text: one certificate, valid at now,
-// and its private key, not encrypted. Both may be the same text, that of a file
-// which holds the pair, such as lxd-client.pem. The error is an *engine.SpecError of
-// field lxd_client_cert or lxd_client_key, and shows nothing of the key.
+// Parse checks a key pair in PEM: one certificate, valid at now, and its private key, not
+// encrypted. Both may be the same text, as in a file that holds the pair, such as
+// lxd-client.pem. The error is an *engine.SpecError of field lxd_client_cert or lxd_client_key,
+// and shows nothing of the key.
 func Parse(certificate, key string, now time.Time) (Key, error) {
 	if certificate == key {
 		certificate, key = splitPEM([]byte(certificate))
@@ -77,8 +76,8 @@ func Parse(certificate, key string, now time.Time) (Key, error) {
 	return k, nil
 }
 
-// Fingerprint is the SHA-256, in hex, of a certificate in PEM, by which LXD
-// names it. The error is an *engine.SpecError of field lxd_client_cert.
+// Fingerprint is the SHA-256, in hex, of a certificate in PEM, by which LXD names it. The error
+// is an *engine.SpecError of field lxd_client_cert.
 func Fingerprint(certificate string) (string, error) {
 	public, err := findCertificate(certificate)
 	if err != nil {
@@ -87,9 +86,9 @@ func Fingerprint(certificate string) (string, error) {
 	return fingerprint(public), nil
 }
 
-// TrustedCertificates is the list of public certificates, in PEM, that a host is to trust:
-// the current one, and those that may follow it, so that the key can be
-// changed while the host runs. Empty ones are left out, and repetitions.
+// TrustedCertificates lists the public certificates, in PEM, that a host must trust. They are
+// the current one, and the next ones, so that the key can change while the host runs. Empty and
+// repeated ones are left out.
 func TrustedCertificates(now time.Time, current string, next ...string) ([]string, error) {
 	var trusted []string
 	for _, certificate := range append([]string{current}, next...) {
@@ -107,8 +106,8 @@ func TrustedCertificates(now time.Time, current string, next ...string) ([]strin
 	return trusted, nil
 }
 
-// CheckSameKey fails unless the key at hand is one of those that a host was made to
-// trust. Both are fingerprints. A host of which none is noted passes.
+// CheckSameKey fails unless the present key is one that a host was made to trust. All are
+// fingerprints. A host without a noted fingerprint passes.
 func CheckSameKey(atHand string, noted ...string) error {
 	noted = slices.DeleteFunc(slices.Clone(noted), func(s string) bool { return s == "" })
 	same := func(s string) bool { return NormalFingerprint(s) == NormalFingerprint(atHand) }
@@ -123,8 +122,8 @@ func CheckSameKey(atHand string, noted ...string) error {
 	}
 }
 
-// NormalFingerprint is a fingerprint in small letters and without colons: OpenSSL
-// writes it otherwise.
+// NormalFingerprint is a fingerprint in lower case and without colons: OpenSSL writes it in
+// another way.
 func NormalFingerprint(s string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), ":", ""))
 }
@@ -142,7 +141,7 @@ func fieldError(field fieldpath.Path, message, hint string) error {
 	return &engine.SpecError{Field: field, Message: message, Hint: hint, Err: engine.ErrInvalid}
 }
 
-// parseCertificate wants one that is valid now: LXD looks at nothing else.
+// parseCertificate requires a certificate that is valid now: LXD checks nothing else.
 func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 	certificate, err := findCertificate(text)
 	switch {
@@ -161,8 +160,8 @@ func parseCertificate(text string, now time.Time) (*x509.Certificate, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// findCertificate reads the one certificate of a PEM text, and may find a key
-// in the wrong place.
+// findCertificate reads the one certificate of a PEM text. It reports a private key that was
+// given in its place.
 func findCertificate(text string) (*x509.Certificate, error) {
 	var found []*pem.Block
 	for _, block := range pemBlocks(text) {
@@ -179,7 +178,7 @@ func findCertificate(text string) (*x509.Certificate, error) {
 	case 1:
 	default:
 		return nil, fieldError(fieldpath.New(certField), fmt.Sprintf("holds %d certificates", len(found)),
-			"Give the client's alone: LXD trusts that one, not who signed it.")
+			"Give only the client's certificate: LXD trusts that one, not its signer.")
 	}
 	certificate, err := x509.ParseCertificate(found[0].Bytes)
 	if err != nil {
@@ -213,7 +212,7 @@ func pemBlocks(text string) []*pem.Block {
 	}
 }
 
-// splitPEM parts the text of a file into what is public and what is not.
+// splitPEM splits the text of a file into its public and its private part.
 func splitPEM(text []byte) (certificate, key string) {
 	for _, block := range pemBlocks(string(text)) {
 		if block.Type == certificateBlock {

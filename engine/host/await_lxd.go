@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// awaitInventory waits for what MAAS finds out about the LXD. Where it never
-// reached it, MAAS does not try again by itself.
+// awaitInventory waits for MAAS's inventory of the LXD. If MAAS never reached the LXD, it does
+// not try again by itself.
 func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
 	key := ref.Key
 	h.Names.Refresh(engine.ListHosts)
@@ -43,9 +43,9 @@ func (h *registrationSteps) awaitInventory(ctx context.Context, ref engine.Ref, 
 	return res, nil
 }
 
-// awaitLXD waits for an LXD that MAAS has no VM host of: the composer asks it
-// each time. Its first boot trusts late, and makes the project late; one that
-// runs already does neither.
+// awaitLXD waits for an LXD without a VM host in MAAS: the composer asks it each time. During
+// its first boot, the LXD trusts the key late and makes the project late. An existing LXD does
+// neither.
 func (h *registrationSteps) awaitLXD(ctx context.Context, key engine.Key, want engine.HostSpec, record engine.VMHost, m engine.Machine) (engine.Result[engine.Host], error) {
 	why := record.Err
 	if why == nil {
@@ -66,11 +66,11 @@ func (h *registrationSteps) awaitLXD(ctx context.Context, key engine.Key, want e
 	return res, nil
 }
 
-// looksPerSync is how many looks at an inventory that does not come are worth a
-// refresh: an inventory that failed inside MAAS stays empty for ever.
+// looksPerSync is the number of looks without an inventory after which to refresh. An inventory
+// that failed inside MAAS stays empty for ever.
 const looksPerSync = 15
 
-// hostSpecErrors turns MAAS's complaints about parameters into ones about fields.
+// hostSpecErrors turns MAAS's errors about parameters into errors about fields.
 func hostSpecErrors(err error) error {
 	return engine.AsSpecErrorsBy(err, map[string]fieldpath.Path{
 		"power_address": fieldpath.New("address"), "project": fieldpath.New("project"), "zone": fieldpath.New("zone"), "pool": fieldpath.New("pool"), "tags": fieldpath.New("tags"), "name": fieldpath.New("name"),

@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// ensureNetwork sees that MAAS has the wanted network on the allocated machine.
+// ensureNetwork makes sure that MAAS has the wanted network on the allocated machine.
 func (h *networkSteps) ensureNetwork(ctx context.Context, m engine.Machine, want engine.HostSpec) (engine.Machine, error) {
 	if want.Network != nil {
 		return h.ensureNetworkSpec(ctx, m, want.Network)
 	}
-	if len(machine.InterfacesMadeByUs(m)) > 0 { // by a run that wanted another network
+	if len(machine.InterfacesMadeByUs(m)) > 0 { // made by a run that wanted another network
 		var err error
 		if m, err = h.RestoreNetwork(ctx, m); err != nil {
 			return m, err
@@ -29,10 +29,9 @@ func (h *networkSteps) ensureNetwork(ctx context.Context, m engine.Machine, want
 	return h.ensureBridge(ctx, m, *want.Bridge)
 }
 
-// ensureBridge sees that MAAS has the wanted bridge on the allocated machine, and
-// that it is linked to a subnet with DHCP. A bridge that MAAS makes on an
-// allocated machine takes the interface's links over, and gives them back at the
-// release. One that an operator made before stays.
+// ensureBridge makes sure that MAAS has the wanted bridge on the allocated machine, linked to a
+// subnet with DHCP. A bridge that MAAS makes on an allocated machine takes the interface's
+// links over, and gives them back at the release. A bridge that an operator made before stays.
 func (h *networkSteps) ensureBridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (engine.Machine, error) {
 	place, err := h.planBridge(ctx, m, want)
 	if err != nil {
@@ -60,14 +59,14 @@ func (h *networkSteps) ensureBridge(ctx context.Context, m engine.Machine, want 
 	return h.Machines.Machine(ctx, m.SystemID)
 }
 
-// bridgePlan is where a bridge belongs.
+// bridgePlan is the place for a bridge.
 type bridgePlan struct {
 	nic    engine.MachineInterface
-	have   *engine.MachineBridge // nil: it is still to be made
+	have   *engine.MachineBridge // nil: it must still be made
 	subnet engine.Subnet
 }
 
-// planBridge looks where the wanted bridge belongs, and changes nothing.
+// planBridge finds the place for the wanted bridge, and changes nothing.
 func (h *networkSteps) planBridge(ctx context.Context, m engine.Machine, want engine.BridgeSpec) (bridgePlan, error) {
 	nic, err := findBridgeNIC(m, want)
 	if err != nil {
@@ -126,10 +125,9 @@ func findBridgeOn(m engine.Machine, nic engine.MachineInterface, want engine.Bri
 	return nil, nil
 }
 
-// bridgeSubnet is the subnet that gives the host its address, and its VMs
-// theirs: the one that is named, else that of the bridge or interface, else the
-// only one on the interface's VLAN. Once the bridge is made, the interface has
-// no links of its own.
+// bridgeSubnet is the subnet for the addresses of the host and its VMs. It is the named one,
+// else that of the bridge or interface, else the only one on the interface's VLAN. Once the
+// bridge is made, the interface has no links of its own.
 func (h *networkSteps) bridgeSubnet(ctx context.Context, m engine.Machine, nic engine.MachineInterface, have *engine.MachineBridge, want engine.BridgeSpec) (engine.Subnet, error) {
 	linked, links := "interface "+nic.Name, nic.Links
 	if have != nil {
@@ -146,7 +144,7 @@ func (h *networkSteps) bridgeSubnet(ctx context.Context, m engine.Machine, nic e
 			return engine.Subnet{}, err
 		case len(on) != 1:
 			return engine.Subnet{}, &engine.SpecError{
-				Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and %d are on its VLAN", nic.Name, m.Hostname, len(on)),
+				Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("interface %s of %s is linked to no subnet, and its VLAN has %d of them", nic.Name, m.Hostname, len(on)),
 				Hint: fmt.Sprintf("Name one of %v.", engine.SubnetCIDRs(all)),
 			}
 		}
@@ -165,8 +163,8 @@ func (h *networkSteps) bridgeSubnet(ctx context.Context, m engine.Machine, nic e
 	return subnet, err
 }
 
-// checkSameSubnet refuses a bridge, or an interface whose links it would take over, that
-// is linked elsewhere: the links of a machine are not ours to move.
+// checkSameSubnet refuses a bridge that is linked to another subnet, or an interface whose
+// links the bridge would take over. This program does not move links of a machine.
 func checkSameSubnet(linked string, links []engine.InterfaceLink, wanted engine.Subnet) error {
 	var others []string
 	for _, l := range links {
@@ -182,7 +180,7 @@ func checkSameSubnet(linked string, links []engine.InterfaceLink, wanted engine.
 		return nil
 	}
 	return &engine.SpecError{
-		Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("%s is linked to %s, and not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
+		Field: fieldpath.New("bridge", "subnet"), Message: fmt.Sprintf("%s is linked to %s, not to %s", linked, strings.Join(others, " and "), wanted.CIDR),
 		Hint: "Use that subnet, or change the link in MAAS.", Err: engine.ErrConflict,
 	}
 }

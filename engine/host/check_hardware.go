@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// withPoolSizes gives the storage pools in files that name no size a part of the
-// machine's first disk, from which MAAS lets it boot.
+// withPoolSizes gives storage pools in files without a size a part of the machine's first disk,
+// from which MAAS boots it.
 func withPoolSizes(want engine.HostSpec, m engine.Machine) engine.HostSpec {
 	if want.PoolPercent == 0 || len(m.Disks) == 0 {
 		return want
@@ -35,7 +35,7 @@ func checkHardware(want engine.HostSpec, m engine.Machine) error {
 	lacks := func(what string) error {
 		return &engine.SpecError{
 			Field: want.Machine.MachineField(), Message: fmt.Sprintf("MAAS knows no %s of machine %s", what, m.Hostname),
-			Hint: "Commission the machine anew in MAAS, or choose another one.", Err: engine.ErrConflict,
+			Hint: "Commission the machine again in MAAS, or choose another one.", Err: engine.ErrConflict,
 		}
 	}
 	switch {
@@ -47,7 +47,7 @@ func checkHardware(want engine.HostSpec, m engine.Machine) error {
 	return checkPoolSizes(want, m)
 }
 
-// checkHardwareAndNetwork is the same with the network, which takes looks at MAAS's subnets.
+// checkHardwareAndNetwork also checks the network, for which it reads MAAS's subnets.
 func (h *networkSteps) checkHardwareAndNetwork(ctx context.Context, want engine.HostSpec, m engine.Machine) error {
 	err := checkHardware(want, m)
 	switch {
@@ -60,8 +60,8 @@ func (h *networkSteps) checkHardwareAndNetwork(ctx context.Context, want engine.
 	return err
 }
 
-// checkPoolSizes wants the storage pools that lie in files to be smaller than the
-// largest disk of the machine, whichever it boots from.
+// checkPoolSizes refuses storage pools in files that together are not smaller than the
+// machine's largest disk, whichever disk it boots from.
 func checkPoolSizes(want engine.HostSpec, m engine.Machine) error {
 	largest := slices.MaxFunc(m.Disks, func(a, b engine.MachineDisk) int { return int(a.SizeGB - b.SizeGB) }).SizeGB
 	pools := want.LXD.StoragePools
@@ -74,8 +74,8 @@ func checkPoolSizes(want engine.HostSpec, m engine.Machine) error {
 		if sum > largest {
 			return &engine.SpecError{
 				Field:   fieldpath.New("lxd", "storage_pools").Key(name).Child("size_gb"),
-				Message: fmt.Sprintf("the storage pools take %d GB, and the largest disk of machine %s has %d GB", sum, m.Hostname, largest),
-				Hint:    "Make them smaller, or name a disk of their own as source.", Err: engine.ErrConflict,
+				Message: fmt.Sprintf("the storage pools take %d GB, but the largest disk of machine %s has %d GB", sum, m.Hostname, largest),
+				Hint:    "Make the pools smaller, or set source to a disk of their own.", Err: engine.ErrConflict,
 			}
 		}
 	}

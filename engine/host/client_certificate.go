@@ -7,41 +7,40 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// untrustedError says that an LXD which runs already lets nobody in with the
-// certificate: nothing that goes on there will change that.
+// untrustedError says that an existing LXD does not trust the certificate: waiting will not
+// change that.
 func untrustedError(want engine.HostSpec, e engine.Endpoint, cause error) error {
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: want.Name, Err: cause,
 		Message: fmt.Sprintf("the LXD at %s does not trust the client certificate %s", e.Address, want.Credentials.Fingerprint()),
-		Hint:    fmt.Sprintf("Make it trust the certificate: lxc config trust add FILE.crt --restricted --projects %s", want.Project),
+		Hint:    fmt.Sprintf("Make it trust the certificate, on the host: lxc config trust add FILE.crt --restricted --projects %s", want.Project),
 	}
 }
 
-// checkTrust refuses to register a machine that was deployed with another
-// certificate than the one at hand: its LXD would let nobody in.
+// checkTrust refuses to register a machine that was deployed with another certificate than the
+// present one: its LXD would not trust it.
 func checkTrust(want engine.HostSpec, m engine.Machine) error {
 	noted, atHand := m.OwnerData[engine.FingerprintData], want.Credentials.Fingerprint()
 	if noted == "" || noted == atHand {
 		return nil
 	}
-	for _, certificate := range want.LXD.TrustedCertificates { // a rotation: it was made to trust both
+	for _, certificate := range want.LXD.TrustedCertificates { // a rotation: the LXD was made to trust both
 		if (engine.Credentials{Certificate: certificate}).Fingerprint() == noted {
 			return nil
 		}
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("machine %s was deployed to trust the client certificate %s, and the one at hand is %s", m.Hostname, noted, atHand),
-		Hint:    "Give the pair with which it was deployed; if that is lost, release the machine and deploy it anew.", Err: engine.ErrForbidden,
+		Message: fmt.Sprintf("machine %s was deployed to trust the client certificate %s, but the configured one is %s", m.Hostname, noted, atHand),
+		Hint:    "Give the key pair of the deployment. If it is lost, release the machine and deploy it again.", Err: engine.ErrForbidden,
 	}
 }
 
-// handOverCredentials gives MAAS the credentials at hand where the VM host was registered
-// with others, and notes them on its machine. That the LXD trusts them is for
-// the caller to know.
+// handOverCredentials gives MAAS the present credentials if the VM host was registered with
+// others, and notes them on its machine. The caller must know that the LXD trusts them.
 func (h *stepBase) handOverCredentials(ctx context.Context, want engine.HostSpec, record engine.VMHost, m engine.Machine) (engine.Machine, error) {
 	noted, atHand := m.OwnerData[engine.FingerprintData], want.Credentials.Fingerprint()
 	if atHand == "" {
-		return m, nil // nobody has told the pair
+		return m, nil // the pair is unknown
 	}
 	if noted != "" && noted != atHand {
 		if err := h.updateVMHost(ctx, record, engine.HostUpdate{Credentials: &want.Credentials}); err != nil {

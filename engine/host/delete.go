@@ -13,9 +13,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// delete implements Kind.Delete: see that no VM is left, make MAAS forget the
-// VM host, give the machine back. MAAS is never asked to do both at once: its
-// forced release deletes the VM host with all machines on it.
+// delete implements Kind.Delete: check that no VM is left, make MAAS forget the VM host, give
+// the machine back. MAAS is never asked to do both at once: its forced release deletes the VM
+// host with all machines on it.
 func (h *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.Host], error) {
 	m, err := h.findMachine(ctx, ref)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
@@ -38,9 +38,9 @@ func (h *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 	return actionsIn(situationOf(record, err == nil)).delete.step(h, ctx, ref, m, record)
 }
 
-// giveMachineBack gives the machine of a host back that MAAS has no VM host of any more.
+// giveMachineBack gives the machine of a host back when MAAS has no VM host of it any more.
 func (h *deleteSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
-	if engine.Key(m.OwnerData[engine.KeyData]) == ref.Key { // a delete was cut off
+	if engine.Key(m.OwnerData[engine.KeyData]) == ref.Key { // a delete was interrupted
 		if err := h.removeHostTag(ctx, m); err != nil {
 			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
@@ -52,9 +52,9 @@ func (h *deleteSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m eng
 	return resultFromMachine(ref.Key, res, engine.VMHost{}), err
 }
 
-// findMachine is look, and where the caller never learned the system id it also finds
-// the machine that carries the key's mark without having been allocated by us:
-// an adopted one, or that of an LXD which ran already.
+// findMachine looks for the machine by the ref. If the caller never learned the system id, it
+// also finds two kinds of machines with the key's mark that we did not allocate. These are
+// adopted ones, and those of existing LXDs.
 func (h *deleteSteps) findMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
 	m, err := h.FindMachine(ctx, ref)
 	if !errors.Is(err, engine.ErrNotFound) || ref.SystemID != "" {
@@ -71,7 +71,7 @@ func (h *deleteSteps) findMachine(ctx context.Context, ref engine.Ref) (engine.M
 		}
 	}
 	found := make([]engine.Machine, len(ids))
-	var reads errgroup.Group // which share calls
+	var reads errgroup.Group // they share calls
 	for n, id := range ids {
 		reads.Go(func() (err error) {
 			if found[n], err = h.Machines.Machine(ctx, id); errors.Is(err, engine.ErrNotFound) {
@@ -89,8 +89,8 @@ func (h *deleteSteps) findMachine(ctx context.Context, ref engine.Ref) (engine.M
 	return m, err
 }
 
-// checkReleaseWithoutVMHost refuses to give a machine back whose VM host is not found, for the
-// given reason, where VMs may go with it.
+// checkReleaseWithoutVMHost refuses to give a machine back whose VM host was not found, for the
+// given reason, if VMs may be lost with it.
 func (h *deleteSteps) checkReleaseWithoutVMHost(ctx context.Context, ref engine.Ref, m engine.Machine, why error) error {
 	if m.SystemID == "" || m.IsAdopted() {
 		return nil
@@ -102,8 +102,8 @@ func (h *deleteSteps) checkReleaseWithoutVMHost(ctx context.Context, ref engine.
 	case ref.Release.Force:
 	case errors.Is(why, engine.ErrGone) && m.OwnerData[engine.AddressData] != "":
 		return &engine.Refusal{
-			Message: fmt.Sprintf("will not release machine %s: it runs the LXD at %s, and this MAAS no longer tells which VMs are on it", m.Hostname, m.OwnerData[engine.AddressData]),
-			Hint:    `Set composer = "auto", so that the LXD is asked; or set force_destroy, if whatever is on it may be lost.`, Err: engine.ErrGone,
+			Message: fmt.Sprintf("cannot release machine %s: it runs the LXD at %s, and this MAAS no longer tells which VMs are on it", m.Hostname, m.OwnerData[engine.AddressData]),
+			Hint:    `Set composer = "auto" to ask the LXD. Or set force_destroy, if everything on it may be lost.`, Err: engine.ErrGone,
 		}
 	default:
 		if err := h.checkNoInstances(ctx, ref, m); err != nil {
@@ -113,8 +113,8 @@ func (h *deleteSteps) checkReleaseWithoutVMHost(ctx context.Context, ref engine.
 	return h.checkNoOtherVMHost(ctx, m)
 }
 
-// checkNoOtherVMHost refuses where MAAS has other VM hosts on the machine: their VMs would
-// go with it.
+// checkNoOtherVMHost refuses if MAAS has other VM hosts on the machine: their VMs would be lost
+// with it.
 func (h *deleteSteps) checkNoOtherVMHost(ctx context.Context, m engine.Machine) error {
 	all, err := h.Composer.Hosts(ctx)
 	if errors.Is(err, engine.ErrGone) {
@@ -126,7 +126,7 @@ func (h *deleteSteps) checkNoOtherVMHost(ctx context.Context, m engine.Machine) 
 	for _, r := range all {
 		if r.MachineID == m.SystemID {
 			return &engine.Refusal{
-				Message: fmt.Sprintf("will not release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, idText(r)),
+				Message: fmt.Sprintf("cannot release machine %s: MAAS has another VM host on it, %s%s", m.Hostname, r.Name, idText(r)),
 				Hint:    "Remove that VM host first, if nobody needs it.", Err: engine.ErrConflict,
 			}
 		}
@@ -134,7 +134,7 @@ func (h *deleteSteps) checkNoOtherVMHost(ctx context.Context, m engine.Machine) 
 	return nil
 }
 
-// idText is how MAAS calls the VM host, for people.
+// idText is MAAS's number of the VM host, for people.
 func idText(h engine.VMHost) string {
 	if !h.MAASMakesVMs() {
 		return ""
@@ -142,11 +142,11 @@ func idText(h engine.VMHost) string {
 	return fmt.Sprintf(" (id %d)", h.ID)
 }
 
-// forgetPause is the pause after a VM host was removed: MAAS has forgotten it when
-// it answers, and what was listed before is listed no more.
+// forgetPause is the pause after a VM host was removed. MAAS has forgotten it when it answers;
+// after the pause, cached lists no longer contain it.
 const forgetPause = 200 * time.Millisecond
 
-// unregister makes MAAS forget a VM host on which no VM is left.
+// unregister makes MAAS forget a VM host without VMs.
 func (h *deleteSteps) unregister(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
 	res := waitingResult(ref.Key, m, record, "Unregistering", "")
 	closed, err := h.region.CloseHost(ctx, h.Config, record, "")
@@ -177,9 +177,9 @@ func (h *deleteSteps) unregister(ctx context.Context, ref engine.Ref, m engine.M
 	return res, nil
 }
 
-// checkEmpty refuses while VMs are on the VM host, or on others that would lose them with
-// it. The error is a *vmsLeavingError where they are about to go. It returns the machine of
-// the VM host, where MAAS has one.
+// checkEmpty refuses while VMs are on the VM host, or on other VM hosts whose VMs would be lost
+// with it. The error is a *vmsLeavingError if they will go soon. It returns the machine of the
+// VM host, if MAAS has one.
 func (h *deleteSteps) checkEmpty(ctx context.Context, ref engine.Ref, m engine.Machine, record engine.VMHost) (engine.Machine, error) {
 	if !ref.Release.Force {
 		err := h.checkNoVMs(ctx, ref.Key, record)
@@ -199,8 +199,8 @@ func (h *deleteSteps) checkEmpty(ctx context.Context, ref engine.Ref, m engine.M
 	return m, h.checkOtherHostsEmpty(ctx, ref.Key, m, record)
 }
 
-// removeMarksOfAdopted takes our marks off a machine that is not ours to release, while
-// its VM host can still be found: once that is gone, nothing leads to them.
+// removeMarksOfAdopted removes our marks from a machine that we may not release, while its VM
+// host still exists: without the VM host, nothing leads to the marks.
 func (h *deleteSteps) removeMarksOfAdopted(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) error {
 	if engine.Key(m.OwnerData[engine.KeyData]) != key || !m.IsAdopted() || m.Owner == "" {
 		return nil
@@ -214,9 +214,9 @@ func (h *deleteSteps) removeMarksOfAdopted(ctx context.Context, key engine.Key, 
 	return err
 }
 
-// checkNoInstances refuses while the LXD holds instances in the host's project of which
-// MAAS may not know: they would go with the machine. An LXD that cannot be asked
-// does not keep its host for ever.
+// checkNoInstances refuses while the LXD has instances in the host's project that MAAS may not
+// know: they would be lost with the machine. An LXD that cannot be asked does not keep its host
+// for ever.
 func (h *deleteSteps) checkNoInstances(ctx context.Context, ref engine.Ref, m engine.Machine) error {
 	e := engine.Endpoint{Address: m.OwnerData[engine.AddressData], Project: m.OwnerData[engine.ProjectData]}
 	if h.Probe == nil || ref.Release.Credentials.Key == "" || e.Address == "" || m.IsAdopted() {
@@ -225,45 +225,46 @@ func (h *deleteSteps) checkNoInstances(ctx context.Context, ref engine.Ref, m en
 	server, err := h.Probe.Server(ctx, e, ref.Release.Credentials, pinnedFingerprint(m, ref, ""))
 	switch {
 	case errors.Is(err, engine.ErrOtherServer):
-		return fmt.Errorf("will not release machine %s without a look at what its LXD holds: %w", m.Hostname, err)
+		return fmt.Errorf("cannot release machine %s without asking its LXD for instances: %w", m.Hostname, err)
 	case err != nil:
-		h.Log.InfoContext(ctx, "cannot ask the LXD what it holds", "address", e.Address, "error", err)
+		h.Log.InfoContext(ctx, "cannot ask the LXD for its instances", "address", e.Address, "error", err)
 		return ctx.Err()
 	}
 	if len(server.Instances) == 0 {
 		return nil
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("will not release machine %s: project %q of its LXD holds %s", m.Hostname, e.Project, strings.Join(server.Instances, ", ")),
-		Hint:    "Delete them first, or move them away. Instances of other projects cannot be seen from here.", Err: engine.ErrConflict,
+		Message: fmt.Sprintf("cannot release machine %s: project %q of its LXD holds %s", m.Hostname, e.Project, strings.Join(server.Instances, ", ")),
+		Hint:    "Delete or move these instances first. This program cannot see instances of other projects.", Err: engine.ErrConflict,
 	}
 }
 
-// vmsUnknownError says that only its LXD knows what is on a host, and what lets it tell.
+// vmsUnknownError says that only the LXD of a host knows its VMs, and how to make it answer.
 func vmsUnknownError(record engine.VMHost, cause error) error {
 	hint := "Bring its LXD back"
-	if errors.Is(cause, engine.ErrInvalid) || errors.Is(cause, engine.ErrForbidden) { // it is there, and lets nobody in
-		cause = engine.MarkTerminal(errors.New(cause.Error())) // whose hint knows nothing of the host
-		hint = "Give a client key pair that has not expired and that its LXD trusts (on the host: lxc config trust add FILE.crt --restricted --projects PROJECT)"
+	if errors.Is(cause, engine.ErrInvalid) || errors.Is(cause, engine.ErrForbidden) { // the LXD runs, but refuses the certificate
+		cause = engine.MarkTerminal(errors.New(cause.Error())) // without its hint, which does not know the host
+		hint = "Give a valid client key pair that its LXD trusts (on the host: lxc config trust add FILE.crt --restricted --projects PROJECT)"
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: record.Name, Message: "cannot tell which VMs are on it", Err: cause,
-		Hint: hint + ", and destroy again; or set force_destroy, if whatever is on it may be lost.",
+		Hint: hint + ", and destroy again. Or set force_destroy, if everything on it may be lost.",
 	}
 }
 
-// vmsLeavingError says that VMs are on a host which go, or may: they are waited for.
+// vmsLeavingError says that VMs are on a host that are being deleted, or may be soon: the
+// delete waits for them.
 type vmsLeavingError struct{ message string }
 
 func (e *vmsLeavingError) Error() string { return e.message }
 
-// looksBeforeRefusal is the look at a host from which on its VMs of this program block its
-// removal. The looks before give them time to show that they are being deleted: a front
-// end may take them away at the same moment.
+// looksBeforeRefusal is the number of looks at a host after which its VMs of this program block
+// its removal. Until then they have time to show that they are being deleted: a front end may
+// delete them at the same moment.
 const looksBeforeRefusal = 4
 
-// checkNoVMs refuses while MAAS has VMs on the host, and says whose they are. Those that
-// are being deleted are waited for.
+// checkNoVMs refuses while MAAS has VMs on the host, and says whose they are. It waits for
+// those that are being deleted.
 func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record engine.VMHost) error {
 	listed, err := h.Composer.VMs(ctx, []engine.VMHost{record})
 	if errors.Is(err, engine.ErrUnavailable) && record.OnlyLXDKnowsVMs() {
@@ -289,24 +290,24 @@ func (h *deleteSteps) checkNoVMs(ctx context.Context, key engine.Key, record eng
 	case len(ours)+len(leaving)+len(foreign) == 0:
 		h.vmLooks.Forget(key)
 		return nil
-	case len(foreign) == 0 && len(leaving) > 0: // a front end may come to the others once these are gone
+	case len(foreign) == 0 && len(leaving) > 0: // a front end may delete the others once these are gone
 		h.vmLooks.Forget(key)
-		return &vmsLeavingError{fmt.Sprintf("VM host %s goes once its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
+		return &vmsLeavingError{fmt.Sprintf("VM host %s is removed when its VMs are deleted: %s", record.Name, strings.Join(append(leaving, ours...), ", "))}
 	case len(foreign) == 0 && h.vmLooks.Count(key) < looksBeforeRefusal:
 		return &vmsLeavingError{fmt.Sprintf("VM host %s has VMs: %s", record.Name, strings.Join(ours, ", "))}
 	}
-	message := fmt.Sprintf("will not remove VM host %s, which has VMs", record.Name)
+	message := fmt.Sprintf("cannot remove VM host %s, which has VMs", record.Name)
 	if len(ours) > 0 {
 		message += "; of this program: " + strings.Join(ours, ", ")
 	}
 	if len(foreign) > 0 {
 		message += "; of others: " + strings.Join(foreign, ", ")
 	}
-	return &engine.Refusal{Message: message, Hint: "Delete them first, or move them away.", Err: engine.ErrConflict}
+	return &engine.Refusal{Message: message, Hint: "Delete or move them first.", Err: engine.ErrConflict}
 }
 
 // isBeingDeleted tells whether the VM of a key is being deleted: by this process, by MAAS, or
-// by one with the same ledger. A runner that is thrown away has no row of the VM.
+// by a process with the same ledger. A runner without a lasting ledger has no row of the VM.
 func (h *otherHostSteps) isBeingDeleted(ctx context.Context, key engine.Key, m engine.Machine) bool {
 	if m.Status.Phase() == engine.PhaseReleasing || h.region.LeavingNames.IsDeleting(m.SystemID, h.Now()) {
 		return true

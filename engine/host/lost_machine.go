@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// restoreLostMachines restores those of the VM hosts that have lost their machine. Only a new
-// list tells that, and only one from before, by which they were found, that it was theirs.
+// restoreLostMachines restores those VM hosts that have lost their machine. A new list shows
+// the loss; only the earlier list, by which they were found, shows that the machine was theirs.
 func (h *otherHostSteps) restoreLostMachines(ctx context.Context, ids []int) {
 	if len(ids) == 0 {
 		return
@@ -17,7 +17,7 @@ func (h *otherHostSteps) restoreLostMachines(ctx context.Context, ids []int) {
 	h.Names.Refresh(engine.ListHosts)
 	now, err := h.Composer.Hosts(ctx)
 	if err != nil {
-		h.Log.InfoContext(ctx, "cannot look whether other VM hosts lost their machine", slog.Any("error", err))
+		h.Log.InfoContext(ctx, "cannot check whether other VM hosts lost their machine", slog.Any("error", err))
 		return
 	}
 	for _, host := range now {
@@ -25,7 +25,7 @@ func (h *otherHostSteps) restoreLostMachines(ctx context.Context, ids []int) {
 			continue
 		}
 		if err := h.region.RestoreMachine(ctx, h.Config, host); err != nil {
-			h.Log.InfoContext(ctx, "a VM host stays without its machine until MAAS looks at it again", "name", host.Name, slog.Any("error", err))
+			h.Log.InfoContext(ctx, "a VM host lacks its machine until MAAS looks at it again", "name", host.Name, slog.Any("error", err))
 		}
 	}
 }

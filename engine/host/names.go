@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// finishedData are the owner data of a host that has reached what was wanted. Where it got
-// another name, its key follows, so that the former one is free for another host.
+// finishedData are the owner data of a finished host. If the host got another name, its key
+// changes with it, so that the former name is free for another host.
 func (h *stepBase) finishedData(ref engine.Ref, want engine.HostSpec, m engine.Machine) map[string]string {
 	data := map[string]string{engine.StateData: finalState(m, finishedState(want))}
 	if ref.CurrentKey() != ref.Key {
@@ -25,8 +25,8 @@ func (h *stepBase) leaveName(ref engine.Ref, to engine.Key) {
 	}
 }
 
-// waitForName waits with a host whose key another one has and is about to leave.
-// The cause is why it cannot be made now, nil before it was tried.
+// waitForName waits if another host has the wanted key and is about to leave it. The cause is
+// why the host cannot be made now, nil before the first try.
 func (h *stepBase) waitForName(ref engine.Ref, want engine.HostSpec, cause error) (engine.Result[engine.Host], bool) {
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.Host]{}, false
@@ -35,7 +35,7 @@ func (h *stepBase) waitForName(ref engine.Ref, want engine.HostSpec, cause error
 	if _, known := errors.AsType[engine.AlreadyFinishedError](cause); known && !waits {
 		waits = h.region.LeavingNames.CountWait(ref.Key, h.Now())
 	}
-	res := waitingResult(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host that is called %s is being renamed or deleted", want.Name))
+	res := waitingResult(ref.Key, engine.Machine{}, engine.VMHost{}, "WaitingForName", fmt.Sprintf("the host with the name %s is being renamed or deleted", want.Name))
 	res.After = region.NamePollInterval
 	return res, waits
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// ensureNetworkSpec sees that MAAS has the wanted bonds, VLAN interfaces and bridges on the
-// allocated machine, with their links. What is there already is looked up; what is made
-// is noted in the machine's description first, so that the release takes it away.
+// ensureNetworkSpec makes sure that MAAS has the wanted bonds, VLAN interfaces and bridges on
+// the allocated machine, with their links. It uses existing interfaces. It notes new ones in
+// the machine's description before it makes them, so that the release removes them.
 func (h *networkSteps) ensureNetworkSpec(ctx context.Context, m engine.Machine, want *engine.NetworkSpec) (engine.Machine, error) {
 	plan, err := h.planNetwork(ctx, m, want)
 	if err != nil {
 		return m, err
 	}
-	if plan.hasLeftovers(m) { // of an earlier wish, or an earlier life
+	if plan.hasLeftovers(m) { // from an earlier spec, or an earlier use of the machine
 		if m, err = h.RestoreNetwork(ctx, m); err != nil {
 			return m, err
 		}
@@ -39,7 +39,7 @@ func (h *networkSteps) ensureNetworkSpec(ctx context.Context, m engine.Machine, 
 	return m, nil
 }
 
-// makeInterface makes an interface that is not there yet.
+// makeInterface makes a missing interface.
 func (h *networkSteps) makeInterface(ctx context.Context, m engine.Machine, i plannedInterface) (engine.Machine, error) {
 	if findChild(m, i.Name) != nil {
 		return m, nil
@@ -92,23 +92,23 @@ func (h *networkSteps) linkError(ctx context.Context, m engine.Machine, i planne
 
 // networkPlan is a wanted network on a certain machine.
 type networkPlan struct {
-	machine    engine.Machine // without what we made on it
+	machine    engine.Machine // without the interfaces that we made on it
 	interfaces []plannedInterface
 }
 
-// plannedInterface is one whose parents and subnets were found.
+// plannedInterface is a wanted interface with its parents and subnets.
 type plannedInterface struct {
 	engine.NetworkInterface
 	parentNames []string // names of its parents
 	vlan        int      // id of its VLAN
 	fabric      string
-	existing    *engine.ChildInterface // made by others; nil: it is for us to make
-	newLinks    []engine.LinkRequest   // none: those that it has
+	existing    *engine.ChildInterface // made by others; nil: we must make it
+	newLinks    []engine.LinkRequest   // none: it keeps its links
 	// takenLinks are the links that a bond takes from its interfaces, for a bridge on it.
 	takenLinks []engine.InterfaceLink
 }
 
-// namesToMake are the names of what is for us to make.
+// namesToMake are the names of the interfaces that we must make.
 func (p networkPlan) namesToMake() []string {
 	var names []string
 	for _, i := range p.interfaces {
@@ -119,15 +119,14 @@ func (p networkPlan) namesToMake() []string {
 	return names
 }
 
-// changedNICs are the physical interfaces that change, as they are without us.
+// changedNICs are the physical interfaces that change, in their state without our changes.
 func (p networkPlan) changedNICs() []engine.MachineInterface {
 	return slices.DeleteFunc(slices.Clone(p.machine.Interfaces), func(nic engine.MachineInterface) bool {
 		return !slices.ContainsFunc(p.interfaces, func(i plannedInterface) bool { return i.existing == nil && slices.Contains(i.parentNames, nic.Name) })
 	})
 }
 
-// hasLeftovers tells whether we made something on the machine that is not wanted, or not
-// so.
+// hasLeftovers tells whether we made something on the machine that differs from the plan.
 func (p networkPlan) hasLeftovers(m engine.Machine) bool {
 	for _, name := range machine.InterfacesMadeByUs(m) {
 		have := findChild(m, name)
@@ -139,7 +138,8 @@ func (p networkPlan) hasLeftovers(m engine.Machine) bool {
 	return false
 }
 
-// differenceFrom says in what an interface that is there is another one; empty: it is the one.
+// differenceFrom says how an existing interface differs from the wanted one; empty: it does
+// not.
 func (i plannedInterface) differenceFrom(have engine.ChildInterface) string {
 	parents, wanted := slices.Sorted(slices.Values(have.Parents)), slices.Sorted(slices.Values(i.parentNames))
 	differ := func(want, is, missing string) bool {
@@ -167,7 +167,7 @@ func (i plannedInterface) differenceFrom(have engine.ChildInterface) string {
 	return ""
 }
 
-// hasLinks tells whether the links of an interface are those that are wanted.
+// hasLinks tells whether an interface has the wanted links.
 func (i plannedInterface) hasLinks(m engine.Machine, have []engine.InterfaceLink) bool {
 	addressed := slices.DeleteFunc(slices.Clone(have), func(l engine.InterfaceLink) bool { return !isAddressed(l) })
 	if len(i.newLinks) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// planLinks finds the subnets of an interface's links, and the addresses free.
+// planLinks finds the subnets of an interface's links, and checks that the addresses are free.
 func (p *networkPlanner) planLinks(ctx context.Context, i *plannedInterface, on parentInterface) error {
 	for n, l := range i.Links {
 		link, err := p.resolveLink(ctx, *i, i.LinkField(n), l)
@@ -44,7 +44,7 @@ func (p *networkPlanner) resolveLink(ctx context.Context, i plannedInterface, fi
 	case l.DefaultGateway && subnet.Gateway == "":
 		return link, &engine.SpecError{
 			Field: field.Child("default_gateway"), Message: fmt.Sprintf("subnet %s has no gateway in MAAS", subnet.CIDR),
-			Hint: "Set its gateway in MAAS, or leave default_gateway out.", Err: engine.ErrConflict,
+			Hint: "Set its gateway in MAAS, or remove default_gateway.", Err: engine.ErrConflict,
 		}
 	}
 	link.Subnet = subnet
@@ -55,7 +55,7 @@ func (p *networkPlanner) resolveLink(ctx context.Context, i plannedInterface, fi
 	return link, err
 }
 
-// planParentLinks plans the link of a bridge that names none: those of its parent, else an
+// planParentLinks plans the link of a bridge without links: those of its parent, else an
 // address of the only subnet on its VLAN.
 func (p *networkPlanner) planParentLinks(i *plannedInterface, on parentInterface) error {
 	for _, l := range on.links {
@@ -93,6 +93,6 @@ func (p *networkPlanner) checkExistingLinks(i plannedInterface) error {
 	}
 	return &engine.SpecError{
 		Field: i.Field.Child("links"), Message: fmt.Sprintf("%s of machine %s has other links in MAAS", i.Name, p.machine.Hostname),
-		Hint: "Describe those, leave links out to keep them, or change them in MAAS.", Err: engine.ErrConflict,
+		Hint: "Describe those links, remove links to keep them, or change them in MAAS.", Err: engine.ErrConflict,
 	}
 }

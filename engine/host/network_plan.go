@@ -11,9 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// planNetwork finds on the machine, and among MAAS's subnets, what the wanted network is
-// made of. It changes nothing. The error is a *SpecError where the machine or MAAS lacks
-// something.
+// planNetwork finds the parts of the wanted network on the machine and among MAAS's subnets. It
+// changes nothing. The error is a *SpecError if the machine or MAAS lacks something.
 func (h *networkSteps) planNetwork(ctx context.Context, m engine.Machine, want *engine.NetworkSpec) (networkPlan, error) {
 	subnets, err := h.Names.Subnets(ctx)
 	if err != nil {
@@ -31,14 +30,14 @@ func (h *networkSteps) planNetwork(ctx context.Context, m engine.Machine, want *
 	return p.networkPlan, nil
 }
 
-// networkPlanner is a network plan being made.
+// networkPlanner makes a network plan.
 type networkPlanner struct {
 	*networkSteps
 	networkPlan
 	subnets []engine.Subnet
 }
 
-// parentInterface is what an interface is on.
+// parentInterface is an interface below another one.
 type parentInterface struct {
 	name   string
 	vlan   int
@@ -80,8 +79,8 @@ func (p *networkPlanner) addInterface(ctx context.Context, want engine.NetworkIn
 	return nil
 }
 
-// findParent finds an interface of the network or of the machine, a NIC also by its MAC
-// address.
+// findParent finds an interface of the network or of the machine. A NIC is also found by its
+// MAC address.
 func (p *networkPlanner) findParent(want engine.NetworkInterface, name string) (parentInterface, error) {
 	var known []string
 	for _, i := range p.machine.Interfaces {
@@ -108,7 +107,7 @@ func (p *networkPlanner) findParent(want engine.NetworkInterface, name string) (
 	return parentInterface{}, engine.UnknownNameError(want.ParentField(), "interface of "+p.machine.Hostname, name, known)
 }
 
-// checkParentFree refuses a parent that another interface of the machine leaves no room on.
+// checkParentFree refuses a parent that another interface of the machine occupies.
 func (p *networkPlanner) checkParentFree(want engine.NetworkInterface, on parentInterface) error {
 	for _, c := range p.machine.Children {
 		takes := c.Kind == engine.ChildBond || c.Kind == engine.ChildBridge && want.Kind != engine.ChildVLAN || want.Kind == engine.ChildBond
@@ -119,12 +118,12 @@ func (p *networkPlanner) checkParentFree(want engine.NetworkInterface, on parent
 			}
 		}
 	}
-	for _, other := range p.interfaces { // by another of its names, which the spec alone does not tell
+	for _, other := range p.interfaces { // by another of its names, which the spec alone does not show
 		takes := other.Kind == engine.ChildBond || other.Kind == engine.ChildBridge && want.Kind == engine.ChildBridge
 		if takes && slices.Contains(other.parentNames, on.name) {
 			return &engine.SpecError{
 				Field: want.ParentField(), Message: fmt.Sprintf("interface %s is below %s already", on.name, other.Name),
-				Hint: "Put this one on that instead.", Err: engine.ErrConflict,
+				Hint: fmt.Sprintf("Put this interface on %s instead.", other.Name), Err: engine.ErrConflict,
 			}
 		}
 	}
@@ -137,8 +136,8 @@ func (p *networkPlanner) placeOnVLAN(i *plannedInterface, parents []parentInterf
 	for _, other := range parents {
 		if other.vlan == 0 || other.vlan != first.vlan {
 			return &engine.SpecError{
-				Field: i.ParentField(), Message: fmt.Sprintf("interface %s of %s is %s, and %s is %s", other.name, p.machine.Hostname, p.describeVLAN(other), first.name, p.describeVLAN(first)),
-				Hint: "Connect them to one VLAN in MAAS: a machine that is Ready shows it among its interfaces.", Err: engine.ErrConflict,
+				Field: i.ParentField(), Message: fmt.Sprintf("interface %s of %s is %s, but %s is %s", other.name, p.machine.Hostname, p.describeVLAN(other), first.name, p.describeVLAN(first)),
+				Hint: "Connect them to one VLAN in MAAS, on the network page of the Ready machine.", Err: engine.ErrConflict,
 			}
 		}
 	}
@@ -160,7 +159,7 @@ func (p *networkPlanner) placeOnVLAN(i *plannedInterface, parents []parentInterf
 	return engine.UnknownNameError(i.Field.Child("vlan"), fmt.Sprintf("subnet in %s on the VLAN", first.fabric), fmt.Sprint(i.VID), slices.Compact(slices.Sorted(slices.Values(known))))
 }
 
-// describeVLAN says in words to what an interface is connected.
+// describeVLAN says in words which VLAN an interface is on.
 func (p *networkPlanner) describeVLAN(on parentInterface) string {
 	for _, s := range p.subnets {
 		if s.VLAN == on.vlan {
@@ -173,8 +172,8 @@ func (p *networkPlanner) describeVLAN(on parentInterface) string {
 	return "on another VLAN of " + on.fabric
 }
 
-// findExisting finds the interface if the machine has it already. Another one of its name is a
-// conflict.
+// findExisting finds the interface if the machine has it already. A different one with its name
+// is a conflict.
 func (p *networkPlanner) findExisting(i *plannedInterface) error {
 	is := ""
 	if have := findChild(p.machine, i.Name); have != nil {
@@ -194,7 +193,7 @@ func (p *networkPlanner) findExisting(i *plannedInterface) error {
 	}
 }
 
-// checkPlan wants an address for the host, and a network from which VMs can boot.
+// checkPlan requires an address for the host, and a network from which VMs can boot.
 func (p *networkPlanner) checkPlan() error {
 	boots, addressed := false, slices.ContainsFunc(p.machine.Interfaces, func(nic engine.MachineInterface) bool {
 		below := slices.ContainsFunc(p.interfaces, func(i plannedInterface) bool {

@@ -14,22 +14,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// readMachineOf reads the machine that a VM host turned out to run on. Where that cannot be
-// ours, the registration is taken back, unless MAAS would delete the machine with it, and
-// what it knows of all VMs there.
+// readMachineOf reads the machine that a new VM host runs on. If that machine cannot be ours,
+// the registration is undone. It stays if MAAS would delete the machine with it, and with the
+// machine the records of all its VMs.
 func (h *otherHostSteps) readMachineOf(ctx context.Context, key engine.Key, record engine.VMHost) (engine.Machine, error) {
 	m, err := h.Machines.Machine(ctx, record.MachineID)
 	owner := engine.Key(m.OwnerData[engine.KeyData])
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && record.MachineID != "":
 		return engine.Machine{}, errors.Join(&engine.Refusal{
-			Message: fmt.Sprintf("the LXD of VM host %s runs on node %s, which is no machine of MAAS: a region or rack controller, as it seems", record.Name, record.MachineID),
-			Hint:    "Nobody can mark a controller. Register that LXD in MAAS yourself, and name it in vm_host of the VMs.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("the LXD of VM host %s runs on node %s, which is not a machine of MAAS, but probably a region or rack controller", record.Name, record.MachineID),
+			Hint:    "MAAS stores no marks on a controller. Register that LXD in MAAS yourself, and name it in vm_host of the VMs.", Err: engine.ErrConflict,
 		}, h.unregisterUnfinished(ctx, key, record))
 	case err != nil:
 		return engine.Machine{}, fmt.Errorf("cannot read the machine of VM host %s: %w", record.Name, err)
 	case owner != "" && owner != key:
-		if m.PowerType != "" { // nothing else goes with its VM host
+		if m.PowerType != "" { // otherwise the machine is deleted with its VM host
 			return engine.Machine{}, errors.Join(secondHostError("VM host "+record.Name, m), h.unregisterUnfinished(ctx, key, record))
 		}
 		refusal := secondHostError("VM host "+record.Name, m)
@@ -55,12 +55,12 @@ func (h *otherHostSteps) unregisterUnfinished(ctx context.Context, key engine.Ke
 func secondHostError(of string, m engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
 		Field: fieldpath.New("address"), Message: fmt.Sprintf("the LXD of %s runs on machine %s (%s), whose VM host belongs to %s", of, m.Hostname, m.SystemID, m.OwnerData[engine.KeyData]),
-		Hint: "A machine has one VM host of this program. Name that one in vm_host of the VMs, import it by the machine's system id if nobody else manages it, or remove it where it belongs.", Err: engine.ErrConflict,
+		Hint: "A machine can have one VM host of this program. Name that one in vm_host of the VMs, import it by the machine's system id if nobody else manages it, or remove it there.", Err: engine.ErrConflict,
 	}
 }
 
-// checkOwners refuses an LXD that runs already where it is a VM host of another owner, as
-// far as addresses and certificates tell.
+// checkOwners refuses an existing LXD that is a VM host of another owner, as far as addresses
+// and certificates show it.
 func (h *otherHostSteps) checkOwners(ctx context.Context, key engine.Key, e engine.Endpoint, server *engine.LXDServer) error {
 	records, err := h.Composer.Hosts(ctx)
 	if err != nil && !errors.Is(err, engine.ErrGone) {
@@ -70,7 +70,7 @@ func (h *otherHostSteps) checkOwners(ctx context.Context, key engine.Key, e engi
 	if err != nil {
 		return fmt.Errorf("cannot read the address %s: %w", e.Address, err)
 	}
-	var reads errgroup.Group // which share calls
+	var reads errgroup.Group // they share calls
 	for _, record := range records {
 		if record.MachineID == "" {
 			continue
@@ -81,7 +81,8 @@ func (h *otherHostSteps) checkOwners(ctx context.Context, key engine.Key, e engi
 			if err != nil || owner == "" || owner == key {
 				return nil
 			}
-			// The certificate tells only where no address does: members of a cluster share theirs.
+			// The certificate counts only without an address: members of a cluster share
+			// theirs.
 			noted := m.OwnerData[engine.AddressData]
 			same := noted == e.Address || slices.Contains(m.IPAddresses, host)
 			if noted == "" && server != nil && server.Fingerprint != "" {
@@ -96,8 +97,8 @@ func (h *otherHostSteps) checkOwners(ctx context.Context, key engine.Key, e engi
 	return reads.Wait()
 }
 
-// otherHostIDs are the ids of the other VM hosts of a VM host's LXD, whose machine may go
-// with it. Where the VM hosts cannot be listed there are none to be restored.
+// otherHostIDs are the ids of the other VM hosts of a VM host's LXD, which may lose their
+// machine with it. If the VM hosts cannot be listed, it returns none.
 func (h *otherHostSteps) otherHostIDs(ctx context.Context, host engine.VMHost) []int {
 	if !host.MAASMakesVMs() || host.MachineID == "" {
 		return nil
@@ -113,14 +114,14 @@ func (h *otherHostSteps) otherHostIDs(ctx context.Context, host engine.VMHost) [
 	return ids
 }
 
-// otherHostsOn are the VM hosts on a machine but for one of them.
+// otherHostsOn are the VM hosts on a machine except one.
 func otherHostsOn(machineID string, host engine.VMHost, all []engine.VMHost) []engine.VMHost {
 	return slices.DeleteFunc(slices.Clone(all), func(o engine.VMHost) bool { return o.ID == host.ID || o.MachineID != machineID })
 }
 
-// checkOtherHostsEmpty refuses to remove a VM host beside which others of its LXD have VMs, where
-// MAAS made the machine's record itself. MAAS deletes the record with the VM host, and the
-// records of all VMs that name it as their parent: those of the other VM hosts, too. Their
+// checkOtherHostsEmpty refuses to remove a VM host if MAAS made the machine's record itself and
+// other VM hosts of its LXD have VMs. MAAS deletes the record with the VM host, and the records
+// of all VMs that name it as their parent. So the other VM hosts lose their VMs, too. The
 // instances stay in LXD, and the next refresh adopts and power-cycles them.
 func (h *otherHostSteps) checkOtherHostsEmpty(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) error {
 	if m.SystemID == "" || m.PowerType != "" || !record.MAASMakesVMs() {
@@ -134,7 +135,7 @@ func (h *otherHostSteps) checkOtherHostsEmpty(ctx context.Context, key engine.Ke
 	if err != nil {
 		return fmt.Errorf("cannot list the VMs on the other VM hosts of %s: %w", m.Hostname, err)
 	}
-	again := key + "/beside" // its own VMs are counted apart
+	again := key + "/beside" // its own VMs are counted separately
 	if len(vms) == 0 {
 		h.vmLooks.Forget(again)
 		return nil
@@ -148,11 +149,11 @@ func (h *otherHostSteps) checkOtherHostsEmpty(ctx context.Context, key engine.Ke
 		}
 	}
 	if leaving || ours == len(vms) && h.vmLooks.Count(again) < looksBeforeRefusal {
-		return &vmsLeavingError{fmt.Sprintf("VM host %s goes once the VMs of that LXD's other VM hosts are deleted: %s", record.Name, strings.Join(names, ", "))}
+		return &vmsLeavingError{fmt.Sprintf("VM host %s is removed when the VMs of that LXD's other VM hosts are deleted: %s", record.Name, strings.Join(names, ", "))}
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("will not remove VM host %s: MAAS would delete machine %s with it, and forget the VMs of that LXD's other VM hosts: %s",
+		Message: fmt.Sprintf("cannot remove VM host %s: MAAS would delete machine %s with it, and forget the VMs of that LXD's other VM hosts: %s",
 			record.Name, m.Hostname, strings.Join(names, ", ")),
-		Hint: "Delete those VMs first, or keep the VM host in MAAS: remove it from the state.", Err: engine.ErrConflict,
+		Hint: "Delete those VMs first. To keep the VM host in MAAS, remove it from the state.", Err: engine.ErrConflict,
 	}
 }

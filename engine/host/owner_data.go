@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// ownerDataOf is what the machine is to remember of its VM host: what is wanted, and
-// where nothing is, what MAAS has given it.
+// ownerDataOf is what the machine notes about its VM host: the wanted values, and otherwise
+// those that MAAS gave it.
 func (h *stepBase) ownerDataOf(key engine.Key, want engine.HostSpec, record engine.VMHost, m engine.Machine) map[string]string {
 	r := engine.HostRecord{
 		Name: cmp.Or(want.Name, record.Name), Endpoint: engine.Endpoint{Project: want.Project, Address: m.OwnerData[engine.AddressData]},
@@ -32,7 +32,7 @@ func (h *stepBase) ownerDataOf(key engine.Key, want engine.HostSpec, record engi
 	return data
 }
 
-// finalTagsOf are those that the host is to have in the end, sorted.
+// finalTagsOf are the tags that the host has in the end, sorted.
 func finalTagsOf(want engine.HostSpec, key engine.Key, record engine.VMHost) []string {
 	surplus := append(slices.Clone(want.RemovedTags), engine.MarkerOf(key))
 	all := slices.DeleteFunc(slices.Concat(record.Tags, want.Tags), func(t string) bool {

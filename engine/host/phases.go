@@ -6,8 +6,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// situation is how far a host has come whose machine is Deployed. Until then its phases
-// are those of a machine (package machine).
+// situation is the progress of a host whose machine is Deployed. Until then its phases are
+// those of a machine (package machine).
 type situation string
 
 // The situations.
@@ -17,8 +17,8 @@ const (
 	withVMHost  situation = "VM host"
 )
 
-// situationOf says in which situation a host is, by its VM host. The answer to a
-// registration says neither whether MAAS has seen the LXD nor its hardware.
+// situationOf returns the situation of a host by its VM host. The answer to a registration does
+// not tell whether MAAS has seen the LXD and its hardware.
 func situationOf(record engine.VMHost, found bool) situation {
 	switch {
 	case !found:
@@ -29,7 +29,7 @@ func situationOf(record engine.VMHost, found bool) situation {
 	return withVMHost
 }
 
-// making is a host on its way to what is wanted, and returning is one on its way back.
+// making is a host on its way to its spec, and returning is one that is being given back.
 type (
 	reconcileAction struct {
 		description string
@@ -41,15 +41,15 @@ type (
 	}
 )
 
-// situationActions is what a step does in a situation.
+// situationActions says what a step does in a situation.
 type situationActions struct {
 	situation situation
 	reconcile reconcileAction
 	delete    deleteAction
 }
 
-// situationTable says what a step does with a host whose machine is Deployed, and what with one
-// that is to go.
+// situationTable says what a step does with a host whose machine is Deployed, and with one that
+// is being removed.
 func situationTable() []situationActions {
 	var (
 		register = reconcileAction{"register", (*registrationSteps).register}
@@ -66,7 +66,7 @@ func situationTable() []situationActions {
 	}
 }
 
-// actionsIn finds the acts of a situation.
+// actionsIn finds the actions of a situation.
 func actionsIn(s situation) situationActions {
 	for _, a := range situationTable() {
 		if a.situation == s {

@@ -1,6 +1,5 @@
-// Package host is the kind Host: machines that run LXD, or LXD servers that run already,
-// registered as VM hosts. Until its machine is Deployed, a host is a machine
-// (package machine).
+// Package host is the kind Host: machines that run LXD, or existing LXD servers, registered as
+// VM hosts. Until its machine is Deployed, a host is a machine (package machine).
 package host
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/region"
 )
 
-// Kind does what engine.Kind promises, for hosts: a Machine, and its VM host in MAAS.
+// Kind implements the verbs of engine.Kind for hosts: a Machine, and its VM host in MAAS.
 type Kind struct {
 	*stepBase
 	otherHostSteps
@@ -32,14 +31,14 @@ type Kind struct {
 type stepBase struct {
 	*machine.Kind
 	region         *region.Region
-	inventoryLooks *region.Tries // at inventories that do not come
-	vmLooks        *region.Tries // at VMs on a host that is to go
+	inventoryLooks *region.Tries // at inventories that are still empty
+	vmLooks        *region.Tries // at VMs on a host that is being removed
 	silentLXDLooks *region.Tries // looks at LXDs that do not answer yet
 	reports        firstBootReports
 }
 
-// The steps, by what they are about: the other VM hosts of an LXD, the bridge below the
-// VMs, a VM host that comes, and one that goes.
+// The steps of the kind, by subject: the other VM hosts of an LXD, the network below the VMs,
+// the registration of a VM host, and its removal.
 type (
 	otherHostSteps    struct{ *stepBase }
 	networkSteps      struct{ *stepBase }
@@ -60,7 +59,7 @@ func New(machines *machine.Kind, in *region.Region) *Kind {
 	return &Kind{stepBase: p, otherHostSteps: n, networkSteps: networkSteps{p}, registrationSteps: registrationSteps{p, n}, deleteSteps: deleteSteps{p, n}}
 }
 
-// Verbs are what the kind Host does.
+// Verbs returns the verbs of the kind Host.
 func (h *Kind) Verbs() engine.Verbs[engine.HostSpec, engine.Host] {
 	return engine.Verbs[engine.HostSpec, engine.Host]{Observe: h.observe, Reconcile: h.reconcile, Delete: h.delete, Check: h.obstacles}
 }
@@ -77,7 +76,7 @@ func (h *Kind) observe(ctx context.Context, ref engine.Ref) (engine.Host, error)
 		return engine.Host{}, findErr
 	}
 	if err != nil && findErr != nil {
-		return engine.Host{}, fmt.Errorf("neither machine nor VM host of %s: %w", ref.Key, engine.ErrNotFound)
+		return engine.Host{}, fmt.Errorf("MAAS has neither a machine nor a VM host of %s: %w", ref.Key, engine.ErrNotFound)
 	}
 	return asHost(m, record, ref.Key), nil
 }
@@ -91,8 +90,7 @@ func asHost(m engine.Machine, record engine.VMHost, key engine.Key) engine.Host 
 	}
 }
 
-// resultFromMachine turns what was seen of the machine into what was seen of the
-// host.
+// resultFromMachine turns the result for the machine into the result for the host.
 func resultFromMachine(key engine.Key, res engine.Result[engine.BareMetal], record engine.VMHost) engine.Result[engine.Host] {
 	return engine.Result[engine.Host]{
 		Object: asHost(res.Object.Machine, record, key), SystemID: res.SystemID, Changed: res.Changed,
@@ -121,8 +119,8 @@ func (h *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.HostSp
 	}
 	m := res.Object.Machine
 	if m.Status.Phase() != engine.PhaseDeployed || ref.Finished && !res.Object.Ours {
-		// It was finished once, and now it is in a state that is for people, or
-		// someone else's.
+		// It was finished once, and is now in a state that people must resolve, or somebody
+		// else's.
 		record, err := h.findVMHost(ctx, ref.Key, m)
 		if errors.Is(err, engine.ErrNotFound) {
 			err = nil
@@ -133,7 +131,7 @@ func (h *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.HostSp
 	return h.reconcileRegistration(ctx, ref, want, m)
 }
 
-// checkSpec refuses what cannot be brought about, whatever state the host is in.
+// checkSpec refuses an impossible spec, whatever state the host is in.
 func (h *Kind) checkSpec(ctx context.Context, ref engine.Ref, want engine.HostSpec) error {
 	if err := want.Validate(); err != nil {
 		return err
@@ -178,8 +176,8 @@ func (h *Kind) machinePreparation(want engine.HostSpec) machine.Preparation {
 	}
 }
 
-// reconcileServer registers an LXD server that runs already. Its machine is
-// one that MAAS finds, or makes, when it registers it.
+// reconcileServer registers an existing LXD server. MAAS finds or makes its machine when it
+// registers it.
 func (h *Kind) reconcileServer(ctx context.Context, ref engine.Ref, want engine.HostSpec) (engine.Result[engine.Host], error) {
 	var m engine.Machine
 	if ref.SystemID != "" {
@@ -195,7 +193,7 @@ func (h *Kind) reconcileServer(ctx context.Context, ref engine.Ref, want engine.
 	return h.reconcileRegistration(ctx, ref, want, m)
 }
 
-// endpointOf is where the host's LXD listens.
+// endpointOf is the address and project of the host's LXD.
 func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error) {
 	if want.Address != "" {
 		return engine.Endpoint{Address: engine.Endpoint{Address: want.Address}.URL(), Project: want.Project}, nil
@@ -211,9 +209,9 @@ func endpointOf(want engine.HostSpec, m engine.Machine) (engine.Endpoint, error)
 	return engine.Endpoint{Address: "https://" + net.JoinHostPort(ip, strconv.Itoa(port)), Project: want.Project}, nil
 }
 
-// addressOf is where the machine can be reached: on the interface of its default gateway,
-// on its bridge, else on the interface that it boots from, else at the first address that
-// MAAS knows.
+// addressOf is the address of the machine on the interface of its default gateway, else on its
+// bridge, else on the interface that it boots from. Otherwise it is the first one that MAAS
+// knows.
 func addressOf(m engine.Machine, want engine.HostSpec) string {
 	first := func(links []engine.InterfaceLink) string {
 		for _, l := range links {
@@ -242,8 +240,8 @@ func addressOf(m engine.Machine, want engine.HostSpec) string {
 	return ""
 }
 
-// hasGateway tells whether one of the machine's gateways is in a subnet. A machine whose
-// gateways MAAS does not tell has any.
+// hasGateway tells whether one of the machine's gateways is in a subnet. If MAAS does not tell
+// the gateways, any subnet counts.
 func hasGateway(m engine.Machine, cidr string) bool {
 	subnet, err := netip.ParsePrefix(cidr)
 	return len(m.Gateways) == 0 || err == nil && slices.ContainsFunc(m.Gateways, func(g string) bool {
@@ -252,8 +250,8 @@ func hasGateway(m engine.Machine, cidr string) bool {
 	})
 }
 
-// gatewayAddress is the address of the link that was chosen as the default gateway's,
-// empty if none was.
+// gatewayAddress is the address of the link that the spec chose for the default gateway, empty
+// if there is none.
 func gatewayAddress(m engine.Machine, want *engine.NetworkSpec) string {
 	for _, i := range want.Interfaces() {
 		for _, l := range i.Links {

@@ -14,14 +14,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// probeInterval is how often an LXD is asked that does not answer yet.
+// probeInterval is how often to ask an LXD that does not answer yet.
 const probeInterval = 10 * time.Second
 
-// probePause is the pause before the next look at an LXD that has not answered at
-// so many looks: 1, 1, 1.5, 2 and so on to 4.5 s, then 8, and then 10 s. A first boot may
-// be over soon, and else takes minutes. A boot of 11 to 23 s is waited for a third
-// longer than it takes, at most. With pauses that double it is half as long again, and
-// these take one look more.
+// probePause is the pause before the next look at an LXD that has not answered so many looks.
+// The pauses are 1, 1, 1.5, 2 and so on to 4.5 s, then 8, and then 10 s. A first boot may be
+// over soon, or take minutes. A boot of 11 to 23 s costs at most a third of waiting time in
+// addition. Pauses that double would cost half as much in addition, with one look less.
 func probePause(looks int) time.Duration {
 	switch {
 	case looks <= 9:
@@ -32,9 +31,8 @@ func probePause(looks int) time.Duration {
 	return probeInterval
 }
 
-// findVMHost finds the VM host of a key: by the tag that Register left with it, by
-// what its machine says, or by the machine itself. It is ErrNotFound if there
-// is none.
+// findVMHost finds the VM host of a key: by the tag that Register put on it, by the notes of
+// its machine, or by the machine itself. It is ErrNotFound if there is none.
 func (h *stepBase) findVMHost(ctx context.Context, key engine.Key, m engine.Machine) (engine.VMHost, error) {
 	all, err := h.Composer.Hosts(ctx)
 	if err != nil {
@@ -53,8 +51,8 @@ func (h *stepBase) findVMHost(ctx context.Context, key engine.Key, m engine.Mach
 	return h.findOfSameProject(ctx, m, onMachine)
 }
 
-// isRegisteredFor tells that the VM host, where there is one, is the key's. Where
-// MAAS has no VM hosts, it is what its machine says.
+// isRegisteredFor tells that the VM host is the key's. Where MAAS has no VM hosts, the notes of
+// its machine tell.
 func isRegisteredFor(h engine.VMHost, key engine.Key, m engine.Machine) bool {
 	ours := engine.Key(m.OwnerData[engine.KeyData]) == key
 	if h.MAASMakesVMs() {
@@ -63,8 +61,8 @@ func isRegisteredFor(h engine.VMHost, key engine.Key, m engine.Machine) bool {
 	return ours && h.MachineID != "" && h.MachineID == m.SystemID
 }
 
-// findOfSameProject finds the VM host of the machine's project. A machine may have
-// several VM hosts, of a project each.
+// findOfSameProject finds the VM host of the machine's project. A machine may have several VM
+// hosts, each of another project.
 func (h *stepBase) findOfSameProject(ctx context.Context, m engine.Machine, found []engine.VMHost) (engine.VMHost, error) {
 	project := m.OwnerData[engine.ProjectData]
 	for _, r := range found {
@@ -82,9 +80,9 @@ func (h *stepBase) findOfSameProject(ctx context.Context, m engine.Machine, foun
 	return engine.VMHost{}, fmt.Errorf("MAAS has no VM host on %s: %w", m.Hostname, engine.ErrNotFound)
 }
 
-// reconcileRegistration takes the VM host one step towards the spec: known to MAAS, with
-// version, pools and cores, set as wanted. The machine is unknown for an LXD
-// server that MAAS has not seen yet.
+// reconcileRegistration takes the VM host one step towards the spec: it must be known to MAAS,
+// with version, pools, cores and the wanted settings. The machine is unknown for an LXD server
+// that MAAS has not seen yet.
 func (h *registrationSteps) reconcileRegistration(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine) (engine.Result[engine.Host], error) {
 	m, err := h.noteProject(ctx, ref.Key, want, m)
 	if err != nil {
@@ -97,8 +95,7 @@ func (h *registrationSteps) reconcileRegistration(ctx context.Context, ref engin
 	return actionsIn(situationOf(record, err == nil)).reconcile.step(h, ctx, ref, want, m, record)
 }
 
-// noteProject writes on our machine which project it is registered with, before
-// it is.
+// noteProject notes on our machine the project that it is about to be registered with.
 func (h *stepBase) noteProject(ctx context.Context, key engine.Key, want engine.HostSpec, m engine.Machine) (engine.Machine, error) {
 	if engine.Key(m.OwnerData[engine.KeyData]) != key {
 		return m, nil
@@ -112,8 +109,8 @@ func waitingResult(key engine.Key, m engine.Machine, record engine.VMHost, reaso
 	}
 }
 
-// register makes the VM host, unless its project holds VMs: MAAS would take
-// them over and power-cycle them.
+// register makes the VM host, unless its project holds VMs: MAAS would take them over and
+// power-cycle them.
 func (h *registrationSteps) register(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, _ engine.VMHost) (engine.Result[engine.Host], error) {
 	e, err := endpointOf(want, m)
 	if err != nil {
@@ -122,7 +119,7 @@ func (h *registrationSteps) register(ctx context.Context, ref engine.Ref, want e
 	if err := checkTrust(want, m); err != nil {
 		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 	}
-	if m.SystemID == "" { // or an address that is nobody's would be waited for
+	if m.SystemID == "" { // otherwise it would wait for an address that nobody has
 		if err := h.Registrar.CheckMachineExists(ctx, e); err != nil {
 			return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), err
 		}
@@ -131,7 +128,7 @@ func (h *registrationSteps) register(ctx context.Context, ref engine.Ref, want e
 	switch {
 	case errors.Is(err, engine.ErrForbidden) && want.Address != "":
 		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), untrustedError(want, e, err)
-	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrForbidden): // a first boot trusts late
+	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrForbidden): // during a first boot, the LXD trusts the key late
 		res := waitingResult(ref.Key, m, engine.VMHost{}, "WaitingForLXD", h.absentLXDMessage(ctx, want, m, e, err))
 		res.After = probePause(h.silentLXDLooks.Count(ref.Key))
 		return res, nil
@@ -152,8 +149,8 @@ func (h *registrationSteps) register(ctx context.Context, ref engine.Ref, want e
 	return h.sendRegistration(ctx, ref, want, m, e)
 }
 
-// checkInstances refuses to register an LXD whose project holds instances, or may hold
-// them, unless that is asked for.
+// checkInstances refuses to register an LXD whose project holds instances, or may hold them,
+// unless the spec allows it.
 func (h *registrationSteps) checkInstances(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, server *engine.LXDServer) error {
 	takesOver, err := h.Registrar.AdoptsExistingVMs(ctx)
 	installedByUs := m.OwnerData[engine.StateData] == engine.StateInProgress && !want.Machine.Adopt
@@ -164,26 +161,26 @@ func (h *registrationSteps) checkInstances(ctx context.Context, want engine.Host
 		return nil
 	case server == nil && !installedByUs:
 		return &engine.Refusal{
-			Message: fmt.Sprintf("cannot see whether project %q of the LXD at %s holds VMs already, which MAAS would take over and power-cycle", want.Project, e.Address),
-			Hint:    "Let the LXD be reached from here, or set adopt_existing_vms if that is what you want.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("cannot check whether project %q of the LXD at %s holds VMs; MAAS would take them over and power-cycle them", want.Project, e.Address),
+			Hint:    "Make the LXD reachable from here, or set adopt_existing_vms if you want that.", Err: engine.ErrConflict,
 		}
 	case server != nil && len(server.Instances) > 0:
 		return &engine.Refusal{
 			Message: fmt.Sprintf("project %q of the LXD at %s holds instances already: %s", want.Project, e.Address, strings.Join(server.Instances, ", ")),
-			Hint: "MAAS would take them over and power-cycle them. Delete them, or move them to another project; if that is what you want, set adopt_existing_vms (Terraform), " +
+			Hint: "MAAS would take them over and power-cycle them. Delete them, or move them to another project. If you want it, set adopt_existing_vms (Terraform), " +
 				"or register the host in MAAS yourself (Cluster API).", Err: engine.ErrConflict,
 		}
 	}
 	return nil
 }
 
-// absentLXDMessage says what is waited for where an LXD does not let us in. On a machine
-// that somebody else deployed no first boot of ours tells more.
+// absentLXDMessage says what the step waits for while an LXD refuses us. If somebody else
+// deployed the machine, no first boot of ours can report more.
 func (h *registrationSteps) absentLXDMessage(ctx context.Context, want engine.HostSpec, m engine.Machine, e engine.Endpoint, cause error) string {
 	message := fmt.Sprintf("LXD at %s is not there yet: %v", e.Address, cause)
 	switch {
 	case want.Machine.Adopt && errors.Is(cause, engine.ErrForbidden):
-		return fmt.Sprintf("LXD at %s is there, and does not trust the client certificate %s yet", e.Address, want.Credentials.Fingerprint())
+		return fmt.Sprintf("LXD at %s answers, but does not trust the client certificate %s yet", e.Address, want.Credentials.Fingerprint())
 	case want.Machine.Adopt:
 		return message
 	}
@@ -193,7 +190,7 @@ func (h *registrationSteps) absentLXDMessage(ctx context.Context, want engine.Ho
 func (h *registrationSteps) sendRegistration(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (engine.Result[engine.Host], error) {
 	r := engine.Registration{
 		Name: vmHostName(want, m), MachineID: m.SystemID, Endpoint: e, Credentials: want.Credentials, Zone: want.Zone, Pool: want.Pool,
-		Tags:          append(slices.Clone(want.Tags), engine.MarkerOf(ref.Key)), // by which the next look finds it, whatever is lost
+		Tags:          append(slices.Clone(want.Tags), engine.MarkerOf(ref.Key)), // by which the next look finds it, even without the ledger
 		CPUOvercommit: want.CPUOvercommit, MemoryOvercommit: want.MemoryOvercommit,
 	}
 	ctx, cancel := engine.WithGrace(ctx)
@@ -205,7 +202,7 @@ func (h *registrationSteps) sendRegistration(ctx context.Context, ref engine.Ref
 	case err != nil:
 		return waitingResult(ref.Key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", e.Address, hostSpecErrors(err))
 	}
-	h.Log.InfoContext(ctx, "registered VM host", "name", r.Name, "address", e.Address, "id", made.ID)
+	h.Log.InfoContext(ctx, "registered a VM host", "name", r.Name, "address", e.Address, "id", made.ID)
 	res := waitingResult(ref.Key, m, made, "Registered", "the inventory of "+r.Name+" is taken")
 	res.After = engine.TransitionPollInterval
 	return res, nil
@@ -221,7 +218,7 @@ func vmHostName(want engine.HostSpec, m engine.Machine) string {
 	return nameFromAddress(want.Address)
 }
 
-// nameFromAddress is a name for a server that is known by its address only.
+// nameFromAddress is a name for a server of which only the address is known.
 func nameFromAddress(address string) string {
 	_, host, found := strings.Cut(address, "://")
 	if !found {
@@ -235,12 +232,12 @@ func nameFromAddress(address string) string {
 	}, strings.ToLower(strings.TrimSuffix(host, ":8443"))), "-")
 }
 
-// handleRegisteredBefore names the VM host that MAAS has for an address already, or
-// finds that it is ours by now.
+// handleRegisteredBefore names the VM host that MAAS already has for an address, or finds that
+// it is ours now.
 func (h *registrationSteps) handleRegisteredBefore(ctx context.Context, key engine.Key, m engine.Machine, r engine.Registration, refusal error) (engine.Result[engine.Host], error) {
 	h.Names.Refresh(engine.ListHosts)
 	if _, err := h.findVMHost(ctx, key, m); err == nil {
-		res := waitingResult(key, m, engine.VMHost{}, "Registered", r.Name+" is registered by now")
+		res := waitingResult(key, m, engine.VMHost{}, "Registered", r.Name+" is registered now")
 		res.After = engine.TransitionPollInterval
 		return res, nil
 	}
@@ -265,8 +262,8 @@ func (h *registrationSteps) handleRegisteredBefore(ctx context.Context, key engi
 	return waitingResult(key, m, engine.VMHost{}, "", ""), fmt.Errorf("cannot register the LXD at %s: %w", r.Address, refusal)
 }
 
-// resumeRegistration goes on with a VM host that has lost the tag of its birth, where a run
-// died before it noted on the machine that it was finished.
+// resumeRegistration continues with a VM host that has lost its first tag, after a run that
+// died before it marked the machine as finished.
 func (h *registrationSteps) resumeRegistration(ctx context.Context, key engine.Key, record engine.VMHost) (engine.Result[engine.Host], bool) {
 	m, err := h.Machines.Machine(ctx, record.MachineID)
 	seen := machine.AsBareMetal(m, key)

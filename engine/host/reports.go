@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// reportsInterval is how often MAAS is asked for what a machine says.
+	// reportsInterval is how often to ask MAAS for the reports of a machine.
 	reportsInterval = 30 * time.Second
-	// ownReportPrefix begin with this: they come from the first boot that we wrote,
-	// and say more than the names of cloud-init's modules.
+	// ownReportPrefix begins the reports of the first boot that we wrote. They say more than
+	// the names of cloud-init's modules.
 	ownReportPrefix = "maaslxd: "
-	// maxReportLength bounds what of it is shown, in characters.
+	// maxReportLength limits the shown text, in characters.
 	maxReportLength = 400
 )
 
-// firstBootReports remembers what machines said, so that not each look at an LXD costs a
+// firstBootReports remembers the reports of machines, so that not each look at an LXD costs a
 // call to MAAS.
 type firstBootReports struct {
 	askIntervals   region.Intervals
@@ -30,8 +30,8 @@ type firstBootReports struct {
 	lastBySystemID map[string]string
 }
 
-// withFirstBootReport ends a message with what the first boot of the machine reports
-// to have failed. It never decides anything: LXD's own answer does.
+// withFirstBootReport adds to a message the failures that the machine's first boot reports.
+// They decide nothing: LXD's own answer does.
 func (h *stepBase) withFirstBootReport(ctx context.Context, message string, m engine.Machine) string {
 	if h.Reports == nil || m.SystemID == "" {
 		return message
@@ -39,7 +39,7 @@ func (h *stepBase) withFirstBootReport(ctx context.Context, message string, m en
 	if h.reports.askIntervals.BeginIfDue(m.SystemID, reportsInterval, h.Now()) {
 		failures, err := h.Reports.FirstBootFailures(ctx, m.SystemID)
 		if err != nil {
-			h.Log.DebugContext(ctx, "cannot read what the first boot says", "system_id", m.SystemID, "error", err)
+			h.Log.DebugContext(ctx, "cannot read the reports of the first boot", "system_id", m.SystemID, "error", err)
 		} else {
 			h.reports.noteReport(m.SystemID, summarizeFailures(failures))
 		}
@@ -50,7 +50,7 @@ func (h *stepBase) withFirstBootReport(ctx context.Context, message string, m en
 	return message
 }
 
-// summarizeFailures is our own reports, or else the others, in one line.
+// summarizeFailures puts our own reports, or else the others, on one line.
 func summarizeFailures(failures []string) string {
 	var own []string
 	for _, f := range failures {

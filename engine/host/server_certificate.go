@@ -10,22 +10,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// uncheckableCertificateError refuses to demand a certificate that nobody looks at.
+// uncheckableCertificateError refuses a wanted certificate that nobody can check.
 func uncheckableCertificateError(why string) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("server_fingerprint"), Message: "the certificate of the LXD cannot be checked: " + why,
-		Hint: `MAAS never looks at it. Let the LXD be asked from here (probe = "direct" or "auto"), or leave the fingerprint out.`, Err: engine.ErrInvalid,
+		Hint: `MAAS never checks it. Let this program ask the LXD (probe = "direct" or "auto"), or remove the fingerprint.`, Err: engine.ErrInvalid,
 	}
 }
 
-// pinnedFingerprint is the fingerprint of the certificate that the machine's LXD must show:
-// the one that is demanded, else the one that it was first seen with, as the
-// machine says or else the caller remembers. Empty: it was never seen.
+// pinnedFingerprint is the fingerprint of the certificate that the machine's LXD must show. It
+// is the one in the spec, else the one of the first contact: from the machine's note, or from
+// the caller's memory. Empty: the LXD was never seen.
 func pinnedFingerprint(m engine.Machine, ref engine.Ref, demanded string) string {
 	return cmp.Or(demanded, m.OwnerData[engine.ServerFingerprintData], ref.ServerFingerprint)
 }
 
-// probeLXD asks the LXD itself; nil where that cannot be done from here.
+// probeLXD asks the LXD itself; nil if that is impossible from here.
 func (h *stepBase) probeLXD(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, e engine.Endpoint) (*engine.LXDServer, error) {
 	if h.Probe == nil {
 		return nil, nil
@@ -37,7 +37,7 @@ func (h *stepBase) probeLXD(ctx context.Context, ref engine.Ref, want engine.Hos
 	return &server, nil
 }
 
-// nameHostInError names the host whose LXD another server stands in for.
+// nameHostInError names the host whose LXD showed the certificate of another server.
 func nameHostInError(err error, host string) error {
 	other, ok := errors.AsType[*engine.Error](err)
 	if !ok || !errors.Is(err, engine.ErrOtherServer) || other.Host != "" {
@@ -48,8 +48,8 @@ func nameHostInError(err error, host string) error {
 	return &named
 }
 
-// noteServer writes on our machine which certificate its LXD was seen with,
-// before anybody else is told of it.
+// noteServer notes on our machine which certificate its LXD showed, before anybody else learns
+// of it.
 func (h *stepBase) noteServer(ctx context.Context, key engine.Key, m engine.Machine, server *engine.LXDServer) (engine.Machine, error) {
 	if server == nil || server.Fingerprint == "" || engine.Key(m.OwnerData[engine.KeyData]) != key {
 		return m, nil
@@ -57,10 +57,9 @@ func (h *stepBase) noteServer(ctx context.Context, key engine.Key, m engine.Mach
 	return h.Annotate(ctx, m, engine.ServerNote(server.Fingerprint))
 }
 
-// checkServer asks the LXD of a registered host whether it is still the one that
-// it was, and returns the fingerprint to be noted, empty if nobody knows it.
-// Where the LXD cannot be asked, what makes the VMs may have seen its certificate;
-// MAAS does not look at it.
+// checkServer asks the LXD of a registered host whether it is still the same server. It returns
+// the fingerprint to note, empty if nobody knows it. If the LXD cannot be asked, the composer
+// may have seen its certificate; MAAS does not check it.
 func (h *stepBase) checkServer(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (string, error) {
 	known := cmp.Or(pinnedFingerprint(m, ref, ""), record.ServerFingerprint)
 	atHand := want.Credentials.Fingerprint()
@@ -68,7 +67,7 @@ func (h *stepBase) checkServer(ctx context.Context, ref engine.Ref, want engine.
 	e, err := endpointOf(want, m)
 	switch {
 	case want.ServerFingerprint != "" && atHand == "":
-		return "", uncheckableCertificateError("nobody has told by which client certificate the host is managed")
+		return "", uncheckableCertificateError("the client certificate of the host is unknown")
 	case unproven && err != nil:
 		return "", fmt.Errorf("cannot ask the LXD of %s for its certificate: %w", vmHostName(want, m), err)
 	case h.Probe == nil, atHand == "", err != nil:
@@ -81,10 +80,10 @@ func (h *stepBase) checkServer(ctx context.Context, ref engine.Ref, want engine.
 		return cmp.Or(server.Fingerprint, known), nil
 	case ctx.Err() != nil, errors.Is(err, engine.ErrOtherServer):
 		return "", err
-	case errors.Is(err, engine.ErrForbidden) && noted != "" && noted != atHand: // MAAS would be locked out with it
+	case errors.Is(err, engine.ErrForbidden) && noted != "" && noted != atHand: // MAAS would lose its access, too
 		return "", untrustedError(want, e, err)
 	case unproven:
-		return "", fmt.Errorf("cannot tell whether the LXD of %s shows the certificate %s: %w", vmHostName(want, m), want.ServerFingerprint, err)
+		return "", fmt.Errorf("cannot check whether the LXD of %s shows the certificate %s: %w", vmHostName(want, m), want.ServerFingerprint, err)
 	}
 	h.Log.InfoContext(ctx, "cannot ask the LXD which certificate it shows", "address", e.Address, "error", err)
 	return known, nil

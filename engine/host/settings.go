@@ -11,8 +11,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/machine"
 )
 
-// reconcileVMHost goes on with a VM host whose inventory is there: it must be the wanted
-// machine's, then it is set as wanted, then it is finished.
+// reconcileVMHost continues with a VM host whose inventory is there. It checks that the VM host
+// is on the wanted machine, applies its settings, and finishes it.
 func (h *registrationSteps) reconcileVMHost(ctx context.Context, ref engine.Ref, want engine.HostSpec, m engine.Machine, record engine.VMHost) (engine.Result[engine.Host], error) {
 	m, err := h.machineOfVMHost(ctx, ref.Key, m, record)
 	if err != nil {
@@ -26,7 +26,7 @@ func (h *registrationSteps) reconcileVMHost(ctx context.Context, ref engine.Ref,
 	if m, err = h.handOverCredentials(ctx, want, record, m); err != nil {
 		return res, err
 	}
-	if !machine.AsBareMetal(m, ref.Key).Finished { // it may have been removed a moment ago, and is a host again
+	if !machine.AsBareMetal(m, ref.Key).Finished { // it may have been removed just now, and become a host again
 		if err := h.Ledger.OpenHost(ctx, record.HostKey, ""); err != nil {
 			return res, err
 		}
@@ -53,7 +53,7 @@ func (h *registrationSteps) reconcileVMHost(ctx context.Context, ref engine.Ref,
 	return res, nil
 }
 
-// machineOfVMHost is the machine that the LXD of a VM host runs on: m, where it is known.
+// machineOfVMHost is the machine that the LXD of a VM host runs on: m, if m is known.
 func (h *registrationSteps) machineOfVMHost(ctx context.Context, key engine.Key, m engine.Machine, record engine.VMHost) (engine.Machine, error) {
 	switch {
 	case m.SystemID == "":
@@ -64,8 +64,8 @@ func (h *registrationSteps) machineOfVMHost(ctx context.Context, key engine.Key,
 		return below, nil
 	case record.MachineID != m.SystemID:
 		return m, &engine.Refusal{
-			Message: fmt.Sprintf("the LXD that MAAS registered as %s runs on machine %s, and not on %s", record.Name, record.MachineID, m.Hostname),
-			Hint:    "Another machine answers at its address: see the addresses and the MACs of both in MAAS.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("the LXD that MAAS registered as %s runs on machine %s, not on %s", record.Name, record.MachineID, m.Hostname),
+			Hint:    "Another machine answers at its address. Compare the addresses and the MACs of both in MAAS.", Err: engine.ErrConflict,
 		}
 	}
 	return m, nil
@@ -84,20 +84,19 @@ func (h *stepBase) addHostTag(ctx context.Context, m engine.Machine) (engine.Mac
 	return m, nil
 }
 
-// removeHostTag takes it off a machine that is none any more.
+// removeHostTag removes the tag from a machine that is no host any more.
 func (h *stepBase) removeHostTag(ctx context.Context, m engine.Machine) error {
 	if !slices.Contains(m.Tags, engine.HostTag) {
 		return nil
 	}
 	if err := h.Machines.Untag(ctx, m.SystemID, engine.HostTag); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return fmt.Errorf("cannot take tag %q off %s: %w", engine.HostTag, m.Hostname, err)
+		return fmt.Errorf("cannot remove tag %q from %s: %w", engine.HostTag, m.Hostname, err)
 	}
 	return nil
 }
 
-// finalState is the state that a machine ends in. What it once was it stays:
-// whether it is released some day depends on who installed it, and not on how
-// the spec is written by then.
+// finalState is the state that a machine ends in. A former final state stays: who installed the
+// machine decides whether it is released some day, not the present spec.
 func finalState(m engine.Machine, wanted string) string {
 	switch m.OwnerData[engine.StateData] {
 	case engine.StateAdopting, engine.StateAdopted:
@@ -109,8 +108,8 @@ func finalState(m engine.Machine, wanted string) string {
 	}
 }
 
-// finishedState: an LXD that runs already is adopted with the machine that it
-// runs on.
+// finishedState is the state of a finished host. An existing LXD is adopted with the machine
+// that it runs on.
 func finishedState(want engine.HostSpec) string {
 	if want.Address != "" {
 		return engine.StateAdopted
@@ -132,8 +131,8 @@ func (h *stepBase) checkZoneAndPool(ctx context.Context, want engine.HostSpec) e
 	)
 }
 
-// updateSettings changes what differs: in one call what needs one, which makes MAAS
-// list the instances anew and so must not run beside a compose; then tags.
+// updateSettings changes what differs. One call changes the record; it makes MAAS list the
+// instances anew, so it must not run beside a compose. The tags follow.
 func (h *registrationSteps) updateSettings(ctx context.Context, key engine.Key, want engine.HostSpec, record engine.VMHost) (engine.VMHost, error) {
 	update, after, err := vmHostUpdate(want, record)
 	if err != nil {
@@ -156,7 +155,7 @@ func (h *registrationSteps) updateSettings(ctx context.Context, key engine.Key, 
 	for _, tag := range surplus {
 		if slices.Contains(record.Tags, tag) && !slices.Contains(want.Tags, tag) {
 			if err := h.Registrar.UntagHost(ctx, record, tag); err != nil {
-				return record, fmt.Errorf("cannot take tag %q off VM host %s: %w", tag, record.Name, err)
+				return record, fmt.Errorf("cannot remove tag %q from VM host %s: %w", tag, record.Name, err)
 			}
 		}
 	}
@@ -164,8 +163,7 @@ func (h *registrationSteps) updateSettings(ctx context.Context, key engine.Key, 
 	return record, nil
 }
 
-// vmHostUpdate says what UpdateHost has to change, and what the VM host is
-// after it.
+// vmHostUpdate returns the fields that UpdateHost must change, and the VM host after it.
 func vmHostUpdate(want engine.HostSpec, have engine.VMHost) (engine.HostUpdate, engine.VMHost, error) {
 	var u engine.HostUpdate
 	text := func(field **string, have *string, wanted string) {

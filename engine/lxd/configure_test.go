@@ -95,7 +95,7 @@ func TestConfigure(t *testing.T) {
 		},
 		"OtherOption": {
 			reason: "This LXD is older than the option.", change: func(s *engine.VMSpec) { s.Config, s.MayStop = options{"boot.mode": "bios"}, true },
-			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: `"security.secureboot" in its place`,
+			config: options{"user.team": "a", "security.secureboot": "false"}, devices: options{"tpm0": "tpm"}, refused: `"security.secureboot" instead`,
 		},
 		"Refused": {
 			reason: "LXD refuses the request, and the VM is on again.", fault: fails(http.StatusBadRequest), change: stops,
@@ -118,7 +118,7 @@ func TestConfigure(t *testing.T) {
 			change: func(s *engine.VMSpec) {
 				s.Config, s.Devices, s.MayStop = options{"security.sev": "true"}, map[string]engine.Device{"tpm1": tpm}, true
 			},
-			config: as, devices: options{"tpm0": "tpm"}, refused: "does not start after it was changed. Its options and devices are as before",
+			config: as, devices: options{"tpm0": "tpm"}, refused: "does not start after it was changed. Its former options and devices are restored",
 		},
 		"Lost": {
 			reason: "What was done is not done twice.", fault: &lost, change: func(s *engine.VMSpec) { s.Config = options{"user.team": "shop"} },

@@ -65,10 +65,10 @@ func TestEngineCutOff(t *testing.T) {
 		"NewByIDLost":   {"Another runner goes on.", "New", true, true, anew, ""},
 		"Ready":         {"The delete had begun, as the ledger says.", "Ready", false, false, anew, ""},
 		"Deployed":      {"The same, of one that ran.", "Deployed", false, false, anew, ""},
-		"ReadyByID":     {"What ran is removed by a plan alone.", "Ready", true, false, []string{"machine web1"}, "its instance is in no LXD any more"},
-		"DeployedByID":  {"The same, of one that was deployed.", "Deployed", true, false, []string{"machine web1"}, "its instance is in no LXD any more"},
+		"ReadyByID":     {"What ran is removed by a plan alone.", "Ready", true, false, []string{"machine web1"}, "no LXD has its instance any more"},
+		"DeployedByID":  {"The same, of one that was deployed.", "Deployed", true, false, []string{"machine web1"}, "no LXD has its instance any more"},
 		"DeployedLost":  {"Nothing tells that it was to go.", "Deployed", false, true, []string{"machine web1"}, "is finished"},
-		"DeployedOther": {"Another runner's state names it.", "Deployed", true, true, []string{"machine web1"}, "its instance is in no LXD any more"},
+		"DeployedOther": {"Another runner's state names it.", "Deployed", true, true, []string{"machine web1"}, "no LXD has its instance any more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// allocate takes a machine for a key: the one that the spec names, or one that
-// fits the selector. What is allocated carries our mark from that moment on.
+// allocate takes a machine for a key: the one that the spec names, or one that fits the
+// selector. An allocated machine carries our mark from that moment on.
 func (b *choiceSteps) allocate(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
 	choices, err := b.FindCandidates(ctx, key, want, prepare)
 	if err != nil {
@@ -36,10 +36,10 @@ func (b *choiceSteps) allocate(ctx context.Context, key engine.Key, want engine.
 			return engine.Machine{}, err
 		}
 	}
-	if unsuited != nil && !lost { // else one that suits may come back
+	if unsuited != nil && !lost { // otherwise a suitable one may come back
 		return engine.Machine{}, unsuited
 	}
-	return engine.Machine{}, fmt.Errorf("others were faster at each of %d machines: %w", len(choices), engine.ErrBusy)
+	return engine.Machine{}, fmt.Errorf("other users were faster with each of %d machines: %w", len(choices), engine.ErrBusy)
 }
 
 // acquire lays out the disks of a machine and allocates it.
@@ -49,7 +49,7 @@ func (b *choiceSteps) acquire(ctx context.Context, key engine.Key, m engine.Mach
 	}
 	if err := b.Metal.Allocate(ctx, m.SystemID, engine.MarkerOf(key)); err != nil {
 		if d != nil && d.Storage != nil {
-			b.Log.WarnContext(ctx, "laid out the disks of a machine that others have by now", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", d.Storage.Type)
+			b.Log.WarnContext(ctx, "laid out the disks of a machine that others have now", "name", m.Hostname, "system_id", m.SystemID, "storage_layout", d.Storage.Type)
 		}
 		return fmt.Errorf("cannot allocate %s: %w", m.Hostname, err)
 	}
@@ -57,10 +57,10 @@ func (b *choiceSteps) acquire(ctx context.Context, key engine.Key, m engine.Mach
 	return nil
 }
 
-// confirmOnlyMachine lets the machine pass if it is the only one of the key. Another process
-// may have allocated one at the same moment: each of them looks after it has
-// allocated, so at most one sees no other, and that one goes on. Who sees
-// another gives his back, or waits until the other one has.
+// confirmOnlyMachine accepts the machine if it is the only one of the key. Another process may
+// have allocated one at the same moment. Each process looks after it has allocated, so at most
+// one sees no other, and that one continues. A process that sees another machine gives its own
+// back, or waits until the other one has.
 func (b *choiceSteps) confirmOnlyMachine(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
 	found, err := b.findAllocated(ctx, key)
 	switch {
@@ -71,15 +71,15 @@ func (b *choiceSteps) confirmOnlyMachine(ctx context.Context, key engine.Key, m 
 	case len(found) == 0:
 		return engine.Machine{}, fmt.Errorf("machine %s was allocated and released again by someone: %w", m.Hostname, engine.ErrBusy)
 	case found[0].SystemID == m.SystemID:
-		return engine.Machine{}, fmt.Errorf("another process has allocated %s for %s, too: %w", found[1].Hostname, key, engine.ErrBusy)
+		return engine.Machine{}, fmt.Errorf("another process has also allocated %s for %s: %w", found[1].Hostname, key, engine.ErrBusy)
 	}
 	if err := b.Machines.Release(ctx, m.SystemID, engine.EraseNone); err != nil {
-		return engine.Machine{}, fmt.Errorf("cannot give %s back, of which %s has another: %w", m.Hostname, key, err)
+		return engine.Machine{}, fmt.Errorf("cannot give %s back, because %s has another machine: %w", m.Hostname, key, err)
 	}
 	return engine.Machine{}, fmt.Errorf("another process has allocated %s for %s: %w", found[0].Hostname, key, engine.ErrBusy)
 }
 
-// FindCandidates are the machines to try, the best one first.
+// FindCandidates lists the machines to try, the best one first.
 func (b *choiceSteps) FindCandidates(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
 	if want.Machine != "" {
 		m, err := b.FindNamed(ctx, want.Machine)
@@ -104,9 +104,9 @@ func (b *choiceSteps) FindCandidates(ctx context.Context, key engine.Key, want e
 	if len(fitting) == 0 {
 		return nil, noMachineFitsError(want.Select, len(ready))
 	}
-	// What could not be installed comes last: else a machine with a broken disk that
-	// is the smallest would be chosen for ever. The smallest that will do comes first,
-	// so that the large ones stay for those who need them. Among equal ones, processes that choose at the same
+	// Machines with a failed deployment come last. Otherwise the smallest one with a broken
+	// disk would be chosen for ever. The smallest suitable machine comes first, so that large
+	// ones stay for those who need them. Among equal ones, processes that choose at the same
 	// moment begin at different machines.
 	slices.SortFunc(fitting, func(x, y engine.Machine) int {
 		return cmp.Or(lastFailureTime(x).Compare(lastFailureTime(y)), cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(tieBreaker(key, x), tieBreaker(key, y)))
@@ -114,8 +114,8 @@ func (b *choiceSteps) FindCandidates(ctx context.Context, key engine.Key, want e
 	return b.filterSuitable(ctx, fitting, want, prepare)
 }
 
-// CheckSuitable says why a machine cannot become what is wanted, as far as MAAS tells
-// before it is allocated: to give one back may erase its disks.
+// CheckSuitable says why a machine cannot meet the spec, as far as MAAS tells before it is
+// allocated. To give a machine back later may erase its disks.
 func (b *choiceSteps) CheckSuitable(ctx context.Context, m engine.Machine, want engine.MachineSpec, prepare Preparation) error {
 	if err := b.checkImageForMachine(ctx, m, want); err != nil {
 		return err
@@ -128,9 +128,8 @@ func (b *choiceSteps) CheckSuitable(ctx context.Context, m engine.Machine, want 
 	return prepare.Check(ctx, m)
 }
 
-// filterSuitable are those of the machines that can become what is wanted. If none
-// can, the error says why of the first. A look that fails ends it: the machine
-// that it was about may be the best one.
+// filterSuitable lists the machines that can meet the spec. If none can, the error says why for
+// the first. A failed look ends it: the machine of that look may be the best one.
 func (b *choiceSteps) filterSuitable(ctx context.Context, fitting []engine.Machine, want engine.MachineSpec, prepare Preparation) ([]engine.Machine, error) {
 	var found []engine.Machine
 	var first *engine.SpecError
@@ -151,7 +150,7 @@ func (b *choiceSteps) filterSuitable(ctx context.Context, fitting []engine.Machi
 	}
 	why := *first
 	if more := len(fitting) - 1; more > 0 {
-		why.Message += fmt.Sprintf("; nor will any of the %d other Ready machines do that fit the selector", more)
+		why.Message += fmt.Sprintf("; none of the %d other Ready machines that fit the selector is suitable either", more)
 	}
 	return nil, &why
 }
@@ -178,11 +177,11 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 	switch m.Status.Phase() {
 	case engine.PhaseCommissioning, engine.PhaseReleasing:
 		if m.Status != engine.StatusNew {
-			return fmt.Errorf("machine %s is %s, and not Ready yet: %w", m.Hostname, m.StatusName, engine.ErrBusy)
+			return fmt.Errorf("machine %s is %s, not Ready yet: %w", m.Hostname, m.StatusName, engine.ErrBusy)
 		}
 		hint = "Commission it in MAAS first."
 	case engine.PhaseDeployed:
-		hint = "To use it as it is, adopt or import it; to install it anew, release it in MAAS first."
+		hint = "To use it as it is, adopt or import it. To install it again, release it in MAAS first."
 	}
 	message := fmt.Sprintf("machine %s (%s) is not Ready but %s", m.Hostname, m.SystemID, m.StatusName)
 	if m.Owner != "" {
@@ -197,7 +196,7 @@ func (b *choiceSteps) CheckAllocatable(ctx context.Context, key engine.Key, m en
 func alreadyFinishedError(m engine.Machine) error {
 	return engine.AlreadyFinishedError{SpecError: &engine.SpecError{
 		Field:   fieldpath.New("name"),
-		Message: fmt.Sprintf("the machine %s was deployed for this name before and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
+		Message: fmt.Sprintf("the machine %s was deployed for this name earlier and is finished (system id %s, %s)", m.Hostname, m.SystemID, m.StatusName),
 		Hint: fmt.Sprintf("If something else manages it, such as another configuration, choose another name. "+
 			"If this configuration lost it, import it by its system id %s.", m.SystemID),
 		Err: engine.ErrConflict,

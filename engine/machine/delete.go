@@ -9,15 +9,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// maxReleases bounds releases of one machine that fail one after the other.
+// maxReleases limits failing releases of one machine in a row.
 const maxReleases = 3
 
-// maxExits bounds exits from rescue mode of one machine.
+// maxExits limits exits from rescue mode of one machine.
 const maxExits = 3
 
-// Delete implements Kind.Delete: abort, release, see that it is Ready and
-// un-owned. The machine's record is never deleted, and what carries no mark of
-// ours is not touched: it was released, and perhaps acquired by someone else.
+// Delete implements Kind.Delete: abort, release, check that it is Ready and has no owner. The
+// machine's record is never deleted. A machine without our mark is not touched: it was
+// released, and perhaps acquired by someone else.
 func (b *releaseSteps) Delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.BareMetal], error) {
 	m, err := b.FindMachine(ctx, ref)
 	if id, released := b.networksToRestore.Load(ref.Key); released && ref.SystemID == "" && errors.Is(err, engine.ErrNotFound) {
@@ -30,7 +30,7 @@ func (b *releaseSteps) Delete(ctx context.Context, ref engine.Ref) (engine.Resul
 	case err != nil:
 		return engine.Result[engine.BareMetal]{}, err
 	}
-	ref.Key = m.CurrentKey(ref.Key) // a run may have died after it had renamed it
+	ref.Key = m.CurrentKey(ref.Key) // a run may have died after it renamed the machine
 	res, err := b.giveMachineBack(ctx, ref, m)
 	if err != nil && res.SystemID == "" {
 		res = resultOf(ref.Key, m)
@@ -59,14 +59,13 @@ func (b *releaseSteps) giveMachineBack(ctx context.Context, ref engine.Ref, m en
 	return act.step(b, ctx, ref, m)
 }
 
-// awaitReturn waits until MAAS is through with the machine.
+// awaitReturn waits until MAAS has finished with the machine.
 func (b *releaseSteps) awaitReturn(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	return b.waitResult(ctx, ref.Key, m), nil
 }
 
-// releaseAgain goes on with a release that failed. The marks went when it
-// began; what is left to tell whose the machine is, is its owner, whom MAAS
-// keeps until it is Ready.
+// releaseAgain repeats a failed release. The marks went when it began. Only the owner still
+// tells whose the machine is; MAAS keeps the owner until it is Ready.
 func (b *releaseSteps) releaseAgain(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	can, err := b.Catalog.Capabilities(ctx)
 	switch {
@@ -88,9 +87,9 @@ func (b *releaseSteps) abort(ctx context.Context, ref engine.Ref, m engine.Machi
 	return b.requestTransition(ctx, ref.Key, m, "abort", b.Machines.Abort)
 }
 
-// exitRescue leads a machine of ours out of rescue mode, from which MAAS does not
-// release. MAAS leaves the power of a machine that was Allocated as it is, and then
-// fails because it is on: so a machine of which an exit failed is turned off first.
+// exitRescue leads a machine of ours out of rescue mode, as MAAS does not release from there.
+// MAAS does not change the power of a formerly Allocated machine, and the exit then fails
+// because it is on. So after a failed exit the machine is turned off first.
 func (b *releaseSteps) exitRescue(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	exitFailed := m.Status == statusFailedExitingRescue
 	switch {
@@ -102,7 +101,7 @@ func (b *releaseSteps) exitRescue(ctx context.Context, ref engine.Ref, m engine.
 		return b.requestTransition(ctx, ref.Key, m, "turn off", b.Machines.PowerOff)
 	}
 	res, err := b.requestTransition(ctx, ref.Key, m, "exit rescue mode of", b.Machines.ExitRescueMode)
-	if err == nil { // what MAAS refused is no exit that failed
+	if err == nil { // a refusal is not a failed exit
 		b.rescueExits.Count(ref.Key)
 	}
 	return res, err
@@ -131,11 +130,11 @@ func (b *releaseSteps) release(ctx context.Context, ref engine.Ref, m engine.Mac
 	})
 }
 
-// finishGiveBack says that nothing of ours is on the machine any more, once no other one
-// is left either that a process allocated for the key before it died.
+// finishGiveBack reports that nothing of ours is on the machine any more. First it looks for
+// another machine that a process allocated for the key before it died.
 func (b *releaseSteps) finishGiveBack(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	left, err := b.findAllocated(ctx, ref.Key)
-	if ref.SystemID != "" { // one that is finished is that of a host which took the name since
+	if ref.SystemID != "" { // a finished one belongs to a host that took the name since
 		left = slices.DeleteFunc(left, func(other engine.Machine) bool {
 			return other.SystemID != ref.SystemID && AsBareMetal(other, ref.Key).Finished
 		})
@@ -161,7 +160,7 @@ func (b *releaseSteps) finishGiveBack(ctx context.Context, ref engine.Ref, m eng
 	return b.doneResult(ref.Key, m), nil
 }
 
-// removeMarks takes the marks off a machine that someone else installed.
+// removeMarks removes our marks from a machine that someone else installed.
 func (b *releaseSteps) removeMarks(ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	m, err := b.restoreSettings(ctx, ref.Key, m)
 	if err == nil {
@@ -173,8 +172,8 @@ func (b *releaseSteps) removeMarks(ctx context.Context, ref engine.Ref, m engine
 	return b.finishGiveBack(ctx, ref, m)
 }
 
-// requestTransition begins a transition. MAAS may refuse it because the machine has moved
-// on since the look; the next step sees where to.
+// requestTransition begins a transition. MAAS may refuse it because the machine's state has
+// changed since the look; the next step sees the new state.
 func (b *stepBase) requestTransition(ctx context.Context, key engine.Key, m engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.BareMetal], error) {
 	if err := call(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot %s %s: %w", verb, m.Hostname, b.RecheckRefusal(ctx, m, err))

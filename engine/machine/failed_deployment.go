@@ -10,13 +10,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// failureNotePrefix begins the line of a machine's description that says when a deployment
-// of ours failed on it last. MAAS clears owner data with a release; the description
-// stays, for us and for every other manager.
+// failureNotePrefix begins the line of a machine's description that notes when our last
+// deployment failed on it. MAAS clears owner data with a release. The description stays, for us
+// and for every other manager.
 const failureNotePrefix = "maaslxd: last failed deployment "
 
-// lastFailureTime is when a deployment of ours failed on the machine last; zero: it did not,
-// or one went well since.
+// lastFailureTime is when our last deployment on the machine failed. It is zero if none failed,
+// or if a later one succeeded.
 func lastFailureTime(m engine.Machine) time.Time {
 	for line := range strings.SplitSeq(m.Description, "\n") {
 		if text, ok := strings.CutPrefix(line, failureNotePrefix); ok {
@@ -36,8 +36,8 @@ func descriptionWithFailure(description string, at time.Time) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// noteFailure writes down, before a machine is released, that it could not be
-// installed: it is the last one that is chosen again.
+// noteFailure notes, before a machine is released, that it could not be installed. The choice
+// then takes it last.
 func (b *failureSteps) noteFailure(ctx context.Context, m engine.Machine) (engine.Machine, error) {
 	if m.Status != engine.StatusFailedDeployment {
 		return m, nil
@@ -45,7 +45,7 @@ func (b *failureSteps) noteFailure(ctx context.Context, m engine.Machine) (engin
 	return b.writeFailure(ctx, m, b.Now())
 }
 
-// clearFailure forgets it, once the machine was installed.
+// clearFailure removes the note, once the machine is installed.
 func (b *failureSteps) clearFailure(ctx context.Context, m engine.Machine) (engine.Machine, error) {
 	if lastFailureTime(m).IsZero() {
 		return m, nil

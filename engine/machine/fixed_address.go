@@ -11,16 +11,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// addressWish is a fixed address that one machine can have, or all.
+// addressWish is a wanted fixed address, which one machine can have, or all.
 type addressWish struct {
 	engine.FixedAddress
 	subnet engine.Subnet
 	use    engine.AddressUse // by a machine, which alone can have it; or by none
 }
 
-// claimAddresses looks whether a machine can have the addresses, before one is chosen,
-// and claims them for the key. One that a machine has already will do if that
-// one is chosen.
+// claimAddresses checks that a machine can have the addresses, before one is chosen, and claims
+// them for the key. If a machine has an address already, only that machine can be chosen.
 func (b *addressSteps) claimAddresses(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]addressWish, error) {
 	b.claims.Forget(key)
 	var all []addressWish
@@ -38,7 +37,7 @@ func (b *addressSteps) claimAddresses(ctx context.Context, key engine.Key, want 
 	return all, nil
 }
 
-// lookUpAddressWish looks whether a machine can have an address.
+// lookUpAddressWish checks whether a machine can have an address.
 func (b *addressSteps) lookUpAddressWish(ctx context.Context, f engine.FixedAddress) (addressWish, error) {
 	subnet, err := findSubnet(ctx, b.Config, f)
 	if err != nil {
@@ -77,14 +76,14 @@ func findSubnet(ctx context.Context, c engine.Config, f engine.FixedAddress) (en
 	return c.FindSubnetOf(ctx, f.Field().Child("ip"), f.IP)
 }
 
-// addressTarget is what gets an address: an interface, or the bridge on it.
+// addressTarget is the place of an address: an interface, or the bridge on it.
 type addressTarget struct {
 	id    int
 	name  string
 	links []engine.InterfaceLink
 }
 
-// findTarget finds where a fixed address belongs on the machine.
+// findTarget finds the place of a fixed address on the machine.
 func findTarget(m engine.Machine, f engine.FixedAddress, subnet engine.Subnet) (addressTarget, error) {
 	nic, err := findNIC(m, f, subnet)
 	if err != nil {
@@ -132,8 +131,8 @@ func findNIC(m engine.Machine, f engine.FixedAddress, subnet engine.Subnet) (eng
 // hasAddress reports whether the target has the fixed address.
 func (t addressTarget) hasAddress(ip netip.Addr) bool { return engine.HasStaticLink(t.links, ip) }
 
-// checkReplaceable refuses to put a fixed address in the place of one that people gave the
-// machine in MAAS: it is not ours to take.
+// checkReplaceable refuses to replace a fixed address that people gave the machine in MAAS: it
+// is not ours.
 func (t addressTarget) checkReplaceable(f engine.FixedAddress, m engine.Machine) error {
 	ours := notedFixedAddresses(m.Description)
 	for _, l := range t.links {
@@ -147,9 +146,9 @@ func (t addressTarget) checkReplaceable(f engine.FixedAddress, m engine.Machine)
 	return nil
 }
 
-// setFixedAddresses gives the allocated machine its fixed addresses, before it is deployed.
-// The machine's description notes each first, and so a release knows which to
-// take back: MAAS keeps fixed addresses, but no owner data, when it releases.
+// setFixedAddresses gives the allocated machine its fixed addresses, before it is deployed. It
+// notes each in the machine's description first, so that a release knows which ones to take
+// back. At a release, MAAS keeps fixed addresses, but no owner data.
 func (b *addressSteps) setFixedAddresses(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Machine, error) {
 	for _, f := range want.Interfaces {
 		subnet, err := findSubnet(ctx, b.Config, f)
@@ -175,7 +174,7 @@ func (b *addressSteps) setFixedAddresses(ctx context.Context, key engine.Key, wa
 			}
 			return m, fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, f.IP, err)
 		}
-		b.Log.InfoContext(ctx, "gave machine a fixed address", "name", m.Hostname, "system_id", m.SystemID, "interface", at.name, "address", f.IP)
+		b.Log.InfoContext(ctx, "gave a machine a fixed address", "name", m.Hostname, "system_id", m.SystemID, "interface", at.name, "address", f.IP)
 		if m, err = b.Machines.Machine(ctx, m.SystemID); err != nil {
 			return m, err
 		}

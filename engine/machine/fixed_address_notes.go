@@ -11,8 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// fixedNotePrefix begins the lines of a machine's description that note which fixed
-// addresses it got from us.
+// fixedNotePrefix begins the lines of a machine's description that note our fixed addresses.
 const fixedNotePrefix = "fixed by maaslxd: "
 
 // notedFixedAddresses reads the notes in a description.
@@ -25,8 +24,7 @@ func notedFixedAddresses(description string) (ips []string) {
 	return ips
 }
 
-// descriptionWithFixed writes the notes into a description, in the place of those that are
-// there, and keeps what else is.
+// descriptionWithFixed replaces the notes in a description, and keeps the rest.
 func descriptionWithFixed(description string, ips []string) string {
 	lines := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool { return strings.HasPrefix(l, fixedNotePrefix) })
 	text := strings.TrimRight(strings.Join(lines, "\n"), "\n")
@@ -50,9 +48,9 @@ func (b *stepBase) noteFixedAddresses(ctx context.Context, m engine.Machine, ips
 	return m, nil
 }
 
-// removeFixedAddresses takes the fixed addresses back that the machine got from us: MAAS
-// assigns one to each of those interfaces when it is next deployed, as after
-// commissioning. Where MAAS cannot change links, it changes nothing.
+// removeFixedAddresses takes back the fixed addresses that the machine got from us. MAAS then
+// assigns one to each of those interfaces at the next deployment, as after commissioning. In a
+// state where MAAS cannot change links, it changes nothing.
 func (b *stepBase) removeFixedAddresses(ctx context.Context, m engine.Machine) (engine.Machine, error) {
 	noted := notedFixedAddresses(m.Description)
 	switch m.Status {
@@ -77,14 +75,14 @@ func (b *stepBase) removeFixedAddresses(ctx context.Context, m engine.Machine) (
 		}
 		err = b.Machines.SetInterfaceAddress(ctx, m.SystemID, at.id, subnet, "")
 		if err != nil && !errors.Is(err, engine.ErrNotFound) {
-			return m, fmt.Errorf("cannot take %s back from %s: %w", at.links[i].IP, m.Hostname, b.RecheckRefusal(ctx, m, err))
+			return m, fmt.Errorf("cannot remove the address %s from %s: %w", at.links[i].IP, m.Hostname, b.RecheckRefusal(ctx, m, err))
 		}
-		b.Log.InfoContext(ctx, "took a fixed address back", "name", m.Hostname, "system_id", m.SystemID, "address", at.links[i].IP)
+		b.Log.InfoContext(ctx, "removed a fixed address", "name", m.Hostname, "system_id", m.SystemID, "address", at.links[i].IP)
 	}
 	return b.noteFixedAddresses(ctx, m, nil)
 }
 
-// allTargets are all that can have an address on the machine.
+// allTargets are all interfaces and bridges of the machine that can have an address.
 func allTargets(m engine.Machine) []addressTarget {
 	var all []addressTarget
 	for _, i := range m.Interfaces {

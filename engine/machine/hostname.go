@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// findHostnameHolders looks, before a machine is taken, for others that have the wanted hostname,
-// and returns those that may be taken themselves. Of another one the error is a
+// findHostnameHolders looks for machines with the wanted hostname, before a machine is taken.
+// It returns those that may be taken themselves. For another one, the error is a
 // *settle.NameWait while it is about to leave the hostname, and else a *SpecError.
 func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, want engine.MachineSpec) ([]engine.Machine, error) {
 	if want.Hostname == "" {
@@ -31,14 +31,13 @@ func (b *inPlaceSteps) findHostnameHolders(ctx context.Context, key engine.Key, 
 	return holders, nil
 }
 
-// canBeTaken tells whether the spec names the machine, or leaves the choice to a selector
-// that it fits.
+// canBeTaken tells whether the spec names the machine, or has a selector that fits it.
 func canBeTaken(want engine.MachineSpec, m engine.Machine) bool {
 	bySelector := want.Machine == "" && want.Deploy != nil && m.Status == engine.StatusReady && want.Select.Matches(m)
 	return isNamed(m, want.Machine) || bySelector
 }
 
-// withHostname also wants the machine to be one that can have the hostname.
+// withHostname also requires that the machine can have the hostname.
 func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Machine) Preparation {
 	fits := p.Check
 	p.Check = func(ctx context.Context, m engine.Machine) error {
@@ -52,7 +51,7 @@ func (p Preparation) withHostname(want engine.MachineSpec, holders []engine.Mach
 	return p
 }
 
-// hostnameObstacles looks for another machine of the wanted hostname.
+// hostnameObstacles looks for another machine with the wanted hostname.
 func (b *inPlaceSteps) hostnameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) {
 	if want.Hostname == "" {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkImageForMachine refuses a machine for whose architecture MAAS does not have the image;
-// where none is named, any image. MAAS itself says so only when it deploys.
+// checkImageForMachine refuses a machine if MAAS lacks the image for its architecture. If no
+// image is named, any image counts. MAAS itself refuses it only when it deploys.
 func (b *choiceSteps) checkImageForMachine(ctx context.Context, m engine.Machine, want engine.MachineSpec) error {
 	if want.Deploy == nil {
 		return nil
@@ -21,15 +21,15 @@ func (b *choiceSteps) checkImageForMachine(ctx context.Context, m engine.Machine
 	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
 		Field:   want.MachineField(),
-		Message: fmt.Sprintf("machine %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this one for it in MAAS.", short),
+		Message: fmt.Sprintf("machine %s has the architecture %s, but MAAS has %s for %s only", m.Hostname, m.Architecture, want.Deploy.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Choose another machine, name an image in deploy.image that MAAS has for %s, or import this image for it in MAAS.", short),
 		Err:     engine.ErrConflict,
 	}
 }
 
-// layOutDisks lays out the disks of a Ready machine that is about to be allocated, for MAAS does
-// it at no later time. ErrConflict tells that somebody was faster with the machine. Somebody who
-// allocates it right after that has our layout.
+// layOutDisks lays out the disks of a Ready machine that is about to be allocated: MAAS does
+// not do it later. ErrConflict means that somebody was faster with the machine. Somebody who
+// allocates it right afterwards gets our layout.
 func (b *choiceSteps) layOutDisks(ctx context.Context, m engine.Machine, d *engine.Deployment) error {
 	if d == nil || d.Storage == nil {
 		return nil

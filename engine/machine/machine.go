@@ -1,5 +1,5 @@
-// Package machine is the kind Machine: bare-metal machines of MAAS, allocated and
-// deployed. Package host builds on it.
+// Package machine is the kind Machine: bare-metal machines of MAAS, allocated and deployed.
+// Package host builds on it.
 package machine
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// Kind does what engine.Kind promises, for machines. It is the first half of the kind
-// Host, too.
+// Kind implements the verbs of engine.Kind for machines. It is the first half of the kind Host,
+// too.
 type Kind struct {
 	*stepBase
 	choiceSteps
@@ -36,14 +36,14 @@ type stepBase struct {
 	surplusLooks   *region.Tries // looks at two machines of one key
 	claims         *region.Claims
 	region         *region.Region
-	// networksToRestore has the system ids, by key, of machines that are being released and whose
-	// network is to be restored: the release takes away what they are found by.
+	// networksToRestore has, by key, the system ids of machines that are being released and
+	// whose network must be restored. The release removes the marks by which they are found.
 	networksToRestore *sync.Map
 	settler           *settle.Settler
 }
 
-// The steps, by what they are about: which machine is taken, its fixed addresses, the
-// deployment of it that failed last, how it is given back, and what of it changes in place.
+// The steps of the kind, by subject: the choice of a machine, its fixed addresses, its last
+// failed deployment, its release, and its settings in place.
 type (
 	choiceSteps  struct{ *stepBase }
 	addressSteps struct{ *stepBase }
@@ -65,7 +65,7 @@ func New(cfg engine.Config, in *region.Region) *Kind {
 	return &Kind{stepBase: p, choiceSteps: choiceSteps{p}, addressSteps: addressSteps{p}, failureSteps: failureSteps{p}, releaseSteps: releaseSteps{p, failureSteps{p}, inPlaceSteps{p}}, inPlaceSteps: inPlaceSteps{p}}
 }
 
-// Verbs are what the kind Machine does.
+// Verbs returns the verbs of the kind Machine.
 func (b *Kind) Verbs() engine.Verbs[engine.MachineSpec, engine.BareMetal] {
 	return engine.Verbs[engine.MachineSpec, engine.BareMetal]{Observe: b.observe, Reconcile: b.reconcile, Delete: b.deleteAndLeaveName, Check: b.obstacles}
 }
@@ -79,7 +79,7 @@ func (b *Kind) observe(ctx context.Context, ref engine.Ref) (engine.BareMetal, e
 	return AsBareMetal(m, ref.Key), nil
 }
 
-// AsBareMetal is the machine as that of a key.
+// AsBareMetal is the machine as the machine of a key.
 func AsBareMetal(m engine.Machine, key engine.Key) engine.BareMetal {
 	state := m.OwnerData[engine.StateData]
 	return engine.BareMetal{
@@ -95,9 +95,9 @@ func resultOf(key engine.Key, m engine.Machine) engine.Result[engine.BareMetal] 
 	}
 }
 
-// FindMachine finds the machine of a ref: by its system id, or by the mark that
-// Allocate left with it together with the allocation itself. There is no
-// allocation of ours without that mark, whatever else was lost.
+// FindMachine finds the machine of a ref: by its system id, or by the mark that Allocate put on
+// it together with the allocation. Every allocation of ours has that mark, whatever else was
+// lost.
 func (b *stepBase) FindMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
 	if ref.SystemID != "" {
 		return b.Machines.Machine(ctx, ref.SystemID)
@@ -112,9 +112,8 @@ func (b *stepBase) FindMachine(ctx context.Context, ref engine.Ref) (engine.Mach
 	return found[0], nil
 }
 
-// findOnlyMachine returns the first of the machines that were allocated for a key, and
-// gives the others back: they were allocated and never touched by a process
-// that died before it could do so itself.
+// findOnlyMachine returns the first of the machines that were allocated for a key, and gives
+// the others back. A process allocated those, and died before it could give them back itself.
 func (b *Kind) findOnlyMachine(ctx context.Context, ref engine.Ref) (engine.Machine, error) {
 	found, err := b.findAllocated(ctx, ref.Key)
 	switch {
@@ -127,8 +126,8 @@ func (b *Kind) findOnlyMachine(ctx context.Context, ref engine.Ref) (engine.Mach
 		return m.Status != engine.StatusAllocated || AsBareMetal(m, ref.Key).Finished
 	})
 	if len(surplus) > 0 && !isClaimed(found[0]) && b.surplusLooks.CountBelow(ref.Key, maxSurplusLooks) {
-		// Whose process lives goes on with its machine, or gives it back.
-		return engine.Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them is to be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, engine.ErrBusy)
+		// A living process continues with its machine, or gives it back.
+		return engine.Machine{}, fmt.Errorf("%s and %s are both allocated for %s, and one of them must be given back: %w", found[0].Hostname, surplus[0].Hostname, ref.Key, engine.ErrBusy)
 	}
 	for _, m := range surplus {
 		if err := b.Machines.Release(ctx, m.SystemID, engine.EraseNone); err != nil {
@@ -139,17 +138,17 @@ func (b *Kind) findOnlyMachine(ctx context.Context, ref engine.Ref) (engine.Mach
 	return found[0], nil
 }
 
-// maxSurplusLooks is how many looks at two machines, of which none is claimed, show
-// that no process is about to claim one.
+// maxSurplusLooks is the number of looks at two unclaimed machines that show that no process is
+// about to claim one.
 const maxSurplusLooks = 3
 
-// isClaimed tells that a process has seen the machine to be the key's only one,
-// and goes on with it.
+// isClaimed tells that a process has found the machine to be the key's only one, and continues
+// with it.
 func isClaimed(m engine.Machine) bool { return m.OwnerData[engine.KeyData] != "" }
 
-// findAllocated lists the machines that were allocated for a key, the one that has
-// come furthest first. One whose host was renamed since is another key's. There is one, unless two processes chose at the same
-// moment.
+// findAllocated lists the machines that were allocated for a key, the most advanced first. A
+// machine whose host was renamed since belongs to another key. There is only one, unless two
+// processes chose at the same moment.
 func (b *stepBase) findAllocated(ctx context.Context, key engine.Key) ([]engine.Machine, error) {
 	found, err := b.Machines.MachinesWhere(ctx, engine.MachineFilter{Agent: engine.MarkerOf(key)})
 	if err != nil {
@@ -157,7 +156,7 @@ func (b *stepBase) findAllocated(ctx context.Context, key engine.Key) ([]engine.
 	}
 	for _, m := range found {
 		if m.Err != nil {
-			return nil, fmt.Errorf("cannot tell whether %s was allocated for %s: %w", m.Hostname, key, m.Err)
+			return nil, fmt.Errorf("cannot find out whether %s was allocated for %s: %w", m.Hostname, key, m.Err)
 		}
 	}
 	found = slices.DeleteFunc(found, func(m engine.Machine) bool { return isClaimed(m) && engine.Key(m.OwnerData[engine.KeyData]) != key })
@@ -183,8 +182,8 @@ func compareBools(x, y bool) int {
 	}
 }
 
-// IsMine reports whether an acquired machine is the key's: it says so itself, or
-// Allocate's mark does.
+// IsMine reports whether an acquired machine is the key's, by its own note or by the mark of
+// Allocate.
 func (b *stepBase) IsMine(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
 	if owner, ok := m.OwnerData[engine.KeyData]; ok {
 		return engine.Key(owner) == key, nil
@@ -212,8 +211,7 @@ func (b *stepBase) FindNamed(ctx context.Context, name string) (engine.Machine, 
 	return m, err
 }
 
-// nameHint says which machine is nearly called so: in another domain, or in other
-// letters.
+// nameHint names a machine with nearly the same name: in another domain, or with other letters.
 func (b *stepBase) nameHint(ctx context.Context, name string, sameHostname []engine.Machine) string {
 	if small := strings.ToLower(name); len(sameHostname) == 0 && small != name {
 		short, _, _ := strings.Cut(small, ".")

@@ -26,8 +26,8 @@ func (b *Kind) leaveName(ref engine.Ref, to engine.Key) {
 	}
 }
 
-// waitForName waits with a machine whose key another one has and is about to leave.
-// The cause is why it cannot be made now, nil before it was tried.
+// waitForName waits if another machine has the wanted key and is about to leave it. The cause
+// is why the machine cannot be made now, nil before the first try.
 func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error) (engine.Result[engine.BareMetal], bool) {
 	if ref.SystemID != "" || !want.AwaitName {
 		return engine.Result[engine.BareMetal]{}, false
@@ -37,12 +37,12 @@ func (b *Kind) waitForName(ref engine.Ref, want engine.MachineSpec, cause error)
 		waits = b.region.LeavingNames.CountWait(ref.Key, b.Now())
 	}
 	return engine.Result[engine.BareMetal]{
-		After: region.NamePollInterval, Reason: "WaitingForName", Message: fmt.Sprintf("the machine that is called %s is being renamed or given back", ref.Name),
+		After: region.NamePollInterval, Reason: "WaitingForName", Message: fmt.Sprintf("the machine with the name %s is being renamed or given back", ref.Name),
 	}, waits
 }
 
-// noteFinished writes into the machine that it has reached what was wanted, and, where it got
-// another name, its new key, so that the former one is free for another machine.
+// noteFinished marks the machine as finished. If it got another name, it also notes the new
+// key, so that the former name is free for another machine.
 func (b *inPlaceSteps) noteFinished(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, before engine.BareMetal) (engine.Machine, error) {
 	data := map[string]string{}
 	if !ref.Finished && !before.Finished {

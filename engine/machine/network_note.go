@@ -11,20 +11,20 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// The lines of a machine's description that tell a release what to give back: MAAS
-// keeps bonds and VLAN interfaces, and no owner data, when it releases.
+// The lines of a machine's description that tell a release what to restore. At a release, MAAS
+// keeps bonds and VLAN interfaces, but no owner data.
 const (
 	madeNotePrefix   = "network by maaslxd: "     // "bond0, br0"
 	formerNotePrefix = "network before maaslxd: " // "eth0, mtu 9000, gateway 10.0.0.1, auto 10.0.0.0/24"
 )
 
-// networkNotes are what a description says of the network that we made.
+// networkNotes are the notes in a description about the network that we made.
 type networkNotes struct {
 	made   []string // names of interfaces
 	former []formerNIC
 }
 
-// formerNIC is a NIC as it was before.
+// formerNIC is a NIC in its former state.
 type formerNIC struct {
 	name    string
 	mtu     int
@@ -34,7 +34,7 @@ type formerNIC struct {
 
 func (n networkNotes) isEmpty() bool { return len(n.made)+len(n.former) == 0 }
 
-// formerNICOf describes a NIC as it is.
+// formerNICOf describes a NIC in its present state.
 func formerNICOf(nic engine.MachineInterface, m engine.Machine) formerNIC {
 	f := formerNIC{name: nic.Name, mtu: nic.MTU}
 	for _, l := range nic.Links {
@@ -70,7 +70,7 @@ func (f formerNIC) noteLine() string {
 	return formerNotePrefix + strings.Join(words, ", ")
 }
 
-// parseFormerNIC reads a line. What somebody wrote otherwise counts as little as possible.
+// parseFormerNIC reads a line. It ignores the parts that somebody changed, as far as possible.
 func parseFormerNIC(text string) formerNIC {
 	words := strings.Split(text, ", ")
 	f := formerNIC{name: words[0]}
@@ -101,7 +101,7 @@ func networkNotesIn(description string) (n networkNotes) {
 	return n
 }
 
-// writeInto writes the notes into a description, in the place of those that are there.
+// writeInto replaces the notes in a description.
 func (n networkNotes) writeInto(description string) string {
 	lines := slices.DeleteFunc(strings.Split(description, "\n"), func(l string) bool {
 		return strings.HasPrefix(l, madeNotePrefix) || strings.HasPrefix(l, formerNotePrefix)
@@ -116,8 +116,8 @@ func (n networkNotes) writeInto(description string) string {
 	return strings.TrimLeft(text, "\n")
 }
 
-// NoteNetwork notes which interfaces are about to be made on the machine, and how the
-// NICs are that they change. What was noted before stays.
+// NoteNetwork notes which interfaces are about to be made on the machine, and the present state
+// of the NICs below them. Earlier notes stay.
 func (b *stepBase) NoteNetwork(ctx context.Context, m engine.Machine, made []string, nics []engine.MachineInterface) (engine.Machine, error) {
 	notes := networkNotesIn(m.Description)
 	for _, name := range made {

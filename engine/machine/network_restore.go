@@ -10,14 +10,13 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// isNetworkFixed tells whether MAAS changes no interface in the state of the machine.
+// isNetworkFixed tells whether MAAS refuses to change interfaces in the state of the machine.
 func isNetworkFixed(m engine.Machine) bool {
 	return !slices.Contains([]engine.Status{engine.StatusNew, engine.StatusReady, engine.StatusAllocated, engine.StatusBroken}, m.Status)
 }
 
-// WithoutOurNetwork is the machine as it will be when what we made on it is given back. A
-// bridge on a machine that we installed counts as ours, because MAAS does not tell those
-// that go with the release from those that stay.
+// WithoutOurNetwork is the machine as it will be after a release. A bridge on a machine that we
+// installed counts as ours, because MAAS does not tell which bridges a release removes.
 func WithoutOurNetwork(m engine.Machine) engine.Machine {
 	notes := networkNotesIn(m.Description)
 	installed := isNetworkFixed(m) && m.OwnerData[engine.KeyData] != ""
@@ -34,7 +33,7 @@ func WithoutOurNetwork(m engine.Machine) engine.Machine {
 	}
 	m.Children = slices.DeleteFunc(slices.Clone(m.Children), func(c engine.ChildInterface) bool { _, is := gone[c.Name]; return is })
 	m.Bridges = slices.DeleteFunc(slices.Clone(m.Bridges), func(c engine.MachineBridge) bool { _, is := gone[c.Name]; return is })
-	for n := range m.Children { // a clone by now
+	for n := range m.Children { // m.Children is a clone by now
 		for _, c := range gone {
 			if c.Kind == engine.ChildBridge && slices.Contains(c.Parents, m.Children[n].Name) {
 				m.Children[n].Links = c.Links // MAAS moves them
@@ -56,15 +55,15 @@ func WithoutOurNetwork(m engine.Machine) engine.Machine {
 	return m
 }
 
-// RestoreNetwork takes away the interfaces that we made, and gives the NICs below them
-// back what they had. In a state in which MAAS changes no interfaces it changes nothing.
-// It may be repeated: the notes go last.
+// RestoreNetwork removes the interfaces that we made, and restores the NICs below them. In a
+// state in which MAAS changes no interfaces, it changes nothing. It may be repeated: the notes
+// go last.
 func (b *stepBase) RestoreNetwork(ctx context.Context, m engine.Machine) (engine.Machine, error) {
 	notes := networkNotesIn(m.Description)
 	if notes.isEmpty() || isNetworkFixed(m) {
 		return m, nil
 	}
-	for _, c := range slices.Backward(m.Children) { // those made last stand on others
+	for _, c := range slices.Backward(m.Children) { // later ones are on top of earlier ones
 		if !slices.Contains(notes.made, c.Name) {
 			continue
 		}
@@ -80,7 +79,7 @@ func (b *stepBase) RestoreNetwork(ctx context.Context, m engine.Machine) (engine
 	for _, f := range notes.former {
 		if i := slices.IndexFunc(m.Interfaces, func(i engine.MachineInterface) bool { return i.Name == f.name }); i >= 0 {
 			if err := b.restoreNIC(ctx, m, m.Interfaces[i], f); err != nil {
-				return m, fmt.Errorf("cannot give %s of %s back what it had: %w", f.name, m.Hostname, b.RecheckRefusal(ctx, m, err))
+				return m, fmt.Errorf("cannot restore the links of %s of %s: %w", f.name, m.Hostname, b.RecheckRefusal(ctx, m, err))
 			}
 		}
 	}
@@ -90,7 +89,7 @@ func (b *stepBase) RestoreNetwork(ctx context.Context, m engine.Machine) (engine
 	return b.Machines.Machine(ctx, m.SystemID)
 }
 
-// restoreNIC gives a NIC back what it had.
+// restoreNIC restores the former state of a NIC.
 func (b *stepBase) restoreNIC(ctx context.Context, m engine.Machine, nic engine.MachineInterface, f formerNIC) error {
 	if nic.MTU != f.mtu {
 		if err := b.Metal.SetMTU(ctx, m.SystemID, nic.ID, f.mtu); err != nil {
@@ -124,7 +123,7 @@ func (b *stepBase) restoreLinks(ctx context.Context, m engine.Machine, nic engin
 			link.Subnet, link.DefaultGateway = subnet, f.gateway != "" && subnet.Gateway == f.gateway
 		}
 		err := b.Machines.LinkInterface(ctx, m.SystemID, nic.ID, link)
-		if errors.Is(err, engine.ErrConflict) && l.Mode == engine.LinkStatic { // somebody has the address by now
+		if errors.Is(err, engine.ErrConflict) && l.Mode == engine.LinkStatic { // somebody has the address now
 			b.Log.WarnContext(ctx, "a former address is taken", "name", m.Hostname, "interface", nic.Name, "address", l.IP)
 			link.Mode, link.IP = engine.LinkAuto, ""
 			err = b.Machines.LinkInterface(ctx, m.SystemID, nic.ID, link)

@@ -6,15 +6,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// situation is a phase of a machine, or a part of one that is treated otherwise.
+// situation is a phase of a machine, or a special case of a phase.
 type situation string
 
 // The situations that are no phase of their own.
 const (
 	beingTested   situation = "Testing"
 	failedRelease situation = "Failed releasing"
-	// rescuePassage is on the way into rescue mode or out of it, and inRescue is in it, or
-	// failed to enter or to leave it: MAAS releases from none of them.
+	// rescuePassage is on the way into rescue mode or out of it. inRescue is in it, or failed
+	// to enter or to leave it. MAAS releases from none of them.
 	rescuePassage situation = "Entering or leaving rescue mode"
 	inRescue      situation = "Rescue mode"
 )
@@ -28,7 +28,7 @@ const (
 	statusFailedExitingRescue  = engine.StatusFailedExitRescue
 )
 
-// situationOf says in which situation a machine is.
+// situationOf returns the situation of a machine.
 func situationOf(m engine.Machine) situation {
 	switch m.Status {
 	case engine.StatusTesting:
@@ -43,32 +43,32 @@ func situationOf(m engine.Machine) situation {
 	return situation(m.Status.Phase())
 }
 
-// making is a machine on its way to what is wanted, and returning is one on its way back.
+// making is a machine on its way to its spec, and returning is one that is being given back.
 type (
 	reconcileAction struct {
 		description string
-		// onlyOurs: somebody else's machine is refused.
+		// onlyOurs means that somebody else's machine is refused.
 		onlyOurs bool
 		step     func(b *Kind, ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error)
 	}
 	deleteAction struct {
 		description string
-		// onlyOurs: the marks on the machine decide first (giveBack).
+		// onlyOurs means that the marks on the machine decide first (giveMachineBack).
 		onlyOurs bool
 		step     func(b *releaseSteps, ctx context.Context, ref engine.Ref, m engine.Machine) (engine.Result[engine.BareMetal], error)
 	}
 )
 
-// situationActions is what a step does in a situation.
+// situationActions says what a step does in a situation.
 type situationActions struct {
 	situation situation
 	reconcile reconcileAction
 	delete    deleteAction
 }
 
-// situationTable says what a step does with a machine that is not finished, and what with one that
-// is to be given back. A finished machine is only reported, and an adopted one is only
-// marked (reconcile.go).
+// situationTable says what a step does with an unfinished machine, and with one that is being
+// given back. A finished machine is only reported, and an adopted one is only marked
+// (reconcile.go).
 func situationTable() []situationActions {
 	var (
 		allocate = reconcileAction{"allocate", false, (*Kind).allocateAgain}
@@ -101,7 +101,7 @@ func situationTable() []situationActions {
 	}
 }
 
-// actionsIn finds the acts of a situation.
+// actionsIn finds the actions of a situation.
 func actionsIn(s situation) situationActions {
 	for _, a := range situationTable() {
 		if a.situation == s {

@@ -28,8 +28,8 @@ func (b *Kind) obstacles(ctx context.Context, ref engine.Ref, want engine.Machin
 	return o
 }
 
-// addressObstacles looks for the fixed addresses, and returns those that no other
-// machine has: what another one of this program has it may give up.
+// addressObstacles looks for the fixed addresses, and returns those that no other machine has.
+// Another machine of this program may give its address up.
 func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec) (free []addressWish) {
 	for _, f := range want.Interfaces {
 		w, err := b.lookUpAddressWish(ctx, f)
@@ -54,16 +54,16 @@ func (b *Kind) addressObstacles(ctx context.Context, o *engine.Obstacles, ref en
 	return free
 }
 
-// isNamed tells whether a spec names the machine so.
+// isNamed tells whether a spec names the machine by this name.
 func isNamed(m engine.Machine, name string) bool {
 	return name != "" && (name == m.SystemID || name == m.Hostname || name == m.FQDN || settle.WasCalled(m, name))
 }
 
-// NamedMachineObstacles looks at the machine that is named. One that the object of ref is on
-// already is given back before it is deployed anew.
+// NamedMachineObstacles looks at the named machine. If the object of ref is on it already, the
+// machine is given back before it is deployed again.
 func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.MachineSpec, prepare Preparation) {
 	m, err := b.FindNamed(ctx, want.Machine)
-	// Before a machine is ours, one that is found is the one that is meant: no call is spent on it.
+	// While no machine is ours yet, a found machine is the right one: it costs no further call.
 	if err == nil && ref.SystemID != "" || errors.Is(err, engine.ErrNotFound) {
 		if own, lookErr := b.FindMachine(ctx, ref); lookErr == nil && own.SystemID != m.SystemID && settle.WasCalled(own, want.Machine) {
 			if ambiguous := formerNameError(own, m, want.Machine); ambiguous != nil {
@@ -78,7 +78,7 @@ func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obsta
 		return
 	}
 	if want.Adopt {
-		return // it is looked at when it is taken
+		return // it is checked when it is taken
 	}
 	if m.SystemID != ref.SystemID {
 		if err := b.CheckAllocatable(ctx, ref.Key, m); errors.Is(err, engine.ErrBusy) {
@@ -92,18 +92,18 @@ func (b *choiceSteps) NamedMachineObstacles(ctx context.Context, o *engine.Obsta
 	o.Add(b.CheckSuitable(ctx, m, want, prepare))
 }
 
-// formerNameError refuses to find our machine again by the name that it had before we renamed
-// it, where it will not have that name after a release: somebody else has renamed it since, or
-// another machine has the name. It is nil where it will.
+// formerNameError refuses to find our machine by its name from before we renamed it, if a
+// release will not give it that name back. Either somebody else has renamed it since, or
+// another machine has the name. It is nil if the release restores the name.
 func formerNameError(own, other engine.Machine, name string) error {
 	message := ""
 	switch back := settle.FormerSettingsOf(own).RestoreUpdate(own).Hostname; {
 	case other.SystemID != "":
-		message = fmt.Sprintf("%s was the name of machine %s (system id %s), and is by now that of another machine (%s, %s)", name, own.Hostname, own.SystemID, other.SystemID, other.StatusName)
+		message = fmt.Sprintf("%s was the name of machine %s (system id %s), and is now the name of another machine (%s, %s)", name, own.Hostname, own.SystemID, other.SystemID, other.StatusName)
 	case back == nil:
-		message = fmt.Sprintf("machine %s (system id %s) was called %s before, and somebody else has renamed it since, so that a release leaves it the name %s", own.Hostname, own.SystemID, name, own.Hostname)
+		message = fmt.Sprintf("machine %s (system id %s) had the name %s, but somebody else has renamed it, so a release leaves it the name %s", own.Hostname, own.SystemID, name, own.Hostname)
 	default:
 		return nil
 	}
-	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: "Name the machine that is meant by its system id.", Err: engine.ErrConflict}
+	return &engine.SpecError{Field: fieldpath.New("machine"), Message: message, Hint: "Name the machine by its system id.", Err: engine.ErrConflict}
 }

@@ -11,18 +11,18 @@ import (
 
 // Preparation is what the kind Host adds to the kind Machine.
 type Preparation struct {
-	// Check says why a machine cannot become what is wanted, before it is taken.
-	// What another machine may mend is a *SpecError.
+	// Check says why a machine cannot meet the spec, before it is taken. If another machine may
+	// do, the error is a *SpecError.
 	Check func(context.Context, engine.Machine) error
 	// PrepareNetwork prepares the allocated machine.
 	PrepareNetwork func(context.Context, engine.Machine) (engine.Machine, error)
-	// CompleteDeployment completes what is to be installed on the machine, which is zero
-	// before one is chosen.
+	// CompleteDeployment completes the deployment of the machine. The machine is zero before
+	// one is chosen.
 	CompleteDeployment func(engine.Machine) (*engine.Deployment, error)
 }
 
-// bareMetalPreparation is the preparation of a machine that is no host. What an interrupted host left on
-// its interfaces is removed.
+// bareMetalPreparation is the preparation of a machine that is no host. It removes what an
+// interrupted host left on the interfaces.
 func (b *Kind) bareMetalPreparation(want engine.MachineSpec) Preparation {
 	return Preparation{
 		Check:              func(context.Context, engine.Machine) error { return nil },
@@ -47,8 +47,8 @@ func (b *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.Machin
 	return waitForHostname(res, err)
 }
 
-// ReconcileStep takes the machine one step towards what is wanted. Done means that it
-// is there; that it says so itself is for the caller to see to.
+// ReconcileStep takes the machine one step towards the spec. Done means that it has reached the
+// spec; the caller must mark it as finished.
 func (b *Kind) ReconcileStep(ctx context.Context, ref engine.Ref, want engine.MachineSpec, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	if err := want.Validate(); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
@@ -78,7 +78,7 @@ func (b *Kind) ReconcileStep(ctx context.Context, ref engine.Ref, want engine.Ma
 	return res, err
 }
 
-// takeMachine takes a machine, once it is known that there is something to install.
+// takeMachine takes a machine, after a check that there is something to install.
 func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.MachineSpec, prepare Preparation) (engine.Machine, error) {
 	if _, err := prepare.CompleteDeployment(engine.Machine{}); err != nil {
 		return engine.Machine{}, err
@@ -104,7 +104,7 @@ func (b *Kind) takeMachine(ctx context.Context, key engine.Key, want engine.Mach
 	return m, err
 }
 
-// withAddresses also wants the machine to be one that can have the addresses.
+// withAddresses also requires that the machine can have the addresses.
 func (p Preparation) withAddresses(wishes []addressWish) Preparation {
 	fits := p.Check
 	p.Check = func(ctx context.Context, m engine.Machine) error {
@@ -116,8 +116,8 @@ func (p Preparation) withAddresses(wishes []addressWish) Preparation {
 	return p
 }
 
-// reconcilePhase does the one thing that the phase asks for. A machine that was
-// finished once is only reported, in whatever state it is.
+// reconcilePhase does the one thing that the phase needs. A machine that was finished once is
+// only reported, in any state.
 func (b *Kind) reconcilePhase(ctx context.Context, ref engine.Ref, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	if ref.Finished || AsBareMetal(m, ref.Key).Finished {
 		return b.doneResult(ref.Key, m), nil
@@ -143,18 +143,18 @@ func (b *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.Machine
 	return b.waitResult(ctx, key, m), nil
 }
 
-// finish ends the making of a machine. That it says so itself is for the caller to see to.
+// finish ends the making of a machine. The caller must mark it as finished.
 func (b *Kind) finish(ctx context.Context, key engine.Key, _ engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.clearFailure(ctx, m)
 	return b.doneResult(key, m), err
 }
 
-// reportFailure says why a machine did not come to be. It is left to be looked at.
+// reportFailure says why a machine was not deployed. The machine is left for people to look at.
 func (b *Kind) reportFailure(ctx context.Context, _ engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
 	return engine.Result[engine.BareMetal]{}, b.failedError(ctx, m, want.Deploy.Secrets()...)
 }
 
-// allocateAgain allocates a machine that was ours to be and has been released since.
+// allocateAgain allocates a machine of ours that was released since.
 func (b *Kind) allocateAgain(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, _ Preparation) (engine.Result[engine.BareMetal], error) {
 	if err := b.layOutDisks(ctx, m, want.Deploy); err != nil {
 		return engine.Result[engine.BareMetal]{}, err
@@ -180,7 +180,7 @@ func (b *stepBase) waitResult(ctx context.Context, key engine.Key, m engine.Mach
 	return res
 }
 
-// install deploys an allocated machine, or leaves it so.
+// install deploys an allocated machine, or leaves it Allocated.
 func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine, prepare Preparation) (engine.Result[engine.BareMetal], error) {
 	m, err := b.Annotate(ctx, m, map[string]string{engine.KeyData: string(key), engine.StateData: engine.StateInProgress})
 	if err != nil {
@@ -207,7 +207,7 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 	}
 	if what.MustDisableSwap(m) {
 		if err := b.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{SwapBytes: new(int64)}); err != nil {
-			return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot have MAAS make no swap on %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
+			return engine.Result[engine.BareMetal]{}, fmt.Errorf("cannot tell MAAS to make no swap on %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 		}
 	}
 	if err := b.Machines.Deploy(ctx, m.SystemID, *what); err != nil {
@@ -217,7 +217,7 @@ func (b *Kind) install(ctx context.Context, key engine.Key, want engine.MachineS
 	return b.waitResult(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
-// adopt finds a machine that is to be taken as it is.
+// adopt finds a machine to take as it is.
 func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpec) (engine.Result[engine.BareMetal], error) {
 	m, err := b.FindNamed(ctx, want.Machine)
 	switch {
@@ -229,7 +229,7 @@ func (b *Kind) adopt(ctx context.Context, key engine.Key, want engine.MachineSpe
 	return b.markAdopted(ctx, key, want, m)
 }
 
-// markAdopted marks a Deployed machine as the key's, which someone else installed.
+// markAdopted puts the key's mark on a Deployed machine that someone else installed.
 func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.MachineSpec, m engine.Machine) (engine.Result[engine.BareMetal], error) {
 	switch owner := m.OwnerData[engine.KeyData]; {
 	case owner != "" && engine.Key(owner) != key:
@@ -247,13 +247,12 @@ func (b *Kind) markAdopted(ctx context.Context, key engine.Key, want engine.Mach
 	}
 	m, err := b.annotateUnlocked(ctx, wantedSettingsOf(key, want), m, map[string]string{engine.KeyData: string(key), engine.StateData: want.UnfinishedState()})
 	if err != nil {
-		return resultOf(key, m), err // it may carry our mark by now
+		return resultOf(key, m), err // it may carry our mark now
 	}
 	return b.doneResult(key, m), nil
 }
 
-// Annotate sets owner data where they differ, and returns the machine with
-// them.
+// Annotate sets owner data that differ, and returns the machine with them.
 func (b *stepBase) Annotate(ctx context.Context, m engine.Machine, data map[string]string) (engine.Machine, error) {
 	missing, after := map[string]string{}, map[string]string{}
 	for key, value := range m.OwnerData {
@@ -277,11 +276,11 @@ func (b *stepBase) Annotate(ctx context.Context, m engine.Machine, data map[stri
 	return m, nil
 }
 
-// failedError says in MAAS's words why a machine did not come to be, or did not go back.
+// failedError says in MAAS's words why a machine was not deployed, or not released.
 func (b *stepBase) failedError(ctx context.Context, m engine.Machine, secrets ...string) error {
 	return &engine.Refusal{
 		Message:  fmt.Sprintf("machine %s %s", m.Hostname, engine.EndStateText(m, b.Reports, secrets...)),
-		Hint:     fmt.Sprintf("MAAS's events of machine %s tell more. It is left as it is, to be looked at; destroying it releases it.", m.SystemID),
+		Hint:     fmt.Sprintf("See the events of machine %s in MAAS. The machine stays as it is, so that you can look at it; destroy it to release it.", m.SystemID),
 		Err:      engine.ErrConflict,
 		Evidence: b.region.Failures.Evidence(ctx, b.Config, m, secrets...),
 	}

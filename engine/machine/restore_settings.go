@@ -9,11 +9,11 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// restoreSettings gives a machine that is to be released the hostname, zone, resource pool, domain
-// and description that it had when it was taken, where nobody else has changed them since,
-// and the tags. What MAAS does not have any more, and a hostname that another
-// machine has by now, is left as it is. The error is a *settle.NameWait while another
-// machine is about to leave the hostname.
+// restoreSettings restores the former settings of a machine that is about to be released:
+// hostname, zone, resource pool, domain, description and tags. A setting that somebody else has
+// changed since stays. So does one that MAAS no longer has, and a hostname that another machine
+// has now. The error is a *settle.NameWait while another machine is about to leave the
+// hostname.
 func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m engine.Machine) (engine.Machine, error) {
 	before := settle.FormerSettingsOf(m)
 	m, err := b.settler.ReconcileTags(ctx, settle.WantedSettings{InPlaceSettings: engine.InPlaceSettings{Tags: before.RemovedTags, RemovedTags: before.AddedTags}}, m)
@@ -28,7 +28,7 @@ func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m en
 	}
 	if former != (engine.MachineUpdate{}) {
 		if err := b.Machines.Update(ctx, m.SystemID, former); err != nil {
-			return m, fmt.Errorf("cannot give %s back as it was: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
+			return m, fmt.Errorf("cannot restore the settings of %s: %w", m.Hostname, b.RecheckRefusal(ctx, m, err))
 		}
 	}
 	if hostname == nil {
@@ -37,7 +37,7 @@ func (b *inPlaceSteps) restoreSettings(ctx context.Context, key engine.Key, m en
 	return b.restoreHostname(ctx, key, m, *hostname)
 }
 
-// dropVanishedNames leaves names out of an update that MAAS does not have any more.
+// dropVanishedNames removes names from an update that MAAS no longer has.
 func (b *inPlaceSteps) dropVanishedNames(ctx context.Context, m engine.Machine, former *engine.MachineUpdate) error {
 	named := map[string]**string{"zone": &former.Zone, "resource pool": &former.Pool, "domain": &former.Domain}
 	for _, n := range b.settler.NamesOf(settle.NamesIn(*former)) {
@@ -45,7 +45,7 @@ func (b *inPlaceSteps) dropVanishedNames(ctx context.Context, m engine.Machine, 
 		_, gone := errors.AsType[*engine.SpecError](err)
 		switch {
 		case gone:
-			b.Log.WarnContext(ctx, "cannot give a machine back as it was", "name", m.Hostname, "error", err.Error())
+			b.Log.WarnContext(ctx, "cannot restore the settings of a machine", "name", m.Hostname, "error", err.Error())
 			*named[n.Kind] = nil
 		case err != nil:
 			return err
@@ -54,13 +54,13 @@ func (b *inPlaceSteps) dropVanishedNames(ctx context.Context, m engine.Machine, 
 	return nil
 }
 
-// restoreHostname gives a machine the hostname that it had.
+// restoreHostname restores the former hostname of a machine.
 func (b *inPlaceSteps) restoreHostname(ctx context.Context, key engine.Key, m engine.Machine, hostname string) (engine.Machine, error) {
 	after, err := b.settler.UpdateMachine(ctx, settle.WantedSettings{Key: key, Hostname: hostname, AwaitName: true}, m, engine.MachineUpdate{Hostname: &hostname})
 	_, taken := errors.AsType[*engine.SpecError](err)
 	switch {
 	case taken:
-		b.Log.WarnContext(ctx, "cannot give a machine its former hostname back", "name", m.Hostname, "error", err.Error())
+		b.Log.WarnContext(ctx, "cannot restore the hostname of a machine", "name", m.Hostname, "error", err.Error())
 		return b.settler.RestoreLastName(ctx, m, settle.FormerSettingsOf(m)), nil
 	case err != nil:
 		return m, err

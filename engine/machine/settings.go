@@ -9,12 +9,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// wantedSettingsOf is what the spec wants of a machine in place.
+// wantedSettingsOf are the settings that the spec wants of a machine in place.
 func wantedSettingsOf(key engine.Key, want engine.MachineSpec) settle.WantedSettings {
 	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings, Key: key, Hostname: want.Hostname, AwaitName: want.AwaitName}
 }
 
-// waitForHostname makes a wait of an error that says to wait.
+// waitForHostname turns a *settle.NameWait into a Result that waits.
 func waitForHostname(res engine.Result[engine.BareMetal], err error) (engine.Result[engine.BareMetal], error) {
 	if wait, waits := errors.AsType[*settle.NameWaitError](err); waits {
 		res.Done, res.After, res.Reason, res.Message, err = false, region.NamePollInterval, "WaitingForName", wait.Error(), nil
@@ -22,9 +22,9 @@ func waitForHostname(res engine.Result[engine.BareMetal], err error) (engine.Res
 	return res, err
 }
 
-// reconcileInPlace sees to what changes in place of a machine that is there, marks it as finished, and
-// locks it last: MAAS changes nothing of a locked machine. Somebody else's machine is not
-// changed.
+// reconcileInPlace changes the in-place settings of an existing machine and marks it as
+// finished. It locks the machine last: MAAS changes nothing of a locked one. It does not change
+// somebody else's machine.
 func (b *inPlaceSteps) reconcileInPlace(ctx context.Context, ref engine.Ref, want engine.MachineSpec, res engine.Result[engine.BareMetal]) (engine.Result[engine.BareMetal], error) {
 	before, w := res.Object, wantedSettingsOf(ref.CurrentKey(), want)
 	finished := ref.Finished || before.Finished
@@ -49,8 +49,8 @@ func (b *inPlaceSteps) reconcileInPlace(ctx context.Context, ref engine.Ref, wan
 	return res, err
 }
 
-// updateSettings gives a machine the hostname, zone, resource pool, domain, description and tags
-// that are wanted. What it had is noted on it first, for whoever gives it back.
+// updateSettings gives a machine its wanted hostname, zone, resource pool, domain, description
+// and tags. It first notes the former ones on the machine, for the later release.
 func (b *inPlaceSteps) updateSettings(ctx context.Context, w settle.WantedSettings, m engine.Machine) (engine.Machine, error) {
 	update, after := settingsUpdate(w, m)
 	changes := update != (engine.MachineUpdate{})
@@ -78,7 +78,7 @@ func (b *inPlaceSteps) updateSettings(ctx context.Context, w settle.WantedSettin
 	return b.settler.ReconcileTags(ctx, w, m)
 }
 
-// settingsUpdate says what an update has to change, and what the machine is after it.
+// settingsUpdate returns the fields that an update must change, and the machine after it.
 func settingsUpdate(w settle.WantedSettings, m engine.Machine) (engine.MachineUpdate, engine.Machine) {
 	var u engine.MachineUpdate
 	set := func(field **string, have *string, wanted string) {
@@ -101,7 +101,7 @@ func settingsUpdate(w settle.WantedSettings, m engine.Machine) (engine.MachineUp
 	return u, m
 }
 
-// annotateUnlocked sets owner data where they differ, and takes the lock off for it.
+// annotateUnlocked sets owner data that differ, and unlocks the machine for that.
 func (b *inPlaceSteps) annotateUnlocked(ctx context.Context, w settle.WantedSettings, m engine.Machine, data map[string]string) (engine.Machine, error) {
 	for key, value := range data {
 		if m.OwnerData[key] == value {

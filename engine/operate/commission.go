@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// CommissionMachine commissions a machine that nobody has, without hardware tests, and waits until
-// it is Ready. Each watch receives the progress. Commission refuses a machine that is
-// deployed, or on its way to that: commissioning is for machines on which nothing runs.
+// CommissionMachine commissions a machine that nobody has acquired, without hardware tests, and
+// waits until it is Ready. Each watch receives the progress. It refuses a machine that is
+// deployed or being deployed: commissioning is for machines on which nothing runs.
 func CommissionMachine(ctx context.Context, machines engine.Machines, reports engine.Reports, systemID string, watch ...func(engine.Progress)) error {
 	begun := false
 	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
@@ -49,26 +49,25 @@ func CommissionMachine(ctx context.Context, machines engine.Machines, reports en
 	return err
 }
 
-// checkCommission refuses a machine that somebody has, and one that is on its way
-// elsewhere. While a machine is commissioned, MAAS makes whoever began that its owner.
+// checkCommission refuses an acquired machine, and one in another transition. While MAAS
+// commissions a machine, its owner is the user who began that.
 func checkCommission(m engine.Machine) error {
 	if m.Owner != "" {
 		return &engine.SpecError{
-			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and is not commissioned while %s has it", m.Hostname, m.StatusName, m.Owner),
+			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and cannot be commissioned while %s owns it", m.Hostname, m.StatusName, m.Owner),
 			Hint: "Release the machine first.", Err: engine.ErrConflict,
 		}
 	}
 	if phase := m.Status.Phase(); phase != engine.PhaseReady && phase != engine.PhaseFailed && m.Status != engine.StatusNew {
 		return &engine.SpecError{
 			Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and cannot be commissioned", m.Hostname, m.StatusName),
-			Hint: "Wait until it is Ready, or bring it there in MAAS.", Err: engine.ErrConflict,
+			Hint: "Wait until it is Ready, or make it Ready in MAAS.", Err: engine.ErrConflict,
 		}
 	}
 	return nil
 }
 
-// commissionFailedError says why a commissioning failed. What MAAS does not show of it is
-// left out.
+// commissionFailedError says why a commissioning failed. It leaves out what MAAS does not show.
 func commissionFailedError(ctx context.Context, reports engine.Reports, m engine.Machine) error {
 	evidence, _ := engine.ReadEvidence(ctx, reports, m)
 	return &engine.Refusal{

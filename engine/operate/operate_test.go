@@ -126,9 +126,9 @@ func TestCommission(t *testing.T) {
 		"Failed":    {reason: "It failed before.", statuses: []engine.Machine{failed, commissioning, ready}, calls: []string{"commission"}},
 		"FailsNow":  {reason: "MAAS's words are told.", statuses: []engine.Machine{ready, commissioning, failed}, calls: []string{"commission"}, failure: `"Failed commissioning": no disk`},
 		"UnderWay":  {reason: "It is waited for.", statuses: []engine.Machine{commissioning, ready}},
-		"Deployed":  {reason: "Something runs on it.", statuses: []engine.Machine{deployed}, failure: "is not commissioned while admin has it"},
-		"Testing":   {reason: "It is deployed, and tested besides.", statuses: []engine.Machine{{Status: engine.StatusTesting, Owner: "admin"}}, failure: "is not commissioned while admin has it"},
-		"Allocated": {reason: "Somebody is about to deploy it.", statuses: []engine.Machine{{Status: engine.StatusAllocated, Owner: "admin"}}, failure: "is not commissioned while admin has it"},
+		"Deployed":  {reason: "Something runs on it.", statuses: []engine.Machine{deployed}, failure: "cannot be commissioned while admin owns it"},
+		"Testing":   {reason: "It is deployed, and tested besides.", statuses: []engine.Machine{{Status: engine.StatusTesting, Owner: "admin"}}, failure: "cannot be commissioned while admin owns it"},
+		"Allocated": {reason: "Somebody is about to deploy it.", statuses: []engine.Machine{{Status: engine.StatusAllocated, Owner: "admin"}}, failure: "cannot be commissioned while admin owns it"},
 	}
 	for title, tc := range cases {
 		t.Run(title, func(t *testing.T) {

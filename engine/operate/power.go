@@ -1,6 +1,6 @@
-// Package operate is what an operator does by hand to a machine that is there already: turn
-// it on or off, commission it again, redeploy or rescue it, take and restore snapshots, have
-// MAAS look at a VM host. Beside snapshots it makes and removes nothing.
+// Package operate has the manual operations on an existing machine: turn it on or off,
+// commission it again, redeploy or rescue it, take and restore snapshots, refresh a VM host.
+// Except for snapshots, it makes and removes nothing.
 package operate
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// The powers that TurnPower brings about.
+// The values of power for TurnPower.
 const (
 	PowerOn    = "on"
 	PowerOff   = "off"
 	PowerCycle = "cycle" // off, if it is on, and then on
 )
 
-// TurnPower turns a machine on or off, and waits until its power driver says so. The word
-// of the driver counts: MAAS's own is old where a guest turned itself off.
+// TurnPower turns a machine on or off, and waits until its power driver says so. The driver's
+// answer counts: MAAS's own state is old if a guest turned itself off.
 func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, power string, watch ...func(engine.Progress)) error {
 	if power == PowerCycle {
 		if err := TurnPower(ctx, machines, m, PowerOff, watch...); err != nil {
@@ -33,7 +33,7 @@ func TurnPower(ctx context.Context, machines engine.Machines, m engine.Machine, 
 	return err
 }
 
-// turnPowerStep asks for the power, and asks MAAS for the other one.
+// turnPowerStep queries the power, and asks MAAS to change it if it differs.
 func turnPowerStep(ctx context.Context, machines engine.Machines, m engine.Machine, power string) (engine.Result[engine.Machine], error) {
 	res := engine.Result[engine.Machine]{
 		Object: m, SystemID: m.SystemID, After: engine.TransitionPollInterval,
@@ -42,7 +42,7 @@ func turnPowerStep(ctx context.Context, machines engine.Machines, m engine.Machi
 	state, err := machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return res, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+		return res, fmt.Errorf("cannot query the power of %s: %w", m.Hostname, err)
 	case state == power:
 		res.Done = true
 		return res, nil
@@ -56,7 +56,7 @@ func turnPowerStep(ctx context.Context, machines engine.Machines, m engine.Machi
 	if power == PowerOff {
 		change = machines.PowerOff
 	}
-	if err := change(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrUnavailable) { // which is another action in flight
+	if err := change(ctx, m.SystemID); err != nil && !errors.Is(err, engine.ErrUnavailable) { // ErrUnavailable: another power action runs
 		return res, fmt.Errorf("cannot turn %s %s: %w", m.Hostname, power, err)
 	}
 	return res, nil

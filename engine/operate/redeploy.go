@@ -10,23 +10,23 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Redeployment is what a VM is deployed with again.
+// Redeployment says what a VM is deployed with again.
 type Redeployment struct {
 	engine.Deployment
-	// Installation is a word that no earlier redeployment had.
+	// Installation is a name that no earlier redeployment had.
 	Installation string
 }
 
-// RedeployVM releases a VM that carries our mark and deploys it again: it keeps its system id,
-// MAC addresses and static links. Its annotations are written again, as a release removes them,
-// and what ran from memory does so again. One that is released already is refused: MAAS does
-// not tell any more what ran there, nor whether its disks were left alone.
+// RedeployVM releases a VM that carries our mark and deploys it again. It keeps its system id,
+// MAC addresses and static links. Its annotations are written again, as a release removes them.
+// If it ran from memory, it does so again. A VM that is released already is refused: MAAS no
+// longer tells what ran there, nor whether it used its disks.
 func RedeployVM(ctx context.Context, vms engine.Kind[engine.VMSpec, engine.VM], m engine.Machine, d Redeployment, watch ...func(engine.Progress)) error {
 	if !isDeployed(m) {
 		return notDeployedError(m)
 	}
 	deploy := d.deploymentFor(m)
-	// The VM is there: of what it is made of, its record in the ledger counts.
+	// The VM exists: its record in the ledger tells what it is made of.
 	spec := engine.VMSpec{
 		Name: m.Hostname, Cores: max(m.Cores, 1), MemoryMiB: max(m.MemoryMiB, engine.MinMemoryMiB), Disks: []engine.Disk{{Name: "root", SizeGB: rootDiskGB(m)}},
 		HugePages: m.HugePages, Deploy: &deploy, Installation: d.Installation, Annotations: foreignAnnotations(m),
@@ -35,8 +35,8 @@ func RedeployVM(ctx context.Context, vms engine.Kind[engine.VMSpec, engine.VM], 
 	return asActionError(err)
 }
 
-// deploymentFor fills in the image and the kernel that are on the machine, where no image is named,
-// and whether it runs from memory and tells MAAS of its hardware.
+// deploymentFor fills in the present image and kernel, if no image is named. It also fills in
+// whether the machine runs from memory and reports its hardware to MAAS.
 func (d Redeployment) deploymentFor(m engine.Machine) engine.Deployment {
 	d.Ephemeral, d.HardwareSync = m.Ephemeral, m.HardwareSync
 	if d.Image == "" {
@@ -55,7 +55,7 @@ func isDeployed(m engine.Machine) bool {
 // notDeployedError says that there is nothing to deploy again.
 func notDeployedError(m engine.Machine) error {
 	return &engine.SpecError{
-		Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, and only what is deployed is redeployed", m.Hostname, m.StatusName),
+		Field: fieldpath.New("machine"), Message: fmt.Sprintf("%s is %s, but only a Deployed VM can be redeployed", m.Hostname, m.StatusName),
 		Hint: "Bring it back to Deployed in MAAS, or release it there. Once it is Ready, an apply of its resource deploys it.", Err: engine.ErrConflict,
 	}
 }
@@ -68,7 +68,7 @@ func rootDiskGB(m engine.Machine) int64 {
 	return max(m.Disks[0].SizeGB, 1)
 }
 
-// foreignAnnotations are those of a machine that are not marks of ours.
+// foreignAnnotations are the annotations of a machine that are not our marks.
 func foreignAnnotations(m engine.Machine) map[string]string {
 	theirs := map[string]string{}
 	for key, value := range m.OwnerData {

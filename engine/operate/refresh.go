@@ -7,14 +7,14 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// VMHosts lists the VM hosts, and has MAAS look at one.
+// VMHosts lists the VM hosts, and lets MAAS look at one.
 type VMHosts interface {
 	Hosts(ctx context.Context) ([]engine.VMHost, error)
 	RefreshHost(ctx context.Context, host engine.VMHost) error
 }
 
-// RefreshHost has MAAS list the storage pools and the VMs of a VM host anew. The name is
-// the host's, its id, or the system id of its machine.
+// RefreshHost makes MAAS list the storage pools and the VMs of a VM host anew. The name is the
+// host's, its id, or the system id of its machine.
 func RefreshHost(ctx context.Context, hosts VMHosts, name string) error {
 	all, err := hosts.Hosts(ctx)
 	if err != nil {
@@ -30,12 +30,12 @@ func RefreshHost(ctx context.Context, hosts VMHosts, name string) error {
 	return engine.UnknownNameError(fieldpath.New("vm_host"), "VM host", name, names)
 }
 
-// refreshKnownHost refuses a host of which MAAS keeps no record.
+// refreshKnownHost refuses a host of which MAAS has no record.
 func refreshKnownHost(ctx context.Context, hosts VMHosts, h engine.VMHost) error {
 	if !h.MAASMakesVMs() {
 		return &engine.SpecError{
-			Field: fieldpath.New("vm_host"), Message: "MAAS keeps no record of what is on VM host " + h.Name, Err: engine.ErrGone,
-			Hint: "Its LXD is asked each time, so there is nothing to refresh. Take the action out.",
+			Field: fieldpath.New("vm_host"), Message: "MAAS stores no inventory of VM host " + h.Name, Err: engine.ErrGone,
+			Hint: "Its LXD is asked each time, so there is nothing to refresh. Remove the action.",
 		}
 	}
 	return hosts.RefreshHost(ctx, h)

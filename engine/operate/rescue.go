@@ -14,8 +14,8 @@ const (
 	RescueExit  = "exit"
 )
 
-// RescueMachine boots a machine into MAAS's rescue mode, or leads it out of it, and waits until it is
-// there. A machine that is there already is left alone.
+// RescueMachine boots a machine into MAAS's rescue mode, or leads it out of it, and waits for
+// the end. It leaves a machine alone that is there already.
 func RescueMachine(ctx context.Context, machines engine.Machines, systemID, end string, watch ...func(engine.Progress)) error {
 	begun := false
 	_, err := engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
@@ -51,7 +51,7 @@ func RescueMachine(ctx context.Context, machines engine.Machines, systemID, end 
 	return err
 }
 
-// isRescueReached tells whether a machine is where it is to be led.
+// isRescueReached tells whether a machine has reached the end.
 func isRescueReached(s engine.Status, end string) bool {
 	if end == RescueEnter {
 		return s == engine.StatusRescueMode

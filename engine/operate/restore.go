@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// RestoreSnapshot gives a VM what it was when a snapshot was taken. One that runs is turned off
-// for that, where mayStop, and on again: a note on its machine says so before it is turned
-// off, and the next apply, or the same call again, turns it on where this one is cut off.
+// RestoreSnapshot restores a VM to a snapshot. With mayStop, it turns a running VM off for
+// that, and on again. Before, it notes that on the machine. If the call is interrupted, the
+// next apply, or the same call again, turns the VM on.
 func (s Snapshotter) RestoreSnapshot(ctx context.Context, m engine.Machine, name string, mayStop bool, note func(dataDisks []string), watch ...func(engine.Progress)) error {
 	const verb = "restore"
 	if m.Locked {
@@ -45,11 +45,11 @@ func (s Snapshotter) RestoreSnapshot(ctx context.Context, m engine.Machine, name
 	return s.startAgain(ctx, m, runs, watch)
 }
 
-// listSnapshots lists the snapshots of a VM, again where LXD is busy or away.
+// listSnapshots lists the snapshots of a VM. It tries again while LXD is busy or unreachable.
 func (s Snapshotter) listSnapshots(ctx context.Context, at engine.LXDPlace, m engine.Machine) (list engine.SnapshotList, err error) {
 	_, err = engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		list, err = s.LXD.Snapshots(ctx, at, m)
-		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.TransitionPollInterval, Reason: "Looking", Message: "LXD is at another operation with the instance"}
+		res := engine.Result[engine.Machine]{Object: m, SystemID: m.SystemID, Done: err == nil, After: engine.TransitionPollInterval, Reason: "Looking", Message: "LXD runs another operation on the instance"}
 		if errors.Is(err, engine.ErrBusy) {
 			return res, nil
 		}
@@ -58,8 +58,8 @@ func (s Snapshotter) listSnapshots(ctx context.Context, at engine.LXDPlace, m en
 	return list, err
 }
 
-// checkRestore refuses, before the VM is stopped, a restore that would fail, or leave
-// what nobody finds any more.
+// checkRestore refuses a restore that would fail, or would leave a volume that nobody finds any
+// more. It does so before the VM is stopped.
 func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error {
 	found, ok := findSnapshot(list, name)
 	if !ok {
@@ -77,13 +77,13 @@ func checkRestore(m engine.Machine, list engine.SnapshotList, name string) error
 		return refusal("it is older than a disk of the VM, which LXD would detach: "+strings.Join(found.UnknownVolumes, ", "),
 			fmt.Sprintf("Choose a later snapshot. Or restore this one on the host (lxc restore %s %s), and attach the volume there again.", list.Instance, name))
 	case len(found.MissingVolumes) > 0:
-		return refusal("the VM had a disk then that it has no more: "+strings.Join(found.MissingVolumes, ", "),
+		return refusal("the VM had a disk then that it no longer has: "+strings.Join(found.MissingVolumes, ", "),
 			"Attach that volume to the instance in LXD again, or choose a later snapshot.")
 	case found.LargerThanNow != "":
 		return refusal("the VM had more room then, which the host may have given to others: "+found.LargerThanNow,
 			"Give the VM that size first (cores, pinned_cores, memory_mib), or choose another snapshot.")
 	case found.OtherMACs:
-		return refusal("the VM had another MAC then, and MAAS would not know it any more", "Choose a later snapshot.")
+		return refusal("the VM had another MAC then, and MAAS would no longer recognize it", "Choose a later snapshot.")
 	}
 	return nil
 }
@@ -96,26 +96,26 @@ func noSnapshotError(m engine.Machine, name string, names []string) error {
 	return &engine.SpecError{Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has no snapshot %s", m.Hostname, name), Hint: hint, Err: engine.ErrNotFound}
 }
 
-// stopVM turns a VM off that runs, and tells whether it is to run again.
+// stopVM turns a running VM off, and tells whether it must run again.
 func (s Snapshotter) stopVM(ctx context.Context, m engine.Machine, mayStop bool, watch []func(engine.Progress)) (runs bool, err error) {
 	noted := m.OwnerData[engine.RestartData] != ""
 	state, err := s.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+		return false, fmt.Errorf("cannot query the power of %s: %w", m.Hostname, err)
 	case state == PowerOff:
 		return noted, nil
 	case !mayStop:
 		return false, &engine.RunningError{Refusal: &engine.Refusal{
 			Message: fmt.Sprintf("%s runs, and must be stopped to restore a snapshot", m.Hostname),
-			Hint:    "Set allow_stopping = true, which turns it off and on again, or turn it off first.", Err: engine.ErrConflict,
+			Hint:    "Set allow_stopping = true to turn it off and on again, or turn it off first.", Err: engine.ErrConflict,
 		}}
 	case m.Status != engine.StatusDeployed:
 		return false, vmNotReadyError(m, "stop", "it runs while it is "+m.StatusName+", and could not be turned on again")
 	}
 	if !noted {
 		if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: "yes"}); err != nil {
-			return false, fmt.Errorf("cannot note on %s that it is to run again: %w", m.Hostname, err)
+			return false, fmt.Errorf("cannot note on %s that it must run again: %w", m.Hostname, err)
 		}
 	}
 	if err := TurnPower(ctx, s.Machines, m, PowerOff, watch...); err != nil {
@@ -124,11 +124,11 @@ func (s Snapshotter) stopVM(ctx context.Context, m engine.Machine, mayStop bool,
 	return true, nil
 }
 
-// restoreSnapshot has LXD restore the snapshot, again where its reply was lost: that is harmless.
-// refused tells that LXD does nothing with it any more: a failure that leaves that open, and
-// a caller that has gone, may leave LXD writing the root disk.
+// restoreSnapshot lets LXD restore the snapshot, again if its reply was lost: that is harmless.
+// refused means that LXD certainly does not work on it any more. Otherwise, after an unclear
+// failure or a cancelled call, LXD may still write the root disk.
 func (s Snapshotter) restoreSnapshot(ctx context.Context, at engine.LXDPlace, m engine.Machine, name string, marks map[string]string, watch []func(engine.Progress)) (refused bool, err error) {
-	sent := false // without an answer, once
+	sent := false // at least once, without an answer
 	_, err = engine.WaitUntilDone(ctx, func(ctx context.Context) (engine.Result[engine.Machine], error) {
 		err := s.LXD.RestoreSnapshot(ctx, at, m, name, marks)
 		sent = sent || errors.Is(err, engine.ErrUnclear)
@@ -143,13 +143,13 @@ func (s Snapshotter) restoreSnapshot(ctx context.Context, at engine.LXDPlace, m 
 		return res, err
 	}, watch...)
 	if err != nil {
-		return refused, fmt.Errorf("cannot restore snapshot %s of %s, whose root disk may be that of the snapshot already: %w", name, m.Hostname, err)
+		return refused, fmt.Errorf("cannot restore snapshot %s of %s, but its root disk may already be that of the snapshot: %w", name, m.Hostname, err)
 	}
 	return false, nil
 }
 
-// startAgain turns a VM on that ran, and takes the note off. The other one MAAS asks for its
-// power, so that it shows what LXD has.
+// startAgain turns a VM on that ran before, and removes the note. For a VM that did not run, it
+// lets MAAS query the power, so that MAAS shows LXD's state.
 func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool, watch []func(engine.Progress)) error {
 	if !runs {
 		_, err := s.Machines.QueryPower(ctx, m.SystemID)
@@ -159,13 +159,13 @@ func (s Snapshotter) startAgain(ctx context.Context, m engine.Machine, runs bool
 		return fmt.Errorf("%s is restored, but not turned on again; the next apply does that: %w", m.Hostname, err)
 	}
 	if err := s.Metal.Annotate(ctx, m.SystemID, map[string]string{engine.RestartData: ""}); err != nil {
-		return fmt.Errorf("%s is restored and runs, but the note that it is to be turned on stays; the next apply takes it off: %w", m.Hostname, err)
+		return fmt.Errorf("%s is restored and runs, but the note to turn it on stays; the next apply removes it: %w", m.Hostname, err)
 	}
 	return nil
 }
 
-// startAfterFailure begins to turn a VM on that was stopped for a restore which failed. LXD
-// starts an instance that it is restoring, so the VM stays off unless LXD surely does nothing
+// startAfterFailure begins to turn a VM on that was stopped for a failed restore. LXD starts
+// even an instance that it is restoring. So the VM stays off unless LXD certainly does nothing
 // with it.
 func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, runs, idle bool) error {
 	if !runs {
@@ -178,5 +178,5 @@ func (s Snapshotter) startAfterFailure(ctx context.Context, m engine.Machine, ru
 			return nil
 		}
 	}
-	return fmt.Errorf("%s was turned off to be restored, and is off: the next apply, or the same action again, turns it on", m.Hostname)
+	return fmt.Errorf("%s was turned off for the restore, and is still off: the next apply, or the same action again, turns it on", m.Hostname)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Snapshotter takes snapshots of VMs, and restores them, in the LXD that they are in.
+// Snapshotter takes snapshots of VMs, and restores them, in their LXD.
 type Snapshotter struct {
 	Machines engine.Machines
 	Metal    Annotator
@@ -19,9 +19,9 @@ type Snapshotter struct {
 	LXD      engine.Snapshots
 	// LXDOf finds the LXD of a VM. ErrConflict for a machine that is on no VM host.
 	LXDOf func(ctx context.Context, vm engine.Machine) (engine.LXDPlace, error)
-	// Hosts lists the VM hosts: a VM that is one itself is not restored.
+	// Hosts lists the VM hosts: a VM that is a VM host itself is not restored.
 	Hosts func(context.Context) ([]engine.VMHost, error)
-	// Key is one of the owner's keys: the VMs of others are refused.
+	// Key is one of the owner's keys: the VMs of other owners are refused.
 	Key engine.Key
 	Now func() time.Time
 }
@@ -36,24 +36,25 @@ type Rows interface {
 	Row(ctx context.Context, key engine.Key) (engine.Row, error)
 }
 
-// SnapshotSpec is a snapshot that somebody asks for.
+// SnapshotSpec describes a wanted snapshot.
 type SnapshotSpec struct {
 	Name      string
-	ExpiresIn time.Duration // zero: when the options of the instance say so
-	Replace   bool          // deletes one of that name before
+	ExpiresIn time.Duration // zero: as the options of the instance say
+	Replace   bool          // first deletes a snapshot of that name
 }
 
-// SnapshotNameProblem says why LXD takes no snapshot of a name; empty: it does. What is part
-// of a path has none of the first four (LXD's IsURLSegmentSafe), and a snapshot no space.
+// SnapshotNameProblem says why LXD refuses a name for a snapshot; empty: it accepts it. The
+// first four characters break a path segment (LXD's IsURLSegmentSafe), and a snapshot's name
+// has no space.
 func SnapshotNameProblem(name string) string {
-	const maxBytes = 200 // of a file's name, which is at most 255 bytes with what storage drivers add
+	const maxBytes = 200 // of a file name: it has at most 255 bytes, and storage drivers add to it
 	switch {
 	case name == "":
-		return "A snapshot has a name, such as \"before-upgrade\"."
+		return "Give the snapshot a name, such as \"before-upgrade\"."
 	case len(name) > maxBytes:
-		return fmt.Sprintf("It has at most %d bytes, and this one has %d.", maxBytes, len(name))
+		return fmt.Sprintf("A name has at most %d bytes, and this one has %d.", maxBytes, len(name))
 	case name == "." || name == "..":
-		return fmt.Sprintf("%q is a folder. Write it with letters, such as \"before-upgrade\".", name)
+		return fmt.Sprintf("%q means a folder. Use a name with letters, such as \"before-upgrade\".", name)
 	}
 	for _, r := range name {
 		if strings.ContainsRune("/?&+% \\\"'", r) || r < ' ' || r == 0x7f {
@@ -63,8 +64,8 @@ func SnapshotNameProblem(name string) string {
 	return ""
 }
 
-// TakeSnapshot takes a snapshot of a VM, which may run. note is told, once, which of its disks the
-// snapshot does not hold.
+// TakeSnapshot takes a snapshot of a VM, which may run. It tells note, once, which disks of the
+// VM the snapshot does not hold.
 func (s Snapshotter) TakeSnapshot(ctx context.Context, m engine.Machine, want SnapshotSpec, note func(dataDisks []string)) error {
 	at, err := s.findLXD(ctx, m, "take a snapshot of")
 	if err != nil {
@@ -94,7 +95,7 @@ func (s Snapshotter) TakeSnapshot(ctx context.Context, m engine.Machine, want Sn
 			return res, snapshotExistsError(m, there)
 		case exists:
 			if err := s.LXD.DeleteSnapshot(ctx, at, m, want.Name); err != nil {
-				return res, fmt.Errorf("cannot delete snapshot %s of %s, which is to be replaced: %w", want.Name, m.Hostname, err)
+				return res, fmt.Errorf("cannot delete snapshot %s of %s to replace it: %w", want.Name, m.Hostname, err)
 			}
 		}
 		err = s.LXD.TakeSnapshot(ctx, at, m, s.snapshotRequest(want))
@@ -105,7 +106,7 @@ func (s Snapshotter) TakeSnapshot(ctx context.Context, m engine.Machine, want Sn
 	return err
 }
 
-// snapshotRequest is what LXD is asked for.
+// snapshotRequest is the request for LXD.
 func (s Snapshotter) snapshotRequest(want SnapshotSpec) engine.SnapshotRequest {
 	made := engine.SnapshotRequest{Name: want.Name}
 	if want.ExpiresIn > 0 {
@@ -126,7 +127,7 @@ func findSnapshot(list engine.SnapshotList, name string) (engine.Snapshot, bool)
 func snapshotExistsError(m engine.Machine, s engine.Snapshot) error {
 	return &engine.SpecError{
 		Field: fieldpath.New("name"), Message: fmt.Sprintf("%s has a snapshot %s already, of %s", m.Hostname, s.Name, s.CreatedAt.UTC().Format(time.RFC3339)),
-		Hint: "Choose another name, or set replace = true, which deletes that one first. If an apply that was cut off has just taken it, there is nothing left to do.",
+		Hint: "Choose another name, or set replace = true to delete that one first. If an interrupted apply has just taken it, nothing is left to do.",
 		Err:  engine.ErrConflict,
 	}
 }
@@ -156,7 +157,7 @@ func (s Snapshotter) findLXD(ctx context.Context, m engine.Machine, verb string)
 	return at, nil
 }
 
-// checkOwned refuses what is not the owner's VM.
+// checkOwned refuses a machine that is not a VM of the owner.
 func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 	owner, _, _ := strings.Cut(string(s.Key), "/")
 	key, _ := engine.KeyIn(m.Description)
@@ -164,11 +165,11 @@ func (s Snapshotter) checkOwned(m engine.Machine, verb string) error {
 	case key == "":
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot %s %s (%s): it is not marked as a VM of owner %s", verb, m.Hostname, m.SystemID, owner),
-			Hint:    "Import it as maaslxd_vm and apply, which marks it; or name another VM.", Err: engine.ErrConflict,
+			Hint:    "Import it as maaslxd_vm and apply, which marks it. Or name another VM.", Err: engine.ErrConflict,
 		}
 	case !engine.IsSameOwner(m, s.Key):
 		return &engine.Refusal{
-			Message: fmt.Sprintf("cannot %s VM %s (%s): it is marked as made for %s, and not for owner %s", verb, m.Hostname, m.SystemID, key, owner),
+			Message: fmt.Sprintf("cannot %s VM %s (%s): it is marked as made for %s, not for owner %s", verb, m.Hostname, m.SystemID, key, owner),
 			Hint:    "Run the action in the configuration that manages the VM, or give this provider block its owner.", Err: engine.ErrConflict,
 		}
 	}

@@ -130,7 +130,7 @@ func TestTakeSnapshot(t *testing.T) {
 		"DeletedLost": {reason: "It is gone already.", have: old, wish: operate.SnapshotSpec{Replace: true}, fail: map[string][]error{"delete": lost(1)}, after: true, calls: []string{"delete", "take"}},
 		"Refused":     {reason: "LXD says no.", fail: map[string][]error{"take": {&engine.Refusal{Message: "no"}}}, calls: []string{"take"}, failure: "no"},
 		"Locked":      {reason: "A snapshot changes nothing.", change: func(m *engine.Machine, _ *fakeLXD) { m.Locked = true }, calls: []string{"take"}},
-		"OtherOwner":  {reason: "It is another configuration's.", change: func(m *engine.Machine, _ *fakeLXD) { m.Description = engine.DescriptionWithMark("", "p/web", true) }, failure: "it is marked as made for p/web, and not for owner o"},
+		"OtherOwner":  {reason: "It is another configuration's.", change: func(m *engine.Machine, _ *fakeLXD) { m.Description = engine.DescriptionWithMark("", "p/web", true) }, failure: "it is marked as made for p/web, not for owner o"},
 		"NoMark":      {reason: "Nobody knows whose it is.", change: func(m *engine.Machine, _ *fakeLXD) { m.Description = "" }, failure: "it is not marked as a VM of owner o"},
 		"InProgress":  {reason: "An apply makes it.", change: func(m *engine.Machine, _ *fakeLXD) { m.Description = engine.DescriptionWithMark("", "o/web", false) }, failure: "it is not finished yet"},
 		"Commissioned": {reason: "MAAS works on it.", change: func(m *engine.Machine, _ *fakeLXD) {
@@ -196,7 +196,7 @@ func TestRestoreSnapshot(t *testing.T) {
 		"Stops":   {reason: "It ran, and runs again.", power: "on", mayStop: true, calls: []string{"off", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
 		"CutOff":  {reason: "A run before this one stopped it.", power: "off", change: noted, calls: []string{"restore", "on"}, notes: []string{""}, runs: true},
 		"Lost":    {reason: "To restore twice is harmless.", power: "on", mayStop: true, fail: map[string][]error{"restore": {engine.ErrUnclear}}, after: true, calls: []string{"off", "restore", "restore", "on"}, notes: []string{"yes", ""}, runs: true},
-		"Refused": {reason: "LXD says no, and the VM runs again.", power: "on", mayStop: true, fail: map[string][]error{"restore": {&engine.Refusal{Message: "no"}}}, calls: []string{"off", "restore", "on"}, notes: []string{"yes"}, failure: "may be that of the snapshot already: no", runs: true},
+		"Refused": {reason: "LXD says no, and the VM runs again.", power: "on", mayStop: true, fail: map[string][]error{"restore": {&engine.Refusal{Message: "no"}}}, calls: []string{"off", "restore", "on"}, notes: []string{"yes"}, failure: "may already be that of the snapshot: no", runs: true},
 		"Larger": {reason: "Its host may be full.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) {
 			f.list.Snapshots[0].LargerThanNow = "64GiB of memory, and it has 8GiB now"
 		}, failure: "64GiB of memory, and it has 8GiB now"},
@@ -204,7 +204,7 @@ func TestRestoreSnapshot(t *testing.T) {
 		"Locked":   {reason: "It is protected.", power: "off", change: func(m *engine.Machine, _ *fakeLXD) { m.Locked = true }, failure: "cannot restore web: it is locked in MAAS"},
 		"NoSuch":   {reason: "The names are told.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].Name = "s2" }, failure: "web has no snapshot s1"},
 		"NewDisk":  {reason: "LXD would detach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].UnknownVolumes = []string{"fast/web-disk2"} }, failure: "LXD would detach: fast/web-disk2"},
-		"OldDisk":  {reason: "LXD could not attach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].MissingVolumes = []string{"fast/web-disk2"} }, failure: "that it has no more: fast/web-disk2"},
+		"OldDisk":  {reason: "LXD could not attach it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].MissingVolumes = []string{"fast/web-disk2"} }, failure: "that it no longer has: fast/web-disk2"},
 		"OtherMAC": {reason: "MAAS would lose it.", power: "off", change: func(_ *engine.Machine, f *fakeLXD) { f.list.Snapshots[0].OtherMACs = true }, failure: "another MAC"},
 		"ReadyRuns": {
 			reason: "MAAS turns on what somebody has.", power: "on", mayStop: true, runs: true,

@@ -2,23 +2,21 @@ package placement
 
 import "math"
 
-// Candidate is a host on which a need fits. What is free is meant after
-// over-commit and before the VM is there.
+// Candidate is a host on which a need fits. Free amounts include over-commit, and do not yet
+// include the VM.
 type Candidate struct {
 	HostID, HostName string
 	Zone             string
 	FreeCores        int64
 	FreeMemoryMiB    int64
 	FreeHugePagesMiB int64
-	// Storage lists the pools from which the VM's disks are taken, each once,
-	// under its name on this host.
+	// Storage lists the pools for the VM's disks, each once, under its name on this host.
 	Storage []PoolShare
-	// Fullness is the share of the host that is in use with the VM on it, from
-	// 0 to 1, of the resource that is nearest to its end. Whatever the
-	// strategy, more is fuller.
+	// Fullness is the used share of the host's scarcest resource with the VM on it, from 0 to
+	// 1. Under every strategy, a larger value means a fuller host.
 	Fullness float64
-	// AddedFullness is what the VM adds to Fullness, of the same resource, from 0 to 1:
-	// how much fuller each VM of this need makes the host.
+	// AddedFullness is the VM's part of Fullness, of the same resource, from 0 to 1: how much
+	// fuller each VM of this need makes the host.
 	AddedFullness float64
 }
 
@@ -46,7 +44,7 @@ func (s score) candidate(r *request) Candidate {
 	return c
 }
 
-// demandGB is what the request's disks take from this pool, in GB.
+// demandGB is what the disks take from this pool, in GB.
 func (p *pool) demandGB(r *request) int64 {
 	var sizeGB int64
 	for _, d := range r.demands {

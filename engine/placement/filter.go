@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Reason is why a host fell out, in words that follow a number of hosts.
+// Reason says why a host was rejected, in words that follow a number of hosts.
 type Reason string
 
-// The reasons, in the order in which they are looked for: first what an
-// operator decides, then what the host is, then how much room is left.
+// The reasons, in the order of the checks: first what an operator decides, then what the host
+// is, then how much room is left.
 const (
 	Excluded          Reason = "excluded"
 	WrongType         Reason = "wrong type"
@@ -32,10 +32,10 @@ const (
 	TooLittleStorage  Reason = "too little storage"
 )
 
-// filter is one way to fall out, and the sentence about it.
+// filter is one check, its reason, and the sentence about a rejection.
 type filter struct {
 	reason      Reason
-	isTemporary bool // may end without anyone changing the need or what the host is
+	isTemporary bool // may end although nobody changes the need or the host
 	accepts     func(*host, *request) bool
 	detail      func(*host, *request) string
 }
@@ -66,7 +66,7 @@ var filters = [...]filter{
 // accepts reports whether the VM fits on the host as it is now.
 func (h *host) accepts(r *request) bool { return h.firstRejection(r) == nil }
 
-// firstRejection returns the first filter by which the host falls out, nil if it fits.
+// firstRejection returns the first filter that rejects the host, nil if the VM fits.
 func (h *host) firstRejection(r *request) *filter {
 	for i := range filters {
 		if !filters[i].accepts(h, r) {

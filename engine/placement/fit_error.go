@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// FitError says that no host fits, and why each of them fell out.
+// FitError says that no host fits, and why each of them was rejected.
 type FitError struct {
 	rejections  []Rejection
 	isTemporary bool
 }
 
-// Rejection is why one host fell out: by the first filter that it did not pass.
+// Rejection says which filter rejected a host first.
 type Rejection struct {
 	HostID, HostName string
 	Reason           Reason
 	Detail           string // "8 cores needed, 3 of 16 free"
-	// Shortage is what there is too little of, where the reason is a matter of room.
+	// Shortage is the missing resource, if room is the reason.
 	Shortage Shortage
 }
 
-// Shortage is a resource of a host that does not suffice for a need.
+// Shortage is a resource of a host that is not enough for a need.
 type Shortage struct {
-	Resource Resource // empty: the reason is no matter of room
-	// StoragePool is the pool, of Storage alone.
+	Resource Resource // empty: room is not the reason
+	// StoragePool is the pool, if Resource is Storage.
 	StoragePool string
-	// Needed, Free and Total are in cores, in MiB or, of Storage, in GB (decimal). Of
-	// PinnedCores, Needed is the highest number of a core. Total counts no over-commit.
+	// Needed, Free and Total are in cores, in MiB, or for Storage in GB (decimal). For
+	// PinnedCores, Needed is the highest core number. Total does not include over-commit.
 	Needed, Free, Total int64
 }
 
@@ -49,9 +49,8 @@ func (m Rejection) String() string {
 	return fmt.Sprintf("%s: %s: %s", cmp.Or(m.HostName, m.HostID), m.Reason, m.Detail)
 }
 
-// Error counts the reasons, the most frequent one first, and among equals in
-// the order of the filters: "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2
-// never reached".
+// Error counts the reasons, the most frequent one first. Equally frequent reasons keep the
+// order of the filters: "0/12 hosts fit: 7 too few cores, 3 wrong zone, 2 never reached".
 func (e *FitError) Error() string {
 	if len(e.rejections) == 0 {
 		return "there is no VM host to place on"
@@ -74,13 +73,11 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("0/%d hosts fit: %s", len(e.rejections), strings.Join(parts, ", "))
 }
 
-// Rejections returns why each host fell out, sorted by the hosts' names, then
-// their ids.
+// Rejections returns why each host was rejected, sorted by the hosts' names, then their ids.
 func (e *FitError) Rejections() []Rejection { return slices.Clone(e.rejections) }
 
-// IsTemporary reports whether waiting may help: some host lacks nothing but room
-// that VMs hold, or was never reached. If not, the need or the
-// hosts must be changed.
+// IsTemporary reports whether waiting may help. Either some host lacks only room that VMs hold,
+// or MAAS never reached it. If not, you must change the need or the hosts.
 func (e *FitError) IsTemporary() bool { return e.isTemporary }
 
 func newFitError(hosts []host, r *request) error {

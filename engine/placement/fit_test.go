@@ -162,8 +162,7 @@ func TestCandidateSaysWhatIsFree(t *testing.T) {
 	}
 }
 
-// What MAAS or a ledger reports beyond reason must not turn into room, nor
-// take the room that there is.
+// Absurd values from MAAS or a ledger must not turn into room, nor take the existing room.
 func TestNonsenseIsHarmless(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

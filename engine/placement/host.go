@@ -2,53 +2,53 @@ package placement
 
 import "math"
 
-// TypeLXD is the type of the VM hosts that can be placed on unless a Need
-// says otherwise. MAAS's other type is "virsh".
+// TypeLXD is the type of the VM hosts that placement uses unless a Need names another. MAAS's
+// other type is "virsh".
 const TypeLXD = "lxd"
 
-// bytesPerGB: MAAS counts disks in decimal gigabytes.
+// bytesPerGB is a decimal gigabyte, in which MAAS counts disks.
 const bytesPerGB = 1_000_000_000
 
-// Host is what placement knows of a VM host. Used amounts count the VMs that an
-// inventory shows. Those that are promised and not shown yet the ledger counts, when it
-// chooses among the hosts that fit.
+// Host describes a VM host for placement. Used amounts count the VMs that an inventory shows.
+// The ledger counts promised VMs that are not shown yet, when it chooses among the hosts that
+// fit.
 type Host struct {
-	// ID tells hosts apart: unique in a list of hosts, and stable, because it
-	// decides between equal hosts. Name is for people.
+	// ID identifies a host. It is unique in a list of hosts, and stable, because it decides
+	// between equal hosts. Name is for people.
 	ID, Name string
 	Type     string // "lxd" or "virsh", as MAAS has it
 	Zone     string
 	Pool     string   // resource pool
 	Tags     []string // of the VM host
-	// Projects are the LXD projects in which VMs can be made here; a VM host of
-	// MAAS has exactly one. Profiles are the LXD profiles known there.
+	// Projects are the LXD projects in which VMs can be made here; a VM host of MAAS has
+	// exactly one. Profiles are the LXD profiles of the host.
 	Projects []string
 	Profiles []string
 	// Architectures, in MAAS's spelling: "amd64/generic".
 	Architectures []string
-	// Networks are all names by which a network that the host is attached to
-	// may be asked for: names and CIDRs of subnets, names of bridges.
+	// Networks are all names for a network that the host is attached to: names and CIDRs of
+	// subnets, names of bridges.
 	Networks []string
 
 	Cores     Amount
-	MemoryMiB Amount // VMs that are backed by huge pages count here too, as in MAAS
-	// HugePagesMiB is the memory set aside as huge pages, and what VMs hold of
-	// it. It cannot be over-committed.
+	MemoryMiB Amount // VMs that are backed by huge pages count here, too, as in MAAS
+	// HugePagesMiB is the memory that is set aside as huge pages, and what VMs use of it. It
+	// cannot be over-committed.
 	HugePagesMiB Amount
-	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, 0 to 10: VMs
-	// together may hold Total times the ratio. 1 is no over-commit; 0 leaves no
-	// room at all (models/bmc.py, check_over_commit_ratios).
+	// CPUOvercommit and MemoryOvercommit are MAAS's ratios, 0 to 10. VMs together may hold
+	// Total times the ratio. 1 is no over-commit; 0 leaves no room at all (models/bmc.py,
+	// check_over_commit_ratios).
 	CPUOvercommit    float64
 	MemoryOvercommit float64
 	StoragePools     []StoragePool
 
-	// NeverReached: MAAS has a record of the host but never saw the LXD behind
-	// it, so nothing is known of what it has.
+	// NeverReached means that MAAS has a record of the host but never reached its LXD. So its
+	// resources are unknown.
 	NeverReached bool
-	// NeverReachedReason says why it was NeverReached; empty: MAAS does not tell.
+	// NeverReachedReason says why MAAS never reached it; empty: unknown.
 	NeverReachedReason string
-	// UnusableReason says why no VM can be made on the host, whatever it has; empty:
-	// some can.
+	// UnusableReason says why no VM can be made on the host, whatever its room; empty: some
+	// can.
 	UnusableReason string
 }
 
@@ -58,16 +58,16 @@ type Amount struct{ Total, Used int64 }
 // StoragePool is an LXD storage pool of a host. Sizes are in bytes.
 type StoragePool struct {
 	Name       string
-	TotalBytes int64 // 0: not known
+	TotalBytes int64 // 0: unknown
 	FreeBytes  int64
-	Default    bool // where disks go that name no pool
+	Default    bool // the pool for disks that name none
 }
 
-// FreeAtRatio is what an over-commit ratio leaves of a resource; never negative.
+// FreeAtRatio is what an over-commit ratio leaves free; it is never negative.
 func (a Amount) FreeAtRatio(ratio float64) int64 { return a.freeWithin(a.capacityAtRatio(ratio)) }
 
-// capacityAtRatio is what VMs together may hold. MAAS compares the product, not
-// rounded, with a whole number, which is the same as rounding down.
+// capacityAtRatio is what VMs together may hold. MAAS compares the unrounded product with a
+// whole number, which is the same as rounding down.
 func (a Amount) capacityAtRatio(ratio float64) int64 {
 	limit := float64(a.Total) * ratio
 	switch {
@@ -79,8 +79,8 @@ func (a Amount) capacityAtRatio(ratio float64) int64 {
 	return int64(limit)
 }
 
-// freeWithin is what is left of a capacity. Lowering a ratio below the use is
-// allowed in MAAS; then nothing is left.
+// freeWithin is what is left of a capacity. In MAAS a ratio may be lowered below the use; then
+// nothing is left.
 func (a Amount) freeWithin(capacity int64) int64 {
 	return max(0, capacity-max(0, a.Used))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Strategy says which host is the better one.
+// Strategy says how to choose among the hosts that fit.
 type Strategy string
 
 // The strategies.
@@ -18,8 +18,7 @@ const (
 	Pack Strategy = "pack"
 )
 
-// Need is what a VM needs of its host. An empty string or list asks for
-// nothing.
+// Need is what a VM needs of its host. An empty string or list means no demand.
 type Need struct {
 	// Key is the VM's stable name. It only decides between equal hosts.
 	Key string
@@ -33,19 +32,18 @@ type Need struct {
 	Architecture string // "amd64/generic"
 	Networks     []string
 
-	// Cores is the number of virtual CPUs, at least 1. Ignored, and may be 0,
-	// when PinnedCores are given.
+	// Cores is the number of virtual CPUs, at least 1. With PinnedCores it is ignored, and may
+	// be 0.
 	Cores int
-	// PinnedCores are numbers of the host's cores, from 0. As many cores count
-	// as used. Several VMs may be pinned to one core: MAAS and LXD do not mind.
+	// PinnedCores are numbers of the host's cores, from 0. As many cores count as used. Several
+	// VMs may be pinned to one core: MAAS and LXD allow it.
 	PinnedCores []int
 	MemoryMiB   int64
 	HugePages   bool // back the memory with huge pages
 	Disks       []Disk
 
 	Strategy Strategy // empty: Spread
-	// Excluded are the ids of hosts that shall not be taken, such as those on
-	// which an earlier attempt failed.
+	// Excluded are the ids of hosts to skip, such as those on which an earlier attempt failed.
 	Excluded []string
 }
 
@@ -55,13 +53,13 @@ type Disk struct {
 	Pool   string // storage pool of the host; empty: the host's default pool
 }
 
-// NeedError says that a need makes no sense on any host. Field is the part of
-// it that is wrong, as users spell it.
+// NeedError says that a need is invalid on every host. Field is the wrong part, as users spell
+// it.
 type NeedError struct{ Field, Message string }
 
 func (e *NeedError) Error() string { return e.Field + ": " + e.Message }
 
-// request is a need made ready for looking at many hosts.
+// request is a need, prepared for the look at many hosts.
 type request struct {
 	Need
 	cores             int64 // pinned or not
@@ -120,8 +118,8 @@ func (n Need) validate() error {
 	return nil
 }
 
-// addSaturated adds sizes that are not negative; a sum beyond all measure stays there
-// and fits nowhere.
+// addSaturated adds sizes that are not negative. A sum that overflows stays at the maximum and
+// fits nowhere.
 func addSaturated(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -1,24 +1,23 @@
-// Package placement decides on which LXD hosts a VM may go, and which is the better one.
+// Package placement decides which LXD hosts are suitable for a VM, and which one is the best.
 //
-// It filters: a host without the wanted zone, tags, network, storage pool or
-// room is out. It scores what is left by how full the VM makes it. Hosts that are
-// equal in this are told apart by a hash of the VM's key and the host's id, so that
-// VMs which are placed at the same moment do not all run to the same host.
+// It filters: a host without the wanted zone, tags, network, storage pool or room is out. It
+// scores the rest by how full the VM makes them. A hash of the VM's key and the host's id
+// decides between equal hosts. So VMs that are placed at the same moment do not all go to the
+// same host.
 //
-// The members of a group spread over zones and hosts where the room is reserved: only
-// the ledger knows those that are being made (engine/ledger/place.go).
+// The ledger spreads the members of a group over zones and hosts when it reserves the room:
+// only the ledger knows those that are still being made (engine/ledger/place.go).
 //
-// The package is pure: it calls nothing, waits for nothing and keeps nothing.
-// The same hosts, in any order, and the same need give the same answer.
+// The package is pure: it calls nothing, waits for nothing and stores nothing. The same hosts,
+// in any order, and the same need give the same answer.
 package placement
 
 import "slices"
 
-// FindCandidates returns every host on which the need fits, the best one first, with
-// what is free there. The hosts are not changed.
+// FindCandidates returns every host on which the need fits, the best one first, with its free
+// resources. It does not change the hosts.
 //
-// The error is a *FitError when no host fits, a *NeedError when the need
-// itself makes no sense.
+// The error is a *FitError when no host fits, a *NeedError when the need itself is invalid.
 func FindCandidates(hosts []Host, need Need) ([]Candidate, error) {
 	r, err := need.request()
 	if err != nil {

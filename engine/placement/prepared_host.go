@@ -2,12 +2,12 @@ package placement
 
 import "slices"
 
-// host is a Host with what would have to be found again for each filter, beside it.
+// host is a Host with values that several filters need, computed once.
 type host struct {
 	*Host
 	hash uint64
 
-	// What VMs together may hold, the largest VM, and what is free.
+	// The limit for all VMs together, the largest VM, and the free amounts.
 	capCores, capMemoryMiB         int64
 	maxVMCores, maxVMMemoryMiB     int64
 	freeCores, freeMemoryMiB       int64
@@ -17,7 +17,7 @@ type host struct {
 
 type pool struct {
 	StoragePool
-	isDefault bool // at most one pool of a host is
+	isDefault bool // at most one pool of a host is the default
 }
 
 func newHost(h *Host) host {

@@ -2,8 +2,9 @@ package placement
 
 import "fmt"
 
-// Whatever the ratios, MAAS makes no VM that is larger than its host or pinned
-// to a core that the host does not have (forms/pods.py, ComposeMachineForm).
+// isLargeEnough applies MAAS's rule for single VMs. Under any ratio, MAAS makes no VM that is
+// larger than its host or pinned to a core that the host lacks (forms/pods.py,
+// ComposeMachineForm).
 func isLargeEnough(h *host, r *request) bool {
 	return r.cores <= h.maxVMCores && int64(r.highestPinnedCore) < h.Cores.Total &&
 		r.MemoryMiB <= h.maxVMMemoryMiB &&
@@ -26,8 +27,8 @@ func tooSmallDetail(h *host, r *request) string {
 	return fmt.Sprintf("%d GB needed of storage pool %q, which has %d", p.demandGB(r), p.Name, p.TotalBytes/bytesPerGB)
 }
 
-// findTooSmallPool finds a storage pool that could not hold the disks if it were
-// empty, nil if there is none of which this is known.
+// findTooSmallPool finds a storage pool that would not hold the disks even if it were empty. It
+// is nil if none is known to be too small.
 func (h *host) findTooSmallPool(r *request) *pool {
 	for i := range h.pools {
 		if p := &h.pools[i]; p.TotalBytes > 0 && p.demandGB(r) > max(p.TotalBytes, p.FreeBytes)/bytesPerGB {
@@ -47,7 +48,7 @@ func atRatio(ratio float64) string {
 func hasCores(h *host, r *request) bool  { return r.cores <= h.freeCores }
 func hasMemory(h *host, r *request) bool { return r.MemoryMiB <= h.freeMemoryMiB }
 
-// MAAS does not look at huge pages; a VM that lacks them does not start.
+// hasHugePages checks huge pages, which MAAS ignores: a VM that lacks them does not start.
 func hasHugePages(h *host, r *request) bool {
 	return !r.HugePages || r.MemoryMiB <= h.freeHugePages
 }
@@ -71,8 +72,7 @@ func storageDetail(h *host, r *request) string {
 	return fmt.Sprintf("%d GB needed of storage pool %q, %d free", p.demandGB(r), p.Name, p.FreeBytes/bytesPerGB)
 }
 
-// findFullPool finds a storage pool that has no room for the disks, nil if there
-// is none.
+// findFullPool finds a storage pool without room for the disks, nil if there is none.
 func (h *host) findFullPool(r *request) *pool {
 	for i := range h.pools {
 		if p := &h.pools[i]; p.demandGB(r) > p.FreeBytes/bytesPerGB {
@@ -82,8 +82,8 @@ func (h *host) findFullPool(r *request) *pool {
 	return nil
 }
 
-// MAAS takes a storage pool that it does not know for a mere tag and puts the
-// disk on the default pool. Here such a host does not fit.
+// hasStoragePools refuses a host that lacks a named pool. MAAS takes an unknown pool for a mere
+// tag, and puts the disk on the default pool.
 func hasStoragePools(h *host, r *request) bool { return h.findUnmetDemand(r) == nil }
 
 func storagePoolDetail(h *host, r *request) string {
@@ -98,8 +98,7 @@ func storagePoolDetail(h *host, r *request) string {
 	return missingText("storage pool", names, []string{d.pool})
 }
 
-// findUnmetDemand finds a draw on a pool that the host does not have, nil if there
-// is none.
+// findUnmetDemand finds a demand on a pool that the host does not have, nil if there is none.
 func (h *host) findUnmetDemand(r *request) *poolDemand {
 	for i := range r.demands {
 		if !h.hasPool(r.demands[i]) {
@@ -118,7 +117,7 @@ func (h *host) hasPool(d poolDemand) bool {
 	return false
 }
 
-// shortageFor is what a host that fell out for a reason has too little of.
+// shortageFor is the missing resource of a host that was rejected for a reason.
 func (h *host) shortageFor(why Reason, r *request) Shortage {
 	cores := Shortage{Resource: Cores, Needed: r.cores, Free: h.freeCores, Total: h.Cores.Total}
 	memory := Shortage{Resource: Memory, Needed: r.MemoryMiB, Free: h.freeMemoryMiB, Total: h.MemoryMiB.Total}

@@ -27,9 +27,8 @@ func (h *host) scoreFor(r *request) score {
 	return s
 }
 
-// fullnessWith is the share of the host that is in use once the VM is there, from
-// 0 to 1, of the resource that is nearest to its end: the one that will stop
-// the next VM. A storage pool of unknown size says nothing.
+// fullnessWith is the used share of the host's scarcest resource with the VM on it, from 0 to
+// 1. That resource will stop the next VM. A storage pool of unknown size does not count.
 func (h *host) fullnessWith(r *request) float64 {
 	most := max(
 		usedShare(h.capCores, h.freeCores-r.cores),
@@ -47,8 +46,8 @@ func (h *host) fullnessWith(r *request) float64 {
 	return most
 }
 
-// fullnessAddedBy is what the VM adds to a fullness, of the resource that is as full. Of
-// two, it is the one of which the VM takes more.
+// fullnessAddedBy is the VM's part of a fullness, of the resource with that fullness. Of two
+// such resources, it takes the one that the VM uses more of.
 func (h *host) fullnessAddedBy(r *request, fullness float64) (part float64) {
 	see := func(capacity, free, takes int64) {
 		if usedShare(capacity, free-takes) == fullness {
@@ -69,14 +68,14 @@ func (h *host) fullnessAddedBy(r *request, fullness float64) (part float64) {
 	return part
 }
 
-// usedShare is the used part of a capacity that is not 0: what needs it, fits.
+// usedShare is the used part of a capacity. The capacity is not 0, because the VM needs some of
+// it and fits.
 func usedShare(capacity, free int64) float64 {
 	return float64(capacity-free) / float64(capacity)
 }
 
-// mixHash spreads the hash of host and key over all bits (the finaliser of
-// MurmurHash3), so that a host which is first for one key is not first for its
-// neighbours.
+// mixHash spreads the hash of host and key over all bits (the finaliser of MurmurHash3). So a
+// host that is first for one key is not first for its neighbours.
 func mixHash(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

@@ -1,5 +1,5 @@
-// Package providerid writes and reads the providerIDs by which Kubernetes knows the Nodes
-// on machines of MAAS. It is pure.
+// Package providerid writes and reads providerIDs, by which Kubernetes knows the Nodes on
+// machines of MAAS. It is pure.
 package providerid
 
 import (
@@ -9,30 +9,29 @@ import (
 	"strings"
 )
 
-// Form is how a providerID is written.
+// Form is the spelling of a providerID.
 type Form string
 
-// The forms that are written. More are read: see Parse.
+// The forms that are written. Parse reads more.
 const (
 	// LXD is "maas-lxd://<failure domain>/<system id>", of a VM.
 	LXD Form = "maas-lxd://"
 	// BareMetal is "maas://<failure domain>/<system id>".
 	BareMetal Form = "maas://"
-	// LegacyLXD is "maas:///<failure domain>/<system id>", of a VM that
-	// was asked for in the older way.
+	// LegacyLXD is "maas:///<failure domain>/<system id>", of a VM in the older spelling.
 	LegacyLXD Form = "maas:///"
 )
 
-// systemID is MAAS's id of a machine: six letters and digits now, "node-" and
-// a UUID in its first versions.
+// systemID is the pattern of MAAS's id of a machine: six letters and digits now, "node-" and a
+// UUID in its first versions.
 var systemID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
-// NodeID is by what a Node is found. Two of them are the same machine if their SystemIDs are
-// the same; of the Node and of its Machine the texts must be the same.
+// NodeID identifies the machine of a Node. Two of them mean the same machine if their SystemIDs
+// are equal. The Node and its Machine must have the same text.
 type NodeID struct {
 	Form Form
-	// FailureDomain is the availability zone that the machine was in when it was
-	// made; empty: it was not known then.
+	// FailureDomain is the availability zone of the machine when it was made; empty: it was
+	// unknown then.
 	FailureDomain string
 	SystemID      string
 }
@@ -42,20 +41,19 @@ func (p NodeID) String() string {
 	return string(p.Form) + url.PathEscape(p.FailureDomain) + "/" + p.SystemID
 }
 
-// New is the providerID of a machine. It refuses what could not be read back: no failure
-// domain, or a system id that is none.
+// New is the providerID of a machine. It refuses values that could not be read back: an empty
+// failure domain, or an invalid system id.
 func New(form Form, failureDomain, id string) (NodeID, error) {
 	switch {
 	case failureDomain == "":
 		return NodeID{}, fmt.Errorf("cannot make a providerID of machine %q: its availability zone is not known", id)
 	case !systemID.MatchString(id):
-		return NodeID{}, fmt.Errorf("cannot make a providerID: %q is no system id of MAAS", id)
+		return NodeID{}, fmt.Errorf("cannot make a providerID: %q is not a system id of MAAS", id)
 	}
 	return NodeID{Form: form, FailureDomain: failureDomain, SystemID: id}, nil
 }
 
-// Parse reads a providerID of any form that was ever written for
-// MAAS:
+// Parse reads a providerID of any form that was ever written for MAAS:
 //
 //	maas-lxd://<failure domain>/<system id>
 //	maas-lxd:///<failure domain>/<system id>
@@ -63,8 +61,7 @@ func New(form Form, failureDomain, id string) (NodeID, error) {
 //	maas:///<failure domain>/<system id>
 //	maas:////<system id>
 //
-// Its Form is one of those that are written, so its String may be another
-// text.
+// Its Form is one of those that are written now, so its String may differ from the text.
 func Parse(text string) (NodeID, error) {
 	fail := func(why string) (NodeID, error) {
 		return NodeID{}, fmt.Errorf("providerID %q %s; it must look like maas://<zone>/<system id> or maas-lxd://<zone>/<system id>", text, why)

@@ -10,27 +10,26 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// A close of a host counts for closeLease, and is prolonged as long as its maker
-// is at work. What a run left that died is over soon enough for the next one to
-// wait for it. MAAS may still be at the dead run's call then, for as long as it
-// takes to list an LXD's instances.
+// A close of a host lasts for closeLease, and its maker prolongs it while it works. After a run
+// died, the lease ends soon enough for the next run to wait for it. MAAS may then still work on
+// the dead run's call, for as long as it takes to list an LXD's instances.
 const (
 	closeLease         = time.Minute
 	closeRenewInterval = closeLease / 4
-	// removedHostLease is how long a host stays closed that was removed: longer than
-	// anybody takes it for a host, by a list that he read before.
+	// removedHostLease is how long a removed host stays closed. It is longer than anybody uses
+	// an old list that still has the host.
 	removedHostLease = engine.MaxCloseLease
 )
 
-// ClosedHost is a host that one caller has alone, in this process by a lock, and
-// among all that share the ledger by a close.
+// ClosedHost is a host that one caller has alone: in this process by a lock, among all users of
+// the ledger by a close.
 type ClosedHost struct {
 	ctx context.Context // ends with the close
 	end func()
-	// removed: the host was removed. It stays closed for removedHostLease.
+	// removed means that the host was removed. It stays closed for removedHostLease.
 	removed bool
-	// unclear: nobody knows whether MAAS is still at it. The close lasts until its
-	// lease is over. This process may close the host again.
+	// unclear means that MAAS may still be working on a call. The close lasts until its lease
+	// is over. This process may close the host again.
 	unclear bool
 }
 
@@ -40,12 +39,12 @@ func (q *ClosedHost) Context() context.Context { return q.ctx }
 // End gives the host back.
 func (q *ClosedHost) End() { q.end() }
 
-// NoteRemoved notes that the host was removed: it stays closed after End, for those who
-// take it for a host by a list that they read before.
+// NoteRemoved notes that the host was removed. It then stays closed after End, for callers with
+// an old list that still has it.
 func (q *ClosedHost) NoteRemoved() { q.removed = true }
 
-// AskMAAS asks MAAS for something that makes it list the host's instances, or forget the
-// host. Where nobody knows whether MAAS is still at it, the host stays closed.
+// AskMAAS makes a call after which MAAS lists the host's instances, or forgets the host. If
+// nobody knows whether MAAS still works on it, the host stays closed.
 func (q *ClosedHost) AskMAAS(ask func(context.Context) error) error {
 	err := ask(q.ctx)
 	if err != nil && (errors.Is(err, engine.ErrUnclear) || q.ctx.Err() != nil) {
@@ -54,14 +53,14 @@ func (q *ClosedHost) AskMAAS(ask func(context.Context) error) error {
 	return err
 }
 
-// SyncHost has MAAS list the host's instances anew, or look at one VM alone.
+// SyncHost makes MAAS list the host's instances anew, or look at one VM alone.
 func (q *ClosedHost) SyncHost(composer engine.Composer, host engine.VMHost, systemID string) error {
 	return q.AskMAAS(func(ctx context.Context) error { return composer.SyncHost(ctx, host, systemID) })
 }
 
-// CloseHost has the host alone until its End, and refuses while a VM is being
-// composed on it: a sync that ends inside a compose adopts the newborn, and a
-// removal takes the VM with the host. The row of one key does not count.
+// CloseHost takes the host for one caller alone, until End. It refuses while a VM is being
+// composed on the host. A sync that ends inside a compose adopts the new VM, and a removal
+// takes the VM with the host. The row of the key except does not count.
 func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMHost, except engine.Key) (*ClosedHost, error) {
 	unlock, err := r.Locks.lockExclusive(ctx, host)
 	if err != nil {
@@ -84,18 +83,18 @@ func (r *Region) CloseHost(ctx context.Context, c engine.Config, host engine.VMH
 		cancel(nil)
 		<-prolonged
 		if err := openHost(ctx, c, closing, q); err != nil {
-			c.Log.InfoContext(ctx, "a VM host stays closed for a while", "host", host.Name, slog.Any("error", err))
+			c.Log.InfoContext(ctx, "a VM host stays closed until its lease ends", "host", host.Name, slog.Any("error", err))
 		}
 		unlock()
 	}
 	return q, nil
 }
 
-// prolongClose keeps a close from running out. Where that fails, the work on the host
-// ends before others may begin theirs.
+// prolongClose keeps a close from running out. If that fails, the work on the host ends before
+// other runs may begin theirs.
 //
-// A close counts from when it was asked for: an answer may come late, where the ledger is
-// on another machine. Nor does a call last longer than there is time to end the work.
+// A close counts from the time of the request, because an answer may come late if the ledger is
+// on another machine. A call lasts no longer than leaves time to end the work.
 func prolongClose(ctx context.Context, c engine.Config, cancel context.CancelCauseFunc, closing engine.HostCloseRequest, asked time.Time) {
 	tick := time.NewTicker(closeRenewInterval)
 	defer tick.Stop()
@@ -120,8 +119,8 @@ func prolongClose(ctx context.Context, c engine.Config, cancel context.CancelCau
 	}
 }
 
-// openHost ends a close, also where the caller has given up. A host that was
-// removed stays closed for those who take it for one.
+// openHost ends a close, also after the caller has given up. A removed host stays closed for
+// callers with an old list that still has it.
 func openHost(ctx context.Context, c engine.Config, closing engine.HostCloseRequest, q *ClosedHost) error {
 	ctx, cancel := engine.WithGrace(ctx)
 	defer cancel()
@@ -135,7 +134,7 @@ func openHost(ctx context.Context, c engine.Config, closing engine.HostCloseRequ
 	return c.Ledger.CloseHost(ctx, closing)
 }
 
-// RestoreInterval is how often MAAS is asked to look for the machine of a VM host.
+// RestoreInterval is how often to ask MAAS to look for the machine of a VM host.
 const RestoreInterval = time.Minute
 
 // RestoreMachine lets MAAS find the machine of a VM host again.

@@ -8,12 +8,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// evidenceTTL is how long what MAAS showed of a failure serves: an event of it that
-// follows changes the message of the machine's status, which asks anew.
+// evidenceTTL is how long to keep the evidence of a failure. A later event of it changes the
+// machine's status message, which leads to a new question.
 const evidenceTTL = 10 * time.Minute
 
-// Failures remembers what MAAS showed of the machines that it gave up, so that a manager
-// which looks at one for days neither asks each time nor tells now this and now that.
+// Failures remembers what MAAS showed of failed machines. So a manager that looks at one for
+// days does not ask each time, and its message does not change back and forth.
 type Failures struct {
 	mu    sync.Mutex
 	known map[string]knownFailure // by system id
@@ -26,9 +26,8 @@ type knownFailure struct {
 	shown   engine.Evidence
 }
 
-// Evidence returns what MAAS shows of why it gave the machine up, without the secrets.
-// Where MAAS does not tell, what was known before is returned, and MAAS is asked the next
-// time.
+// Evidence returns what MAAS shows of why the machine failed, without the secrets. If MAAS does
+// not answer, it returns the earlier evidence, and asks again the next time.
 func (f *Failures) Evidence(ctx context.Context, c engine.Config, m engine.Machine, secrets ...string) engine.Evidence {
 	former, known := f.findKnown(m.SystemID)
 	known = known && former.status == m.Status && former.message == m.StatusMessage
@@ -54,7 +53,7 @@ func (f *Failures) findKnown(systemID string) (knownFailure, bool) {
 	return known, ok
 }
 
-// noteKnown remembers a failure, and forgets those that serve no more.
+// noteKnown remembers a failure, and forgets those that are too old.
 func (f *Failures) noteKnown(systemID string, seen knownFailure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// HostLocks keeps composing on a host and syncing that host apart: a sync
-// that ends inside a compose adopts the newborn, and the compose then fails
-// although its VM is there. Composes of one host may run side by side.
+// HostLocks keep composes on a host and a sync of that host apart. A sync that ends inside a
+// compose adopts the new VM, and the compose then fails although its VM exists. Composes on one
+// host may run side by side.
 type HostLocks struct {
 	mu    sync.Mutex
 	locks map[string]*semaphore.Weighted
@@ -24,12 +24,12 @@ func newHostLocks() *HostLocks {
 	return &HostLocks{locks: map[string]*semaphore.Weighted{}}
 }
 
-// LockShared waits until no one has the host alone.
+// LockShared waits until nobody has the host alone.
 func (h *HostLocks) LockShared(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
 	return h.acquire(ctx, host.HostKey, 1)
 }
 
-// lockExclusive waits until no one else uses the host.
+// lockExclusive waits until nobody else uses the host.
 func (h *HostLocks) lockExclusive(ctx context.Context, host engine.VMHost) (unlock func(), err error) {
 	return h.acquire(ctx, host.HostKey, exclusiveWeight)
 }

@@ -9,20 +9,23 @@ import (
 )
 
 // LeavingNames are the VMs, machines and hosts of one MAAS that this process renames or
-// deletes: their names are about to be free. A host's name here is its key. A machine has
-// two: its hostname, and its key, which is left by KeyLeaveID. Terraform does all of that side by
-// side, e.g. where two VMs swap their names, or the first line of a list goes.
+// deletes: their names are about to be free. Terraform does all of that side by side, for
+// example when two VMs swap their names, or when the first item of a list is removed.
 //
-// Only those who wait for hostnames wait in circles, and park: MAAS admits a hostname once.
-// It admits two VM hosts of one name, so that hosts which swap their names wait for nobody.
+// A host's name here is its key. A machine has two names: its hostname, and its key, which it
+// leaves under KeyLeaveID.
+//
+// Waits in a circle occur only for hostnames, as MAAS allows a hostname once; then one of them
+// takes a temporary name. MAAS allows two VM hosts of one name, so hosts that swap their names
+// wait for nobody.
 type LeavingNames struct {
 	mu      sync.Mutex
 	leaving map[string]leavingName     // by system id
-	awaited map[engine.Key]awaitedName // of the keys that wait for a name which nobody leaves
+	awaited map[engine.Key]awaitedName // by the keys that wait for a name that nobody leaves
 	lastEnd time.Time                  // when the last VM got its name, was deleted, or gave up
 }
 
-// leavingName is a VM on its way to another name; to is empty where it is deleted.
+// leavingName is an object on its way to another name; to is empty if it is being deleted.
 type leavingName struct {
 	name, to     string
 	former       string    // its name at its first step
@@ -33,11 +36,13 @@ type leavingName struct {
 type awaitedName struct{ first, last time.Time }
 
 // A step that leaves a name is repeated within leaveTTL, or has ended.
-// nameGracePeriod is how long a name is waited for that a VM of the same owner has and
-// that nobody leaves yet: Terraform may come to it soon. It begins anew whenever
-// another VM is through, because Terraform then begins the next one.
-// temporaryNameDelay is how long a VM that waits keeps its former name. Most names are free
-// within that time: a rename is one call, and the next look follows in a second.
+//
+// nameGracePeriod is how long to wait for a name that a VM of the same owner has and that
+// nobody leaves yet: Terraform may come to that VM soon. It begins anew whenever another VM is
+// done, because Terraform then begins the next one.
+//
+// temporaryNameDelay is how long a waiting VM keeps its former name. Most names are free within
+// that time: a rename is one call, and the next look follows in a second.
 const (
 	leaveTTL           = 2 * engine.FallbackPollInterval
 	nameGracePeriod    = 30 * time.Second
@@ -45,20 +50,20 @@ const (
 	temporaryNameDelay = 5 * time.Second
 )
 
-// KeyLeaveID stands for the system id of a machine that leaves its key. It may leave its hostname
-// at the same time.
+// KeyLeaveID stands for the system id of a machine that leaves its key. The machine may leave
+// its hostname at the same time.
 func KeyLeaveID(systemID string) string { return "key of " + systemID }
 
 func newLeavingNames() *LeavingNames {
 	return &LeavingNames{leaving: map[string]leavingName{}, awaited: map[engine.Key]awaitedName{}}
 }
 
-// NoteLeaving notes that an object leaves its name, for another one or, where to is empty,
-// because it is deleted.
+// NoteLeaving notes that an object leaves its name for another one. An empty to means that it
+// is being deleted.
 func (n *LeavingNames) NoteLeaving(systemID, name, to string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leaveTTL }) // of steps that failed
+	maps.DeleteFunc(n.leaving, func(_ string, l leavingName) bool { return now.Sub(l.noted) >= leaveTTL }) // their steps failed
 	former, since := name, now
 	if l, leaving := n.leaving[systemID]; leaving && l.to == to {
 		former, since = l.former, l.since
@@ -66,7 +71,7 @@ func (n *LeavingNames) NoteLeaving(systemID, name, to string, now time.Time) {
 	n.leaving[systemID] = leavingName{name, to, former, since, now}
 }
 
-// NoteLeft ends the leave of a VM, and what its key waited for.
+// NoteLeft ends the leave of a VM, and the wait of its key.
 func (n *LeavingNames) NoteLeft(systemID string, key engine.Key, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,8 +88,8 @@ func (n *LeavingNames) IsDeleting(systemID string, now time.Time) bool {
 	return leaving && l.to == "" && now.Sub(l.noted) < leaveTTL
 }
 
-// IsRenaming tells whether this process gives a VM another name than this one. The VM may
-// have its parking name by now, and still the mark and the row of its former one.
+// IsRenaming tells whether this process gives a VM another name than this one. The VM may have
+// its temporary name already, and still the mark and the row of its former one.
 func (n *LeavingNames) IsRenaming(systemID, name string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,8 +113,8 @@ func (n *LeavingNames) leaverOf(name string, now time.Time) (string, bool) {
 	return "", false
 }
 
-// breaksCycle tells whether VMs wait for each other's names in a circle, and this
-// one is the first of them by its system id.
+// breaksCycle tells whether VMs wait for each other's names in a circle, and this VM is the
+// first of them by its system id.
 func (n *LeavingNames) breaksCycle(systemID string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,9 +131,9 @@ func (n *LeavingNames) breaksCycle(systemID string, now time.Time) bool {
 	return false
 }
 
-// NeedsTemporaryName tells whether a VM that waits for a name has to give up its former one:
-// it breaks a circle, or it has waited for long. In a long list the VM that has the
-// wanted name has not begun, because those who wait have all of Terraform's slots.
+// NeedsTemporaryName tells whether a VM that waits for a name must give up its former one. It
+// must if it breaks a circle, or if it has waited for long. In a long list, the VM with the
+// wanted name may not have begun, because the waiting ones take all of Terraform's slots.
 func (n *LeavingNames) NeedsTemporaryName(systemID string, now time.Time) bool {
 	if n.breaksCycle(systemID, now) {
 		return true
@@ -138,8 +143,8 @@ func (n *LeavingNames) NeedsTemporaryName(systemID string, now time.Time) bool {
 	return now.Sub(n.leaving[systemID].since) >= temporaryNameDelay
 }
 
-// FormerNameOfLast is the name that a VM had at first, where no other VM of this process is
-// on its way to another name; else it is empty, because one of them may want that name.
+// FormerNameOfLast is the first name of a VM, if no other VM of this process is on its way to
+// another name. Otherwise it is empty, because one of them may want that name.
 func (n *LeavingNames) FormerNameOfLast(systemID string, now time.Time) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,7 +156,7 @@ func (n *LeavingNames) FormerNameOfLast(systemID string, now time.Time) string {
 	return n.leaving[systemID].former
 }
 
-// CountWait tells whether a key may wait on for a name that nobody leaves.
+// CountWait tells whether a key may continue to wait for a name that nobody leaves.
 func (n *LeavingNames) CountWait(key engine.Key, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,6 +170,6 @@ func (n *LeavingNames) CountWait(key engine.Key, now time.Time) bool {
 		return true
 	}
 	delete(n.awaited, key)
-	n.lastEnd = now // others that wait may do with the slot that this one gives back
+	n.lastEnd = now // the others may use the slot that becomes free here
 	return false
 }

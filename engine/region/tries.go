@@ -7,18 +7,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// Tries counts what fails again and again. It only brakes: what is lost with
-// the process costs some tries.
+// Tries counts repeated failures. It only slows things down: if it is lost with the process,
+// the price is some tries.
 type Tries struct {
 	mu     sync.Mutex
 	counts map[engine.Key]int
 }
 
-// NewTries returns Tries of which none was made.
+// NewTries returns Tries without any counts.
 func NewTries() *Tries { return &Tries{counts: map[engine.Key]int{}} }
 
-// CountBelow counts a try of the key and says whether another one is worth it. After
-// the last one the count begins anew.
+// CountBelow counts a try of the key and says whether another one is worthwhile. After the last
+// one the count begins anew.
 func (t *Tries) CountBelow(key engine.Key, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,7 +30,7 @@ func (t *Tries) CountBelow(key engine.Key, most int) bool {
 	return false
 }
 
-// Count counts a try of the key, and says how many there were.
+// Count counts a try of the key, and returns the number of tries.
 func (t *Tries) Count(key engine.Key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,7 @@ func (t *Tries) Count(key engine.Key) int {
 	return t.counts[key]
 }
 
-// ResetIfSpent says whether so many tries of the key were counted. The count then begins anew.
+// ResetIfSpent says whether the key has that many tries. If so, the count begins anew.
 func (t *Tries) ResetIfSpent(key engine.Key, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,21 +49,21 @@ func (t *Tries) ResetIfSpent(key engine.Key, most int) bool {
 	return true
 }
 
-// Forget begins the count of a key anew.
+// Forget resets the count of a key.
 func (t *Tries) Forget(key engine.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.counts, key)
 }
 
-// Intervals remembers when something was last done that is worth its calls only
-// now and then.
+// Intervals remembers when something was last done that should not be done often.
 type Intervals struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// BeginIfDue says whether it is time for it again, and takes it that it is then done.
+// BeginIfDue says whether the time has come again. If so, it assumes that the caller does it
+// now.
 func (i *Intervals) BeginIfDue(what string, every time.Duration, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

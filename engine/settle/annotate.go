@@ -9,7 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// annotationChanges are the annotations to write, by key; empty: to remove.
+// annotationChanges are the annotations to write, by key. An empty value means to remove the
+// key.
 func (w WantedSettings) annotationChanges(m engine.Machine) map[string]string {
 	changes := map[string]string{}
 	for _, key := range w.RemovedAnnotations {
@@ -26,19 +27,19 @@ func (w WantedSettings) annotationChanges(m engine.Machine) map[string]string {
 	return changes
 }
 
-// ReconcileAnnotations writes the annotations that are wanted and not there, and removes those
-// that were wanted before. MAAS lets only the user do that whom the machine belongs to.
+// ReconcileAnnotations writes the wanted annotations that are missing, and removes those that
+// were wanted before. MAAS allows this only to the user who owns the machine.
 func (s *Settler) ReconcileAnnotations(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	changes := w.annotationChanges(m)
 	switch {
 	case len(changes) == 0:
 		return m, nil
 	case m.Status != engine.StatusDeployed && len(w.Annotations) == 0:
-		return m, nil // MAAS removes them with what is deployed
+		return m, nil // MAAS removes them with the installation
 	case m.Status != engine.StatusDeployed:
 		return m, &engine.SpecError{
-			Field: fieldpath.New("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, and %s is %s", m.Hostname, m.StatusName),
-			Hint: "Bring it back to Deployed in MAAS and apply again, or leave annotations out.", Err: engine.ErrConflict,
+			Field: fieldpath.New("annotations"), Message: fmt.Sprintf("MAAS annotates deployed machines only, but %s is %s", m.Hostname, m.StatusName),
+			Hint: "Bring it back to Deployed in MAAS and apply again, or remove annotations.", Err: engine.ErrConflict,
 		}
 	}
 	m, err := s.UnlockForChange(ctx, w, m)
@@ -48,8 +49,8 @@ func (s *Settler) ReconcileAnnotations(ctx context.Context, w WantedSettings, m 
 	return s.Annotate(ctx, m, changes)
 }
 
-// Annotate sends changes of the owner data of a machine that somebody has. An empty value
-// removes its key.
+// Annotate sends changes of the owner data of an acquired machine. An empty value removes its
+// key.
 func (s *Settler) Annotate(ctx context.Context, m engine.Machine, changes map[string]string) (engine.Machine, error) {
 	err := s.Metal.Annotate(ctx, m.SystemID, changes)
 	switch {

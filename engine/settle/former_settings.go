@@ -9,32 +9,31 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// formerSettingsData is the owner data that says what a machine was like before we changed it. A
-// release clears it, when everything was put back.
+// formerSettingsData is the owner data that notes the settings of a machine from before we
+// changed it. A release clears it, when everything is restored.
 const formerSettingsData = engine.MarkerPrefix + "before"
 
-// FormerSettings is what a machine had, of what we have changed on it. Its record is the site's, and
-// outlives what we do with it.
+// FormerSettings are the former values of settings that we changed on a machine. The machine's
+// record belongs to the site, and outlives our use of it.
 type FormerSettings struct {
 	Hostname    *FormerValue `json:"hostname,omitempty"`
 	Zone        *FormerValue `json:"zone,omitempty"`
 	Pool        *FormerValue `json:"pool,omitempty"`
 	Domain      *FormerValue `json:"domain,omitempty"`
-	Description *FormerValue `json:"description,omitempty"` // of it, DescriptionText
-	// AddedTags are those that we put on, and RemovedTags those of others that we took off.
+	Description *FormerValue `json:"description,omitempty"` // the former DescriptionText
+	// AddedTags are the tags that we added. RemovedTags are the tags of others that we removed.
 	AddedTags   []string `json:"tags,omitempty"`
 	RemovedTags []string `json:"tags_off,omitempty"`
 }
 
-// FormerValue is what a field said before, and what we have written into it since: the last value,
-// and the one before if a run that died may not have written the last.
+// FormerValue is the former value of a field, and the values that we have written since. These
+// are the last one, and the one before it if a run died that may not have written the last.
 type FormerValue struct {
 	Was string   `json:"was"`
 	Set []string `json:"set"`
 }
 
-// FormerSettingsOf reads the note of a machine. One that is not there, or that nobody can read, is
-// empty.
+// FormerSettingsOf reads the note of a machine. A missing or unreadable note counts as empty.
 func FormerSettingsOf(m engine.Machine) FormerSettings {
 	var b FormerSettings
 	if err := json.Unmarshal([]byte(m.OwnerData[formerSettingsData]), &b); err != nil {
@@ -43,18 +42,19 @@ func FormerSettingsOf(m engine.Machine) FormerSettings {
 	return b
 }
 
-// OwnerData is the owner data that says so.
+// OwnerData is the note as owner data.
 func (b FormerSettings) OwnerData() (map[string]string, error) {
 	text, err := json.Marshal(b)
 	if err != nil {
-		return nil, fmt.Errorf("cannot note what a machine was like: %w", err)
+		return nil, fmt.Errorf("cannot note the former settings of a machine: %w", err)
 	}
 	return map[string]string{formerSettingsData: string(text)}, nil
 }
 
-// formerValueOf is a field that says now what it does, and is to say something else. A value that
-// somebody else has written since is what the site wants back: we moved a machine from az1 to
-// az2, its owner moved it to az3, and after a release it belongs in az3.
+// formerValueOf updates the former value of a field that has the value now and gets the value
+// next. If somebody else has written the field since, the site wants that value back. Example:
+// we moved a machine from az1 to az2, and its owner moved it to az3. After a release it belongs
+// in az3.
 func formerValueOf(f *FormerValue, now, next string, parked bool) *FormerValue {
 	switch {
 	case f == nil:
@@ -67,8 +67,8 @@ func formerValueOf(f *FormerValue, now, next string, parked bool) *FormerValue {
 	return &FormerValue{Was: now, Set: []string{next}}
 }
 
-// WithChange adds what an update is about to change of a machine, and the tags that it is about
-// to get and to lose.
+// WithChange adds the settings that an update is about to change, and the tags that the machine
+// is about to get and to lose.
 func (b FormerSettings) WithChange(m engine.Machine, u engine.MachineUpdate, added, removed []string) FormerSettings {
 	for _, c := range []struct {
 		field **FormerValue
@@ -87,7 +87,7 @@ func (b FormerSettings) WithChange(m engine.Machine, u engine.MachineUpdate, add
 	return b
 }
 
-// tagsWith are tags with more of them and less, sorted, each once.
+// tagsWith are tags with the tags more and without the tags less, sorted, each once.
 func tagsWith(tags, more, less []string) []string {
 	all := tagsWithout(append(slices.Clone(tags), more...), less)
 	slices.Sort(all)
@@ -102,8 +102,8 @@ func textOf(description *string) *string {
 	return &text
 }
 
-// RestoreUpdate is the update that puts back what the machine had. What somebody else has
-// changed since stays.
+// RestoreUpdate is the update that restores the former settings. A setting that somebody else
+// has changed since stays.
 func (b FormerSettings) RestoreUpdate(m engine.Machine) engine.MachineUpdate {
 	back := func(f *FormerValue, now string) *string {
 		if f == nil || now == f.Was || !slices.Contains(f.Set, now) && now != temporaryName(m) {
@@ -121,10 +121,11 @@ func (b FormerSettings) RestoreUpdate(m engine.Machine) engine.MachineUpdate {
 	return u
 }
 
-// temporaryName is a hostname that nobody wants. A machine has it while it waits for its own.
+// temporaryName is a hostname that nobody else wants. A machine has it while it waits for its
+// own.
 func temporaryName(m engine.Machine) string { return engine.MarkerPrefix + m.SystemID }
 
-// FormerHostname is what the machine was called before we renamed it; empty: we did not.
+// FormerHostname is the hostname from before we renamed the machine; empty: we did not.
 func (b FormerSettings) FormerHostname() string {
 	if b.Hostname == nil {
 		return ""
@@ -132,8 +133,7 @@ func (b FormerSettings) FormerHostname() string {
 	return b.Hostname.Was
 }
 
-// WasCalled tells whether that was the hostname or the FQDN of the machine before we renamed
-// it.
+// WasCalled tells whether the machine had this hostname or FQDN before we renamed it.
 func WasCalled(m engine.Machine, name string) bool {
 	b := FormerSettingsOf(m)
 	hostname, domain := b.FormerHostname(), m.Domain

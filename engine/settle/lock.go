@@ -9,9 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// UnlockForChange takes the lock off a machine that is to be changed: MAAS refuses every change of a
-// locked one but its tags (auth/local.py, has_perm). Whoever calls it locks the machine
-// again. A lock of which the wish says nothing is somebody else's, and stays.
+// UnlockForChange unlocks a machine for a change. MAAS refuses every change of a locked machine
+// except of its tags (auth/local.py, has_perm). The caller locks the machine again. If the spec
+// says nothing of the lock, it is somebody else's, and stays.
 func (s *Settler) UnlockForChange(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case !m.Locked:
@@ -27,7 +27,7 @@ func (s *Settler) UnlockForChange(ctx context.Context, w WantedSettings, m engin
 	return m, nil
 }
 
-// ReconcileLock gives a machine the lock that is wanted, after all other changes.
+// ReconcileLock gives a machine the wanted lock, after all other changes.
 func (s *Settler) ReconcileLock(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	switch {
 	case w.Locked == nil || *w.Locked == m.Locked:
@@ -48,8 +48,8 @@ func (s *Settler) ReconcileLock(ctx context.Context, w WantedSettings, m engine.
 	return m, nil
 }
 
-// RelockAfterFailure puts the lock back on a machine whose change failed after it was unlocked, also
-// where the caller has given up. It returns the failure.
+// RelockAfterFailure locks a machine again whose change failed after it was unlocked, also if
+// the caller has given up. It returns the failure.
 func (s *Settler) RelockAfterFailure(ctx context.Context, w WantedSettings, m engine.Machine, failure error) error {
 	if w.Locked == nil || !*w.Locked || m.Status != engine.StatusDeployed {
 		return failure

@@ -10,18 +10,19 @@ import (
 )
 
 // NameWaitError says that a hostname will be free soon. It ends a step, and is no failure. The
-// next look is due after region.NameLook.
+// next look is due after region.NamePollInterval.
 type NameWaitError struct{ message string }
 
 func (w *NameWaitError) Error() string { return w.message }
 
-// CheckNameWait waits for a hostname that another machine has, as long as that one is likely
-// to leave it: then the error is a *NameWaitError. It is nil where nobody will.
+// CheckNameWait waits for a hostname that another machine has, as long as that machine is
+// likely to leave it. Then the error is a *NameWaitError. It is nil if nobody will leave the
+// hostname.
 func (s *Settler) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 	if !w.AwaitName {
 		return nil
 	}
-	wait := &NameWaitError{fmt.Sprintf("the name %s is that of %s (%s), which is being renamed or deleted", w.Hostname, holder.SystemID, holder.StatusName)}
+	wait := &NameWaitError{fmt.Sprintf("the name %s belongs to %s (%s), which is being renamed or deleted", w.Hostname, holder.SystemID, holder.StatusName)}
 	if _, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving || s.leavingNames.IsRenaming(holder.SystemID, w.Hostname, s.Now()) {
 		return wait
 	}
@@ -31,9 +32,9 @@ func (s *Settler) CheckNameWait(w WantedSettings, holder engine.Machine) error {
 	return nil
 }
 
-// rename changes a machine whose hostname is to be another one. It waits for one that
-// has this name. A wait that is long, or goes round in a circle, could be without
-// end: then the machine takes its parking name, so that its former one is free.
+// rename changes a machine that gets another hostname. It waits for a machine that has this
+// name. A long wait, or a wait in a circle, might never end. Then the machine takes a temporary
+// name, so that its former one is free.
 func (s *Settler) rename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
 	s.leavingNames.NoteLeaving(m.SystemID, m.Hostname, w.Hostname, s.Now())
 	err := s.sendRename(ctx, w, m, u)
@@ -54,7 +55,7 @@ func (s *Settler) rename(ctx context.Context, w WantedSettings, m engine.Machine
 // sendRename sends the change, unless the machine that has the name is about to leave it.
 func (s *Settler) sendRename(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) error {
 	if id, leaving := s.leavingNames.FindLeaver(w.Hostname, s.Now()); leaving && w.AwaitName && id != m.SystemID {
-		return &NameWaitError{fmt.Sprintf("the name %s is that of %s, which is being renamed or deleted", w.Hostname, id)}
+		return &NameWaitError{fmt.Sprintf("the name %s belongs to %s, which is being renamed or deleted", w.Hostname, id)}
 	}
 	err := s.Machines.Update(ctx, m.SystemID, u)
 	var refusal engine.FieldError
@@ -66,8 +67,8 @@ func (s *Settler) sendRename(ctx context.Context, w WantedSettings, m engine.Mac
 
 func hasTemporaryName(m engine.Machine) bool { return m.Hostname == temporaryName(m) }
 
-// giveTemporaryName gives a machine its parking name. The mark stays, and the name is no wanted one, so
-// that a run which ends here leaves a machine that the next plan finds and renames.
+// giveTemporaryName gives a machine its temporary name. The mark stays, and nobody wants the
+// name. So if the run ends here, the next plan finds and renames the machine.
 func (s *Settler) giveTemporaryName(ctx context.Context, w WantedSettings, m engine.Machine) error {
 	parked := temporaryName(m)
 	change := engine.MachineUpdate{Hostname: &parked}
@@ -78,13 +79,13 @@ func (s *Settler) giveTemporaryName(ctx context.Context, w WantedSettings, m eng
 	if err := s.Machines.Update(ctx, m.SystemID, change); err != nil {
 		return err
 	}
-	s.Log.InfoContext(ctx, "renamed for the time until a name is free", "kind", s.kind.Noun, "name", parked, "wanted", w.Hostname, "system_id", m.SystemID)
+	s.Log.InfoContext(ctx, "gave a temporary name until the wanted one is free", "kind", s.kind.Noun, "name", parked, "wanted", w.Hostname, "system_id", m.SystemID)
 	s.leavingNames.NoteLeaving(m.SystemID, parked, w.Hostname, s.Now())
-	return &NameWaitError{fmt.Sprintf("%s is called %s until %s is free", m.Hostname, parked, w.Hostname)}
+	return &NameWaitError{fmt.Sprintf("%s has the name %s until %s is free", m.Hostname, parked, w.Hostname)}
 }
 
-// RestoreLastName gives a machine that is released with its parking name the last one that we gave it:
-// nobody shall find a machine that is called so.
+// RestoreLastName renames a machine that is being released under its temporary name. It gets
+// the last name that we gave it, so that nobody finds a machine with a temporary name.
 func (s *Settler) RestoreLastName(ctx context.Context, m engine.Machine, before FormerSettings) engine.Machine {
 	if !hasTemporaryName(m) || before.Hostname == nil || len(before.Hostname.Set) == 0 {
 		return m
@@ -95,15 +96,15 @@ func (s *Settler) RestoreLastName(ctx context.Context, m engine.Machine, before 
 	return m
 }
 
-// restoreFormerName gives a machine that waits in vain its former name back: nobody else wants it. Where
-// that fails, the machine keeps its parking name, and the error tells it.
+// restoreFormerName gives a machine that waits in vain its former name back: nobody else wants
+// it. If that fails, the machine keeps its temporary name, and the error says so.
 func (s *Settler) restoreFormerName(ctx context.Context, m engine.Machine, former string) {
 	if err := s.Machines.Update(ctx, m.SystemID, engine.MachineUpdate{Hostname: &former}); err != nil {
-		s.Log.WarnContext(ctx, "cannot give back a former name", "kind", s.kind.Noun, "name", m.Hostname, "former", former, "error", err.Error())
+		s.Log.WarnContext(ctx, "cannot restore a former name", "kind", s.kind.Noun, "name", m.Hostname, "former", former, "error", err.Error())
 	}
 }
 
-// handleNameRefusal says what comes of a hostname that MAAS has refused.
+// handleNameRefusal decides what follows when MAAS has refused a hostname.
 func (s *Settler) handleNameRefusal(ctx context.Context, w WantedSettings, m engine.Machine, refusal error) error {
 	named, err := s.Machines.MachinesNamed(ctx, w.Hostname)
 	if err != nil {
@@ -118,27 +119,27 @@ func (s *Settler) handleNameRefusal(ctx context.Context, w WantedSettings, m eng
 		}
 		return s.nameTakenError(w, m, holder)
 	}
-	if w.AwaitName && s.leavingNames.CountWait(w.Key, s.Now()) { // it was left a moment ago
-		return &NameWaitError{fmt.Sprintf("the name %s was that of another machine until now", w.Hostname)}
+	if w.AwaitName && s.leavingNames.CountWait(w.Key, s.Now()) { // another machine left it a moment ago
+		return &NameWaitError{fmt.Sprintf("the name %s belonged to another machine until now", w.Hostname)}
 	}
 	return refusal
 }
 
-// nameTakenError says what to do where nobody leaves a name.
+// nameTakenError names a way out if nobody leaves a name.
 func (s *Settler) nameTakenError(w WantedSettings, m, holder engine.Machine) *engine.SpecError {
 	taken := HostnameTakenError(s.kind.HostnameField, w.Hostname, holder)
 	if hasTemporaryName(m) {
-		taken.Hint += fmt.Sprintf(" While others wait for names, the %s is called %s.", s.kind.Noun, m.Hostname)
+		taken.Hint += fmt.Sprintf(" While others wait for names, the %s has the name %s.", s.kind.Noun, m.Hostname)
 	}
 	return taken
 }
 
-// HostnameTakenError says at a field of the spec that another machine has the hostname, and
+// HostnameTakenError says, at a field of the spec, that another machine has the hostname and
 // keeps it.
 func HostnameTakenError(field fieldpath.Path, hostname string, holder engine.Machine) *engine.SpecError {
 	return &engine.SpecError{
 		Field: field, Err: engine.ErrConflict,
 		Message: fmt.Sprintf("MAAS has a machine %s already (system id %s, %s)", hostname, holder.SystemID, holder.StatusName),
-		Hint:    "If that machine is to be renamed or deleted as well, apply again once that is done. Otherwise choose another name.",
+		Hint:    "If that machine will be renamed or deleted as well, apply again afterwards. Otherwise choose another name.",
 	}
 }

@@ -1,6 +1,6 @@
-// Package settle changes in place what MAAS lets one change of a machine at any time: its
-// hostname, zone, resource pool, domain, description, tags, annotations and lock. The kinds
-// VM and Machine share it.
+// Package settle changes the settings of a machine that MAAS can change at any time: its
+// hostname, zone, resource pool, domain, description, tags, annotations and lock. The kinds VM
+// and Machine share it.
 package settle
 
 import (
@@ -19,39 +19,41 @@ type Settler struct {
 	leavingNames *region.LeavingNames
 }
 
-// KindTraits is what the machines of a kind differ in here.
+// KindTraits are the differences between the kinds.
 type KindTraits struct {
-	// Noun is how texts call one: "VM" or "machine".
+	// Noun is the word for a machine of the kind in texts: "VM" or "machine".
 	Noun string
 	// HostnameField is the field of the spec that has its hostname.
 	HostnameField fieldpath.Path
-	// NoteHostname writes a hostname that is left into a description. Nil: nobody needs it.
+	// NoteHostname notes in a description a hostname that the machine leaves. Nil: nobody needs
+	// it.
 	NoteHostname func(description, hostname string) string
 }
 
-// New returns a Settler. The hostnames that this process leaves are those of left.
+// New returns a Settler. left has the hostnames that this process is leaving.
 func New(cfg engine.Config, kind KindTraits, left *region.LeavingNames) *Settler {
 	return &Settler{Config: cfg, kind: kind, leavingNames: left}
 }
 
-// WantedSettings is what is wanted of a machine.
+// WantedSettings are the wanted settings of a machine.
 type WantedSettings struct {
 	engine.InPlaceSettings
-	// Key is what the machine is, or is to be, known by.
+	// Key is the key that the machine has, or will have.
 	Key engine.Key
-	// Hostname that it is to have; empty: its own.
+	// Hostname is the wanted one; empty: its own.
 	Hostname string
-	// AwaitName: a hostname that another machine is about to leave is waited for.
+	// AwaitName says to wait for a hostname that another machine is about to leave.
 	AwaitName bool
 }
 
-// NeedsChange tells whether the tags, annotations or the lock of a machine are not as wanted.
+// NeedsChange tells whether the tags, annotations or the lock of a machine differ from the
+// wanted ones.
 func (w WantedSettings) NeedsChange(m engine.Machine) bool {
 	return len(w.MissingTags(m))+len(w.SurplusTags(m))+len(w.annotationChanges(m)) > 0 || w.Locked != nil && *w.Locked != m.Locked
 }
 
-// UpdateMachine sends a change of a machine, which is unlocked for it. What the change names is
-// looked for first. The error is a *NameWait while another machine has the hostname.
+// UpdateMachine changes a machine, and unlocks it for that. First it looks for the names in the
+// change. The error is a *NameWaitError while another machine has the hostname.
 func (s *Settler) UpdateMachine(ctx context.Context, w WantedSettings, m engine.Machine, u engine.MachineUpdate) (engine.Machine, error) {
 	if err := s.CheckNames(ctx, s.NamesOf(NamesIn(u))); err != nil {
 		return m, err
@@ -73,7 +75,7 @@ func (s *Settler) UpdateMachine(ctx context.Context, w WantedSettings, m engine.
 	return m, nil
 }
 
-// fieldsByParameter of the spec, by the parameter in which MAAS refuses them.
+// fieldsByParameter maps the parameter that MAAS refuses to the field of the spec.
 func (s *Settler) fieldsByParameter() map[string]fieldpath.Path {
 	fields := map[string]fieldpath.Path{"hostname": s.kind.HostnameField}
 	for _, same := range []string{"zone", "pool", "domain", "description"} {
@@ -82,7 +84,7 @@ func (s *Settler) fieldsByParameter() map[string]fieldpath.Path {
 	return fields
 }
 
-// NamesIn are what a change names in MAAS.
+// NamesIn are the names of MAAS's objects in a change.
 func NamesIn(u engine.MachineUpdate) engine.InPlaceSettings {
 	name := func(of *string) string {
 		if of == nil {
@@ -101,7 +103,7 @@ type Name struct {
 	List  func(context.Context) ([]string, error)
 }
 
-// NamesOf are the names of the zone, resource pool and domain that are wanted.
+// NamesOf are the names of the wanted zone, resource pool and domain.
 func (s *Settler) NamesOf(want engine.InPlaceSettings) []Name {
 	return []Name{
 		{fieldpath.New("zone"), "zone", want.Zone, s.Names.Zones},
@@ -110,12 +112,12 @@ func (s *Settler) NamesOf(want engine.InPlaceSettings) []Name {
 	}
 }
 
-// CheckName looks for a name in MAAS. The error is a *SpecError if it is not there.
+// CheckName looks for a name in MAAS. The error is a *SpecError if MAAS does not have it.
 func (s *Settler) CheckName(ctx context.Context, n Name) error {
 	return engine.CheckName(ctx, s.Names, n.Field, n.Kind, n.Text, n.List)
 }
 
-// CheckNames looks for several, until one is not there.
+// CheckNames looks for several names, until MAAS lacks one.
 func (s *Settler) CheckNames(ctx context.Context, names []Name) error {
 	for _, n := range names {
 		if err := s.CheckName(ctx, n); err != nil {

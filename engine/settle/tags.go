@@ -8,18 +8,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// MissingTags are those that are wanted and not on the machine.
+// MissingTags are the wanted tags that the machine lacks.
 func (w WantedSettings) MissingTags(m engine.Machine) []string {
 	return tagsWithout(w.Tags, m.Tags)
 }
 
-// SurplusTags are those that were wanted before, are not any more, and are still on it.
+// SurplusTags are former wanted tags that are no longer wanted and still on the machine.
 func (w WantedSettings) SurplusTags(m engine.Machine) []string {
 	return slices.DeleteFunc(tagsWithout(w.RemovedTags, w.Tags), func(t string) bool { return !slices.Contains(m.Tags, t) })
 }
 
-// ReconcileTags puts on the tags that are wanted, and takes those off that were wanted before. All
-// others stay. MAAS changes the tags of a locked machine, too.
+// ReconcileTags adds the wanted tags, and removes those that were wanted before. All others
+// stay. MAAS changes the tags of a locked machine, too.
 func (s *Settler) ReconcileTags(ctx context.Context, w WantedSettings, m engine.Machine) (engine.Machine, error) {
 	missing, surplus := w.MissingTags(m), w.SurplusTags(m)
 	for _, tag := range missing {
@@ -29,7 +29,7 @@ func (s *Settler) ReconcileTags(ctx context.Context, w WantedSettings, m engine.
 	}
 	for _, tag := range surplus {
 		if err := s.Machines.Untag(ctx, m.SystemID, tag); err != nil {
-			return m, fmt.Errorf("cannot take tag %q off %s: %w", tag, m.Hostname, err)
+			return m, fmt.Errorf("cannot remove tag %q from %s: %w", tag, m.Hostname, err)
 		}
 	}
 	m.Tags = tagsWithout(append(slices.Clone(m.Tags), missing...), surplus)

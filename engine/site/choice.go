@@ -13,20 +13,21 @@ import (
 	"github.com/maaslxd/maaslxd/engine/assembly"
 )
 
-// maker is who makes VMs, MAAS or LXD: what composes and registers
-// with it, and the engine on these ports.
+// maker makes VMs, by MAAS or by LXD: it composes and registers, and holds the engine on these
+// ports.
 type maker struct {
 	composer  engine.Composer
 	registrar engine.Registrar
 	engine    *assembly.Engine
 }
 
-// makerChoice is of the maker: MAAS is asked when it first matters. It is made once a step.
+// makerChoice chooses the maker. It asks MAAS when it first needs the answer. The choice is
+// made once a step.
 type makerChoice struct {
 	wanted            Choice
 	checkKeyTransport func() error
-	// listHosts lists MAAS's VM hosts, and relist lists them anew: ErrGone where it has none
-	// any more.
+	// listHosts lists MAAS's VM hosts, and relistHosts lists them anew: ErrGone if MAAS has
+	// none any more.
 	listHosts   func(context.Context) ([]engine.VMHost, error)
 	relistHosts func(context.Context) error
 
@@ -34,10 +35,10 @@ type makerChoice struct {
 	log       *slog.Logger
 
 	mu     sync.Mutex
-	chosen *maker // nil until it is made
+	chosen *maker // nil until the choice is made
 }
 
-// chooseMaker makes the choice. One that failed is made again.
+// chooseMaker makes the choice. A failed choice is made again.
 func (c *makerChoice) chooseMaker(ctx context.Context) (*maker, error) {
 	switch c.wanted {
 	case MAAS:
@@ -61,14 +62,14 @@ func (c *makerChoice) chooseMaker(ctx context.Context) (*maker, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.chosen == nil { // or another step has learned better meanwhile
+	if c.chosen == nil { // or another step has learned more meanwhile
 		c.chosen = w
 	}
 	return c.chosen, nil
 }
 
-// knownMaker is the choice as far as it is known, without asking MAAS: MAAS, where it was not
-// made yet. An observation often needs no VM hosts.
+// knownMaker is the known choice, without asking MAAS. Before the first choice it is MAAS. An
+// observation often needs no VM hosts.
 func (c *makerChoice) knownMaker(context.Context) (*maker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,12 +82,11 @@ func (c *makerChoice) knownMaker(context.Context) (*maker, error) {
 	return c.chosen, nil
 }
 
-// canBeOutdated tells whether an upgrade of MAAS can make a choice wrong. Whoever runs
-// for months sees that happen.
+// canBeOutdated tells whether an upgrade of MAAS can make a choice wrong. A process that runs
+// for months lives through upgrades.
 func (c *makerChoice) canBeOutdated(w *maker) bool { return c.wanted != MAAS && w == c.maas }
 
-// switchToLXD chooses LXD, once MAAS turns out to have no VM hosts any more: it gets them never
-// back.
+// switchToLXD chooses LXD when MAAS no longer has VM hosts: it never gets them back.
 func (c *makerChoice) switchToLXD() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +96,8 @@ func (c *makerChoice) switchToLXD() {
 	c.chosen = c.lxd
 }
 
-// errUpgraded ends a step that began with MAAS, which has no VM hosts any more. Nobody
-// sees it: the step is taken again, with LXD.
+// errUpgraded ends a step that began with MAAS when MAAS no longer has VM hosts. No caller sees
+// it: the step is repeated with LXD.
 var errUpgraded = fmt.Errorf("MAAS has no VM hosts any more: %w", engine.ErrBusy)
 
 // stepObservation is what a step has learned of MAAS. It travels with the context of the step.
@@ -105,8 +105,8 @@ type stepObservation struct{ upgraded atomic.Bool }
 
 type stepObservationKey struct{}
 
-// switchIfGone turns the choice, and is errUpgraded, where an error says that MAAS has no VM
-// hosts any more. The step of ctx is taken again.
+// switchIfGone switches the choice if an error says that MAAS no longer has VM hosts. It then
+// returns errUpgraded, and the step of ctx is repeated.
 func (c *makerChoice) switchIfGone(ctx context.Context, err error) error {
 	if !errors.Is(err, engine.ErrGone) {
 		return err
@@ -118,9 +118,9 @@ func (c *makerChoice) switchIfGone(ctx context.Context, err error) error {
 	return errUpgraded
 }
 
-// runStep takes a step with the maker that by chooses, and again with LXD if the step learns
-// that MAAS has no VM hosts any more. Any step may be the first of a new process, so that
-// one which was cut off by an upgrade is nothing special.
+// runStep takes a step with the maker that by chooses. If the step learns that MAAS no longer
+// has VM hosts, it repeats the step with LXD. Any step may be the first of a new process, so an
+// upgrade in the middle of a step needs no special case.
 func runStep[T any](ctx context.Context, c *makerChoice, by func(context.Context) (*maker, error), take func(context.Context, *maker) (T, error)) (T, error) {
 	w, err := by(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func runStep[T any](ctx context.Context, c *makerChoice, by func(context.Context
 	watched := context.WithValue(ctx, stepObservationKey{}, seen)
 	got, err := take(watched, w)
 	if errors.Is(err, engine.ErrGone) && c.canBeOutdated(w) {
-		_ = c.switchIfGone(watched, c.relistHosts(ctx)) // another call may have been answered by 410
+		_ = c.switchIfGone(watched, c.relistHosts(ctx)) // another call may have got the answer 410
 	}
 	if seen.upgraded.Load() && ctx.Err() == nil {
 		return take(ctx, c.lxd)
@@ -139,7 +139,7 @@ func runStep[T any](ctx context.Context, c *makerChoice, by func(context.Context
 	return got, err
 }
 
-// newChosenKind is a kind each of whose steps is taken with the maker that is chosen then.
+// newChosenKind is a kind that takes each of its steps with the maker of that moment.
 func newChosenKind[Spec, Object any](c *makerChoice, of func(*maker) engine.Kind[Spec, Object]) engine.Kind[Spec, Object] {
 	return engine.NewKind(engine.Verbs[Spec, Object]{
 		Observe: func(ctx context.Context, ref engine.Ref) (Object, error) {
@@ -149,7 +149,7 @@ func newChosenKind[Spec, Object any](c *makerChoice, of func(*maker) engine.Kind
 			moved := false
 			res, err := runStep(ctx, c, c.chooseMaker, func(ctx context.Context, w *maker) (engine.Result[Object], error) {
 				res, err := of(w).Reconcile(ctx, ref, want)
-				ref, moved = ref.ForNextStep(res.SystemID, res.Moved), moved || res.Moved // for the second take
+				ref, moved = ref.ForNextStep(res.SystemID, res.Moved), moved || res.Moved // for the repeated step
 				return res, err
 			})
 			res.Moved = res.Moved || moved && res.SystemID == ""
@@ -179,11 +179,11 @@ type Kinds struct {
 	Hosts    engine.Kind[engine.HostSpec, engine.Host]
 }
 
-// newChosenKinds are those of the engines that of gives for each maker.
+// newChosenKinds are the kinds of the engine that of returns for each maker.
 func (c *makerChoice) newChosenKinds(of func(*maker) *assembly.Engine) Kinds {
 	return Kinds{
 		VMs:      newChosenKind(c, func(w *maker) engine.Kind[engine.VMSpec, engine.VM] { return of(w).VMs }),
-		Machines: of(c.lxd).Machines, // which need no VM hosts
+		Machines: of(c.lxd).Machines, // they need no VM hosts
 		Hosts:    newChosenKind(c, func(w *maker) engine.Kind[engine.HostSpec, engine.Host] { return of(w).Hosts }),
 	}
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// maasUntilUpgrade is MAAS as Composer for as long as it has VM hosts. Where MAAS does not
-// answer 410 by itself, it is asked: it still deletes a machine, for example, and leaves
-// the instance.
+// maasUntilUpgrade is MAAS as Composer while it has VM hosts. Some calls do not answer 410
+// after an upgrade. For example, MAAS still deletes a machine, but leaves the instance. After
+// such calls maasUntilUpgrade asks MAAS for its VM hosts.
 type maasUntilUpgrade struct {
 	engine.Composer
 	choice   *makerChoice
 	machines engine.Machines
 }
 
-// confirmVMHosts turns the choice, and is errUpgraded, where an upgrade has made it wrong.
+// confirmVMHosts checks that MAAS still has VM hosts. If not, it switches the choice and
+// returns errUpgraded.
 func (w maasUntilUpgrade) confirmVMHosts(ctx context.Context) error {
 	return w.choice.switchIfGone(ctx, w.choice.relistHosts(ctx))
 }
 
-// confirmVMHostOf confirms the choice where MAAS shows no VM host of a machine.
+// confirmVMHostOf checks the choice if MAAS shows no VM host of a machine.
 func (w maasUntilUpgrade) confirmVMHostOf(ctx context.Context, vm engine.Machine) error {
 	if vm.HostID != 0 {
 		return nil
@@ -43,7 +44,7 @@ func (w maasUntilUpgrade) HostOf(ctx context.Context, vm engine.Machine) (engine
 	return w.Composer.HostOf(ctx, vm)
 }
 
-// VMs implements engine.Composer. A MAAS without VM hosts knows no VM on any.
+// VMs implements engine.Composer. A MAAS without VM hosts shows no VM on any host.
 func (w maasUntilUpgrade) VMs(ctx context.Context, hosts []engine.VMHost) ([]engine.Resident, error) {
 	found, err := w.Composer.VMs(ctx, hosts)
 	if err == nil && len(found) == 0 && len(hosts) > 0 {
@@ -52,21 +53,21 @@ func (w maasUntilUpgrade) VMs(ctx context.Context, hosts []engine.VMHost) ([]eng
 	return found, err
 }
 
-// CompleteMachine implements engine.Composer. A VM on a VM host of MAAS is complete without
-// asking.
+// CompleteMachine implements engine.Composer. A VM on a VM host of MAAS is complete without a
+// call.
 func (w maasUntilUpgrade) CompleteMachine(ctx context.Context, vm engine.Machine) engine.Machine {
 	err := w.confirmVMHostOf(ctx, vm)
 	switch {
 	case errors.Is(err, errUpgraded):
-		return w.choice.lxd.composer.CompleteMachine(ctx, vm) // the step goes on until it learns of it
+		return w.choice.lxd.composer.CompleteMachine(ctx, vm) // the step continues until it learns of the upgrade
 	case err != nil:
 		return vm
 	}
 	return w.Composer.CompleteMachine(ctx, vm)
 }
 
-// Decompose implements engine.Composer. MAAS takes the instance with the machine
-// only for as long as it knows the VM host.
+// Decompose implements engine.Composer. MAAS removes the instance with the machine only while
+// it knows the VM host.
 func (w maasUntilUpgrade) Decompose(ctx context.Context, systemID string) error {
 	vm, err := w.machines.Machine(ctx, systemID)
 	if err == nil {
@@ -78,9 +79,8 @@ func (w maasUntilUpgrade) Decompose(ctx context.Context, systemID string) error 
 	return w.Composer.Decompose(ctx, systemID)
 }
 
-// lxdBesideMAAS is LXD as Composer. MAAS may have VM hosts as well, which somebody registered
-// there: whatever is on those is asked of MAAS. What MAAS composed before an upgrade carries
-// no mark in LXD.
+// lxdBesideMAAS is LXD as Composer. MAAS may also have VM hosts that somebody registered there:
+// it asks MAAS about those. VMs that MAAS composed before an upgrade carry no mark in LXD.
 type lxdBesideMAAS struct {
 	engine.Composer
 	checkKeyTransport func() error
@@ -88,8 +88,8 @@ type lxdBesideMAAS struct {
 	machines          engine.Machines
 }
 
-// CheckCanCompose implements engine.Composer. Each VM that is made in LXD takes the private key to
-// MAAS.
+// CheckCanCompose implements engine.Composer. Each VM that is made in LXD sends the private key
+// to MAAS.
 func (b lxdBesideMAAS) CheckCanCompose(ctx context.Context) error {
 	if err := b.checkKeyTransport(); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (b lxdBesideMAAS) CheckCanCompose(ctx context.Context) error {
 	return b.Composer.CheckCanCompose(ctx)
 }
 
-// Compose implements engine.Composer. Whoever was able before an upgrade of MAAS
-// need not be after it.
+// Compose implements engine.Composer. An API key that could compose before an upgrade of MAAS
+// may be unable afterwards.
 func (b lxdBesideMAAS) Compose(ctx context.Context, host engine.VMHost, c engine.Composition) (string, error) {
 	if err := b.checkKeyTransport(); err != nil {
 		return "", err
@@ -106,9 +106,9 @@ func (b lxdBesideMAAS) Compose(ctx context.Context, host engine.VMHost, c engine
 	return b.Composer.Compose(ctx, host, c)
 }
 
-// isOnlyOnMAASHost tells of a VM whose host LXD's maker does not know that it is on a VM
-// host of MAAS: somebody registered that one in MAAS, and MAAS made the VM. So MAAS
-// takes its instance along.
+// isOnlyOnMAASHost tells of a VM whose host is unknown to LXD's maker that it is on a VM host
+// of MAAS. Somebody registered that host in MAAS, and MAAS made the VM. So MAAS removes its
+// instance, too.
 func isOnlyOnMAASHost(vm engine.Machine, err error) bool {
 	return vm.HostID != 0 && errors.Is(err, engine.ErrConflict)
 }
@@ -158,7 +158,7 @@ func (b lxdBesideMAAS) SyncHost(ctx context.Context, host engine.VMHost, systemI
 	return b.composerOf(host).SyncHost(ctx, host, systemID)
 }
 
-// composerOf is who knows a host.
+// composerOf is the composer that knows a host.
 func (b lxdBesideMAAS) composerOf(host engine.VMHost) engine.Composer {
 	if host.ID != 0 {
 		return b.maas
@@ -166,8 +166,8 @@ func (b lxdBesideMAAS) composerOf(host engine.VMHost) engine.Composer {
 	return b.Composer
 }
 
-// keyGuardedRegistrar is a Registrar that lets no private key travel to where anybody could read it on
-// the way.
+// keyGuardedRegistrar is a Registrar that does not send a private key where others could read
+// it on the way.
 type keyGuardedRegistrar struct {
 	engine.Registrar
 	checkKeyTransport func() error

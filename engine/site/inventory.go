@@ -9,18 +9,18 @@ import (
 	"github.com/maaslxd/maaslxd/engine/fleet"
 )
 
-// Inventory tells what there is, as who makes the VMs knows it.
+// Inventory reads hosts and VMs from the maker of the VMs.
 type Inventory struct {
 	choice   *makerChoice
 	machines engine.Machines
 }
 
-// Hosts lists the VM hosts, as of engine.Composer.
+// Hosts lists the VM hosts, as in engine.Composer.
 func (i Inventory) Hosts(ctx context.Context) ([]engine.VMHost, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.composer.Hosts(ctx) })
 }
 
-// RefreshHost has MAAS list what is on a host anew, as Sync of engine.Composer does.
+// RefreshHost makes MAAS list the instances of a host anew, as SyncHost of engine.Composer.
 func (i Inventory) RefreshHost(ctx context.Context, host engine.VMHost) error {
 	_, err := runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (struct{}, error) {
 		return struct{}{}, w.composer.SyncHost(ctx, host, "")
@@ -28,7 +28,7 @@ func (i Inventory) RefreshHost(ctx context.Context, host engine.VMHost) error {
 	return err
 }
 
-// HostOf is the VM host of a VM, as of engine.Composer.
+// HostOf is the VM host of a VM, as in engine.Composer.
 func (i Inventory) HostOf(ctx context.Context, vm engine.Machine) (engine.VMHost, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.VMHost, error) { return w.composer.HostOf(ctx, vm) })
 }
@@ -38,13 +38,13 @@ func (i Inventory) VMsOn(ctx context.Context, hosts []engine.VMHost) ([]engine.R
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.Resident, error) { return w.composer.VMs(ctx, hosts) })
 }
 
-// Endpoint is where the LXD of a host listens, as of engine.Registrar.
+// Endpoint returns how the LXD of a host is reached, as in engine.Registrar.
 func (i Inventory) Endpoint(ctx context.Context, host engine.VMHost) (engine.Endpoint, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.Endpoint, error) { return w.registrar.Endpoint(ctx, host) })
 }
 
-// LXDOf is the LXD in which a VM is, whoever composed it. ErrConflict for a machine that is
-// on no host.
+// LXDOf is the LXD of a VM, whoever composed the VM. ErrConflict for a machine that is on no
+// host.
 func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlace, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (engine.LXDPlace, error) {
 		host, err := w.composer.HostOf(ctx, vm)
@@ -73,19 +73,18 @@ func (i Inventory) LXDOf(ctx context.Context, vm engine.Machine) (engine.LXDPlac
 	})
 }
 
-// ProjectOf is the LXD project of a VM. Where MAAS makes the VMs it takes a call
-// for each host, once. ErrConflict for a machine that is on no host; empty where
-// the host is gone meanwhile.
+// ProjectOf is the LXD project of a VM. Where MAAS makes the VMs, it takes one call for each
+// host. ErrConflict for a machine that is on no host; empty if the host is gone meanwhile.
 func (i Inventory) ProjectOf(ctx context.Context, vm engine.Machine) (string, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (string, error) { return w.engine.ProjectOf(ctx, vm) })
 }
 
-// Fleet lists all LXD hosts and the VMs on them, as of fleet.Reader.
+// Fleet lists all LXD hosts and the VMs on them, as in fleet.Reader.
 func (i Inventory) Fleet(ctx context.Context) (fleet.Fleet, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) (fleet.Fleet, error) { return w.engine.Fleet(ctx) })
 }
 
-// VMHosts is Hosts where a MAAS without VM hosts has none, as of fleet.Reader.
+// VMHosts is Hosts, but empty for a MAAS without VM hosts, as in fleet.Reader.
 func (i Inventory) VMHosts(ctx context.Context) ([]engine.VMHost, error) {
 	return runStep(ctx, i.choice, i.choice.chooseMaker, func(ctx context.Context, w *maker) ([]engine.VMHost, error) { return w.engine.VMHosts(ctx) })
 }

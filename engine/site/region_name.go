@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// RegionName is the name of a MAAS in a ledger: its host, port and path, however its
-// address was written.
+// RegionName is the name of a MAAS in a ledger: its host, port and path. It is the same for
+// every spelling of the address.
 func RegionName(maasURL string) string {
 	u, err := url.Parse(strings.TrimSpace(maasURL))
 	if err != nil {

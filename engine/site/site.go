@@ -1,5 +1,5 @@
-// Package site puts the engine together for one MAAS: the client, the ledger, and
-// who makes the VMs. It is what all front ends share besides the engine.
+// Package site assembles the engine for one MAAS: the client, the ledger, and the maker of the
+// VMs. All front ends share it.
 package site
 
 import (
@@ -24,19 +24,18 @@ import (
 // Choice says who makes the VMs.
 type Choice string
 
-// The choices. Auto is MAAS where it has VM hosts, else LXD: it takes one probe,
-// when it first matters.
+// The choices. Auto is MAAS if it has VM hosts, else LXD. It takes one call, when the answer is
+// first needed.
 const (
 	Auto Choice = "auto"
 	MAAS Choice = "maas"
 	LXD  Choice = "lxd"
 )
 
-// Config is what a Site is made of. Probe, the key, the clocks and Log are
-// optional.
+// Config holds what a Site is made of. Probe, the key, the clocks and Log are optional.
 type Config struct {
-	// URL, APIKey, CACert (PEM), UserAgent, Timeout of one call and Interval of
-	// the poller are as in maas.Config.
+	// URL, APIKey, CACert (PEM), UserAgent, Timeout of one call and Interval of the poller are
+	// as in maas.Config.
 	URL, APIKey string
 	CACert      []byte
 	UserAgent   string
@@ -46,43 +45,41 @@ type Config struct {
 	Gather   time.Duration
 	MaxConns int
 	Called   func(api.Call)
-	// Listed is told when the hosts were listed, whoever makes the VMs; nil: nobody
-	// is.
+	// Listed is called when the hosts were listed, whoever makes the VMs. Nil: nothing is
+	// called.
 	Listed func()
 
 	Ledger engine.Ledger
-	// Region is what the sites of one MAAS share in a process; nil: there is no
-	// other.
+	// Region is what the sites of one MAAS share in a process; nil: there is no other.
 	Region *region.Region
-	// Probe asks LXD servers whether they are ready; nil: who makes the VMs tells.
+	// Probe asks LXD servers whether they are ready; nil: the maker of the VMs tells.
 	Probe engine.Probe
-	// Composer is who makes the VMs; empty: Auto.
+	// Composer says who makes the VMs; empty: Auto.
 	Composer Choice
-	// Credentials is the fleet's key pair. It is called when an LXD is asked.
+	// Credentials returns the fleet's key pair. It is called when an LXD is asked.
 	Credentials func(context.Context) (engine.Credentials, error)
-	// InsecureKey lets the private key travel to a MAAS on plain http.
+	// InsecureKey allows sending the private key to a MAAS over plain http.
 	InsecureKey bool
-	// Log gets a line for each change made (Info) and each look (Debug); nil
-	// discards them.
+	// Log gets a line for each change (Info) and each look (Debug). Nil discards them.
 	Log *slog.Logger
 }
 
 // Site is one MAAS with its LXD hosts, ready to use.
 type Site struct {
 	Kinds
-	// Inventory tells what there is.
+	// Inventory reads hosts and VMs.
 	Inventory Inventory
-	// Machines, Catalog and Names are MAAS's; Refresh of Names drops what is
-	// known of the hosts, too.
+	// Machines, Catalog and Names are MAAS's. Refresh of Names also drops cached lists of
+	// hosts.
 	Machines engine.Machines
 	Catalog  engine.Catalog
 	Names    engine.Names
 	// DNS and RegionMarks are MAAS's.
 	DNS         engine.DNS
 	RegionMarks engine.RegionMarks
-	// Reports tells what MAAS keeps of what machines did and said.
+	// Reports reads MAAS's records of what machines did and reported.
 	Reports engine.Reports
-	// Metal is MAAS's, and Snapshots are of the VMs in the LXDs of all hosts.
+	// Metal is MAAS's. Snapshots reaches the VMs in the LXDs of all hosts.
 	Metal     engine.Metal
 	Snapshots engine.Snapshots
 
@@ -90,8 +87,8 @@ type Site struct {
 	client *maas.Client
 }
 
-// New makes a Site. It calls nothing; malformed fields are a *api.ConfigError,
-// or several that are joined.
+// New makes a Site. It makes no call. Malformed fields are an *api.ConfigError, or several
+// joined ones.
 func New(c Config) (*Site, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -126,7 +123,7 @@ func New(c Config) (*Site, error) {
 	return s, nil
 }
 
-// assembleMakers sets what may be chosen: MAAS, and LXD as byLXD makes and registers.
+// assembleMakers sets the two makers: MAAS, and LXD with byLXD and registrar.
 func (s *Site) assembleMakers(c Config, byLXD engine.Composer, registrar engine.Registrar) (err error) {
 	chosen, hosts := s.choice, s.client.Hosts
 	mayTravel := func() error { return chosen.checkKeyTransport() }
@@ -160,17 +157,17 @@ func (s *Site) ReadyMachines(ctx context.Context) ([]engine.Machine, error) {
 	return s.choice.lxd.engine.ReadyMachines(ctx)
 }
 
-// SubnetOf finds the subnet of MAAS's that an address lies in, as of assembly.Engine.
+// SubnetOf finds MAAS's subnet of an address, as in assembly.Engine.
 func (s *Site) SubnetOf(ctx context.Context, ip netip.Addr) (engine.Subnet, error) {
 	return s.choice.lxd.engine.SubnetOf(ctx, ip)
 }
 
-// ChangeMark makes a machine that is Deployed another key's, as of engine.Config.
+// ChangeMark changes the mark of a Deployed machine, as in engine.Config.
 func (s *Site) ChangeMark(ctx context.Context, systemID string, from, to engine.Key) error {
 	return s.choice.lxd.engine.ChangeMark(ctx, systemID, from, to)
 }
 
-// observeCalls also tells of the list that MAAS has of its VM hosts.
+// observeCalls also reports when MAAS's VM hosts were listed.
 func (c Config) observeCalls() func(api.Call) {
 	if c.Listed == nil {
 		return c.Called
@@ -185,7 +182,7 @@ func (c Config) observeCalls() func(api.Call) {
 	}
 }
 
-// observeListing tells of the list of the LXD servers.
+// observeListing reports when the LXD servers were listed.
 func (c Config) observeListing(servers func(context.Context) ([]lxd.Server, error)) func(context.Context) ([]lxd.Server, error) {
 	if c.Listed == nil {
 		return servers
@@ -199,11 +196,11 @@ func (c Config) observeListing(servers func(context.Context) ([]lxd.Server, erro
 	}
 }
 
-// Close gives idle connections to MAAS back. Calls that are under way go on, and
-// the ledger is its owner's to close.
+// Close closes idle connections to MAAS. Running calls continue. The ledger is not closed: its
+// owner does that.
 func (s *Site) Close() { s.client.Close() }
 
-// ChosenComposer says who makes the VMs: MAAS or LXD. MAAS is asked at most once.
+// ChosenComposer says who makes the VMs: MAAS or LXD. It asks MAAS at most once.
 func (s *Site) ChosenComposer(ctx context.Context) (Choice, error) {
 	made, err := s.choice.chooseMaker(ctx)
 	if err != nil {
@@ -215,17 +212,17 @@ func (s *Site) ChosenComposer(ctx context.Context) (Choice, error) {
 	return MAAS, nil
 }
 
-// CheckKeyTransport refuses to send the private key to where anybody can read it on the
-// way, unless that is asked for.
+// CheckKeyTransport refuses to send the private key where others can read it on the way, unless
+// insecure allows it.
 func CheckKeyTransport(maasURL string, insecure bool) error {
 	u, err := url.Parse(strings.TrimSpace(maasURL))
 	if err != nil || !strings.EqualFold(u.Scheme, "http") || insecure || isLoopback(u.Hostname()) {
 		return nil
 	}
 	return &engine.Refusal{
-		Message: fmt.Sprintf("MAAS is reached over plain http at %s, and the private LXD client key goes there with each VM host that is registered, "+
-			"or with each VM that is made in LXD itself: anybody on the way could read it", u.Host),
-		Hint: "Use an https address of MAAS as api_url. Where the network between is trusted, set allow_insecure_key = true in the provider block, or start the bridge's manager with --allow-insecure-key.",
+		Message: fmt.Sprintf("MAAS is reached over plain http at %s, so others on the way could read the private LXD client key. "+
+			"The key goes there with each VM host that is registered, and with each VM that is made in LXD itself", u.Host),
+		Hint: "Use an https address of MAAS as api_url. If you trust the network between, set allow_insecure_key = true in the provider block, or start the bridge's manager with --allow-insecure-key.",
 		Err:  engine.ErrInvalid,
 	}
 }

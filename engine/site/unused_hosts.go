@@ -8,8 +8,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// UnusedHosts names the VM hosts of MAAS on which no VMs are made: LXD was chosen to
-// make them, although MAAS could, and nobody noted those hosts for that.
+// UnusedHosts names the VM hosts of MAAS on which no VMs are made. That happens if LXD was
+// chosen although MAAS has VM hosts, and if nobody noted those hosts for it.
 func (s *Site) UnusedHosts(ctx context.Context) ([]string, error) {
 	if s.choice.wanted != LXD {
 		return nil, nil

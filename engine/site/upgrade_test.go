@@ -327,7 +327,7 @@ func TestKeyStaysHere(t *testing.T) {
 			})
 		},
 	} {
-		if err := do(); err == nil || !strings.Contains(err.Error(), "anybody on the way could read it") {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "others on the way could read the private LXD client key") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// checkAddresses looks whether the VM can have its fixed addresses, before it is
-// made, and claims them for it. A VM without any costs no call.
+// checkAddresses checks that the VM can have its fixed addresses, before it is made, and claims
+// them for it. A VM without fixed addresses costs no call.
 func (v *createChecks) checkAddresses(ctx context.Context, key engine.Key, want engine.VMSpec) error {
-	v.region.Claims.Forget(key) // of a spec that is not wanted any more
+	v.region.Claims.Forget(key) // claims of an earlier spec
 	for _, i := range want.Interfaces {
 		if !i.HasFixedAddress() {
 			continue

@@ -12,24 +12,26 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// startTimeout is how long a VM that was stopped for a change may take to be on again. LXD starts
-// one within seconds, and the start of several devices takes some more. MAAS starts it in the
-// background, and does not say that LXD could not (drivers/power/lxd.py).
+// startTimeout is how long a VM that was stopped for a change may take to be on again. LXD
+// starts one within seconds; the start of several devices takes some more. MAAS starts it in
+// the background, and does not report that LXD failed (drivers/power/lxd.py).
 const startTimeout = 90 * time.Second
 
-// stoppedVMChanges are what this process changed of VMs that it stopped, by their system ids.
+// stoppedVMChanges are the changes that this process made to VMs that it stopped, by their
+// system ids.
 type stoppedVMChanges struct {
 	undo   sync.Map // the engine.InstanceChange that takes the change back
 	starts sync.Map // the time.Time at which the VM was first asked to start
 }
 
-// forget drops what is known of a VM that runs.
+// forget drops the entries of a VM that runs.
 func (c *stoppedVMChanges) forget(systemID string) {
 	c.undo.Delete(systemID)
 	c.starts.Delete(systemID)
 }
 
-// noteUndo remembers how options and devices were before a change of a VM that was stopped for it.
+// noteUndo remembers the options and devices of a VM that was stopped for a change, from before
+// the change.
 func (v *finishedSteps) noteUndo(ctx context.Context, m engine.Machine, change engine.InstanceChange) {
 	if m.OwnerData[engine.RestartData] == "" {
 		return
@@ -42,7 +44,7 @@ func (v *finishedSteps) noteUndo(ctx context.Context, m engine.Machine, change e
 	}
 }
 
-// inverseChange is the change that takes another one back.
+// inverseChange is the change that undoes another one.
 func inverseChange(change engine.InstanceChange, have engine.Machine) engine.InstanceChange {
 	undo := engine.InstanceChange{Config: map[string]string{}, Devices: map[string]engine.Device{}}
 	for _, key := range slices.Concat(slices.Sorted(maps.Keys(change.Config)), change.RemovedConfig) {
@@ -62,8 +64,8 @@ func inverseChange(change engine.InstanceChange, have engine.Machine) engine.Ins
 	return undo
 }
 
-// checkStart refuses to wait on for a VM that does not start after a change. Its options and
-// devices come back to what they were, where this process changed them, and it is started with those.
+// checkStart reports a VM that does not start after a change. It restores the options and
+// devices that this process changed, and starts the VM with them.
 func (v *finishedSteps) checkStart(ctx context.Context, m engine.Machine) error {
 	since, _ := v.changes.starts.LoadOrStore(m.SystemID, v.Now())
 	if v.Now().Sub(since.(time.Time)) < startTimeout {
@@ -73,7 +75,7 @@ func (v *finishedSteps) checkStart(ctx context.Context, m engine.Machine) error 
 	v.changes.forget(m.SystemID)
 	failure := &engine.Error{
 		Type: engine.VMCreationFailed, Host: m.HostName, Message: fmt.Sprintf("%s does not start after it was changed", m.Hostname),
-		Hint: fmt.Sprintf("The host says why: lxc info --show-log %s. Correct or take back the change, and apply again.", m.Hostname),
+		Hint: fmt.Sprintf("See the cause on the host: lxc info --show-log %s. Correct or undo the change, and apply again.", m.Hostname),
 	}
 	if !known {
 		return engine.MarkTerminal(failure)
@@ -86,8 +88,8 @@ func (v *finishedSteps) checkStart(ctx context.Context, m engine.Machine) error 
 		err = v.turnOnAfterFailure(ctx, m)
 	}
 	if err != nil {
-		return engine.MarkTerminal(errors.Join(failure, fmt.Errorf("its options and devices cannot be changed back: %w", err)))
+		return engine.MarkTerminal(errors.Join(failure, fmt.Errorf("cannot restore its options and devices: %w", err)))
 	}
-	failure.Message += ". Its options and devices are as before, and it is turned on with them"
+	failure.Message += ". Its former options and devices are restored, and it is turned on with them"
 	return engine.MarkTerminal(failure)
 }

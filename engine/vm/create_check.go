@@ -9,8 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// checkSpec looks in MAAS for everything that the spec names, before anything is
-// made, and returns where the VM may go.
+// checkSpec looks in MAAS for everything that the spec names, before anything is made. It
+// returns the sites where the VM may be made.
 func (v *createChecks) checkSpec(ctx context.Context, key engine.Key, want engine.VMSpec) (compose.Sites, error) {
 	if err := v.CheckMayCompose(ctx); err != nil {
 		return compose.Sites{}, err
@@ -28,7 +28,7 @@ func (v *createChecks) checkSpec(ctx context.Context, key engine.Key, want engin
 	return v.maker.FindSites(ctx, key, want, nil)
 }
 
-// namesOf are the names of the spec that MAAS must know.
+// namesOf are the names in the spec that MAAS must know.
 func (v *createChecks) namesOf(want engine.VMSpec) []settle.Name {
 	return append([]settle.Name{
 		{Field: fieldpath.New("placement", "zone"), Kind: "zone", Text: want.Placement.Zone, List: v.Names.Zones},

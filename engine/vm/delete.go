@@ -10,9 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// delete implements Kind.Delete: abort or release, power off, delete, see that
-// it is gone. The row turns leaving with the first thing that is done to the VM,
-// not before a refusal, and is forgotten last.
+// delete implements Kind.Delete: abort or release, power off, delete, check that it is gone.
+// The row turns leaving with the first change to the VM, so a refusal leaves it alone. The row
+// is forgotten last.
 func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result[engine.VM], error) {
 	ref, err := v.maker.FollowMovedVM(ctx, ref)
 	if err != nil {
@@ -28,8 +28,8 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 			return engine.Result[engine.VM]{}, err
 		}
 		if row.SystemID == "" {
-			// The row is of a compose whose fruit nobody has seen: another VM of this
-			// key, that is to go, too.
+			// The row is of a compose whose VM nobody has seen: another VM of this key, which
+			// must be deleted, too.
 			ref.SystemID = ""
 		}
 		m, _, err = v.maker.FindVM(ctx, ref) // it may have been bound before the row was leaving
@@ -52,7 +52,7 @@ func (v *deleteSteps) delete(ctx context.Context, ref engine.Ref) (engine.Result
 	return actionsIn(situationOf(m, false)).delete.step(v, ctx, ref, row, m)
 }
 
-// release gives the VM back. Its disks are going to be deleted.
+// release gives the VM back. Its disks will be deleted.
 func (v *deleteSteps) release(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
 	if err := v.markRowLeaving(ctx, ref, row); err != nil {
 		return resultOf(ref.Key, m), err
@@ -75,7 +75,7 @@ func (v *deleteSteps) awaitRelease(ctx context.Context, ref engine.Ref, row engi
 	return v.waitResult(ctx, ref.Key, m), v.markRowLeaving(ctx, ref, row)
 }
 
-// powerOffAndDelete deletes a VM that nothing is installed on any more, once it is off.
+// powerOffAndDelete deletes a VM without a running installation, once it is off.
 func (v *deleteSteps) powerOffAndDelete(ctx context.Context, ref engine.Ref, row engine.Row, m engine.Machine) (engine.Result[engine.VM], error) {
 	off, err := v.ensurePoweredOff(ctx, ref.Key, m)
 	if err == nil {
@@ -103,7 +103,7 @@ func (v *deleteSteps) markRowLeaving(ctx context.Context, ref engine.Ref, row en
 	return nil
 }
 
-// checkIsVM refuses what is no VM. Where MAAS knows no VM hosts, the composer tells.
+// checkIsVM refuses a machine that is no VM. Where MAAS has no VM hosts, the composer tells.
 func (v *deleteSteps) checkIsVM(ctx context.Context, m engine.Machine) error {
 	if m.HasVMHostInMAAS() {
 		return nil
@@ -112,20 +112,21 @@ func (v *deleteSteps) checkIsVM(ctx context.Context, m engine.Machine) error {
 	if owner, _ := engine.MarkerIn(m.Description); errors.Is(err, engine.ErrConflict) && owner != "" {
 		return &engine.Refusal{
 			Message: fmt.Sprintf("cannot delete VM %s (%s): %v", m.Hostname, m.SystemID, err),
-			Hint: "Make that LXD a host again, and try again. If it will not come back, delete the machine in MAAS: what its LXD has of the VM " +
-				"stays there, and is nobody's.", Err: engine.ErrConflict,
+			Hint: "Register that LXD as a host again, and try again. If it is lost for good, delete the machine in MAAS. The instance " +
+				"then stays in its LXD, and nobody manages it.", Err: engine.ErrConflict,
 		}
 	}
 	if errors.Is(err, engine.ErrConflict) {
 		return &engine.Refusal{
-			Message: fmt.Sprintf("will not delete machine %s (%s): it is no VM on a VM host", m.Hostname, m.SystemID),
-			Hint:    "If it should no longer be managed, remove it from the state.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("cannot delete machine %s (%s): it is not a VM on a VM host", m.Hostname, m.SystemID),
+			Hint:    "To stop managing it, remove it from the state.", Err: engine.ErrConflict,
 		}
 	}
 	return err
 }
 
-// finishDelete ends the delete of a VM that is not there, by end, which forgets its row.
+// finishDelete ends the delete of a VM that does not exist. It calls end, which forgets its
+// row.
 func (v *deleteSteps) finishDelete(ref engine.Ref, end func() (time.Duration, error)) (engine.Result[engine.VM], error) {
 	remaining, err := end()
 	switch {
@@ -134,7 +135,7 @@ func (v *deleteSteps) finishDelete(ref engine.Ref, end func() (time.Duration, er
 	case remaining > 0:
 		return engine.Result[engine.VM]{
 			After: min(remaining, engine.LostComposePollInterval), Reason: "ComposeUnclear",
-			Message: fmt.Sprintf("MAAS may still be composing %s, which is then to be removed", ref.Name),
+			Message: fmt.Sprintf("MAAS may still be composing %s; it is removed afterwards", ref.Name),
 		}, nil
 	}
 	v.region.Claims.Forget(ref.Key)
@@ -142,9 +143,9 @@ func (v *deleteSteps) finishDelete(ref engine.Ref, end func() (time.Duration, er
 	return engine.Result[engine.VM]{Done: true, Reason: "Deleted", Object: engine.VM{Leftover: v.maker.Leftover(ref.Key)}}, nil
 }
 
-// requestStop asks MAAS to end what the machine does, and waits for what is then to
-// be seen next. A refusal because of its state or of a power action in flight
-// is a reason to look again, not an error.
+// requestStop asks MAAS to end an operation on the machine, and waits for the next state. MAAS
+// may refuse because of the state, or because of another power action. That is a reason to look
+// again, not an error.
 func (v *deleteSteps) requestStop(ctx context.Context, key engine.Key, m, next engine.Machine, verb string, call func(context.Context, string) error) (engine.Result[engine.VM], error) {
 	switch err := call(ctx, m.SystemID); {
 	case err == nil:
@@ -159,19 +160,18 @@ func (v *deleteSteps) requestStop(ctx context.Context, key engine.Key, m, next e
 	}
 }
 
-// ensurePoweredOff sees that the instance is stopped before it is deleted. MAAS answers a
-// delete with success even where LXD refused it, as it does while the instance
-// is being started, or where LXD could not be reached: the instance then stays
-// behind. So LXD must answer first, through MAAS's power driver.
+// ensurePoweredOff makes sure that the instance is stopped before it is deleted. MAAS reports
+// success of a delete even where LXD refused it, or could not be reached; LXD refuses it while
+// the instance is being started. The instance then stays behind. So LXD must answer first,
+// through MAAS's power driver.
 func (v *stepBase) ensurePoweredOff(ctx context.Context, key engine.Key, m engine.Machine) (bool, error) {
 	state, err := v.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+		return false, fmt.Errorf("cannot query the power of %s: %w", m.Hostname, err)
 	case state == "off" && m.Status.Phase() == engine.PhaseFailed:
-		// It may be starting: a machine can be marked as failed at any moment,
-		// and what is being started is off until it is on. MAAS refuses to turn
-		// it off until that is over.
+		// It may be starting: a machine can be marked as failed at any moment, and an instance
+		// that is being started is off until it is on. MAAS refuses to turn it off until then.
 		return true, v.powerOff(ctx, m)
 	case state == "off":
 		return true, nil
@@ -189,9 +189,9 @@ func (v *stepBase) powerOff(ctx context.Context, m engine.Machine) error {
 	return nil
 }
 
-// syncHostOfVM tells apart why the power driver has no answer. If LXD cannot be
-// reached, the sync fails, and the VM stays until it can. If the instance has
-// vanished, MAAS drops its machine in the sync.
+// syncHostOfVM finds out why the power driver has no answer. If LXD cannot be reached, the sync
+// fails, and the VM stays until it can. If the instance has vanished, the sync makes MAAS drop
+// its machine.
 func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Machine) error {
 	host, err := v.maker.HostOf(ctx, m)
 	if err != nil {
@@ -217,8 +217,8 @@ func (v *stepBase) syncHostOfVM(ctx context.Context, key engine.Key, m engine.Ma
 	}
 }
 
-// powerUnknownError says that a VM stays because its LXD does not tell its state. The
-// cause may know a better way out.
+// powerUnknownError says that a VM stays because its LXD does not tell its state. The cause may
+// contain a better hint.
 func powerUnknownError(m engine.Machine, cause error) error {
 	if _, refused := errors.AsType[*engine.Refusal](cause); refused {
 		return fmt.Errorf("cannot delete %s: %w", m.Hostname, cause)
@@ -229,7 +229,7 @@ func powerUnknownError(m engine.Machine, cause error) error {
 	}
 	return &engine.Error{
 		Type: engine.HostUnavailable, Host: m.HostName, Err: cause,
-		Message: fmt.Sprintf("%s cannot be deleted while its LXD does not say whether it is off", m.Hostname),
+		Message: fmt.Sprintf("%s cannot be deleted until its LXD says that it is off", m.Hostname),
 		Hint:    "Deleting it now could leave its instance behind. " + out,
 	}
 }

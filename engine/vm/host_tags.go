@@ -8,9 +8,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// copyHostTags gives an enlisted VM the tags of its host, which MAAS gives to those
-// that it composes. It is called before the VM is commissioned, so that what a
-// user takes off it later stays off.
+// copyHostTags gives an enlisted VM the tags of its host, as MAAS does for the VMs that it
+// composes. It is called before the VM is commissioned. So a tag that a user removes later
+// stays off.
 func (v *Kind) copyHostTags(ctx context.Context, m engine.Machine) error {
 	if m.HasVMHostInMAAS() {
 		return nil

@@ -22,7 +22,7 @@ func (v *Kind) commission(ctx context.Context, key engine.Key, _ engine.VMSpec, 
 	return v.waitResult(ctx, key, m.WithStatus(engine.StatusCommissioning)), nil
 }
 
-// install deploys a Ready VM, or finishes it where it is to stay Ready.
+// install deploys a Ready VM, or finishes one that stays Ready.
 func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if settled, err := v.configureReady(ctx, want, m); err != nil || !settled {
 		return v.waitResult(ctx, key, m), err
@@ -52,8 +52,8 @@ func (v *Kind) install(ctx context.Context, key engine.Key, want engine.VMSpec, 
 	return v.waitResult(ctx, key, m.WithStatus(engine.StatusDeploying)), nil
 }
 
-// reinstall releases a VM that is to be deployed again. MAAS turns it off and takes back its
-// automatic addresses; its static links, MAC addresses and system id stay (models/node.py,
+// reinstall releases a VM so that it is deployed again. MAAS turns it off and takes back its
+// automatic addresses. Its static links, MAC addresses and system id stay (models/node.py,
 // release_interface_config). The next steps deploy it once it is Ready.
 func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	m, err := v.settler.UnlockForChange(ctx, wantedSettingsOf(key, want), m)
@@ -69,23 +69,23 @@ func (v *Kind) reinstall(ctx context.Context, key engine.Key, want engine.VMSpec
 	})
 }
 
-// releaseKey is what a VM was released for: its system id, and the word of its installation.
+// releaseKey says what a VM was released for: its system id, and the name of its installation.
 func releaseKey(want engine.VMSpec, m engine.Machine) string {
 	return m.SystemID + " " + want.Installation
 }
 
-// releases are the installations, as of releaseKey, that this process has released VMs for.
+// releases are the installations for which this process has released VMs, by releaseKey.
 type releases struct{ sync.Map }
 
-// hasReleased tells whether this process has released a VM for the installation that is wanted.
+// hasReleased tells whether this process has released a VM for the wanted installation.
 func (r *releases) hasReleased(want engine.VMSpec, m engine.Machine) bool {
 	_, has := r.Load(releaseKey(want, m))
 	return has
 }
 
-// checkReinstall refuses to install again what is neither deployed nor on its way, what
-// somebody keeps by a lock, a VM host, and an image that MAAS does not have, before the VM is
-// released for it.
+// checkReinstall checks a VM before it is released for a new installation. It refuses a VM that
+// is neither deployed nor in transition, a locked one, a VM host, and an image that MAAS does
+// not have.
 func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	switch phase := m.Status.Phase(); {
 	case !lacksInstallation(want, m) && !v.needsReinstall(want, m):
@@ -101,7 +101,7 @@ func (v *Kind) checkReinstall(ctx context.Context, want engine.VMSpec, m engine.
 		return errors.Join(v.CheckImage(ctx, want.Deploy), checkImageForVM(ctx, v.Config, m, want.Deploy))
 	case (phase == engine.PhaseFailed || phase == engine.PhaseOther) && !v.releases.hasReleased(want, m):
 		return &engine.SpecError{
-			Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("%s is not deployed again while it is %s", m.Hostname, m.StatusName),
+			Field: fieldpath.New("redeploy_triggers"), Message: fmt.Sprintf("%s cannot be deployed again while it is %s", m.Hostname, m.StatusName),
 			Hint: "Bring the VM back to Deployed in MAAS, and apply again.", Err: engine.ErrConflict,
 		}
 	}
@@ -116,8 +116,7 @@ func overtakenError(m engine.Machine) error {
 	})
 }
 
-// checkNotAllocated refuses to install on a VM that someone else has allocated in
-// the meantime.
+// checkNotAllocated refuses to install on a VM that someone else has allocated in the meantime.
 func checkNotAllocated(ctx context.Context, c engine.Config, m engine.Machine) error {
 	if m.Owner == "" {
 		return nil
@@ -132,7 +131,7 @@ func checkNotAllocated(ctx context.Context, c engine.Config, m engine.Machine) e
 	}
 }
 
-// finish notes on the machine that it is what was wanted, and keeps it so.
+// finish marks the machine as finished, after a last look at its settings.
 func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if description := engine.DescriptionWithMark(m.Description, key, true); description != m.Description {
 		var err error
@@ -145,21 +144,21 @@ func (v *Kind) finish(ctx context.Context, key engine.Key, want engine.VMSpec, m
 		m.Description = description
 	}
 	if want.Installation == "" {
-		want.Resize = false // it has just been made so
+		want.Resize = false // it was just made with its size
 	}
 	return v.reconcileFinished(ctx, key, want, m)
 }
 
-// failedError says in MAAS's words why a VM did not come to be.
+// failedError says in MAAS's words why a VM was not made.
 func (v *stepBase) failedError(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	secrets := want.Deploy.Secrets()
 	kind := engine.VMCreationFailed
 	if m.Status == engine.StatusFailedDeployment {
 		kind = engine.VMDeploymentFailed
 	}
-	hint := fmt.Sprintf("MAAS's events of machine %s tell more.", m.SystemID)
+	hint := fmt.Sprintf("See the events of machine %s in MAAS.", m.SystemID)
 	if want.Installation != "" {
-		hint += " The next run that wants this installation releases it, and deploys it again."
+		hint += " The next run that wants this installation releases it and deploys it again."
 	}
 	return engine.MarkTerminal(&engine.Error{
 		Type: kind, Host: m.HostName, Message: m.Hostname + " " + engine.EndStateText(m, v.Reports, secrets...),

@@ -9,8 +9,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// changeInterfaces adds interfaces to a finished VM in place, and removes those that were added so.
-// That is between LXD and the guest: MAAS is not told. It returns the machine with its added NICs.
+// changeInterfaces adds interfaces to a finished VM in place, and removes added ones. This
+// happens between LXD and the guest: MAAS does not learn of it. It returns the machine with its
+// added NICs.
 func (v *interfaceSteps) changeInterfaces(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if len(want.AddedInterfaces)+len(want.RemovedInterfaces) == 0 {
 		return m, nil
@@ -48,20 +49,21 @@ func (v *stepBase) addedNIC(ctx context.Context, i engine.Interface) (engine.NIC
 	return engine.NIC{Subnet: links[0].subnet, Label: i.Name, Bridge: i.Bridge, MAC: i.MAC, Mode: links[0].Mode}, nil
 }
 
-// addedNICsUnknownError says that nobody tells which interfaces were added to a VM.
+// addedNICsUnknownError says that the added interfaces of a VM are unknown.
 func addedNICsUnknownError(m engine.Machine) error {
 	return fmt.Errorf("the LXD of %s does not tell which interfaces were added to it: %w", m.Hostname, engine.ErrBusy)
 }
 
-// composedInterfaces are the interfaces of a machine that it was made with, in MAAS's order. MAAS knows
-// an added one, too, once somebody has commissioned the machine. Where nobody tells which it is,
-// ErrBusy: a made interface must not take its links.
+// composedInterfaces are the interfaces that a machine was made with, in MAAS's order. MAAS
+// knows an added interface, too, once somebody has commissioned the machine. If nobody can tell
+// them apart, the error is ErrBusy: an added interface must not get the links of a composed
+// one.
 func (v *interfaceSteps) composedInterfaces(ctx context.Context, wanted []engine.Interface, m engine.Machine) ([]engine.MachineInterface, error) {
 	if !engine.WasFinishedOnce(m) { // none was added yet
 		return m.Interfaces, nil
 	}
 	have := v.Composer.CompleteMachine(ctx, m)
-	isSilent := have.AddedNICs == nil && have.Cores == 0 // the size, too, is not known then
+	isSilent := have.AddedNICs == nil && have.Cores == 0 // then the size is unknown, too
 	if isSilent && len(m.Interfaces) > len(wanted) {
 		return nil, addedNICsUnknownError(m)
 	}

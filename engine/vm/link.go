@@ -10,7 +10,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// resolvedLink is a link that an interface shall have, in the subnet that was found for it.
+// resolvedLink is a wanted link of an interface, with its subnet.
 type resolvedLink struct {
 	engine.WantedLink
 	subnet engine.Subnet
@@ -33,8 +33,8 @@ func (v *stepBase) resolveLinks(ctx context.Context, i engine.Interface) ([]reso
 	return found, engine.CheckDHCPLinks(links, subnets)
 }
 
-// linkInterfaces ties the interfaces that a VM is made with to their subnets, with their addresses. MAAS keeps
-// nothing of compose's interfaces= when it commissions: the boot interface is auto, and
+// linkInterfaces links the interfaces of a new VM to their subnets, with their addresses. When
+// MAAS commissions, it keeps nothing of compose's interfaces=. The boot interface is auto, and
 // the others are only up, without an address for ever (models/node.py,
 // set_initial_networking_configuration).
 func (v *interfaceSteps) linkInterfaces(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
@@ -61,8 +61,8 @@ func (v *interfaceSteps) linkInterfaces(ctx context.Context, want engine.VMSpec,
 	return nil
 }
 
-// linkMissing makes the links that an interface lacks. The first takes the place of all others,
-// and moves the interface to its VLAN.
+// linkMissing makes the missing links of an interface. The first one replaces all others, and
+// moves the interface to its VLAN.
 func (v *interfaceSteps) linkMissing(ctx context.Context, m engine.Machine, have engine.MachineInterface, i engine.Interface, links []resolvedLink) error {
 	rest, kept := links[0].takeMatchingLink(have, have.Links, i.Mode)
 	if !kept {
@@ -100,8 +100,8 @@ func (v *interfaceSteps) addLink(ctx context.Context, m engine.Machine, have eng
 	return fmt.Errorf("cannot give %s the address %s: %w", m.Hostname, ip, err)
 }
 
-// takeMatchingLink finds the link among those of an interface that no other is found for yet, and
-// says which are left then. Where no mode was asked for, any will do that brings an address.
+// takeMatchingLink finds the link among those links of an interface that are still free, and
+// returns the rest. If the spec names no mode, any link with an address matches.
 func (l resolvedLink) takeMatchingLink(have engine.MachineInterface, links []engine.InterfaceLink, asked string) (rest []engine.InterfaceLink, found bool) {
 	if l.Mode == engine.LinkUp {
 		isOther := func(l engine.InterfaceLink) bool { return l.Mode != engine.LinkUp }

@@ -8,9 +8,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// finishInterruptedDelete ends a delete that was cut off between the instance, which is gone, and
-// its machine. Without that, the step would install on a machine that has no instance.
-// ended tells that the step is over: the next one makes the VM anew.
+// finishInterruptedDelete ends a delete that was interrupted after it removed the instance and
+// before it removed the machine. Otherwise the step would install on a machine without an
+// instance. ended means that the step is over: the next one makes the VM anew.
 func (v *Kind) finishInterruptedDelete(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (res engine.Result[engine.VM], ended bool, err error) {
 	row, err := v.maker.Row(ctx, ref.Key)
 	if err != nil {
@@ -25,8 +25,8 @@ func (v *Kind) finishInterruptedDelete(ctx context.Context, ref engine.Ref, want
 		return res, false, nil
 	case m.IsMarkedByAnother(ref.Key), finished && ref.SystemID != "":
 		return resultOf(ref.Key, m), true, &engine.Refusal{
-			Message: fmt.Sprintf("cannot go on with %s (%s): its instance is in no LXD any more", m.Hostname, m.SystemID),
-			Hint:    "Plan again while the LXDs answer: the plan replaces it. Or delete that machine in MAAS, and apply again.", Err: engine.ErrConflict,
+			Message: fmt.Sprintf("cannot continue with %s (%s): no LXD has its instance any more", m.Hostname, m.SystemID),
+			Hint:    "Plan again while the LXDs answer: the plan replaces the VM. Or delete the machine in MAAS, and apply again.", Err: engine.ErrConflict,
 		}
 	}
 	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
@@ -36,15 +36,15 @@ func (v *Kind) finishInterruptedDelete(ctx context.Context, ref engine.Ref, want
 		res.After = engine.TransitionPollInterval
 		return res, true, err
 	}
-	v.Log.InfoContext(ctx, "deleted machine whose instance was gone", "name", m.Hostname, "system_id", m.SystemID)
+	v.Log.InfoContext(ctx, "deleted a machine whose instance was gone", "name", m.Hostname, "system_id", m.SystemID)
 	if row.Key != "" && row.SystemID == m.SystemID {
 		err = v.Ledger.Drop(ctx, row)
 	}
 	return engine.Result[engine.VM]{Reason: "InstanceMissing", Message: m.Hostname + " is made anew, as its instance is gone", Moved: true}, true, err
 }
 
-// isInstanceMissing tells that something would be installed on a machine whose instance
-// is gone. The VMs that this process has made are there.
+// isInstanceMissing tells that a step would install on a machine whose instance is gone. The
+// VMs that this process has made count as present.
 func (v *Kind) isInstanceMissing(ctx context.Context, m engine.Machine) bool {
 	switch phase := m.Status.Phase(); {
 	case m.HasVMHostInMAAS(), m.Status != engine.StatusNew && phase != engine.PhaseReady && phase != engine.PhaseAllocated:

@@ -9,9 +9,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// moveToOtherHost takes a VM that failed before it was ever Ready off its host, to be
-// made on another one. It is the only thing that is removed without being
-// asked for: nothing has run on it.
+// moveToOtherHost removes a VM that failed before it was ever Ready, so that it is made on
+// another host. The engine removes nothing else without a request. Nothing has run on this VM.
 func (v *Kind) moveToOtherHost(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	attempt := v.maker.NewAttempt(key, want)
 	row, err := v.maker.Row(ctx, key)
@@ -27,13 +26,13 @@ func (v *Kind) moveToOtherHost(ctx context.Context, key engine.Key, want engine.
 		return engine.Result[engine.VM]{}, err
 	}
 	res := resultOf(key, m)
-	res.Reason, res.Message = "Moving", fmt.Sprintf("%s ended in the state %q on VM host %s, and goes to another", m.Hostname, m.StatusName, host.Name)
+	res.Reason, res.Message = "Moving", fmt.Sprintf("%s ended in the state %q on VM host %s, and is made on another host", m.Hostname, m.StatusName, host.Name)
 	off, err := v.ensurePoweredOff(ctx, key, m)
 	if err != nil || !off {
 		res.After = engine.TransitionPollInterval
 		return res, err
 	}
-	why := v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...) // it goes with the machine
+	why := v.region.Failures.Evidence(ctx, v.Config, m, want.Deploy.Secrets()...) // it vanishes with the machine
 	if err := v.Composer.Decompose(ctx, m.SystemID); err != nil {
 		return res, fmt.Errorf("cannot delete %s: %w", m.Hostname, err)
 	}
@@ -41,7 +40,7 @@ func (v *Kind) moveToOtherHost(ctx context.Context, key engine.Key, want engine.
 		res.After = engine.TransitionPollInterval
 		return res, err
 	}
-	v.Log.InfoContext(ctx, "removed VM, to be made on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID, "status", m.StatusName, "why", why)
+	v.Log.InfoContext(ctx, "removed a VM to make it on another host", "name", m.Hostname, "host", host.Name, "system_id", m.SystemID, "status", m.StatusName, "why", why)
 	out, err := attempt.MakeOnOtherHost(ctx, where, row)
 	again, err := v.continueAttempt(ctx, key, want, out, err)
 	again.Moved = again.SystemID == ""
@@ -49,7 +48,7 @@ func (v *Kind) moveToOtherHost(ctx context.Context, key engine.Key, want engine.
 }
 
 // findOtherSites finds the host on which a VM failed, and those on which it may be made
-// instead. Where there is none, the error says why the VM failed.
+// instead. If there are none, the error says why the VM failed.
 func (v *Kind) findOtherSites(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, row engine.Row) (engine.VMHost, compose.Sites, error) {
 	host, err := v.maker.HostOf(ctx, m)
 	switch {
@@ -61,7 +60,7 @@ func (v *Kind) findOtherSites(ctx context.Context, key engine.Key, want engine.V
 	where, err := v.maker.FindSites(ctx, key, want, append(row.Excluded, host.HostKey))
 	var short *engine.Error
 	if errors.As(err, &short) && short.Type == engine.InsufficientResources {
-		err = v.failedError(ctx, want, m) // there is no better place
+		err = v.failedError(ctx, want, m) // no other host is suitable
 	}
 	return host, where, err
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// situation is a phase of a VM's machine, or a part of one that is treated otherwise.
+// situation is a phase of a VM's machine, or a special case of a phase.
 type situation string
 
 // The situations that are no phase of their own.
@@ -15,16 +15,16 @@ const (
 	newRecord situation = "New"
 	// newborn is Ready and carries its birth mark: compose has just made it.
 	newborn situation = "Newborn"
-	// formerInstallation is a VM on which another installation is wanted than the one that
-	// is there, or that failed.
+	// formerInstallation is a VM that needs another installation than its present one, or than
+	// the one that failed.
 	formerInstallation situation = "Deployed, or failed since, to be deployed again"
-	// failedBeforeReady is a machine on which nothing has run, unless it says that it was
-	// finished once.
+	// failedBeforeReady is a machine on which nothing has run. A machine with the note that it
+	// was finished once is none.
 	failedBeforeReady situation = "Failed before Ready"
 )
 
-// situationOf says in which situation a VM is. Whether it is newborn only its birth mark
-// tells, which the first commissioning removes.
+// situationOf returns the situation of a VM. Only the birth mark tells that it is newborn; the
+// first commissioning removes the mark.
 func situationOf(m engine.Machine, hasBirthMark bool) situation {
 	phase := m.Status.Phase()
 	switch {
@@ -38,15 +38,15 @@ func situationOf(m engine.Machine, hasBirthMark bool) situation {
 	return situation(phase)
 }
 
-// lacksInstallation tells whether another installation is wanted than the one that the VM
-// notes. Its note changes once it is Ready, before it is deployed (difference).
+// lacksInstallation tells whether the spec wants another installation than the one that the VM
+// notes. The note changes once the VM is Ready, before it is deployed (settingsUpdate).
 func lacksInstallation(want engine.VMSpec, m engine.Machine) bool {
 	return want.Installation != "" && engine.InstallationIn(m.Description) != want.Installation
 }
 
-// needsReinstall tells whether a VM is released so that it gets another installation: one that
-// is Deployed with a former one, or that failed since. What failed after this process released
-// it is reported instead.
+// needsReinstall tells whether to release a VM so that it gets another installation. That is a
+// VM that is Deployed with a former one, or that failed since. If it failed after this process
+// released it, that is reported instead.
 func (v *Kind) needsReinstall(want engine.VMSpec, m engine.Machine) bool {
 	switch m.Status {
 	case engine.StatusDeployed:
@@ -58,7 +58,7 @@ func (v *Kind) needsReinstall(want engine.VMSpec, m engine.Machine) bool {
 	}
 }
 
-// situationToReconcile says in which situation a VM is that is on its way to a spec.
+// situationToReconcile returns the situation of a VM that is to be brought to its spec.
 func (v *Kind) situationToReconcile(want engine.VMSpec, m engine.Machine, hasBirthMark bool) situation {
 	if v.needsReinstall(want, m) {
 		return formerInstallation
@@ -66,7 +66,7 @@ func (v *Kind) situationToReconcile(want engine.VMSpec, m engine.Machine, hasBir
 	return situationOf(m, hasBirthMark)
 }
 
-// making is a VM on its way to what is wanted, and removing is one on its way out.
+// making is a VM on its way to its spec, and removing is a VM that is being deleted.
 type (
 	reconcileAction struct {
 		description string
@@ -78,15 +78,15 @@ type (
 	}
 )
 
-// situationActions is what a step does in a situation.
+// situationActions says what a step does in a situation.
 type situationActions struct {
 	situation situation
 	reconcile reconcileAction
 	delete    deleteAction
 }
 
-// situationTable says what a step does with a VM that is not finished, and what with one that is
-// to go. A finished VM is only settled (reconcile.go).
+// situationTable says what a step does with an unfinished VM, and with one that is being
+// deleted. A finished VM is only settled (reconcile.go).
 func situationTable() []situationActions {
 	var (
 		commission = reconcileAction{"commission", (*Kind).commission}
@@ -118,7 +118,7 @@ func situationTable() []situationActions {
 	}
 }
 
-// actionsIn finds the acts of a situation.
+// actionsIn finds the actions of a situation.
 func actionsIn(s situation) situationActions {
 	for _, a := range situationTable() {
 		if a.situation == s {

@@ -12,12 +12,12 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// obstacles implements Kind.Check. A spec with neither Host nor a Strategy of
-// Placement leaves the host open.
+// obstacles implements Kind.Check. A spec without Host and without a Strategy of Placement
+// leaves the host open.
 func (v *createChecks) obstacles(ctx context.Context, ref engine.Ref, want engine.VMSpec) engine.Obstacles {
 	var o engine.Obstacles
 	if o.Add(v.CheckMayCompose(ctx)); !o.IsEmpty() {
-		return o // nothing can be made, whatever is asked for
+		return o // no VM can be made at all
 	}
 	for _, n := range v.namesOf(want) {
 		o.Add(v.settler.CheckName(ctx, n))
@@ -63,7 +63,7 @@ func (v *createChecks) interfaceObstacles(ctx context.Context, o *engine.Obstacl
 	}
 }
 
-// macObstacle looks for another machine that has the MAC which an interface is to have.
+// macObstacle looks for another machine that has the wanted MAC of an interface.
 func (v *createChecks) macObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, i engine.Interface) {
 	if i.MAC == "" {
 		return
@@ -76,12 +76,12 @@ func (v *createChecks) macObstacle(ctx context.Context, o *engine.Obstacles, ref
 		}
 		o.AddHeldBy(m, &engine.SpecError{
 			Field: i.Field("mac_address"), Message: fmt.Sprintf("machine %s (system id %s) has the MAC address %s in MAAS", m.Hostname, m.SystemID, i.MAC),
-			Hint: "Choose another one, or leave it out.", Err: engine.ErrConflict,
+			Hint: "Choose another one, or remove it.", Err: engine.ErrConflict,
 		})
 	}
 }
 
-// bridgeObstacles looks for the bridges that interfaces are to join.
+// bridgeObstacles looks for the bridges that interfaces must join.
 func (v *createChecks) bridgeObstacles(ctx context.Context, o *engine.Obstacles, host engine.VMHost, interfaces []engine.Interface) {
 	if host.MachineID == "" || !slices.ContainsFunc(interfaces, func(i engine.Interface) bool { return i.Bridge != "" }) {
 		return
@@ -102,7 +102,7 @@ func (v *createChecks) bridgeObstacles(ctx context.Context, o *engine.Obstacles,
 	}
 }
 
-// addedObstacles looks whether interfaces can be added to a VM in place.
+// addedObstacles checks whether interfaces can be added to a VM in place.
 func (v *createChecks) addedObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, added []engine.Interface) {
 	for _, i := range added {
 		if i.Network().IsEmpty() {
@@ -125,7 +125,7 @@ func (v *createChecks) addedObstacles(ctx context.Context, o *engine.Obstacles, 
 	v.bridgeObstacles(ctx, o, on, added)
 }
 
-// addressObstacle looks whether a link can have its fixed address.
+// addressObstacle checks whether a link can have its fixed address.
 func (v *createChecks) addressObstacle(ctx context.Context, o *engine.Obstacles, ref engine.Ref, l resolvedLink) {
 	if !l.IP.IsValid() {
 		return
@@ -147,8 +147,8 @@ func (v *createChecks) addressObstacle(ctx context.Context, o *engine.Obstacles,
 	}
 }
 
-// nameObstacles looks for another machine of the name. An unfinished one with the
-// mark of the key is what an earlier run has left of the VM, and is gone on with.
+// nameObstacles looks for another machine of the name. An unfinished machine with the mark of
+// the key is no obstacle: an earlier run left it, and the apply continues with it.
 func (v *createChecks) nameObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
 	if want.Name == "" || ref.SystemID != "" && want.Name == ref.Name {
 		return
@@ -167,7 +167,7 @@ func (v *createChecks) nameObstacles(ctx context.Context, o *engine.Obstacles, r
 	}
 }
 
-// hostObstacles looks at the host that is named, and whether the VM fits on it.
+// hostObstacles looks at the named host, and whether the VM fits on it.
 func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, ref engine.Ref, want engine.VMSpec) {
 	host, err := v.maker.FindHost(ctx, want.Host)
 	if err != nil {
@@ -177,12 +177,12 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	if !host.IsInventoryKnown() {
 		o.Add(&engine.Error{
 			Type: engine.HostUnavailable, Host: host.Name, Message: "no VM can be made on it now: " + host.InventoryUnknownReason(),
-			Hint: "Plan again once its LXD answers.",
+			Hint: "Plan again when its LXD answers.",
 		})
 		return
 	}
 	usable := host.UsableError()
-	if host.HasLostMachine() && usable != nil { // the apply gives it its machine back
+	if host.HasLostMachine() && usable != nil { // the apply restores its machine
 		o.Temporary, usable = append(o.Temporary, usable), nil
 	}
 	o.Add(errors.Join(compose.CheckPlacement(host, want.Placement), usable))
@@ -198,11 +198,11 @@ func (v *createChecks) hostObstacles(ctx context.Context, o *engine.Obstacles, r
 	v.bridgeObstacles(ctx, o, host, want.Interfaces)
 }
 
-// hostWithoutVM is the host as it will be once a VM is gone.
+// hostWithoutVM is the host as it will be when a VM is gone.
 func (v *createChecks) hostWithoutVM(ctx context.Context, host engine.VMHost, systemID string) engine.VMHost {
 	m, err := v.Machines.Machine(ctx, systemID)
 	if err != nil {
-		return host // its room may pass, whatever it is
+		return host // its room may be free later
 	}
 	on, err := v.Composer.HostOf(ctx, m)
 	if err != nil || on.HostKey != host.HostKey {
@@ -225,8 +225,8 @@ func (v *createChecks) hostWithoutVM(ctx context.Context, host engine.VMHost, sy
 	return host
 }
 
-// checkImageForVM refuses an image that MAAS does not have for the architecture of a VM that is there. MAAS
-// says so only once the VM is released.
+// checkImageForVM refuses an image that MAAS does not have for the architecture of an existing
+// VM. MAAS itself refuses it only once the VM is released.
 func checkImageForVM(ctx context.Context, c engine.Config, m engine.Machine, d *engine.Deployment) error {
 	if m.Architecture == "" {
 		return nil
@@ -238,13 +238,13 @@ func checkImageForVM(ctx context.Context, c engine.Config, m engine.Machine, d *
 	short, _, _ := strings.Cut(m.Architecture, "/")
 	return &engine.SpecError{
 		Field:   fieldpath.New("deploy", "image"),
-		Message: fmt.Sprintf("VM %s is of the architecture %s, and MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
+		Message: fmt.Sprintf("VM %s has the architecture %s, but MAAS has %s for %s only", m.Hostname, m.Architecture, d.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Name an image that MAAS has for %s, or import this image for it in MAAS.", short), Err: engine.ErrConflict,
 	}
 }
 
-// checkImageForHost refuses an image that MAAS does not have for the architecture of the
-// host: MAAS itself says so only when it deploys.
+// checkImageForHost refuses an image that MAAS does not have for the architecture of the host.
+// MAAS itself refuses it only when it deploys.
 func (v *createChecks) checkImageForHost(ctx context.Context, host engine.VMHost, d *engine.Deployment) error {
 	if d == nil || len(host.Architectures) == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (v *createChecks) checkImageForHost(ctx context.Context, host engine.VMHost
 	short, _, _ := strings.Cut(host.Architectures[0], "/")
 	return &engine.SpecError{
 		Field:   fieldpath.New("deploy", "image"),
-		Message: fmt.Sprintf("VM host %s is of the architecture %s, and MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
-		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this one for it in MAAS.", short), Err: engine.ErrConflict,
+		Message: fmt.Sprintf("VM host %s has the architecture %s, but MAAS has %s for %s only", host.Name, host.Architectures[0], d.ImageText(), strings.Join(known, ", ")),
+		Hint:    fmt.Sprintf("Choose another VM host, name an image that MAAS has for %s, or import this image for it in MAAS.", short), Err: engine.ErrConflict,
 	}
 }

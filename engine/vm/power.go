@@ -10,8 +10,9 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// resizeOrStop gives a finished VM its size, its options and its devices. One that runs, and
-// has to be stopped for that, is turned off where the spec lets it: then it is not settled yet.
+// resizeOrStop gives a finished VM its size, its options and its devices. If the change needs a
+// stopped VM and the spec allows it, resizeOrStop turns a running VM off. Then the VM is not
+// settled yet.
 func (v *finishedSteps) resizeOrStop(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	err := v.resize(ctx, key, want, m)
 	if err == nil {
@@ -34,9 +35,8 @@ func (v *finishedSteps) resizeOrStop(ctx context.Context, key engine.Key, want e
 	return m, false, err
 }
 
-// stopToResize turns a VM off that runs. A note on the machine says first that it is to run
-// again: the run that stops it may not be the one that goes on, and for a while MAAS shows
-// the power of before.
+// stopToResize turns a running VM off. Before, it notes on the machine that the VM must run
+// again: another run may have to continue, and for a while MAAS shows the former power state.
 func (v *finishedSteps) stopToResize(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if m.Status != engine.StatusDeployed {
 		return m, cannotTurnError(m, "off")
@@ -50,35 +50,35 @@ func (v *finishedSteps) stopToResize(ctx context.Context, want engine.VMSpec, m 
 			return m, err
 		}
 	}
-	v.Log.InfoContext(ctx, "stopping VM to change it", "name", m.Hostname, "system_id", m.SystemID)
+	v.Log.InfoContext(ctx, "stopping a VM to change it", "name", m.Hostname, "system_id", m.SystemID)
 	m, _, err = v.turnPower(ctx, want, m, "off")
 	return m, err
 }
 
-// noteRestart writes or removes the note that a VM is to be turned on again.
+// noteRestart writes or removes the note that a VM must be turned on again.
 func (v *finishedSteps) noteRestart(ctx context.Context, m engine.Machine, value string) (engine.Machine, error) {
 	return v.settler.Annotate(ctx, m, map[string]string{engine.RestartData: value})
 }
 
-// turnOnAfterFailure begins to turn a VM on that was stopped for a change which cannot be made.
+// turnOnAfterFailure begins to turn a VM on that was stopped for an impossible change.
 func (v *finishedSteps) turnOnAfterFailure(ctx context.Context, m engine.Machine) error {
 	graced, cancel := engine.WithGrace(ctx)
 	defer cancel()
 	if err := v.Machines.PowerOn(graced, m.SystemID); err != nil {
-		return fmt.Errorf("%s was turned off for a change, and cannot be turned on again: %w", m.Hostname, err)
+		return fmt.Errorf("cannot turn %s on again, which was turned off for a change: %w", m.Hostname, err)
 	}
 	return nil
 }
 
-// giveUpFunc is what turns a VM on again that was stopped for a change, where the caller waits no
-// longer: nil where there is nothing to turn on, or where the step has done it.
+// giveUpFunc turns a VM on again that was stopped for a change, when the caller stops waiting.
+// It is nil if there is nothing to turn on, or if the step has done it.
 func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.VM], failure error) func(context.Context) error {
 	m := res.Object.Machine
 	if res.Done || engine.IsTerminal(failure) || want.Power == "off" || m.OwnerData[engine.RestartData] == "" {
 		return nil
 	}
 	return func(ctx context.Context) error {
-		m, err := v.Machines.Machine(ctx, m.SystemID) // a step that failed may have locked it again
+		m, err := v.Machines.Machine(ctx, m.SystemID) // a failed step may have locked it again
 		if err != nil || m.OwnerData[engine.RestartData] == "" {
 			return err
 		}
@@ -87,18 +87,18 @@ func (v *finishedSteps) giveUpFunc(want engine.VMSpec, res engine.Result[engine.
 	}
 }
 
-// requiredOnLooks is how often, a second apart, a VM must be seen on that nobody turns off any more: what
-// was asked of MAAS before may only just come about.
+// requiredOnLooks is how often, a second apart, a VM must be seen on. An earlier request to
+// MAAS to turn it off may still take effect.
 const requiredOnLooks = 3
 
-// turnOnUntilStable turns a VM on that may still be on its way down.
+// turnOnUntilStable turns a VM on that may still be going off.
 func (v *finishedSteps) turnOnUntilStable(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	for seen := 0; seen < requiredOnLooks; {
 		after, isOn, err := v.turnPower(ctx, want, m, "on")
 		m = after
 		switch {
 		case err != nil:
-			return m, fmt.Errorf("%s was turned off for a change, and cannot be turned on again: %w", m.Hostname, err)
+			return m, fmt.Errorf("cannot turn %s on again, which was turned off for a change: %w", m.Hostname, err)
 		case isOn:
 			seen++
 		default:
@@ -106,14 +106,14 @@ func (v *finishedSteps) turnOnUntilStable(ctx context.Context, want engine.VMSpe
 		}
 		select {
 		case <-ctx.Done():
-			return m, nil // it was asked for
+			return m, nil // the request was sent
 		case <-time.After(time.Second):
 		}
 	}
 	return m, nil
 }
 
-// reconcilePower brings the power of a finished VM to what is wanted, or on where it was
+// reconcilePower brings a finished VM to its wanted power state, or turns it on if it was
 // turned off for a change.
 func (v *finishedSteps) reconcilePower(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, bool, error) {
 	power, noted := want.Power, m.OwnerData[engine.RestartData] != ""
@@ -138,8 +138,9 @@ func (v *finishedSteps) reconcilePower(ctx context.Context, want engine.VMSpec, 
 	return m, err == nil, err
 }
 
-// turnPower asks LXD for the power of a VM, as MAAS's word is old where the guest turned itself
-// off, and asks MAAS for the other one. It tells whether the VM has the power already.
+// turnPower queries LXD for the power of a VM, because MAAS's state is old if the guest turned
+// itself off. If it differs, turnPower asks MAAS to change it. It tells whether the VM has the
+// wanted power already.
 func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m engine.Machine, power string) (engine.Machine, bool, error) {
 	if m.Status != engine.StatusDeployed && (power == "on" || m.Status != engine.StatusReady) {
 		return m, false, cannotTurnError(m, power)
@@ -147,7 +148,7 @@ func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m eng
 	state, err := v.Machines.QueryPower(ctx, m.SystemID)
 	switch {
 	case err != nil:
-		return m, false, fmt.Errorf("cannot ask for the power of %s: %w", m.Hostname, err)
+		return m, false, fmt.Errorf("cannot query the power of %s: %w", m.Hostname, err)
 	case state != "on" && state != "off":
 		return m, false, &engine.Error{
 			Type: engine.HostUnavailable, Host: m.HostName, Message: fmt.Sprintf("the LXD of %s does not say whether it is on", m.Hostname),
@@ -170,32 +171,32 @@ func (v *finishedSteps) turnPower(ctx context.Context, want engine.VMSpec, m eng
 	}
 	err = switchPower(ctx, m.SystemID)
 	switch {
-	case errors.Is(err, engine.ErrUnavailable): // another action is in flight: look again
+	case errors.Is(err, engine.ErrUnavailable): // another action runs: look again
 	case err != nil:
 		return m, false, fmt.Errorf("cannot turn %s %s: %w", m.Hostname, power, err)
 	default:
-		v.Log.InfoContext(ctx, "turning VM on or off", "power", power, "name", m.Hostname, "system_id", m.SystemID)
+		v.Log.InfoContext(ctx, "turning a VM on or off", "power", power, "name", m.Hostname, "system_id", m.SystemID)
 	}
 	return m, false, nil
 }
 
-// ephemeralPowerOffError refuses to turn a VM off of which MAAS says that it runs from memory, whatever
-// the spec says of it.
+// ephemeralPowerOffError refuses to turn a VM off if MAAS says that it runs from memory,
+// whatever the spec says.
 func ephemeralPowerOffError(want engine.VMSpec, m engine.Machine) error {
 	field := "power_state"
 	if want.Power != "off" {
 		field = "allow_stopping_for_update"
 	}
 	return &engine.SpecError{
-		Field: fieldpath.New(field), Message: fmt.Sprintf("%s runs from memory, and loses all when it is turned off", m.Hostname),
-		Hint: fmt.Sprintf("Leave %s out, and the change that needs a stopped VM, or deploy the VM to disk.", field), Err: engine.ErrConflict,
+		Field: fieldpath.New(field), Message: fmt.Sprintf("%s runs from memory, and loses everything when it is turned off", m.Hostname),
+		Hint: fmt.Sprintf("Remove %s and the change that needs a stopped VM, or deploy the VM to disk.", field), Err: engine.ErrConflict,
 	}
 }
 
-// cannotTurnError says that a VM is in no state in which its power is anybody's but MAAS's.
+// cannotTurnError says that only MAAS may control the power of a VM in this state.
 func cannotTurnError(m engine.Machine, power string) error {
 	return &engine.SpecError{
-		Field: fieldpath.New("power_state"), Message: fmt.Sprintf("%s is not turned %s while it is %s", m.Hostname, power, m.StatusName),
-		Hint: "Wait until the VM is Deployed, or bring it back to that in MAAS, and apply again.", Err: engine.ErrConflict,
+		Field: fieldpath.New("power_state"), Message: fmt.Sprintf("%s cannot be turned %s while it is %s", m.Hostname, power, m.StatusName),
+		Hint: "Wait until the VM is Deployed, or bring it back to Deployed in MAAS. Then apply again.", Err: engine.ErrConflict,
 	}
 }

@@ -23,7 +23,7 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 		res.After, res.Reason, res.Message, err = region.NamePollInterval, "WaitingForName", wait.Error(), nil
 	}
 	res.Moved = res.Moved || at.SystemID != ref.SystemID && res.SystemID == ""
-	if res.Done { // the disks' pools, as a later look tells them
+	if res.Done { // the disks' pools, as a later look shows them
 		res.Object.Machine = v.Composer.CompleteMachine(ctx, res.Object.Machine)
 	}
 	v.fillHostName(ctx, &res.Object.Machine)
@@ -35,8 +35,8 @@ func (v *Kind) reconcile(ctx context.Context, ref engine.Ref, want engine.VMSpec
 	return res, err
 }
 
-// fillHostName fills in the host of a VM where MAAS does not tell it. Where nobody
-// does, it stays open.
+// fillHostName fills in the host of a VM if MAAS does not tell it. If nobody knows it, it stays
+// empty.
 func (v *Kind) fillHostName(ctx context.Context, m *engine.Machine) {
 	if m.SystemID == "" || m.HostName != "" {
 		return
@@ -72,7 +72,7 @@ func (v *Kind) reconcileStep(ctx context.Context, ref engine.Ref, want engine.VM
 		if err := v.dropRowOfFormerName(ctx, ref.Key, *stranger); err != nil {
 			return engine.Result[engine.VM]{}, err
 		}
-		return engine.Result[engine.VM]{After: region.NamePollInterval, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name by now", stranger.SystemID, want.Name)}, nil
+		return engine.Result[engine.VM]{After: region.NamePollInterval, Reason: "NameIsFree", Message: fmt.Sprintf("the VM %s was made as %s, and has another name now", stranger.SystemID, want.Name)}, nil
 	case stranger != nil:
 		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), *stranger); wait != nil {
 			return engine.Result[engine.VM]{}, wait
@@ -86,7 +86,7 @@ func (v *Kind) reconcileStep(ctx context.Context, ref engine.Ref, want engine.VM
 	return res, err
 }
 
-// create makes the VM, after everything that its spec names was looked for in MAAS.
+// create makes the VM, after a look in MAAS for everything that its spec names.
 func (v *Kind) create(ctx context.Context, key engine.Key, want engine.VMSpec) (engine.Result[engine.VM], error) {
 	on, err := v.checkSpec(ctx, key, want)
 	if err != nil {
@@ -96,8 +96,8 @@ func (v *Kind) create(ctx context.Context, key engine.Key, want engine.VMSpec) (
 	return v.continueAttempt(ctx, key, want, out, err)
 }
 
-// continueAttempt goes on with what an attempt has come to: a VM is bound and marked, also where
-// the caller gave up while its compose failed and made it all the same. Nothing else
+// continueAttempt continues with the outcome of an attempt: it binds and marks the VM. It does
+// so even if the caller gave up while a failed compose made the VM after all: nothing else
 // tells whose it is then.
 func (v *Kind) continueAttempt(ctx context.Context, key engine.Key, want engine.VMSpec, out compose.Outcome, err error) (engine.Result[engine.VM], error) {
 	if err != nil || !out.HasVM() {
@@ -114,7 +114,7 @@ func (v *Kind) continueAttempt(ctx context.Context, key engine.Key, want engine.
 	return v.converge(ctx, engine.Ref{Key: key}, want, out.Machine)
 }
 
-// converge takes a VM that exists one step towards the spec.
+// converge takes an existing VM one step towards the spec.
 func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	key, hasBirthMark := ref.CurrentKey(), engine.CarriesBirthMark(m, ref.Key)
 	if err := takenOverError("change", ref, m); err != nil {
@@ -123,7 +123,7 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 	if err := v.checkReinstall(ctx, want, m); err != nil {
 		return resultOf(key, m), err
 	}
-	m.HugePages = want.HugePages // MAAS does not tell, and the ledger counts by it
+	m.HugePages = want.HugePages // MAAS does not tell it, and the ledger counts it
 	if key == ref.Key {
 		if err := v.maker.BindVM(ctx, key, want.Placement.Group, m); err != nil {
 			return resultOf(key, m), err
@@ -143,18 +143,18 @@ func (v *Kind) converge(ctx context.Context, ref engine.Ref, want engine.VMSpec,
 		return v.reconcileFinished(ctx, key, want, m)
 	}
 	res, err := actionsIn(v.situationToReconcile(want, m, hasBirthMark)).reconcile.step(v, ctx, key, want, m)
-	if err != nil && res.SystemID == "" && !res.Moved { // one that moves is not there any more
+	if err != nil && res.SystemID == "" && !res.Moved { // a VM that moves no longer exists
 		res = resultOf(key, m)
 	}
 	return res, err
 }
 
-// reconcileFinished sees to the annotations, the interfaces, the size, the power and the lock of a finished VM. It
-// once was what was wanted. Whatever else it is now is for people to mend, or for the plan of a
-// front end.
+// reconcileFinished keeps the annotations, the interfaces, the size, the power and the lock of
+// a finished VM as wanted. The VM once reached its spec. Anything else that changed since is
+// left to people, or to the plan of a front end.
 func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	m, err := v.settler.ReconcileAnnotations(ctx, wantedSettingsOf(key, want), m)
-	if err == nil { // before the VM is stopped for anything
+	if err == nil { // before the VM is stopped for a change
 		m, err = v.changeInterfaces(ctx, key, want, m)
 	}
 	settled := err == nil
@@ -178,9 +178,8 @@ func (v *Kind) reconcileFinished(ctx context.Context, key engine.Key, want engin
 	return res, err
 }
 
-// isFinished reports whether the VM once reached what is wanted: because the
-// caller knows it, or because it says so itself and no installation is wanted
-// since.
+// isFinished reports whether the VM once reached its spec. Either the caller knows it, or the
+// VM is marked so and no newer installation is wanted.
 func (v *Kind) isFinished(ref engine.Ref, want engine.VMSpec, m engine.Machine) bool {
 	_, finished := engine.MarkerIn(m.Description)
 	return ref.Finished || finished && !needsInstallation(want, m) && !lacksInstallation(want, m) && !v.needsReinstall(want, m)
@@ -198,8 +197,8 @@ func (v *Kind) awaitChange(ctx context.Context, key engine.Key, _ engine.VMSpec,
 	return v.waitResult(ctx, key, m), nil
 }
 
-// reportFailure says why a VM did not come to be. It is left to be looked at. The next caller that
-// wants the installation which failed tries again.
+// reportFailure says why a VM was not made. The VM is left for people to look at. The next
+// caller that wants the failed installation tries again.
 func (v *Kind) reportFailure(ctx context.Context, _ engine.Key, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	v.releases.Delete(releaseKey(want, m))
 	return engine.Result[engine.VM]{}, v.failedError(ctx, want, m)
@@ -212,7 +211,7 @@ func (v *stepBase) waitResult(ctx context.Context, key engine.Key, m engine.Mach
 	return res
 }
 
-// needsInstallation reports whether there is an installation to be made.
+// needsInstallation reports whether the VM still needs its installation.
 func needsInstallation(want engine.VMSpec, m engine.Machine) bool {
 	phase := m.Status.Phase()
 	return want.Deploy != nil && (phase == engine.PhaseReady || phase == engine.PhaseAllocated)

@@ -10,8 +10,8 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// resize gives a VM that is finished the size that is wanted, where that is
-// asked for. What it grows by is reserved first, as for a VM that is made.
+// resize gives a finished VM its wanted size, if the spec asks for it. It reserves the growth
+// first, as for a new VM.
 func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine) error {
 	if !want.Resize {
 		return nil
@@ -30,7 +30,7 @@ func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.
 	}
 	n := slices.IndexFunc(hosts, func(h engine.VMHost) bool { return h.HostKey == on.HostKey })
 	if n < 0 {
-		return fmt.Errorf("VM host %s of %s is not listed: %w", on.Name, m.Hostname, engine.ErrBusy)
+		return fmt.Errorf("MAAS does not list VM host %s of %s now: %w", on.Name, m.Hostname, engine.ErrBusy)
 	}
 	if err := checkResize(hosts[n], have, want); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (v *finishedSteps) resize(ctx context.Context, key engine.Key, want engine.
 	})
 }
 
-// checkResize says why the host has no room for the new size of a VM that is on it.
+// checkResize says why the host has no room for the new size of its VM.
 func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error {
 	if err := h.UsableError(); err != nil {
 		return err
@@ -63,8 +63,7 @@ func checkResize(h engine.VMHost, have engine.Machine, want engine.VMSpec) error
 	return compose.CheckPoolRoom(h, compose.DiskGrowth(want, have))
 }
 
-// configure gives a VM that is finished the options and devices that are wanted, where that is
-// asked for.
+// configure gives a finished VM its wanted options and devices, if the spec asks for it.
 func (v *finishedSteps) configure(ctx context.Context, want engine.VMSpec, m engine.Machine) error {
 	if !want.Reconfigure {
 		return nil
@@ -81,9 +80,9 @@ func (v *finishedSteps) configure(ctx context.Context, want engine.VMSpec, m eng
 	return nil
 }
 
-// configureReady does so for a VM that is not deployed yet, and which an earlier run made with other
-// options and devices. One that is still on after its commissioning is turned off first: then it is
-// not settled yet.
+// configureReady configures a VM that is not deployed yet, and that an earlier run made with
+// other options and devices. If it is still on after its commissioning, it is turned off first.
+// Then it is not settled yet.
 func (v *finishedSteps) configureReady(ctx context.Context, want engine.VMSpec, m engine.Machine) (settled bool, err error) {
 	err = v.configure(ctx, want, m)
 	if _, runs := errors.AsType[*engine.RunningError](err); runs {

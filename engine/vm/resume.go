@@ -8,7 +8,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/compose"
 )
 
-// resume goes on with a VM that an earlier run began for this key.
+// resume continues with a VM that an earlier run began for this key.
 func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m engine.Machine) (engine.Result[engine.VM], error) {
 	if engine.WasFinishedOnce(m) {
 		if wait := v.settler.CheckNameWait(wantedSettingsOf(ref.Key, want), m); wait != nil {
@@ -27,16 +27,16 @@ func (v *Kind) resume(ctx context.Context, ref engine.Ref, want engine.VMSpec, m
 	if field, had, wanted := compose.ImmutableDifference(want, begun); !field.IsEmpty() {
 		return engine.Result[engine.VM]{}, &engine.SpecError{
 			Field:   field,
-			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, and now it is to be %s", want.Name, m.SystemID, had, wanted),
-			Hint:    fmt.Sprintf("Apply once with the former value, and then with this one; or delete machine %s in MAAS and apply again.", m.SystemID),
+			Message: fmt.Sprintf("an earlier run began the VM %s (system id %s) with %s, but the spec now says %s", want.Name, m.SystemID, had, wanted),
+			Hint:    fmt.Sprintf("Apply once with the former value, and then with this one. Or delete machine %s in MAAS and apply again.", m.SystemID),
 			Err:     engine.ErrConflict,
 		}
 	}
 	return v.converge(ctx, ref, want, m)
 }
 
-// withHostName names the host of a VM where MAAS does not, and as the spec does where
-// that is by the system id of its machine.
+// withHostName fills in the name of a VM's host if MAAS does not tell it. It uses the spelling
+// of the spec if that is the system id of the host's machine.
 func (v *Kind) withHostName(ctx context.Context, want engine.VMSpec, m engine.Machine) (engine.Machine, error) {
 	if want.Host == "" || m.HasVMHostInMAAS() && compose.IsOnHost(m, want.Host) {
 		return m, nil

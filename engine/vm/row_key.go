@@ -6,7 +6,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine"
 )
 
-// moveRowToNewKey gives the row of a VM that was renamed to its new key.
+// moveRowToNewKey gives the row of a renamed VM its new key.
 func (v *renameSteps) moveRowToNewKey(ctx context.Context, ref engine.Ref, group string, m engine.Machine) error {
 	if ref.NewKey == "" || ref.NewKey == ref.Key {
 		return nil
@@ -21,7 +21,7 @@ func (v *renameSteps) moveRowToNewKey(ctx context.Context, ref engine.Ref, group
 	return v.Ledger.Drop(ctx, former)
 }
 
-// dropRowOfFormerName drops the row of a key whose VM has another mark by now: the key's name is
+// dropRowOfFormerName drops the row of a key whose VM now has another mark: the key's name is
 // free for another VM.
 func (v *renameSteps) dropRowOfFormerName(ctx context.Context, key engine.Key, m engine.Machine) error {
 	row, err := v.maker.Row(ctx, key)

@@ -8,25 +8,25 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// updateSettings changes what MAAS lets one change at any time: marker, description, name, zone,
-// pool, domain in one call, then tags.
+// updateSettings changes the settings that MAAS can change at any time. Marker, description,
+// name, zone, pool and domain take one call; the tags follow.
 func (v *Kind) updateSettings(ctx context.Context, key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.Machine, error) {
 	update, after := settingsUpdate(key, want, m, finished)
 	if update != (engine.MachineUpdate{}) {
 		if m, err := v.settler.UpdateMachine(ctx, wantedSettingsOf(key, want), m, update); err != nil {
 			return m, err
 		}
-		m, m.Locked = after, false // MAAS changes no locked one
+		m, m.Locked = after, false // MAAS changes no locked machine
 	}
 	return v.settler.ReconcileTags(ctx, wantedSettingsOf(key, want), m)
 }
 
-// wantedSettingsOf is what the spec wants of a VM in place.
+// wantedSettingsOf are the settings that the spec wants of a VM in place.
 func wantedSettingsOf(key engine.Key, want engine.VMSpec) settle.WantedSettings {
 	return settle.WantedSettings{InPlaceSettings: want.InPlaceSettings(), Key: key, Hostname: want.Name, AwaitName: want.AwaitName}
 }
 
-// settingsUpdate says what Update has to change, and what the machine is after it.
+// settingsUpdate returns the fields that Update must change, and the machine after it.
 func settingsUpdate(key engine.Key, want engine.VMSpec, m engine.Machine, finished bool) (engine.MachineUpdate, engine.Machine) {
 	var u engine.MachineUpdate
 	set := func(field **string, have *string, wanted string) {

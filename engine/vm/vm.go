@@ -1,5 +1,5 @@
-// Package vm is the kind VM: LXD virtual machines that MAAS knows. Its rules are one
-// table of phases (phases.go); package compose makes the VM.
+// Package vm is the kind VM: LXD virtual machines that MAAS knows. Its rules are one table of
+// phases (phases.go); package compose makes the VM.
 package vm
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/maaslxd/maaslxd/engine/settle"
 )
 
-// Kind does what engine.Kind promises, for VMs.
+// Kind implements the verbs of engine.Kind for VMs.
 type Kind struct {
 	*stepBase
 	createChecks
@@ -33,8 +33,8 @@ type stepBase struct {
 	settler *settle.Settler
 }
 
-// The steps, by what they are about: what a spec names, interfaces, a VM's name, a VM that is to
-// go, and the size, power and lock of one that is finished.
+// The steps of the kind, by subject: checks of a spec, interfaces, a VM's name, its delete, and
+// the size, power and lock of a finished VM.
 type (
 	createChecks   struct{ *stepBase }
 	interfaceSteps struct{ *stepBase }
@@ -55,7 +55,7 @@ func New(maker *compose.Maker, in *region.Region) *Kind {
 	return &Kind{stepBase: p, createChecks: createChecks{p}, interfaceSteps: interfaceSteps{p}, renameSteps: renameSteps{p}, deleteSteps: deleteSteps{p}, finishedSteps: finishedSteps{stepBase: p}}
 }
 
-// Verbs are what the kind VM does.
+// Verbs returns the verbs of the kind VM.
 func (v *Kind) Verbs() engine.Verbs[engine.VMSpec, engine.VM] {
 	return engine.Verbs[engine.VMSpec, engine.VM]{Observe: v.observe, Reconcile: v.reconcile, Delete: v.delete, Check: v.obstacles}
 }

@@ -1,5 +1,5 @@
-// Package instance knows which instance options and devices of LXD a VM may be given, beside
-// what the program sets itself. It is pure.
+// Package instance says which instance options and devices of LXD a VM may have beside those
+// that the program sets itself. It is pure.
 package instance
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// kind is what the value of an instance option is.
+// kind is the kind of values of an instance option.
 type kind int
 
 const (
@@ -24,8 +24,8 @@ const (
 	coreSet
 )
 
-// validValues are the values that LXD takes for each kind but text, in words and as a test. Where LXD
-// refuses a value only once the VM was stopped for it, the plan must refuse it.
+// validValues are the values that LXD takes for each kind but text, in words and as a test. LXD
+// refuses some values only after the VM was stopped for them. The plan must refuse those.
 var validValues = map[kind]validValue{
 	boolean:     {"true or false", isOneOf("true", "false")},
 	integer:     {"a whole number", isInteger},
@@ -50,14 +50,14 @@ func isPriority(value string) bool {
 	return err == nil && n >= 0 && n <= 10
 }
 
-// option is an instance option that a VM may be given. LXD changes a live one while the VM
-// runs. LXD also accepts some of the others then, but they count from the next start.
+// option is an allowed instance option of a VM. LXD changes a live option while the VM runs.
+// LXD also accepts some of the others then, but they take effect at the next start.
 type option struct {
 	kind kind
 	live bool
 }
 
-// options are those that LXD has for VMs, and that touch nothing the program or MAAS sets
+// options are LXD's options for VMs that do not affect what the program or MAAS sets
 // (lxd/instance/instancetype/instance.go; live: lxd/instance/drivers/driver_qemu.go, Update).
 var options = map[string]option{
 	"boot.autostart":             {boolean, true},
@@ -82,7 +82,7 @@ var options = map[string]option{
 	"snapshots.schedule.stopped": {boolean, true},
 }
 
-// How a VM boots. An LXD has one of both: BootMode from 6.7 on.
+// The options for how a VM boots. An LXD has one of them: BootMode from 6.7 on.
 const (
 	SecureBoot = "security.secureboot"
 	BootMode   = "boot.mode"
@@ -94,8 +94,8 @@ const (
 	maxValue         = 4096
 )
 
-// refusedOptions are options that a VM cannot be given, and why: by their names, or by how they
-// begin where they end in a dot. The first that fits counts.
+// refusedOptions are options that a VM cannot have, and why. A key that ends in a dot is a
+// prefix. The first match counts.
 var refusedOptions = []struct{ key, why string }{
 	{"limits.memory.hugepages", "it is set by hugepages. Write hugepages = true"},
 	{"limits.memory", "it is set by memory_mib. Write memory_mib"},
@@ -128,23 +128,22 @@ const (
 	guestData      = "MAAS installs the VM and gives it its data. Write deploy.user_data_wo"
 )
 
-// IsAllowed tells whether a VM may be given an instance option.
+// IsAllowed tells whether a VM may have an instance option.
 func IsAllowed(key string) bool { return keyProblem(key) == "" }
 
 // IsLive tells whether LXD changes an option while the VM runs.
 func IsLive(key string) bool { return options[key].live || strings.HasPrefix(key, userOptionPrefix) }
 
-// OptionProblem says why a VM cannot be given an instance option, and the way out; empty: it
-// can.
+// OptionProblem says why a VM cannot have an instance option, and the way out; empty: it can.
 func OptionProblem(key, value string) string {
 	problem := keyProblem(key)
 	switch o := options[key]; {
 	case problem != "":
 		return problem
 	case value == "":
-		return fmt.Sprintf("The value of %q is empty, which LXD takes for a removal. Leave the key out.", key)
+		return fmt.Sprintf("The value of %q is empty, and LXD would remove the key. Remove it from the configuration.", key)
 	case len(value) > maxValue:
-		return fmt.Sprintf("The value of %q has %d bytes, and may have %d.", key, len(value), maxValue)
+		return fmt.Sprintf("The value of %q has %d bytes; at most %d are allowed.", key, len(value), maxValue)
 	case o.kind != text && !validValues[o.kind].test(value):
 		return fmt.Sprintf("%q is %s, not %q.", key, validValues[o.kind].words, value)
 	}
