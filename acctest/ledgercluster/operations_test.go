@@ -123,7 +123,7 @@ func TestNodesRecover(t *testing.T) {
 	c := newCluster(t)
 	c.wantPlaced("a/1", "a/2")
 	survivor := c.nodes[1]
-	if out, err := survivor.tryLedger("cluster", "recover", "--confirm"); err == nil || !strings.Contains(out, "another service has the ledger") {
+	if out, err := survivor.tryLedger("cluster", "recover", "--confirm"); err == nil || !strings.Contains(out, "another service uses the ledger") {
 		t.Errorf("recovered while it runs: %v\n%s", err, out)
 	}
 	for _, n := range c.nodes {

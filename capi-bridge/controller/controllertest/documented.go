@@ -1,4 +1,4 @@
-// Package controllertest is what tests of several controllers share.
+// Package controllertest holds what the tests of several controllers share.
 package controllertest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ConditionRows are the rows of the documentation about conditions.
+// ConditionRows returns the documentation's table rows about conditions.
 func ConditionRows(t *testing.T) []string {
 	t.Helper()
 	var rows []string
@@ -50,7 +50,7 @@ func docsFolder(t *testing.T) string {
 
 var capitalisedWord = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
 
-// CapitalisedWords are the capitalised words of rows.
+// CapitalisedWords returns the capitalised words in the rows.
 func CapitalisedWords(rows []string) map[string]bool {
 	all := map[string]bool{}
 	for _, row := range rows {

@@ -140,7 +140,7 @@ func TestNothingOfOthersIsReleased(t *testing.T) {
 		m := w.reconcileUntilReady("db-1")
 		w.redeployForOther(m, "somebody/else")
 		m = w.reconcileUntil("db-1", infrav1.ReadyCondition, infrav1.ConflictReason)
-		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "no longer of this cluster")
+		w.wantCondition(m, infrav1.MachineDeployedCondition, metav1.ConditionFalse, infrav1.ConflictReason, "no longer to this cluster")
 		w.removeMachine("db-1")
 		if got := w.maasMachine(*m.Spec.SystemID); got.StatusName != "Deployed" || got.OwnerData["maaslxd-key"] != "somebody/else" {
 			t.Errorf("somebody else's machine is %+v", got)
