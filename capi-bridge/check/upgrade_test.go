@@ -155,7 +155,7 @@ func TestUpgrade(t *testing.T) {
 		},
 		"InProgress": {
 			reason: "Nobody could tell where it is.", first: vm(engine.DescriptionWithMark("", key, false)), status: setting.CodeFailed,
-			says: []string{`on node1 was begun for "default/web", and is not finished`, "Apply again until it is finished, or destroy it."},
+			says: []string{`on node1 was begun for "default/web" and is not finished`, "Apply again until it is finished, or destroy it."},
 		},
 		"Stranger": {
 			reason: "It stays a machine.", first: vm("by hand"), says: []string{"note  VM web (", "carries no mark"},

@@ -32,7 +32,7 @@ func FindSite(ctx context.Context, sites Sites, maas *infrav1.MaasCluster) (*Sit
 	}
 	return nil, &CredentialsError{
 		Reason: infrav1.AnotherMAASReason, RecheckAfter: site.KeyRecheckAfter,
-		Message: fmt.Sprintf("MaasCluster %s was made in the MAAS with the mark %s, but the credentials are for the MAAS with the mark %s",
+		Message: fmt.Sprintf("MaasCluster %s was made in another MAAS, with the mark %s; the credentials are for the MAAS with the mark %s",
 			client.ObjectKeyFromObject(maas), known, shown),
 		Hint: fmt.Sprintf("Change the identity to the former MAAS. If this is the same MAAS, restored or without its tag maaslxd-region, annotate the MaasCluster with %s=%s.",
 			infrav1.AcceptMAASAnnotation, shown),

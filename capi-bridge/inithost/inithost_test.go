@@ -210,7 +210,7 @@ func TestInitHostBadSettings(t *testing.T) {
 		"Backend":        {reason: "No such driver.", env: map[string]string{"STORAGE_BACKEND": "xfs"}, says: []string{"--storage-backend: there is no storage driver"}},
 		"Ceph":           {reason: "It takes a cluster.", env: map[string]string{"STORAGE_BACKEND": "ceph"}, says: []string{"--storage-backend: a ceph pool", "lxc storage create"}},
 		"Bridge":         {reason: "Linux has no such name.", args: []string{"--network-bridge", "a b"}, says: []string{"--network-bridge: "}},
-		"NIC":            {reason: "There are two ways.", args: []string{"--nic-type", "sriov"}, says: []string{`--nic-type: there is no "sriov"`}},
+		"NIC":            {reason: "There are two ways.", args: []string{"--nic-type", "sriov"}, says: []string{`--nic-type: there is no NIC type "sriov"`}},
 		"ParentOfBridge": {reason: "It has none.", args: []string{"--nic-parent", "eno1"}, says: []string{"--nic-parent: only macvlan has it"}},
 		"NoParent":       {reason: "A macvlan needs one.", args: []string{"--nic-type", "macvlan"}, says: []string{"--nic-parent: "}},
 		"Listen":         {reason: "MAAS could not reach it.", args: []string{"--listen-address", "127.0.0.1"}, says: []string{"--listen-address: MAAS cannot reach LXD at 127.0.0.1"}},
