@@ -19,8 +19,7 @@ const closeMargin = 8 * time.Minute
 // closeHostSQL closes a host, or continues the holder's own close. It does not
 // while a VM may be composed there.
 //
-// ?1 to ?5 are those of composingOnHostSQL  ?6 holder  ?7 until  ?8 now  ?9 the
-// latest end of a close that counts
+//	?1 to ?5 are those of composingOnHostSQL  ?6 holder  ?7 until  ?8 now  ?9 the latest end of a close that counts
 const closeHostSQL = `
 INSERT INTO closed_hosts (region, host_key, holder, until_ms)
 SELECT ?1, ?2, ?6, ?7 WHERE NOT EXISTS (` + composingOnHostSQL + `)

@@ -69,8 +69,8 @@ func (l leaseTable) lostLeaseError(ctx context.Context, key engine.Key) error {
 
 // takeLeaseSQL takes a lease that nobody has, or whose holder was found dead.
 //
-// ?1 region  ?2 key  ?3 holder  ?4 session  ?5 machine  ?6 pid  ?7 started  ?8
-// now  ?9 dead holder ?10 parent  ?11 when it was started
+//	?1 region  ?2 key  ?3 holder  ?4 session  ?5 machine  ?6 pid  ?7 started  ?8 now  ?9 dead holder
+//	?10 parent  ?11 when it was started
 const takeLeaseSQL = `
 INSERT INTO leases (region, key, holder, session, machine, pid, started, parent, parent_started, beat_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?10, ?11, ?8)

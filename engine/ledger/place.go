@@ -12,9 +12,8 @@ import (
 
 // placeSQL and moveSQL reserve the chosen room.
 //
-// ?1 region  ?2 key  ?3 name  ?4 host  ?5 zone  ?6 group  ?7 cores  ?8 MiB  ?9
-// MiB of huge pages  ?10 disks ?11 attempt  ?12 excluded hosts  ?13
-// milliseconds  ?14 token  ?15 neverShown
+//	?1 region  ?2 key  ?3 name  ?4 host  ?5 zone  ?6 group  ?7 cores  ?8 MiB  ?9 MiB of huge pages  ?10 disks
+//	?11 attempt  ?12 excluded hosts  ?13 milliseconds  ?14 token  ?15 neverShown
 const (
 	placeSQL = `
 INSERT INTO reservations (region, key, name, host_key, zone, peer_group, cores, memory_mib, huge_pages_mib, disks,
@@ -133,8 +132,7 @@ func cachedOrReadOccupancy(ctx context.Context, tx transaction, l *Ledger, r eng
 // readOccupancy reads the occupancy for a reservation. The row of the key
 // except does not count.
 //
-// ?1 region  ?2 the key  ?3 to ?5 the inventory's generation and sequence, the
-// generation of this handle  ?6 group
+//	?1 region  ?2 the key  ?3 to ?5 the inventory's generation and sequence, the generation of this handle  ?6 group
 func readOccupancy(ctx context.Context, tx transaction, l *Ledger, r engine.Reservation, except engine.Key) (*room.Occupancy, error) {
 	t := &room.Occupancy{Region: l.region, Inventory: r.Inventory, Group: r.Group}
 	var closed, unseen, peers string

@@ -162,10 +162,11 @@ type LXDInterface struct {
 	// +kubebuilder:validation:Maximum=4094
 	VLAN *int32 `json:"vlan,omitempty"`
 
-	// mode is how MAAS gives the NIC its address. auto: MAAS picks one when it
-	// deploys. static: the address is ip. dhcp is accepted and means auto: MAAS
-	// gives each NIC of a VM an automatic link. link_up (no address) is refused
-	// for the same reason. Empty: static where ip is set, else auto.
+	// mode is how MAAS gives the NIC its address. With auto, MAAS picks an
+	// address when it deploys. With static, the address is ip. The mode dhcp is
+	// accepted and means auto: MAAS gives each NIC of a VM an automatic link.
+	// The mode link_up (no address) is refused for the same reason. Empty means
+	// static where ip is set, else auto.
 	// +optional
 	Mode LinkMode `json:"mode,omitempty"`
 

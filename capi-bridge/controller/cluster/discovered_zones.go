@@ -186,7 +186,7 @@ func (s failureDomains) reportSpread(zones map[string]bool) {
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		if zones[zone] && counts[zone] <= counts[fullest]-2 {
 			s.setCondition(infrav1.ControlPlaneSpreadCondition, metav1.ConditionFalse, infrav1.UnevenReason, fmt.Sprintf(
-				"%d machines of the control plane are in zone %s, and only %d in zone %s, which has room; roll out the control plane again, or delete a Machine in %s",
+				"%d machines of the control plane are in zone %s, and only %d in zone %s, which has room. Roll out the control plane again, or delete a Machine in %s",
 				counts[fullest], fullest, counts[zone], zone, fullest))
 			return
 		}

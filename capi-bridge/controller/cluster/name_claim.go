@@ -170,7 +170,7 @@ func (s nameClaim) claimName(ctx context.Context, name engine.DNSName) bool {
 	}
 	if stranger := slices.IndexFunc(have.Addresses, s.strangerFilter()); stranger >= 0 {
 		s.setCondition(infrav1.DNSReadyCondition, metav1.ConditionFalse, infrav1.ConflictReason, fmt.Sprintf(
-			"MAAS already has %s, for %s, which is not a machine of the cluster; remove the name in MAAS, or set the annotation %s, so that the manager leaves the name alone",
+			"MAAS already has %s, for %s, which is not a machine of the cluster. Remove the name in MAAS, or set the annotation %s, so that the manager leaves the name alone",
 			name, have.Addresses[stranger], infrav1.CustomEndpointAnnotation))
 		s.requeueWithin(requeue.ManualAfter)
 		if s.isUnproven() {

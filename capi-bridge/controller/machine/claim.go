@@ -22,7 +22,7 @@ type claim struct{ *scope }
 // ensure adds the finalizer. Once the machine is about to be made, it also
 // writes the engine's key and kind of the machine, before it asks the engine
 // for anything. A machine of another provider gets them whatever its spec says,
-// because that spec cannot change any more. ensure fails where the object has
+// because that spec cannot change any more. It fails where the object has
 // changed since it was read: it may be going by now.
 func (s claim) ensure(ctx context.Context) error {
 	if s.IsDeleting() {
