@@ -154,7 +154,7 @@ func TestNodesBackup(t *testing.T) {
 	c.wantPlaced("a/1", "a/2")
 	file := filepath.Join(c.folder, "backup.db")
 	c.nodes[0].runLedger("backup", file)
-	if out, err := c.nodes[0].tryLedger("backup", file); err == nil || !strings.Contains(out, "there is a file") {
+	if out, err := c.nodes[0].tryLedger("backup", file); err == nil || !strings.Contains(out, "already exists") {
 		t.Errorf("a backup took the place of another: %v\n%s", err, out)
 	}
 	l, err := ledger.OpenFile(t.Context(), file)

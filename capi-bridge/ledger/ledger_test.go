@@ -128,8 +128,9 @@ func (s *testService) getDiagnostics(path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestServe is the life of a service: a client is added while it runs, writes, and is
-// revoked; what it did is in the log and in the metrics; the service ends in order.
+// TestServe is the life of a service. A client is added while it runs, writes,
+// and is revoked. Its writes are in the log and in the metrics. The service
+// ends in order.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "state")

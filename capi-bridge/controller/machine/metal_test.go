@@ -58,9 +58,9 @@ func TestEveryTagCounts(t *testing.T) {
 	})
 }
 
-// TestHostOfCluster makes an LXD host of a cluster's machine: it is Ready once it
-// is Deployed, for its control plane waits for that, and LXDReady is true once
-// MAAS knows the LXD.
+// TestHostOfCluster makes an LXD host of a cluster's machine. The machine is
+// Ready once it is Deployed, because its control plane waits for that. LXDReady
+// is true once MAAS knows the LXD.
 func TestHostOfCluster(t *testing.T) {
 	model := machineModel()
 	model.Latency.FirstBoot, model.Latency.Inventory = 5*time.Minute, 10*time.Second
