@@ -56,7 +56,7 @@ func (c *certificates) openCertificates(folder string, names []string, log *slog
 	if c.clientCA != "" {
 		text, err := os.ReadFile(c.clientCA)
 		if err != nil || !c.signers.AppendCertsFromPEM(text) {
-			return &setting.UsageError{Flag: "--client-ca", Text: fmt.Sprintf("%s holds no readable certificate in PEM", c.clientCA), Hint: "Name the file of the authorities."}
+			return &setting.UsageError{Flag: "--client-ca", Text: fmt.Sprintf("%s holds no certificate in PEM that can be read", c.clientCA), Hint: "Name the file of the authorities."}
 		}
 	}
 	c.shownCertificate, c.renewAt, err = c.loadCertificate(time.Now())
